@@ -109,12 +109,12 @@ export class BoundedClient extends PrimaryClient {
     this.#release = release;
   }
 
-  #bounded(query: string | QueryConfig, values?: unknown[] | Callback, callback?: Callback): unknown {
+  #bounded(query: string | QueryConfig, values?: unknown[] | Callback, tell?: Callback): unknown {
     if (typeof query === 'object' && 'submit' in query) return this.#send(query, values as unknown[]);
     if (typeof values === 'function') return this.#bounded(query, undefined, values);
     const result = this.#run(query, values);
-    if (!callback) return result;
-    void tell(callback, result);
+    if (!tell) return result;
+    void result.then((done) => tell(undefined, done), tell);
     return undefined;
   }
 
@@ -186,15 +186,4 @@ export class BoundedClient extends PrimaryClient {
       socket.resume().end(request);
     });
   }
-}
-
-async function tell(callback: Callback, result: Promise<QueryResult>): Promise<void> {
-  let done: QueryResult;
-  try {
-    done = await result;
-  } catch (error) {
-    callback(error as Error);
-    return;
-  }
-  callback(undefined, done);
 }

@@ -9,13 +9,15 @@ export class Requester {
   gone = false;
   /** To be called when the caller goes. */
   whenGone: Set<() => void> | undefined;
+  /** What stands behind each statement (SQL_REQUEST_IDS). */
+  comment: string | undefined;
 }
 
 const callers = new AsyncLocalStorage<Requester>();
 
 /** Does the work of a request: the transactions that it begins end with it (see BoundedClient). */
-export function workFor(caller: Requester, work: () => void): void {
-  callers.run(caller, work);
+export function workFor<T>(caller: Requester, work: () => T): T {
+  return callers.run(caller, work);
 }
 
 /** The caller for whom the current work is done; undefined for the server's own. */

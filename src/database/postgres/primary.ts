@@ -31,20 +31,11 @@ export class PrimaryClient extends pg.Client {
 
   /** @throws Unavailable if it is a standby, or a certificate file that the URL names cannot be read */
   override connect(): Promise<pg.Client>;
-  override connect(callback: Connected): void;
-  override connect(callback?: Connected): Promise<pg.Client> | void {
-    if (!callback) return this.#connect();
-    void this.#tell(callback as (error: Error | null, client: pg.Client) => void);
-  }
-
-  async #tell(callback: (error: Error | null, client: pg.Client) => void): Promise<void> {
-    let fault: Error | null = null;
-    try {
-      await this.#connect();
-    } catch (error) {
-      fault = error as Error;
-    }
-    callback(fault, this);
+  override connect(tell: Connected): void;
+  override connect(tell?: Connected): Promise<pg.Client> | void {
+    const connected = this.#connect();
+    if (!tell) return connected;
+    void connected.then((client) => tell(null, client), tell as (error: Error) => void);
   }
 
   async #connect(): Promise<pg.Client> {
@@ -66,7 +57,7 @@ function faultOf(config: ClientConfig): Error | undefined {
   }
 }
 
-type Connected = ((error: Error) => void) | ((error: null, client: pg.Client) => void);
+type Connected = ((error: Error) => void) & ((error: null, client: pg.Client) => void);
 
 /** As pg reads it (PostgreSQL, §55.7). */
 interface ParameterStatus {

@@ -1,5 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
-import { commented, commentOf, inRequest } from './request-comments.js';
+import { Requester, workFor } from './callers.js';
+import { commented, commentOf } from './request-comments.js';
+
+function inRequest<T>(id: string, work: () => T): T {
+  const requester = new Requester();
+  requester.comment = commentOf(id);
+  return workFor(requester, work);
+}
 
 describe('the id of a request in its statements', () => {
   it('stands behind each of them as a comment, and what has it is not prepared', () => {

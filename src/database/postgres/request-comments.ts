@@ -1,20 +1,9 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
 import type { QueryConfig } from 'pg';
+import { currentCaller } from './callers.js';
 
-/** The comment of the current request. If {@link inRequest} is not used, this costs nothing. */
-const comments = new AsyncLocalStorage<string>();
-
-/** Runs the work of a request so that its statements carry its id (SQL_REQUEST_IDS). */
-export function inRequest<T>(id: string, work: () => T): T {
-  return comments.run(commentOf(id), work);
-}
-
-/**
- * Returns a statement as it is sent: within {@link inRequest}, with the request's id appended. It can then not be prepared, which
- * requires constant text.
- */
+/** Returns a statement as it is sent: with the comment of whoever it is for. It can then not be prepared, which requires constant text. */
 export function commented<Query extends string | QueryConfig>(query: Query): Query {
-  const comment = comments.getStore();
+  const comment = currentCaller()?.comment;
   if (comment === undefined) return query;
   const whole =
     typeof query === 'string'

@@ -5,7 +5,7 @@ import type { Caller } from '../admission/admission.js';
 import { isUnder, isUnderApi, PLATFORM_PREFIX } from './api-headers.js';
 import { Connections } from '../admission/connections.js';
 import { endWorkFor, workFor } from '../../database/postgres/callers.js';
-import { inRequest } from '../../database/postgres/request-comments.js';
+import { commentOf } from '../../database/postgres/request-comments.js';
 import { networkOf, parseAddress } from '../../values/network.js';
 import { describeRequest, leaveSlot } from './request-context.js';
 import type { RequestContext } from './request-context.js';
@@ -46,19 +46,9 @@ interface FrontDoorOptions {
 /** Everything that happens to a request before the application sees it. */
 export class FrontDoor {
   readonly connections: Connections;
-  readonly admissions: Readonly<Record<Kind, Admission>> = {
-    api: new Admission(MOST_AT_WORK.api),
-    platform: new Admission(MOST_AT_WORK.platform),
-    oauth: new Admission(MOST_AT_WORK.oauth),
-    pages: new Admission(MOST_AT_WORK.pages),
-  };
+  readonly admissions = ofEachKind((kind) => new Admission(MOST_AT_WORK[kind]));
   /** How each kind is refused; without a body until the application sets it. */
-  readonly refusals: Record<Kind, Refuse> = {
-    api: refuseBarely,
-    platform: refuseBarely,
-    oauth: refuseBarely,
-    pages: refuseBarely,
-  };
+  readonly refusals = ofEachKind(() => refuseBarely);
   readonly #application: RequestListener;
   readonly #options: FrontDoorOptions;
   /** Begin the responses that are held back for now; undefined where there is no pause. */
@@ -147,9 +137,9 @@ export class FrontDoor {
   #begin(request: IncomingMessage, response: ServerResponse): void {
     response.gather('X-Request-Id', request.context.id);
     if (this.#options.https) response.gather('Strict-Transport-Security', HSTS);
-    const work = () => workFor(request.context.requester, () => this.#application(request, response));
-    if (this.#options.sqlRequestIds) inRequest(request.context.id, work);
-    else work();
+    const { id, requester } = request.context;
+    if (this.#options.sqlRequestIds) requester.comment = commentOf(id);
+    workFor(requester, () => this.#application(request, response));
   }
 
   #callerOf({ headers, socket }: IncomingMessage): Caller {
@@ -170,6 +160,10 @@ export class FrontDoor {
   }
 }
 
+function ofEachKind<Value>(make: (kind: Kind) => Value): Record<Kind, Value> {
+  return { api: make('api'), platform: make('platform'), oauth: make('oauth'), pages: make('pages') };
+}
+
 /** @returns undefined where it is always answered */
 function kindOf({ path, valid }: RequestContext): Kind | undefined {
   if (valid && isUnder(PLATFORM_PREFIX, path)) return 'platform';
@@ -186,6 +180,6 @@ function hasOneHost({ httpVersionMinor, rawHeaders }: IncomingMessage): boolean 
   return hosts === 1 || (hosts === 0 && httpVersionMinor < 1);
 }
 
-function refuseBarely(_request: IncomingMessage, response: ServerResponse): void {
+const refuseBarely: Refuse = (_request, response) => {
   response.writeHead(503, ['Content-Length', '0', 'Retry-After', '1']).end();
-}
+};
