@@ -1,5 +1,4 @@
-import { createParamDecorator, SetMetadata } from '@nestjs/common';
-import type { ExecutionContext } from '@nestjs/common';
+import { createParamDecorator, SetMetadata, type ExecutionContext } from '@nestjs/common';
 import type { Caller } from './principal.js';
 import type { PlatformScope, Scope } from './scopes.js';
 import { requestOf } from '../http/pipeline/request-context.js';

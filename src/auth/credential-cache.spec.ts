@@ -1,10 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { Config } from '../config/config.js';
 import type { Logger } from '../http/logger.js';
-import { CredentialCache } from './credential-cache.js';
-import type { KnownCredential } from './credential-cache.js';
-import { RevocationChannel } from './revocation-channel.js';
-import type { Revocation } from './revocation-channel.js';
+import { CredentialCache, type KnownCredential } from './credential-cache.js';
+import { RevocationChannel, type Revocation } from './revocation-channel.js';
 
 /** A channel that is always trusted, however slow the machine, and announces nothing by itself. */
 class HeardChannel extends RevocationChannel {

@@ -4,8 +4,7 @@ import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import type { Credential } from './credentials.js';
 import type { Caller } from './principal.js';
-import { RevocationChannel } from './revocation-channel.js';
-import type { Revocation } from './revocation-channel.js';
+import { RevocationChannel, type Revocation } from './revocation-channel.js';
 import { sha256 } from '../crypto/digests.js';
 import type { DevelopedApp } from '../http/pipeline/request-context.js';
 

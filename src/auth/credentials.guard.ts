@@ -1,12 +1,10 @@
-import { Injectable } from '@nestjs/common';
-import type { CanActivate, ExecutionContext } from '@nestjs/common';
+import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { addressOf } from '../values/network.js';
 import { accessOf } from './auth.decorators.js';
 import { Authentication } from './authentication.js';
 import { missingCredentials } from './www-authenticate.js';
-import { credentialOf } from './credentials.js';
-import type { Credential } from './credentials.js';
+import { credentialOf, type Credential } from './credentials.js';
 import type { Caller } from './principal.js';
 import { Usage } from './usage/usage.js';
 import { RateLimits } from './rate-limits/rate-limits.js';

@@ -1,5 +1,4 @@
-import { Injectable } from '@nestjs/common';
-import type { CanActivate, ExecutionContext } from '@nestjs/common';
+import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import { accessOf } from './auth.decorators.js';
 import { isPlatformScope } from './scopes.js';
 import { insufficientScope } from './www-authenticate.js';

@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../database/database.js';
-import { concernedBy, kindFor } from '../resources/resources.js';
-import type { Resource } from '../resources/resources.js';
+import { concernedBy, kindFor, type Resource } from '../resources/resources.js';
 
 /** removed: it is no longer in the member's lists, for whatever reason. */
 export const CHANGE_KINDS = ['updated', 'removed'] as const;

@@ -1,7 +1,5 @@
-import { createPrivateKey } from 'node:crypto';
-import type { KeyObject } from 'node:crypto';
-import { calculateJwkThumbprint, importPKCS8 } from 'jose';
-import type { CryptoKey } from 'jose';
+import { createPrivateKey, type KeyObject } from 'node:crypto';
+import { calculateJwkThumbprint, importPKCS8, type CryptoKey } from 'jose';
 
 export type { KeyObject } from 'node:crypto';
 

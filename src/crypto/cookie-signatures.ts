@@ -1,5 +1,4 @@
-import { createHmac, createSecretKey } from 'node:crypto';
-import type { KeyObject } from 'node:crypto';
+import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 import { isSame } from './hmac.js';
 import type { Secrets } from './secrets.js';
 

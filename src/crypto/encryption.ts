@@ -1,7 +1,5 @@
-import { createCipheriv, createDecipheriv, createSecretKey, randomBytes } from 'node:crypto';
-import type { KeyObject } from 'node:crypto';
-import { deriveKey } from './secrets.js';
-import type { Secrets } from './secrets.js';
+import { createCipheriv, createDecipheriv, createSecretKey, randomBytes, type KeyObject } from 'node:crypto';
+import { deriveKey, type Secrets } from './secrets.js';
 
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;

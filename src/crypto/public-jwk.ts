@@ -1,5 +1,4 @@
-import { createPublicKey } from 'node:crypto';
-import type { JsonWebKey } from 'node:crypto';
+import { createPublicKey, type JsonWebKey } from 'node:crypto';
 
 /** Tells whether a value is a public key (RFC 7517) that can be used as it is. */
 export function isPublicJwk(key: object): boolean {

@@ -1,5 +1,4 @@
-import { createSecretKey, hkdfSync, randomBytes } from 'node:crypto';
-import type { KeyObject } from 'node:crypto';
+import { createSecretKey, hkdfSync, randomBytes, type KeyObject } from 'node:crypto';
 
 const KEY_BYTES = 32;
 

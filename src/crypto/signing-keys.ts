@@ -1,5 +1,11 @@
-import { createPrivateKey, createPublicKey, generateKeyPair, sign } from 'node:crypto';
-import type { KeyObject, SigningOptions } from 'node:crypto';
+import {
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPair,
+  sign,
+  type KeyObject,
+  type SigningOptions,
+} from 'node:crypto';
 import { promisify } from 'node:util';
 import { calculateJwkThumbprint } from 'jose';
 

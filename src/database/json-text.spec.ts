@@ -1,6 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
-import { JsonFragment, jsonText } from './json-text.js';
-import type { JsonKey, JsonKind, JsonSource, ValueSql } from './json-text.js';
+import {
+  JsonFragment,
+  jsonText,
+  type JsonKey,
+  type JsonKind,
+  type JsonSource,
+  type ValueSql,
+} from './json-text.js';
 
 /** The relation `t` is none of this application's. */
 const key = (name: string, kind: JsonKind, from: unknown, nullable = false): JsonKey => ({

@@ -1,6 +1,5 @@
 import type { Reads } from './database.js';
-import { keyText, onSide, OPPOSITE } from './keyset.js';
-import type { CursorPosition, Sort } from './keyset.js';
+import { keyText, onSide, OPPOSITE, type CursorPosition, type Sort } from './keyset.js';
 import { WhereBuilder } from './where-builder.js';
 
 /** The query of every list: maximum number of rows, sort, starting position, and the filters. */

@@ -1,11 +1,15 @@
-import { Injectable } from '@nestjs/common';
-import type { OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
+import { Injectable, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import type { QueryConfig, QueryResultRow } from 'pg';
-import { Database } from './database.js';
-import type { Reads } from './database.js';
+import { Database, type Reads } from './database.js';
 import type { NamedStatement } from './postgres/pipelined-reads.js';
-import { ANNOUNCE, PrimaryWal, TRUST_MS } from './replicas/primary-wal.js';
-import type { ChannelState, ReadConsistency, Written } from './replicas/primary-wal.js';
+import {
+  ANNOUNCE,
+  PrimaryWal,
+  TRUST_MS,
+  type ChannelState,
+  type ReadConsistency,
+  type Written,
+} from './replicas/primary-wal.js';
 import { Replica } from './replicas/replica.js';
 import { Semaphore } from './semaphore.js';
 import { Config } from '../config/config.js';

@@ -1,5 +1,4 @@
-import { pino } from 'pino';
-import type { LogFn } from 'pino';
+import { pino, type LogFn } from 'pino';
 import type { Config } from '../config/config.js';
 
 /** Injection token of the process’s log, which pino writes. */

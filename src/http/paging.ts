@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { MemberReads } from '../database/member-reads.js';
 import type { CursorPosition } from '../database/keyset.js';
-import { filtersOf } from '../database/list.js';
-import type { List, ListQuery, PageRow } from '../database/list.js';
+import { filtersOf, type List, type ListQuery, type PageRow } from '../database/list.js';
 import { JsonResponse } from './output/json-response.js';
 import { Cursor, WholeNumber } from './input/parameters.js';
 import { Config } from '../config/config.js';

@@ -1,6 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import { Injectable } from '@nestjs/common';
-import type { BeforeApplicationShutdown, OnApplicationBootstrap } from '@nestjs/common';
+import { Injectable, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { Config } from '../config/config.js';
 import { Logger } from './logger.js';

@@ -1,11 +1,8 @@
 import type { LookupAddress } from 'node:dns';
 import { CANCELLED, Resolver } from 'node:dns/promises';
-import { request as requestByHttp } from 'node:http';
-import type { ClientRequest, IncomingMessage } from 'node:http';
-import { request as requestByHttps } from 'node:https';
-import type { RequestOptions } from 'node:https';
-import { isIP } from 'node:net';
-import type { LookupFunction } from 'node:net';
+import { request as requestByHttp, type ClientRequest, type IncomingMessage } from 'node:http';
+import { request as requestByHttps, type RequestOptions } from 'node:https';
+import { isIP, type LookupFunction } from 'node:net';
 import { callbackify } from 'node:util';
 import { Injectable } from '@nestjs/common';
 import { isLoopbackAddress, isPublicAddress } from '../values/public-address.js';

@@ -8,8 +8,8 @@ import {
   textField,
   textListField,
   timestampField,
+  type ValueOf,
 } from '../http/output/fields.js';
-import type { ValueOf } from '../http/output/fields.js';
 import { Model } from '../http/output/schema.js';
 
 /** The members’ actions that the platform is notified of. */

@@ -1,5 +1,4 @@
-import { countField, fieldOf } from '../http/output/fields.js';
-import type { ValueOf } from '../http/output/fields.js';
+import { countField, fieldOf, type ValueOf } from '../http/output/fields.js';
 import { Model } from '../http/output/schema.js';
 import { schemaOf } from '../operations/import/fields.js';
 import { RECORD_TYPES } from '../operations/import/record-types.js';

@@ -1,7 +1,6 @@
 import { Readable } from 'node:stream';
 import { setImmediate, setTimeout } from 'node:timers/promises';
-import { Injectable } from '@nestjs/common';
-import type { OnApplicationShutdown } from '@nestjs/common';
+import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { Config } from '../config/config.js';
 import { sha256 } from '../crypto/digests.js';
@@ -11,14 +10,12 @@ import { LazyDataSource } from '../database/postgres/lazy-data-source.js';
 import { Semaphore } from '../database/semaphore.js';
 import { Unavailable } from '../database/postgres/unavailable.js';
 import { pointerTo, Problem } from '../http/output/problems.js';
-import { ImportSet, isLostRace } from '../operations/import/import-set.js';
+import { ImportSet, isLostRace, type RecordCounts, type Reject } from '../operations/import/import-set.js';
 import { createStaging } from '../operations/import/staging.js';
-import type { RecordCounts, Reject } from '../operations/import/import-set.js';
 import { OperatorError } from '../values/operator-error.js';
 import { readLines } from '../operations/import/ndjson-reader.js';
 import { settle } from '../operations/import/settled-lines.js';
-import { readFeedLine } from '../operations/import/sources.js';
-import type { ReadLine } from '../operations/import/sources.js';
+import { readFeedLine, type ReadLine } from '../operations/import/sources.js';
 import type { FeedCounts } from './feed.dto.js';
 
 export const MOST_FEED_BYTES = 8 * 1024 * 1024;

@@ -1,18 +1,13 @@
 import { Injectable } from '@nestjs/common';
-import { DataSource, IsNull } from 'typeorm';
-import type { EntityManager } from 'typeorm';
+import { DataSource, IsNull, type EntityManager } from 'typeorm';
 import { Config } from '../../config/config.js';
 import { ApiKey } from '../../database/schema/entities/credentials/api-key.entity.js';
 import { OperatorError } from '../../values/operator-error.js';
-import { audited, recordEvent } from '../../audit/audit.js';
-import type { NewAuthEvent } from '../../audit/audit.js';
-import { takePlace } from '../owner.js';
-import type { Owner } from '../owner.js';
+import { audited, recordEvent, type NewAuthEvent } from '../../audit/audit.js';
+import { takePlace, type Owner } from '../owner.js';
 import type { PlatformScope, Scope } from '../scopes.js';
-import { peppersOf } from '../../crypto/peppers.js';
-import type { Pepper } from '../../crypto/peppers.js';
-import { makeKey } from './api-key-format.js';
-import type { KeyEnvironment } from './api-key-format.js';
+import { peppersOf, type Pepper } from '../../crypto/peppers.js';
+import { makeKey, type KeyEnvironment } from './api-key-format.js';
 
 type Actor = NewAuthEvent['actor'];
 

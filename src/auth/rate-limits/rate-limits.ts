@@ -1,5 +1,4 @@
-import { Injectable } from '@nestjs/common';
-import type { OnApplicationShutdown } from '@nestjs/common';
+import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type { Response } from 'express';
 import { Logger } from '../../http/logger.js';
 import { Meter } from '../../http/meter.js';

@@ -9,8 +9,7 @@ import type { DevelopedApp } from '../../http/pipeline/request-context.js';
 import { namedKeyId } from '../api-keys/api-key-format.js';
 import { looksSecret } from '../../values/string-rules.js';
 import { writeGoodRows } from './usage-batch.js';
-import { Usage } from './usage.js';
-import type { UsageListener } from './usage.js';
+import { Usage, type UsageListener } from './usage.js';
 
 /** Of each app, here and in the database. */
 export const MOST_KEPT = 100;

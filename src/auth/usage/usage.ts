@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { Injectable } from '@nestjs/common';
-import type { OnApplicationShutdown } from '@nestjs/common';
+import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type { Request } from 'express';
 import { Periodic } from '../../http/periodic-work.js';
 import { GrantUsageRecorder } from '../access-tokens/grant-usage.js';

@@ -1,10 +1,8 @@
 import { connect } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { QueryConfig, QueryResult } from 'pg';
-import { currentCaller } from './callers.js';
-import type { Requester } from './callers.js';
-import { PrimaryClient } from './primary.js';
-import type { PrimaryConfig } from './primary.js';
+import { currentCaller, type Requester } from './callers.js';
+import { PrimaryClient, type PrimaryConfig } from './primary.js';
 import { commented } from './request-comments.js';
 import { Unavailable } from './unavailable.js';
 

@@ -1,7 +1,6 @@
 import type { DataSource } from 'typeorm';
 import type { Config } from '../../config/config.js';
-import { createDataSource } from './data-source.js';
-import type { DataSourceUse } from './data-source.js';
+import { createDataSource, type DataSourceUse } from './data-source.js';
 
 /** Connections that are opened when they are first needed: the database may be away at the start, and most instances never need some. */
 export class LazyDataSource {

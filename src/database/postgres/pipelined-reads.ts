@@ -3,8 +3,7 @@ import { tracingChannel } from 'node:diagnostics_channel';
 import type { QueryResultRow } from 'pg';
 import type { Config } from '../../config/config.js';
 import { isDirect } from './data-source.js';
-import { ReadConnection } from './read-connection.js';
-import type { NamedStatement } from './read-connection.js';
+import { ReadConnection, type NamedStatement } from './read-connection.js';
 
 export type { NamedStatement };
 

@@ -1,12 +1,10 @@
 import type { Client, QueryResultRow } from 'pg';
-import { serialize } from 'pg-protocol';
-import type { DatabaseError } from 'pg-protocol';
+import { serialize, type DatabaseError } from 'pg-protocol';
 import { Parser } from 'pg-protocol/dist/parser.js';
 import type { RowDescriptionMessage } from 'pg-protocol/dist/messages.js';
 import { prepareValue } from 'pg/lib/utils.js';
 import { sha256 } from '../../crypto/digests.js';
-import { PrimaryClient } from './primary.js';
-import type { PrimaryConfig } from './primary.js';
+import { PrimaryClient, type PrimaryConfig } from './primary.js';
 
 export interface NamedStatement {
   readonly name: string;

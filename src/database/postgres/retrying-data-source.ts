@@ -1,5 +1,4 @@
-import { DataSource } from 'typeorm';
-import type { EntityManager } from 'typeorm';
+import { DataSource, type EntityManager } from 'typeorm';
 
 type Work<T> = (manager: EntityManager) => Promise<T>;
 type IsolationLevel = Parameters<DataSource['transaction']>[0];

@@ -1,5 +1,4 @@
-import { Column, ForeignKey, PrimaryGeneratedColumn } from 'typeorm';
-import type { ColumnOptions, ColumnType } from 'typeorm';
+import { Column, ForeignKey, PrimaryGeneratedColumn, type ColumnOptions, type ColumnType } from 'typeorm';
 
 /** What TypeORM is told about a column whose values are of this type. Each of its ways returns another column. */
 class TableColumn<Value> {

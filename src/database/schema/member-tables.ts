@@ -1,6 +1,5 @@
 import { getMetadataArgsStorage } from 'typeorm';
-import { declarationOf } from './of-member.js';
-import type { AnyRow, ExportedRows, MemberTableDeclaration } from './of-member.js';
+import { declarationOf, type AnyRow, type ExportedRows, type MemberTableDeclaration } from './of-member.js';
 import { ENTITIES } from './tables.js';
 
 interface Reference {

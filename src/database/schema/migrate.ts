@@ -1,6 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { MigrationExecutor } from 'typeorm';
-import type { DataSource, EntityManager, MigrationInterface, QueryRunner } from 'typeorm';
+import {
+  MigrationExecutor,
+  type DataSource,
+  type EntityManager,
+  type MigrationInterface,
+  type QueryRunner,
+} from 'typeorm';
 import { ADVISORY_LOCKS } from './advisory-locks.js';
 import { applyRepeatable, REPEATABLE } from './repeatable.js';
 import { readSchema } from './schema.js';

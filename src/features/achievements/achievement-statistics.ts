@@ -1,5 +1,4 @@
-import { RARITIES } from '../../values/vocabulary.js';
-import type { Rarity } from '../../values/vocabulary.js';
+import { RARITIES, type Rarity } from '../../values/vocabulary.js';
 import type { AchievementStatistics } from './achievement.dto.js';
 
 /** What READ_STATISTICS returns. */

@@ -12,8 +12,8 @@ import {
   percentageField,
   textField,
   timestampField,
+  type ValueOf,
 } from '../../http/output/fields.js';
-import type { ValueOf } from '../../http/output/fields.js';
 import { PageQuery } from '../../http/paging.js';
 import {
   Flag,

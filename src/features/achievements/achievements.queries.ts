@@ -1,10 +1,15 @@
-import { List } from '../../database/list.js';
-import type { Filter, SortOf } from '../../database/list.js';
+import { List, type Filter, type SortOf } from '../../database/list.js';
 import { contains, foldedText, totalOfMember } from '../../database/sql.js';
 import { columnsOf, jsonOf } from '../../http/output/fields.js';
 import { accessTo } from '../../resources/resources.js';
-import { AchievementDetail, AchievementItem, RarestEarned } from './achievement.dto.js';
-import type { AllQuery, EarnedQuery, PinnedListQuery } from './achievement.dto.js';
+import {
+  AchievementDetail,
+  AchievementItem,
+  RarestEarned,
+  type AllQuery,
+  type EarnedQuery,
+  type PinnedListQuery,
+} from './achievement.dto.js';
 import {
   COMPUTED_AT,
   HAS_PROGRESS,

@@ -4,8 +4,7 @@ import { MemberReads } from '../../database/member-reads.js';
 import { JsonResponse } from '../../http/output/json-response.js';
 import { Problem } from '../../http/output/problems.js';
 import type { AchievementStatistics } from './achievement.dto.js';
-import { statisticsOf } from './achievement-statistics.js';
-import type { StatisticsRow } from './achievement-statistics.js';
+import { statisticsOf, type StatisticsRow } from './achievement-statistics.js';
 import { READ_DETAIL, READ_STATISTICS } from './achievements.queries.js';
 
 @Injectable()

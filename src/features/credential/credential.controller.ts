@@ -10,8 +10,8 @@ import {
   objectListField,
   textField,
   timestampField,
+  type ValueOf,
 } from '../../http/output/fields.js';
-import type { ValueOf } from '../../http/output/fields.js';
 import { RespondsWith } from '../../http/output/openapi.js';
 import { RouteTable } from '../../http/route-table.js';
 import { ALL_SCOPES, isPlatformScope } from '../../auth/scopes.js';

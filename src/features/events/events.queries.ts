@@ -1,11 +1,9 @@
 import type { NamedStatement } from '../../database/postgres/pipelined-reads.js';
-import { List } from '../../database/list.js';
-import type { ListDeclaration } from '../../database/list.js';
+import { List, type ListDeclaration } from '../../database/list.js';
 import { contains, totalOfMember } from '../../database/sql.js';
 import { EVENT_ACCESS, listOf } from '../../resources/resources.js';
 import { jsonOf } from '../../http/output/fields.js';
-import { EventDetail, EventItem } from './event.dto.js';
-import type { EventsQuery } from './event.dto.js';
+import { EventDetail, EventItem, type EventsQuery } from './event.dto.js';
 
 /** Of the member's relations to events, the events themselves. */
 const EVENT = 'JOIN events e ON e.id = p.event_id JOIN users o ON o.id = e.organizer_id';

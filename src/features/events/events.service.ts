@@ -5,8 +5,7 @@ import { JsonResponse } from '../../http/output/json-response.js';
 import { Paging } from '../../http/paging.js';
 import { Problem } from '../../http/output/problems.js';
 import type { EventsQuery } from './event.dto.js';
-import { EVENTS, EVENTS_IN_ANY_ZONE } from './events.queries.js';
-import type { EventReads } from './events.queries.js';
+import { EVENTS, EVENTS_IN_ANY_ZONE, type EventReads } from './events.queries.js';
 
 /** PostgreSQL, appendix A: among others, a time zone that it does not know. */
 const INVALID_PARAMETER_VALUE = '22023';

@@ -6,10 +6,9 @@ import {
   objectField,
   textField,
   timestampField,
+  type ValueOf,
 } from '../../http/output/fields.js';
-import type { ValueOf } from '../../http/output/fields.js';
-import { httpUrl, text } from '../../http/input/body.js';
-import type { BodyOf } from '../../http/input/body.js';
+import { httpUrl, text, type BodyOf } from '../../http/input/body.js';
 import { LENGTHS } from '../../values/vocabulary.js';
 
 /** A person, as others may see them: `users.card` is its JSON text. */

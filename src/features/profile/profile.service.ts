@@ -1,14 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import type { Principal } from '../../auth/principal.js';
-import { Database } from '../../database/database.js';
-import type { Reads } from '../../database/database.js';
+import { Database, type Reads } from '../../database/database.js';
 import { MemberReads } from '../../database/member-reads.js';
 import { JsonResponse } from '../../http/output/json-response.js';
 import { etagWithState, statesOf } from '../../http/output/etag.js';
 import { columnsOf, readerOf } from '../../http/output/fields.js';
 import { Problem } from '../../http/output/problems.js';
-import { ChangedProfile, Me, Profile } from './profile.dto.js';
-import type { ProfileChanges, ProfileUpdated } from './profile.dto.js';
+import { ChangedProfile, Me, Profile, type ProfileChanges, type ProfileUpdated } from './profile.dto.js';
 
 const READ_ME = {
   name: 'read-me',

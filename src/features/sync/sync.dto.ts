@@ -1,7 +1,6 @@
 import { Model } from '../../http/output/schema.js';
 import { CHANGE_KINDS } from '../../changes/changes.js';
-import { RESOURCES } from '../../resources/resources.js';
-import type { Resource } from '../../resources/resources.js';
+import { RESOURCES, type Resource } from '../../resources/resources.js';
 import { Cursor, ListOf, WholeNumber } from '../../http/input/parameters.js';
 import {
   booleanField,
@@ -10,8 +9,8 @@ import {
   idField,
   objectListField,
   textField,
+  type ValueOf,
 } from '../../http/output/fields.js';
-import type { ValueOf } from '../../http/output/fields.js';
 
 export class SyncQuery {
   @WholeNumber(1, 1000, 'Maximum number of changes')

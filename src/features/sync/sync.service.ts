@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Principal } from '../../auth/principal.js';
-import { Changes } from '../../changes/changes.js';
-import type { ChangePlace } from '../../changes/changes.js';
+import { Changes, type ChangePlace } from '../../changes/changes.js';
 import { RESOURCES, readScope } from '../../resources/resources.js';
 import { Config } from '../../config/config.js';
 import { Problem } from '../../http/output/problems.js';

@@ -1,12 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { createServer } from 'node:http';
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import { connect } from 'node:net';
-import type { Socket } from 'node:net';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { connect, type Socket } from 'node:net';
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { until } from '../../../test/support/timing.js';
-import { CONNECTION_BOUNDS, Connections } from './connections.js';
-import type { ConnectionBounds } from './connections.js';
+import { CONNECTION_BOUNDS, Connections, type ConnectionBounds } from './connections.js';
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 

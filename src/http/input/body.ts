@@ -1,12 +1,9 @@
-import { createParamDecorator } from '@nestjs/common';
-import type { ExecutionContext } from '@nestjs/common';
+import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import express from 'express';
 import type { Request, Response } from 'express';
 import { RespondsWithProblems } from '../output/openapi.js';
-import { pointerTo, Problem } from '../output/problems.js';
-import type { ProblemDetail } from '../output/problems.js';
-import { nullable, refTo } from '../output/schema.js';
-import type { JsonSchema, Model, Property } from '../output/schema.js';
+import { pointerTo, Problem, type ProblemDetail } from '../output/problems.js';
+import { nullable, refTo, type JsonSchema, type Model, type Property } from '../output/schema.js';
 import { receiving } from '../pipeline/request-context.js';
 import { isHttpUrl, isStorable } from '../../values/string-rules.js';
 import type { Length } from '../../values/vocabulary.js';

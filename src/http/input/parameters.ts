@@ -13,8 +13,7 @@ import {
   Min,
 } from 'class-validator';
 import { MOMENT_PATTERN, parseTimestamp } from '../../values/timestamps.js';
-import { Described } from '../output/schema.js';
-import type { JsonSchema } from '../output/schema.js';
+import { Described, type JsonSchema } from '../output/schema.js';
 import { CodePoints, ReadableTimestamp, Storable } from './rules.js';
 
 /**

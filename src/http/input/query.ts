@@ -1,10 +1,8 @@
-import { createParamDecorator, Injectable } from '@nestjs/common';
-import type { CanActivate, ExecutionContext } from '@nestjs/common';
+import { createParamDecorator, Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import { plainToInstance } from 'class-transformer';
 import { validateSync } from 'class-validator';
 import type { Request } from 'express';
-import { Problem } from '../output/problems.js';
-import type { ProblemDetail } from '../output/problems.js';
+import { Problem, type ProblemDetail } from '../output/problems.js';
 import { isOutsideApi } from '../pipeline/outside-api.js';
 import { propertiesOf } from '../output/schema.js';
 import type { QueryClass } from './parameters.js';

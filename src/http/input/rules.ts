@@ -1,5 +1,4 @@
-import { buildMessage, ValidateBy } from 'class-validator';
-import type { ValidationError, ValidationOptions } from 'class-validator';
+import { buildMessage, ValidateBy, type ValidationError, type ValidationOptions } from 'class-validator';
 import { isStorable } from '../../values/string-rules.js';
 import { parseTimestamp } from '../../values/timestamps.js';
 

@@ -1,9 +1,14 @@
 import { HIGHEST_ID } from '../../values/vocabulary.js';
-import { jsonText } from '../../database/json-text.js';
-import type { JsonKey, JsonKind, JsonObject, JsonSource, ValueSql } from '../../database/json-text.js';
+import {
+  jsonText,
+  type JsonKey,
+  type JsonKind,
+  type JsonObject,
+  type JsonSource,
+  type ValueSql,
+} from '../../database/json-text.js';
 import { TIMESTAMP_PATTERN, timestampOf } from '../../values/timestamps.js';
-import { nullable, refTo } from './schema.js';
-import type { JsonSchema, Model, Property } from './schema.js';
+import { nullable, refTo, type JsonSchema, type Model, type Property } from './schema.js';
 
 /**
  * The fields of a response. Each function declares everything about a field: its JSON type, for the OpenAPI document; its TypeScript

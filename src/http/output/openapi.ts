@@ -2,8 +2,7 @@ import { HIGHEST_ID } from '../../values/vocabulary.js';
 import { applyDecorators, SetMetadata } from '@nestjs/common';
 import { booleanField, countField, integerField, textField } from './fields.js';
 import type { ProblemCode } from './problems.js';
-import { Model, refTo } from './schema.js';
-import type { JsonSchema } from './schema.js';
+import { Model, refTo, type JsonSchema } from './schema.js';
 
 export const Pagination = new Model('Pagination', {
   limit: integerField({ minimum: 1, maximum: 100, description: 'Maximum number of items per page' }),

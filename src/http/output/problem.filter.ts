@@ -1,5 +1,10 @@
-import { Catch, Injectable, NotFoundException } from '@nestjs/common';
-import type { ArgumentsHost, ExceptionFilter } from '@nestjs/common';
+import {
+  Catch,
+  Injectable,
+  NotFoundException,
+  type ArgumentsHost,
+  type ExceptionFilter,
+} from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { isUnavailable } from '../../database/postgres/unavailable.js';
 import { API_PREFIX, SHARED_HEADERS } from '../pipeline/api-headers.js';

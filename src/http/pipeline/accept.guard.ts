@@ -1,5 +1,4 @@
-import { Injectable } from '@nestjs/common';
-import type { CanActivate, ExecutionContext } from '@nestjs/common';
+import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import { Problem } from '../output/problems.js';
 import { isOutsideApi } from './outside-api.js';
 import { requestOf } from './request-context.js';

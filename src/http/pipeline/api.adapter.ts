@@ -1,5 +1,4 @@
-import { createServer } from 'node:http';
-import type { RequestListener } from 'node:http';
+import { createServer, type RequestListener } from 'node:http';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express from 'express';
 import type { Request, Response } from 'express';

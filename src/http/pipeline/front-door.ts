@@ -1,14 +1,12 @@
 import { AsyncResource } from 'node:async_hooks';
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
-import { Admission } from '../admission/admission.js';
-import type { Caller } from '../admission/admission.js';
+import { Admission, type Caller } from '../admission/admission.js';
 import { isUnder, isUnderApi, PLATFORM_PREFIX } from './api-headers.js';
 import { Connections } from '../admission/connections.js';
 import { endWorkFor, workFor } from '../../database/postgres/callers.js';
 import { commentOf } from '../../database/postgres/request-comments.js';
 import { networkOf, parseAddress } from '../../values/network.js';
-import { describeRequest, leaveSlot } from './request-context.js';
-import type { RequestContext } from './request-context.js';
+import { describeRequest, leaveSlot, type RequestContext } from './request-context.js';
 
 /**
  * Kinds of requests that are admitted separately, so that a flood of one leaves the others alone: the API, the platform's backend, the

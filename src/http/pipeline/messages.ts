@@ -1,5 +1,9 @@
-import { IncomingMessage, ServerResponse } from 'node:http';
-import type { OutgoingHttpHeader, OutgoingHttpHeaders } from 'node:http';
+import {
+  IncomingMessage,
+  ServerResponse,
+  type OutgoingHttpHeader,
+  type OutgoingHttpHeaders,
+} from 'node:http';
 import type { Express } from 'express';
 
 declare module 'node:http' {

@@ -1,8 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { NextFunction, Request, Response } from 'express';
 import { LRUCache } from 'lru-cache';
-import { withoutSecrets } from '../logger.js';
-import type { Logger } from '../logger.js';
+import { withoutSecrets, type Logger } from '../logger.js';
 import { plain as printable, styled } from '../terminal.js';
 import { traceIdOf } from './trace-context.js';
 
