@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-// What members feel while an import changes all of them: `node bench/import-beside-writes.mjs [members]` (100,000). Beside the import, members
-// that it changes save their profiles, 20 a second, and are referred to by new rows, as a consent does. Ends with 1 if one of them
-// fails or waits for more than 2 s.
+// What members feel while an import changes all of them: `node bench/import-beside-writes.mjs [members [batch]]` (100,000 in one
+// transaction; with a batch, in several). Beside the import, members that it changes save their profiles, 20 a second, and are referred
+// to by new rows, as a consent does. Ends with 1 if one of them fails or waits for more than 2 s.
 import './own-node.mjs';
 import { spawn } from 'node:child_process';
 import { createWriteStream, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
@@ -15,6 +15,7 @@ import { startOurs } from './servers.mjs';
 const MOST_MS = 2_000;
 const PAUSE_MS = 50;
 const members = Number(process.argv[2] ?? 100_000);
+const batch = process.argv[3];
 const folder = mkdtempSync(join(tmpdir(), 'pua-import-'));
 const dataset = await openDataset(members);
 const server = await startOurs(dataset);
@@ -80,16 +81,20 @@ try {
   })();
   const since = performance.now();
   const { secretKey } = dataset;
-  const pua = spawn(process.execPath, ['dist/src/cli/main.js', 'import', join(folder, 'import')], {
-    env: {
-      ...process.env,
-      NODE_ENV: 'production',
-      DATABASE_URL: dataset.url,
-      SECRET_KEY: secretKey,
-      PUBLIC_URL: server.url,
+  const pua = spawn(
+    process.execPath,
+    ['dist/src/cli/main.js', 'import', join(folder, 'import'), ...(batch ? ['--batch', batch] : [])],
+    {
+      env: {
+        ...process.env,
+        NODE_ENV: 'production',
+        DATABASE_URL: dataset.url,
+        SECRET_KEY: secretKey,
+        PUBLIC_URL: server.url,
+      },
+      stdio: ['ignore', 'inherit', 'inherit'],
     },
-    stdio: ['ignore', 'inherit', 'inherit'],
-  });
+  );
   const [code] = await once(pua, 'close');
   isRunning = false;
   await members;
