@@ -1,11 +1,8 @@
-import { createParamDecorator, Injectable } from '@nestjs/common';
-import type { PipeTransform } from '@nestjs/common';
+import { createParamDecorator, Injectable, type PipeTransform } from '@nestjs/common';
 import type { Response } from 'express';
 import type { SignInPage } from '../../federation/sign-in-pages.js';
-import { sentForm } from '../requests/form-body.js';
-import type { Form } from '../requests/form-body.js';
-import { AccountPages } from './account-pages.js';
-import type { Member, Sender } from './account-pages.js';
+import { sentForm, type Form } from '../requests/form-body.js';
+import { AccountPages, type Member, type Sender } from './account-pages.js';
 
 interface Visit {
   readonly page: SignInPage;

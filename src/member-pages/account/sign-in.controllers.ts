@@ -1,24 +1,19 @@
-import { Controller, Get, Post, Res } from '@nestjs/common';
-import type { Type } from '@nestjs/common';
+import { Controller, Get, Post, Res, type Type } from '@nestjs/common';
 import type { Response } from 'express';
 import { Csrf } from '../../accounts/browsers/csrf.js';
 import type { SignedIn } from '../../accounts/sign-in/sign-in.js';
 import { PageFault } from '../../authorization-server/failures/page-fault.js';
 import { Config } from '../../config/config.js';
-import { pathOf } from '../../federation/sign-in-pages.js';
-import type { SignInPage } from '../../federation/sign-in-pages.js';
+import { pathOf, type SignInPage } from '../../federation/sign-in-pages.js';
 import { UpstreamSignIns } from '../../federation/upstream-sign-ins.js';
 import { queryOf } from '../../http/input/raw-query.js';
 import { redirect } from '../rendering/pages.js';
-import { FormBody, requireOwnForm } from '../requests/form-body.js';
-import type { Form } from '../requests/form-body.js';
+import { FormBody, requireOwnForm, type Form } from '../requests/form-body.js';
 import { ServesPages } from '../requests/page.decorator.js';
 import { BrowserSessions } from '../sign-in/browser-sessions.js';
 import { PasskeyForm } from '../sign-in/passkey-form.js';
-import { SignInForm } from '../sign-in/sign-in-form.js';
-import type { SignInRefusal } from '../sign-in/sign-in-form.js';
-import { AccountPages } from './account-pages.js';
-import type { Member } from './account-pages.js';
+import { SignInForm, type SignInRefusal } from '../sign-in/sign-in-form.js';
+import { AccountPages, type Member } from './account-pages.js';
 import { Visitor } from './member.decorators.js';
 
 /** Makes the controllers for signing in on such a page itself: by password, passkey, or the platform's own login. */

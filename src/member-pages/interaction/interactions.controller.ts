@@ -1,7 +1,6 @@
 import { Controller, Get, Post, Res } from '@nestjs/common';
 import type { Response } from 'express';
-import { errors } from 'oidc-provider';
-import type { Client, Interaction } from 'oidc-provider';
+import { errors, type Client, type Interaction } from 'oidc-provider';
 import { Csrf } from '../../accounts/browsers/csrf.js';
 import type { SignedIn } from '../../accounts/sign-in/sign-in.js';
 import { AuthorizationServer } from '../../authorization-server/authorization-server.js';
@@ -15,14 +14,12 @@ import { Config } from '../../config/config.js';
 import { OpenidProvider } from '../../federation/openid-provider.js';
 import { UpstreamSignIns, wishesOf } from '../../federation/upstream-sign-ins.js';
 import { queryOf } from '../../http/input/raw-query.js';
-import { FormBody, requireOwnForm } from '../requests/form-body.js';
-import type { Form } from '../requests/form-body.js';
+import { FormBody, requireOwnForm, type Form } from '../requests/form-body.js';
 import { formTargetsOf, pageClientOf } from '../../authorization-server/ports/page-client.js';
 import { PageFault } from '../../authorization-server/failures/page-fault.js';
 import { ServesPages } from '../requests/page.decorator.js';
-import { Pages, redirect } from '../rendering/pages.js';
+import { Pages, redirect, type Sending } from '../rendering/pages.js';
 import type { ScopeName } from '../rendering/page-contents.js';
-import type { Sending } from '../rendering/pages.js';
 import { PasskeyForm } from '../sign-in/passkey-form.js';
 import { PASSKEY_WANTED } from '../../authorization-server/provider/assurance.js';
 import { LIFETIMES } from '../../authorization-server/provider/lifetimes.js';
@@ -32,8 +29,7 @@ import {
   OPENID_SCOPES,
   ROUTES,
 } from '../../authorization-server/provider/provider.js';
-import { SignInForm } from '../sign-in/sign-in-form.js';
-import type { SignInRefusal } from '../sign-in/sign-in-form.js';
+import { SignInForm, type SignInRefusal } from '../sign-in/sign-in-form.js';
 
 /** The steps between an authorization request and its response: sign-in and consent, below `/interaction/:uid`. */
 @Controller('interaction/:uid')

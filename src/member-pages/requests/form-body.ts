@@ -1,7 +1,5 @@
-import { createParamDecorator } from '@nestjs/common';
-import type { ExecutionContext } from '@nestjs/common';
-import express from 'express';
-import type { Request, Response } from 'express';
+import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
+import express, { type Request, type Response } from 'express';
 import type { Csrf } from '../../accounts/browsers/csrf.js';
 import { receiving } from '../../http/pipeline/request-context.js';
 import { PageFault } from '../../authorization-server/failures/page-fault.js';

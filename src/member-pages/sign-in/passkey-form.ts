@@ -12,8 +12,7 @@ import type { Form } from '../requests/form-body.js';
 import { PageFault } from '../../authorization-server/failures/page-fault.js';
 import type { PasskeyFormUrls as Addresses } from '../rendering/page-contents.js';
 import type { SignInRefusal } from './sign-in-form.js';
-import { PasskeyCeremonies } from './passkey-ceremonies.js';
-import type { CeremonyPurpose } from './passkey-ceremonies.js';
+import { PasskeyCeremonies, type CeremonyPurpose } from './passkey-ceremonies.js';
 
 /** Serves the passkey script of the sign-in page: the same for apps and for the account pages. */
 @Injectable()

@@ -1,14 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import type { Response } from 'express';
 import { DeviceCookies } from '../../accounts/browsers/device-cookies.js';
-import { SignIn } from '../../accounts/sign-in/sign-in.js';
-import type { SignedIn } from '../../accounts/sign-in/sign-in.js';
+import { SignIn, type SignedIn } from '../../accounts/sign-in/sign-in.js';
 import { Meter } from '../../http/meter.js';
 import type { LabelsOf } from '../../http/metrics.js';
 import { withoutSlot } from '../../http/pipeline/request-context.js';
 import { addressOf } from '../../values/network.js';
-import { fieldText } from '../requests/form-body.js';
-import type { Form } from '../requests/form-body.js';
+import { fieldText, type Form } from '../requests/form-body.js';
 import type { Page } from '../rendering/page-contents.js';
 
 /** The message and status with which the sign-in page is shown again. */
