@@ -174,9 +174,8 @@ export class AuthorizationServer implements OnModuleInit {
           {
             name: 'sign-out',
             action: `${ROUTES.end_session}/confirm`,
-            hidden: { xsrf: (session as unknown as { state: { secret: string } }).state.secret },
+            xsrf: (session as unknown as { state: { secret: string } }).state.secret,
             client: client ? pageClientOf(client, undefined) : null,
-            user: null,
           },
           [...formTargetsOf(params?.post_logout_redirect_uri), ...this.upstreamSignOut.formTargets],
         );

@@ -79,12 +79,6 @@ export class UpstreamSignIns {
     this.#cookie = new BrowserCookie(config, 'pua_upstream', '__Host-', LIFETIMES.interaction);
   }
 
-  /** The link for a sign-in page; empty if there is no such login. */
-  linkFrom(page: string): { upstream?: { href: string; label: string } } {
-    const { upstream } = this.config;
-    return upstream ? { upstream: { href: `${page}/upstream`, label: upstream.label } } : {};
-  }
-
   /**
    * Starts a sign-in.
    *

@@ -70,14 +70,12 @@ export class AccountCalendarController {
     said: Pick<CalendarPage, 'done' | 'fault' | 'made'>,
     status = 200,
   ): Promise<void> {
-    const links = await this.links.list(member.user.id);
     const page = {
       name: 'calendar',
       confirm: await this.account.confirmationOf('calendar', member),
-      create: '/account/calendar/create',
       longest: LONGEST_NAME,
       most: MOST_LINKS,
-      links: links.map(({ id, ...link }) => ({ ...link, revoke: `/account/calendar/${id}/revoke` })),
+      links: await this.links.list(member.user.id),
       ...said,
     } as const;
     this.account.send(response, member, page, status);

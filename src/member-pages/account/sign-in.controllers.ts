@@ -11,8 +11,7 @@ import { redirect } from '../rendering/pages.js';
 import { FormBody, requireOwnForm, type Form } from '../requests/form-body.js';
 import { ServesPages } from '../requests/page.decorator.js';
 import { BrowserSessions } from '../sign-in/browser-sessions.js';
-import { PasskeyForm } from '../sign-in/passkey-form.js';
-import { SignInForm, type SignInRefusal } from '../sign-in/sign-in-form.js';
+import { SignInForms, type SignInRefusal } from '../sign-in/sign-in-forms.js';
 import { AccountPages, type Member } from './account-pages.js';
 import { Visitor } from './member.decorators.js';
 
@@ -31,8 +30,7 @@ function signInController(page: SignInPage): Type {
       private readonly config: Config,
       private readonly account: AccountPages,
       private readonly sessions: BrowserSessions,
-      private readonly signInForm: SignInForm,
-      private readonly passkeyForm: PasskeyForm,
+      private readonly forms: SignInForms,
       private readonly upstream: UpstreamSignIns,
       private readonly csrf: Csrf,
     ) {}
@@ -53,11 +51,10 @@ function signInController(page: SignInPage): Type {
         redirect(response, `${path}/upstream?other=1`);
         return;
       }
-      const { upstream } = this.upstream.linkFrom(path);
       this.account.showSignIn(page, response, 200, {
         username: user.username,
         lead: 'again',
-        ...(upstream ? { upstream: { ...upstream, href: `${upstream.href}?other=1` } } : {}),
+        prompted: true,
       });
     }
 
@@ -65,20 +62,20 @@ function signInController(page: SignInPage): Type {
     async signIn(@Res() response: Response, @FormBody() form: Form): Promise<void> {
       requireOwnForm(this.csrf, response.req, form);
       if (!this.config.localSignIn) throw new PageFault(400, 'malformed');
-      await this.#finish(response, await this.signInForm.submit(response, form, 'account'));
+      await this.#finish(response, await this.forms.withPassword(response, form, 'account'));
     }
 
     /** Sends the passkey options that the sign-in page's script requests. */
     @Post('passkey/options')
     async passkeyOptions(@Res() response: Response, @FormBody() form: Form): Promise<void> {
       requireOwnForm(this.csrf, response.req, form);
-      await this.passkeyForm.options(response, path);
+      await this.forms.sendPasskeyOptions(response, path);
     }
 
     @Post('passkey')
     async signInWithPasskey(@Res() response: Response, @FormBody() form: Form): Promise<void> {
       requireOwnForm(this.csrf, response.req, form);
-      await this.#finish(response, await this.passkeyForm.submit(response, form, path, 'account'));
+      await this.#finish(response, await this.forms.withPasskey(response, form, path, 'account'));
     }
 
     async #finish(response: Response, result: SignedIn | SignInRefusal): Promise<void> {

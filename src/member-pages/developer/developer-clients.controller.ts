@@ -9,13 +9,12 @@ import { ClientsService, type ClientDetails } from '../../clients/clients.servic
 import { ClientCache } from '../../authorization-server/adapters/client-cache.js';
 import { AccountPages, type Member, type Sender } from '../account/account-pages.js';
 import { FormSender, Visitor } from '../account/member.decorators.js';
-import { fieldText } from '../requests/form-body.js';
+import { fieldText, UploadBody } from '../requests/form-body.js';
 import { ServesPages } from '../requests/page.decorator.js';
 import { redirect } from '../rendering/pages.js';
 import { SentForms } from '../account/sent-forms.js';
 import type { ClientForm, FlashMessage } from '../rendering/page-contents.js';
 import { languageOf, textsIn } from '../rendering/texts/texts.js';
-import { UploadBody } from '../requests/upload-body.js';
 import { fill, sentence } from '../rendering/wording.js';
 import { clientFormOf, EMPTY_FORM, formOf, linesOf, shownClient, wantedOf } from './client-form.js';
 import { caught, hideUnknown, checkedId } from './own.js';
