@@ -1,6 +1,5 @@
 import type { DataSource, EntityManager } from 'typeorm';
-import { audited, recordEvent } from '../audit/audit.js';
-import type { AuditedTransaction, NewAuthEvent } from '../audit/audit.js';
+import { audited, recordEvent, type AuditedTransaction, type NewAuthEvent } from '../audit/audit.js';
 import { CLEARED_OF_USERS, ERASURES } from '../database/schema/member-tables.js';
 
 /** How many rows of each kind were erased with members. */

@@ -1,14 +1,11 @@
 import { Injectable } from '@nestjs/common';
-import { DataSource, IsNull, Not } from 'typeorm';
-import type { EntityManager, FindOptionsWhere } from 'typeorm';
-import { audited, recordEvent } from '../audit/audit.js';
-import type { NewAuthEvent } from '../audit/audit.js';
+import { DataSource, IsNull, Not, type EntityManager, type FindOptionsWhere } from 'typeorm';
+import { audited, recordEvent, type NewAuthEvent } from '../audit/audit.js';
 import { OperatorError } from '../values/operator-error.js';
 import { User } from '../database/schema/entities/members/user.entity.js';
 import { contains, totalOfMember } from '../database/sql.js';
 import { isId } from '../values/vocabulary.js';
-import { eraseMembers } from './erasure.js';
-import type { ErasedRows } from './erasure.js';
+import { eraseMembers, type ErasedRows } from './erasure.js';
 import { checkPassword } from './passwords/password-rules.js';
 import { hashPassword } from './passwords/passwords.js';
 

@@ -1,6 +1,5 @@
 import type { EventEmitter } from 'node:events';
-import { Injectable } from '@nestjs/common';
-import type { OnModuleInit } from '@nestjs/common';
+import { Injectable, type OnModuleInit } from '@nestjs/common';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout } from 'node:timers/promises';
 import type { Account, KoaContextWithOIDC, Provider } from 'oidc-provider';
@@ -12,8 +11,7 @@ import { Logger } from '../http/logger.js';
 import { adapterFactory } from './adapters/adapters.js';
 import { ClientDocuments } from './adapters/client-documents.js';
 import { Consents } from './requests/consents.js';
-import { CLAIMS, presentClaims } from './claims.js';
-import type { Claims } from './claims.js';
+import { CLAIMS, presentClaims, type Claims } from './claims.js';
 import {
   answerFailures,
   correctMetadata,
@@ -29,8 +27,7 @@ import { runTokenRequests } from './token-request/token-requests.js';
 import { formTargetsOf, pageClientOf } from './ports/page-client.js';
 import { pageFaultOf, isStepGone, unregisteredOf } from './failures/page-fault.js';
 import { createProvider, ROUTES } from './provider/provider.js';
-import { ShownPages } from './ports/shown-pages.js';
-import type { ShownPage } from './ports/shown-pages.js';
+import { ShownPages, type ShownPage } from './ports/shown-pages.js';
 import { UpstreamSignOut } from './ports/upstream-sign-out.js';
 import { Refusals } from './failures/refusals.js';
 import { SigningKeysService } from '../clients/signing-keys.service.js';
@@ -177,9 +174,8 @@ export class AuthorizationServer implements OnModuleInit {
           {
             name: 'sign-out',
             action: `${ROUTES.end_session}/confirm`,
-            hidden: { xsrf: (session as unknown as { state: { secret: string } }).state.secret },
+            xsrf: (session as unknown as { state: { secret: string } }).state.secret,
             client: client ? pageClientOf(client, undefined) : null,
-            user: null,
           },
           [...formTargetsOf(params?.post_logout_redirect_uri), ...this.upstreamSignOut.formTargets],
         );

@@ -1,10 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { DataSource, IsNull } from 'typeorm';
-import type { EntityManager } from 'typeorm';
-import { audited, recordEvent } from '../audit/audit.js';
-import type { NewAuthEvent } from '../audit/audit.js';
-import { boundChanges, takePlace } from '../auth/owner.js';
-import type { Owner } from '../auth/owner.js';
+import { DataSource, IsNull, type EntityManager } from 'typeorm';
+import { audited, recordEvent, type NewAuthEvent } from '../audit/audit.js';
+import { boundChanges, takePlace, type Owner } from '../auth/owner.js';
 import { ALL_SCOPES } from '../auth/scopes.js';
 import { Config } from '../config/config.js';
 import { randomUUID } from '../crypto/random.js';
@@ -12,8 +9,7 @@ import type { SigningAlgorithm } from '../crypto/signing-keys.js';
 import { OauthClient, OauthGrant } from '../database/schema/entities/credentials/oauth.entity.js';
 import { OperatorError } from '../values/operator-error.js';
 import { SigningKeysService } from './signing-keys.service.js';
-import { allowedOriginsOf, checkClient, originOf } from './client-rules.js';
-import type { NewClient } from './client-rules.js';
+import { allowedOriginsOf, checkClient, originOf, type NewClient } from './client-rules.js';
 
 export type { NewClient } from './client-rules.js';
 

@@ -1,9 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import { DataSource } from 'typeorm';
-import type { EntityManager } from 'typeorm';
+import { DataSource, type EntityManager } from 'typeorm';
 import type { QueryResultRow } from 'pg';
-import { audited, recordEvent } from '../audit/audit.js';
-import type { NewAuthEvent } from '../audit/audit.js';
+import { audited, recordEvent, type NewAuthEvent } from '../audit/audit.js';
 import { foldedText } from '../database/sql.js';
 
 /** An app that has live access to a member's data. */

@@ -1,15 +1,16 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { DataSource } from 'typeorm';
-import type { EntityManager } from 'typeorm';
-import { audited, recordEvent } from '../audit/audit.js';
-import type { AuditedTransaction } from '../audit/audit.js';
+import { DataSource, type EntityManager } from 'typeorm';
+import { audited, recordEvent, type AuditedTransaction } from '../audit/audit.js';
 import { Config } from '../config/config.js';
 import { ADVISORY_LOCKS } from '../database/schema/advisory-locks.js';
 import { SigningKey } from '../database/schema/entities/credentials/oauth.entity.js';
-import { Encryption } from '../crypto/encryption.js';
-import type { Moved } from '../crypto/encryption.js';
-import { makeSigningKey, publicHalfOf } from '../crypto/signing-keys.js';
-import type { SigningAlgorithm, SigningJwk } from '../crypto/signing-keys.js';
+import { Encryption, type Moved } from '../crypto/encryption.js';
+import {
+  makeSigningKey,
+  publicHalfOf,
+  type SigningAlgorithm,
+  type SigningJwk,
+} from '../crypto/signing-keys.js';
 import { OperatorError } from '../values/operator-error.js';
 
 /** What is known of a signing key; never its private half. Times in the API's form. */

@@ -1,11 +1,15 @@
-import { Injectable } from '@nestjs/common';
-import type { OnApplicationBootstrap } from '@nestjs/common';
-import { createRemoteJWKSet, customFetch, errors as joseErrors, jwtVerify } from 'jose';
-import type { JWTPayload, JWTVerifyOptions } from 'jose';
+import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
+import {
+  createRemoteJWKSet,
+  customFetch,
+  errors as joseErrors,
+  jwtVerify,
+  type JWTPayload,
+  type JWTVerifyOptions,
+} from 'jose';
 import * as client from 'openid-client';
 import type { UpstreamClaims } from '../accounts/sign-in/upstream-members.js';
-import { Config } from '../config/config.js';
-import type { UpstreamConfig } from '../config/config.js';
+import { Config, type UpstreamConfig } from '../config/config.js';
 import { toClientKey } from '../crypto/client-key.js';
 import { Logger } from '../http/logger.js';
 import { isHttpUrl } from '../values/string-rules.js';

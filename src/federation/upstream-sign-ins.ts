@@ -1,27 +1,23 @@
 import { Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import type { JWTPayload } from 'jose';
-import { errors } from 'oidc-provider';
-import type { Interaction } from 'oidc-provider';
+import { errors, type Interaction } from 'oidc-provider';
 import { BrowserCookie } from '../accounts/browsers/cookies.js';
 import { DeviceCookies } from '../accounts/browsers/device-cookies.js';
 import type { SignedIn } from '../accounts/sign-in/sign-in.js';
-import { UpstreamMembers } from '../accounts/sign-in/upstream-members.js';
-import type { UpstreamMember } from '../accounts/sign-in/upstream-members.js';
+import { UpstreamMembers, type UpstreamMember } from '../accounts/sign-in/upstream-members.js';
 import { Config } from '../config/config.js';
 import { randomBytes } from '../crypto/random.js';
 import { TokenKeys } from '../crypto/token-keys.js';
 import { Meter } from '../http/meter.js';
 import { queryOf } from '../http/input/raw-query.js';
 import { addressOf } from '../values/network.js';
-import { PageFault } from '../authorization-server/failures/page-fault.js';
-import type { FaultName } from '../authorization-server/failures/page-fault.js';
+import { PageFault, type FaultName } from '../authorization-server/failures/page-fault.js';
 import type { RefusalReason } from '../authorization-server/failures/refusal-reasons.js';
 import { LIFETIMES } from '../authorization-server/provider/lifetimes.js';
 import { OneTimeStates } from '../authorization-server/requests/one-time-states.js';
 import type { UpstreamSession } from '../authorization-server/requests/upstream-session.js';
-import { pathOf } from './sign-in-pages.js';
-import type { SignInPage } from './sign-in-pages.js';
+import { pathOf, type SignInPage } from './sign-in-pages.js';
 import { OpenidProvider, UpstreamFault } from './openid-provider.js';
 
 /** What a sign-in with the platform's own login is for: an app's request, or an account or developer page. */
@@ -81,12 +77,6 @@ export class UpstreamSignIns {
     private readonly keys: TokenKeys,
   ) {
     this.#cookie = new BrowserCookie(config, 'pua_upstream', '__Host-', LIFETIMES.interaction);
-  }
-
-  /** The link for a sign-in page; empty if there is no such login. */
-  linkFrom(page: string): { upstream?: { href: string; label: string } } {
-    const { upstream } = this.config;
-    return upstream ? { upstream: { href: `${page}/upstream`, label: upstream.label } } : {};
   }
 
   /**

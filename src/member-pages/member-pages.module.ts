@@ -7,7 +7,6 @@ import { ClientsModule } from '../clients/clients.module.js';
 import { FederationModule } from '../federation/federation.module.js';
 import { PagesModule } from './rendering/pages.module.js';
 import { AccountCalendarController } from './account/account-calendar.controller.js';
-import { AccountKeysController } from './account/account-keys.controller.js';
 import { AccountController } from './account/account.controller.js';
 import { AccountPages } from './account/account-pages.js';
 import { BrowserSessions } from './sign-in/browser-sessions.js';
@@ -16,15 +15,12 @@ import { UpstreamController } from './interaction/upstream.controller.js';
 import { ACCOUNT_PAGES } from '../federation/sign-in-pages.js';
 import { signInControllers } from './account/sign-in.controllers.js';
 import { PasskeyCeremonies } from './sign-in/passkey-ceremonies.js';
-import { PasskeyForm } from './sign-in/passkey-form.js';
-import { FlashMessages } from './account/flash-messages.js';
 import { SentForms } from './account/sent-forms.js';
 import { SecurityController } from './account/security.controller.js';
-import { SecurityPage } from './account/security-page.js';
 import { InteractionsController } from './interaction/interactions.controller.js';
 import { LogosController } from './rendering/logos.controller.js';
 import { PageRoutes } from './requests/page-routes.js';
-import { SignInForm } from './sign-in/sign-in-form.js';
+import { SignInForms } from './sign-in/sign-in-forms.js';
 
 /** The pages for members; {@link PageRoutes} precedes their controllers. */
 @Module({
@@ -41,7 +37,6 @@ import { SignInForm } from './sign-in/sign-in-form.js';
     InteractionsController,
     ...signInControllers(ACCOUNT_PAGES),
     AccountController,
-    AccountKeysController,
     AccountCalendarController,
     SecurityController,
     LogosController,
@@ -51,22 +46,18 @@ import { SignInForm } from './sign-in/sign-in-form.js';
     BrowserSessions,
     AccountPages,
     PageRoutes,
-    SignInForm,
+    SignInForms,
     FinishedSteps,
-    FlashMessages,
     SentForms,
     PasskeyCeremonies,
-    PasskeyForm,
-    SecurityPage,
   ],
   exports: [
     AccountPages,
     AuthorizationServerModule,
     BrowserSessions,
     PasskeyCeremonies,
-    PasskeyForm,
     SentForms,
-    SignInForm,
+    SignInForms,
   ],
 })
 export class MemberPagesModule {}

@@ -66,12 +66,7 @@ export class AccountDataController {
   }
 
   #show(response: Response, member: Member, said: Pick<DataPage, 'confirm' | 'fault'>, status = 200): void {
-    this.account.send(
-      response,
-      member,
-      { name: 'data', download: '/account/data/download', ...said },
-      status,
-    );
+    this.account.send(response, member, { name: 'data', ...said }, status);
   }
 }
 

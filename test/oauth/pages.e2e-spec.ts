@@ -350,7 +350,7 @@ postgres.describe('In Chromium', () => {
     await page.getByRole('button', { name: 'Not you?' }).click();
     await page.waitForURL(`${siteUrl}/sign-in`);
     expect(posts.map(({ path, form }) => [path, form.toString()])).toEqual([
-      ['/interaction/u/switch', 'csrf=token'],
+      ['/interaction/u/switch-user', 'csrf=token'],
     ]);
   });
 

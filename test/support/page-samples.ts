@@ -30,12 +30,17 @@ export const HOSTILE = `"><script>alert(1)</script><img src=https://evil.example
 /** Text typed into a form, which is shown again unchanged. */
 const TYPED = `"><script>alert(1)</script><img src=https://evil.example/x onerror='alert(2)'>`;
 
-const signIn = { name: 'sign-in', action: '/interaction/u/sign-in', csrf: 'token' } as const;
-const reset = { name: 'password-reset', csrf: 'token', action: '/account/password-reset/send' } as const;
-const passkeyForm = { options: '/interaction/u/passkey/options', action: '/interaction/u/passkey' };
+const signIn = {
+  name: 'sign-in',
+  path: '/interaction/u',
+  csrf: 'token',
+  login: undefined,
+  passkeys: undefined,
+} as const;
+const reset = { name: 'password-reset', csrf: 'token' } as const;
 const consent = {
   name: 'consent',
-  action: '/interaction/u/consent',
+  path: '/interaction/u',
   csrf: 'token',
   user,
   days: { most: 14, idle: 14 },
@@ -45,7 +50,6 @@ const calendar = {
   name: 'calendar',
   csrf: 'token',
   user,
-  create: '/account/calendar/create',
   longest: 60,
   most: 10,
 } as const;
@@ -81,25 +85,22 @@ const request = {
 
 /** Every page in every visibly different state. */
 export const SAMPLES: Readonly<Record<string, Page>> = {
-  'sign-in': { ...signIn, client: web, cancel: '/interaction/u/cancel' },
+  'sign-in': { ...signIn, client: web },
   'sign-in with the platform’s own login': {
     ...signIn,
     client: web,
-    cancel: '/interaction/u/cancel',
-    upstream: { href: '/interaction/u/upstream', label: 'Example' },
+    login: 'Example',
   },
   'sign-in with a passkey': {
     ...signIn,
     client: web,
-    cancel: '/interaction/u/cancel',
-    passkey: { ...passkeyForm, only: false },
+    passkeys: 'too',
   },
   'sign-in with a passkey alone': {
     ...signIn,
     client: web,
     fault: { reason: 'unproven' },
-    cancel: '/interaction/u/cancel',
-    passkey: { ...passkeyForm, only: true },
+    passkeys: 'only',
   },
   'sign-in to the account': { ...signIn, client: null },
   'sign-in refused': { ...signIn, client: web, username: 'ada', fault: { reason: 'invalid' } },
@@ -115,7 +116,6 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
     client: web,
     scopes: [openid, ...api],
     again: false,
-    switch_user: '/interaction/u/switch',
   },
   'consent to a native app': {
     ...consent,
@@ -130,7 +130,7 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
     scopes: [openid, ...api.slice(0, 2)],
     again: false,
   },
-  'sign-out': { name: 'sign-out', action: '/oauth/logout/confirm', hidden: { xsrf: 'x' }, client: web, user },
+  'sign-out': { name: 'sign-out', action: '/oauth/logout/confirm', xsrf: 'x', client: web },
   'signed out': { name: 'signed-out', client: null },
   'signed out by an app that the member does not know': {
     name: 'signed-out',
@@ -181,7 +181,6 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
     csrf: 'token',
     user,
     done: 'access-revoked',
-    revoke: '/account/apps/revoke',
     apps: [
       {
         client_id: 'a',
@@ -199,16 +198,15 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
       },
     ],
   },
-  'no connected apps': { name: 'apps', csrf: 'token', user, revoke: '/account/apps/revoke', apps: [] },
+  'no connected apps': { name: 'apps', csrf: 'token', user, apps: [] },
   sessions: {
     name: 'sessions',
     csrf: 'token',
     user,
     done: 'session-ended',
-    end_others: '/account/sessions/end-others',
     sessions: [
       {
-        action: '/account/sessions/a/end',
+        id: 'a',
         signed_in_at: '2026-11-20 07:00:00',
         last_seen_at: '2026-11-21 06:30:00',
         ip: '203.0.113.7',
@@ -216,7 +214,7 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
         current: true,
       },
       {
-        action: '/account/sessions/b/end',
+        id: 'b',
         signed_in_at: '2026-10-01 12:00:00',
         last_seen_at: '2026-11-19 21:04:00',
         ip: '2001:db8:5::1f',
@@ -224,7 +222,7 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
         current: false,
       },
       {
-        action: '/account/sessions/c/end',
+        id: 'c',
         signed_in_at: '2026-09-01 12:00:00',
         last_seen_at: '2026-09-01 12:00:00',
         ip: null,
@@ -242,21 +240,21 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
     keys: [
       {
         name: 'Ada’s calendar',
-        prefix: 'pua_live_4fGh7Kq2LmPz',
+        id: '4fGh7Kq2LmPz',
+        environment: 'live',
         scopes: ALL_SCOPES,
         created_at: '2026-10-01 12:00:00',
         last_used_at: '2026-11-20 07:15:00',
         expires_at: '2027-01-01 12:00:00',
-        revoke: '/account/keys/4fGh7Kq2LmPz/revoke',
       },
       {
         name: 'Looks itself up',
-        prefix: 'pua_test_4fGh7Kq2LmPy',
+        id: '4fGh7Kq2LmPy',
+        environment: 'test',
         scopes: [],
         created_at: '2026-10-01 12:00:00',
         last_used_at: null,
         expires_at: null,
-        revoke: '/account/keys/4fGh7Kq2LmPy/revoke',
       },
     ],
   },
@@ -268,31 +266,31 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
     keys: [
       {
         name: HOSTILE,
-        prefix: 'pua_live_4fGh7Kq2LmPz',
+        id: '4fGh7Kq2LmPz',
+        environment: 'live',
         scopes: [],
         created_at: '2026-10-01 12:00:00',
         last_used_at: null,
         expires_at: null,
-        revoke: '/account/keys/4fGh7Kq2LmPz/revoke',
       },
     ],
   },
-  'your data': { name: 'data', csrf: 'token', user, download: '/account/data/download' },
+  'your data': { name: 'data', csrf: 'token', user },
   'calendar links': {
     ...calendar,
     done: 'calendar-link-revoked',
     links: [
       {
+        id: 2,
         name: 'Phone',
         created_at: '2026-10-01 12:00:00',
         last_used_at: '2026-11-20 07:15:00',
-        revoke: '/account/calendar/2/revoke',
       },
       {
+        id: 1,
         name: 'Laptop',
         created_at: '2026-09-01 12:00:00',
         last_used_at: null,
-        revoke: '/account/calendar/1/revoke',
       },
     ],
   },
@@ -302,10 +300,10 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
     made: { name: 'Phone', url: `https://platform.example/calendar/${'a'.repeat(43)}.ics` },
     links: [
       {
+        id: 2,
         name: 'Phone',
         created_at: '2026-10-01 12:00:00',
         last_used_at: null,
-        revoke: '/account/calendar/2/revoke',
       },
     ],
   },
@@ -316,10 +314,10 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
     most: 1,
     links: [
       {
+        id: 2,
         name: HOSTILE,
         created_at: '2026-10-01 12:00:00',
         last_used_at: null,
-        revoke: '/account/calendar/2/revoke',
       },
     ],
   },
@@ -329,29 +327,28 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
     user,
     done: 'passkey-added',
     passkeys: {
-      add: passkeyForm,
       suggested: 'Firefox on Linux',
       items: [
         {
+          id: 1,
           name: 'Laptop',
           created_at: '2026-10-01 12:00:00',
           last_used_at: '2026-11-20 07:15:00',
           synced: false,
-          remove: '/account/security/passkeys/1/remove',
         },
         {
+          id: 1,
           name: 'Phone',
           created_at: '2026-11-02 09:30:00',
           last_used_at: null,
           synced: true,
-          remove: '/account/security/passkeys/2/remove',
         },
       ],
       full: false,
+      removable: true,
     },
     password: 'on',
-    change_password: '/account/security/password',
-    switch_password: '/account/security/password/off',
+    switchable: true,
   },
   'security without a fresh sign-in': {
     name: 'security',
@@ -359,10 +356,10 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
     user,
     confirm: '/account/security/confirm',
     passkeys: {
-      add: passkeyForm,
       suggested: 'Firefox on Linux',
       items: [
         {
+          id: 1,
           name: 'Laptop',
           created_at: '2026-10-01 12:00:00',
           last_used_at: null,
@@ -370,14 +367,20 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
         },
       ],
       full: false,
+      removable: false,
     },
     password: 'off',
-    change_password: '/account/security/password',
-    switch_password: '/account/security/password/on',
+    switchable: true,
   },
   'password reset': { ...reset, step: 'ask' },
   'password reset, mail on its way': { ...reset, step: 'sent' },
-  'password reset, by the link': { ...reset, step: 'choose', username: 'ada', fault: 'common' },
+  'password reset, by the link': {
+    ...reset,
+    step: 'choose',
+    token: 'secret',
+    username: 'ada',
+    fault: 'common',
+  },
   'password reset, link too old': { ...reset, step: 'expired' },
   'password reset, done': {
     ...reset,
@@ -395,31 +398,29 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
     fault: 'throttled',
     retryAfterSeconds: 125,
     password: 'on',
-    change_password: '/account/security/password',
+    switchable: false,
   },
   'security with nothing to change': {
     name: 'security',
     csrf: 'token',
     user,
     fault: 'notRemoved',
-    passkeys: { add: passkeyForm, suggested: 'Passkey', items: [], full: true },
+    passkeys: { suggested: 'Passkey', items: [], full: true, removable: false },
     password: 'none',
-    change_password: '/account/security/password',
+    switchable: false,
   },
   'hostile security': {
     name: 'security',
     csrf: 'token',
     user: { username: HOSTILE, display_name: HOSTILE },
     passkeys: {
-      add: passkeyForm,
       suggested: HOSTILE,
-      items: [
-        { name: HOSTILE, created_at: '2026-10-01 12:00:00', last_used_at: null, synced: true, remove: '/r' },
-      ],
+      items: [{ id: 1, name: HOSTILE, created_at: '2026-10-01 12:00:00', last_used_at: null, synced: true }],
       full: false,
+      removable: true,
     },
     password: 'on',
-    change_password: '/account/security/password',
+    switchable: false,
   },
   activity: {
     name: 'activity',
@@ -672,14 +673,13 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
     ...signIn,
     client: { name: HOSTILE, host: HOSTILE },
     username: HOSTILE,
-    upstream: { href: '/interaction/u/upstream', label: HOSTILE },
+    login: HOSTILE,
   },
   'hostile error': { name: 'error', fault: 'malformed', detail: HOSTILE, error_id: HOSTILE, code: HOSTILE },
   'hostile apps': {
     name: 'apps',
     csrf: 'token',
     user: { username: HOSTILE, display_name: HOSTILE },
-    revoke: '/account/apps/revoke',
     apps: [
       {
         client_id: '"><script>',

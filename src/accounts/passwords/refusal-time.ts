@@ -1,10 +1,8 @@
 import { setTimeout } from 'node:timers/promises';
-import { Injectable } from '@nestjs/common';
-import type { OnModuleInit } from '@nestjs/common';
+import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { Config } from '../../config/config.js';
 import { Database } from '../../database/database.js';
-import { CURRENT_KIND, kindFrom } from './passwords.js';
-import type { HashKind } from './passwords.js';
+import { CURRENT_KIND, kindFrom, type HashKind } from './passwords.js';
 import { randomBytes } from '../../crypto/random.js';
 
 /**

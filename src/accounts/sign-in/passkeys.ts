@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { QueryResultRow } from 'pg';
-import { eventValues, recordAlone, recordEventIf } from '../../audit/audit.js';
-import type { LoneEvent } from '../../audit/audit.js';
+import { eventValues, recordAlone, recordEventIf, type LoneEvent } from '../../audit/audit.js';
 import { Database } from '../../database/database.js';
 import { SIGN_INS_VALID_SINCE } from '../../database/sql.js';
 import type { SignedIn } from './sign-in.js';

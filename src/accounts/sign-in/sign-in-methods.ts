@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { audited, recordEvent } from '../../audit/audit.js';
-import type { AuditedTransaction, NewAuthEvent } from '../../audit/audit.js';
+import { audited, recordEvent, type AuditedTransaction, type NewAuthEvent } from '../../audit/audit.js';
 import { boundChanges } from '../../auth/owner.js';
 import { SIGN_INS_VALID_SINCE } from '../../database/sql.js';
 import { OperatorError } from '../../values/operator-error.js';

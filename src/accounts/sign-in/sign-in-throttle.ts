@@ -1,7 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
-import { eventValues, recordEventIf } from '../../audit/audit.js';
-import type { LoneEvent } from '../../audit/audit.js';
+import { eventValues, recordEventIf, type LoneEvent } from '../../audit/audit.js';
 import { Database } from '../../database/database.js';
 import { networkOf } from '../../values/network.js';
 import { Busy } from '../passwords/busy.js';

@@ -1,8 +1,6 @@
-import { Injectable } from '@nestjs/common';
-import type { OnApplicationShutdown } from '@nestjs/common';
+import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type { QueryResultRow } from 'pg';
-import { recordAlone } from '../../audit/audit.js';
-import type { LoneEvent } from '../../audit/audit.js';
+import { recordAlone, type LoneEvent } from '../../audit/audit.js';
 import { Database } from '../../database/database.js';
 import { SIGN_INS_VALID_SINCE } from '../../database/sql.js';
 import { Meter } from '../../http/meter.js';
@@ -11,8 +9,7 @@ import { Busy } from '../passwords/busy.js';
 import { HashingQueue } from '../passwords/hashing-queue.js';
 import { hashPassword, verifyPassword } from '../passwords/passwords.js';
 import { RefusalTime } from '../passwords/refusal-time.js';
-import { SignInThrottle } from './sign-in-throttle.js';
-import type { Blocked, Subject } from './sign-in-throttle.js';
+import { SignInThrottle, type Blocked, type Subject } from './sign-in-throttle.js';
 import { Config } from '../../config/config.js';
 import { randomBytes } from '../../crypto/random.js';
 

@@ -1,17 +1,14 @@
 import { Injectable } from '@nestjs/common';
 import type { QueryResultRow } from 'pg';
-import { audited, recordAlone, recordEvent } from '../../audit/audit.js';
-import type { LoneEvent } from '../../audit/audit.js';
-import { Config } from '../../config/config.js';
-import type { UpstreamMatch } from '../../config/config.js';
+import { audited, recordAlone, recordEvent, type LoneEvent } from '../../audit/audit.js';
+import { Config, type UpstreamMatch } from '../../config/config.js';
 import { randomText } from '../../crypto/random.js';
 import { Database } from '../../database/database.js';
 import { SIGN_INS_VALID_SINCE } from '../../database/sql.js';
 import { Logger } from '../../http/logger.js';
 import { isUsername } from '../../values/names.js';
 import { isHttpUrl, isStorable } from '../../values/string-rules.js';
-import { LENGTHS } from '../../values/vocabulary.js';
-import type { Length } from '../../values/vocabulary.js';
+import { LENGTHS, type Length } from '../../values/vocabulary.js';
 
 /** The claims of the platform's own login about who signed in there (OpenID Connect Core §5.1). */
 export type UpstreamClaims = Readonly<Record<string, unknown>>;

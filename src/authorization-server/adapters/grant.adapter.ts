@@ -1,11 +1,9 @@
-import { errors } from 'oidc-provider';
-import type { Adapter, AdapterPayload } from 'oidc-provider';
+import { errors, type Adapter, type AdapterPayload } from 'oidc-provider';
 import { recordEventIf } from '../../audit/audit.js';
 import { LIFETIMES } from '../provider/lifetimes.js';
 import { newGrant } from '../requests/consent.js';
 import { consented, refusingOrphans, SIGNED_IN } from '../requests/statement-parts.js';
-import { alive } from './stored-model.js';
-import type { AdapterParts } from './stored-model.js';
+import { alive, type AdapterParts } from './stored-model.js';
 
 const FIND_GRANT = {
   name: 'find-grant',

@@ -1,5 +1,4 @@
-import { errors } from 'oidc-provider';
-import type { Adapter, AdapterPayload } from 'oidc-provider';
+import { errors, type Adapter, type AdapterPayload } from 'oidc-provider';
 import { USE_ONCE } from '../../auth/access-tokens/use-once.js';
 import { eitherOf } from '../../crypto/token-keys.js';
 import type { AdapterParts } from './stored-model.js';

@@ -1,12 +1,10 @@
-import { errors } from 'oidc-provider';
-import type { Adapter, AdapterPayload } from 'oidc-provider';
+import { errors, type Adapter, type AdapterPayload } from 'oidc-provider';
 import { recordEventIf } from '../../audit/audit.js';
 import { eitherOf } from '../../crypto/token-keys.js';
 import { SIGN_INS_VALID_SINCE } from '../../database/sql.js';
 import type { StoredSession } from '../requests/authorization-request.js';
 import { sessionEnds, SIGNED_IN } from '../requests/statement-parts.js';
-import { alive } from './stored-model.js';
-import type { AdapterParts } from './stored-model.js';
+import { alive, type AdapterParts } from './stored-model.js';
 import { END_REMEMBERED_SECONDS, upstreamKeys, upstreamSessionOf } from '../requests/upstream-session.js';
 
 const SESSION = `s.payload, s.uid_key, s.key, s.user_id, s.upstream_subject_key, s.upstream_session_key, ${SIGN_INS_VALID_SINCE} AS valid_since`;

@@ -1,11 +1,9 @@
-import { errors } from 'oidc-provider';
-import type { Adapter, AdapterPayload } from 'oidc-provider';
+import { errors, type Adapter, type AdapterPayload } from 'oidc-provider';
 import { eitherOf } from '../../crypto/token-keys.js';
 import { SIGN_INS_VALID_SINCE } from '../../database/sql.js';
 import { ENDED } from '../requests/one-time-states.js';
 import { SIGNED_IN } from '../requests/statement-parts.js';
-import { alive } from './stored-model.js';
-import type { AdapterParts } from './stored-model.js';
+import { alive, type AdapterParts } from './stored-model.js';
 import type { UpstreamSession } from '../requests/upstream-session.js';
 
 const FIND_STATE = {

@@ -2,10 +2,8 @@ import type { Adapter, AdapterPayload } from 'oidc-provider';
 import { eitherOf } from '../../crypto/token-keys.js';
 import { LIFETIMES } from '../provider/lifetimes.js';
 import { refusingOrphans } from '../requests/statement-parts.js';
-import { alive } from './stored-model.js';
-import type { AdapterParts } from './stored-model.js';
-import { REPEAT_SECONDS } from '../requests/token-request.js';
-import type { PresentedToken } from '../requests/token-request.js';
+import { alive, type AdapterParts } from './stored-model.js';
+import { REPEAT_SECONDS, type PresentedToken } from '../requests/token-request.js';
 
 interface TokenRow extends PresentedToken, Record<string, unknown> {
   payload: AdapterPayload;

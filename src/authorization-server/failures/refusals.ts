@@ -1,14 +1,12 @@
 import { Injectable } from '@nestjs/common';
-import { recordEventIf } from '../../audit/audit.js';
-import type { LoneEvent } from '../../audit/audit.js';
+import { recordEventIf, type LoneEvent } from '../../audit/audit.js';
 import { Logger } from '../../http/logger.js';
 import { Meter } from '../../http/meter.js';
 import { networkOf } from '../../values/network.js';
 import { looksSecret } from '../../values/string-rules.js';
 import { OauthDatabase } from '../requests/oauth-database.js';
 import { MinuteBudgets } from './minute-budgets.js';
-import { KNOWN_ERRORS } from './refusal-reasons.js';
-import type { RefusalWords } from './refusal-reasons.js';
+import { KNOWN_ERRORS, type RefusalWords } from './refusal-reasons.js';
 
 /** How many refusals one process keeps; further ones are only logged. */
 const MOST_A_MINUTE = 100;

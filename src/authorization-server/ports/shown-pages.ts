@@ -6,9 +6,9 @@ import type { PageClient } from './page-client.js';
 export interface SignOutPage {
   readonly name: 'sign-out';
   readonly action: string;
-  readonly hidden: Readonly<Record<string, string>>;
+  /** For the form. */
+  readonly xsrf: string;
   readonly client: PageClient | null;
-  readonly user: { readonly username: string; readonly display_name: string } | null;
 }
 
 /** Confirms a sign-out. */

@@ -1,12 +1,14 @@
-import { errors, interactionPolicy, Provider } from 'oidc-provider';
-import type {
-  AdapterFactory,
-  Client,
-  Configuration,
-  FindAccount,
-  KoaContextWithOIDC,
-  RefreshToken,
-  ResourceServer,
+import {
+  errors,
+  interactionPolicy,
+  Provider,
+  type AdapterFactory,
+  type Client,
+  type Configuration,
+  type FindAccount,
+  type KoaContextWithOIDC,
+  type RefreshToken,
+  type ResourceServer,
 } from 'oidc-provider';
 import type { JWTPayload } from 'jose';
 import { ALL_SCOPES } from '../../auth/scopes.js';

@@ -1,6 +1,5 @@
 import { ExternalSigningKey } from 'oidc-provider';
-import { Signer } from '../../crypto/signing-keys.js';
-import type { SigningJwk } from '../../crypto/signing-keys.js';
+import { Signer, type SigningJwk } from '../../crypto/signing-keys.js';
 
 /**
  * The value of `features.externalSigningSupport`: the version of the experiment for which this was written. A release of

@@ -3,8 +3,13 @@ import { LIFETIMES } from '../provider/lifetimes.js';
 import type { NewToken } from './token-request.js';
 import type { Consent, NewGrant } from './consent.js';
 import type { OauthDatabase } from './oauth-database.js';
-import { consented, refusingOrphans, sessionEnds, SIGNED_IN } from './statement-parts.js';
-import type { SignInParameters } from './statement-parts.js';
+import {
+  consented,
+  refusingOrphans,
+  sessionEnds,
+  SIGNED_IN,
+  type SignInParameters,
+} from './statement-parts.js';
 
 /** The member of the browser's session, read together with the session. */
 interface KnownMember {

@@ -1,10 +1,8 @@
-import type { NewAuthEvent } from '../../audit/audit.js';
-import { recordEventIf } from '../../audit/audit.js';
+import { recordEventIf, type NewAuthEvent } from '../../audit/audit.js';
 import { LIFETIMES } from '../provider/lifetimes.js';
 import type { Consent, NewGrant } from './consent.js';
 import type { OauthDatabase } from './oauth-database.js';
-import { refusingOrphans, SIGNED_IN } from './statement-parts.js';
-import type { SignInParameters } from './statement-parts.js';
+import { refusingOrphans, SIGNED_IN, type SignInParameters } from './statement-parts.js';
 
 /** The interaction with its answer: the parameters of {@link DECIDED} from $3 on. */
 type AnsweredInteraction = readonly [key: Buffer, payload: Buffer, earlierKey: Buffer | null];

@@ -1,6 +1,5 @@
 import type { AdapterPayload } from 'oidc-provider';
-import { recordEventIf } from '../../audit/audit.js';
-import type { NewAuthEvent } from '../../audit/audit.js';
+import { recordEventIf, type NewAuthEvent } from '../../audit/audit.js';
 import type { OauthDatabase } from './oauth-database.js';
 
 /** For this long after its use, a refresh token gets the same response again. */

@@ -1,5 +1,4 @@
-import { errors } from 'oidc-provider';
-import type { KoaContextWithOIDC } from 'oidc-provider';
+import { errors, type KoaContextWithOIDC } from 'oidc-provider';
 import type { NewAuthEvent } from '../../audit/audit.js';
 import { ROUTES } from '../provider/provider.js';
 import type { OauthDatabase } from '../requests/oauth-database.js';

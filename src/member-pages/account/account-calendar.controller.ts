@@ -4,8 +4,7 @@ import { LimitReached } from '../../auth/owner.js';
 import { CalendarLinks, LONGEST_NAME, MOST_LINKS } from '../../calendar/calendar-links.js';
 import { Usage } from '../../auth/usage/usage.js';
 import { asShown, isName } from '../../values/names.js';
-import { AccountPages } from './account-pages.js';
-import type { Member, Sender } from './account-pages.js';
+import { AccountPages, type Member, type Sender } from './account-pages.js';
 import { FormSender, Visitor } from './member.decorators.js';
 import { fieldText } from '../requests/form-body.js';
 import { PageFault } from '../../authorization-server/failures/page-fault.js';
@@ -71,14 +70,12 @@ export class AccountCalendarController {
     said: Pick<CalendarPage, 'done' | 'fault' | 'made'>,
     status = 200,
   ): Promise<void> {
-    const links = await this.links.list(member.user.id);
     const page = {
       name: 'calendar',
       confirm: await this.account.confirmationOf('calendar', member),
-      create: '/account/calendar/create',
       longest: LONGEST_NAME,
       most: MOST_LINKS,
-      links: links.map(({ id, ...link }) => ({ ...link, revoke: `/account/calendar/${id}/revoke` })),
+      links: await this.links.list(member.user.id),
       ...said,
     } as const;
     this.account.send(response, member, page, status);

@@ -1,25 +1,21 @@
 import { Injectable } from '@nestjs/common';
 import type { Response } from 'express';
 import type { Session } from 'oidc-provider';
+import { BrowserCookie } from '../../accounts/browsers/cookies.js';
 import { Csrf } from '../../accounts/browsers/csrf.js';
 import { SignInMethods } from '../../accounts/sign-in/sign-in-methods.js';
 import type { Owner } from '../../auth/owner.js';
 import { Config } from '../../config/config.js';
 import { addressOf } from '../../values/network.js';
-import { PasskeyForm } from '../sign-in/passkey-form.js';
+import { SignInForms } from '../sign-in/sign-in-forms.js';
 import { SignOuts } from '../../federation/sign-outs.js';
-import { UpstreamSignIns } from '../../federation/upstream-sign-ins.js';
-import { pathOf } from '../../federation/sign-in-pages.js';
-import type { SignInPage } from '../../federation/sign-in-pages.js';
-import { BrowserSessions } from '../sign-in/browser-sessions.js';
-import type { SignedInUser } from '../sign-in/browser-sessions.js';
-import { FlashMessages } from './flash-messages.js';
-import { requireOwnForm } from '../requests/form-body.js';
-import type { Form } from '../requests/form-body.js';
+import { pathOf, type SignInPage } from '../../federation/sign-in-pages.js';
+import { BrowserSessions, type SignedInUser } from '../sign-in/browser-sessions.js';
+import { requireOwnForm, type Form } from '../requests/form-body.js';
 import { AnsweredOtherwise } from '../requests/page.filter.js';
 import { PageFault } from '../../authorization-server/failures/page-fault.js';
-import { confirmPathOf } from '../rendering/page-paths.js';
 import { Pages, redirect } from '../rendering/pages.js';
+import { ENGLISH } from '../rendering/texts/texts.js';
 import type { FlashMessage, Page, PageUser } from '../rendering/page-contents.js';
 
 /** The member who is signed in on the account pages, or on the developer's. */
@@ -46,17 +42,20 @@ type Distributed<T> = T extends unknown ? Omit<T, 'csrf' | 'user'> : never;
 /** Common to all pages below `/account` and `/developer`: the current member, the sign-in in their place, and notices after a form. */
 @Injectable()
 export class AccountPages {
+  /** Carries a notice to the next page: anybody could craft a link with a parameter. */
+  readonly #notice: BrowserCookie;
+
   constructor(
     private readonly config: Config,
     private readonly pages: Pages,
     private readonly sessions: BrowserSessions,
     private readonly csrf: Csrf,
-    private readonly upstream: UpstreamSignIns,
     private readonly signOuts: SignOuts,
-    private readonly done: FlashMessages,
-    private readonly passkeyForm: PasskeyForm,
+    private readonly signInForms: SignInForms,
     private readonly signInMethods: SignInMethods,
-  ) {}
+  ) {
+    this.#notice = new BrowserCookie(config, 'pua_done', '__Secure-', 60);
+  }
 
   /** Finds the member for whom the page is shown. @throws AnsweredOtherwise if nobody is signed in, and the sign-in was sent instead */
   async visitor(page: SignInPage, response: Response): Promise<Member> {
@@ -93,7 +92,7 @@ export class AccountPages {
   /** @returns where the member signs in again before they use such a form; undefined if they just did */
   async confirmationOf(page: SignInPage, { user, session }: Member): Promise<string | undefined> {
     const ways = await this.signInMethods.find(user.id, session.loginTs ?? 0);
-    return ways?.confirmed === true ? undefined : confirmPathOf(pathOf(page));
+    return ways?.confirmed === true ? undefined : `${pathOf(page)}/confirm`;
   }
 
   /** Sends a page that has a sign-out form. */
@@ -103,26 +102,31 @@ export class AccountPages {
 
   /** Redirects to another of the member's pages, which shows a notice of what was done. @param count how many items it is about */
   redirectDone(response: Response, path: string, done: FlashMessage | undefined, count?: number): void {
-    if (done !== undefined) this.done.leave(response, done, count);
+    if (done !== undefined) this.#notice.set(response, count === undefined ? done : `${done}.${count}`);
     redirect(response, path);
   }
 
-  /** Takes the notice of what was done, to be merged into the page. */
-  takeDone(response: Response): ReturnType<FlashMessages['take']> {
-    return this.done.take(response);
+  /** Takes the notice of what was done, to be merged into the page, which shows it once. */
+  takeDone(response: Response): { done?: FlashMessage; done_count?: number } {
+    for (const value of this.#notice.valuesIn(response.req)) {
+      const [, done, count] = /^([a-z-]{1,50})(?:\.(\d{1,6}))?$/.exec(value) ?? [];
+      if (done === undefined || !isDone(done)) continue;
+      this.#notice.set(response, '', 0);
+      return { done, ...(count === undefined ? {} : { done_count: Number(count) }) };
+    }
+    return {};
   }
 
   /** Sends the sign-in in place of a page. */
   showSignIn(page: SignInPage, response: Response, status: number, said: Said = {}): void {
-    const path = pathOf(page);
     this.pages.send(response, status, {
       name: 'sign-in',
-      action: `${path}/sign-in`,
+      path: pathOf(page),
       csrf: this.csrf.token(response.req, response),
       client: null,
       ...(page.startsWith('developer') ? { lead: 'toDeveloper' } : {}),
-      ...this.upstream.linkFrom(path),
-      ...this.passkeyForm.formOn(path),
+      login: this.config.upstream?.label,
+      passkeys: this.signInForms.offerPasskeys ? 'too' : undefined,
       ...said,
     });
   }
@@ -140,5 +144,9 @@ export class AccountPages {
   }
 }
 
+function isDone(name: string): name is FlashMessage {
+  return Object.hasOwn(ENGLISH.done, name);
+}
+
 /** Optional parts of a sign-in page. */
-type Said = Pick<Extract<Page, { name: 'sign-in' }>, 'fault' | 'lead' | 'username' | 'upstream'>;
+type Said = Pick<Extract<Page, { name: 'sign-in' }>, 'fault' | 'lead' | 'username' | 'prompted'>;

@@ -2,29 +2,29 @@ import { Controller, Get, Param, Post, Res } from '@nestjs/common';
 import type { Response } from 'express';
 import type { Session } from 'oidc-provider';
 import { DataSource } from 'typeorm';
+import { ApiKeysService } from '../../auth/api-keys/api-keys.service.js';
 import { Usage } from '../../auth/usage/usage.js';
 import { CalendarLinks } from '../../calendar/calendar-links.js';
 import { TokenKeys } from '../../crypto/token-keys.js';
 import { CredentialCache } from '../../auth/credential-cache.js';
 import { activityOf } from '../../clients/activity.js';
 import { ConnectedApps } from '../../clients/connected-apps.js';
-import { AccountPages } from './account-pages.js';
-import type { Member, Sender } from './account-pages.js';
+import { AccountPages, type Member, type Sender } from './account-pages.js';
 import { FormSender, Visitor } from './member.decorators.js';
 import { BrowserSessions } from '../sign-in/browser-sessions.js';
-import { FormBody } from '../requests/form-body.js';
-import type { Form } from '../requests/form-body.js';
+import { FormBody, type Form } from '../requests/form-body.js';
 import { OauthDatabase } from '../../authorization-server/requests/oauth-database.js';
 import { clientLogoPath, hostOf } from '../../authorization-server/ports/page-client.js';
 import { PageFault } from '../../authorization-server/failures/page-fault.js';
 import { ServesPages } from '../requests/page.decorator.js';
 import { redirect } from '../rendering/pages.js';
-import type { ScopeName } from '../rendering/page-contents.js';
-import { SecurityPage } from './security-page.js';
 import { SignOuts } from '../../federation/sign-outs.js';
 import { isStorable } from '../../values/string-rules.js';
 
-/** Connected apps, sessions, activity and security, below `/account`. Members who are not signed in sign in on the page itself. */
+/** A member may have any number of keys; this many are shown. */
+const MOST_KEYS = 100;
+
+/** Connected apps, sessions, activity, and keys that an admin issued to act for the member, below `/account`. Members who are not signed in sign in on the page itself. */
 @Controller('account')
 @ServesPages()
 export class AccountController {
@@ -37,9 +37,9 @@ export class AccountController {
     private readonly usage: Usage,
     private readonly signOuts: SignOuts,
     private readonly links: CalendarLinks,
-    private readonly securityPage: SecurityPage,
     private readonly access: ConnectedApps,
-    private readonly keys: TokenKeys,
+    private readonly tokenKeys: TokenKeys,
+    private readonly keys: ApiKeysService,
   ) {}
 
   @Get()
@@ -58,14 +58,13 @@ export class AccountController {
         host: hostOf(app.redirect_uri),
         ...(app.has_logo ? { logo: clientLogoPath(app.client_id) } : {}),
       },
-      scopes: app.scopes as ScopeName[],
+      scopes: app.scopes,
       since: app.since,
       last_used_at: app.last_used_at,
     }));
     this.account.send(response, visitor, {
       name: 'apps',
       ...this.account.takeDone(response),
-      revoke: '/account/apps/revoke',
       apps,
       more: count - shown.length,
     });
@@ -79,17 +78,11 @@ export class AccountController {
     const { shown, count } = await this.access.listSessions(userId, keys);
     const apps = await this.access.listApps(userId);
     const links = await this.links.list(userId);
-    const sessions = shown.map(({ id, ...seen }) => ({
-      ...seen,
-      action: `/account/sessions/${id}/end`,
-      current: own.includes(id),
-    }));
     this.account.send(response, visitor, {
       name: 'sessions',
       ...this.account.takeDone(response),
-      sessions,
+      sessions: shown.map((session) => ({ ...session, current: own.includes(session.id) })),
       more: count - shown.length,
-      end_others: '/account/sessions/end-others',
       also: { apps: apps.count, links: links.length },
     });
   }
@@ -101,9 +94,29 @@ export class AccountController {
     this.account.send(response, visitor, { name: 'activity', ...activity });
   }
 
-  @Get('security')
-  security(@Res() response: Response, @Visitor('security') visitor: Member): Promise<void> {
-    return this.securityPage.send(response, visitor);
+  @Get('keys')
+  async allKeys(@Res() response: Response, @Visitor('keys') visitor: Member): Promise<void> {
+    await this.usage.flush(); // so that what this process has counted is shown at once
+    const accepted = (await this.keys.list({ userId: visitor.user.id })).filter(
+      ({ status }) => status === 'active' || status === 'replaced',
+    );
+    this.account.send(response, visitor, {
+      name: 'keys',
+      ...this.account.takeDone(response),
+      keys: accepted.slice(0, MOST_KEYS),
+      more: Math.max(0, accepted.length - MOST_KEYS),
+    });
+  }
+
+  @Post('keys/:key/revoke')
+  async revokeKey(
+    @Res() response: Response,
+    @FormSender() { user, by }: Sender,
+    @Param('key') id: string,
+  ): Promise<void> {
+    const revoked = await this.keys.revokeOf(user.id, id, 'revoked by the member', by);
+    this.credentials.revoke({ kind: 'key', id });
+    this.account.redirectDone(response, '/account/keys', revoked ? 'key-revoked' : undefined);
   }
 
   /** The client's id is a form field: an id that an admin chose may contain characters that a path cannot. */
@@ -157,6 +170,6 @@ export class AccountController {
 
   /** The keys under which the session may be stored. */
   #keysOf(session: Session): Buffer[] {
-    return this.keys.keysOf('Session.uid', session.uid);
+    return this.tokenKeys.keysOf('Session.uid', session.uid);
   }
 }

@@ -1,54 +1,36 @@
-import { createParamDecorator, Injectable } from '@nestjs/common';
-import type { PipeTransform } from '@nestjs/common';
+import { createParamDecorator, Injectable, type PipeTransform } from '@nestjs/common';
 import type { Response } from 'express';
 import type { SignInPage } from '../../federation/sign-in-pages.js';
 import { sentForm } from '../requests/form-body.js';
-import type { Form } from '../requests/form-body.js';
-import { AccountPages } from './account-pages.js';
-import type { Member, Sender } from './account-pages.js';
+import { AccountPages, type Member } from './account-pages.js';
 
-interface Visit {
-  readonly page: SignInPage;
-  readonly response: Response;
-}
-
-interface Submission {
-  readonly confirmedOn: SignInPage | undefined;
-  readonly response: Response;
-  readonly form: Form;
-}
+/** What a handler asks of the account pages, which only a pipe can be given. */
+type Question = (account: AccountPages) => Promise<Member>;
 
 @Injectable()
-class VisitorPipe implements PipeTransform<Visit, Promise<Member>> {
+class AskAccountPages implements PipeTransform<Question, Promise<Member>> {
   constructor(private readonly account: AccountPages) {}
 
-  transform({ page, response }: Visit): Promise<Member> {
-    return this.account.visitor(page, response);
+  transform(question: Question): Promise<Member> {
+    return question(this.account);
   }
 }
 
-@Injectable()
-class SenderPipe implements PipeTransform<Submission, Promise<Sender>> {
-  constructor(private readonly account: AccountPages) {}
+const visitor = createParamDecorator((page: SignInPage, context): Question => {
+  const response = context.switchToHttp().getResponse<Response>();
+  return (account) => account.visitor(page, response);
+});
 
-  transform({ confirmedOn, response, form }: Submission): Promise<Sender> {
-    return this.account.sender(response, form, confirmedOn);
-  }
-}
-
-const visit = createParamDecorator((page: SignInPage, context) => ({
-  page,
-  response: context.switchToHttp().getResponse<Response>(),
-}));
-
-const submission = createParamDecorator(async (confirmedOn: SignInPage | undefined, context) => ({
-  confirmedOn,
-  response: context.switchToHttp().getResponse<Response>(),
-  form: await sentForm(context),
-}));
+const sender = createParamDecorator(
+  async (confirmedOn: SignInPage | undefined, context): Promise<Question> => {
+    const response = context.switchToHttp().getResponse<Response>();
+    const form = await sentForm(context);
+    return (account) => account.sender(response, form, confirmedOn);
+  },
+);
 
 /** The {@link Member} who is shown the page: see {@link AccountPages.visitor}. */
-export const Visitor = (page: SignInPage) => visit(page, VisitorPipe);
+export const Visitor = (page: SignInPage) => visitor(page, AskAccountPages);
 
 /** The {@link Sender} of a form: see {@link AccountPages.sender}. */
-export const FormSender = (confirmedOn?: SignInPage) => submission(confirmedOn, SenderPipe);
+export const FormSender = (confirmedOn?: SignInPage) => sender(confirmedOn, AskAccountPages);

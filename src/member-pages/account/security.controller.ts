@@ -1,38 +1,47 @@
-import { Controller, Param, Post, Res } from '@nestjs/common';
-import type { Response } from 'express';
+import { Controller, Get, Param, Post, Res } from '@nestjs/common';
+import type { Request, Response } from 'express';
 import { Csrf } from '../../accounts/browsers/csrf.js';
-import { DeviceCookies } from '../../accounts/browsers/device-cookies.js';
 import { passwordFault } from '../../accounts/passwords/password-rules.js';
 import { SignIn } from '../../accounts/sign-in/sign-in.js';
-import { Unconfirmed, SignInMethods } from '../../accounts/sign-in/sign-in-methods.js';
-import type { SignedInMember } from '../../accounts/sign-in/sign-in-methods.js';
+import {
+  MOST_PASSKEYS,
+  SignInMethods,
+  Unconfirmed,
+  type SignedInMember,
+} from '../../accounts/sign-in/sign-in-methods.js';
 import { TokenKeys } from '../../crypto/token-keys.js';
 import { withoutSlot } from '../../http/pipeline/request-context.js';
-import { addressOf } from '../../values/network.js';
 import { nameFrom } from '../../values/names.js';
-import { PasskeyCeremonies } from '../sign-in/passkey-ceremonies.js';
-import type { CeremonyPurpose } from '../sign-in/passkey-ceremonies.js';
+import { SignInForms } from '../sign-in/sign-in-forms.js';
+import { PasskeyCeremonies, type CeremonyPurpose } from '../sign-in/passkey-ceremonies.js';
 import { OauthDatabase } from '../../authorization-server/requests/oauth-database.js';
-import { AccountPages } from './account-pages.js';
-import type { Member, Sender } from './account-pages.js';
-import { FormSender } from './member.decorators.js';
-import { fieldText } from '../requests/form-body.js';
-import type { Form } from '../requests/form-body.js';
+import { AccountPages, type Member, type Sender } from './account-pages.js';
+import { FormSender, Visitor } from './member.decorators.js';
+import { fieldText, type Form } from '../requests/form-body.js';
 import { PageFault } from '../../authorization-server/failures/page-fault.js';
 import { ServesPages } from '../requests/page.decorator.js';
 import { redirect } from '../rendering/pages.js';
-import type { FlashMessage } from '../rendering/page-contents.js';
-import { CONFIRM_PATH, SECURITY_PATH } from '../rendering/page-paths.js';
-import { SecurityPage } from './security-page.js';
-import type { RejectedChange } from './security-page.js';
-import { ENGLISH } from '../rendering/texts/texts.js';
+import type { FlashMessage, Page } from '../rendering/page-contents.js';
+import { SECURITY_PATH } from '../rendering/page-paths.js';
+import { ENGLISH, languageOf, textsIn } from '../rendering/texts/texts.js';
+import { browserOf } from '../rendering/user-agent.js';
+import { fill } from '../rendering/wording.js';
 
 const LONGEST_NAME = 60;
 
 /** When to try again if too many sign-ins are in progress. */
 const BUSY_SECONDS = 2;
 
-/** Changes to how a member signs in, below `/account/security`; each requires a sign-in within the last five minutes. */
+const CONFIRM_PATH = `${SECURITY_PATH}/confirm`;
+
+/** A change that was refused, as the page shows it. */
+interface RejectedChange {
+  readonly status: 400 | 401 | 409 | 429 | 503;
+  readonly fault: NonNullable<Extract<Page, { name: 'security' }>['fault']>;
+  readonly retryAfterSeconds?: number;
+}
+
+/** How a member signs in, and changes to it; each requires a sign-in within the last five minutes. */
 @Controller('account/security')
 @ServesPages()
 export class SecurityController {
@@ -41,12 +50,16 @@ export class SecurityController {
     private readonly account: AccountPages,
     private readonly database: OauthDatabase,
     private readonly ceremonies: PasskeyCeremonies,
-    private readonly page: SecurityPage,
     private readonly signIn: SignIn,
-    private readonly devices: DeviceCookies,
+    private readonly forms: SignInForms,
     private readonly signInMethods: SignInMethods,
     private readonly keys: TokenKeys,
   ) {}
+
+  @Get()
+  async show(@Res() response: Response, @Visitor('security') visitor: Member): Promise<void> {
+    await this.#show(response, visitor);
+  }
 
   /** Sends the options for `navigator.credentials.create`; 409 if the member has to authenticate again first. */
   @Post('passkeys/options')
@@ -109,7 +122,7 @@ export class SecurityController {
     if (refused) {
       if (refused.retryAfterSeconds !== undefined)
         response.set('Retry-After', String(refused.retryAfterSeconds));
-      await this.page.send(response, member, refused);
+      await this.#show(response, member, refused);
       return;
     }
     const passwordHash = await withoutSlot(request, () => this.signIn.hashNew(wanted));
@@ -128,15 +141,7 @@ export class SecurityController {
   ): Promise<RejectedChange | undefined> {
     const fault = passwordFault(wanted, username) ?? (old === wanted ? 'same' : undefined);
     if (fault !== undefined) return { status: 400, fault };
-    const result = await withoutSlot(request, () =>
-      this.signIn.attempt({
-        username,
-        password: old,
-        ip: addressOf(request),
-        deviceOf: (userId) => this.devices.find(request, userId),
-        confirms: true,
-      }),
-    );
+    const result = await this.forms.check(request, username, old, true);
     switch (result.outcome) {
       case 'signed-in':
         return undefined;
@@ -167,7 +172,7 @@ export class SecurityController {
         ip: member.by.ip,
       });
       if (changed === false || changed === undefined) {
-        await this.page.send(response, member, { status: 409, fault });
+        await this.#show(response, member, { status: 409, fault });
         return;
       }
       this.account.redirectDone(response, SECURITY_PATH, done, changed === true ? undefined : changed);
@@ -177,11 +182,46 @@ export class SecurityController {
     }
   }
 
+  /** @param refused the change that was just refused, with its status */
+  async #show(response: Response, member: Member, refused?: RejectedChange): Promise<void> {
+    const { session, user } = member;
+    const ways = await this.signInMethods.find(user.id, session.loginTs ?? 0);
+    if (!ways) throw new PageFault(401, 'signedOut');
+    const { passkeys, password, confirmed } = ways;
+    const upstream = this.database.current!.upstream !== undefined;
+    const page = {
+      name: 'security',
+      ...this.account.takeDone(response),
+      fault: refused?.fault,
+      retryAfterSeconds: refused?.retryAfterSeconds,
+      confirm: confirmed ? undefined : CONFIRM_PATH,
+      passkeys: this.ceremonies.areOffered
+        ? {
+            suggested: suggestedName(response.req),
+            items: passkeys,
+            removable: upstream || password === 'on' || passkeys.length > 1,
+            full: passkeys.length >= MOST_PASSKEYS,
+          }
+        : undefined,
+      password,
+      switchable: password === 'off' || upstream || passkeys.length > 0,
+    } as const;
+    this.account.send(response, member, page, refused?.status);
+  }
+
   /** Binds a passkey registration to the browser and session that requested it. */
   #purpose({ req: request }: Response, { uid }: Member['session']): CeremonyPurpose {
     if (!this.ceremonies.areOffered) throw new PageFault(400, 'malformed');
     return { browser: this.csrf.browserOf(request)!, of: `session ${uid}` };
   }
+}
+
+/** `Chrome on Android` */
+function suggestedName({ headers }: Request): string {
+  const t = textsIn(languageOf(undefined, headers['accept-language']));
+  const { browser, system } = browserOf(headers['user-agent'] ?? null);
+  if (browser === undefined) return t.security.suggested;
+  return system === undefined ? browser : fill(t.sessions.browserOn, { browser, system });
 }
 
 /** The member's name for a passkey, as one line, cut to {@link LONGEST_NAME}. */

@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { DataSource } from 'typeorm';
-import type { EntityManager } from 'typeorm';
+import { DataSource, type EntityManager } from 'typeorm';
 import { Config } from '../../config/config.js';
 import { Encryption } from '../../crypto/encryption.js';
 import { eitherOf, TokenKeys } from '../../crypto/token-keys.js';

@@ -1,24 +1,18 @@
-import { Controller, Get, Post, Res } from '@nestjs/common';
-import type { Type } from '@nestjs/common';
+import { Controller, Get, Post, Res, type Type } from '@nestjs/common';
 import type { Response } from 'express';
 import { Csrf } from '../../accounts/browsers/csrf.js';
 import type { SignedIn } from '../../accounts/sign-in/sign-in.js';
 import { PageFault } from '../../authorization-server/failures/page-fault.js';
 import { Config } from '../../config/config.js';
-import { pathOf } from '../../federation/sign-in-pages.js';
-import type { SignInPage } from '../../federation/sign-in-pages.js';
+import { pathOf, type SignInPage } from '../../federation/sign-in-pages.js';
 import { UpstreamSignIns } from '../../federation/upstream-sign-ins.js';
 import { queryOf } from '../../http/input/raw-query.js';
 import { redirect } from '../rendering/pages.js';
-import { FormBody, requireOwnForm } from '../requests/form-body.js';
-import type { Form } from '../requests/form-body.js';
+import { FormBody, requireOwnForm, type Form } from '../requests/form-body.js';
 import { ServesPages } from '../requests/page.decorator.js';
 import { BrowserSessions } from '../sign-in/browser-sessions.js';
-import { PasskeyForm } from '../sign-in/passkey-form.js';
-import { SignInForm } from '../sign-in/sign-in-form.js';
-import type { SignInRefusal } from '../sign-in/sign-in-form.js';
-import { AccountPages } from './account-pages.js';
-import type { Member } from './account-pages.js';
+import { SignInForms, type SignInRefusal } from '../sign-in/sign-in-forms.js';
+import { AccountPages, type Member } from './account-pages.js';
 import { Visitor } from './member.decorators.js';
 
 /** Makes the controllers for signing in on such a page itself: by password, passkey, or the platform's own login. */
@@ -36,8 +30,7 @@ function signInController(page: SignInPage): Type {
       private readonly config: Config,
       private readonly account: AccountPages,
       private readonly sessions: BrowserSessions,
-      private readonly signInForm: SignInForm,
-      private readonly passkeyForm: PasskeyForm,
+      private readonly forms: SignInForms,
       private readonly upstream: UpstreamSignIns,
       private readonly csrf: Csrf,
     ) {}
@@ -58,11 +51,10 @@ function signInController(page: SignInPage): Type {
         redirect(response, `${path}/upstream?other=1`);
         return;
       }
-      const { upstream } = this.upstream.linkFrom(path);
       this.account.showSignIn(page, response, 200, {
         username: user.username,
         lead: 'again',
-        ...(upstream ? { upstream: { ...upstream, href: `${upstream.href}?other=1` } } : {}),
+        prompted: true,
       });
     }
 
@@ -70,20 +62,20 @@ function signInController(page: SignInPage): Type {
     async signIn(@Res() response: Response, @FormBody() form: Form): Promise<void> {
       requireOwnForm(this.csrf, response.req, form);
       if (!this.config.localSignIn) throw new PageFault(400, 'malformed');
-      await this.#finish(response, await this.signInForm.submit(response, form, 'account'));
+      await this.#finish(response, await this.forms.withPassword(response, form, 'account'));
     }
 
     /** Sends the passkey options that the sign-in page's script requests. */
     @Post('passkey/options')
     async passkeyOptions(@Res() response: Response, @FormBody() form: Form): Promise<void> {
       requireOwnForm(this.csrf, response.req, form);
-      await this.passkeyForm.options(response, path);
+      await this.forms.sendPasskeyOptions(response, path);
     }
 
     @Post('passkey')
     async signInWithPasskey(@Res() response: Response, @FormBody() form: Form): Promise<void> {
       requireOwnForm(this.csrf, response.req, form);
-      await this.#finish(response, await this.passkeyForm.submit(response, form, path, 'account'));
+      await this.#finish(response, await this.forms.withPasskey(response, form, path, 'account'));
     }
 
     async #finish(response: Response, result: SignedIn | SignInRefusal): Promise<void> {

@@ -1,7 +1,6 @@
 import { Controller, Get, Param, Post, Res } from '@nestjs/common';
 import type { Response } from 'express';
-import { ApiKeysService, MOST_OWN_KEYS } from '../../auth/api-keys/api-keys.service.js';
-import type { NewKey } from '../../auth/api-keys/api-keys.service.js';
+import { ApiKeysService, MOST_OWN_KEYS, type NewKey } from '../../auth/api-keys/api-keys.service.js';
 import { CredentialCache } from '../../auth/credential-cache.js';
 import { LimitReached } from '../../auth/owner.js';
 import { ALL_SCOPES } from '../../auth/scopes.js';
@@ -9,8 +8,7 @@ import { Config } from '../../config/config.js';
 import { OperatorError } from '../../values/operator-error.js';
 import { asShown, isName } from '../../values/names.js';
 import { ClientFault } from '../../clients/client-rules.js';
-import { AccountPages } from '../account/account-pages.js';
-import type { Member, Sender } from '../account/account-pages.js';
+import { AccountPages, type Member, type Sender } from '../account/account-pages.js';
 import { FormSender, Visitor } from '../account/member.decorators.js';
 import { fieldText } from '../requests/form-body.js';
 import { ServesPages } from '../requests/page.decorator.js';

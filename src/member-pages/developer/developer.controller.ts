@@ -1,13 +1,10 @@
 import { Controller, Get, Res } from '@nestjs/common';
 import type { Response } from 'express';
-import { ApiKeysService, MOST_OWN_KEYS } from '../../auth/api-keys/api-keys.service.js';
-import type { KeyDetails } from '../../auth/api-keys/api-keys.service.js';
+import { ApiKeysService, MOST_OWN_KEYS, type KeyDetails } from '../../auth/api-keys/api-keys.service.js';
 import { DeveloperRequests, MOST_KEPT } from '../../auth/usage/developer-requests.js';
-import { ClientsService, MOST_OWN_CLIENTS } from '../../clients/clients.service.js';
-import type { ClientDetails } from '../../clients/clients.service.js';
+import { ClientsService, MOST_OWN_CLIENTS, type ClientDetails } from '../../clients/clients.service.js';
 import { queryOf } from '../../http/input/raw-query.js';
-import { AccountPages } from '../account/account-pages.js';
-import type { Member } from '../account/account-pages.js';
+import { AccountPages, type Member } from '../account/account-pages.js';
 import { Visitor } from '../account/member.decorators.js';
 import { hostOf } from '../../authorization-server/ports/page-client.js';
 import { ServesPages } from '../requests/page.decorator.js';

@@ -1,7 +1,6 @@
 import { Controller, Get, Post, Res } from '@nestjs/common';
 import type { Response } from 'express';
-import { errors } from 'oidc-provider';
-import type { Client, Interaction } from 'oidc-provider';
+import { errors, type Client, type Interaction } from 'oidc-provider';
 import { Csrf } from '../../accounts/browsers/csrf.js';
 import type { SignedIn } from '../../accounts/sign-in/sign-in.js';
 import { AuthorizationServer } from '../../authorization-server/authorization-server.js';
@@ -15,15 +14,11 @@ import { Config } from '../../config/config.js';
 import { OpenidProvider } from '../../federation/openid-provider.js';
 import { UpstreamSignIns, wishesOf } from '../../federation/upstream-sign-ins.js';
 import { queryOf } from '../../http/input/raw-query.js';
-import { FormBody, requireOwnForm } from '../requests/form-body.js';
-import type { Form } from '../requests/form-body.js';
+import { FormBody, requireOwnForm, type Form } from '../requests/form-body.js';
 import { formTargetsOf, pageClientOf } from '../../authorization-server/ports/page-client.js';
 import { PageFault } from '../../authorization-server/failures/page-fault.js';
 import { ServesPages } from '../requests/page.decorator.js';
-import { Pages, redirect } from '../rendering/pages.js';
-import type { ScopeName } from '../rendering/page-contents.js';
-import type { Sending } from '../rendering/pages.js';
-import { PasskeyForm } from '../sign-in/passkey-form.js';
+import { Pages, redirect, type Sending } from '../rendering/pages.js';
 import { PASSKEY_WANTED } from '../../authorization-server/provider/assurance.js';
 import { LIFETIMES } from '../../authorization-server/provider/lifetimes.js';
 import {
@@ -32,8 +27,7 @@ import {
   OPENID_SCOPES,
   ROUTES,
 } from '../../authorization-server/provider/provider.js';
-import { SignInForm } from '../sign-in/sign-in-form.js';
-import type { SignInRefusal } from '../sign-in/sign-in-form.js';
+import { SignInForms, type SignInRefusal } from '../sign-in/sign-in-forms.js';
 
 /** The steps between an authorization request and its response: sign-in and consent, below `/interaction/:uid`. */
 @Controller('interaction/:uid')
@@ -45,13 +39,12 @@ export class InteractionsController {
     private readonly pages: Pages,
     private readonly sessions: BrowserSessions,
     private readonly consents: Consents,
-    private readonly signInForm: SignInForm,
+    private readonly forms: SignInForms,
     private readonly csrf: Csrf,
     private readonly documents: ClientDocuments,
     private readonly steps: FinishedSteps,
     private readonly upstream: UpstreamSignIns,
     private readonly upstreamProvider: OpenidProvider,
-    private readonly passkeyForm: PasskeyForm,
   ) {}
 
   @Get()
@@ -80,10 +73,9 @@ export class InteractionsController {
       status,
       {
         name: 'sign-in',
-        action: `/interaction/${interaction.uid}/sign-in`,
-        cancel: `/interaction/${interaction.uid}/cancel`,
-        ...this.upstream.linkFrom(`/interaction/${interaction.uid}`),
-        ...this.passkeyForm.formOn(`/interaction/${interaction.uid}`, wantsPasskey(interaction)),
+        path: `/interaction/${interaction.uid}`,
+        login: this.config.upstream?.label,
+        passkeys: this.forms.offerPasskeys ? (wantsPasskey(interaction) ? 'only' : 'too') : undefined,
         csrf: this.csrf.token(response.req, response),
         client: pageClientOf(client, interaction.params.redirect_uri as string),
         ...(typeof hint === 'string' ? { username: hint.slice(0, 100) } : {}),
@@ -104,15 +96,14 @@ export class InteractionsController {
       200,
       {
         name: 'consent',
-        action: `/interaction/${interaction.uid}/consent`,
-        switch_user: `/interaction/${interaction.uid}/switch-user`,
+        path: `/interaction/${interaction.uid}`,
         csrf: this.csrf.token(response.req, response),
         client: pageClientOf(client, interaction.params.redirect_uri as string),
         user,
         again: before !== undefined,
         days: daysOf(client),
         scopes: requested.map((scope) => ({
-          name: scope as ScopeName,
+          name: scope,
           checked: !refused.includes(scope),
           required: OPENID_SCOPES.includes(scope),
           writes: scope.endsWith(':write'),
@@ -127,21 +118,21 @@ export class InteractionsController {
   async signIn(@Res() response: Response, @FormBody() form: Form): Promise<void> {
     const step = await this.#posted(response, form, 'login');
     if (!this.config.localSignIn || wantsPasskey(step.interaction)) throw new PageFault(400, 'malformed');
-    const result = await this.signInForm.submit(response, form, 'authorization');
+    const result = await this.forms.withPassword(response, form, 'authorization');
     await this.#finishSignIn(response, step, result);
   }
 
   @Post('passkey/options')
   async passkeyOptions(@Res() response: Response, @FormBody() form: Form): Promise<void> {
     const { interaction } = await this.#posted(response, form, 'login');
-    await this.passkeyForm.options(response, `/interaction/${interaction.uid}`);
+    await this.forms.sendPasskeyOptions(response, `/interaction/${interaction.uid}`);
   }
 
   @Post('passkey')
   async signInWithPasskey(@Res() response: Response, @FormBody() form: Form): Promise<void> {
     const step = await this.#posted(response, form, 'login');
     const page = `/interaction/${step.interaction.uid}`;
-    const result = await this.passkeyForm.submit(response, form, page, 'authorization');
+    const result = await this.forms.withPasskey(response, form, page, 'authorization');
     await this.#finishSignIn(response, step, result);
   }
 

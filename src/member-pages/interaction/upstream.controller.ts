@@ -6,16 +6,14 @@ import { Logger } from '../../http/logger.js';
 import { BrowserSessions } from '../sign-in/browser-sessions.js';
 import { FinishedSteps } from './finished-steps.js';
 import { NOT_SIGNED_IN } from '../../authorization-server/middleware/strangers.js';
-import { FormBody } from '../requests/form-body.js';
-import type { Form } from '../requests/form-body.js';
+import { FormBody, type Form } from '../requests/form-body.js';
 import { ServesPages } from '../requests/page.decorator.js';
 import { Pages, redirect } from '../rendering/pages.js';
 import { AuthorizationServer } from '../../authorization-server/authorization-server.js';
 import { LogoutTokens } from '../../federation/logout-tokens.js';
 import { UpstreamFault } from '../../federation/openid-provider.js';
 import { SignOuts } from '../../federation/sign-outs.js';
-import type { Purpose } from '../../federation/upstream-sign-ins.js';
-import { UpstreamSignIns } from '../../federation/upstream-sign-ins.js';
+import { UpstreamSignIns, type Purpose } from '../../federation/upstream-sign-ins.js';
 import { pathOf } from '../../federation/sign-in-pages.js';
 import { queryOf } from '../../http/input/raw-query.js';
 

@@ -4,9 +4,8 @@ import { Csrf } from '../../accounts/browsers/csrf.js';
 import { DeviceCookies } from '../../accounts/browsers/device-cookies.js';
 import { withoutSlot } from '../../http/pipeline/request-context.js';
 import { addressOf } from '../../values/network.js';
-import { FormBody, requireOwnForm, fieldText } from '../requests/form-body.js';
-import type { Form } from '../requests/form-body.js';
-import { NEW_PASSWORD_PATH, RESET_PATH } from '../rendering/page-paths.js';
+import { FormBody, requireOwnForm, fieldText, type Form } from '../requests/form-body.js';
+import { RESET_PATH } from '../rendering/page-paths.js';
 import { ServesPages } from '../requests/page.decorator.js';
 import { Pages, redirect } from '../rendering/pages.js';
 import type { Page as AnyPage } from '../rendering/page-contents.js';
@@ -28,7 +27,7 @@ export class PasswordResetController {
 
   @Get('password-reset')
   ask(@Req() request: Request, @Res() response: Response): void {
-    this.#show(request, response, 200, { step: 'ask', action: `${RESET_PATH}/send` });
+    this.#show(request, response, 200, { step: 'ask' });
   }
 
   /** Responds the same for every username. */
@@ -42,7 +41,7 @@ export class PasswordResetController {
 
   @Get('password-reset/sent')
   sent(@Req() request: Request, @Res() response: Response): void {
-    this.#show(request, response, 200, { step: 'sent', action: RESET_PATH });
+    this.#show(request, response, 200, { step: 'sent' });
   }
 
   /** Does not use up the link: programs that scan emails open the links in them. */
@@ -53,13 +52,8 @@ export class PasswordResetController {
     @Param('token') token: string,
   ): Promise<void> {
     const member = await this.resets.memberOf(token);
-    if (!member) this.#show(request, response, 410, { step: 'expired', action: RESET_PATH });
-    else
-      this.#show(request, response, 200, {
-        step: 'choose',
-        action: `${NEW_PASSWORD_PATH}/${token}/set`,
-        username: member.username,
-      });
+    if (!member) this.#show(request, response, 410, { step: 'expired' });
+    else this.#show(request, response, 200, { step: 'choose', token, username: member.username });
   }
 
   @Post('new-password/:token/set')
@@ -77,15 +71,9 @@ export class PasswordResetController {
     if (fault === undefined) {
       // Whoever guesses at the account elsewhere does not keep its owner from signing in with the new password.
       this.devices.issue(request, response, result.userId);
-      this.#show(request, response, 200, { step: 'done', action: RESET_PATH, passkeys });
-    } else if (fault === 'expired')
-      this.#show(request, response, 410, { step: 'expired', action: RESET_PATH });
-    else
-      this.#show(request, response, 400, {
-        step: 'choose',
-        action: `${NEW_PASSWORD_PATH}/${token}/set`,
-        fault,
-      });
+      this.#show(request, response, 200, { step: 'done', passkeys });
+    } else if (fault === 'expired') this.#show(request, response, 410, { step: 'expired' });
+    else this.#show(request, response, 400, { step: 'choose', token, fault });
   }
 
   #show(request: Request, response: Response, status: number, page: ResetPage): void {

@@ -1,12 +1,9 @@
-import { Injectable } from '@nestjs/common';
-import type { OnApplicationShutdown } from '@nestjs/common';
+import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { Busy } from '../../accounts/passwords/busy.js';
 import { Mailer } from '../../accounts/mailer.js';
-import { passwordFault } from '../../accounts/passwords/password-rules.js';
-import type { PasswordFault } from '../../accounts/passwords/password-rules.js';
+import { passwordFault, type PasswordFault } from '../../accounts/passwords/password-rules.js';
 import { SignIn } from '../../accounts/sign-in/sign-in.js';
-import { SignInMethods } from '../../accounts/sign-in/sign-in-methods.js';
-import type { ShownPasskey } from '../../accounts/sign-in/sign-in-methods.js';
+import { SignInMethods, type ShownPasskey } from '../../accounts/sign-in/sign-in-methods.js';
 import { eventValues, recordAlone, recordEventIf } from '../../audit/audit.js';
 import { Config } from '../../config/config.js';
 import { randomBytes } from '../../crypto/random.js';

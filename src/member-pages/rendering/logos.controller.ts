@@ -7,8 +7,7 @@ import { UnchangingDocument } from '../../http/output/unchanging-document.js';
 import { OutsideApi } from '../../http/pipeline/outside-api.js';
 import { pixelImageType } from '../../values/images.js';
 import { isStorable } from '../../values/string-rules.js';
-import type { Image } from './platform-logo.js';
-import { PlatformLogo } from './platform-logo.js';
+import { PlatformLogo, type Image } from './platform-logo.js';
 
 const FIND_LOGO = 'SELECT logo FROM oauth_clients WHERE id = $1 AND logo IS NOT NULL AND disabled_at IS NULL';
 

@@ -17,12 +17,6 @@ export interface PageUser {
   readonly display_name: string;
 }
 
-/** URLs of a passkey form: the options that its script fetches first, and its action. */
-export interface PasskeyFormUrls {
-  readonly options: string;
-  readonly action: string;
-}
-
 /** A notice of what a member's action has done. */
 export type FlashMessage = keyof Texts['done'];
 
@@ -42,16 +36,11 @@ export interface CalendarPage extends OfMember {
   readonly name: 'calendar';
   /** See {@link DataPage.confirm}. */
   readonly confirm?: string | undefined;
-  /** Action of the form that creates a link. */
-  readonly create: string;
   /** Maximum length of a link's name, in code points. */
   readonly longest: number;
   /** How many links a member may have. */
   readonly most: number;
-  /** Each with the action of the form that revokes it. */
-  readonly links: readonly (Pick<CalendarLinkDetails, 'name' | 'created_at' | 'last_used_at'> & {
-    readonly revoke: string;
-  })[];
+  readonly links: readonly Pick<CalendarLinkDetails, 'id' | 'name' | 'created_at' | 'last_used_at'>[];
   /** The link just created, shown only once. */
   readonly made?: { readonly name: string; readonly url: string } | undefined;
   /** Why no link was created. */
@@ -63,8 +52,6 @@ export interface DataPage extends OfMember {
   readonly name: 'data';
   /** Where the member authenticates again, if the sign-in is too old for the form; the page does not have it then. */
   readonly confirm?: string | undefined;
-  /** Action of the form that responds with the file. */
-  readonly download: string;
   /** Why the file was not sent. */
   readonly fault?: 'running' | 'full' | undefined;
 }
@@ -73,7 +60,8 @@ export interface DataPage extends OfMember {
 export type Page =
   | {
       readonly name: 'sign-in';
-      readonly action: string;
+      /** Of the step or page for which the member signs in: the forms and links are below it. */
+      readonly path: string;
       readonly csrf: string;
       /** null if the member signs in for the account pages. */
       readonly client: PageClient | null;
@@ -85,22 +73,23 @@ export type Page =
         | { reason: 'throttled'; retryAfterSeconds: number }
         | { reason: 'busy' }
         | { reason: 'unproven' };
-      /** Action of the form that returns to the client. */
-      readonly cancel?: string;
-      /** Where sign-in through the platform's own login starts, if there is one. */
-      readonly upstream?: { readonly href: string; readonly label: string };
-      /** For signing in with a passkey, if offered; `only`: the app requires one, and a password is not accepted. */
-      readonly passkey?: PasskeyFormUrls & { readonly only: boolean };
+      /** Name of the platform's own login, if there is one. */
+      readonly login: string | undefined;
+      /** Whether it is to ask who signs in, even if it has a session of theirs. */
+      readonly prompted?: boolean;
+      /** Whether passkeys are offered; `only`: the app requires one, and a password is not accepted. */
+      readonly passkeys: 'too' | 'only' | undefined;
     }
   | {
       readonly name: 'consent';
-      readonly action: string;
+      /** Of the step: its forms are below it. */
+      readonly path: string;
       readonly csrf: string;
       readonly client: PageClient;
       readonly user: PageUser;
       /** `required` scopes are shown, but cannot be unticked and are not sent; `writes`: the app can change something with it. */
       readonly scopes: readonly {
-        name: ScopeName;
+        name: string;
         checked: boolean;
         required: boolean;
         writes: boolean;
@@ -109,8 +98,6 @@ export type Page =
       readonly again: boolean;
       /** How long the access lasts: in all since the sign-in, and without use. */
       readonly days: { readonly most: number; readonly idle: number };
-      /** Action of the form that lets another member sign in. */
-      readonly switch_user?: string;
     }
   | SignOutPage
   | {
@@ -118,8 +105,8 @@ export type Page =
       readonly name: 'password-reset';
       readonly csrf: string;
       readonly step: 'ask' | 'sent' | 'choose' | 'expired' | 'done';
-      /** Action of the form, or target of the link to start over. */
-      readonly action: string;
+      /** The secret of the link, for `choose`. */
+      readonly token?: string;
       readonly username?: string;
       readonly fault?: PasswordFault;
       /** For `done`: the passkeys that still work besides the new password. */
@@ -129,11 +116,9 @@ export type Page =
   | ErrorPage
   | (OfMember & {
       readonly name: 'apps';
-      /** Action of the forms that revoke an app's access. */
-      readonly revoke: string;
       readonly apps: readonly (Pick<ConnectedApp, 'client_id' | 'since' | 'last_used_at'> & {
         readonly client: PageClient;
-        readonly scopes: readonly ScopeName[];
+        readonly scopes: readonly string[];
       })[];
       /** How many more there are. */
       readonly more?: number;
@@ -142,13 +127,10 @@ export type Page =
   | DataPage
   | (OfMember & {
       readonly name: 'keys';
-      readonly keys: readonly (Pick<KeyDetails, 'name' | 'created_at' | 'last_used_at' | 'expires_at'> & {
-        /** The start of the key, as it appears wherever it is used. */
-        readonly prefix: string;
-        readonly scopes: readonly ScopeName[];
-        /** Action of the form that revokes it. */
-        readonly revoke: string;
-      })[];
+      readonly keys: readonly Pick<
+        KeyDetails,
+        'id' | 'name' | 'environment' | 'scopes' | 'created_at' | 'last_used_at' | 'expires_at'
+      >[];
       /** How many more there are, older than these. */
       readonly more?: number;
     })
@@ -157,15 +139,10 @@ export type Page =
       readonly name: 'sessions';
       readonly sessions: readonly (Pick<
         BrowserSession,
-        'signed_in_at' | 'last_seen_at' | 'ip' | 'user_agent'
-      > & {
-        readonly action: string;
-        readonly current: boolean;
-      })[];
+        'id' | 'signed_in_at' | 'last_seen_at' | 'ip' | 'user_agent'
+      > & { readonly current: boolean })[];
       /** How many more there are, last seen before these. */
       readonly more?: number;
-      /** Action of the form that ends every session but this one. */
-      readonly end_others?: string;
       /** How much else still has access, which the member can end with them. */
       readonly also?: { readonly apps: number; readonly links: number };
     })
@@ -178,24 +155,20 @@ export type Page =
       /** undefined if this server offers no passkeys. */
       readonly passkeys?:
         | {
-            readonly add: PasskeyFormUrls;
             /** The default name of a new one. */
             readonly suggested: string;
-            readonly items: readonly (Omit<ShownPasskey, 'id'> & {
-              /** Action of the form that removes it; undefined if it is the last way to sign in. */
-              readonly remove?: string | undefined;
-            })[];
+            readonly items: readonly ShownPasskey[];
+            /** Whether one can be removed: not if it is the last way to sign in. */
+            readonly removable: boolean;
             /** No further one can be added. */
             readonly full: boolean;
           }
         | undefined;
       readonly password: 'none' | 'on' | 'off';
-      /** Action of the form that changes it. */
-      readonly change_password: string;
       /** For `throttled`. */
       readonly retryAfterSeconds?: number | undefined;
-      /** Action of the form that switches the password off or on; undefined if it is the only way to sign in. */
-      readonly switch_password?: string | undefined;
+      /** Whether the password can be switched off or on: not if it is the only way to sign in. */
+      readonly switchable: boolean;
     })
   | (OfMember & {
       readonly name: 'developer';
@@ -264,6 +237,3 @@ export interface ClientForm {
   readonly client_uri: string;
   readonly policy_uri: string;
 }
-
-/** A scope that has a text for members. */
-export type ScopeName = keyof Texts['scopes'];

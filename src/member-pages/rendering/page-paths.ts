@@ -3,14 +3,6 @@ import type { Config } from '../../config/config.js';
 /** The page where members see and change how they sign in. */
 export const SECURITY_PATH = '/account/security';
 
-/** The page where members authenticate again for what they do on another one. */
-export function confirmPathOf(path: string): string {
-  return `${path}/confirm`;
-}
-
-/** For changes of how they sign in. */
-export const CONFIRM_PATH = confirmPathOf(SECURITY_PATH);
-
 /** The page where a member who forgot their password requests an email. */
 export const RESET_PATH = '/account/password-reset';
 

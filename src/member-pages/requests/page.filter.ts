@@ -1,11 +1,13 @@
-import { Catch, Injectable } from '@nestjs/common';
-import type { ArgumentsHost, ExceptionFilter } from '@nestjs/common';
+import { Catch, Injectable, type ArgumentsHost, type ExceptionFilter } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { Logger } from '../../http/logger.js';
 import { ProblemFilter } from '../../http/output/problem.filter.js';
 import { addressOf } from '../../values/network.js';
-import { refusalOf } from '../../authorization-server/failures/refusal-reasons.js';
-import type { RefusalReason, RefusalWords } from '../../authorization-server/failures/refusal-reasons.js';
+import {
+  refusalOf,
+  type RefusalReason,
+  type RefusalWords,
+} from '../../authorization-server/failures/refusal-reasons.js';
 import { Refusals } from '../../authorization-server/failures/refusals.js';
 import { pageFaultOf, PageFault } from '../../authorization-server/failures/page-fault.js';
 import { Pages } from '../rendering/pages.js';

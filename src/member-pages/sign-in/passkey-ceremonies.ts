@@ -7,13 +7,11 @@ import type {
 import { z } from 'zod';
 import { Passkeys } from '../../accounts/sign-in/passkeys.js';
 import type { SignedIn } from '../../accounts/sign-in/sign-in.js';
-import { SignInMethods } from '../../accounts/sign-in/sign-in-methods.js';
-import type { SignedInMember } from '../../accounts/sign-in/sign-in-methods.js';
+import { SignInMethods, type SignedInMember } from '../../accounts/sign-in/sign-in-methods.js';
 import { Config } from '../../config/config.js';
 import { randomBytes } from '../../crypto/random.js';
 import { LIFETIMES } from '../../authorization-server/provider/lifetimes.js';
-import { OneTimeStates } from '../../authorization-server/requests/one-time-states.js';
-import type { OneTimeModel } from '../../authorization-server/requests/one-time-states.js';
+import { OneTimeStates, type OneTimeModel } from '../../authorization-server/requests/one-time-states.js';
 import type { PageUser } from '../rendering/page-contents.js';
 import { passkeyDomain } from '../../accounts/sign-in/passkey-domain.js';
 
