@@ -11,11 +11,11 @@ interface DetailTypes {
   counts: Readonly<Record<string, number>>;
 }
 
-interface EventDefinition {
-  readonly meaning: string;
-  /** What it records besides time, actor, member, client and key. */
-  readonly details: Readonly<Record<string, readonly [type: keyof DetailTypes, meaning: string]>>;
-}
+/** @param details what it records besides time, actor, member, client and key */
+const event = <const Details extends Readonly<Record<string, readonly [keyof DetailTypes, string]>> = {}>(
+  meaning: string,
+  details = {} as Details,
+) => ({ meaning, details });
 
 /**
  * Every event of the audit trail: type → meaning and details. This list is the only one: no other type can be recorded, and
@@ -23,202 +23,144 @@ interface EventDefinition {
  * caller sent.
  */
 export const AUTH_EVENTS = {
-  'user.created': { meaning: 'A member was created', details: {} },
-  'user.updated': {
-    meaning: 'An admin changed a member’s account',
-    details: { changed: ['texts', 'the changed columns of `users`'] },
-  },
-  'user.password_set': {
-    meaning: 'A member was given a new password, or set one',
-    details: { sessions_kept: ['boolean', 'whether existing sessions and access were kept'] },
-  },
-  'user.password_reset_sent': {
-    meaning: 'A member was sent a mail with a link to set a new password',
-    details: {},
-  },
-  'user.password_switched': {
-    meaning: 'A member switched sign-in with a password off, or on again',
-    details: { on: ['boolean', 'whether the password is now accepted'] },
-  },
-  'user.disabled': { meaning: 'A member was disabled, which ended all access to their data', details: {} },
-  'user.enabled': { meaning: 'A member was enabled again', details: {} },
-  'user.exported': { meaning: 'A member downloaded everything that is held about them', details: {} },
-  'user.erased': {
-    meaning:
-      'Everything about a member except the id was erased, including the addresses and details of their events in this trail',
-    details: {},
-  },
-  'sign_in.succeeded': {
-    meaning: 'A member signed in',
-    details: { method: ['text', 'password, passkey, or upstream (the platform’s own login)'] },
-  },
-  'sign_in.refused': {
-    meaning:
-      'A sign-in with the username of a member was refused; it is not recorded if no member has that username',
-    details: {
+  'user.created': event('A member was created'),
+  'user.updated': event('An admin changed a member’s account', {
+    changed: ['texts', 'the changed columns of `users`'],
+  }),
+  'user.password_set': event('A member was given a new password, or set one', {
+    sessions_kept: ['boolean', 'whether existing sessions and access were kept'],
+  }),
+  'user.password_reset_sent': event('A member was sent a mail with a link to set a new password'),
+  'user.password_switched': event('A member switched sign-in with a password off, or on again', {
+    on: ['boolean', 'whether the password is now accepted'],
+  }),
+  'user.disabled': event('A member was disabled, which ended all access to their data'),
+  'user.enabled': event('A member was enabled again'),
+  'user.exported': event('A member downloaded everything that is held about them'),
+  'user.erased': event(
+    'Everything about a member except the id was erased, including the addresses and details of their events in this trail',
+  ),
+  'sign_in.succeeded': event('A member signed in', {
+    method: ['text', 'password, passkey, or upstream (the platform’s own login)'],
+  }),
+  'sign_in.refused': event(
+    'A sign-in with the username of a member was refused; it is not recorded if no member has that username',
+    {
       method: ['text', 'password, passkey or upstream'],
       reason: [
         'text',
         'no_password, disabled, wrong_password, account_blocked, address_blocked or device_blocked; for a passkey wrong_proof or counter_went_back (the passkey may have been cloned)',
       ],
     },
-  },
-  'passkey.added': {
-    meaning: 'A member added a passkey',
-    details: {
-      passkey: ['number', 'id of the passkey'],
-      synced: ['boolean', 'whether it is synced to other devices'],
-    },
-  },
-  'passkey.removed': {
-    meaning: 'A member’s passkey was removed',
-    details: { passkey: ['number', 'id of the passkey'] },
-  },
-  'session.ended': {
-    meaning: 'One or all of a member’s browser sessions were ended',
-    details: {
-      session: ['text', 'the beginning of the session’s name, if it was one session'],
-      sessions: ['number', 'how many, if it was all of them'],
-    },
-  },
-  'session.signed_out': { meaning: 'A member signed out on the account pages', details: {} },
-  'consent.granted': {
-    meaning: 'A member granted an app all or some of the scopes that it requested',
-    details: { granted: ['texts', 'granted scopes'], rejected: ['texts', 'scopes that the member unticked'] },
-  },
-  'consent.denied': {
-    meaning: 'A member denied an app access',
-    details: { scopes: ['texts', 'requested scopes'] },
-  },
-  'access.revoked': {
-    meaning: 'The access of one app, or of all apps, to a member’s data was revoked',
-    details: {
-      grants: ['number', 'how many grants ended'],
-      sessions: ['number', 'how many browser sessions ended, if all access was revoked'],
-    },
-  },
-  'authorization.refused': {
-    meaning:
-      'An endpoint other than the token endpoint refused a request of an app that concerns a member, or, recorded once an hour for an app, came from a page of another origin',
-    details: {
+  ),
+  'passkey.added': event('A member added a passkey', {
+    passkey: ['number', 'id of the passkey'],
+    synced: ['boolean', 'whether it is synced to other devices'],
+  }),
+  'passkey.removed': event('A member’s passkey was removed', { passkey: ['number', 'id of the passkey'] }),
+  'session.ended': event('One or all of a member’s browser sessions were ended', {
+    session: ['text', 'the beginning of the session’s name, if it was one session'],
+    sessions: ['number', 'how many, if it was all of them'],
+  }),
+  'session.signed_out': event('A member signed out on the account pages'),
+  'consent.granted': event('A member granted an app all or some of the scopes that it requested', {
+    granted: ['texts', 'granted scopes'],
+    rejected: ['texts', 'scopes that the member unticked'],
+  }),
+  'consent.denied': event('A member denied an app access', { scopes: ['texts', 'requested scopes'] }),
+  'access.revoked': event('The access of one app, or of all apps, to a member’s data was revoked', {
+    grants: ['number', 'how many grants ended'],
+    sessions: ['number', 'how many browser sessions ended, if all access was revoked'],
+  }),
+  'authorization.refused': event(
+    'An endpoint other than the token endpoint refused a request of an app that concerns a member, or, recorded once an hour for an app, came from a page of another origin',
+    {
       error: ['text', 'error code of the response (RFC 6749 §4.1.2.1)'],
       reason: ['text', 'see below'],
     },
-  },
-  'token.issued': {
-    meaning: 'An authorization code was exchanged for tokens',
-    details: { grant: ['text', 'id of the grant'], scope: ['text', 'scope of the access token'] },
-  },
-  'token.refreshed': {
-    meaning: 'A refresh token was used',
-    details: { grant: ['text', 'id of the grant'], scope: ['text', 'scope of the access token'] },
-  },
-  'token.refused': {
-    meaning:
-      'The token endpoint refused a request that concerns a member, or, recorded once an hour for an app, came from a page of another origin',
-    details: { error: ['text', 'error code of the response (RFC 6749 §5.2)'], reason: ['text', 'see below'] },
-  },
-  'token.reused': {
-    meaning:
-      'A code or refresh token was used a second time, so it may have been stolen; all tokens of its grant were revoked',
-    details: { grant: ['text', 'id of the grant'] },
-  },
-  'grant.revoked': {
-    meaning: 'An app revoked a token, which ended its grant',
-    details: { grant: ['text', 'id of the grant'] },
-  },
-  'key.created': {
-    meaning: 'An API key was issued',
-    details: { name: ['text', 'name of the key'], scopes: ['texts', 'scopes of the key'] },
-  },
-  'key.rotated': {
-    meaning: 'An API key was replaced',
-    details: {
-      replaced_by: ['text', 'id of the new key'],
-      overlap_seconds: ['number', 'how long both keys are accepted'],
-    },
-  },
-  'key.revoked': {
-    meaning: 'An API key was revoked',
-    details: { reason: ['text', 'as the admin gave it'] },
-  },
-  'key.exposed': {
-    meaning:
-      'An API key was sent by a browser for the first time; `pua keys show` has the origin of the page',
-    details: {},
-  },
-  'calendar_link.created': {
-    meaning: 'A member created a link with which calendar programs read their events',
-    details: { link: ['number', 'id of the link'] },
-  },
-  'calendar_link.revoked': {
-    meaning: 'A member revoked one or all of their calendar links',
-    details: {
-      link: ['number', 'id of the link, if it was one'],
-      links: ['number', 'how many, if it was all of them'],
-    },
-  },
-  'client.created': {
-    meaning: 'An app was registered',
-    details: {
-      name: ['text', 'name of the app'],
-      scopes: ['texts', 'scopes that it may request'],
-      redirect_uris: ['texts', 'redirect URIs of the app'],
-    },
-  },
-  'client.updated': {
-    meaning: 'The registration of an app was changed',
-    details: {
-      changed: ['texts', 'the changed columns of `oauth_clients`'],
-      redirect_uris: ['texts', 'redirect URIs of the app, if they were changed'],
-      scopes: ['texts', 'scopes that it may request, if they were changed'],
-      grants: ['number', 'how many grants ended because the app lost scopes that they included'],
-    },
-  },
-  'client.disabled': { meaning: 'An app was disabled', details: {} },
-  'client.enabled': { meaning: 'An app was enabled again', details: {} },
-  'client.deleted': {
-    meaning: 'An app was deleted, which ended all access that members gave it',
-    details: { name: ['text', 'name of the app'], grants: ['number', 'how many grants ended'] },
-  },
-  'signing_key.rotated': {
-    meaning: 'The next key now signs ID tokens',
-    details: { next: ['text', 'id of the key created to follow it'] },
-  },
-  'webhook.created': {
-    meaning: 'A webhook receiver was registered',
-    details: { webhook: ['text', 'its id'], types: ['texts', 'message types that it receives'] },
-  },
-  'webhook.rotated': {
-    meaning: 'A webhook receiver was given a new secret',
-    details: {
-      webhook: ['text', 'its id'],
-      overlap_seconds: ['number', 'how long messages are signed with both secrets'],
-    },
-  },
-  'webhook.disabled': {
-    meaning: 'A webhook receiver was disabled: nothing more is sent to it',
-    details: {
-      webhook: ['text', 'its id'],
-      reason: ['text', 'admin, or failing (it accepted nothing for five days)'],
-    },
-  },
-  'platform.imported': {
-    meaning: 'An import changed something; one in batches records each of them',
-    details: {
-      users: ['counts', 'numbers of records of that file, by outcome'],
-      events: ['counts', 'likewise'],
-      participants: ['counts', 'likewise'],
-      connections: ['counts', 'likewise'],
-      achievements: ['counts', 'likewise'],
-      user_achievements: ['counts', 'likewise'],
-    },
-  },
-  'audit.pruned': {
-    meaning: 'An admin started deleting old events by hand',
-    details: { older_than_seconds: ['number', 'the requested age'] },
-  },
-} as const satisfies Readonly<Record<string, EventDefinition>>;
+  ),
+  'token.issued': event('An authorization code was exchanged for tokens', {
+    grant: ['text', 'id of the grant'],
+    scope: ['text', 'scope of the access token'],
+  }),
+  'token.refreshed': event('A refresh token was used', {
+    grant: ['text', 'id of the grant'],
+    scope: ['text', 'scope of the access token'],
+  }),
+  'token.refused': event(
+    'The token endpoint refused a request that concerns a member, or, recorded once an hour for an app, came from a page of another origin',
+    { error: ['text', 'error code of the response (RFC 6749 §5.2)'], reason: ['text', 'see below'] },
+  ),
+  'token.reused': event(
+    'A code or refresh token was used a second time, so it may have been stolen; all tokens of its grant were revoked',
+    { grant: ['text', 'id of the grant'] },
+  ),
+  'grant.revoked': event('An app revoked a token, which ended its grant', {
+    grant: ['text', 'id of the grant'],
+  }),
+  'key.created': event('An API key was issued', {
+    name: ['text', 'name of the key'],
+    scopes: ['texts', 'scopes of the key'],
+  }),
+  'key.rotated': event('An API key was replaced', {
+    replaced_by: ['text', 'id of the new key'],
+    overlap_seconds: ['number', 'how long both keys are accepted'],
+  }),
+  'key.revoked': event('An API key was revoked', { reason: ['text', 'as the admin gave it'] }),
+  'key.exposed': event(
+    'An API key was sent by a browser for the first time; `pua keys show` has the origin of the page',
+  ),
+  'calendar_link.created': event('A member created a link with which calendar programs read their events', {
+    link: ['number', 'id of the link'],
+  }),
+  'calendar_link.revoked': event('A member revoked one or all of their calendar links', {
+    link: ['number', 'id of the link, if it was one'],
+    links: ['number', 'how many, if it was all of them'],
+  }),
+  'client.created': event('An app was registered', {
+    name: ['text', 'name of the app'],
+    scopes: ['texts', 'scopes that it may request'],
+    redirect_uris: ['texts', 'redirect URIs of the app'],
+  }),
+  'client.updated': event('The registration of an app was changed', {
+    changed: ['texts', 'the changed columns of `oauth_clients`'],
+    redirect_uris: ['texts', 'redirect URIs of the app, if they were changed'],
+    scopes: ['texts', 'scopes that it may request, if they were changed'],
+    grants: ['number', 'how many grants ended because the app lost scopes that they included'],
+  }),
+  'client.disabled': event('An app was disabled'),
+  'client.enabled': event('An app was enabled again'),
+  'client.deleted': event('An app was deleted, which ended all access that members gave it', {
+    name: ['text', 'name of the app'],
+    grants: ['number', 'how many grants ended'],
+  }),
+  'signing_key.rotated': event('The next key now signs ID tokens', {
+    next: ['text', 'id of the key created to follow it'],
+  }),
+  'webhook.created': event('A webhook receiver was registered', {
+    webhook: ['text', 'its id'],
+    types: ['texts', 'message types that it receives'],
+  }),
+  'webhook.rotated': event('A webhook receiver was given a new secret', {
+    webhook: ['text', 'its id'],
+    overlap_seconds: ['number', 'how long messages are signed with both secrets'],
+  }),
+  'webhook.disabled': event('A webhook receiver was disabled: nothing more is sent to it', {
+    webhook: ['text', 'its id'],
+    reason: ['text', 'admin, or failing (it accepted nothing for five days)'],
+  }),
+  'platform.imported': event('An import changed something; one in batches records each of them', {
+    users: ['counts', 'numbers of records of that file, by outcome'],
+    events: ['counts', 'likewise'],
+    participants: ['counts', 'likewise'],
+    connections: ['counts', 'likewise'],
+    achievements: ['counts', 'likewise'],
+    user_achievements: ['counts', 'likewise'],
+  }),
+  'audit.pruned': event('An admin started deleting old events by hand', {
+    older_than_seconds: ['number', 'the requested age'],
+  }),
+};
 
 export type AuthEventType = keyof typeof AUTH_EVENTS;
 
