@@ -3,7 +3,8 @@ import type { Request } from 'express';
 import { CurrentPrincipal, RequireScopes } from '../../auth/auth.decorators.js';
 import type { Principal } from '../../auth/principal.js';
 import type { JsonResponse } from '../../http/output/json-response.js';
-import { RespondsWithProblems, RespondsWithVariants } from '../../http/output/openapi.js';
+import { pageOf, RespondsWithProblems, RespondsWithVariants } from '../../http/output/openapi.js';
+import { refTo } from '../../http/output/schema.js';
 import { Parameters } from '../../http/input/query.js';
 import { Paging } from '../../http/paging.js';
 import {
@@ -37,39 +38,34 @@ export class AchievementsController {
         name: 'listAchievements',
         summary: 'List earned achievements',
         description: 'The achievements that the member has earned.',
-        item: AchievementItem,
-        isList: true,
+        response: pageOf(AchievementItem),
       },
       all: {
         name: 'listAllAchievements',
         summary: 'List all achievements',
         description:
           'All achievements, with `earned` and the member’s progress. Hidden achievements that are not earned are masked; retired ones are listed only if the member has earned them.',
-        item: AchievementItem,
-        isList: true,
+        response: pageOf(AchievementItem),
       },
       stats: {
         name: 'getAchievementStatistics',
         summary: 'Get statistics',
         description:
           'How many achievements there are, and how many the member has earned: in total, by category, and by rarity. Every category and rarity is listed, even if empty.',
-        item: AchievementStatistics,
-        isList: false,
+        response: refTo(AchievementStatistics),
       },
       detail: {
         name: 'getAchievement',
         summary: 'Get an achievement',
         description: 'One achievement with its criteria and the number of members who have earned it.',
-        item: AchievementDetail,
-        isList: false,
+        response: refTo(AchievementDetail),
       },
       pinned: {
         name: 'listPinnedAchievements',
         summary: 'List pinned achievements',
         description:
           'The achievements that the member has pinned, at most six, by `pin_position`. There is only one page.',
-        item: AchievementItem,
-        isList: true,
+        response: pageOf(AchievementItem),
       },
     },
   )

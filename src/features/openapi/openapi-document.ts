@@ -2,9 +2,8 @@ import { Injectable } from '@nestjs/common';
 import { accessOf, type Access } from '../../auth/auth.decorators.js';
 import { isPlatformScope, SCOPES } from '../../auth/scopes.js';
 import { apiNameOf, Config } from '../../config/config.js';
-import { bodyOf, type RequestBody } from '../../http/input/body.js';
 import { JsonResponse } from '../../http/output/json-response.js';
-import { operationOf, pathParametersOf, problemsOf } from '../../http/output/openapi.js';
+import { operationOf, type RequestBody } from '../../http/output/openapi.js';
 import { PROBLEMS, type ProblemCode } from '../../http/output/problems.js';
 import { schemasUsedBy, type JsonSchema } from '../../http/output/schema.js';
 import { API_PREFIX, isUnder, PLATFORM_PREFIX } from '../../http/pipeline/api-headers.js';
@@ -116,15 +115,13 @@ export class OpenApiDocument {
   /** Describes what the route's decorators say and imply: scope, query, headers, and every error that it can respond with. */
   #operation(route: Route, path: string): Json {
     const { handler, controller, method } = route;
-    const said = operationOf(handler);
-    if (!said) throw new Error(`${method} ${path} does not say what it responds with`);
-    const { summary, description, response } = said;
+    const { summary, description, response, pathParameters, body } = operationOf(handler);
+    if (!response) throw new Error(`${method} ${path} does not say what it responds with`);
     const access = accessOf(handler, controller)!;
     const variants = describeVariants(route);
     const examples = [handler.name, ...(variants ?? []).map(({ name }) => name as string)]
       .flatMap((name) => EXAMPLES[name] ?? [])
       .map((example) => this.#here(example));
-    const body = bodyOf(handler);
     return {
       operationId: handler.name,
       tags: [tagOf(path)],
@@ -133,7 +130,7 @@ export class OpenApiDocument {
       security: securityOf(access),
       ...(access === 'public' ? {} : { 'x-required-scope': access }),
       ...(variants ? { 'x-variants': variants } : {}),
-      parameters: [...pathParametersOf(handler), ...queryParameters(route), ...requestHeaders(route)],
+      parameters: [...pathParameters, ...queryParameters(route), ...requestHeaders(route)],
       ...(body ? { requestBody: withExample(body, examples) } : {}),
       responses: {
         200: {
@@ -201,7 +198,7 @@ function securityOf(access: Access): Json[] {
 }
 
 function requestHeaders({ handler, method }: Route): Json[] {
-  const problems = problemsOf(handler);
+  const { problems } = operationOf(handler);
   return [
     ...(problems.includes('precondition_failed')
       ? [requestHeader('If-Match', 'ETag of GET /profile')]
@@ -252,7 +249,7 @@ function withExample(body: RequestBody, examples: readonly Example[]): Json {
 
 function problemsByStatus(route: Route, access: Access): Map<string, ProblemCode[]> {
   const codes: ProblemCode[] = [
-    ...problemsOf(route.handler),
+    ...operationOf(route.handler).problems,
     'unknown_parameter',
     'invalid_parameter',
     'not_acceptable',

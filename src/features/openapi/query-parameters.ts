@@ -1,6 +1,6 @@
 import type { QueryClass } from '../../http/input/parameters.js';
 import { queryOfHandler } from '../../http/input/query.js';
-import { schemaOf, variantsOf } from '../../http/output/openapi.js';
+import { operationOf } from '../../http/output/openapi.js';
 import { propertiesOf } from '../../http/output/schema.js';
 import type { Route } from '../../http/route-table.js';
 
@@ -38,18 +38,18 @@ export function queryParameters(route: Route): Json[] {
 /** What each value of the deciding parameter returns, and its parameters. OpenAPI itself cannot express that. */
 export function describeVariants(route: Route): Json[] | undefined {
   const accepted = queryOfHandler(route.handler);
-  const described = variantsOf(route.handler);
-  if (accepted === undefined || typeof accepted === 'function' || !described) return undefined;
-  return Object.entries(described).map(([value, variant]) => ({
-    name: variant.name,
+  const { variants } = operationOf(route.handler);
+  if (accepted === undefined || typeof accepted === 'function' || !variants) return undefined;
+  return Object.entries(variants).map(([value, { name, summary, description, response }]) => ({
+    name,
     ...(value === '' ? {} : { value }),
     by: accepted.by,
-    summary: variant.summary,
-    description: variant.description,
+    summary,
+    description,
     parameters: parametersOf(value === '' ? accepted.absent : accepted.values[value]!).filter(
-      ({ name }) => name !== accepted.by,
+      (parameter) => parameter.name !== accepted.by,
     ),
-    schema: schemaOf(variant),
+    schema: response,
   }));
 }
 

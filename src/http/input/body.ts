@@ -1,9 +1,9 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import express from 'express';
 import type { Request, Response } from 'express';
-import { RespondsWithProblems } from '../output/openapi.js';
+import { Documents, type RequestBody } from '../output/openapi.js';
 import { pointerTo, Problem, type ProblemDetail } from '../output/problems.js';
-import { nullable, refTo, type JsonSchema, type Model, type Property } from '../output/schema.js';
+import { nullable, refTo, type Model, type Property } from '../output/schema.js';
 import { receiving } from '../pipeline/request-context.js';
 import { isHttpUrl, isStorable } from '../../values/string-rules.js';
 import type { Length } from '../../values/vocabulary.js';
@@ -47,29 +47,11 @@ export const JsonBody = (fields: Model<BodyFields>, resource: Model): ParameterD
   };
 };
 
-const BODY = 'http:body';
-
-/** The body that a route takes, as OpenAPI describes it. */
-export interface RequestBody {
-  readonly required: true;
-  readonly description?: string;
-  readonly content: Readonly<Record<string, { readonly schema: JsonSchema }>>;
-}
-
 function documentBody(controller: object, name: string | symbol, body: Omit<RequestBody, 'required'>): void {
-  const method = Object.getOwnPropertyDescriptor(controller, name)!;
-  Reflect.defineMetadata(BODY, { required: true, ...body } satisfies RequestBody, method.value as object);
-  RespondsWithProblems(
-    'invalid_json',
-    'payload_too_large',
-    'unsupported_media_type',
-    'validation_failed',
-  )(controller, name, method);
-}
-
-/** The body that the handler takes, if any. */
-export function bodyOf(handler: object): RequestBody | undefined {
-  return Reflect.getMetadata(BODY, handler) as RequestBody | undefined;
+  Documents({
+    body: { required: true, ...body },
+    problems: ['invalid_json', 'payload_too_large', 'unsupported_media_type', 'validation_failed'],
+  })(controller, name, Object.getOwnPropertyDescriptor(controller, name)!);
 }
 
 async function readJsonObject(request: Request, response: Response): Promise<Record<string, unknown>> {
