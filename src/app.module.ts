@@ -15,10 +15,7 @@ import { ProblemsController } from './features/problems/problems.controller.js';
 import { ProfileModule } from './features/profile/profile.module.js';
 import { SyncModule } from './features/sync/sync.module.js';
 import { DemoController } from './site/demo.controller.js';
-import { DeveloperModule } from './member-pages/developer/developer.module.js';
 import { MemberPagesModule } from './member-pages/member-pages.module.js';
-import { resetsPasswords } from './member-pages/rendering/page-paths.js';
-import { PasswordResetModule } from './member-pages/password-reset/password-reset.module.js';
 import { AcceptGuard } from './http/pipeline/accept.guard.js';
 import { HttpModule } from './http/http.module.js';
 import { QueryGuard } from './http/input/query.js';
@@ -51,10 +48,8 @@ export class AppModule {
         WebhooksModule,
         OperationsModule,
         // Last: Express matches routes in this order, and few requests are for pages.
-        MemberPagesModule,
-        ...(resetsPasswords(config) ? [PasswordResetModule] : []),
+        MemberPagesModule.with(config),
         PersonalDataModule,
-        ...(config.developerConsole ? [DeveloperModule] : []),
         SiteModule,
       ],
       controllers: [CredentialController, ProblemsController, ...(config.seedDemo ? [DemoController] : [])],

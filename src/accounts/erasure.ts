@@ -1,5 +1,5 @@
 import type { DataSource, EntityManager } from 'typeorm';
-import { audited, recordEvent, type AuditedTransaction, type NewAuthEvent } from '../audit/audit.js';
+import { audited, recordEvent, type NewAuthEvent } from '../audit/audit.js';
 import { CLEARED_OF_USERS, ERASURES } from '../database/schema/member-tables.js';
 
 /** How many rows of each kind were erased with members. */
@@ -20,34 +20,22 @@ export interface ErasedRows {
 export function eraseMembers(
   database: DataSource | EntityManager,
   userIds: readonly number[],
-  by: Author,
+  by: Pick<NewAuthEvent, 'actor' | 'keyId'>,
 ): Promise<ErasedRows | undefined> {
-  return audited(database, (manager) => erase(manager, userIds, by));
-}
-
-interface Author {
-  readonly actor: NewAuthEvent['actor'];
-  readonly keyId?: string;
-}
-
-async function erase(
-  manager: AuditedTransaction,
-  userIds: readonly number[],
-  by: Author,
-): Promise<ErasedRows | undefined> {
-  // First, because it ends their sessions, and prevents others from adding rows of these members in the meantime.
-  const [erased] = await manager.query<[{ id: number }[], number]>(ERASE_USERS, [userIds]);
-  if (erased.length === 0) return undefined;
-  const ids = erased.map(({ id }) => id).toSorted((one, other) => one - other);
-  const gone = await eraseRows(manager, ids);
-  for (const userId of ids)
-    await recordEvent(manager, { type: 'user.erased', actor: by.actor, userId, keyId: by.keyId ?? null });
-  return {
-    connections: gone.connections! / 2,
-    participations: gone.participants!,
-    achievements: gone.user_achievements!,
-    api_keys: gone.api_keys!,
-  };
+  return audited(database, async (manager) => {
+    // First, because it ends their sessions, and prevents others from adding rows of these members in the meantime.
+    const [erased] = await manager.query<[{ id: number }[], number]>(ERASE_USERS, [userIds]);
+    if (erased.length === 0) return undefined;
+    const ids = erased.map(({ id }) => id).toSorted((one, other) => one - other);
+    const gone = await eraseRows(manager, ids);
+    for (const userId of ids) await recordEvent(manager, { ...by, type: 'user.erased', userId });
+    return {
+      connections: gone.connections! / 2,
+      participations: gone.participants!,
+      achievements: gone.user_achievements!,
+      api_keys: gone.api_keys!,
+    };
+  });
 }
 
 /** Erases what the tables say of members who are marked as erased. @returns how many rows, by table */

@@ -2,13 +2,6 @@ import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type { Transporter } from 'nodemailer';
 import { Config } from '../config/config.js';
 
-/** A mail to one member. */
-interface Mail {
-  readonly to: string;
-  readonly subject: string;
-  readonly text: string;
-}
-
 /** How long each step of sending may take, in milliseconds. */
 const PATIENCE_MS = 10_000;
 
@@ -20,7 +13,7 @@ export class Mailer implements OnApplicationShutdown {
   constructor(private readonly config: Config) {}
 
   /** Call it only if there is a mail server. @throws the error of the mail server, or of the connection to it */
-  async send(mail: Mail): Promise<void> {
+  async send(mail: { to: string; subject: string; text: string }): Promise<void> {
     const { smtpUrl, from } = this.config.mail!;
     this.#transport ??= import('nodemailer').then(({ createTransport }) =>
       createTransport({

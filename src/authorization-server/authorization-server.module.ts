@@ -13,6 +13,18 @@ import { OneTimeStates } from './requests/one-time-states.js';
 import { RefreshGracePeriod } from './token-request/refresh-grace-period.js';
 import { UserinfoController } from './userinfo.controller.js';
 
+const SERVICES = [
+  AuthorizationServer,
+  ClientCache,
+  ClientDocuments,
+  Consents,
+  OauthDatabase,
+  OauthRoutes,
+  OneTimeStates,
+  Refusals,
+  RefreshGracePeriod,
+];
+
 /**
  * The embedded authorization server. {@link OauthRoutes} precedes its controllers. What it needs of the rooms above it, `ports/`
  * says; they provide it for everybody.
@@ -20,26 +32,7 @@ import { UserinfoController } from './userinfo.controller.js';
 @Module({
   imports: [AuthModule, ClientsModule],
   controllers: [UserinfoController, ProtectedResourceController],
-  providers: [
-    AuthorizationServer,
-    ClientCache,
-    ClientDocuments,
-    Consents,
-    OauthDatabase,
-    OauthRoutes,
-    OneTimeStates,
-    Refusals,
-    RefreshGracePeriod,
-  ],
-  exports: [
-    AuthorizationServer,
-    ClientCache,
-    ClientDocuments,
-    Consents,
-    OauthDatabase,
-    OauthRoutes,
-    OneTimeStates,
-    Refusals,
-  ],
+  providers: SERVICES,
+  exports: SERVICES,
 })
 export class AuthorizationServerModule {}

@@ -145,20 +145,8 @@ ORDER BY uid_key = ANY($2::bytea[]) DESC, oauth_sessions.last_seen_at DESC, uid_
   /** @returns whether there was such a session of this member */
   async endSession(userId: number, sessionId: string, actor: Actor): Promise<boolean> {
     if (!/^[0-9a-f]{64}$/.test(sessionId)) return false;
-    return audited(this.dataSource, async (manager) => {
-      const [, count] = await manager.query<[unknown, number]>(
-        `DELETE FROM oauth_sessions WHERE user_id = $1 AND uid_key = decode($2, 'hex')`,
-        [userId, sessionId],
-      );
-      if (count > 0)
-        await recordEvent(manager, {
-          ...actor,
-          type: 'session.ended',
-          userId,
-          details: { session: sessionId.slice(0, 16) },
-        });
-      return count > 0;
-    });
+    const details = { session: sessionId.slice(0, 16) };
+    return (await this.#end(userId, `uid_key = decode($2, 'hex')`, sessionId, actor, details)) > 0;
   }
 
   /**
@@ -167,21 +155,28 @@ ORDER BY uid_key = ANY($2::bytea[]) DESC, oauth_sessions.last_seen_at DESC, uid_
    * @param kept keys of the session that continues
    * @returns how many sessions ended
    */
-  async endOtherSessions(userId: number, actor: Actor, kept: readonly Buffer[]): Promise<number> {
+  endOtherSessions(userId: number, actor: Actor, kept: readonly Buffer[]): Promise<number> {
+    return this.#end(userId, 'uid_key <> ALL ($2::bytea[])', kept, actor);
+  }
+
+  /** @param details of the event; if there are none, how many ended */
+  #end(
+    userId: number,
+    which: string,
+    value: unknown,
+    actor: Actor,
+    details?: { session: string },
+  ): Promise<number> {
     return audited(this.dataSource, async (manager) => {
-      const [, count] = await manager.query<[unknown, number]>(
-        'DELETE FROM oauth_sessions WHERE user_id = $1 AND uid_key <> ALL ($2::bytea[])',
-        [userId, kept],
+      const [, sessions] = await manager.query<[unknown, number]>(
+        `DELETE FROM oauth_sessions WHERE user_id = $1 AND ${which}`,
+        [userId, value],
       );
-      if (count > 0) {
-        await recordEvent(manager, {
-          ...actor,
-          type: 'session.ended',
-          userId,
-          details: { sessions: count },
-        });
+      if (sessions > 0) {
+        const event = { ...actor, type: 'session.ended', userId, details: details ?? { sessions } } as const;
+        await recordEvent(manager, event);
       }
-      return count;
+      return sessions;
     });
   }
 }

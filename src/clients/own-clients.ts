@@ -6,41 +6,33 @@ import type { Config } from '../config/config.js';
 /** The client_id of the reference at /docs, in which readers can sign in and try each call. */
 export const DOCS_CLIENT = 'public-user-api-docs';
 
-/** A page of this server's own on which a member signs in. */
-interface OwnClient {
-  readonly id: string;
-  readonly name: string;
-  /** Path to which codes go, and nowhere else. */
-  readonly callback: string;
-  /** Path to which a sign-out may lead back. */
-  readonly afterSignOut?: string;
-}
+/** The client_id of the demo app in examples/browser-client. */
+export const DEMO_CLIENT = 'demo';
+
+/** The origin of this server's own pages. */
+type Origin = Pick<Config, 'publicUrl'>;
 
 /**
  * Registers the reference as a public client. An operator who wants no sign-ins there disables the client
  * (`pua clients disable public-user-api-docs`), and it stays disabled.
  */
-export function registerDocsClient(dataSource: DataSource, config: Pick<Config, 'publicUrl'>): Promise<void> {
-  return registerOwnClient(dataSource, config, { id: DOCS_CLIENT, name: 'API reference', callback: '/docs' });
+export function registerDocsClient(dataSource: DataSource, { publicUrl }: Origin): Promise<void> {
+  return registerOwnClient(dataSource, publicUrl, [DOCS_CLIENT, 'API reference', [`${publicUrl}/docs`], []]);
 }
 
-/** The client_id of the demo app in examples/browser-client. */
-export const DEMO_CLIENT = 'demo';
-
 /** Registers the demo app. For development only. */
-export function registerDemoClient(dataSource: DataSource, config: Pick<Config, 'publicUrl'>): Promise<void> {
-  const client = { id: DEMO_CLIENT, name: 'Demo app', callback: '/demo/callback', afterSignOut: '/demo' };
-  return registerOwnClient(dataSource, config, client);
+export function registerDemoClient(dataSource: DataSource, { publicUrl }: Origin): Promise<void> {
+  const [callback, afterSignOut] = [`${publicUrl}/demo/callback`, `${publicUrl}/demo`];
+  return registerOwnClient(dataSource, publicUrl, [DEMO_CLIENT, 'Demo app', [callback], [afterSignOut]]);
 }
 
 /** Registers a public client, and keeps its URIs in step with PUBLIC_URL. Several servers may do so at the same time. */
 async function registerOwnClient(
   dataSource: DataSource,
-  { publicUrl }: Pick<Config, 'publicUrl'>,
-  { id, name, callback, afterSignOut }: OwnClient,
+  origin: string,
+  client: [id: string, name: string, redirectUris: string[], postLogoutRedirectUris: string[]],
 ): Promise<void> {
-  const redirectUris = [publicUrl + callback];
-  const afterwards = afterSignOut === undefined ? [] : [publicUrl + afterSignOut];
+  const [id, name, redirect_uris] = client;
   await audited(dataSource, async (manager) => {
     const [row] = await manager.query<{ is_new: boolean }[]>(
       `INSERT INTO oauth_clients AS c (id, name, type, redirect_uris, post_logout_redirect_uris, allowed_origins, scopes)
@@ -49,14 +41,10 @@ ON CONFLICT (id) DO UPDATE SET redirect_uris = EXCLUDED.redirect_uris, allowed_o
   post_logout_redirect_uris = EXCLUDED.post_logout_redirect_uris
 WHERE c.redirect_uris <> EXCLUDED.redirect_uris
 RETURNING c.xmax = 0 AS is_new`,
-      [id, name, redirectUris, afterwards, [publicUrl], ALL_SCOPES],
+      [...client, [origin], ALL_SCOPES],
     );
     if (row?.is_new !== true) return;
-    await recordEvent(manager, {
-      type: 'client.created',
-      actor: 'system',
-      clientId: id,
-      details: { name, scopes: ALL_SCOPES, redirect_uris: redirectUris },
-    });
+    const details = { name, scopes: ALL_SCOPES, redirect_uris };
+    await recordEvent(manager, { type: 'client.created', actor: 'system', clientId: id, details });
   });
 }

@@ -1,28 +1,55 @@
-import { Module } from '@nestjs/common';
+import { Module, type DynamicModule } from '@nestjs/common';
 import { AccountsModule } from '../accounts/accounts.module.js';
 import { AuthModule } from '../auth/auth.module.js';
 import { AuthorizationServerModule } from '../authorization-server/authorization-server.module.js';
+import { ShownPages } from '../authorization-server/ports/shown-pages.js';
 import { CalendarModule } from '../calendar/calendar.module.js';
 import { ClientsModule } from '../clients/clients.module.js';
+import type { Config } from '../config/config.js';
 import { FederationModule } from '../federation/federation.module.js';
-import { PagesModule } from './rendering/pages.module.js';
+import { ACCOUNT_PAGES, DEVELOPER_PAGES } from '../federation/sign-in-pages.js';
+import { LayoutModule } from '../layout/layout.module.js';
 import { AccountCalendarController } from './account/account-calendar.controller.js';
 import { AccountController } from './account/account.controller.js';
 import { AccountPages } from './account/account-pages.js';
-import { BrowserSessions } from './sign-in/browser-sessions.js';
-import { FinishedSteps } from './interaction/finished-steps.js';
-import { UpstreamController } from './interaction/upstream.controller.js';
-import { ACCOUNT_PAGES } from '../federation/sign-in-pages.js';
-import { signInControllers } from './account/sign-in.controllers.js';
-import { PasskeyCeremonies } from './sign-in/passkey-ceremonies.js';
-import { SentForms } from './account/sent-forms.js';
 import { SecurityController } from './account/security.controller.js';
+import { SentForms } from './account/sent-forms.js';
+import { signInControllers } from './account/sign-in.controllers.js';
+import { DeveloperClientsController } from './developer/developer-clients.controller.js';
+import { DeveloperKeysController } from './developer/developer-keys.controller.js';
+import { DeveloperController } from './developer/developer.controller.js';
+import { FinishedSteps } from './interaction/finished-steps.js';
 import { InteractionsController } from './interaction/interactions.controller.js';
+import { UpstreamController } from './interaction/upstream.controller.js';
+import { PasswordResetController } from './password-reset/password-reset.controller.js';
+import { PasswordResets } from './password-reset/password-resets.js';
 import { LogosController } from './rendering/logos.controller.js';
+import { resetsPasswords } from './rendering/page-paths.js';
+import { Pages } from './rendering/pages.js';
+import { PlatformLogo } from './rendering/platform-logo.js';
 import { PageRoutes } from './requests/page-routes.js';
+import { BrowserSessions } from './sign-in/browser-sessions.js';
+import { PasskeyCeremonies } from './sign-in/passkey-ceremonies.js';
 import { SignInForms } from './sign-in/sign-in-forms.js';
 
-/** The pages for members; {@link PageRoutes} precedes their controllers. */
+const SERVICES = [
+  AccountPages,
+  BrowserSessions,
+  FinishedSteps,
+  PageRoutes,
+  Pages,
+  PasskeyCeremonies,
+  PasswordResets,
+  PlatformLogo,
+  SentForms,
+  SignInForms,
+  { provide: ShownPages, useExisting: Pages },
+];
+
+/**
+ * The pages for members; {@link PageRoutes} precedes their controllers. Global, since the authorization server below it needs its
+ * {@link ShownPages}.
+ */
 @Module({
   imports: [
     AuthModule,
@@ -31,33 +58,33 @@ import { SignInForms } from './sign-in/sign-in-forms.js';
     ClientsModule,
     AuthorizationServerModule,
     FederationModule,
-    PagesModule,
+    LayoutModule,
   ],
-  controllers: [
-    InteractionsController,
-    ...signInControllers(ACCOUNT_PAGES),
-    AccountController,
-    AccountCalendarController,
-    SecurityController,
-    LogosController,
-    UpstreamController,
-  ],
-  providers: [
-    BrowserSessions,
-    AccountPages,
-    PageRoutes,
-    SignInForms,
-    FinishedSteps,
-    SentForms,
-    PasskeyCeremonies,
-  ],
-  exports: [
-    AccountPages,
-    AuthorizationServerModule,
-    BrowserSessions,
-    PasskeyCeremonies,
-    SentForms,
-    SignInForms,
-  ],
+  providers: SERVICES,
+  exports: [...SERVICES, AuthorizationServerModule],
 })
-export class MemberPagesModule {}
+export class MemberPagesModule {
+  static with(config: Config): DynamicModule {
+    const ofDevelopers = [
+      ...signInControllers(DEVELOPER_PAGES),
+      DeveloperController,
+      DeveloperClientsController,
+      DeveloperKeysController,
+    ];
+    return {
+      module: MemberPagesModule,
+      global: true,
+      controllers: [
+        InteractionsController,
+        ...signInControllers(ACCOUNT_PAGES),
+        AccountController,
+        AccountCalendarController,
+        SecurityController,
+        LogosController,
+        UpstreamController,
+        ...(resetsPasswords(config) ? [PasswordResetController] : []),
+        ...(config.developerConsole ? ofDevelopers : []),
+      ],
+    };
+  }
+}

@@ -1,12 +1,11 @@
 import { Module } from '@nestjs/common';
 import { AuthModule } from '../auth/auth.module.js';
-import { MemberPagesModule } from '../member-pages/member-pages.module.js';
 import { AccountDataController } from './account-data.controller.js';
 import { Downloads } from './downloads.js';
 import { PersonalData } from './personal-data.js';
 
 @Module({
-  imports: [AuthModule, MemberPagesModule],
+  imports: [AuthModule],
   controllers: [AccountDataController],
   providers: [PersonalData, { provide: Downloads, useFactory: () => new Downloads() }],
 })

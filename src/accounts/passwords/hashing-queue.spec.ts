@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { Busy } from './busy.js';
-import { HashingQueue } from './hashing-queue.js';
+import { Busy, HashingQueue } from './hashing-queue.js';
 
 const inAMinute = () => performance.now() + 60_000;
 

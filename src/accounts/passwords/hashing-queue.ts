@@ -1,11 +1,20 @@
+import { Unavailable } from '../../database/postgres/unavailable.js';
 import { Semaphore } from '../../database/semaphore.js';
 import { Meter } from '../../http/meter.js';
-import { Busy } from './busy.js';
 
 /** argon2 runs on libuv's four threads, of which files and DNS need some; each hash takes 12 MiB meanwhile. */
 const AT_ONCE = 2;
 /** More could not be served before their deadline. */
 const MOST_WAITING = 150;
+
+/** Too many sign-ins are in progress: the password of this one was not checked, and the attempt is not counted. */
+export class Busy extends Unavailable {
+  override name = 'Busy';
+
+  constructor() {
+    super('too many sign-ins at once');
+  }
+}
 
 /**
  * Limits how many passwords are hashed at a time, so that a flood of sign-ins exhausts neither processors nor memory. Who has

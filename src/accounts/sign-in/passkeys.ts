@@ -1,9 +1,11 @@
+import { isIP } from 'node:net';
 import { Injectable } from '@nestjs/common';
 import type { QueryResultRow } from 'pg';
-import { eventValues, recordAlone, recordEventIf, type LoneEvent } from '../../audit/audit.js';
+import { eventValues, recordAlone, recordEventIf } from '../../audit/audit.js';
+import type { Config } from '../../config/config.js';
 import { Database } from '../../database/database.js';
 import { SIGN_INS_VALID_SINCE } from '../../database/sql.js';
-import type { SignedIn } from './sign-in.js';
+import { signInEvent, type RefusalCause, type SignedIn } from './sign-in.js';
 
 /** A passkey whose proof is to be verified. */
 interface StoredPasskey extends QueryResultRow {
@@ -19,9 +21,6 @@ interface UsedPasskey {
   readonly signCount: number;
   readonly backedUp: boolean;
 }
-
-/** Why a passkey was refused: only for the audit trail. */
-type RefusalReason = 'disabled' | 'wrong_proof' | 'counter_went_back';
 
 const FIND = `SELECT id, user_id, public_key, user_handle, backup_eligible FROM passkeys WHERE credential_id = $1`;
 
@@ -60,7 +59,7 @@ export class Passkeys {
       id,
       signCount,
       backedUp,
-      ...eventValues(eventOf('sign_in.succeeded', userId, ip)),
+      ...eventValues(signInEvent('passkey', userId, ip)),
     ]);
     if (!used) {
       const disabled = (await this.database.prepared(IS_DISABLED, [userId])).length > 0;
@@ -78,18 +77,20 @@ export class Passkeys {
   }
 
   /** Records that a sign-in with the passkey was refused. */
-  async refuse(passkey: StoredPasskey, reason: RefusalReason, ip: string | undefined): Promise<void> {
-    const event = eventOf('sign_in.refused', passkey.user_id, ip, reason);
+  async refuse(passkey: StoredPasskey, reason: RefusalCause, ip: string | undefined): Promise<void> {
+    const event = signInEvent('passkey', passkey.user_id, ip, reason);
     await recordAlone((text, values) => this.database.prepared(text, values), event);
   }
 }
 
-function eventOf(
-  type: 'sign_in.succeeded' | 'sign_in.refused',
-  userId: number,
-  ip: string | undefined,
-  reason?: RefusalReason,
-): LoneEvent {
-  const details = { method: 'passkey', ...(reason ? { reason } : {}) };
-  return { type, actor: 'user', userId, ip: ip ?? null, details };
+/**
+ * Gives the RP ID of passkeys (WebAuthn level 3, §4): the host of PUBLIC_URL.
+ *
+ * @returns undefined if there are no passkeys: the host is an IP address, for which browsers create none, or members sign in only
+ * with the platform's own login, which then decides how
+ */
+export function passkeyDomain({ publicUrl, localSignIn }: Config): string | undefined {
+  const { hostname } = new URL(publicUrl);
+  const isName = isIP(hostname.replace(/^\[|\]$/g, '')) === 0;
+  return localSignIn && isName ? hostname : undefined;
 }

@@ -3,7 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { eventValues, recordEventIf, type LoneEvent } from '../../audit/audit.js';
 import { Database } from '../../database/database.js';
 import { networkOf } from '../../values/network.js';
-import { Busy } from '../passwords/busy.js';
+import { Busy } from '../passwords/hashing-queue.js';
 import { Config } from '../../config/config.js';
 import { Hmac } from '../../crypto/hmac.js';
 

@@ -5,8 +5,7 @@ import { Database } from '../../database/database.js';
 import { SIGN_INS_VALID_SINCE } from '../../database/sql.js';
 import { Meter } from '../../http/meter.js';
 import { isStorable } from '../../values/string-rules.js';
-import { Busy } from '../passwords/busy.js';
-import { HashingQueue } from '../passwords/hashing-queue.js';
+import { Busy, HashingQueue } from '../passwords/hashing-queue.js';
 import { hashPassword, verifyPassword } from '../passwords/passwords.js';
 import { RefusalTime } from '../passwords/refusal-time.js';
 import { SignInThrottle, type Blocked, type Subject } from './sign-in-throttle.js';
@@ -46,8 +45,14 @@ type SignInOutcome =
   | { readonly outcome: 'busy' };
 
 /** Why a sign-in was refused: only for the audit trail. */
-type RefusalReason =
-  'unknown_user' | 'no_password' | 'disabled' | 'wrong_password' | `${Subject['kind']}_blocked`;
+export type RefusalCause =
+  | 'unknown_user'
+  | 'no_password'
+  | 'disabled'
+  | 'wrong_password'
+  | 'wrong_proof'
+  | 'counter_went_back'
+  | `${Subject['kind']}_blocked`;
 
 /** What is known about the typed name; everything but `folded_username` is null if nobody has it. */
 interface Account {
@@ -110,14 +115,11 @@ export class SignIn implements OnApplicationShutdown {
         throw error;
       });
       if (!matches || account.id === null) {
-        await place.settle('failed', eventOf('sign_in.refused', account.id, ip, reasonFor(account)));
+        await place.settle('failed', refusalOf(account.id, ip, causeFor(account)));
         await this.refusalTime.waitFrom(startedAt);
         return { outcome: 'invalid' };
       }
-      await place.settle(
-        'signed-in',
-        confirms === true ? undefined : eventOf('sign_in.succeeded', account.id, ip),
-      );
+      await place.settle('signed-in', confirms ? undefined : signInEvent('password', account.id, ip));
       if (needsUpgrade) this.#upgradeHash(account.id, account.password_hash!, password);
       return {
         outcome: 'signed-in',
@@ -189,27 +191,35 @@ export class SignIn implements OnApplicationShutdown {
     ip: string | undefined,
   ): Promise<SignInOutcome> {
     // Those after the first say nothing new, and there can be any number of them.
-    const event = first && eventOf('sign_in.refused', userId, ip, `${kind}_blocked`);
+    const event = first && refusalOf(userId, ip, `${kind}_blocked`);
     if (event) await recordAlone((text, values) => this.database.prepared(text, values), event);
     return { outcome: 'throttled', retryAfterSeconds };
   }
 }
 
-/** @returns undefined if nobody has the name: anybody can try any number of such names */
-function eventOf(
-  type: 'sign_in.succeeded' | 'sign_in.refused',
-  userId: number | null,
+/** Gives the event of a sign-in of any kind, or of its refusal. @param cause if it was refused */
+export function signInEvent(
+  method: 'password' | 'passkey' | 'upstream',
+  userId: number,
   ip: string | undefined,
-  reason?: RefusalReason,
-): LoneEvent | undefined {
-  if (userId === null) return undefined;
+  cause?: RefusalCause,
+): LoneEvent {
   return {
-    type,
+    type: cause ? 'sign_in.refused' : 'sign_in.succeeded',
     actor: 'user',
     userId,
     ip: ip ?? null,
-    details: { method: 'password', ...(reason ? { reason } : {}) },
+    details: { method, ...(cause ? { reason: cause } : {}) },
   };
+}
+
+/** @returns undefined if nobody has the name: anybody can try any number of such names */
+function refusalOf(
+  userId: number | null,
+  ip: string | undefined,
+  cause: RefusalCause,
+): LoneEvent | undefined {
+  return userId === null ? undefined : signInEvent('password', userId, ip, cause);
 }
 
 /** In a browser in which the member has signed in before, others cannot use up the allowance of the account or the address. */
@@ -221,7 +231,7 @@ function subjectsOf(account: Account, ip: string | undefined, device: string | u
   ];
 }
 
-function reasonFor({ id, disabled, password_hash }: Account): RefusalReason {
+function causeFor({ id, disabled, password_hash }: Account): RefusalCause {
   if (id === null) return 'unknown_user';
   if (disabled) return 'disabled';
   return password_hash === null ? 'no_password' : 'wrong_password';

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { QueryResultRow } from 'pg';
-import { audited, recordAlone, recordEvent, type LoneEvent } from '../../audit/audit.js';
+import { audited, recordAlone, recordEvent } from '../../audit/audit.js';
 import { Config, type UpstreamMatch } from '../../config/config.js';
 import { randomText } from '../../crypto/random.js';
 import { Database } from '../../database/database.js';
@@ -9,6 +9,7 @@ import { Logger } from '../../http/logger.js';
 import { isUsername } from '../../values/names.js';
 import { isHttpUrl, isStorable } from '../../values/string-rules.js';
 import { LENGTHS, type Length } from '../../values/vocabulary.js';
+import { signInEvent } from './sign-in.js';
 
 /** The claims of the platform's own login about who signed in there (OpenID Connect Core §5.1). */
 export type UpstreamClaims = Readonly<Record<string, unknown>>;
@@ -62,16 +63,9 @@ export class UpstreamMembers {
     const member = await this.find(claims);
     const found = member ?? (await this.#create(claims));
     if (!found) return undefined;
-    const event = { actor: 'user', userId: found.id, ip: ip ?? null } as const;
-    if (found.disabled) {
-      await this.#record({
-        ...event,
-        type: 'sign_in.refused',
-        details: { method: 'upstream', reason: 'disabled' },
-      });
-      return undefined;
-    }
-    await this.#record({ ...event, type: 'sign_in.succeeded', details: { method: 'upstream' } });
+    const event = signInEvent('upstream', found.id, ip, found.disabled ? 'disabled' : undefined);
+    await recordAlone((text, values) => this.database.prepared(text, values), event);
+    if (found.disabled) return undefined;
     return { userId: found.id, validSince: found.valid_since, now: found.now };
   }
 
@@ -129,10 +123,6 @@ export class UpstreamMembers {
     if (text === null && value !== '')
       this.logger.info({ claim }, 'a new member’s claim was left out: it cannot be stored');
     return text;
-  }
-
-  #record(event: LoneEvent): Promise<void> {
-    return recordAlone((text, values) => this.database.prepared(text, values), event);
   }
 }
 

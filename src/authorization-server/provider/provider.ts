@@ -16,7 +16,7 @@ import type { Config } from '../../config/config.js';
 import { CookieSignatures } from '../../crypto/cookie-signatures.js';
 import type { SigningJwk } from '../../crypto/signing-keys.js';
 import { deriveKey } from '../../crypto/secrets.js';
-import { passkeyDomain } from '../../accounts/sign-in/passkey-domain.js';
+import { passkeyDomain } from '../../accounts/sign-in/passkeys.js';
 import { PASSKEY_CLASSES, PASSKEY_WANTED, wantsPasskey } from './assurance.js';
 import { LIFETIMES } from './lifetimes.js';
 import { EXTERNAL_SIGNING, SynchronousSigningKey } from './synchronous-signing-key.js';

@@ -1,5 +1,5 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
-import { Busy } from '../../accounts/passwords/busy.js';
+import { Busy } from '../../accounts/passwords/hashing-queue.js';
 import { Mailer } from '../../accounts/mailer.js';
 import { passwordFault, type PasswordFault } from '../../accounts/passwords/password-rules.js';
 import { SignIn } from '../../accounts/sign-in/sign-in.js';

@@ -5,7 +5,7 @@ import type {
   RegistrationResponseJSON,
 } from '@simplewebauthn/server';
 import { z } from 'zod';
-import { Passkeys } from '../../accounts/sign-in/passkeys.js';
+import { passkeyDomain, Passkeys } from '../../accounts/sign-in/passkeys.js';
 import type { SignedIn } from '../../accounts/sign-in/sign-in.js';
 import { SignInMethods, type SignedInMember } from '../../accounts/sign-in/sign-in-methods.js';
 import { Config } from '../../config/config.js';
@@ -13,7 +13,6 @@ import { randomBytes } from '../../crypto/random.js';
 import { LIFETIMES } from '../../authorization-server/provider/lifetimes.js';
 import { OneTimeStates, type OneTimeModel } from '../../authorization-server/requests/one-time-states.js';
 import type { PageUser } from '../rendering/page-contents.js';
-import { passkeyDomain } from '../../accounts/sign-in/passkey-domain.js';
 
 /** What a challenge was issued for: a response to it is valid for nothing else. */
 export interface CeremonyPurpose {
