@@ -120,7 +120,7 @@ export class ClientsService {
         client_uri: wanted.client_uri ?? null,
         policy_uri: wanted.policy_uri ?? null,
         logo: wanted.logo ?? null,
-        id_token_signed_response_alg: id_token_signed_response_alg,
+        id_token_signed_response_alg,
         owner_id: owner?.userId ?? null,
       });
       await recordEvent(manager, {
@@ -180,7 +180,12 @@ GROUP BY c.id ORDER BY c.created_at DESC, c.id`,
         { id },
         Object.fromEntries(changed.map((column) => [column, after[column]])),
       );
-      if (changed.includes('redirect_uris')) await boundConsents(manager, id, before.redirect_uris);
+      // Consents that name no origins allow those of until now: no code is sent to another without the member’s consent.
+      if (changed.includes('redirect_uris'))
+        await manager.query(
+          'UPDATE oauth_consents SET redirect_origins = $2 WHERE client_id = $1 AND redirect_origins IS NULL',
+          [id, [...new Set(before.redirect_uris.map(originOf))]],
+        );
       const lost = before.scopes.filter((scope) => !after.scopes.includes(scope));
       const grants = lost.length === 0 ? 0 : await takeScopes(manager, id, lost);
       await recordEvent(manager, {
@@ -271,18 +276,6 @@ GROUP BY c.id ORDER BY c.created_at DESC, c.id`,
       return true;
     });
   }
-}
-
-/** Bounds consents that name no origins to those that the app had until now: no code is sent to another without the member’s consent. */
-async function boundConsents(
-  manager: EntityManager,
-  id: string,
-  redirect_uris: readonly string[],
-): Promise<void> {
-  await manager.query(
-    'UPDATE oauth_consents SET redirect_origins = $2 WHERE client_id = $1 AND redirect_origins IS NULL',
-    [id, [...new Set(redirect_uris.map(originOf))]],
-  );
 }
 
 /** @returns how many grants of the client included one of the scopes, and ended */
