@@ -58,14 +58,6 @@ interface UpstreamRequest {
   readonly parameters: Readonly<Record<string, string>>;
 }
 
-/** What the provider says of a sign-in. */
-interface UpstreamAnswer {
-  /** The claims of the signed ID token: alone they say when and how the member authenticated. */
-  readonly idToken: JWTPayload;
-  /** Who the member is. */
-  readonly member: UpstreamClaims;
-}
-
 interface Known {
   readonly configuration: client.Configuration;
   readonly keys: ReturnType<typeof createRemoteJWKSet>;
@@ -126,12 +118,13 @@ export class OpenidProvider implements OnApplicationBootstrap {
    * Redeems the code of an authorization response, once.
    *
    * @param query of the URL to which the provider redirected
+   * @returns who the member is, and the claims of the signed ID token: alone they say when and how the member authenticated
    * @throws UpstreamFault
    */
   async redeem(
     query: URLSearchParams,
     { state, nonce, verifier }: Omit<UpstreamRequest, 'parameters'>,
-  ): Promise<UpstreamAnswer> {
+  ): Promise<{ idToken: JWTPayload; member: UpstreamClaims }> {
     const known = await this.#provider();
     const { configuration } = known;
     const { claim, createMembers } = this.#upstream!;

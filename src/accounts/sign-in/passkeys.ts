@@ -16,12 +16,6 @@ interface StoredPasskey extends QueryResultRow {
   readonly backup_eligible: boolean;
 }
 
-/** What a verified proof reveals about its passkey. */
-interface UsedPasskey {
-  readonly signCount: number;
-  readonly backedUp: boolean;
-}
-
 const FIND = `SELECT id, user_id, public_key, user_handle, backup_eligible FROM passkeys WHERE credential_id = $1`;
 
 /** A counter that does not increase indicates a cloned passkey (WebAuthn level 3, §6.1.1). It also lets only one of several uses of a proof succeed. */
@@ -51,7 +45,7 @@ export class Passkeys {
    */
   async use(
     passkey: StoredPasskey,
-    { signCount, backedUp }: UsedPasskey,
+    { signCount, backedUp }: { signCount: number; backedUp: boolean },
     ip: string | undefined,
   ): Promise<SignedIn | undefined> {
     const { id, user_id: userId, backup_eligible: backupEligible } = passkey;

@@ -52,15 +52,12 @@ export class AccountController {
     await this.usage.flush(); // so that what this process has counted is shown at once
     const { shown, count } = await this.access.listApps(visitor.user.id);
     const apps = shown.map((app) => ({
-      client_id: app.client_id,
+      ...app,
       client: {
         name: app.client_name,
         host: hostOf(app.redirect_uri),
         ...(app.has_logo ? { logo: clientLogoPath(app.client_id) } : {}),
       },
-      scopes: app.scopes,
-      since: app.since,
-      last_used_at: app.last_used_at,
     }));
     this.account.send(response, visitor, {
       name: 'apps',
