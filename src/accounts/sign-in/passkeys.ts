@@ -7,7 +7,6 @@ import { Database } from '../../database/database.js';
 import { SIGN_INS_VALID_SINCE } from '../../database/sql.js';
 import { signInEvent, type RefusalCause, type SignedIn } from './sign-in.js';
 
-/** A passkey whose proof is to be verified. */
 interface StoredPasskey extends QueryResultRow {
   readonly id: number;
   readonly user_id: number;
@@ -70,7 +69,6 @@ export class Passkeys {
     };
   }
 
-  /** Records that a sign-in with the passkey was refused. */
   async refuse(passkey: StoredPasskey, reason: RefusalCause, ip: string | undefined): Promise<void> {
     const event = signInEvent('passkey', passkey.user_id, ip, reason);
     await recordAlone((text, values) => this.database.prepared(text, values), event);

@@ -14,7 +14,6 @@ import { signInEvent } from './sign-in.js';
 /** The claims of the platform's own login about who signed in there (OpenID Connect Core §5.1). */
 export type UpstreamClaims = Readonly<Record<string, unknown>>;
 
-/** A member identified by the platform's own login. */
 export interface UpstreamMember {
   readonly userId: number;
   /** The {@link SIGN_INS_VALID_SINCE} under which they were found. */

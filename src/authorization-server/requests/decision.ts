@@ -40,7 +40,6 @@ export class Decision {
     private readonly consent?: Consent,
   ) {}
 
-  /** The grant that comes of the consent. */
   grant(grant: NewGrant): void {
     this.#grant = grant;
   }

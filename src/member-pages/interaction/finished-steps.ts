@@ -23,7 +23,6 @@ export class FinishedSteps {
     private readonly server: AuthorizationServer,
   ) {}
 
-  /** Stores that the member has signed in. */
   async signedIn(
     response: Response,
     interaction: Interaction,
