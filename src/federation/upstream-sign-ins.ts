@@ -162,7 +162,7 @@ export class UpstreamSignIns {
         throw this.#fault('unknown', purpose, {
           message: `the claim ${claim} names no member who can sign in (${match})`,
         });
-      this.devices.issue(request, response, member.userId);
+      this.devices.issue(request, response, member.id);
       return this.#signedIn(member, answer.idToken, authTime);
     } catch (error) {
       if (error instanceof PageFault) throw error;
@@ -183,7 +183,7 @@ export class UpstreamSignIns {
   }
 
   #signedIn(
-    { userId, validSince, now }: UpstreamMember,
+    { id: userId, valid_since: validSince, now }: UpstreamMember,
     { sub, sid, amr, acr }: JWTPayload,
     authTime: number,
   ): SignedIn {

@@ -58,15 +58,9 @@ export class DeveloperController {
       ...this.account.takeDone(response),
       clients: clients.map((client) => ({ ...shownClient(client), host: hostOf(client.redirect_uris[0]!) })),
       keys: keys.map((key) => ({
-        id: key.id,
-        name: key.name,
-        environment: key.environment,
-        last_four: key.last_four,
-        scopes: key.scopes,
-        status: key.status,
-        accepted: isAccepted(key),
+        ...key,
+        accepted: key.status === 'active' || key.status === 'replaced',
         ends_at: (key.revoked_at ?? key.expires_at)!,
-        last_used_at: key.last_used_at,
       })),
       most: { clients: MOST_OWN_CLIENTS, keys: MOST_OWN_KEYS },
     });
@@ -198,10 +192,6 @@ export class DeveloperController {
     } as const;
     this.account.send(response, developer, page, status);
   }
-}
-
-function isAccepted({ status }: KeyDetails): boolean {
-  return status === 'active' || status === 'replaced';
 }
 
 function isKeyDays(days: number): days is (typeof KEY_DAYS)[number] {

@@ -60,13 +60,12 @@ export class PasswordResetController {
     const result = await withoutSlot(request, () =>
       this.resets.finish(token, fieldText(form.new_password), addressOf(request)),
     );
-    const { fault, passkeys } = result;
-    if (fault === undefined) {
+    if (typeof result === 'object') {
       // Whoever guesses at the account elsewhere does not keep its owner from signing in with the new password.
       this.devices.issue(request, response, result.userId);
-      this.#show(response, 200, { step: 'done', passkeys });
-    } else if (fault === 'expired') this.#show(response, 410, { step: 'expired' });
-    else this.#show(response, 400, { step: 'choose', token, fault });
+      this.#show(response, 200, { step: 'done', passkeys: result.passkeys });
+    } else if (result === 'expired') this.#show(response, 410, { step: 'expired' });
+    else this.#show(response, 400, { step: 'choose', token, fault: result });
   }
 
   #show(response: Response, status: number, page: ResetPage): void {
