@@ -1,7 +1,6 @@
 import { Module } from '@nestjs/common';
 import { Csrf } from './browsers/csrf.js';
 import { DeviceCookies } from './browsers/device-cookies.js';
-import { Mailer } from './mailer.js';
 import { Passkeys } from './sign-in/passkeys.js';
 import { RefusalTime } from './passwords/refusal-time.js';
 import { SignInThrottle } from './sign-in/sign-in-throttle.js';
@@ -14,7 +13,6 @@ import { SignInMethods } from './sign-in/sign-in-methods.js';
   providers: [
     Csrf,
     DeviceCookies,
-    Mailer,
     Passkeys,
     RefusalTime,
     SignIn,
@@ -22,6 +20,6 @@ import { SignInMethods } from './sign-in/sign-in-methods.js';
     UpstreamMembers,
     SignInMethods,
   ],
-  exports: [Csrf, DeviceCookies, Mailer, Passkeys, SignIn, SignInThrottle, UpstreamMembers, SignInMethods],
+  exports: [Csrf, DeviceCookies, Passkeys, SignIn, SignInThrottle, UpstreamMembers, SignInMethods],
 })
 export class AccountsModule {}

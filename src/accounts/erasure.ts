@@ -2,7 +2,6 @@ import type { DataSource, EntityManager } from 'typeorm';
 import { audited, recordEvent, type NewAuthEvent } from '../audit/audit.js';
 import { CLEARED_OF_USERS, ERASURES } from '../database/schema/member-tables.js';
 
-/** How many rows of each kind were erased with members. */
 export interface ErasedRows {
   readonly connections: number;
   readonly participations: number;

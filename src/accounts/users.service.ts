@@ -75,23 +75,15 @@ export class UsersService {
    */
   async create(user: NewUser, actor: Actor): Promise<number> {
     if (user.password !== undefined) checkPassword(user.password, user.username);
-    const passwordHash = user.password === undefined ? null : await hashPassword(user.password);
+    const { password, display_name: stored_display_name, ...columns } = user;
+    const password_hash = password === undefined ? null : await hashPassword(password);
+    const values = { ...columns, stored_display_name, password_hash } as Partial<User>;
     return audited(this.dataSource, async (manager) => {
       const made = await manager
         .createQueryBuilder()
         .insert()
         .into(User)
-        .values({
-          username: user.username,
-          external_id: user.external_id ?? null,
-          email: user.email ?? null,
-          password_hash: passwordHash,
-          first_name: user.first_name ?? null,
-          last_name: user.last_name ?? null,
-          stored_display_name: user.display_name ?? null,
-          bio: user.bio ?? null,
-          profile_picture: user.profile_picture ?? null,
-        })
+        .values(values)
         .orIgnore()
         .returning('id')
         .execute();

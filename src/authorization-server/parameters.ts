@@ -83,7 +83,7 @@ export async function readParameters(request: Request): Promise<Sent> {
   if (hasTooMany(text)) return { text, fault: TOO_MANY };
   if (text === '' && !isForm) return { text };
   const query = new URLSearchParams(isForm ? '' : text); // as the library does: it drops another question mark
-  let parameters = known([...new Set(query.keys())].map((name) => [name, query.getAll(name)]));
+  let parameters = [...new Set(query.keys())].map((name): Parameter => [name, query.getAll(name)]);
   if (isForm) {
     if (!request.is('application/x-www-form-urlencoded')) return { text: '' }; // the library refuses it
     if (!/^[^;]*(; *charset="?utf-8"? *)?$/i.test(request.headers['content-type']!))
@@ -113,16 +113,13 @@ function hasTooMany(text: string): boolean {
 /** A parameter with all its values. */
 type Parameter = readonly [name: string, values: readonly string[]];
 
-function known(parameters: readonly Parameter[]): Parameter[] {
-  return parameters.filter(([name]) => Object.hasOwn(LIMITS, name));
-}
-
 /** Reads a form as the library does. */
 function ofForm(text: string): Parameter[] {
-  return known(Object.entries(parse(text)).map(([name, values]) => [name, [values ?? []].flat()]));
+  return Object.entries(parse(text)).map(([name, values]) => [name, [values ?? []].flat()]);
 }
 
 function faultOf([name, values]: Parameter): { name: string; reason: string }[] {
+  if (!Object.hasOwn(LIMITS, name)) return [];
   for (const text of values) {
     // U+FFFD replaces what is not UTF-8.
     if (/[\p{Cc}\u{fffd}]/u.test(text) || !text.isWellFormed())

@@ -2,38 +2,37 @@ import type { NewAuthEvent } from '../audit/audit.js';
 import type { Owner } from '../auth/owner.js';
 import { ALL_SCOPES, isScope } from '../auth/scopes.js';
 import { isPublicJwk } from '../crypto/public-jwk.js';
-import type { SigningAlgorithm } from '../crypto/signing-keys.js';
+import type { OauthClient } from '../database/schema/entities/credentials/oauth.entity.js';
 import { pixelImageType } from '../values/images.js';
 import { OperatorError } from '../values/operator-error.js';
 import { isName } from '../values/names.js';
 import { isHttpUrl, isStorable } from '../values/string-rules.js';
 
-/** The requested registration of an app. */
-export interface NewClient {
-  readonly name: string;
-  readonly type: 'web' | 'native';
-  readonly redirect_uris: readonly string[];
-  readonly post_logout_redirect_uris?: readonly string[] | undefined;
-  /** Origins whose pages may call the token endpoint; if not given, those of a web app's redirect URIs. */
-  readonly allowed_origins?: readonly string[] | undefined;
-  /** Scopes that it may request; all of them if not given. */
-  readonly scopes?: readonly string[] | undefined;
-  /** Public keys (RFC 7517): they make the client confidential, and it authenticates with private_key_jwt. */
-  readonly jwks?: { keys: object[] } | null | undefined;
-  /** Its home page, https. */
-  readonly client_uri?: string | null | undefined;
-  /** Its privacy policy, https. */
-  readonly policy_uri?: string | null | undefined;
-  /** A PNG, JPEG, WebP or GIF of 64 KB at most. */
-  readonly logo?: Buffer | null | undefined;
-  /** The algorithm that signs its ID tokens; ES256 if not given. */
-  readonly id_token_signed_response_alg?: SigningAlgorithm | undefined;
-  /** The client id, if it has to be known beforehand; random if not given. */
-  readonly id?: string | undefined;
+/** The columns of a client that can be changed after its registration. */
+export const CHANGEABLE = [
+  'name',
+  'redirect_uris',
+  'post_logout_redirect_uris',
+  'allowed_origins',
+  'scopes',
+  'jwks',
+  'client_uri',
+  'policy_uri',
+  'logo',
+  'id_token_signed_response_alg',
+] as const satisfies (keyof OauthClient)[];
+
+/** Those columns, as they are now. */
+export type ChangeableClient = Pick<OauthClient, (typeof CHANGEABLE)[number]>;
+
+/** The requested registration of an app: without `scopes` it may request all of them, without `id` it has a random one. */
+export type NewClient = Pick<OauthClient, 'name' | 'type' | 'redirect_uris'> & {
+  readonly [Column in keyof ChangeableClient | 'id']?: OauthClient[Column] | undefined;
+} & {
   readonly actor: NewAuthEvent['actor'];
   /** The member who registers it; undefined for an app of the platform. */
   readonly owner?: Owner | undefined;
-}
+};
 
 /** The faults of a registration: code → message, in which `{value}` stands for the given value. */
 export const CLIENT_FAULTS = {
@@ -63,16 +62,7 @@ export const CLIENT_FAULTS = {
 type ClientFaultName = keyof typeof CLIENT_FAULTS;
 
 /** The part of a registration that is at fault. */
-type ClientField =
-  | 'name'
-  | 'redirect_uris'
-  | 'post_logout_redirect_uris'
-  | 'allowed_origins'
-  | 'scopes'
-  | 'jwks'
-  | 'client_uri'
-  | 'policy_uri'
-  | 'logo';
+type ClientField = Exclude<keyof ChangeableClient, 'id_token_signed_response_alg'>;
 
 /** A registration that is not allowed. */
 export class ClientFault extends OperatorError {
@@ -103,7 +93,11 @@ const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv'];
  * @param nameBefore the name that it has already, which it may keep whatever it is
  * @throws ClientFault that says what is wrong
  */
-export function checkClient(client: NewClient, production: boolean, nameBefore?: string): void {
+export function checkClient(
+  client: Omit<NewClient, 'actor'>,
+  production: boolean,
+  nameBefore?: string,
+): void {
   const {
     name,
     type,

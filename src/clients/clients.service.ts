@@ -9,26 +9,16 @@ import type { SigningAlgorithm } from '../crypto/signing-keys.js';
 import { OauthClient, OauthGrant } from '../database/schema/entities/credentials/oauth.entity.js';
 import { OperatorError } from '../values/operator-error.js';
 import { SigningKeysService } from './signing-keys.service.js';
-import { allowedOriginsOf, checkClient, originOf, type NewClient } from './client-rules.js';
+import {
+  allowedOriginsOf,
+  CHANGEABLE,
+  checkClient,
+  originOf,
+  type ChangeableClient,
+  type NewClient,
+} from './client-rules.js';
 
-export type { NewClient } from './client-rules.js';
-
-/** The columns of a client that can be changed after its registration. */
-const CHANGEABLE = [
-  'name',
-  'redirect_uris',
-  'post_logout_redirect_uris',
-  'allowed_origins',
-  'scopes',
-  'jwks',
-  'client_uri',
-  'policy_uri',
-  'logo',
-  'id_token_signed_response_alg',
-] as const satisfies (keyof NewClient & keyof OauthClient)[];
-
-/** Those columns, as they are now. */
-export type ChangeableClient = Pick<OauthClient, (typeof CHANGEABLE)[number]>;
+export type { ChangeableClient, NewClient } from './client-rules.js';
 
 /** A change of a client. */
 export type ClientChanges = Partial<ChangeableClient>;
@@ -95,12 +85,9 @@ export class ClientsService {
    */
   async create(wanted: NewClient, within: EntityManager = this.dataSource.manager): Promise<string> {
     checkClient(wanted, this.config.production);
-    const id = wanted.id ?? randomUUID();
-    const scopes = wanted.scopes ?? ALL_SCOPES;
-    const id_token_signed_response_alg = wanted.id_token_signed_response_alg ?? 'ES256';
-    await this.#provideKeys(id_token_signed_response_alg);
+    const { actor, owner, id = randomUUID(), scopes = [...ALL_SCOPES], ...columns } = wanted;
+    await this.#provideKeys(columns.id_token_signed_response_alg);
     await audited(within, async (manager) => {
-      const { owner } = wanted;
       if (owner)
         await takePlace(
           manager,
@@ -108,24 +95,11 @@ export class ClientsService {
           `SELECT count(*) >= ${MOST_OWN_CLIENTS} AS is_full FROM oauth_clients WHERE owner_id = $1`,
           `${MOST_OWN_CLIENTS} apps already`,
         );
-      await manager.insert(OauthClient, {
-        id,
-        name: wanted.name,
-        type: wanted.type,
-        redirect_uris: [...wanted.redirect_uris],
-        post_logout_redirect_uris: [...(wanted.post_logout_redirect_uris ?? [])],
-        allowed_origins: [...(wanted.allowed_origins ?? [])],
-        scopes: [...scopes],
-        jwks: wanted.jwks ?? null,
-        client_uri: wanted.client_uri ?? null,
-        policy_uri: wanted.policy_uri ?? null,
-        logo: wanted.logo ?? null,
-        id_token_signed_response_alg: id_token_signed_response_alg,
-        owner_id: owner?.userId ?? null,
-      });
+      const client = { ...columns, id, scopes, owner_id: owner?.userId ?? null };
+      await manager.insert(OauthClient, client as Partial<OauthClient>);
       await recordEvent(manager, {
         type: 'client.created',
-        actor: wanted.actor,
+        actor,
         ...by(owner),
         clientId: id,
         details: { name: wanted.name, scopes, redirect_uris: wanted.redirect_uris },
@@ -170,7 +144,7 @@ GROUP BY c.id ORDER BY c.created_at DESC, c.id`,
       const before = await this.#read(id, owner, manager);
       if (owner) await boundChanges(manager, owner.userId);
       const after = { ...before, ...change(before) };
-      checkClient({ ...after, actor }, this.config.production, before.name);
+      checkClient(after, this.config.production, before.name);
       const changed = CHANGEABLE.filter(
         (column) => JSON.stringify(after[column]) !== JSON.stringify(before[column]),
       );
@@ -180,7 +154,12 @@ GROUP BY c.id ORDER BY c.created_at DESC, c.id`,
         { id },
         Object.fromEntries(changed.map((column) => [column, after[column]])),
       );
-      if (changed.includes('redirect_uris')) await boundConsents(manager, id, before.redirect_uris);
+      // Consents that name no origins allow those of until now: no code is sent to another without the member’s consent.
+      if (changed.includes('redirect_uris'))
+        await manager.query(
+          'UPDATE oauth_consents SET redirect_origins = $2 WHERE client_id = $1 AND redirect_origins IS NULL',
+          [id, [...new Set(before.redirect_uris.map(originOf))]],
+        );
       const lost = before.scopes.filter((scope) => !after.scopes.includes(scope));
       const grants = lost.length === 0 ? 0 : await takeScopes(manager, id, lost);
       await recordEvent(manager, {
@@ -271,18 +250,6 @@ GROUP BY c.id ORDER BY c.created_at DESC, c.id`,
       return true;
     });
   }
-}
-
-/** Bounds consents that name no origins to those that the app had until now: no code is sent to another without the member’s consent. */
-async function boundConsents(
-  manager: EntityManager,
-  id: string,
-  redirect_uris: readonly string[],
-): Promise<void> {
-  await manager.query(
-    'UPDATE oauth_consents SET redirect_origins = $2 WHERE client_id = $1 AND redirect_origins IS NULL',
-    [id, [...new Set(redirect_uris.map(originOf))]],
-  );
 }
 
 /** @returns how many grants of the client included one of the scopes, and ended */

@@ -8,7 +8,7 @@ import { OauthDatabase } from '../authorization-server/requests/oauth-database.j
 import { END_REMEMBERED_SECONDS } from '../authorization-server/requests/upstream-session.js';
 import { ConnectedApps } from '../clients/connected-apps.js';
 import { Config } from '../config/config.js';
-import { eitherOf, TokenKeys } from '../crypto/token-keys.js';
+import { TokenKeys } from '../crypto/token-keys.js';
 import { OpenidProvider, UpstreamFault } from './openid-provider.js';
 import { UpstreamSignIns } from './upstream-sign-ins.js';
 
@@ -41,11 +41,10 @@ SELECT key, 'ReplayDetection', now() + make_interval(secs => $2) FROM unnest($1:
 WHERE NOT EXISTS (SELECT FROM oauth_state WHERE oauth_state.key = ANY ($3::bytea[]) AND oauth_state.expires_at > now()) ORDER BY key
 ON CONFLICT (key) DO UPDATE SET expires_at = EXCLUDED.expires_at`;
 
-const END_BY_SESSION = `DELETE FROM oauth_sessions WHERE upstream_session_key IN ($1, $2) RETURNING user_id`;
-const END_BY_SUBJECT = `DELETE FROM oauth_sessions WHERE upstream_subject_key IN ($1, $2) RETURNING user_id`;
-/** Does not end a session that the provider's token attributes to another subject. */
-const END_BY_BOTH = `DELETE FROM oauth_sessions
-WHERE upstream_session_key IN ($1, $2) AND upstream_subject_key IN ($3, $4) RETURNING user_id`;
+/** By the session ($1), the subject ($2), or both: a session that the token attributes to another subject does not end. */
+const END = `DELETE FROM oauth_sessions WHERE COALESCE($1, $2::bytea[]) IS NOT NULL
+  AND ($1::bytea[] IS NULL OR upstream_session_key = ANY ($1))
+  AND ($2::bytea[] IS NULL OR upstream_subject_key = ANY ($2)) RETURNING user_id`;
 
 /** Tokens with which the platform's own login says that a member's session there has ended. */
 @Injectable()
@@ -75,21 +74,17 @@ export class LogoutTokens {
     if (sub === undefined && sid === undefined)
       throw new UpstreamFault('wrong', 'the token names neither subject nor session');
     const used = this.keys.everyKeyOf('UpstreamLogout', jti);
-    const bySubject = sub === undefined ? undefined : eitherOf(this.signIns.keysOf('sub', sub));
-    const bySession = sid === undefined ? undefined : eitherOf(this.signIns.keysOf('sid', sid));
     const isGone = sub !== undefined && GONE.some((type) => Object.hasOwn(events, type));
-    const ends =
-      bySession === undefined || isGone ? this.signIns.keysOf('sub', sub!) : this.signIns.keysOf('sid', sid!);
+    const subject = sub === undefined ? null : this.signIns.keysOf('sub', sub);
+    const session = sid === undefined || isGone ? null : this.signIns.keysOf('sid', sid);
     // Before the rest, so that sign-ins that are not seen here see it.
-    await this.database.rows(REMEMBER_END, [ends, END_REMEMBERED_SECONDS, used]);
+    await this.database.rows(REMEMBER_END, [session ?? subject, END_REMEMBERED_SECONDS, used]);
     const named =
       isGone && this.config.upstream!.claim === 'sub' ? await this.members.find({ sub }) : undefined;
     await audited(this.dataSource, async (manager) => {
       if ((await manager.query<unknown[]>(USE_ONCE, [used, REMEMBERED_SECONDS])).length === 0)
         throw new UpstreamFault('wrong', 'the token was used before');
-      const [ended] = await manager.query<[{ user_id: number }[], number]>(
-        ...endOf(isGone ? undefined : bySession, bySubject),
-      );
+      const [ended] = await manager.query<[{ user_id: number }[], number]>(END, [session, subject]);
       const members = Map.groupBy(ended, ({ user_id }) => user_id);
       for (const [userId, { length: sessions }] of members)
         await recordEvent(manager, {
@@ -103,13 +98,4 @@ export class LogoutTokens {
         await this.access.revokeAll(userId, { actor: 'system', ip: null }, manager);
     });
   }
-}
-
-/** The statement that ends the sessions, with its parameters. */
-function endOf(
-  session: readonly (Buffer | null)[] | undefined,
-  subject: readonly (Buffer | null)[] | undefined,
-): [statement: string, parameters: (Buffer | null)[]] {
-  if (session && subject) return [END_BY_BOTH, [...session, ...subject]];
-  return session ? [END_BY_SESSION, [...session]] : [END_BY_SUBJECT, [...subject!]];
 }

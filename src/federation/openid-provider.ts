@@ -58,14 +58,6 @@ interface UpstreamRequest {
   readonly parameters: Readonly<Record<string, string>>;
 }
 
-/** What the provider says of a sign-in. */
-interface UpstreamAnswer {
-  /** The claims of the signed ID token: alone they say when and how the member authenticated. */
-  readonly idToken: JWTPayload;
-  /** Who the member is. */
-  readonly member: UpstreamClaims;
-}
-
 interface Known {
   readonly configuration: client.Configuration;
   readonly keys: ReturnType<typeof createRemoteJWKSet>;
@@ -79,7 +71,6 @@ interface Known {
  */
 @Injectable()
 export class OpenidProvider implements OnApplicationBootstrap {
-  readonly #upstream: UpstreamConfig | undefined;
   #known: Known | undefined;
   #reading: Promise<Known> | undefined;
   #readAgainAt = 0;
@@ -88,9 +79,7 @@ export class OpenidProvider implements OnApplicationBootstrap {
   constructor(
     private readonly config: Config,
     private readonly logger: Logger,
-  ) {
-    this.#upstream = config.upstream;
-  }
+  ) {}
 
   /** Where the provider redirects back to: one exact URL, to be registered there. */
   get redirectUri(): string {
@@ -99,7 +88,7 @@ export class OpenidProvider implements OnApplicationBootstrap {
 
   /** Logs at startup whether the provider can be used; an unavailable one does not keep the server from starting. */
   onApplicationBootstrap(): void {
-    if (this.#upstream) void this.#provider().catch(() => undefined);
+    if (this.config.upstream) void this.#provider().catch(() => undefined);
   }
 
   /** The origin to which members are redirected, if already known. */
@@ -114,7 +103,7 @@ export class OpenidProvider implements OnApplicationBootstrap {
     return client.buildAuthorizationUrl(configuration, {
       ...parameters,
       redirect_uri: this.redirectUri,
-      scope: this.#upstream!.scopes,
+      scope: this.config.upstream!.scopes,
       state,
       nonce,
       code_challenge: await client.calculatePKCECodeChallenge(verifier),
@@ -126,15 +115,16 @@ export class OpenidProvider implements OnApplicationBootstrap {
    * Redeems the code of an authorization response, once.
    *
    * @param query of the URL to which the provider redirected
+   * @returns who the member is, and the claims of the signed ID token: alone they say when and how the member authenticated
    * @throws UpstreamFault
    */
   async redeem(
     query: URLSearchParams,
     { state, nonce, verifier }: Omit<UpstreamRequest, 'parameters'>,
-  ): Promise<UpstreamAnswer> {
+  ): Promise<{ idToken: JWTPayload; member: UpstreamClaims }> {
     const known = await this.#provider();
     const { configuration } = known;
-    const { claim, createMembers } = this.#upstream!;
+    const { claim, createMembers } = this.config.upstream!;
     try {
       const tokens = await client.authorizationCodeGrant(
         configuration,
@@ -203,7 +193,7 @@ export class OpenidProvider implements OnApplicationBootstrap {
       const { configuration } = await this.#provider();
       if (configuration.serverMetadata().end_session_endpoint === undefined) return undefined;
       return client.buildEndSessionUrl(configuration, {
-        client_id: this.#upstream!.clientId,
+        client_id: this.config.upstream!.clientId,
         post_logout_redirect_uri: `${this.config.publicUrl}/sign-in/signed-out`,
         ...(state === undefined ? {} : { state }),
       });
@@ -213,7 +203,7 @@ export class OpenidProvider implements OnApplicationBootstrap {
   }
 
   #verify(token: string, { keys, algorithms }: Known, more: JWTVerifyOptions = {}) {
-    const { issuer, clientId } = this.#upstream!;
+    const { issuer, clientId } = this.config.upstream!;
     return jwtVerify(token, keys, {
       issuer,
       audience: clientId,
@@ -234,15 +224,15 @@ export class OpenidProvider implements OnApplicationBootstrap {
 
   async #read(): Promise<Known> {
     try {
-      this.#known = await discover(this.#upstream!);
+      this.#known = await discover(this.config.upstream!);
       this.#readAgainAt = performance.now() + HOUR_MS;
-      this.logger.info({ issuer: this.#upstream!.issuer }, 'the platform’s own login can be used');
+      this.logger.info({ issuer: this.config.upstream!.issuer }, 'the platform’s own login can be used');
       return this.#known;
     } catch (error) {
       this.#fault = upstreamFaultOf(error);
       const retryMs = this.#fault.kind === 'away' ? RETRY_WHERE_AWAY_MS : 0;
       this.#readAgainAt = performance.now() + (this.#known ? RETRY_WHERE_KNOWN_MS : retryMs);
-      const { issuer } = this.#upstream!;
+      const { issuer } = this.config.upstream!;
       this.logger.warn({ issuer, reason: this.#fault.message }, 'the platform’s own login cannot be used');
       if (this.#known) return this.#known;
       throw this.#fault;

@@ -10,12 +10,6 @@ const LONGEST_SECONDS = 600;
 
 const KIND = 'UpstreamSignOut';
 
-interface SealedTarget {
-  readonly target: string;
-  /** Seconds since 1970. */
-  readonly until: number;
-}
-
 /** Also signs members out at the platform's own login, if UPSTREAM_LOGOUT is true and their session here came from it. */
 @Injectable()
 export class SignOuts implements UpstreamSignOut {
@@ -37,18 +31,18 @@ export class SignOuts implements UpstreamSignOut {
   async addressFor(target?: string): Promise<string | undefined> {
     if (this.config.upstream?.logout !== true || !this.database.current?.upstream) return undefined;
     const until = Math.floor(Date.now() / 1000) + LONGEST_SECONDS;
-    const state = target === undefined ? undefined : this.#seal({ target, until });
+    const state =
+      target === undefined ? undefined : this.#encryption.seal({ target, until }, KIND).toString('base64url');
     return (await this.provider.endSessionUrl(state))?.href;
   }
 
   /** Where the member goes after the provider's sign-out: only a target that {@link addressFor} sealed is accepted. */
   targetOf(state: unknown): string | undefined {
     if (typeof state !== 'string' || !/^[\w-]{1,8192}$/.test(state)) return undefined;
-    const sealed = this.#encryption.open<SealedTarget>(Buffer.from(state, 'base64url'), KIND);
+    const sealed = this.#encryption.open<{ target: string; until: number }>(
+      Buffer.from(state, 'base64url'),
+      KIND,
+    );
     return sealed && sealed.until >= Date.now() / 1000 ? sealed.target : undefined;
-  }
-
-  #seal(target: SealedTarget): string {
-    return this.#encryption.seal(target, KIND).toString('base64url');
   }
 }

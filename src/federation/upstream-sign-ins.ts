@@ -12,8 +12,7 @@ import { TokenKeys } from '../crypto/token-keys.js';
 import { Meter } from '../http/meter.js';
 import { queryOf } from '../http/input/raw-query.js';
 import { addressOf } from '../values/network.js';
-import { PageFault, type FaultName } from '../authorization-server/failures/page-fault.js';
-import type { RefusalReason } from '../authorization-server/failures/refusal-reasons.js';
+import { PageFault } from '../authorization-server/failures/page-fault.js';
 import { LIFETIMES } from '../authorization-server/provider/lifetimes.js';
 import { OneTimeStates } from '../authorization-server/requests/one-time-states.js';
 import type { UpstreamSession } from '../authorization-server/requests/upstream-session.js';
@@ -47,15 +46,17 @@ interface Wishes {
 /** Tolerated clock difference, in seconds. */
 const CLOCKS_APART = 90;
 
-/** Status, fault, code and reason for each kind of provider failure. */
-const FAULTS = {
-  away: [503, 'upstreamAway', 'temporarily_unavailable', 'upstream_away'],
-  refused: [502, 'upstreamFailed', undefined, 'upstream_refused'],
-  wrong: [502, 'upstreamFailed', undefined, 'upstream_wrong'],
-} as const;
-
 /** The error of a member who declined (RFC 6749 §4.1.2.1). */
 const DECLINED = 'access_denied';
+
+/** Status, fault, code, reason and what to do next where the provider fails, or its member is none of ours. */
+const FAULTS = {
+  away: [503, 'upstreamAway', 'temporarily_unavailable', 'upstream_away', 'tryAgain'],
+  refused: [502, 'upstreamFailed', undefined, 'upstream_refused', 'tryAgain'],
+  wrong: [502, 'upstreamFailed', undefined, 'upstream_wrong', 'tryAgain'],
+  declined: [403, 'upstreamDeclined', DECLINED, 'upstream_refused', 'tryAgain'],
+  unknown: [403, 'unknownMember', 'access_denied', 'unknown_member', 'anotherAccount'],
+} as const;
 
 const SECRET = /^[\w-]{43}$/;
 
@@ -158,15 +159,10 @@ export class UpstreamSignIns {
       const member = await this.members.signIn(answer.member, addressOf(request));
       count(member ? 'signed-in' : 'invalid');
       if (!member)
-        throw this.#fault(
-          403,
-          'unknownMember',
-          'access_denied',
-          'unknown_member',
-          againAs('anotherAccount', purpose),
-          `the claim ${claim} names no member who can sign in (${match})`,
-        );
-      this.devices.issue(request, response, member.userId);
+        throw this.#fault('unknown', purpose, {
+          message: `the claim ${claim} names no member who can sign in (${match})`,
+        });
+      this.devices.issue(request, response, member.id);
       return this.#signedIn(member, answer.idToken, authTime);
     } catch (error) {
       if (error instanceof PageFault) throw error;
@@ -178,8 +174,7 @@ export class UpstreamSignIns {
 
   /** The page for a member who declined at the provider, where no other page of ours is to be shown. */
   declined(purpose: Purpose): PageFault {
-    const next = againAs('tryAgain', purpose);
-    return this.#fault(403, 'upstreamDeclined', DECLINED, 'upstream_refused', next);
+    return this.#fault('declined', purpose);
   }
 
   /** Keys for finding browser sessions that came from this subject or session at the provider; the first is the one to store. */
@@ -188,7 +183,7 @@ export class UpstreamSignIns {
   }
 
   #signedIn(
-    { userId, validSince, now }: UpstreamMember,
+    { id: userId, valid_since: validSince, now }: UpstreamMember,
     { sub, sid, amr, acr }: JWTPayload,
     authTime: number,
   ): SignedIn {
@@ -210,27 +205,19 @@ export class UpstreamSignIns {
 
   /** @returns the page for a failure of the provider; any other error unchanged */
   #faultOf(error: unknown, purpose: Purpose): unknown {
-    if (!(error instanceof UpstreamFault)) return error;
-    const [status, fault, code, reason] = FAULTS[error.kind];
-    return this.#fault(
-      status,
-      fault,
-      code ?? error.code,
-      reason,
-      againAs('tryAgain', purpose),
-      error.message,
-    );
+    return error instanceof UpstreamFault ? this.#fault(error.kind, purpose, error) : error;
   }
 
   #fault(
-    status: number,
-    fault: FaultName,
-    code: string | undefined,
-    reason: RefusalReason,
-    next: Next,
-    detail?: string,
+    kind: keyof typeof FAULTS,
+    purpose: Purpose,
+    said: { message?: string; code?: string | undefined } = {},
   ): PageFault {
-    return new PageFault(status, fault, code, { login: this.config.upstream!.label, next }, reason, detail);
+    const [status, fault, code, reason, text] = FAULTS[kind];
+    const page = 'interaction' in purpose ? `/interaction/${purpose.interaction}` : pathOf(purpose.account);
+    const href = text === 'tryAgain' ? page : `${page}/upstream?other=1`; // where they start over
+    const more = { login: this.config.upstream!.label, next: { text, href } };
+    return new PageFault(status, fault, code ?? said.code, more, reason, said.message);
   }
 
   #browserOf(request: Request): string | undefined {
@@ -258,14 +245,6 @@ export function wishesOf({ params, prompt, session }: Interaction, other: boolea
     maxAge: anew ? 0 : allowed,
     parameters: Object.fromEntries(passedOn),
   };
-}
-
-type Next = NonNullable<PageFault['more']['next']>;
-
-/** Where a member who could not sign in starts over. */
-function againAs(text: 'tryAgain' | 'anotherAccount', purpose: Purpose): Next {
-  const page = 'interaction' in purpose ? `/interaction/${purpose.interaction}` : pathOf(purpose.account);
-  return { text, href: text === 'tryAgain' ? page : `${page}/upstream?other=1` };
 }
 
 /**

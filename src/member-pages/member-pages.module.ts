@@ -16,7 +16,6 @@ import { SecurityController } from './account/security.controller.js';
 import { SentForms } from './account/sent-forms.js';
 import { signInControllers } from './account/sign-in.controllers.js';
 import { DeveloperClientsController } from './developer/developer-clients.controller.js';
-import { DeveloperKeysController } from './developer/developer-keys.controller.js';
 import { DeveloperController } from './developer/developer.controller.js';
 import { FinishedSteps } from './interaction/finished-steps.js';
 import { InteractionsController } from './interaction/interactions.controller.js';
@@ -69,7 +68,6 @@ export class MemberPagesModule {
       ...signInControllers(DEVELOPER_PAGES),
       DeveloperController,
       DeveloperClientsController,
-      DeveloperKeysController,
     ];
     return {
       module: MemberPagesModule,

@@ -83,8 +83,7 @@ export class DocsController {
       documents.flatMap((each) => each.tags).map(({ name, description }) => [name, description]),
     );
     return [...tags]
-      .map(([name, description]) => ({ name, description }))
-      .map(({ name, description }) => ({
+      .map(([name, description]) => ({
         name,
         description,
         calls: endpoints.filter(({ tag }) => tag === name).map((endpoint) => this.#callOf(endpoint)),

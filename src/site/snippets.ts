@@ -1,12 +1,5 @@
 import type { Example } from '../features/openapi/examples.js';
 
-/** A request in one language, ready to be pasted and run; it reads the key from the environment variable API_KEY. */
-export interface Snippet {
-  readonly language: string;
-  readonly title: string;
-  readonly code: string;
-}
-
 /** The request to be written. */
 interface Sent {
   readonly method: string;
@@ -26,12 +19,12 @@ const LANGUAGES: readonly { language: string; title: string; write: (sent: Sent)
   { language: 'php', title: 'PHP', write: php },
 ];
 
-/** Writes an example's request in each language, using only its standard library. */
+/** Writes an example's request in each language, ready to be run with its standard library alone; the key is in API_KEY. */
 export function snippetsOf(
   { method, path, body, type = 'application/json' }: Example['request'],
   publicUrl: string,
   withKey: boolean,
-): Snippet[] {
+) {
   const sent: Sent = {
     method,
     url: publicUrl + path,

@@ -36,12 +36,12 @@ export class DeviceCookies {
 
   /** @returns the id of this browser as one in which the member has signed in */
   find(request: IncomingMessage, userId: number): string | undefined {
-    return this.#entriesOf(request).find((entry) => this.#isOf(entry, userId))?.id;
+    return entriesOf(this.#cookie.valuesIn(request)).find((entry) => this.#isOf(entry, userId))?.id;
   }
 
   /** Records that the member has just signed in with this browser. */
   issue(request: IncomingMessage, response: ServerResponse, userId: number): void {
-    const others = this.#entriesOf(request).filter((entry) => !this.#isOf(entry, userId));
+    const others = entriesOf(this.#cookie.valuesIn(request)).filter((entry) => !this.#isOf(entry, userId));
     const time = Buffer.alloc(TIME_BYTES);
     time.writeUIntBE(Math.floor(Date.now() / 1000), 0, TIME_BYTES);
     const signed = Buffer.concat([time, randomBytes(ID_BYTES)]);
@@ -52,31 +52,24 @@ export class DeviceCookies {
   #isOf({ signed, tag }: Entry, userId: number): boolean {
     return this.#hmac.verify(tag, signed, String(userId));
   }
-
-  /** Entries that have not expired; whose they are, and whether they are genuine, has not been checked yet. */
-  #entriesOf(request: IncomingMessage): Entry[] {
-    const [value = ''] = this.#cookie.valuesIn(request);
-    const oldest = Math.floor(Date.now() / 1000) - LIFETIME_SECONDS;
-    return value
-      .split('.', MOST_MEMBERS)
-      .map((text) => ({ text, bytes: Buffer.from(text, 'base64url') }))
-      .filter(({ text, bytes }) => {
-        const whole = bytes.length === TIME_BYTES + ID_BYTES + MAC_BYTES;
-        return whole && bytes.toString('base64url') === text && bytes.readUIntBE(0, TIME_BYTES) > oldest;
-      })
-      .map(({ text, bytes }) => ({
-        text,
-        signed: bytes.subarray(0, TIME_BYTES + ID_BYTES),
-        id: bytes.toString('base64url', TIME_BYTES, TIME_BYTES + ID_BYTES),
-        tag: bytes.subarray(TIME_BYTES + ID_BYTES),
-      }));
-  }
 }
 
-interface Entry {
-  /** The entry as encoded in the cookie. */
-  readonly text: string;
-  readonly id: string;
-  readonly signed: Buffer;
-  readonly tag: Buffer;
+type Entry = ReturnType<typeof entriesOf>[number];
+
+/** Entries that have not expired; whose they are, and whether they are genuine, has not been checked yet. */
+function entriesOf([value = '']: readonly string[]) {
+  const oldest = Math.floor(Date.now() / 1000) - LIFETIME_SECONDS;
+  return value
+    .split('.', MOST_MEMBERS)
+    .map((text) => ({ text, bytes: Buffer.from(text, 'base64url') }))
+    .filter(({ text, bytes }) => {
+      const whole = bytes.length === TIME_BYTES + ID_BYTES + MAC_BYTES;
+      return whole && bytes.toString('base64url') === text && bytes.readUIntBE(0, TIME_BYTES) > oldest;
+    })
+    .map(({ text, bytes }) => ({
+      text,
+      signed: bytes.subarray(0, TIME_BYTES + ID_BYTES),
+      id: bytes.toString('base64url', TIME_BYTES, TIME_BYTES + ID_BYTES),
+      tag: bytes.subarray(TIME_BYTES + ID_BYTES),
+    }));
 }

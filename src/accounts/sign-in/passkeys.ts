@@ -7,19 +7,12 @@ import { Database } from '../../database/database.js';
 import { SIGN_INS_VALID_SINCE } from '../../database/sql.js';
 import { signInEvent, type RefusalCause, type SignedIn } from './sign-in.js';
 
-/** A passkey whose proof is to be verified. */
 interface StoredPasskey extends QueryResultRow {
   readonly id: number;
   readonly user_id: number;
   readonly public_key: Buffer;
   readonly user_handle: Buffer;
   readonly backup_eligible: boolean;
-}
-
-/** What a verified proof reveals about its passkey. */
-interface UsedPasskey {
-  readonly signCount: number;
-  readonly backedUp: boolean;
 }
 
 const FIND = `SELECT id, user_id, public_key, user_handle, backup_eligible FROM passkeys WHERE credential_id = $1`;
@@ -51,7 +44,7 @@ export class Passkeys {
    */
   async use(
     passkey: StoredPasskey,
-    { signCount, backedUp }: UsedPasskey,
+    { signCount, backedUp }: { signCount: number; backedUp: boolean },
     ip: string | undefined,
   ): Promise<SignedIn | undefined> {
     const { id, user_id: userId, backup_eligible: backupEligible } = passkey;
@@ -76,7 +69,6 @@ export class Passkeys {
     };
   }
 
-  /** Records that a sign-in with the passkey was refused. */
   async refuse(passkey: StoredPasskey, reason: RefusalCause, ip: string | undefined): Promise<void> {
     const event = signInEvent('passkey', passkey.user_id, ip, reason);
     await recordAlone((text, values) => this.database.prepared(text, values), event);

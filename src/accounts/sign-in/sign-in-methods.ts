@@ -33,7 +33,6 @@ export interface ShownPasskey {
   readonly synced: boolean;
 }
 
-/** How a member can sign in here. */
 interface MethodsOfMember {
   readonly passkeys: readonly ShownPasskey[];
   /** `off`: there is a password, which the member switched off. */
@@ -249,7 +248,6 @@ export class SignInMethods {
   }
 }
 
-/** The audit event of a change. */
 type Told = {
   [Type in Changed]: Pick<Extract<NewAuthEvent, { type: Type }>, 'type' | 'details'>;
 }[Changed];

@@ -259,16 +259,15 @@ export class SignInThrottle {
       line = this.#lines.get(id);
     }
     if (line && line.waiting.length >= MOST_WAITING) throw new Busy();
-    return new Promise((resolve, reject) => {
-      const waiting = { deadline, resolve, reject };
-      if (line) {
-        line.waiting.push(waiting);
-        return;
-      }
+    const { promise, resolve, reject } = Promise.withResolvers<Taken | Blocked>();
+    const waiting = { deadline, resolve, reject };
+    if (line) line.waiting.push(waiting);
+    else {
       line = { waiting: [waiting], wake: () => undefined };
       this.#lines.set(id, line);
       void this.#serve(line, kind, key, id);
-    });
+    }
+    return promise;
   }
 
   /** Runs one statement at a time, however many wait. */

@@ -14,19 +14,13 @@ import { signInEvent } from './sign-in.js';
 /** The claims of the platform's own login about who signed in there (OpenID Connect Core §5.1). */
 export type UpstreamClaims = Readonly<Record<string, unknown>>;
 
-/** A member identified by the platform's own login. */
-export interface UpstreamMember {
-  readonly userId: number;
-  /** The {@link SIGN_INS_VALID_SINCE} under which they were found. */
-  readonly validSince: number | null;
-  /** The database's clock: seconds since 1970, with their fraction. */
-  readonly now: number;
-}
-
-interface MemberRow extends QueryResultRow {
+/** A member named by the platform's own login. */
+export interface UpstreamMember extends QueryResultRow {
   readonly id: number;
   readonly disabled: boolean;
+  /** The {@link SIGN_INS_VALID_SINCE} under which they were found. */
   readonly valid_since: number | null;
+  /** The database's clock: seconds since 1970, with their fraction. */
   readonly now: number;
 }
 
@@ -65,16 +59,15 @@ export class UpstreamMembers {
     if (!found) return undefined;
     const event = signInEvent('upstream', found.id, ip, found.disabled ? 'disabled' : undefined);
     await recordAlone((text, values) => this.database.prepared(text, values), event);
-    if (found.disabled) return undefined;
-    return { userId: found.id, validSince: found.valid_since, now: found.now };
+    return found.disabled ? undefined : found;
   }
 
   /** The member whom these claims name, disabled ones too. */
-  async find(claims: UpstreamClaims): Promise<MemberRow | undefined> {
+  async find(claims: UpstreamClaims): Promise<UpstreamMember | undefined> {
     const { match } = this.config.upstream!;
     const name = this.#nameIn(claims);
     if (name === undefined) return undefined;
-    const [member] = await this.database.prepared<MemberRow>(FIND[match], [name]);
+    const [member] = await this.database.prepared<UpstreamMember>(FIND[match], [name]);
     return member;
   }
 
@@ -90,14 +83,14 @@ export class UpstreamMembers {
   }
 
   /** Of several requests at once, one creates the member, and the others find them. */
-  async #create(claims: UpstreamClaims): Promise<MemberRow | undefined> {
+  async #create(claims: UpstreamClaims): Promise<UpstreamMember | undefined> {
     const { match, createMembers } = this.config.upstream!;
     const name = this.#nameIn(claims);
     if (!createMembers || name === undefined || match === 'id') return undefined;
     if (match === 'external_id' && [...name].length > LENGTHS.users.external_id[1]) return undefined;
     for (const username of usernamesOf(match === 'username' ? name : claims.preferred_username, match)) {
       const member = await audited(this.database.dataSource, async (manager) => {
-        const [created] = await manager.query<MemberRow[]>(CREATE, [
+        const [created] = await manager.query<UpstreamMember[]>(CREATE, [
           username,
           match === 'external_id' ? name : null,
           this.#taken(claims, 'given_name', (value) => textOf(value, LENGTHS.users.first_name)),

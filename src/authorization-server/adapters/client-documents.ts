@@ -189,7 +189,7 @@ export function clientOf(clientId: string, document: unknown, production: boolea
     .filter((uri) => !isHttps(uri) || new URL(uri).origin === origin)
     .filter((uri) => redirectUriFault(uri, type, production) === undefined)
     .slice(0, MOST_REDIRECT_URIS);
-  checkClient({ name, type, jwks, scopes: scope, redirect_uris, actor: 'client' }, production);
+  checkClient({ name, type, jwks, scopes: scope, redirect_uris }, production);
   const pageOf = (uri: unknown) => (typeof uri === 'string' && isPageUrl(uri) ? uri : null);
   return {
     id: clientId,

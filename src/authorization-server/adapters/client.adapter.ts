@@ -75,13 +75,7 @@ export class ClientAdapter implements Partial<Adapter> {
 }
 
 /** Converts a client's row into oidc-provider's metadata (RFC 7591 names, and five custom ones). */
-function clientMetadata(client: StoredClient): ClientMetadata & {
-  allowed_origins: string[];
-  api_scopes: string;
-  has_logo: boolean;
-  has_document: boolean;
-  by_member: boolean;
-} {
+function clientMetadata(client: StoredClient): ClientMetadata {
   return {
     client_id: client.id,
     client_name: client.name,

@@ -9,7 +9,7 @@ export class ReplayAdapter implements Partial<Adapter> {
 
   async find(id: string): Promise<AdapterPayload | undefined> {
     const { database, keys } = this.parts;
-    const used = await database.row(
+    const [used] = await database.rows(
       `SELECT FROM oauth_state WHERE key IN ($1, $2) AND model = 'ReplayDetection' AND expires_at > now()`,
       eitherOf(keys.keysOf('ReplayDetection', id)),
     );

@@ -10,19 +10,14 @@ import { END_REMEMBERED_SECONDS, upstreamKeys, upstreamSessionOf } from '../requ
 const SESSION = `s.payload, s.uid_key, s.key, s.user_id, s.upstream_subject_key, s.upstream_session_key, ${SIGN_INS_VALID_SINCE} AS valid_since`;
 const OF_MEMBER = 'FROM oauth_sessions s LEFT JOIN users u ON u.id = s.user_id';
 
-const FIND_SESSION = {
-  name: 'find-session',
-  text: `SELECT ${SESSION} ${OF_MEMBER} WHERE s.key IN ($1, $2) AND s.expires_at > now()`,
-};
-
 const FIND_SESSION_BY_UID = {
   name: 'find-session-by-uid',
   text: `SELECT ${SESSION} ${OF_MEMBER} WHERE s.uid_key IN ($1, $2) AND s.expires_at > now()`,
 };
 
-/** Also reads what an authorization needs next: whether the member is active, and what they allowed the client ($3). */
-const FIND_SESSION_TO_AUTHORIZE = {
-  name: 'find-session-to-authorize',
+/** Also reads what an authorization needs next: whether the member is active, and what they allowed the client ($3), if there is one. */
+const FIND_SESSION = {
+  name: 'find-session',
   text: `SELECT ${SESSION}, u.disabled_at IS NULL AS active, c.granted, c.rejected, c.redirect_origins ${OF_MEMBER}
 LEFT JOIN oauth_consents c ON c.user_id = s.user_id AND c.client_id = $3 WHERE s.key IN ($1, $2) AND s.expires_at > now()`,
 };
@@ -75,14 +70,10 @@ export class SessionAdapter implements Partial<Adapter> {
     const { database, keys } = this.parts;
     const own = eitherOf(keys.keysOf('Session', id));
     const authorization = database.current?.authorization;
-    if (!authorization) {
-      const [row] = await database.read<SessionRow>(FIND_SESSION, own);
-      return this.#open(row, id);
-    }
-    const values = [...own, authorization.clientId];
-    const [row] = await database.read<SessionToAuthorize>(FIND_SESSION_TO_AUTHORIZE, values);
+    const values = [...own, authorization?.clientId ?? null];
+    const [row] = await database.read<SessionToAuthorize>(FIND_SESSION, values);
     const session = this.#open(row, id);
-    if (session && row?.user_id != null) {
+    if (authorization && session && row?.user_id != null) {
       const { user_id: userId, active, granted, rejected, redirect_origins } = row;
       const consent = granted === null ? undefined : { granted, rejected, redirect_origins };
       authorization.found({ userId, active, consent });

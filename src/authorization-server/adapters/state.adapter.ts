@@ -74,18 +74,10 @@ export class StateAdapter implements Partial<Adapter> {
     const { decision } = database.current!;
     const signedIn = database.current!.signedIn(memberOf(payload));
     const sealed = encryption.seal(stored, this.model, key!);
+    const values = [...signedIn, key, this.model, sealed, expiresIn, earlierKey ?? null];
     const isStored = decision
       ? await decision.store(database, signedIn, [key!, sealed, earlierKey ?? null])
-      : (
-          await database.rows(STORE_STATE, [
-            ...signedIn,
-            key,
-            this.model,
-            sealed,
-            expiresIn,
-            earlierKey ?? null,
-          ])
-        ).length > 0;
+      : (await database.rows(STORE_STATE, values)).length > 0;
     if (isStored) return;
     const found = decision && (await this.find(id));
     if (found?.consumed) return;

@@ -11,13 +11,9 @@ export class MinuteBudgets {
    * @returns whether it was counted
    */
   spend(budgets: Readonly<Record<string, number>>): boolean {
-    const spent = Object.entries(budgets).map(([name, most]) => ({
-      name,
-      most,
-      of: this.#spent.get(name) ?? 0,
-    }));
-    if (spent.some(({ most, of }) => of >= most)) return false;
-    for (const { name, of } of spent) this.#spent.set(name, of + 1);
+    const spent = (name: string) => this.#spent.get(name) ?? 0;
+    if (Object.entries(budgets).some(([name, most]) => spent(name) >= most)) return false;
+    for (const name of Object.keys(budgets)) this.#spent.set(name, spent(name) + 1);
     return true;
   }
 }

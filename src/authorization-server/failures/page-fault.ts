@@ -113,17 +113,11 @@ export function isStepGone(error: unknown): boolean {
 
 /** The parameters that must be registered, and the client metadata with which each is compared. */
 const UNREGISTERED: {
-  readonly [Reason in RefusalReason]?: readonly [
-    name: string,
-    registered?: (client: Client) => readonly string[] | undefined,
-  ];
+  readonly [Reason in RefusalReason]?: [string, ('redirectUris' | 'postLogoutRedirectUris')?];
 } = {
   unknown_client: ['client_id'],
-  unregistered_redirect_uri: ['redirect_uri', ({ redirectUris }) => redirectUris],
-  unregistered_post_logout_redirect_uri: [
-    'post_logout_redirect_uri',
-    ({ postLogoutRedirectUris }) => postLogoutRedirectUris,
-  ],
+  unregistered_redirect_uri: ['redirect_uri', 'redirectUris'],
+  unregistered_post_logout_redirect_uri: ['post_logout_redirect_uri', 'postLogoutRedirectUris'],
 };
 
 /**
@@ -138,7 +132,7 @@ export function unregisteredOf(
   const [name, registered] = UNREGISTERED[refusalOf(error).reason] ?? [];
   const value = name === undefined ? undefined : parameters?.[name];
   if (name === undefined || typeof value !== 'string') return undefined;
-  return { name, value, registered: (client && registered?.(client)) ?? [] };
+  return { name, value, registered: (registered && client?.[registered]) ?? [] };
 }
 
 function faultNameOf(error: errors.OIDCProviderError, signingOut: boolean): FaultName {

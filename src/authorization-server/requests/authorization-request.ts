@@ -62,7 +62,6 @@ export class AuthorizationRequest {
 
   constructor(readonly clientId: string) {}
 
-  /** The browser's session was found. */
   found(member: KnownMember): void {
     this.#member = member;
   }

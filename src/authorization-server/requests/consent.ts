@@ -2,14 +2,12 @@ import type { AdapterPayload } from 'oidc-provider';
 
 /** A member's latest answer to a client's consent prompt. */
 export interface Consent {
-  /** Scope names. */
   readonly granted: readonly string[];
   readonly rejected: readonly string[];
   /** Origins to which codes may be sent because of it; null: those of all redirect URIs of the client. */
   readonly redirect_origins: readonly string[] | null;
 }
 
-/** A grant to be stored. */
 export interface NewGrant {
   readonly id: string;
   readonly clientId: string;

@@ -4,9 +4,6 @@ import type { Consent, NewGrant } from './consent.js';
 import type { OauthDatabase } from './oauth-database.js';
 import { refusingOrphans, SIGNED_IN, type SignInParameters } from './statement-parts.js';
 
-/** The interaction with its answer: the parameters of {@link DECIDED} from $3 on. */
-type AnsweredInteraction = readonly [key: Buffer, payload: Buffer, earlierKey: Buffer | null];
-
 /** The answer is stored once: of two forms sent at the same moment, one finds the interaction unanswered. */
 const DECIDED = `WITH ${SIGNED_IN}, decided AS (
   UPDATE oauth_state SET key = $3, payload = $4, user_id = $1, consumed_at = now()
@@ -43,16 +40,15 @@ export class Decision {
     private readonly consent?: Consent,
   ) {}
 
-  /** The grant that comes of the consent. */
   grant(grant: NewGrant): void {
     this.#grant = grant;
   }
 
-  /** @returns false, with nothing written, if there is an answer already, or the sign-in is no longer valid */
+  /** @param interaction with its answer. @returns false, with nothing written, if there is an answer already, or the sign-in is no longer valid */
   async store(
     database: OauthDatabase,
     signedIn: SignInParameters,
-    interaction: AnsweredInteraction,
+    interaction: readonly [key: Buffer, payload: Buffer, earlierKey: Buffer | null],
   ): Promise<boolean> {
     const values = [...signedIn, ...interaction];
     if (this.event) values.push(...(database.eventValues(this.event) as never[]));

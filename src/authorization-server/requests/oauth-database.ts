@@ -38,10 +38,6 @@ export class OauthDatabase {
     return this.#run(() => this.database.read<Row>(statement, values as unknown[]));
   }
 
-  async row<Row extends QueryResultRow>(text: string, values: readonly unknown[]): Promise<Row | undefined> {
-    return (await this.rows<Row>(text, values))[0];
-  }
-
   /** Records a refusal; if that fails, the failure is logged, and the response does not fail because of it. */
   async recordOrLog(event: LoneEvent, logger: Logger): Promise<void> {
     try {

@@ -33,17 +33,33 @@ export class OneTimeStates {
 
   /** @param id the secret by which the state is found: base64url, at least 128 random bits */
   async put(model: OneTimeModel, id: string, state: object, seconds: number): Promise<void> {
-    const key = this.keys.keyOf(model, id);
-    await this.database.rows(PUT, [key, model, this.#encryption.seal(state, model, key), seconds]);
+    const { key, payload } = this.seal(model, id, state);
+    await this.database.rows(PUT, [key, model, payload, seconds]);
   }
 
   /** @returns undefined if there is none, or if it has expired or was given out before */
-  async take<T>(model: OneTimeModel, id: string): Promise<T | undefined> {
-    const candidates = this.keys.keysOf(model, id);
-    if (candidates.length === 0) return undefined;
-    const [row] = await this.database.rows<{ key: Buffer; payload: Buffer }>(TAKE, [
-      ...eitherOf(candidates),
-      model,
+  take<T>(model: OneTimeModel, id: string): Promise<T | undefined> {
+    return this.find<T>(TAKE, model, id, model);
+  }
+
+  /** Encrypts a state as it is stored. */
+  seal(model: string, id: string, state: object): { key: Buffer; payload: Buffer } {
+    const key = this.keys.keyOf(model, id);
+    return { key, payload: this.#encryption.seal(state, model, key) };
+  }
+
+  /** Decrypts the state that a statement returns. @param statement $1 and $2: keys; then `more` */
+  async find<T>(
+    statement: string,
+    model: string,
+    id: string,
+    ...more: readonly unknown[]
+  ): Promise<T | undefined> {
+    const keys = this.keys.keysOf(model, id);
+    if (keys.length === 0) return undefined;
+    const [row] = await this.database.rows<{ key: Buffer; payload: Buffer }>(statement, [
+      ...eitherOf(keys),
+      ...more,
     ]);
     return row && this.#encryption.open<T>(row.payload, model, row.key);
   }

@@ -89,7 +89,6 @@ export class TokenRequest {
   /** @param revoked the event of a grant that is deleted, with its codes and tokens */
   constructor(readonly revoked?: (grantId: string) => NewAuthEvent) {}
 
-  /** The token that was found most recently. */
   get presented(): PresentedToken | undefined {
     return this.#state.is === 'empty' ? undefined : this.#state.token;
   }
@@ -116,7 +115,6 @@ export class TokenRequest {
     this.#state = kept ? { is: 'repeated', token, kept } : { is: 'used', token, issued: [] };
   }
 
-  /** Adds a token issued for the one that was used. */
   issue(token: NewToken): void {
     if (this.#state.is === 'used') this.#state.issued.push(token);
     else if (this.#state.is !== 'repeated')

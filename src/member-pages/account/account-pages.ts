@@ -6,6 +6,7 @@ import { Csrf } from '../../accounts/browsers/csrf.js';
 import { SignInMethods } from '../../accounts/sign-in/sign-in-methods.js';
 import type { Owner } from '../../auth/owner.js';
 import { Config } from '../../config/config.js';
+import { TokenKeys } from '../../crypto/token-keys.js';
 import { addressOf } from '../../values/network.js';
 import { SignInForms } from '../sign-in/sign-in-forms.js';
 import { SignOuts } from '../../federation/sign-outs.js';
@@ -22,6 +23,8 @@ import type { FlashMessage, Page, PageUser } from '../rendering/page-contents.js
 export interface Member {
   readonly user: SignedInUser;
   readonly session: Session;
+  /** The keys under which the session may be stored. */
+  readonly sessionKeys: readonly Buffer[];
   /** For the forms on the page. */
   readonly csrf: string;
   /** Who acts, for the audit trail. */
@@ -53,6 +56,7 @@ export class AccountPages {
     private readonly signOuts: SignOuts,
     private readonly signInForms: SignInForms,
     private readonly signInMethods: SignInMethods,
+    private readonly keys: TokenKeys,
   ) {
     this.#notice = new BrowserCookie(config, 'pua_done', '__Secure-', 60);
   }
@@ -137,6 +141,7 @@ export class AccountPages {
     const ip = addressOf(response.req) ?? null;
     return {
       ...current,
+      sessionKeys: this.keys.keysOf('Session.uid', current.session.uid),
       csrf: this.csrf.token(response.req, response),
       by: { actor: 'user', ip },
       owner: { userId: current.user.id, ip },

@@ -1,11 +1,9 @@
 import { Controller, Get, Param, Post, Res } from '@nestjs/common';
 import type { Response } from 'express';
-import type { Session } from 'oidc-provider';
 import { DataSource } from 'typeorm';
 import { ApiKeysService } from '../../auth/api-keys/api-keys.service.js';
 import { Usage } from '../../auth/usage/usage.js';
 import { CalendarLinks } from '../../calendar/calendar-links.js';
-import { TokenKeys } from '../../crypto/token-keys.js';
 import { CredentialCache } from '../../auth/credential-cache.js';
 import { activityOf } from '../../clients/activity.js';
 import { ConnectedApps } from '../../clients/connected-apps.js';
@@ -38,7 +36,6 @@ export class AccountController {
     private readonly signOuts: SignOuts,
     private readonly links: CalendarLinks,
     private readonly access: ConnectedApps,
-    private readonly tokenKeys: TokenKeys,
     private readonly keys: ApiKeysService,
   ) {}
 
@@ -52,15 +49,12 @@ export class AccountController {
     await this.usage.flush(); // so that what this process has counted is shown at once
     const { shown, count } = await this.access.listApps(visitor.user.id);
     const apps = shown.map((app) => ({
-      client_id: app.client_id,
+      ...app,
       client: {
         name: app.client_name,
         host: hostOf(app.redirect_uri),
         ...(app.has_logo ? { logo: clientLogoPath(app.client_id) } : {}),
       },
-      scopes: app.scopes,
-      since: app.since,
-      last_used_at: app.last_used_at,
     }));
     this.account.send(response, visitor, {
       name: 'apps',
@@ -73,9 +67,8 @@ export class AccountController {
   @Get('sessions')
   async allSessions(@Res() response: Response, @Visitor('sessions') visitor: Member): Promise<void> {
     const userId = visitor.user.id;
-    const keys = this.#keysOf(visitor.session);
-    const own = keys.map((key) => key.toString('hex'));
-    const { shown, count } = await this.access.listSessions(userId, keys);
+    const own = visitor.sessionKeys.map((key) => key.toString('hex'));
+    const { shown, count } = await this.access.listSessions(userId, visitor.sessionKeys);
     const apps = await this.access.listApps(userId);
     const links = await this.links.list(userId);
     this.account.send(response, visitor, {
@@ -133,21 +126,21 @@ export class AccountController {
   @Post('sessions/:session/end')
   async endSession(
     @Res() response: Response,
-    @FormSender() { user, session, by }: Sender,
+    @FormSender() { user, sessionKeys, by }: Sender,
     @Param('session') sessionId: string,
   ): Promise<void> {
     const ended = await this.access.endSession(user.id, sessionId, by);
-    const own = this.#keysOf(session).some((key) => key.toString('hex') === sessionId);
+    const own = sessionKeys.some((key) => key.toString('hex') === sessionId);
     this.account.redirectDone(response, '/account/sessions', ended && !own ? 'session-ended' : undefined);
   }
 
   @Post('sessions/end-others')
   async endOtherSessions(
     @Res() response: Response,
-    @FormSender() { user, session, by, form }: Sender,
+    @FormSender() { user, sessionKeys, by, form }: Sender,
   ): Promise<void> {
     const also = [form.also ?? []].flat();
-    await this.access.endOtherSessions(user.id, by, this.#keysOf(session));
+    await this.access.endOtherSessions(user.id, by, sessionKeys);
     if (also.includes('apps')) {
       await this.access.revoke(user.id, null, by);
       this.credentials.revoke({ kind: 'user', id: String(user.id) });
@@ -166,10 +159,5 @@ export class AccountController {
       await this.sessions.signOut(response);
     }
     redirect(response, onwards ?? '/sign-in/signed-out');
-  }
-
-  /** The keys under which the session may be stored. */
-  #keysOf(session: Session): Buffer[] {
-    return this.tokenKeys.keysOf('Session.uid', session.uid);
   }
 }

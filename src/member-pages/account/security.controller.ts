@@ -9,7 +9,6 @@ import {
   Unconfirmed,
   type SignedInMember,
 } from '../../accounts/sign-in/sign-in-methods.js';
-import { TokenKeys } from '../../crypto/token-keys.js';
 import { withoutSlot } from '../../http/pipeline/request-context.js';
 import { nameFrom } from '../../values/names.js';
 import { SignInForms } from '../sign-in/sign-in-forms.js';
@@ -53,7 +52,6 @@ export class SecurityController {
     private readonly signIn: SignIn,
     private readonly forms: SignInForms,
     private readonly signInMethods: SignInMethods,
-    private readonly keys: TokenKeys,
   ) {}
 
   @Get()
@@ -115,7 +113,7 @@ export class SecurityController {
   /** Checks the old password under the sign-in throttle, although the member is signed in. */
   @Post('password')
   async changePassword(@Res() response: Response, @FormSender('security') member: Sender): Promise<void> {
-    const { session, user, form } = member;
+    const { user, form } = member;
     const [old, wanted] = [fieldText(form.current_password), fieldText(form.new_password)];
     const request = response.req;
     const refused = await this.#refusalOf(request, user.username, old, wanted);
@@ -126,7 +124,7 @@ export class SecurityController {
       return;
     }
     const passwordHash = await withoutSlot(request, () => this.signIn.hashNew(wanted));
-    const kept = form.end_others === 'yes' ? this.keys.keysOf('Session.uid', session.uid) : undefined;
+    const kept = form.end_others === 'yes' ? member.sessionKeys : undefined;
     await this.#change(response, member, ['password-changed', 'notChanged'], (by) =>
       this.signInMethods.changePassword(by, passwordHash, kept),
     );

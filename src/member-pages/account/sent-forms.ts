@@ -1,16 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { DataSource, type EntityManager } from 'typeorm';
-import { Config } from '../../config/config.js';
-import { Encryption } from '../../crypto/encryption.js';
-import { eitherOf, TokenKeys } from '../../crypto/token-keys.js';
+import { TokenKeys } from '../../crypto/token-keys.js';
 import { USE_ONCE } from '../../auth/access-tokens/use-once.js';
-import { OauthDatabase } from '../../authorization-server/requests/oauth-database.js';
+import { OneTimeStates } from '../../authorization-server/requests/one-time-states.js';
 import { queryOf } from '../../http/input/raw-query.js';
 import { fieldText } from '../requests/form-body.js';
-import { FORM_ID, newFormId } from '../rendering/form-ids.js';
 import type { Member, Sender } from './account-pages.js';
-import { redirect } from '../rendering/pages.js';
+import { FORM_ID, newFormId, redirect } from '../rendering/pages.js';
 
 /** How long a form that was sent is known, and what it made can be shown, in seconds. */
 const KNOWN_SECONDS = 600;
@@ -34,16 +31,11 @@ const TAKE = `WITH kept AS (${FIND} FOR UPDATE
  */
 @Injectable()
 export class SentForms {
-  readonly #encryption: Encryption;
-
   constructor(
     private readonly dataSource: DataSource,
-    private readonly database: OauthDatabase,
-    config: Config,
+    private readonly states: OneTimeStates,
     private readonly keys: TokenKeys,
-  ) {
-    this.#encryption = new Encryption(config.secrets, 'oauth-state');
-  }
+  ) {}
 
   /**
    * Runs `make`, in a transaction, unless the member sent this form before; one that is sent meanwhile waits for its end. If it throws,
@@ -65,11 +57,11 @@ export class SentForms {
       ]);
       if (first.length === 0) return undefined;
       const result = await make(manager);
-      const key = this.keys.keyOf(MODEL, id);
-      await manager.query(KEEP, [key, this.#encryption.seal(result, MODEL, key)]);
+      const { key, payload } = this.states.seal(MODEL, id, result);
+      await manager.query(KEEP, [key, payload]);
       return result;
     });
-    return { made: made ?? (await this.#read<Made>(FIND, id)), formId };
+    return { made: made ?? (await this.states.find<Made>(FIND, MODEL, id)), formId };
   }
 
   /** Redirects to the page that shows what the form made, with {@link take}. */
@@ -78,17 +70,10 @@ export class SentForms {
   }
 
   /** @returns what the form made that redirected the member here; undefined if that was shown before */
-  take<Made extends object>({ user }: Member, request: Request): Promise<Made | undefined> {
+  async take<Made extends object>({ user }: Member, request: Request): Promise<Made | undefined> {
     const made = queryOf(request).get('made');
-    return made !== null && FORM_ID.test(made)
-      ? this.#read(TAKE, idOf(user.id, made))
-      : Promise.resolve(undefined);
-  }
-
-  async #read<Made extends object>(statement: string, id: string): Promise<Made | undefined> {
-    const keys = eitherOf(this.keys.keysOf(MODEL, id));
-    const [row] = await this.database.rows<{ key: Buffer; payload: Buffer }>(statement, keys);
-    return row && this.#encryption.open<Made>(row.payload, MODEL, row.key);
+    if (made === null || !FORM_ID.test(made)) return undefined;
+    return this.states.find<Made>(TAKE, MODEL, idOf(user.id, made));
   }
 }
 

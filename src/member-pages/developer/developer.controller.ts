@@ -1,26 +1,51 @@
-import { Controller, Get, Res } from '@nestjs/common';
+import { Controller, Get, Param, Post, Res } from '@nestjs/common';
 import type { Response } from 'express';
-import { ApiKeysService, MOST_OWN_KEYS, type KeyDetails } from '../../auth/api-keys/api-keys.service.js';
+import {
+  ApiKeysService,
+  MOST_OWN_KEYS,
+  type KeyDetails,
+  type NewKey,
+} from '../../auth/api-keys/api-keys.service.js';
+import { CredentialCache } from '../../auth/credential-cache.js';
+import { LimitReached } from '../../auth/owner.js';
+import { ALL_SCOPES } from '../../auth/scopes.js';
 import { DeveloperRequests, MOST_KEPT } from '../../auth/usage/developer-requests.js';
-import { ClientsService, MOST_OWN_CLIENTS, type ClientDetails } from '../../clients/clients.service.js';
-import { queryOf } from '../../http/input/raw-query.js';
-import { AccountPages, type Member } from '../account/account-pages.js';
-import { Visitor } from '../account/member.decorators.js';
 import { hostOf } from '../../authorization-server/ports/page-client.js';
+import { ClientsService, MOST_OWN_CLIENTS, type ClientDetails } from '../../clients/clients.service.js';
+import { Config } from '../../config/config.js';
+import { queryOf } from '../../http/input/raw-query.js';
+import { OperatorError } from '../../values/operator-error.js';
+import { asShown, isName } from '../../values/names.js';
+import { AccountPages, type Member, type Sender } from '../account/account-pages.js';
+import { FormSender, Visitor } from '../account/member.decorators.js';
+import { SentForms } from '../account/sent-forms.js';
+import { redirect } from '../rendering/pages.js';
+import { fieldText } from '../requests/form-body.js';
 import { ServesPages } from '../requests/page.decorator.js';
 import { shownClient } from './client-form.js';
-import { checkedId, nothingHere } from './own.js';
+import { checkedId, hideUnknown, nothingHere } from './own.js';
+
+/** The lifetimes offered for keys, in days. */
+const KEY_DAYS = [1, 7, 30, 90] as const;
+const DAY_SECONDS = 86_400;
+const MADE_PATH = '/developer/made-key';
+
+type MadeKey = Awaited<ReturnType<ApiKeysService['create']>>;
 
 /**
- * Overview of the member's own apps and keys, and of their requests: below `/developer`, only with DEVELOPER_CONSOLE. Uses the
- * services of the command line, limited here to what belongs to the member; anything else is 404.
+ * Overview of the member's own apps and keys, and of their requests, and where they create keys: below `/developer`, only with
+ * DEVELOPER_CONSOLE. Uses the services of the command line, limited here to what belongs to the member; anything else is 404. Making a
+ * key requires a recent sign-in, so that nobody can do it in an abandoned browser.
  */
 @Controller('developer')
 @ServesPages()
 export class DeveloperController {
   constructor(
+    private readonly config: Config,
     private readonly account: AccountPages,
+    private readonly forms: SentForms,
     private readonly requests: DeveloperRequests,
+    private readonly credentials: CredentialCache,
     private readonly clients: ClientsService,
     private readonly keys: ApiKeysService,
   ) {}
@@ -33,15 +58,9 @@ export class DeveloperController {
       ...this.account.takeDone(response),
       clients: clients.map((client) => ({ ...shownClient(client), host: hostOf(client.redirect_uris[0]!) })),
       keys: keys.map((key) => ({
-        id: key.id,
-        name: key.name,
-        environment: key.environment,
-        last_four: key.last_four,
-        scopes: key.scopes,
-        status: key.status,
-        accepted: isAccepted(key),
+        ...key,
+        accepted: key.status === 'active' || key.status === 'replaced',
         ends_at: (key.revoked_at ?? key.expires_at)!,
-        last_used_at: key.last_used_at,
       })),
       most: { clients: MOST_OWN_CLIENTS, keys: MOST_OWN_KEYS },
     });
@@ -70,8 +89,111 @@ export class DeveloperController {
   #own({ user, owner }: Member): Promise<[ClientDetails[], KeyDetails[]]> {
     return Promise.all([this.clients.list(owner), this.keys.list({ userId: user.id, own: true })]);
   }
+
+  @Get('new-key')
+  async newKey(@Res() response: Response, @Visitor('developer/new-key') developer: Member): Promise<void> {
+    const confirmation = await this.account.confirmationOf('developer/new-key', developer);
+    if (confirmation === undefined)
+      this.#showForm(response, developer, 200, { name: '', scopes: [], days: 30 });
+    else redirect(response, confirmation);
+  }
+
+  /** Shows the key that was just made or rotated, this once. */
+  @Get('made-key')
+  async madeKey(@Res() response: Response, @Visitor('developer') developer: Member): Promise<void> {
+    const made = await this.forms.take<MadeKey>(developer, response.req);
+    const call = `${this.config.publicUrl}/api/public/credential`;
+    if (made)
+      this.account.send(response, developer, { name: 'developer-made-key', key: made.key, try: call });
+    else redirect(response, '/developer');
+  }
+
+  @Post('keys')
+  async makeKey(
+    @Res() response: Response,
+    @FormSender('developer/new-key') developer: Sender,
+  ): Promise<void> {
+    const { form } = developer;
+    const name = asShown(fieldText(form.name));
+    const scopes = ALL_SCOPES.filter((scope) => [form.scopes ?? []].flat().includes(scope));
+    const days = Number(fieldText(form.days));
+    const values = { name: name.slice(0, 200), scopes, days };
+    if (!isName(name) || !isKeyDays(days)) {
+      this.#showForm(response, developer, 400, values, 'bad');
+      return;
+    }
+    const wanted: NewKey = {
+      userId: developer.user.id,
+      name,
+      scopes,
+      environment: this.config.production ? 'live' : 'test',
+      cidrs: [],
+      expiresInSeconds: days * DAY_SECONDS,
+      actor: 'user',
+      owner: developer.owner,
+    };
+    try {
+      const { formId } = await this.forms.once<MadeKey>(developer, (manager) =>
+        this.keys.create(wanted, manager),
+      );
+      this.forms.redirectToMade(response, MADE_PATH, formId);
+    } catch (error) {
+      if (!(error instanceof LimitReached)) throw error;
+      this.#showForm(response, developer, 409, values, 'full');
+    }
+  }
+
+  /** Replaces a key, which ends at once. */
+  @Post('keys/:key/rotate')
+  async rotateKey(
+    @Res() response: Response,
+    @FormSender('developer') developer: Sender,
+    @Param('key') id: string,
+  ): Promise<void> {
+    const { owner } = developer;
+    if (!(await this.keys.find(checkedId(id), owner))) throw nothingHere();
+    try {
+      const { formId } = await this.forms.once<MadeKey>(developer, (manager) =>
+        this.keys.rotate(id, 0, 'user', owner, manager),
+      );
+      this.credentials.revoke({ kind: 'key', id });
+      this.forms.redirectToMade(response, MADE_PATH, formId);
+    } catch (error) {
+      if (!(error instanceof OperatorError)) throw error;
+      this.account.redirectDone(response, '/developer', 'key-not-rotated');
+    }
+  }
+
+  @Post('keys/:key/revoke')
+  async revokeKey(
+    @Res() response: Response,
+    @FormSender() { owner }: Sender,
+    @Param('key') id: string,
+  ): Promise<void> {
+    await this.keys.revoke(checkedId(id), 'by the member who made it', 'user', owner).catch(hideUnknown);
+    this.credentials.revoke({ kind: 'key', id });
+    this.account.redirectDone(response, '/developer', 'key-revoked');
+  }
+
+  #showForm(
+    response: Response,
+    developer: Member,
+    status: number,
+    values: { name: string; scopes: readonly string[]; days: number },
+    fault?: 'bad' | 'full',
+  ): void {
+    const page = {
+      name: 'developer-key',
+      values,
+      scopes: ALL_SCOPES,
+      days: KEY_DAYS,
+      fault,
+      most: MOST_OWN_KEYS,
+    } as const;
+    this.account.send(response, developer, page, status);
+  }
 }
 
-function isAccepted({ status }: KeyDetails): boolean {
-  return status === 'active' || status === 'replaced';
+function isKeyDays(days: number): days is (typeof KEY_DAYS)[number] {
+  return (KEY_DAYS as readonly number[]).includes(days);
 }

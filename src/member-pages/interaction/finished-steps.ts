@@ -8,6 +8,7 @@ import { Decision } from '../../authorization-server/requests/decision.js';
 import { AuthorizationServer } from '../../authorization-server/authorization-server.js';
 import { OauthDatabase } from '../../authorization-server/requests/oauth-database.js';
 import { OneTimeStates } from '../../authorization-server/requests/one-time-states.js';
+import { formTargetsOf } from '../../authorization-server/ports/page-client.js';
 import { BrowserSessions } from '../sign-in/browser-sessions.js';
 import { isStepGone, PageFault } from '../../authorization-server/failures/page-fault.js';
 import { redirect } from '../rendering/pages.js';
@@ -23,7 +24,6 @@ export class FinishedSteps {
     private readonly server: AuthorizationServer,
   ) {}
 
-  /** Stores that the member has signed in. */
   async signedIn(
     response: Response,
     interaction: Interaction,
@@ -82,7 +82,8 @@ export class FinishedSteps {
     const params = await this.states.paramsOfCompleted(uid);
     const client = params && (await this.server.provider.Client.find(params.client_id as string));
     if (!client) return error;
-    const href = client.clientUri ?? originOf(params.redirect_uri as string);
+    const [target] = formTargetsOf(params.redirect_uri);
+    const href = client.clientUri ?? (target?.includes('//') ? target : undefined); // none for an app on the device
     const next = href === undefined ? {} : { next: { text: 'backToApp', href } as const };
     return new PageFault(410, 'finished', undefined, next, 'sign_in_expired');
   }
@@ -95,10 +96,4 @@ export class FinishedSteps {
       throw await this.explain(error, interaction.uid);
     });
   }
-}
-
-/** @returns undefined for an app on the device */
-function originOf(redirectUri: string): string | undefined {
-  const { protocol, origin } = new URL(redirectUri);
-  return protocol === 'https:' || protocol === 'http:' ? origin : undefined;
 }

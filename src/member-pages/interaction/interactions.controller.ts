@@ -110,7 +110,7 @@ export class InteractionsController {
         })),
       },
       // Another member may sign in instead, and be redirected to the platform's own login at once.
-      sendingOf(step, this.config.localSignIn ? undefined : this.upstreamProvider.origin),
+      sendingOf(step, this.config.localSignIn ? [] : [this.upstreamProvider.origin ?? []].flat()),
     );
   }
 
@@ -196,7 +196,7 @@ export class InteractionsController {
     if (interaction.uid !== uid) throw new errors.SessionNotFound('another interaction');
     const client = await provider.Client.find(interaction.params.client_id as string);
     if (!client) throw new errors.SessionNotFound('the client is gone');
-    return { interaction, client, formTargets: formTargetsOf(interaction.params.redirect_uri) };
+    return { interaction, client };
   }
 
   async #posted(response: Response, form: Form, prompt?: string): Promise<Step> {
@@ -218,7 +218,6 @@ export class InteractionsController {
 interface Step {
   readonly interaction: Interaction;
   readonly client: Client;
-  readonly formTargets: readonly string[];
 }
 
 /** Whether the app requests a passkey, and the member's session did not come from one. */
@@ -231,9 +230,8 @@ function requestedScopes(interaction: Interaction, client: Client): string[] {
   return allowedScopes(client).filter((scope) => asked.includes(scope) && scope !== EMPTY_SCOPE);
 }
 
-function sendingOf({ interaction, formTargets }: Step, ...others: (string | undefined)[]): Sending {
-  const targets = [...formTargets, ...others.filter((target) => target !== undefined)];
-  return { formTargets: targets, uiLocales: interaction.params.ui_locales };
+function sendingOf({ interaction: { params } }: Step, upstream: string[] = []): Sending {
+  return { formTargets: [...formTargetsOf(params.redirect_uri), ...upstream], uiLocales: params.ui_locales };
 }
 
 /** How long an app keeps its access: in all since the sign-in, and without use. */

@@ -1,5 +1,5 @@
-import { Controller, Get, Post, Req, Res } from '@nestjs/common';
-import type { Request, Response } from 'express';
+import { Controller, Get, Post, Res } from '@nestjs/common';
+import type { Response } from 'express';
 import { Config } from '../../config/config.js';
 import { isUnavailable } from '../../database/postgres/unavailable.js';
 import { Logger } from '../../http/logger.js';
@@ -35,8 +35,8 @@ export class UpstreamController {
 
   /** Handles the response to a sign-in, for an app or for an account page. */
   @Get('callback')
-  async callback(@Req() request: Request, @Res() response: Response): Promise<void> {
-    const begun = await this.signIns.take(request);
+  async callback(@Res() response: Response): Promise<void> {
+    const begun = await this.signIns.take(response.req);
     const { purpose } = begun;
     const interaction =
       'interaction' in purpose ? await this.server.provider.Interaction.find(purpose.interaction) : undefined;
@@ -61,19 +61,15 @@ export class UpstreamController {
 
   /** Where the provider redirects after a sign-out: continues to the app that requested it, or shows a confirmation. */
   @Get('signed-out')
-  signedOut(@Req() request: Request, @Res() response: Response): void {
-    const target = this.signOuts.targetOf(queryOf(request).get('state'));
+  signedOut(@Res() response: Response): void {
+    const target = this.signOuts.targetOf(queryOf(response.req).get('state'));
     if (target === undefined) this.pages.send(response, 200, { name: 'signed-out', client: null });
     else redirect(response, target);
   }
 
   /** The provider has ended a session, or all sessions of a subject: see {@link LogoutTokens}. */
   @Post('backchannel-logout')
-  async backchannelLogout(
-    @Req() request: Request,
-    @Res() response: Response,
-    @FormBody() form: Form,
-  ): Promise<void> {
+  async backchannelLogout(@Res() response: Response, @FormBody() form: Form): Promise<void> {
     response.set('Cache-Control', 'no-store');
     try {
       if (!this.config.upstream) throw new UpstreamFault('wrong', 'there is no login of the platform');
@@ -84,14 +80,14 @@ export class UpstreamController {
     } catch (error) {
       const away = isUnavailable(error) || (error instanceof UpstreamFault && error.kind === 'away');
       if (!away && !(error instanceof UpstreamFault)) throw error;
-      const { message } = error as Error;
-      this.logger.info({ request_id: request.context.id, reason: message }, 'a logout token was refused');
+      const { id } = response.req.context;
+      this.logger.info({ request_id: id, reason: (error as Error).message }, 'a logout token was refused');
       const { retryAfter = 1 } = error as Partial<UpstreamFault>;
       if (away) response.set('Retry-After', String(retryAfter));
       response.status(away ? 503 : 400).json({
         error: away ? 'temporarily_unavailable' : 'invalid_request',
         error_description: away ? 'try again' : 'the logout token is not one that can be accepted',
-        error_id: request.context.id,
+        error_id: id,
       });
     }
   }

@@ -1,5 +1,5 @@
-import { Controller, Get, Param, Post, Req, Res } from '@nestjs/common';
-import type { Request, Response } from 'express';
+import { Controller, Get, Param, Post, Res } from '@nestjs/common';
+import type { Response } from 'express';
 import { Csrf } from '../../accounts/browsers/csrf.js';
 import { DeviceCookies } from '../../accounts/browsers/device-cookies.js';
 import { withoutSlot } from '../../http/pipeline/request-context.js';
@@ -26,13 +26,14 @@ export class PasswordResetController {
   ) {}
 
   @Get('password-reset')
-  ask(@Req() request: Request, @Res() response: Response): void {
-    this.#show(request, response, 200, { step: 'ask' });
+  ask(@Res() response: Response): void {
+    this.#show(response, 200, { step: 'ask' });
   }
 
   /** Responds the same for every username. */
   @Post('password-reset/send')
-  send(@Req() request: Request, @Res() response: Response, @FormBody() form: Form): void {
+  send(@Res() response: Response, @FormBody() form: Form): void {
+    const request = response.req;
     requireOwnForm(this.csrf, request, form);
     const language = languageOf(undefined, request.headers['accept-language']);
     this.resets.begin(fieldText(form.username), language, addressOf(request));
@@ -40,44 +41,35 @@ export class PasswordResetController {
   }
 
   @Get('password-reset/sent')
-  sent(@Req() request: Request, @Res() response: Response): void {
-    this.#show(request, response, 200, { step: 'sent' });
+  sent(@Res() response: Response): void {
+    this.#show(response, 200, { step: 'sent' });
   }
 
   /** Does not use up the link: programs that scan emails open the links in them. */
   @Get('new-password/:token')
-  async choose(
-    @Req() request: Request,
-    @Res() response: Response,
-    @Param('token') token: string,
-  ): Promise<void> {
+  async choose(@Res() response: Response, @Param('token') token: string): Promise<void> {
     const member = await this.resets.memberOf(token);
-    if (!member) this.#show(request, response, 410, { step: 'expired' });
-    else this.#show(request, response, 200, { step: 'choose', token, username: member.username });
+    if (!member) this.#show(response, 410, { step: 'expired' });
+    else this.#show(response, 200, { step: 'choose', token, username: member.username });
   }
 
   @Post('new-password/:token/set')
-  async set(
-    @Req() request: Request,
-    @Res() response: Response,
-    @FormBody() form: Form,
-    @Param('token') token: string,
-  ): Promise<void> {
+  async set(@Res() response: Response, @FormBody() form: Form, @Param('token') token: string): Promise<void> {
+    const request = response.req;
     requireOwnForm(this.csrf, request, form);
     const result = await withoutSlot(request, () =>
       this.resets.finish(token, fieldText(form.new_password), addressOf(request)),
     );
-    const { fault, passkeys } = result;
-    if (fault === undefined) {
+    if (typeof result === 'object') {
       // Whoever guesses at the account elsewhere does not keep its owner from signing in with the new password.
       this.devices.issue(request, response, result.userId);
-      this.#show(request, response, 200, { step: 'done', passkeys });
-    } else if (fault === 'expired') this.#show(request, response, 410, { step: 'expired' });
-    else this.#show(request, response, 400, { step: 'choose', token, fault });
+      this.#show(response, 200, { step: 'done', passkeys: result.passkeys });
+    } else if (result === 'expired') this.#show(response, 410, { step: 'expired' });
+    else this.#show(response, 400, { step: 'choose', token, fault: result });
   }
 
-  #show(request: Request, response: Response, status: number, page: ResetPage): void {
-    const csrf = this.csrf.token(request, response);
+  #show(response: Response, status: number, page: ResetPage): void {
+    const csrf = this.csrf.token(response.req, response);
     this.pages.send(response, status, { name: 'password-reset', csrf, ...page });
   }
 }

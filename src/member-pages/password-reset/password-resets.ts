@@ -1,6 +1,6 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import type { Transporter } from 'nodemailer';
 import { Busy } from '../../accounts/passwords/hashing-queue.js';
-import { Mailer } from '../../accounts/mailer.js';
 import { passwordFault, type PasswordFault } from '../../accounts/passwords/password-rules.js';
 import { SignIn } from '../../accounts/sign-in/sign-in.js';
 import { SignInMethods, type ShownPasskey } from '../../accounts/sign-in/sign-in-methods.js';
@@ -18,6 +18,9 @@ import { textsIn } from '../rendering/texts/texts.js';
 import { fill } from '../rendering/wording.js';
 
 const MODEL = 'PasswordReset';
+
+/** How long each step of sending an email may take, in milliseconds. */
+const PATIENCE_MS = 10_000;
 
 /** An address is sent at most one email in this many seconds, and … */
 const QUIET_SECONDS = 300;
@@ -69,11 +72,11 @@ const FINISH = `WITH taken AS (
 @Injectable()
 export class PasswordResets implements OnApplicationShutdown {
   readonly #pending = new Set<Promise<void>>();
+  #transport: Promise<Transporter> | undefined;
 
   constructor(
     private readonly config: Config,
     private readonly database: Database,
-    private readonly mailer: Mailer,
     private readonly signIn: SignIn,
     private readonly ceremonies: PasskeyCeremonies,
     private readonly logger: Logger,
@@ -113,14 +116,11 @@ export class PasswordResets implements OnApplicationShutdown {
     token: string,
     password: string,
     ip: string | undefined,
-  ): Promise<
-    | { fault: PasswordFault | 'expired'; passkeys?: never }
-    | { fault?: never; passkeys: ShownPasskey[]; userId: number }
-  > {
+  ): Promise<PasswordFault | 'expired' | { passkeys: ShownPasskey[]; userId: number }> {
     const member = await this.memberOf(token);
-    if (!member) return { fault: 'expired' };
+    if (!member) return 'expired';
     const fault = passwordFault(password, member.username);
-    if (fault !== undefined) return { fault };
+    if (fault !== undefined) return fault;
     const passwordHash = await this.signIn.hashNew(password);
     const keys = eitherOf(this.keys.keysOf(MODEL, token));
     const event = {
@@ -134,12 +134,13 @@ export class PasswordResets implements OnApplicationShutdown {
     const passkeys = await this.#passkeysOf(member.id);
     await this.signIn.unblock(member.username);
     const changed = await this.database.prepared(FINISH, [...keys, passwordHash, ...eventValues(event)]);
-    return changed.length > 0 ? { passkeys, userId: member.id } : { fault: 'expired' };
+    return changed.length > 0 ? { passkeys, userId: member.id } : 'expired';
   }
 
   /** Resolves when no email is being sent. */
   async onApplicationShutdown(): Promise<void> {
     await Promise.all(this.#pending);
+    (await this.#transport)?.close();
   }
 
   /** A device that was lost with the password may hold a passkey: the member sees the list and can remove it. */
@@ -163,7 +164,21 @@ export class PasswordResets implements OnApplicationShutdown {
     };
     const { subject, text, passkeys } = textsIn(language).passwordReset.mail;
     const names = (await this.#passkeysOf(member.id)).map(({ name }) => `- ${name}`);
-    await this.mailer.send({
+    const { smtpUrl, from } = this.config.mail!; // or these pages do not exist
+    this.#transport ??= import('nodemailer').then(({ createTransport }) =>
+      createTransport({
+        url: smtpUrl,
+        connectionTimeout: PATIENCE_MS,
+        greetingTimeout: PATIENCE_MS,
+        socketTimeout: PATIENCE_MS,
+        disableFileAccess: true,
+        disableUrlAccess: true,
+      }),
+    );
+    await (
+      await this.#transport
+    ).sendMail({
+      from,
       to: member.email,
       subject: fill(subject, words),
       text:

@@ -6,18 +6,6 @@ const UNITS: readonly [unit: Intl.RelativeTimeFormatUnit, seconds: number, most:
   ['day', 86_400, 30],
 ];
 
-/** A moment as a page shows it. */
-interface Timestamp {
-  /** The `datetime` of `<time>`. */
-  readonly machine: string;
-  /** `31 January 2026` */
-  readonly day: string;
-  /** `31 January 2026, 18:00 UTC` */
-  readonly minute: string;
-  /** `2 hours ago`; the day if more than a month ago. */
-  readonly ago: string;
-}
-
 /** Formats moments and durations in a language. */
 export class DateTimes {
   readonly #locale: string;
@@ -31,8 +19,11 @@ export class DateTimes {
     this.#relative = new Intl.RelativeTimeFormat(locale, { numeric: 'auto' });
   }
 
-  /** @param moment in the API's form, `2026-01-31 18:00:05`; `now` in ms since 1970 */
-  timestamp(moment: string, now = Date.now()): Timestamp {
+  /**
+   * @param moment in the API's form, `2026-01-31 18:00:05`; `now` in ms since 1970
+   * @returns `31 January 2026`, with or without the minute; `2 hours ago`, or the day; for `<time>`
+   */
+  timestamp(moment: string, now = Date.now()) {
     const machine = `${moment.replace(' ', 'T')}Z`;
     const day = this.#days.format(new Date(machine));
     const seconds = Math.max(0, (now - Date.parse(machine)) / 1_000);

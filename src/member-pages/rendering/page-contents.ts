@@ -20,18 +20,15 @@ export interface PageUser {
 /** A notice of what a member's action has done. */
 export type FlashMessage = keyof Texts['done'];
 
-/** A page of a signed-in member. */
 interface OfMember {
   /** For the forms on the page. */
   readonly csrf: string;
   readonly user: PageUser;
-  /** Notice of what the member has just done. */
   readonly done?: FlashMessage | undefined;
   /** How many items that was about. */
   readonly done_count?: number;
 }
 
-/** A member's calendar links. */
 export interface CalendarPage extends OfMember {
   readonly name: 'calendar';
   /** See {@link DataPage.confirm}. */
@@ -43,7 +40,6 @@ export interface CalendarPage extends OfMember {
   readonly links: readonly Pick<CalendarLinkDetails, 'id' | 'name' | 'created_at' | 'last_used_at'>[];
   /** The link just created, shown only once. */
   readonly made?: { readonly name: string; readonly url: string } | undefined;
-  /** Why no link was created. */
   readonly fault?: 'name' | 'limit';
 }
 
@@ -52,7 +48,6 @@ export interface DataPage extends OfMember {
   readonly name: 'data';
   /** Where the member authenticates again, if the sign-in is too old for the form; the page does not have it then. */
   readonly confirm?: string | undefined;
-  /** Why the file was not sent. */
   readonly fault?: 'running' | 'full' | undefined;
 }
 
@@ -120,7 +115,6 @@ export type Page =
         readonly client: PageClient;
         readonly scopes: readonly string[];
       })[];
-      /** How many more there are. */
       readonly more?: number;
     })
   | CalendarPage
@@ -148,7 +142,6 @@ export type Page =
     })
   | (OfMember & {
       readonly name: 'security';
-      /** Why the change failed. */
       readonly fault?: keyof Texts['security']['faults'] | undefined;
       /** Where the member authenticates again, if the sign-in is too old for a change; the page has no forms then. */
       readonly confirm?: string | undefined;
@@ -178,7 +171,6 @@ export type Page =
         KeyDetails,
         'id' | 'name' | 'environment' | 'last_four' | 'scopes' | 'status' | 'last_used_at'
       > & { readonly accepted: boolean; readonly ends_at: string })[];
-      /** The limits per member. */
       readonly most: { readonly clients: number; readonly keys: number };
     })
   | (OfMember & {
@@ -193,7 +185,6 @@ export type Page =
       readonly name: 'developer-key';
       readonly values: { readonly name: string; readonly scopes: readonly string[]; readonly days: number };
       readonly scopes: readonly Scope[];
-      /** The lifetimes offered for a key, in days. */
       readonly days: readonly number[];
       readonly fault?: 'bad' | 'full' | undefined;
       readonly most: number;
@@ -221,7 +212,6 @@ export interface DeveloperClient {
   readonly name: string;
   readonly type: 'web' | 'native';
   readonly state: keyof Texts['developer']['state'];
-  /** Path of its logo. */
   readonly logo?: string | undefined;
 }
 

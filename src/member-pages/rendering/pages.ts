@@ -4,10 +4,10 @@ import type { Response } from 'express';
 import type { FaultName } from '../../authorization-server/failures/page-fault.js';
 import type { ShownPages } from '../../authorization-server/ports/shown-pages.js';
 import { Config } from '../../config/config.js';
+import { randomBytes } from '../../crypto/random.js';
 import { InlineScript, Layout } from '../../layout/layout.js';
 import { ACCOUNT_PAGES } from '../../federation/sign-in-pages.js';
 import { escapeHtml } from '../../values/html.js';
-import { newFormId } from './form-ids.js';
 import { DateTimes } from './date-times.js';
 import type { Page } from './page-contents.js';
 import { RESET_PATH, resetsPasswords } from './page-paths.js';
@@ -95,6 +95,14 @@ export class Pages implements ShownPages {
     );
     return { html, headers: { ...headers, 'Content-Language': language, Vary: 'Accept-Language' } };
   }
+}
+
+/** The id of a form on a page, in its field `form`: see `SentForms`. */
+export const FORM_ID = /^[\w-]{24}$/;
+
+/** Makes a {@link FORM_ID}. */
+export function newFormId(): string {
+  return randomBytes(18).toString('base64url');
 }
 
 /** Redirects after a form to the page that shows the result, so that a reload does not resend the form. */

@@ -4,7 +4,6 @@ import { Config } from '../../config/config.js';
 import { Periodic } from '../../http/periodic-work.js';
 import { imageType } from '../../values/images.js';
 
-/** The path at which the platform's logo is served. */
 export const PLATFORM_LOGO_PATH = '/logos/platform';
 
 const MOST_BYTES = 262_144;

@@ -14,12 +14,6 @@ export interface SignedInUser extends PageUser {
   readonly id: number;
 }
 
-/** A session and its member. */
-interface CurrentSession {
-  readonly session: Session;
-  readonly user: SignedInUser;
-}
-
 const FIND_USER = {
   name: 'find-signed-in-user',
   text: 'SELECT id, username, display_name FROM users WHERE id = $1 AND disabled_at IS NULL',
@@ -35,7 +29,7 @@ export class BrowserSessions {
   ) {}
 
   /** @returns undefined if nobody is signed in, or the member is disabled */
-  async current(response: Response): Promise<CurrentSession | undefined> {
+  async current(response: Response): Promise<{ session: Session; user: SignedInUser } | undefined> {
     const { provider } = this.server;
     const session = await provider.Session.get(provider.createContext(response.req, response));
     if (session.accountId === undefined) return undefined;
