@@ -22,6 +22,11 @@ export class PuaCommand extends Command {
   }
 }
 
+/** The option that every command has. */
+export interface Json {
+  json?: boolean;
+}
+
 /** Adds a command that does something: each has `--json` and an example in its help. */
 export function addCommand(
   parent: Command,
@@ -36,11 +41,6 @@ export function addCommand(
     .addHelpText('after', () => `\nExample:\n  $ ${asTyped(example)}`);
   examples.set(command, example);
   return command;
-}
-
-/** Adds a command that only holds others: used alone, it fails as wrong use and lists them. */
-export function addGroup(parent: Command, name: string, description: string): Command {
-  return parent.command(name).description(description);
 }
 
 /** Returns the example of a command; undefined for a group. */

@@ -1,21 +1,40 @@
 import type { Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import type { DataSource } from 'typeorm';
-import { loadConfig, loadDotEnv } from '../config/config.js';
-import type { Config } from '../config/config.js';
+import { DataSource } from 'typeorm';
+import { SignInMethods } from '../accounts/sign-in/sign-in-methods.js';
+import { UsersService } from '../accounts/users.service.js';
+import { AuditTrail } from '../audit/audit-trail.js';
+import { ApiKeysService } from '../auth/api-keys/api-keys.service.js';
+import { ClientsService } from '../clients/clients.service.js';
+import { ConnectedApps } from '../clients/connected-apps.js';
+import { SigningKeysService } from '../clients/signing-keys.service.js';
+import { Config, loadConfig, loadDotEnv } from '../config/config.js';
 import { openEmbedded } from '../database/embedded/embedded.js';
-import type { EmbeddedDatabase } from '../database/embedded/embedded.js';
 import { migrate } from '../database/schema/migrate.js';
 import { connect } from '../database/open-database.js';
 import { readSchema, requireFit } from '../database/schema/schema.js';
 import { OperatorError } from '../values/operator-error.js';
-import { CliModule } from './cli.module.js';
+import { WebhookSecrets } from '../webhooks/webhook-secrets.js';
+import { WebhooksService } from '../webhooks/webhooks.service.js';
 
 /** Attempts to reach the process that serves the embedded database, which may end at any moment. */
 const MOST_ATTEMPTS = 10;
 
 /** PostgreSQL, appendix A. */
 const INSUFFICIENT_PRIVILEGE = '42501';
+
+/** What commands use, on the command's own connection; nothing of what a server starts. */
+const SERVICES = [
+  ApiKeysService,
+  AuditTrail,
+  ClientsService,
+  ConnectedApps,
+  SigningKeysService,
+  UsersService,
+  SignInMethods,
+  WebhookSecrets,
+  WebhooksService,
+];
 
 /** What a command works with. */
 export interface Work {
@@ -57,10 +76,14 @@ export function withDatabaseOfAnyVersion<T>(work: (of: Work) => Promise<T>): Pro
 export async function withAnyDatabase<T>(work: (of: Work) => Promise<T>, config = readConfig()): Promise<T> {
   const { embedded, dataSource } = await open(config);
   try {
-    const services = await NestFactory.createApplicationContext(CliModule.with(config, dataSource), {
-      logger: false,
-      abortOnError: false,
-    });
+    const given = [
+      { provide: Config, useValue: config },
+      { provide: DataSource, useValue: dataSource },
+    ];
+    const services = await NestFactory.createApplicationContext(
+      { module: class {}, providers: [...given, ...SERVICES] },
+      { logger: false, abortOnError: false },
+    );
     return await work({ config, dataSource, get: (type) => services.get(type) });
   } catch (error) {
     if ((error as { code?: unknown }).code !== INSUFFICIENT_PRIVILEGE) throw error;
@@ -76,9 +99,7 @@ export async function withAnyDatabase<T>(work: (of: Work) => Promise<T>, config 
 }
 
 /** @returns `embedded` where it was opened here */
-async function open(
-  config: Config,
-): Promise<{ embedded: EmbeddedDatabase | undefined; dataSource: DataSource }> {
+async function open(config: Config) {
   for (let attempt = 1; ; attempt++) {
     const embedded = config.databaseUrl ? undefined : await openEmbedded(config.dataDir);
     try {

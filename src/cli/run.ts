@@ -12,15 +12,6 @@ const WRONG_USE = 2;
 /** Commander's codes that mean no failure. */
 const ASKED_FOR = ['commander.helpDisplayed', 'commander.version'];
 
-/** What a failed command writes with `--json`: one line on stderr, the last one there. */
-interface Failure {
-  readonly error: {
-    /** `fault`: an error in the program itself. */
-    readonly code: 'wrong_use' | 'failed' | 'declined' | 'unavailable' | 'fault';
-    readonly message: string;
-  };
-}
-
 /**
  * Runs one command; failures are reported on stderr.
  *
@@ -63,7 +54,7 @@ function explain(error: unknown, json: boolean): number {
   return FAILED;
 }
 
-function fail(code: Failure['error']['code'], message: string): void {
-  const failure: Failure = { error: { code, message: asTyped(message) } };
-  process.stderr.write(`${jsonOf(failure)}\n`);
+/** Writes what a failed command does with `--json`: one line on stderr, the last one there. `fault`: an error in the program itself. */
+function fail(code: 'wrong_use' | 'failed' | 'declined' | 'unavailable' | 'fault', message: string): void {
+  process.stderr.write(`${jsonOf({ error: { code, message: asTyped(message) } })}\n`);
 }

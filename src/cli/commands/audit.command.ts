@@ -7,6 +7,7 @@ import type { AuditFilter, AuditLine } from '../../audit/audit-trail.js';
 import { auditEventsOlderThan, deleteExpired } from '../../operations/sweeper/expired-rows.js';
 import { durationBetween } from '../arguments.js';
 import { addCommand } from '../command.js';
+import type { Json } from '../command.js';
 import { withDatabase } from '../database.js';
 import { columns, jsonOf, note, print, table } from '../output.js';
 
@@ -19,7 +20,7 @@ const FOLLOW_MS = 500;
 const TYPES = Object.keys(AUTH_EVENTS);
 const OBJECTS = [...new Set(TYPES.map((type) => type.split('.')[0]!))];
 
-interface Options {
+interface Options extends Json {
   user?: string;
   client?: string;
   key?: string;
@@ -27,7 +28,6 @@ interface Options {
   since?: number;
   type?: string;
   follow?: boolean;
-  json?: boolean;
 }
 
 const COLUMNS: Record<string, (line: AuditLine) => string | number | null> = {
@@ -103,7 +103,7 @@ export function auditCommand(program: Command): void {
       'delete events older than this: a number followed by s, m, h or d, at least 7d',
       durationBetween(7 * DAY_SECONDS, LONGEST_SECONDS),
     )
-    .action(async ({ before, json }: { before: number; json?: boolean }) => {
+    .action(async ({ before, json }: Json & { before: number }) => {
       const deleted = await withDatabase(async ({ dataSource }) => {
         await recordAlone((text, values) => dataSource.query(text, values), {
           type: 'audit.pruned',

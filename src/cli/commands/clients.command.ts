@@ -9,12 +9,13 @@ import { ClientsService } from '../../clients/clients.service.js';
 import type { ChangeableClient, ClientChanges, ClientDetails } from '../../clients/clients.service.js';
 import type { SigningAlgorithm } from '../../crypto/signing-keys.js';
 import { parseName, parseScopes } from '../arguments.js';
-import { addCommand, addGroup } from '../command.js';
+import { addCommand } from '../command.js';
+import type { Json } from '../command.js';
 import { confirm } from '../confirm.js';
 import { withDatabase, withDatabaseOfAnyVersion } from '../database.js';
 import { fields, note, print, table } from '../output.js';
 
-interface CreateOptions {
+interface CreateOptions extends Json {
   name: string;
   type: 'web' | 'native';
   redirectUri: string[];
@@ -26,49 +27,43 @@ interface CreateOptions {
   policyUri?: string;
   logoFile?: Buffer;
   idTokenAlg: SigningAlgorithm;
-  json?: boolean;
 }
 
-interface UpdateOptions {
+interface UpdateOptions extends Json {
   name?: string;
   jwksFile?: { keys: object[] };
   clientUri?: string;
   policyUri?: string;
   logoFile?: Buffer;
   idTokenAlg?: SigningAlgorithm;
-  json?: boolean;
   /** Of the options of {@link LISTS}: `addOrigin`, `removeOrigin`, … */
   [list: string]: unknown;
 }
 
 /** The lists of a client: `--add-…` and `--remove-…` change each. */
-const LISTS: readonly {
-  readonly of: string;
-  readonly field: 'redirect_uris' | 'post_logout_redirect_uris' | 'allowed_origins' | 'scopes';
-  readonly values: string;
-  readonly what: string;
-  readonly parse?: (text: string) => readonly string[];
-}[] = [
-  { of: 'redirect-uri', field: 'redirect_uris', values: '<uri...>', what: 'redirect URIs' },
-  {
-    of: 'post-logout-redirect-uri',
-    field: 'post_logout_redirect_uris',
-    values: '<uri...>',
-    what: 'post-logout redirect URIs',
-  },
-  { of: 'origin', field: 'allowed_origins', values: '<origin...>', what: 'origins of its pages' },
-  {
-    of: 'scopes',
-    field: 'scopes',
-    values: '<list>',
-    what: 'API scopes that it may request, comma separated,',
-    parse: parseScopes,
-  },
+const LISTS = [
+  listOptions('redirect_uris', 'redirect-uri <uri...>', 'redirect URIs'),
+  listOptions('post_logout_redirect_uris', 'post-logout-redirect-uri <uri...>', 'post-logout redirect URIs'),
+  listOptions('allowed_origins', 'origin <origin...>', 'origins of its pages'),
+  listOptions('scopes', 'scopes <list>', 'API scopes that it may request, comma separated,', parseScopes),
 ];
+
+function listOptions(
+  field: 'redirect_uris' | 'post_logout_redirect_uris' | 'allowed_origins' | 'scopes',
+  flags: string,
+  what: string,
+  parse?: (text: string) => readonly string[],
+) {
+  const [add, remove] = ['add', 'remove'].map((verb) => {
+    const option = new Option(`--${verb}-${flags}`, `${what} to ${verb}`);
+    return parse ? option.argParser(parse) : option;
+  }) as [Option, Option];
+  return { field, add, remove };
+}
 
 /** Adds `pua clients` and what it holds. */
 export function clientsCommands(program: Command): void {
-  const clients = addGroup(program, 'clients', 'Apps that sign members in with OAuth');
+  const clients = program.command('clients').description('Apps that sign members in with OAuth');
 
   addCommand(
     clients,
@@ -132,7 +127,7 @@ export function clientsCommands(program: Command): void {
     });
 
   addCommand(clients, 'list', 'List apps, newest first', 'pua clients list').action(
-    async ({ json }: { json?: boolean }) => {
+    async ({ json }: Json) => {
       const found = await withDatabase(({ get }) => get(ClientsService).list());
       print(json, { data: found }, () => table(found, COLUMNS));
     },
@@ -140,7 +135,7 @@ export function clientsCommands(program: Command): void {
 
   addCommand(clients, 'show', 'Show everything about an app', 'pua clients show demo')
     .argument('<id>', 'client_id of the app')
-    .action(async (id: string, { json }: { json?: boolean }) => {
+    .action(async (id: string, { json }: Json) => {
       const client = await withDatabase(({ get }) => get(ClientsService).find(id));
       print(json, client, () => fields(client));
     });
@@ -164,10 +159,7 @@ export function clientsCommands(program: Command): void {
     .addOption(
       new Option('--id-token-alg <alg>', 'algorithm that signs its ID tokens').choices(['ES256', 'RS256']),
     );
-  for (const { of, values, what, parse } of LISTS) {
-    update.addOption(listOption(`--add-${of} ${values}`, `${what} to add`, parse));
-    update.addOption(listOption(`--remove-${of} ${values}`, `${what} to remove`, parse));
-  }
+  for (const { add, remove } of LISTS) update.addOption(add).addOption(remove);
   update.action(async (id: string, { json, ...options }: UpdateOptions, command: Command) => {
     if (Object.keys(options).length === 0)
       command.error('error: nothing to change: name at least one option');
@@ -192,7 +184,7 @@ export function clientsCommands(program: Command): void {
   )
     .argument('<id>', 'client_id of the app')
     .option('--yes', 'skip the confirmation; this cannot be undone')
-    .action(async (id: string, options: { yes?: boolean; json?: boolean }, command: Command) => {
+    .action(async (id: string, options: Json & { yes?: boolean }, command: Command) => {
       const grants = await withDatabaseOfAnyVersion(async ({ get }) => {
         const clients = get(ClientsService);
         const { name, live_grants_count } = await clients.find(id);
@@ -213,11 +205,11 @@ export function clientsCommands(program: Command): void {
     'pua clients disable demo',
   )
     .argument('<id>', 'client_id of the app')
-    .action((id: string, { json }: { json?: boolean }) => change(id, true, json));
+    .action((id: string, { json }: Json) => change(id, true, json));
 
   addCommand(clients, 'enable', 'Enable a disabled app again', 'pua clients enable demo')
     .argument('<id>', 'client_id of the app')
-    .action((id: string, { json }: { json?: boolean }) => change(id, false, json));
+    .action((id: string, { json }: Json) => change(id, false, json));
 }
 
 const COLUMNS: Record<string, (client: ClientDetails) => string | number | readonly string[]> = {
@@ -242,15 +234,10 @@ async function change(id: string, disabled: boolean, json: boolean | undefined):
   print(json, { client_id: id, changed, disabled_at: client.disabled_at }, () => `${id} is ${state}`);
 }
 
-function listOption(flags: string, what: string, parse?: (text: string) => readonly string[]): Option {
-  const option = new Option(flags, what);
-  return parse ? option.argParser(parse) : option;
-}
-
 function changesOf(before: ChangeableClient, options: UpdateOptions): ClientChanges {
-  const lists = LISTS.map(({ of, field }) => {
-    const added = (options[camelCase(`add-${of}`)] ?? []) as string[];
-    const removed = (options[camelCase(`remove-${of}`)] ?? []) as string[];
+  const valuesOf = (option: Option) => (options[option.attributeName()] ?? []) as string[];
+  const lists = LISTS.map(({ field, add, remove }) => {
+    const [added, removed] = [valuesOf(add), valuesOf(remove)];
     const missing = removed.find((value) => !before[field].includes(value));
     if (missing !== undefined) throw new OperatorError(`${missing} is not registered: nothing was changed`);
     const kept = before[field].filter((value) => !removed.includes(value));
@@ -268,9 +255,6 @@ function changesOf(before: ChangeableClient, options: UpdateOptions): ClientChan
     id_token_signed_response_alg: options.idTokenAlg ?? before.id_token_signed_response_alg,
   };
 }
-
-/** The name under which Commander stores an option's value. */
-const camelCase = (name: string) => name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
 
 /** Where the app sends a member to sign in (RFC 6749 §4.1.1, RFC 7636 §4.3); placeholders for the app's own values are in capitals. */
 function authorizeUrl({ client_id, redirect_uris, scopes }: ClientDetails, publicUrl: string): string {

@@ -1,25 +1,24 @@
 import type { Command } from 'commander';
 import { lastMigration, migrate, rollback } from '../../database/schema/migrate.js';
 import { readSchema } from '../../database/schema/schema.js';
-import { addCommand, addGroup } from '../command.js';
+import { addCommand } from '../command.js';
+import type { Json } from '../command.js';
 import { confirm } from '../confirm.js';
 import { withAnyDatabase } from '../database.js';
 import { note, print, table } from '../output.js';
 
 /** Adds `pua db` and what it holds. */
 export function dbCommands(program: Command): void {
-  const db = addGroup(program, 'db', 'The database’s schema');
+  const db = program.command('db').description('The database’s schema');
 
-  addCommand(db, 'migrate', 'Run pending migrations', 'pua db migrate').action(
-    async ({ json }: { json?: boolean }) => {
-      const applied = await withAnyDatabase(({ dataSource }) => migrate(dataSource));
-      if (applied.length === 0) note('Nothing was pending');
-      if (json || applied.length > 0) print(json, { applied }, () => applied.join('\n'));
-    },
-  );
+  addCommand(db, 'migrate', 'Run pending migrations', 'pua db migrate').action(async ({ json }: Json) => {
+    const applied = await withAnyDatabase(({ dataSource }) => migrate(dataSource));
+    if (applied.length === 0) note('Nothing was pending');
+    if (json || applied.length > 0) print(json, { applied }, () => applied.join('\n'));
+  });
 
   addCommand(db, 'status', 'Show which migrations have run', 'pua db status').action(
-    async ({ json }: { json?: boolean }) => {
+    async ({ json }: Json) => {
       const status = await withAnyDatabase(({ dataSource }) => readSchema(dataSource));
       const rows = (['applied', 'pending', 'unknown'] as const).flatMap((state) =>
         status[state].map((name) => ({ state, name })),
@@ -36,7 +35,7 @@ export function dbCommands(program: Command): void {
     'pua db rollback --yes',
   )
     .option('--yes', 'skip the confirmation')
-    .action(async (options: { yes?: boolean; json?: boolean }, command: Command) => {
+    .action(async (options: Json & { yes?: boolean }, command: Command) => {
       const undone = await withAnyDatabase(async ({ dataSource }) => {
         const last = await lastMigration(dataSource);
         if (last)

@@ -14,6 +14,7 @@ import { checkReplicas } from '../../operations/doctor/replicas.js';
 import { WebhookSecrets } from '../../webhooks/webhook-secrets.js';
 import { durationBetween } from '../arguments.js';
 import { addCommand } from '../command.js';
+import type { Json } from '../command.js';
 import { readConfig, withAnyDatabase } from '../database.js';
 import type { Work } from '../database.js';
 import { asTyped, jsonOf, print, statusMark } from '../output.js';
@@ -21,8 +22,7 @@ import { asTyped, jsonOf, print, statusMark } from '../output.js';
 const EVERY_SECONDS = 60;
 const [MOST_OFTEN_SECONDS, MOST_SELDOM_SECONDS] = [1, 86_400];
 
-interface Options {
-  json?: boolean;
+interface Options extends Json {
   mend?: boolean;
   /** Seconds between two rounds of checks; true if none were given. */
   watch?: number | true;

@@ -5,15 +5,15 @@ import { importRecords } from '../../operations/import/import-records.js';
 import type { ImportProgress, ImportReport } from '../../operations/import/import-records.js';
 import { folderSource, streamSource } from '../../operations/import/sources.js';
 import { addCommand } from '../command.js';
+import type { Json } from '../command.js';
 import { withDatabase } from '../database.js';
 import { note, print, table } from '../output.js';
 
-interface Options {
+interface Options extends Json {
   dryRun?: boolean;
   skipInvalid?: string;
   batch?: number;
   keepProfile?: boolean;
-  json?: boolean;
 }
 
 /** Adds `pua import`. */

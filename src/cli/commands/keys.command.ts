@@ -7,7 +7,8 @@ import { isPlatformScope } from '../../auth/scopes.js';
 import type { PlatformScope, Scope } from '../../auth/scopes.js';
 import { UsersService } from '../../accounts/users.service.js';
 import { collectCidr, durationBetween, parseKeyScopes, parseName, textOf } from '../arguments.js';
-import { addCommand, addGroup } from '../command.js';
+import { addCommand } from '../command.js';
+import type { Json } from '../command.js';
 import { confirmOnTerminal } from '../confirm.js';
 import { withDatabase, withDatabaseOfAnyVersion } from '../database.js';
 import { fields, note, print, table } from '../output.js';
@@ -16,7 +17,7 @@ const DAY = 86_400;
 const DEFAULT_EXPIRY = 90 * DAY;
 const LONGEST_EXPIRY = 365 * DAY;
 
-interface CreateOptions {
+interface CreateOptions extends Json {
   user?: string;
   platform?: boolean;
   name: string;
@@ -27,25 +28,22 @@ interface CreateOptions {
   reason?: string;
   cidr?: string[];
   env: KeyEnvironment;
-  json?: boolean;
 }
 
-interface RevokeOptions {
+interface RevokeOptions extends Json {
   reason: string;
   yes?: boolean;
-  json?: boolean;
 }
 
-interface ListOptions {
+interface ListOptions extends Json {
   user?: string;
   platform?: boolean;
   expiring?: number;
-  json?: boolean;
 }
 
 /** Adds `pua keys` and what it holds. */
 export function keysCommands(program: Command): void {
-  const keys = addGroup(program, 'keys', 'API keys of members, and of the platform');
+  const keys = program.command('keys').description('API keys of members, and of the platform');
 
   addCommand(
     keys,
@@ -145,7 +143,7 @@ export function keysCommands(program: Command): void {
 
   addCommand(keys, 'show', 'Show everything about a key except the key itself', 'pua keys show 4fGh7Kq2LmPz')
     .argument('<id>', 'id of the key: the 12 characters after pua_live_')
-    .action(async (id: string, { json }: { json?: boolean }) => {
+    .action(async (id: string, { json }: Json) => {
       const key = await withDatabase(({ get }) => get(ApiKeysService).find(id));
       if (!key) throw new UnknownKey(id);
       print(json, key, () => fields(key));
@@ -166,7 +164,7 @@ export function keysCommands(program: Command): void {
         .argParser(durationBetween(0, LONGEST_EXPIRY))
         .default(DAY, '24h'),
     )
-    .action(async (old: string, { overlap, json }: { overlap: number; json?: boolean }) => {
+    .action(async (old: string, { overlap, json }: Json & { overlap: number }) => {
       await withDatabase(async ({ get }) => {
         const keys = get(ApiKeysService);
         const { key, id } = await keys.rotate(old, overlap, 'admin');

@@ -1,16 +1,17 @@
 import type { Command } from 'commander';
 import { SigningKeysService } from '../../clients/signing-keys.service.js';
 import type { SigningKeyDetails } from '../../clients/signing-keys.service.js';
-import { addCommand, addGroup } from '../command.js';
+import { addCommand } from '../command.js';
+import type { Json } from '../command.js';
 import { withDatabase } from '../database.js';
 import { print, table } from '../output.js';
 
 /** Adds `pua signing-keys` and what it holds. */
 export function signingKeysCommands(program: Command): void {
-  const keys = addGroup(program, 'signing-keys', 'Keys that sign ID tokens');
+  const keys = program.command('signing-keys').description('Keys that sign ID tokens');
 
   addCommand(keys, 'list', 'List signing keys, oldest first', 'pua signing-keys list').action(
-    ({ json }: { json?: boolean }) => show(json, (service) => service.list()),
+    ({ json }: Json) => show(json, (service) => service.list()),
   );
 
   addCommand(
@@ -18,7 +19,7 @@ export function signingKeysCommands(program: Command): void {
     'rotate',
     'Sign with the next key from now on; running servers follow within a second, and everything signed before stays valid',
     'pua signing-keys rotate',
-  ).action(({ json }: { json?: boolean }) => show(json, (service) => service.rotate()));
+  ).action(({ json }: Json) => show(json, (service) => service.rotate()));
 }
 
 async function show(

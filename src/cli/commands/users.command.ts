@@ -5,7 +5,8 @@ import { SignInMethods } from '../../accounts/sign-in/sign-in-methods.js';
 import { ConnectedApps } from '../../clients/connected-apps.js';
 import { ClientsService } from '../../clients/clients.service.js';
 import { parseEmail, parseHttpUrl, parsePasskeyId, parseUsername, textOf } from '../arguments.js';
-import { addCommand, addGroup } from '../command.js';
+import { addCommand } from '../command.js';
+import type { Json } from '../command.js';
 import { confirm } from '../confirm.js';
 import { withDatabase, withDatabaseOfAnyVersion } from '../database.js';
 import { LENGTHS } from '../../values/vocabulary.js';
@@ -17,7 +18,7 @@ const MOST = 1000;
 
 const atMost = ([, longest]: Length) => `at most ${longest} characters`;
 
-interface CreateOptions {
+interface CreateOptions extends Json {
   username: string;
   externalId?: string;
   email?: string;
@@ -27,17 +28,15 @@ interface CreateOptions {
   displayName?: string;
   bio?: string;
   profilePicture?: string;
-  json?: boolean;
 }
 
-interface SetPasswordOptions {
+interface SetPasswordOptions extends Json {
   keepSessions?: boolean;
-  json?: boolean;
 }
 
 /** Adds `pua users` and what it holds. */
 export function usersCommands(program: Command): void {
-  const users = addGroup(program, 'users', 'Members');
+  const users = program.command('users').description('Members');
 
   const create = addCommand(
     users,
@@ -65,7 +64,7 @@ export function usersCommands(program: Command): void {
   });
 
   memberCommand(users, 'show', 'Show a member', 'pua users show ada').action(
-    async (who: string, { json }: { json?: boolean }) => {
+    async (who: string, { json }: Json) => {
       const user = await withDatabase(({ get }) => get(UsersService).find(who));
       print(json, user, () => fields(user));
     },
@@ -77,7 +76,7 @@ export function usersCommands(program: Command): void {
       'only members whose username or name contains this text, ignoring case',
       textOf([1, 100]),
     )
-    .action(async ({ search, json }: { search?: string; json?: boolean }) => {
+    .action(async ({ search, json }: Json & { search?: string }) => {
       const found = await withDatabase(({ get }) => get(UsersService).list(MOST + 1, search));
       const [shown, truncated] = [found.slice(0, MOST), found.length > MOST];
       print(json, { data: shown, truncated }, () => table(shown, COLUMNS));
@@ -138,7 +137,7 @@ export function usersCommands(program: Command): void {
     });
 
   memberCommand(users, 'passkeys', 'Show a member’s passkeys', 'pua users passkeys ada').action(
-    async (who: string, { json }: { json?: boolean }) => {
+    async (who: string, { json }: Json) => {
       const passkeys = await withDatabase(async ({ get }) => {
         const { id } = await get(UsersService).find(who);
         return get(SignInMethods).listPasskeys(id);
@@ -162,7 +161,7 @@ export function usersCommands(program: Command): void {
     'pua users remove-passkey ada 7',
   )
     .argument('<passkey>', 'id of the passkey, from `pua users passkeys`', parsePasskeyId)
-    .action(async (who: string, passkeyId: number, { json }: { json?: boolean }) => {
+    .action(async (who: string, passkeyId: number, { json }: Json) => {
       const { id, username } = await withDatabase(async ({ get }) => {
         const user = await get(UsersService).find(who);
         await get(SignInMethods).removeLostPasskey(user.id, passkeyId);
@@ -178,10 +177,10 @@ export function usersCommands(program: Command): void {
     'disable',
     'End all access to a member’s data, and omit the member from other members’ lists',
     'pua users disable ada',
-  ).action((who: string, { json }: { json?: boolean }) => change(who, 'disable', json));
+  ).action((who: string, { json }: Json) => change(who, 'disable', json));
 
   memberCommand(users, 'enable', 'Enable a disabled member again', 'pua users enable ada').action(
-    (who: string, { json }: { json?: boolean }) => change(who, 'enable', json),
+    (who: string, { json }: Json) => change(who, 'enable', json),
   );
 
   addCommand(
@@ -193,7 +192,7 @@ export function usersCommands(program: Command): void {
     .alias('delete')
     .argument('<id|username>', 'the member')
     .option('--yes', 'skip the confirmation; this cannot be undone')
-    .action(async (who: string, options: { yes?: boolean; json?: boolean }, command: Command) => {
+    .action(async (who: string, options: Json & { yes?: boolean }, command: Command) => {
       const { id, gone } = await withDatabase(async ({ get }) => {
         const users = get(UsersService);
         const user = await users.find(who);
@@ -214,7 +213,7 @@ export function usersCommands(program: Command): void {
     'sessions',
     'Show where a member is signed in, and which apps have access to their data',
     'pua users sessions ada',
-  ).action(async (who: string, { json }: { json?: boolean }) => {
+  ).action(async (who: string, { json }: Json) => {
     const { sessions, apps } = await withDatabase(async ({ get }) => {
       const { id } = await get(UsersService).find(who);
       const access = get(ConnectedApps);
@@ -253,7 +252,7 @@ export function usersCommands(program: Command): void {
     'pua users revoke-access ada --client demo',
   )
     .option('--client <id>', 'revoke only the access of this app, and end no session')
-    .action(async (who: string, { client, json }: { client?: string; json?: boolean }) => {
+    .action(async (who: string, { client, json }: Json & { client?: string }) => {
       const ended = await withDatabaseOfAnyVersion(async ({ get }) => {
         const { id, username } = await get(UsersService).identify(who);
         if (client !== undefined) await get(ClientsService).find(client);

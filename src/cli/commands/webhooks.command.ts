@@ -5,7 +5,8 @@ import { WEBHOOK_TYPES } from '../../webhooks/webhook-types.js';
 import { WebhooksService } from '../../webhooks/webhooks.service.js';
 import type { DeliveryDetails, WebhookDetails } from '../../webhooks/webhooks.service.js';
 import { durationBetween } from '../arguments.js';
-import { addCommand, addGroup } from '../command.js';
+import { addCommand } from '../command.js';
+import type { Json } from '../command.js';
 import { confirmOnTerminal } from '../confirm.js';
 import { withDatabase } from '../database.js';
 import { fields, note, print, table } from '../output.js';
@@ -13,26 +14,19 @@ import { fields, note, print, table } from '../output.js';
 const DAY = 86_400;
 const LONGEST_OVERLAP = 30 * DAY;
 
-interface CreateOptions {
+interface CreateOptions extends Json {
   url: string;
   types: string[];
   client?: string;
   key?: string;
   platform?: boolean;
-  json?: boolean;
-}
-
-interface Json {
-  json?: boolean;
 }
 
 /** Adds `pua webhooks` and what it holds. */
 export function webhooksCommands(program: Command): void {
-  const webhooks = addGroup(
-    program,
-    'webhooks',
-    'Receivers that are notified of changes (Standard Webhooks)',
-  );
+  const webhooks = program
+    .command('webhooks')
+    .description('Receivers that are notified of changes (Standard Webhooks)');
 
   addCommand(
     webhooks,
@@ -158,7 +152,7 @@ export function webhooksCommands(program: Command): void {
         .argParser(durationBetween(0, LONGEST_OVERLAP))
         .default(DAY, '24h'),
     )
-    .action(async (id: string, { overlap, json }: { overlap: number } & Json) => {
+    .action(async (id: string, { overlap, json }: Json & { overlap: number }) => {
       await withService(async (service) => {
         const secret = await service.rotate(id, overlap, 'admin');
         print(json, json ? { ...(await service.find(id)), secret } : undefined, () => secret);

@@ -1,47 +1,52 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import { ADVISORY_LOCKS } from '../../database/schema/advisory-locks.js';
 
-/** A number that triggers maintain, and how to recount it from its rows. */
-export interface Total {
-  /** `table.column` that it is read from. */
+/** What the database keeps beside the rows that it follows from, so that it can be read at once. */
+interface Kept {
+  /** As it is called in reports. */
   readonly name: string;
-  /** Query for (id, kept, counted) of the ids after $1 up to $2. */
-  readonly recount: string;
+  /** The table whose ids divide the work. */
+  readonly owners: 'users' | 'events' | 'achievements';
+  /** Query for what is wrong, for the owners after $1 up to $2. */
+  readonly wrong: string;
   /**
-   * Statement that appends what is missing, for the ids after $1 up to $2. Kept and counted come from one snapshot, and concurrent
-   * writers change both alike: so what is appended is right whatever else happens.
+   * Statement that makes it right, for the owners after $1 up to $2. What was kept and what it follows from come from one snapshot,
+   * and concurrent writers change both alike: so what is appended to a total is right whatever else happens.
    */
   readonly mend: string;
 }
 
+/** A number that triggers maintain. @param counted the rows that it counts */
 const total = (
-  name: 'user' | 'event' | 'achievement',
+  owner: 'user' | 'event' | 'achievement',
   column: string,
   counted: string,
-  kept: { readonly from: string; readonly parts: string; readonly deltas: string } = {
-    from: `${name}_totals.${column}`,
-    parts: `SELECT ${name}_id AS id, ${column} AS n FROM ${name}_totals`,
-    deltas: `${name}_totals`,
+  kept = {
+    name: `${owner}_totals.${column}`,
+    parts: `SELECT ${owner}_id AS id, ${column} AS n FROM ${owner}_totals`,
+    deltas: `${owner}_totals`,
   },
-): Total => {
-  const id = `${name}_id`;
-  const recount = `SELECT id, COALESCE(k.n, 0) AS kept, COALESCE(c.n, 0) AS counted
+): Kept => {
+  const id = `${owner}_id`;
+  const wrong = `SELECT id, COALESCE(k.n, 0) AS kept, COALESCE(c.n, 0) AS counted
   FROM (SELECT id, sum(n) AS n FROM (${kept.parts}) parts WHERE id > $1 AND id <= $2 GROUP BY id) k
-  FULL JOIN (SELECT ${id} AS id, count(*) AS n FROM ${counted} AND ${id} > $1 AND ${id} <= $2 GROUP BY ${id}) c USING (id)`;
+  FULL JOIN (SELECT ${id} AS id, count(*) AS n FROM ${counted} AND ${id} > $1 AND ${id} <= $2 GROUP BY ${id}) c USING (id)
+  WHERE COALESCE(k.n, 0) <> COALESCE(c.n, 0)`;
   return {
-    name: kept.from,
-    recount,
-    mend: `INSERT INTO ${kept.deltas} (${id}, ${column}) SELECT id, counted - kept FROM (${recount}) r WHERE kept <> counted`,
+    name: kept.name,
+    owners: `${owner}s`,
+    wrong,
+    mend: `INSERT INTO ${kept.deltas} (${id}, ${column}) SELECT id, counted - kept FROM (${wrong}) r`,
   };
 };
 
 /** The platform's single row, with id 1. */
-const ACTIVE_USERS = `SELECT 1::bigint AS id, count(*) AS counted,
+const WRONG_ACTIVE_USERS = `SELECT * FROM (SELECT 1::bigint AS id, count(*) AS counted,
     (SELECT active_users_count FROM platform_totals)
       + COALESCE((SELECT sum(active_users_count) FROM platform_total_deltas), 0) AS kept
-  FROM users WHERE NOT is_disabled HAVING 1 > $1::bigint AND 1 <= $2::bigint`;
+  FROM users WHERE NOT is_disabled HAVING 1 > $1::bigint AND 1 <= $2::bigint) r WHERE kept <> counted`;
 
-const TOTALS: readonly Total[] = [
+const TOTALS: readonly Kept[] = [
   total('user', 'events_count', 'participants WHERE is_visible'),
   total('user', 'connections_count', `connections WHERE status = 'accepted' AND NOT peer_is_disabled`),
   total('user', 'achievements_count', 'user_achievements WHERE earned_at IS NOT NULL'),
@@ -51,7 +56,7 @@ const TOTALS: readonly Total[] = [
     'earners_count',
     'user_achievements WHERE earned_at IS NOT NULL AND NOT user_is_disabled',
     {
-      from: 'achievements.earners_count',
+      name: 'achievements.earners_count',
       parts: `SELECT id, earners_count AS n FROM achievements
     UNION ALL SELECT achievement_id, earners_count FROM achievement_total_deltas`,
       deltas: 'achievement_total_deltas',
@@ -59,43 +64,33 @@ const TOTALS: readonly Total[] = [
   ),
   {
     name: 'platform_totals.active_users_count',
-    recount: ACTIVE_USERS,
-    mend: `INSERT INTO platform_total_deltas SELECT counted - kept FROM (${ACTIVE_USERS}) r WHERE kept <> counted`,
+    owners: 'users',
+    wrong: WRONG_ACTIVE_USERS,
+    mend: `INSERT INTO platform_total_deltas SELECT counted - kept FROM (${WRONG_ACTIVE_USERS}) r`,
   },
 ];
 
-/** Columns that a row copies from the row that it refers to; foreign keys keep them true. */
-export interface Copy {
-  /** Readable name: `table (columns)`. */
-  readonly name: string;
-  /** Query for (id, other) of the rows whose copy differs from the original, for members after $1 up to $2. */
-  readonly wrong: string;
-  /** Statement that copies again, for members after $1 up to $2. */
-  readonly mend: string;
-}
-
+/** Columns that a row copies from the row of `other` that it refers to; foreign keys keep them true. */
 const copy = (
   table: string,
   other: string,
   reference: string,
   columns: Readonly<Record<string, string>>,
-): Copy => {
+): Kept => {
   const copies = Object.keys(columns);
-  const copied = copies.map((column) => `t.${column}`).join(', ');
-  const original = copies.map((column) => `o.${columns[column]!}`).join(', ');
-  const differ = `${table} t JOIN ${other} o ON o.id = t.${reference}
-  WHERE t.user_id > $1 AND t.user_id <= $2
-    AND (${copied}) IS DISTINCT FROM (${original})`;
+  const originals = Object.values(columns).map((column) => `o.${column}`);
+  const differs = `o.id = t.${reference} AND t.user_id > $1 AND t.user_id <= $2
+    AND (${copies.map((column) => `t.${column}`).join(', ')}) IS DISTINCT FROM (${originals.join(', ')})`;
   return {
     name: `${table} (${copies.join(', ')})`,
-    wrong: `SELECT t.user_id AS id, t.${reference} AS other FROM ${differ}`,
-    mend: `UPDATE ${table} t SET ${copies.map((column) => `${column} = o.${columns[column]!}`).join(', ')}
-  FROM ${other} o WHERE o.id = t.${reference} AND t.user_id > $1 AND t.user_id <= $2
-    AND (${copied}) IS DISTINCT FROM (${original})`,
+    owners: 'users',
+    wrong: `SELECT t.user_id AS id FROM ${table} t JOIN ${other} o ON ${differs}`,
+    mend: `UPDATE ${table} t SET ${copies.map((column, i) => `${column} = ${originals[i]!}`).join(', ')}
+  FROM ${other} o WHERE ${differs}`,
   };
 };
 
-const COPIES: readonly Copy[] = [
+const COPIES: readonly Kept[] = [
   copy('participants', 'events', 'event_id', {
     starts_at: 'starts_at',
     event_is_draft: 'is_draft',
@@ -112,41 +107,31 @@ const COPIES: readonly Copy[] = [
 const NOTHING = '0';
 const EVERYTHING = '9223372036854775807';
 
-interface Drift {
-  /** Name of the total. */
+interface Wrong<Example> {
   readonly name: string;
-  /** Owners whose number is wrong. */
+  /** How many rows are wrong. */
   readonly wrong: number;
-  /** One of them. */
-  readonly example: { readonly id: string; readonly kept: number; readonly counted: number };
+  readonly example: Example;
+}
+
+async function findWrong<Example>(manager: EntityManager, all: readonly Kept[]): Promise<Wrong<Example>[]> {
+  const found: Wrong<Example>[] = [];
+  for (const { name, wrong } of all) {
+    const [row] = await manager.query<Omit<Wrong<Example>, 'name'>[]>(
+      `SELECT count(*) AS wrong, (array_agg(to_json(w)))[1] AS example FROM (${wrong}) w`,
+      [NOTHING, EVERYTHING],
+    );
+    if (row!.wrong > 0) found.push({ name, ...row! });
+  }
+  return found;
 }
 
 /** Recounts every maintained total; in one snapshot if the manager's transaction is REPEATABLE READ. */
-export async function findDrift(manager: EntityManager): Promise<Drift[]> {
-  const drifts: Drift[] = [];
-  for (const { name, recount } of TOTALS) {
-    const [row] = await manager.query<{ wrong: number; example: Drift['example'] }[]>(
-      `SELECT count(*) AS wrong, (array_agg(json_build_object('id', id::text, 'kept', kept, 'counted', counted)))[1] AS example
-FROM (${recount}) r WHERE kept <> counted`,
-      [NOTHING, EVERYTHING],
-    );
-    if (row!.wrong > 0) drifts.push({ name, ...row! });
-  }
-  return drifts;
-}
+export const findDrift = (manager: EntityManager) =>
+  findWrong<{ readonly id: number; readonly kept: number; readonly counted: number }>(manager, TOTALS);
 
 /** Compares every copy with its original. */
-export async function findStaleCopies(manager: EntityManager): Promise<{ name: string; wrong: number }[]> {
-  const stale: { name: string; wrong: number }[] = [];
-  for (const { name, wrong } of COPIES) {
-    const [row] = await manager.query<{ wrong: number }[]>(`SELECT count(*) AS wrong FROM (${wrong}) w`, [
-      NOTHING,
-      EVERYTHING,
-    ]);
-    if (row!.wrong > 0) stale.push({ name, wrong: row!.wrong });
-  }
-  return stale;
-}
+export const findStaleCopies = (manager: EntityManager) => findWrong(manager, COPIES);
 
 /** Counts the sides of connections that have no matching other side. */
 export async function countLoneSides(manager: EntityManager): Promise<number> {
@@ -176,9 +161,9 @@ export async function mendCopiesAndTotals(dataSource: DataSource): Promise<Recor
   try {
     await lock.query('SELECT pg_advisory_lock($1)', [ADVISORY_LOCKS.mend]);
     const mended: Record<string, number> = {};
-    for (const { name, mend } of [...COPIES, ...TOTALS]) {
-      const rows = await mendInBatches(dataSource, mend, ownersOf(name));
-      if (rows > 0) mended[name] = rows;
+    for (const kept of [...COPIES, ...TOTALS]) {
+      const rows = await mendInBatches(dataSource, kept);
+      if (rows > 0) mended[kept.name] = rows;
     }
     return mended;
   } finally {
@@ -187,13 +172,7 @@ export async function mendCopiesAndTotals(dataSource: DataSource): Promise<Recor
   }
 }
 
-/** The table whose ids divide the work. */
-function ownersOf(name: string): string {
-  if (name.startsWith('event_totals')) return 'events';
-  return name.startsWith('achievements.') ? 'achievements' : 'users';
-}
-
-async function mendInBatches(dataSource: DataSource, mend: string, owners: string): Promise<number> {
+async function mendInBatches(dataSource: DataSource, { owners, mend }: Kept): Promise<number> {
   let mended = 0;
   for (let low = NOTHING; low !== EVERYTHING;) {
     const [last] = await dataSource.query<{ id: string }[]>(

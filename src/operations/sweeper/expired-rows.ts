@@ -21,106 +21,71 @@ export interface ExpiredRows {
   readonly also?: { readonly columns: string; readonly statement: string };
 }
 
-const MINUTE = `interval '1 minute'`;
+/** @param kept how long rows stay after that moment: an interval of SQL */
+const expired = (
+  table: string,
+  moment: string,
+  kept = '0',
+  more: Partial<Pick<ExpiredRows, 'name' | 'only' | 'also'>> = {},
+): ExpiredRows => ({ name: table, table, moment, before: `now() - interval '${kept}'`, ...more });
 
 /**
  * A grant ends with its last token. It is not deleted here but when its own `expires_at` has passed, since deleting a live grant is
  * announced to every instance. A token that expired less than a minute ago may still be in use by a request: neither it nor its
  * grant is touched.
  */
-const END_GRANTS = `UPDATE oauth_grants SET expires_at = now() WHERE ctid = ANY(ARRAY(
+const END_GRANTS = {
+  columns: 'grant_id',
+  statement: `UPDATE oauth_grants SET expires_at = now() WHERE ctid = ANY(ARRAY(
     SELECT g.ctid FROM oauth_grants g WHERE g.id IN (SELECT grant_id FROM gone) AND g.expires_at > now()
-      AND NOT EXISTS (SELECT FROM oauth_tokens t WHERE t.grant_id = g.id AND t.expires_at >= now() - ${MINUTE})
-    FOR UPDATE SKIP LOCKED))`;
+      AND NOT EXISTS (SELECT FROM oauth_tokens t WHERE t.grant_id = g.id AND t.expires_at >= now() - interval '1 minute')
+    FOR UPDATE SKIP LOCKED))`,
+};
 
 /** Everything that expires, in sweeping order. For ages from settings: {@link auditEventsOlderThan}, {@link changesOlderThan}. */
 export const EXPIRED_ROWS: readonly ExpiredRows[] = [
-  {
-    // A code that is used twice within ten minutes reveals a theft, so its use is remembered for as long.
+  // A code that is used twice within ten minutes reveals a theft, so its use is remembered for as long.
+  expired('oauth_tokens', 'expires_at', '10 minutes', {
     name: 'authorization_codes',
-    table: 'oauth_tokens',
     only: `model = 'AuthorizationCode'`,
-    moment: 'expires_at',
-    before: `now() - interval '10 minutes'`,
-    also: { columns: 'grant_id', statement: END_GRANTS },
-  },
-  {
-    name: 'oauth_tokens',
-    table: 'oauth_tokens',
+    also: END_GRANTS,
+  }),
+  expired('oauth_tokens', 'expires_at', '1 minute', {
     only: `model <> 'AuthorizationCode'`,
-    moment: 'expires_at',
-    before: `now() - ${MINUTE}`,
-    also: { columns: 'grant_id', statement: END_GRANTS },
-  },
-  { name: 'oauth_grants', table: 'oauth_grants', moment: 'expires_at', before: 'now()' },
-  { name: 'oauth_sessions', table: 'oauth_sessions', moment: 'expires_at', before: 'now()' },
-  { name: 'oauth_state', table: 'oauth_state', moment: 'expires_at', before: 'now()' },
-  {
-    // Until then, each block is longer than the one before.
-    name: 'login_throttle',
-    table: 'login_throttle',
-    moment: 'window_ends_at',
-    before: `now() - interval '1 hour'`,
-  },
-  {
-    // For as long, the same Idempotency-Key gets the same response.
-    name: 'idempotent_responses',
-    table: 'idempotent_responses',
-    moment: 'created_at',
-    before: `now() - interval '24 hours'`,
-  },
-  {
-    name: 'webhook_deliveries',
-    table: 'webhook_deliveries',
-    only: `status <> 'pending'`,
-    moment: 'ended_at',
-    before: `now() - interval '7 days'`,
-  },
-  { name: 'member_usage', table: 'member_usage', moment: 'day', before: `now() - interval '90 days'` },
-  {
-    // One whose clock is late may still add to the window before.
-    name: 'rate_limit_counts',
-    table: 'rate_limit_counts',
-    moment: 'to_timestamp(window_number * 60)',
-    before: `now() - interval '3 minutes'`,
-  },
-  {
-    name: 'oauth_refusals',
-    table: 'oauth_refusals',
-    moment: 'occurred_at',
-    before: `now() - interval '30 days'`,
-  },
+    also: END_GRANTS,
+  }),
+  expired('oauth_grants', 'expires_at'),
+  expired('oauth_sessions', 'expires_at'),
+  expired('oauth_state', 'expires_at'),
+  // Until then, each block is longer than the one before.
+  expired('login_throttle', 'window_ends_at', '1 hour'),
+  // For as long, the same Idempotency-Key gets the same response.
+  expired('idempotent_responses', 'created_at', '24 hours'),
+  expired('webhook_deliveries', 'ended_at', '7 days', { only: `status <> 'pending'` }),
+  expired('member_usage', 'day', '90 days'),
+  // One whose clock is late may still add to the window before.
+  expired('rate_limit_counts', 'to_timestamp(window_number * 60)', '3 minutes'),
+  expired('oauth_refusals', 'occurred_at', '30 days'),
 ];
 
 /** Returns the changes that members' apps and the platform read by cursor; `change_places` records up to where they are swept. */
 export function changesOlderThan(seconds: number): ExpiredRows[] {
-  return [
-    ['changes', 'swept'],
-    ['platform_changes', 'platform_swept'],
-  ].map(([table, place]) => ({
-    name: table!,
-    table: table!,
-    moment: 'changed_at',
-    before: `now() - make_interval(secs => ${seconds})`,
-    also: {
-      columns: 'changed_in, sequence',
-      statement: `UPDATE change_places p SET changed_in = last.changed_in, sequence = last.sequence
+  const of = (table: string, place: string) =>
+    expired(table, 'changed_at', `${seconds} seconds`, {
+      also: {
+        columns: 'changed_in, sequence',
+        statement: `UPDATE change_places p SET changed_in = last.changed_in, sequence = last.sequence
     FROM (SELECT changed_in, sequence FROM gone
       WHERE changed_in < pg_snapshot_xmin(pg_current_snapshot())::text::bigint ORDER BY changed_in DESC, sequence DESC LIMIT 1) last
     WHERE p.name = '${place}' AND (p.changed_in, p.sequence) < (last.changed_in, last.sequence)`,
-    },
-  }));
+      },
+    });
+  return [of('changes', 'swept'), of('platform_changes', 'platform_swept')];
 }
 
 /** Returns audit events older than so many seconds; the database refuses to delete any younger than a week. */
-export function auditEventsOlderThan(seconds: number): ExpiredRows {
-  return {
-    name: 'auth_events',
-    table: 'auth_events',
-    moment: 'occurred_at',
-    before: `now() - make_interval(secs => ${seconds})`,
-  };
-}
+export const auditEventsOlderThan = (seconds: number): ExpiredRows =>
+  expired('auth_events', 'occurred_at', `${seconds} seconds`);
 
 /** Writes SQL that deletes one batch from time $1 on, oldest first, without rows that another transaction has locked. */
 export function batchStatement({ table, moment, before, only = 'true', also }: ExpiredRows): string {

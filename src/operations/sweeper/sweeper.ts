@@ -3,6 +3,7 @@ import type { OnApplicationShutdown } from '@nestjs/common';
 import { LazyDataSource } from '../../database/postgres/lazy-data-source.js';
 import { Logger } from '../../http/logger.js';
 import { Meter } from '../../http/meter.js';
+import type { MetricName } from '../../http/metrics.js';
 import { Periodic } from '../../http/periodic-work.js';
 import {
   auditEventsOlderThan,
@@ -17,15 +18,17 @@ import { Config } from '../../config/config.js';
 /** Longest time for one kind of rows; the rest waits for the next sweep, so other kinds need not wait. */
 const LONGEST_SWEEP_MS = 10_000;
 
+type SweeperMetric = Extract<MetricName, `sweeper_${string}`>;
+
 /** This process's state of sweeping one kind of rows. */
 interface Sweeping {
   /** Rows that were deleted since the start. */
   deleted: number;
   /** Sweeps since the start that ended with an error. */
   failures: number;
-  lastSuccessAt: Date | undefined;
+  lastSuccessAt?: Date;
   /** Since when the oldest row found at the last look has been deletable; undefined if there was none. */
-  overdueSince: Date | undefined;
+  overdueSince?: Date | undefined;
 }
 
 /**
@@ -45,38 +48,21 @@ export class Sweeper implements OnApplicationShutdown {
     meter: Meter,
   ) {
     this.#dataSource = new LazyDataSource(config, 'sweeping');
-    const readings = (read: (of: Sweeping) => number) => () =>
-      [...this.#sweeping].map(([rows, sweeping]) => [{ rows }, read(sweeping)] as const);
-    meter.read(
-      'sweeper_last_success_timestamp_seconds',
-      readings(({ lastSuccessAt }) => (lastSuccessAt?.getTime() ?? 0) / 1000),
+    const report = (name: SweeperMetric, read: (of: Sweeping) => number) =>
+      meter.read(name, () => [...this.#sweeping].map(([rows, of]) => [{ rows }, read(of)] as const));
+    report('sweeper_last_success_timestamp_seconds', (of) => (of.lastSuccessAt?.getTime() ?? 0) / 1000);
+    report('sweeper_overdue_seconds', ({ overdueSince }) =>
+      overdueSince ? (Date.now() - overdueSince.getTime()) / 1000 : 0,
     );
-    meter.read(
-      'sweeper_overdue_seconds',
-      readings(({ overdueSince }) => (overdueSince ? (Date.now() - overdueSince.getTime()) / 1000 : 0)),
-    );
-    meter.read(
-      'sweeper_deleted_rows_total',
-      readings(({ deleted }) => deleted),
-    );
-    meter.read(
-      'sweeper_failures_total',
-      readings(({ failures }) => failures),
-    );
+    report('sweeper_deleted_rows_total', ({ deleted }) => deleted);
+    report('sweeper_failures_total', ({ failures }) => failures);
     const { auditRetentionSeconds, changesRetentionSeconds } = config;
     this.#rows = [
       ...EXPIRED_ROWS,
       ...(auditRetentionSeconds > 0 ? [auditEventsOlderThan(auditRetentionSeconds)] : []),
       ...(changesRetentionSeconds > 0 ? changesOlderThan(changesRetentionSeconds) : []),
     ];
-    for (const { name } of this.#rows) {
-      this.#sweeping.set(name, {
-        deleted: 0,
-        failures: 0,
-        lastSuccessAt: undefined,
-        overdueSince: undefined,
-      });
-    }
+    for (const { name } of this.#rows) this.#sweeping.set(name, { deleted: 0, failures: 0 });
   }
 
   async onApplicationShutdown(): Promise<void> {
