@@ -75,7 +75,7 @@ export class DocsController {
 
   /** The calls by group, each with its request in every language and the demo's responses. */
   #groups() {
-    const documents = [this.document.read(), this.document.readPlatform()] as {
+    const documents = [this.document.read('members'), this.document.read('platform')] as {
       tags: { name: string; description: string }[];
     }[];
     const endpoints = documents.flatMap((document) => endpointsOf(document));

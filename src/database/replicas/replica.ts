@@ -48,7 +48,7 @@ interface Seen {
 
 /** One streaming replica. It returns data as recent as required, or nothing; then the primary is used. */
 export class Replica {
-  readonly #lanes: PipelinedReads;
+  readonly #reads: PipelinedReads;
   readonly #pool: pg.Pool;
   /** For each session, because a new connection may reach another server, or a server that was restored. */
   readonly #seen = new WeakMap<ReadConnection, Seen>();
@@ -56,7 +56,7 @@ export class Replica {
 
   constructor(config: Config, url: string) {
     const { connect, lock } = config.databaseDeadlines;
-    this.#lanes = new PipelinedReads(config, {
+    this.#reads = new PipelinedReads(config, {
       url,
       primary: false,
       sharedSessions: false,
@@ -81,7 +81,7 @@ export class Replica {
   /** Returns a session known to be recent enough. If there is none, starts checks for the next call. */
   sessionWith(need: ReadConsistency): ReadConnection | undefined {
     for (let turn = 0; turn < 2; turn++) {
-      const session = this.#lanes.next();
+      const session = this.#reads.next();
       if (session === undefined) continue;
       if (this.#has(session, need)) return session;
       if (performance.now() - (this.#lookedAt.get(session) ?? -Infinity) < LOOK_AGAIN_MS) continue;
@@ -92,7 +92,7 @@ export class Replica {
 
   /** Checks the positions of its sessions. */
   look(need: ReadConsistency): void {
-    for (const session of this.#lanes.connections) void this.#look(session, need);
+    for (const session of this.#reads.connections) void this.#look(session, need);
   }
 
   /** Reads in a session from {@link sessionWith}. @param otherwise reads elsewhere if this read fails for any reason */
@@ -102,7 +102,7 @@ export class Replica {
     values: readonly unknown[],
     otherwise: () => Promise<Row[]>,
   ): Promise<Row[]> {
-    return this.#lanes.rowsOf(session, statement, values, otherwise);
+    return this.#reads.rowsOf(session, statement, values, otherwise);
   }
 
   /**
@@ -138,7 +138,7 @@ export class Replica {
   async reaches(need: () => ReadConsistency | undefined, latest: number): Promise<boolean> {
     for (let pause = 1; performance.now() < latest; pause = Math.min(2 * pause, 16)) {
       const needed = need();
-      const [session] = this.#lanes.connections;
+      const [session] = this.#reads.connections;
       if (needed && session) {
         if (this.#has(session, needed)) return true;
         await Promise.race([
@@ -158,7 +158,7 @@ export class Replica {
    * @returns seconds; Infinity if it is down or not a replica of this primary
    */
   async lag(need: ReadConsistency): Promise<number> {
-    const [session] = this.#lanes.connections;
+    const [session] = this.#reads.connections;
     const look = session && (await this.#look(session, need));
     if (!look?.is_standby) return Infinity;
     if (look.position < need.position) return look.age;
@@ -166,7 +166,7 @@ export class Replica {
   }
 
   async end(): Promise<void> {
-    await Promise.allSettled([this.#lanes.end(), this.#pool.end()]);
+    await Promise.allSettled([this.#reads.end(), this.#pool.end()]);
   }
 
   #has(session: ReadConnection, need: ReadConsistency): boolean {
@@ -178,7 +178,7 @@ export class Replica {
   async #look(session: ReadConnection, { proof, epoch }: ReadConsistency): Promise<Look | undefined> {
     const askedAt = performance.now();
     this.#lookedAt.set(session, askedAt);
-    const [look] = await this.#lanes.rowsOf<Look & QueryResultRow>(session, LOOK, [proof], () =>
+    const [look] = await this.#reads.rowsOf<Look & QueryResultRow>(session, LOOK, [proof], () =>
       Promise.resolve([]),
     );
     if (look) this.#seen.set(session, seenOf(look, epoch, askedAt));

@@ -14,36 +14,32 @@ import { EXAMPLES, RECORDED_AT, type Example } from './examples.js';
 import { describeVariants, parametersOf, queryClasses, queryParameters } from './query-parameters.js';
 
 type Json = Record<string, unknown>;
+/** Who holds the credentials of the calls: members, or the platform's own backend. */
+type Audience = 'members' | 'platform';
 
 /** The OpenAPI 3.1 documents of the running application: one of the routes for members' credentials, one of those for the platform's keys. */
 @Injectable()
 export class OpenApiDocument {
-  #members: JsonResponse | undefined;
-  #platform: JsonResponse | undefined;
+  readonly #answers = new Map<Audience, JsonResponse>();
 
   constructor(
     private readonly config: Config,
     private readonly routeTable: RouteTable,
   ) {}
 
-  /** Of the routes for members’ credentials; made when it is first asked for. */
-  answer(): JsonResponse {
-    return (this.#members ??= JsonResponse.unchanging(this.#ofMembers()));
-  }
-
-  /** Of what the platform's own backend calls. */
-  platformAnswer(): JsonResponse {
-    return (this.#platform ??= JsonResponse.unchanging(this.#ofPlatform()));
+  /** Made when it is first asked for. */
+  answer(audience: Audience): JsonResponse {
+    let answer = this.#answers.get(audience);
+    if (!answer) {
+      answer = JsonResponse.unchanging(audience === 'members' ? this.#ofMembers() : this.#ofPlatform());
+      this.#answers.set(audience, answer);
+    }
+    return answer;
   }
 
   /** The document as its readers get it: plain JSON, a fresh copy. */
-  read(): Json {
-    return JSON.parse(String(this.answer().json)) as Json;
-  }
-
-  /** The same for the platform's document. */
-  readPlatform(): Json {
-    return JSON.parse(String(this.platformAnswer().json)) as Json;
+  read(audience: Audience): Json {
+    return JSON.parse(String(this.answer(audience).json)) as Json;
   }
 
   #ofPlatform(): Json {

@@ -1,9 +1,9 @@
 import { Module } from '@nestjs/common';
-import { OpenApiController, PlatformOpenApiController } from './openapi.controller.js';
+import { OpenApiController } from './openapi.controller.js';
 import { OpenApiDocument } from './openapi-document.js';
 
 @Module({
-  controllers: [OpenApiController, PlatformOpenApiController],
+  controllers: [OpenApiController],
   providers: [OpenApiDocument],
   exports: [OpenApiDocument],
 })

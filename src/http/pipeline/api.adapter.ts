@@ -40,7 +40,7 @@ export class ApiAdapter extends ExpressAdapter {
    * Creates Node's server with limits against slow clients ({@link Config.requestDeadlines}), checked every second.
    */
   override initHttpServer(): void {
-    const { publicUrl, trustProxy, requestDeadlines, sqlRequestIds } = this.#config;
+    const { requestDeadlines } = this.#config;
     const server = createServer({
       ...messagesOf(this.getInstance()),
       connectionsCheckingInterval: 1_000,
@@ -51,12 +51,7 @@ export class ApiAdapter extends ExpressAdapter {
       requireHostHeader: false, // the front door requires it: Node would answer all such requests of a connection in one turn
     });
     server.maxRequestsPerSocket = 100_000;
-    const https = publicUrl.startsWith('https:');
-    this.#frontDoor = new FrontDoor(server, this.getInstance() as RequestListener, {
-      https,
-      trustProxy,
-      sqlRequestIds,
-    });
+    this.#frontDoor = new FrontDoor(server, this.getInstance() as RequestListener, this.#config);
     this.httpServer = server;
   }
 

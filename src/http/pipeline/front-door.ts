@@ -1,6 +1,7 @@
 import { AsyncResource } from 'node:async_hooks';
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import { Admission, type Caller } from '../admission/admission.js';
+import type { Config } from '../../config/config.js';
 import { isUnder, isUnderApi, PLATFORM_PREFIX } from './api-headers.js';
 import { Connections } from '../admission/connections.js';
 import { endWorkFor, workFor } from '../../database/postgres/callers.js';
@@ -32,31 +33,25 @@ export type Refuse = (request: IncomingMessage, response: ServerResponse) => voi
 /** RFC 6797. Without subdomains: they may be somebody else's, or have no certificate. */
 const HSTS = 'max-age=31536000';
 
-interface FrontDoorOptions {
-  /** Whether callers use https, up to whatever terminates TLS in front of this server. */
-  readonly https: boolean;
-  /** The number of proxies in front whose X-Forwarded-For is trusted. */
-  readonly trustProxy: number;
-  /** Whether statements bear the id of their request. */
-  readonly sqlRequestIds: boolean;
-}
-
 /** Everything that happens to a request before the application sees it. */
 export class FrontDoor {
   readonly connections: Connections;
   readonly admissions = ofEachKind((kind) => new Admission(MOST_AT_WORK[kind]));
   /** How each kind is refused; without a body until the application sets it. */
   readonly refusals = ofEachKind(() => refuseBarely);
-  readonly #application: RequestListener;
-  readonly #options: FrontDoorOptions;
+  /** Whether callers use https, up to whatever terminates TLS in front of this server. */
+  readonly #https: boolean;
   /** Begin the responses that are held back for now; undefined where there is no pause. */
   #paused: (() => void)[] | undefined;
   /** Whether each response is the last one on its connection. */
   #isEnding = false;
 
-  constructor(server: Server, application: RequestListener, options: FrontDoorOptions) {
-    this.#application = application;
-    this.#options = options;
+  constructor(
+    server: Server,
+    private readonly application: RequestListener,
+    private readonly config: Config,
+  ) {
+    this.#https = config.publicUrl.startsWith('https:');
     this.connections = new Connections(server, (request, response) => {
       if (this.#paused) this.#paused.push(AsyncResource.bind(() => this.#receive(request, response)));
       else this.#receive(request, response);
@@ -127,17 +122,17 @@ export class FrontDoor {
     if (headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined)
       context.awaitBody = () => this.connections.awaitBody(request);
     admission.enter(context.caller, begin, () => {
-      if (this.#options.https) response.gather('Strict-Transport-Security', HSTS);
+      if (this.#https) response.gather('Strict-Transport-Security', HSTS);
       this.refusals[kind](request, response);
     });
   }
 
   #begin(request: IncomingMessage, response: ServerResponse): void {
     response.gather('X-Request-Id', request.context.id);
-    if (this.#options.https) response.gather('Strict-Transport-Security', HSTS);
+    if (this.#https) response.gather('Strict-Transport-Security', HSTS);
     const { id, requester } = request.context;
-    if (this.#options.sqlRequestIds) requester.comment = commentOf(id);
-    workFor(requester, () => this.#application(request, response));
+    if (this.config.sqlRequestIds) requester.comment = commentOf(id);
+    workFor(requester, () => this.application(request, response));
   }
 
   #callerOf({ headers, socket }: IncomingMessage): Caller {
@@ -150,7 +145,7 @@ export class FrontDoor {
 
   /** As in addressOf: where an entry is no address, the nearest proxy behind it. */
   #forwardedFor(header: string | string[] | undefined): string | undefined {
-    const { trustProxy } = this.#options;
+    const { trustProxy } = this.config;
     if (trustProxy === 0 || typeof header !== 'string') return undefined;
     const hops = header.split(',').slice(-trustProxy).map(parseAddress);
     const address = hops.find((hop) => hop !== undefined);

@@ -12,52 +12,63 @@ export interface DevelopedApp {
   readonly id: string;
 }
 
+const NOBODY: Caller = { address: '', credential: '' };
+const NO_BODY = () => () => undefined;
+
+/** Called with a request and its response at some point of its life. */
+type Listener = (request: IncomingMessage, response: ServerResponse) => void;
+
 /** What the pipeline knows about a request while it runs; set before everything else. */
-export interface RequestContext {
-  readonly id: string;
+export class RequestContext {
   /** `process.hrtime.bigint()` at arrival. */
-  readonly startedAt: bigint;
-  /** Path as sent, without the query. */
-  readonly path: string;
-  /** Whether the request's target is a path at all; otherwise it is not found. */
-  readonly valid: boolean;
+  readonly startedAt = process.hrtime.bigint();
   /** Template of the route, such as `/api/public/events/:id`, once it is known. */
-  route: string | undefined;
+  route: string | undefined = undefined;
   /** The caller's address; see `addressOf`, which sets it. */
-  address?: string | undefined;
+  declare address?: string | undefined;
   /** For the log and the metrics: who called, and how it ended. Never a secret. */
-  userId: number | undefined;
-  credentialId: string | undefined;
+  userId: number | undefined = undefined;
+  credentialId: string | undefined = undefined;
   /** The app or key that sent it, where a member made that: they see the request in their list. */
-  developedApp: DevelopedApp | undefined;
+  developedApp: DevelopedApp | undefined = undefined;
   /** The code of the problem that was answered. */
-  problem: string | undefined;
+  problem: string | undefined = undefined;
   /** The parameter, field of the body or scope that the problem is about. It may be any text. */
-  concerns: string | undefined;
+  concerns: string | undefined = undefined;
   /** Why a credential was refused, which the response does not say. */
-  refusal: string | undefined;
+  refusal: string | undefined = undefined;
   /** The body is still to come: see {@link receiving}. */
-  readingBody: boolean;
+  readingBody = false;
   /** Since when it has waited for its response, by `performance.now()`: see {@link responseDeadline}. */
-  waitsSince: number;
+  waitsSince = 0;
   /** Its index among those that wait. */
-  placeUnderWay: number;
+  placeUnderWay = 0;
   /** Who sent it. */
-  caller: Caller;
+  caller = NOBODY;
   /** For whom its work is done. */
-  readonly requester: Requester;
+  readonly requester = new Requester();
   /** Where it has a slot while the server works on it. */
-  slot: Admission | undefined;
+  slot: Admission | undefined = undefined;
   /** Counts it among those whose bodies are still to come, until what it returns is called. */
-  awaitBody: () => () => void;
+  awaitBody: () => () => void = NO_BODY;
   /** It was answered, or its client is gone. */
-  isOver: boolean;
+  isOver = false;
   /** The scope that the response uses; null for none. */
-  scope: string | null;
+  scope: string | null = null;
   /** To be called when its response is written, before the caller can have it. */
-  whenWritten: ((request: IncomingMessage, response: ServerResponse) => void) | undefined;
+  whenWritten: Listener | undefined = undefined;
   /** To be called when it is over, whatever became of it. */
-  readonly whenOver: ((request: IncomingMessage, response: ServerResponse) => void)[];
+  readonly whenOver: Listener[] = [];
+
+  /**
+   * @param path as sent, without the query
+   * @param valid whether the request's target is a path at all; otherwise it is not found
+   */
+  constructor(
+    readonly id: string,
+    readonly path: string,
+    readonly valid: boolean,
+  ) {}
 }
 
 declare module 'node:http' {
@@ -65,10 +76,6 @@ declare module 'node:http' {
     context: RequestContext;
   }
 }
-
-const NOBODY: Caller = { address: '', credential: '' };
-const NOTHING = () => undefined;
-const NO_BODY = () => NOTHING;
 
 /** Gives back a request's slot among those at work. */
 export function leaveSlot(context: RequestContext): void {
@@ -134,30 +141,8 @@ export function describeRequest(request: IncomingMessage): void {
   const valid = TARGET.test(url);
   const path = pathOf(url);
   request.url = valid ? decodable(url, path) : '/';
-  request.context = {
-    id: typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID(),
-    startedAt: process.hrtime.bigint(),
-    path: valid ? path : pathOf(target),
-    valid,
-    route: undefined,
-    userId: undefined,
-    credentialId: undefined,
-    developedApp: undefined,
-    problem: undefined,
-    concerns: undefined,
-    refusal: undefined,
-    readingBody: false,
-    waitsSince: 0,
-    placeUnderWay: 0,
-    caller: NOBODY,
-    requester: new Requester(),
-    slot: undefined,
-    awaitBody: NO_BODY,
-    isOver: false,
-    scope: null,
-    whenWritten: undefined,
-    whenOver: [],
-  };
+  const id = typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
+  request.context = new RequestContext(id, valid ? path : pathOf(target), valid);
 }
 
 function pathOf(url: string): string {
