@@ -246,8 +246,9 @@ export class SignInThrottle {
    * The keys under which its failures are counted: under SECRET_KEY and the previous one, in the same order everywhere, so that instances
    * that disagree about which is current, while it is being changed, count together.
    */
-  #keysOf(subject: Subject): Buffer[] {
-    return this.#hmac.everyOf(textOf(subject)).toSorted(Buffer.compare);
+  #keysOf({ kind, of }: Subject): Buffer[] {
+    const name = kind === 'address' || kind === 'passkeys' ? networkOf(of) : of;
+    return this.#hmac.everyOf(`${kind}:${name}`).toSorted(Buffer.compare);
   }
 
   async #takeOne(kind: Subject['kind'], key: Buffer, deadline: number): Promise<Taken | Blocked> {
@@ -321,8 +322,4 @@ async function insist(task: () => Promise<void>): Promise<void> {
       await setTimeout(POLL_MS);
     }
   }
-}
-
-function textOf({ kind, of }: Subject): string {
-  return `${kind}:${kind === 'address' || kind === 'passkeys' ? networkOf(of) : of}`;
 }

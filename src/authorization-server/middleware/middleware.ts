@@ -62,7 +62,8 @@ export function answerFailures(
     else logger.info(line, 'oauth request refused');
     if (isErrorBody(ctx.body)) ctx.body = { ...ctx.body, error_id: request.id };
     if (request.unavailable) return;
-    const userId = idOf(ctx.oidc?.account?.accountId) ?? request.token?.presented?.user_id;
+    const accountId = ctx.oidc?.account?.accountId;
+    const userId = accountId === undefined ? request.token?.presented?.user_id : Number(accountId);
     const event = {
       type: ctx.path === ROUTES.token ? 'token.refused' : 'authorization.refused',
       actor: 'client',
@@ -212,8 +213,4 @@ export function signOutOfNothing(showSignedOut: (ctx: KoaContextWithOIDC) => voi
 
 function isErrorBody(body: unknown): body is { error: string } {
   return typeof body === 'object' && body !== null && 'error' in body;
-}
-
-function idOf(accountId: string | undefined): number | undefined {
-  return accountId === undefined ? undefined : Number(accountId);
 }

@@ -15,6 +15,7 @@ export const END_REMEMBERED_SECONDS = 3_600;
 export function upstreamKeys(
   upstream: UpstreamSession | undefined,
 ): [subject: Buffer | null, session: Buffer | null] {
+  const keyOf = (text?: string | null) => (text == null ? null : Buffer.from(text, 'base64url'));
   return [keyOf(upstream?.subject), keyOf(upstream?.session)];
 }
 
@@ -25,8 +26,4 @@ export function upstreamSessionOf(
 ): UpstreamSession | undefined {
   if (subject === null) return undefined;
   return { subject: subject.toString('base64url'), session: session?.toString('base64url') ?? null };
-}
-
-function keyOf(text: string | null | undefined): Buffer | null {
-  return text === null || text === undefined ? null : Buffer.from(text, 'base64url');
 }

@@ -51,11 +51,8 @@ function signInController(page: SignInPage): Type {
         redirect(response, `${path}/upstream?other=1`);
         return;
       }
-      this.account.showSignIn(page, response, 200, {
-        username: user.username,
-        lead: 'again',
-        prompted: true,
-      });
+      const { username } = user;
+      this.account.showSignIn(page, response, 200, { username, lead: 'again', prompted: true });
     }
 
     @Post('sign-in')

@@ -5,7 +5,7 @@ import type { Scope } from '../../auth/scopes.js';
 import type { ShownRequest } from '../../auth/usage/developer-requests.js';
 import type { CalendarLinkDetails } from '../../calendar/calendar-links.js';
 import type { Activity } from '../../clients/activity.js';
-import type { ClientFault } from '../../clients/client-rules.js';
+import type { ChangeableClient, ClientFault } from '../../clients/client-rules.js';
 import type { BrowserSession, ConnectedApp } from '../../clients/connected-apps.js';
 import type { ErrorPage } from '../../authorization-server/failures/page-fault.js';
 import type { PageClient } from '../../authorization-server/ports/page-client.js';
@@ -216,14 +216,9 @@ export interface DeveloperClient {
 }
 
 /** The fields of an app's form; multiple values are one per line. */
-export interface ClientForm {
-  readonly name: string;
+export type ClientForm = Readonly<Record<ClientText, string>> & {
   readonly type: 'web' | 'native';
-  readonly redirect_uris: string;
-  readonly allowed_origins: string;
-  readonly post_logout_redirect_uris: string;
   readonly scopes: readonly string[];
-  readonly jwks: string;
-  readonly client_uri: string;
-  readonly policy_uri: string;
-}
+};
+
+type ClientText = Exclude<keyof ChangeableClient, 'scopes' | 'logo' | 'id_token_signed_response_alg'>;
