@@ -1,9 +1,30 @@
 import { Module } from '@nestjs/common';
 import { AuthModule } from '../auth/auth.module.js';
-import { HealthModule } from './health/health.module.js';
+import { MemberReads } from '../database/member-reads.js';
+import { Logger } from '../http/logger.js';
+import { DatabaseCheck } from './health/database-check.js';
+import { HealthController } from './health/health.controller.js';
+import { Readiness } from './health/readiness.js';
 import { Metrics } from './metrics/metrics.js';
 import { Sweeper } from './sweeper/sweeper.js';
 import { Upkeep } from './upkeep.js';
 
-@Module({ imports: [AuthModule, HealthModule], providers: [Metrics, Sweeper, Upkeep], exports: [Metrics] })
-export class OperationsModule {}
+@Module({
+  imports: [AuthModule],
+  controllers: [HealthController],
+  providers: [DatabaseCheck, Metrics, Readiness, Sweeper, Upkeep],
+  exports: [Metrics, Readiness],
+})
+export class OperationsModule {
+  /** Logs when notifications of member writes by other instances stop arriving, and when they arrive again. */
+  constructor(reads: MemberReads, logger: Logger) {
+    reads.onChannel((channel) => {
+      if (channel.heard) logger.info({}, 'the channel of member writes is heard again: replicas are asked');
+      else
+        logger.warn(
+          { reason: channel.reason },
+          'the channel of member writes is cut: members are read from the primary',
+        );
+    });
+  }
+}

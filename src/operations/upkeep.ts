@@ -13,11 +13,7 @@ export class Upkeep {
    * Folds counted changes into the totals. Totals are right without it: it keeps short what a read must add up, and the rarities of
    * achievements recent.
    */
-  @Periodic({
-    work: 'totals',
-    everyMs: SECOND_MS,
-    failure: 'totals could not be folded',
-  })
+  @Periodic({ work: 'totals', everyMs: SECOND_MS, failure: 'totals could not be folded' })
   foldTotals(end: AbortSignal): Promise<void> {
     return this.#untilDone('SELECT fold_totals($1) AS done', 5_000, 1, end);
   }
@@ -26,21 +22,13 @@ export class Upkeep {
    * Copies the names of renamed members to others' connections, which are searched and sorted by them. So a rename is quick however
    * many are connected; lists show the new name at once, and find it a second or so later (for 100,000 connections up to a minute).
    */
-  @Periodic({
-    work: 'names',
-    everyMs: SECOND_MS,
-    failure: 'names of renamed members could not be copied',
-  })
+  @Periodic({ work: 'names', everyMs: SECOND_MS, failure: 'names of renamed members could not be copied' })
   copyNames(end: AbortSignal): Promise<void> {
     return this.#untilDone('SELECT copy_names($1) AS done', 500, 1, end);
   }
 
   /** Of several changes to one thing within a second, keeps only the last, so that the log of a busy member stays short. */
-  @Periodic({
-    work: 'changes',
-    everyMs: SECOND_MS,
-    failure: 'changes could not be coalesced',
-  })
+  @Periodic({ work: 'changes', everyMs: SECOND_MS, failure: 'changes could not be coalesced' })
   coalesceChanges(end: AbortSignal): Promise<void> {
     return this.#untilDone('SELECT coalesce_changes($1) AS done', 5_000, 5_000, end);
   }
@@ -49,11 +37,7 @@ export class Upkeep {
    * Records which transactions have ended, so `updated_since` can find what was committed after a time (migration mark-changes). If
    * nobody did, responses would contain a little more.
    */
-  @Periodic({
-    work: 'change_marks',
-    everyMs: SECOND_MS,
-    failure: 'no change mark could be taken',
-  })
+  @Periodic({ work: 'change_marks', everyMs: SECOND_MS, failure: 'no change mark could be taken' })
   async takeChangeMark(): Promise<void> {
     await this.database.prepared('SELECT take_change_mark()', []);
   }

@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import { HealthModule } from '../operations/health/health.module.js';
+import { OperationsModule } from '../operations/operations.module.js';
 import { PlatformChangesController } from './changes.controller.js';
 import { PlatformChangesService } from './changes.service.js';
 import { FeedController } from './feed.controller.js';
@@ -8,7 +8,7 @@ import { LongPoll } from './long-poll.js';
 
 /** The routes for the platform's own backend: `/api/platform`. */
 @Module({
-  imports: [HealthModule],
+  imports: [OperationsModule],
   controllers: [FeedController, PlatformChangesController],
   providers: [FeedService, PlatformChangesService, LongPoll],
 })

@@ -149,13 +149,12 @@ WHERE sequence = $1 AND status = 'pending' RETURNING EXTRACT(epoch FROM now() - 
     return rows[0] && { status: 'delivered', delaySeconds: rows[0].delay, switchedOff: false };
   }
 
-  /** Releases messages whose attempts were aborted: any instance may send them at once. */
-  async release(messages: readonly Message[]): Promise<void> {
-    for (const { sequence, lease } of messages)
-      await this.dataSource.query(
-        `UPDATE webhook_deliveries SET leased_until = NULL WHERE sequence = $1 AND leased_until = $2::timestamptz`,
-        [sequence, lease],
-      );
+  /** Releases a message whose attempt was aborted: any instance may send it at once. */
+  async release({ sequence, lease }: Message): Promise<void> {
+    await this.dataSource.query(
+      `UPDATE webhook_deliveries SET leased_until = NULL WHERE sequence = $1 AND leased_until = $2::timestamptz`,
+      [sequence, lease],
+    );
   }
 
   async #failed(message: Message, status: number | null, error: string | null): Promise<Outcome | undefined> {

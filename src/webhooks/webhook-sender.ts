@@ -49,14 +49,11 @@ export const nameOf = ({ id }: Pick<Message, 'id'>): string => `msg_${id}`;
 /** Sends messages by the rules of Standard Webhooks: signed with every valid secret. */
 @Injectable()
 export class WebhookSender {
-  readonly #secrets: WebhookSecrets;
-
   constructor(
     private readonly config: Config,
     private readonly https: PublicHttps,
-  ) {
-    this.#secrets = new WebhookSecrets(config);
-  }
+    private readonly secrets: WebhookSecrets,
+  ) {}
 
   /**
    * Tries once. A redirect is not followed, and is a failure, like every response except 2xx.
@@ -85,7 +82,7 @@ export class WebhookSender {
 
   #headersFor(message: Message, body: string): Record<string, string> {
     const timestamp = Math.floor(Date.now() / 1000);
-    const signatures = this.#secrets
+    const signatures = this.secrets
       .open(message)
       .map((secret) => signWebhook(secret, nameOf(message), timestamp, body));
     return {

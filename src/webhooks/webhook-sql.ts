@@ -75,6 +75,11 @@ export const fanOutSql = (parts: number): string => `WITH batch AS MATERIALIZED 
 )
 SELECT (SELECT count(*)::integer FROM batch) AS seen, (SELECT count(*)::integer FROM made) AS made`;
 
+/** The columns of a message `d` that its sender reads, with those of its endpoint `e`. */
+const MESSAGE = `d.sequence, replace(d.id::text, '-', '') AS id, d.endpoint_id, d.type, d.user_id, d.thing_id, d.changed_at, d.attempts,
+  d.leased_until::text AS lease, e.url, e.secret, e.failing_since IS NOT NULL AS failing,
+  CASE WHEN e.previous_secret_until > now() THEN e.previous_secret END AS previous_secret`;
+
 const IS_LEASED = 'd.leased_until > now()';
 
 /** Endpoints with messages to send, locked for a claim; those locked by another instance are skipped. */
@@ -131,6 +136,10 @@ UPDATE webhook_deliveries d SET leased_until = CASE WHEN j.may_know THEN now() +
   status = CASE WHEN j.may_know THEN 'pending' ELSE 'withheld' END, ended_at = CASE WHEN NOT j.may_know THEN now() END
 FROM judged j, webhook_endpoints e
 WHERE d.sequence = j.sequence AND e.id = d.endpoint_id AND d.status = 'pending' AND ${IS_LEASED} IS NOT TRUE
-RETURNING d.sequence, replace(d.id::text, '-', '') AS id, d.endpoint_id, d.type, d.user_id, d.thing_id, d.changed_at, d.attempts,
-  d.leased_until::text AS lease, NOT j.may_know AS withheld, j.turn, e.url, e.secret, e.failing_since IS NOT NULL AS failing,
-  CASE WHEN e.previous_secret_until > now() THEN e.previous_secret END AS previous_secret`;
+RETURNING ${MESSAGE}, NOT j.may_know AS withheld, j.turn`;
+
+/** Creates a message of the type $2 to the endpoint $1, and claims it for $3 seconds. */
+export const MAKE_TEST = `WITH d AS (
+  INSERT INTO webhook_deliveries (endpoint_id, type, user_id, thing_id, changed_at, leased_until)
+  VALUES ($1, $2, 0, 0, now(), now() + make_interval(secs => $3)) RETURNING *)
+SELECT ${MESSAGE} FROM d JOIN webhook_endpoints e ON e.id = d.endpoint_id`;

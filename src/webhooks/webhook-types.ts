@@ -1,5 +1,5 @@
 import { CHANGE_KINDS } from '../changes/changes.js';
-import { readScope, RESOURCES } from '../resources/resources.js';
+import { RESOURCES } from '../resources/resources.js';
 
 /** The types of messages: `<resource>.<kind>`. A profile is never removed while anybody may be notified about it. */
 export const WEBHOOK_TYPES = RESOURCES.flatMap((resource) =>
@@ -8,8 +8,3 @@ export const WEBHOOK_TYPES = RESOURCES.flatMap((resource) =>
 
 /** The type that `pua webhooks test` sends. */
 export const TEST_TYPE = 'webhook.test';
-
-/** Returns the scope that a credential needs for messages of the type. */
-export function scopeOf(type: string): string {
-  return readScope(type.split('.')[0]!);
-}

@@ -44,6 +44,7 @@ export class WebhookWorker implements OnApplicationShutdown {
     private readonly database: Database,
     private readonly reads: MemberReads,
     private readonly sender: WebhookSender,
+    private readonly secrets: WebhookSecrets,
     private readonly meter: Meter,
   ) {
     this.#dataSource = new LazyDataSource(config, 'telling');
@@ -63,23 +64,15 @@ export class WebhookWorker implements OnApplicationShutdown {
     await this.#dataSource.close();
   }
 
-  @Periodic({
-    work: 'webhooks',
-    everyMs: PAUSE_MS,
-    failure: 'webhooks could not be sent',
-  })
+  @Periodic({ work: 'webhooks', everyMs: PAUSE_MS, failure: 'webhooks could not be sent' })
   async work(end: AbortSignal): Promise<void> {
     this.#end = end;
-    if (!this.#moved) await this.#moveSecrets();
+    if (!this.#moved && this.config.secrets.hasPrevious)
+      await this.secrets.moveToCurrentSecret(this.database.dataSource);
+    this.#moved = true;
     const [found] = await this.database.prepared<{ behind: boolean; due: boolean }>(LOOK, []);
     const made = found!.behind ? await (await this.#deliveries()).fanOut(() => !end.aborted) : 0;
     if (found!.due || made > 0) await this.#claim();
-  }
-
-  async #moveSecrets(): Promise<void> {
-    if (this.config.secrets.hasPrevious)
-      await new WebhookSecrets(this.config).moveToCurrentSecret(this.database.dataSource);
-    this.#moved = true;
   }
 
   /** Claims messages until nothing is due, or this process is at its limit; one claim at a time. */
@@ -120,7 +113,7 @@ export class WebhookWorker implements OnApplicationShutdown {
   async #send(message: Message): Promise<void> {
     const attempt = await this.sender.send(message, this.#stop.signal);
     const deliveries = await this.#deliveries();
-    if (!attempt.taken && this.#stop.signal.aborted) await deliveries.release([message]);
+    if (!attempt.taken && this.#stop.signal.aborted) await deliveries.release(message);
     else await this.#finish(deliveries, message, attempt);
   }
 

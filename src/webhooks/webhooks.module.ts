@@ -1,7 +1,8 @@
 import { Module } from '@nestjs/common';
+import { WebhookSecrets } from './webhook-secrets.js';
 import { WebhookSender } from './webhook-sender.js';
 import { WebhookWorker } from './webhook-worker.js';
 
 /** Notifies receivers of changes (docs/webhooks.md). */
-@Module({ providers: [WebhookSender, WebhookWorker] })
+@Module({ providers: [WebhookSecrets, WebhookSender, WebhookWorker] })
 export class WebhooksModule {}

@@ -8,6 +8,7 @@ import { Config } from '../config/config.js';
 import { randomText } from '../crypto/random.js';
 import { makeWebhookSecret } from '../crypto/webhook-signatures.js';
 import { PublicHttps } from '../http/public-https.js';
+import { readScope } from '../resources/resources.js';
 import { OperatorError } from '../values/operator-error.js';
 import { isLoopbackAddress, isPublicAddress } from '../values/public-address.js';
 import { isHttpUrl } from '../values/string-rules.js';
@@ -15,8 +16,8 @@ import { endMessages, WebhookDeliveries } from './webhook-deliveries.js';
 import { WebhookSecrets } from './webhook-secrets.js';
 import { WebhookSender } from './webhook-sender.js';
 import type { Attempt, Message } from './webhook-sender.js';
-import { BEGIN_HERE } from './webhook-sql.js';
-import { scopeOf, TEST_TYPE } from './webhook-types.js';
+import { BEGIN_HERE, MAKE_TEST } from './webhook-sql.js';
+import { TEST_TYPE } from './webhook-types.js';
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const LONGEST_URL = 2_000;
@@ -28,15 +29,12 @@ const TEST_LEASE_SECONDS = 20;
 
 type Actor = NewAuthEvent['actor'];
 
-/** The credential that determines which members an endpoint sees; neither: it is the platform's. */
-interface Beholder {
-  readonly clientId?: string | undefined;
-  readonly keyId?: string | undefined;
-}
-
-interface NewWebhook extends Beholder {
+interface NewWebhook {
   readonly url: string;
   readonly types: readonly string[];
+  /** The credential that determines which members an endpoint sees; neither: it is the platform's. */
+  readonly clientId?: string | undefined;
+  readonly keyId?: string | undefined;
   readonly actor: Actor;
 }
 
@@ -115,7 +113,7 @@ export class WebhooksService {
     const secret = makeWebhookSecret();
     await audited(this.dataSource, async (manager) => {
       if (clientId !== undefined || keyId !== undefined)
-        await checkScopes(manager, types, { clientId, keyId });
+        await checkScopes(manager, { types, clientId, keyId });
       // While there were no receivers, nobody advanced the position.
       await manager.query(`SELECT FROM change_places WHERE name = 'told' FOR NO KEY UPDATE`);
       const told = await manager.query<unknown[]>(
@@ -145,7 +143,7 @@ export class WebhooksService {
   /** @throws OperatorError where there is none */
   async find(id: string, database: DataSource | EntityManager = this.dataSource): Promise<WebhookDetails> {
     const [found] = await database.query<WebhookDetails[]>(`${DETAILS} WHERE e.id = $1`, [id]);
-    if (!found) throw unknownWebhook(id);
+    if (!found) throw new OperatorError(`There is no webhook ${id}: \`pua webhooks list\` shows all`);
     return found;
   }
 
@@ -202,8 +200,7 @@ RETURNING client_id, key_id`,
       );
       const [disabled] = rows;
       if (!disabled) {
-        const known = await manager.query<unknown[]>('SELECT FROM webhook_endpoints WHERE id = $1', [id]);
-        if (known.length === 0) throw unknownWebhook(id);
+        await this.find(id, manager);
         return false;
       }
       await endMessages(manager, id);
@@ -256,18 +253,11 @@ WHERE type <> $2 AND ${message === undefined ? ALL_DEAD : ONE_ENDED}`,
   async test(id: string, https = new PublicHttps()): Promise<Attempt> {
     const endpoint = await this.find(id);
     if (endpoint.status === 'disabled') throw notLive(endpoint);
-    const [message] = await this.dataSource.query<Message[]>(
-      `WITH made AS (
-  INSERT INTO webhook_deliveries (endpoint_id, type, user_id, thing_id, changed_at, leased_until)
-  VALUES ($1, $2, 0, 0, now(), now() + make_interval(secs => $3)) RETURNING *)
-SELECT d.sequence, replace(d.id::text, '-', '') AS id, d.endpoint_id, d.type, d.user_id, d.thing_id, d.changed_at, d.attempts,
-  d.leased_until::text AS lease, e.url, e.secret, false AS failing,
-  CASE WHEN e.previous_secret_until > now() THEN e.previous_secret END AS previous_secret
-FROM made d JOIN webhook_endpoints e ON e.id = d.endpoint_id`,
-      [id, TEST_TYPE, TEST_LEASE_SECONDS],
-    );
-    const attempt = await new WebhookSender(this.config, https).send(message!);
-    await new WebhookDeliveries(this.dataSource).finish(message!, attempt);
+    const values = [id, TEST_TYPE, TEST_LEASE_SECONDS];
+    const [message] = await this.dataSource.query<Message[]>(MAKE_TEST, values);
+    const attempt = await new WebhookSender(this.config, https, this.#secrets).send(message!);
+    // A test says nothing of whether the endpoint fails.
+    await new WebhookDeliveries(this.dataSource).finish({ ...message!, failing: false }, attempt);
     return attempt;
   }
 }
@@ -275,11 +265,6 @@ FROM made d JOIN webhook_endpoints e ON e.id = d.endpoint_id`,
 /** Makes the error for an endpoint that is disabled. */
 function notLive({ id, disabled_at }: WebhookDetails): OperatorError {
   return new OperatorError(`The webhook ${id} was disabled at ${disabled_at} UTC: create a new one`);
-}
-
-/** Makes the error for an id that no endpoint has. */
-function unknownWebhook(id: string): OperatorError {
-  return new OperatorError(`There is no webhook ${id}: \`pua webhooks list\` shows all`);
 }
 
 /** @throws OperatorError */
@@ -304,8 +289,7 @@ function checkUrl(text: string, production: boolean): void {
 /** @throws OperatorError if there is no such client or key, or it lacks a scope for one of the types */
 async function checkScopes(
   manager: EntityManager,
-  types: readonly string[],
-  { clientId, keyId }: Beholder,
+  { types, clientId, keyId }: Pick<NewWebhook, 'types' | 'clientId' | 'keyId'>,
 ): Promise<void> {
   const [found] = await manager.query<{ scopes: string[]; of_platform: boolean; live: boolean }[]>(
     clientId !== undefined
@@ -319,7 +303,9 @@ FROM api_keys WHERE id = $1`,
   if (!found.live) throw new OperatorError(`The ${name} is no longer valid`);
   if (found.of_platform)
     throw new OperatorError(`The ${name} is the platform’s own and sees no member: use --platform`);
-  const missing = [...new Set(types.map(scopeOf))].filter((scope) => !found.scopes.includes(scope));
+  const missing = [...new Set(types.map((type) => readScope(type.split('.')[0]!)))].filter(
+    (scope) => !found.scopes.includes(scope),
+  );
   if (missing.length > 0)
     throw new OperatorError(
       `The ${name} does not have the scopes that these types need: ${missing.join(', ')}`,

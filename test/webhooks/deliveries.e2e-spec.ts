@@ -114,7 +114,7 @@ ORDER BY i`,
     const { id, one, late, other, current } = await claimedAgain();
     const before = await rowOf(current);
     expect(await one.finish(late, FAILED)).toBeUndefined();
-    await one.release([late]);
+    await one.release(late);
     expect(await rowOf(current)).toEqual(before);
     expect(before).toEqual({ status: 'pending', attempts: 0, lease: current.lease });
     expect(await other.finish(current, FAILED)).toMatchObject({ status: 'pending' });
