@@ -1,11 +1,10 @@
-import type { QueryResultRow } from 'pg';
 import type { Database } from '../database/database.js';
 import { ONLINE_URL } from '../database/sql.js';
 import { EVENT_ACCESS } from '../resources/resources.js';
 import type { EventRole, EventStatus, RsvpStatus } from '../values/vocabulary.js';
 
 /** An event as a calendar shows it, with the member's relation to it. Times are in the API's format. */
-export interface CalendarEvent extends QueryResultRow {
+export interface CalendarEvent {
   readonly id: number;
   readonly title: string;
   /** The first 2,000 characters. */

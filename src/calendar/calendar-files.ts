@@ -8,7 +8,6 @@ import { calendarVersion, readCalendar } from './calendar-events.js';
 import { calendarFile } from './calendar-file.js';
 import type { CalendarSource } from './calendar-file.js';
 
-/** A member's calendar file. */
 interface CalendarFile {
   readonly bytes: Buffer;
   readonly etag: string;

@@ -1,5 +1,4 @@
 import { Injectable } from '@nestjs/common';
-import type { QueryResultRow } from 'pg';
 import type { EntityManager } from 'typeorm';
 import { audited, eventValues, recordEvent, recordEventIf } from '../audit/audit.js';
 import type { AuditedTransaction, NewAuthEvent } from '../audit/audit.js';
@@ -16,7 +15,7 @@ export const MOST_LINKS = 10;
 export const LONGEST_NAME = 60;
 
 /** What may be shown of a member's link; never the link itself. Times are in the API's format. */
-export interface CalendarLinkDetails extends QueryResultRow {
+export interface CalendarLinkDetails {
   readonly id: number;
   readonly name: string;
   readonly created_at: string;
@@ -24,7 +23,7 @@ export interface CalendarLinkDetails extends QueryResultRow {
 }
 
 /** The member whose calendar a link shows. */
-interface KnownLink extends QueryResultRow {
+interface KnownLink {
   readonly id: number;
   readonly user_id: number;
 }

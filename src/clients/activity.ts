@@ -1,8 +1,7 @@
 import type { DataSource } from 'typeorm';
-import type { QueryResultRow } from 'pg';
 
 /** What an app or key used of a member on one day. */
-interface UsedScope extends QueryResultRow {
+interface UsedScope {
   /** `2026-01-31`, UTC. */
   readonly day: string;
   /** Name of the app or the key; null if it no longer exists. */
@@ -15,7 +14,7 @@ interface UsedScope extends QueryResultRow {
 }
 
 /** A sign-in, or a change of who has access. */
-interface AccessEvent extends QueryResultRow {
+interface AccessEvent {
   /** In the API's form. */
   readonly occurred_at: string;
   readonly type: AccessEventType;

@@ -20,7 +20,6 @@ import {
 
 export type { ChangeableClient, NewClient } from './client-rules.js';
 
-/** A change of a client. */
 export type ClientChanges = Partial<ChangeableClient>;
 
 /** A client as an admin sees it. Times are in the API's format. */
@@ -34,7 +33,6 @@ export interface ClientDetails extends Omit<
   readonly has_logo: boolean;
   readonly created_at: string;
   readonly disabled_at: string | null;
-  /** Number of live grants. */
   readonly live_grants_count: number;
 }
 

@@ -1,11 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
-import type { QueryResultRow } from 'pg';
 import { audited, recordEvent, type NewAuthEvent } from '../audit/audit.js';
 import { foldedText } from '../database/sql.js';
 
 /** An app that has live access to a member's data. */
-export interface ConnectedApp extends QueryResultRow {
+export interface ConnectedApp {
   readonly client_id: string;
   readonly client_name: string;
   readonly redirect_uri: string;
@@ -31,7 +30,7 @@ FROM (
 ) a JOIN oauth_clients c ON c.id = a.client_id`;
 
 /** A browser in which a member is signed in. */
-export interface BrowserSession extends QueryResultRow {
+export interface BrowserSession {
   /** Identifies the session in forms; it gives no access. */
   readonly id: string;
   readonly signed_in_at: string;

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
-import type { Pool, QueryConfig, QueryResultRow } from 'pg';
+import type { Pool, QueryConfig } from 'pg';
 import { DataSource } from 'typeorm';
 import { isDirect } from './postgres/data-source.js';
 import { PipelinedReads, type NamedStatement } from './postgres/pipelined-reads.js';
@@ -62,7 +62,7 @@ export class Database {
    *
    * @throws Unavailable when too many requests wait for a connection already
    */
-  read<Row extends QueryResultRow>(statement: NamedStatement, values: unknown[]): Promise<Row[]> {
+  read<Row>(statement: NamedStatement, values: unknown[]): Promise<Row[]> {
     const { name, text } = statement;
     const pooled = () => this.#query<Row>(this.#ownSessions ? { name, text, values } : { text, values });
     return this.#pipelined ? this.#pipelined.rows<Row>(statement, values, pooled) : pooled();
@@ -73,7 +73,7 @@ export class Database {
    *
    * @throws Unavailable when too many requests wait for a connection already
    */
-  async rows<Row extends QueryResultRow>(text: string, values: unknown[]): Promise<Row[]> {
+  async rows<Row>(text: string, values: unknown[]): Promise<Row[]> {
     return this.#query({ text, values });
   }
 
@@ -82,7 +82,7 @@ export class Database {
    *
    * @throws Unavailable when too many requests wait for a connection already
    */
-  async prepared<Row extends QueryResultRow>(text: string, values: unknown[]): Promise<Row[]> {
+  async prepared<Row>(text: string, values: unknown[]): Promise<Row[]> {
     if (!this.#ownSessions) return this.#query({ text, values });
     let name = this.#names.get(text);
     if (name === undefined) this.#names.set(text, (name = `statement-${this.#names.size}`));
@@ -95,7 +95,7 @@ export class Database {
    *
    * @throws Unavailable when too many requests wait for a connection already
    */
-  async patient<Row extends QueryResultRow>(text: string, values: unknown[]): Promise<Row[]> {
+  async patient<Row>(text: string, values: unknown[]): Promise<Row[]> {
     const latest = performance.now() + LOCK_PATIENCE_MS;
     for (;;) {
       try {
@@ -114,7 +114,7 @@ export class Database {
    * @param statement with a name if its text never varies
    * @throws Unavailable when too many of these wait already, or this one waited as long as for a connection
    */
-  async long<Row extends QueryResultRow>(
+  async long<Row>(
     { name, text }: { name?: string | undefined; text: string },
     values: unknown[],
   ): Promise<Row[]> {
@@ -144,23 +144,23 @@ export class Database {
     await this.dataSource.destroy();
   }
 
-  async #query<Row extends QueryResultRow>(query: QueryConfig): Promise<Row[]> {
+  async #query<Row>(query: QueryConfig): Promise<Row[]> {
     if (this.#pool.waitingCount >= this.#mostWaiting) {
       this.#refusals++;
       throw new Unavailable('too many requests wait for the database');
     }
     if (this.#requestIds) return this.#queryInContext(query);
-    return (await this.#pool.query<Row>(query)).rows;
+    return (await this.#pool.query(query)).rows as Row[];
   }
 
   /** Pool.query would run a waiting statement in the context, and under the id, of the request that freed the connection. */
-  async #queryInContext<Row extends QueryResultRow>(query: QueryConfig): Promise<Row[]> {
+  async #queryInContext<Row>(query: QueryConfig): Promise<Row[]> {
     const client = await this.#pool.connect();
     let failed = true;
     try {
-      const { rows } = await client.query<Row>(query);
+      const { rows } = await client.query(query);
       failed = false;
-      return rows;
+      return rows as Row[];
     } finally {
       client.release(failed);
     }

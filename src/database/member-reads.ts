@@ -1,5 +1,5 @@
 import { Injectable, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
-import type { QueryConfig, QueryResultRow } from 'pg';
+import type { QueryConfig } from 'pg';
 import { Database, type Reads } from './database.js';
 import type { NamedStatement } from './postgres/pipelined-reads.js';
 import {
@@ -152,7 +152,7 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
     return this.#announcing;
   }
 
-  #read<Row extends QueryResultRow>(
+  #read<Row>(
     userId: number,
     need: ReadConsistency,
     statement: NamedStatement,
@@ -175,7 +175,7 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
     return this.#primary(() => this.database.read<Row>(statement, values));
   }
 
-  async #query<Row extends QueryResultRow>(
+  async #query<Row>(
     userId: number,
     need: ReadConsistency,
     query: QueryConfig,

@@ -22,7 +22,7 @@ const READ = `SELECT ${ORIGIN} AS origin, ${HORIZON} AS horizon, ${AHEAD} AS ahe
   FROM (SELECT * FROM platform_changes WHERE (changed_in, sequence) > ($1, $2) AND changed_in < ${HORIZON}
     AND ($4::text[] IS NULL OR type = ANY ($4)) ORDER BY changed_in, sequence LIMIT $3::integer + 1) page) AS items`;
 
-interface Reading extends Record<string, unknown> {
+interface Reading {
   origin: string;
   horizon: number;
   ahead: number;

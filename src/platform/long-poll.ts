@@ -26,7 +26,6 @@ export class LongPoll {
     private readonly readiness: Readiness,
   ) {}
 
-  /** How many are waiting. */
   get waiting(): number {
     return this.#waiters.size;
   }

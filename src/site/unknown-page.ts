@@ -9,7 +9,6 @@ const TYPED = /^\/(docs(?:\/[\w-]{1,100})?|demo)\/$/;
 
 const NOSNIFF = { 'X-Content-Type-Options': 'nosniff' };
 
-/** The page for unknown paths. */
 @Injectable()
 export class UnknownPage {
   #page: { readonly html: string; readonly headers: Readonly<Record<string, string>> } | undefined;

@@ -32,7 +32,6 @@ export interface Message {
   readonly failing: boolean;
 }
 
-/** The outcome of one attempt. */
 export interface Attempt {
   /** 2xx. */
   readonly taken: boolean;

@@ -1,13 +1,12 @@
 import { isIP } from 'node:net';
 import { Injectable } from '@nestjs/common';
-import type { QueryResultRow } from 'pg';
 import { eventValues, recordAlone, recordEventIf } from '../../audit/audit.js';
 import type { Config } from '../../config/config.js';
 import { Database } from '../../database/database.js';
 import { SIGN_INS_VALID_SINCE } from '../../database/sql.js';
 import { signInEvent, type RefusalCause, type SignedIn } from './sign-in.js';
 
-interface StoredPasskey extends QueryResultRow {
+interface StoredPasskey {
   readonly id: number;
   readonly user_id: number;
   readonly public_key: Buffer;

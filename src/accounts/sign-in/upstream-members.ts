@@ -1,5 +1,4 @@
 import { Injectable } from '@nestjs/common';
-import type { QueryResultRow } from 'pg';
 import { audited, recordAlone, recordEvent } from '../../audit/audit.js';
 import { Config, type UpstreamMatch } from '../../config/config.js';
 import { randomText } from '../../crypto/random.js';
@@ -15,7 +14,7 @@ import { signInEvent } from './sign-in.js';
 export type UpstreamClaims = Readonly<Record<string, unknown>>;
 
 /** A member named by the platform's own login. */
-export interface UpstreamMember extends QueryResultRow {
+export interface UpstreamMember {
   readonly id: number;
   readonly disabled: boolean;
   /** The {@link SIGN_INS_VALID_SINCE} under which they were found. */

@@ -14,7 +14,7 @@ import { eitherOf, TokenKeys } from '../../crypto/token-keys.js';
 /** What the authorization server issues: 256 random bits in base64url. */
 const ACCESS_TOKEN = /^[\w-]{43}$/;
 
-interface TokenRow extends Record<string, unknown> {
+interface TokenRow {
   grant_id: string;
   user_id: number;
   client_id: string;

@@ -8,7 +8,6 @@ interface GrantUse {
   readonly grant_id: string;
 }
 
-/** Remembers when grants were used. */
 @Injectable()
 export class GrantUsageRecorder extends UsageTally<GrantUse> {
   constructor(database: Database, logger: Logger) {

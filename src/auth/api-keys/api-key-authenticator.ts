@@ -13,7 +13,7 @@ import { parseKey } from './api-key-format.js';
 import { ApiKeyUsageRecorder } from './api-key-usage.js';
 import { Config } from '../../config/config.js';
 
-interface KeyRow extends Record<string, unknown> {
+interface KeyRow {
   /** null: a key of the platform itself. */
   user_id: number | null;
   scopes: (Scope | PlatformScope)[];

@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
 import type { Request } from 'express';
-import type { QueryResultRow } from 'pg';
 import { Config } from '../../config/config.js';
 import { TokenKeys } from '../../crypto/token-keys.js';
 import { Database } from '../../database/database.js';
@@ -41,7 +40,7 @@ interface DeveloperRequestRow {
 }
 
 /** A request as its developer is shown it. */
-export interface ShownRequest extends QueryResultRow {
+export interface ShownRequest {
   /** In the API's form. */
   readonly occurred_at: string;
   readonly app_name: string;

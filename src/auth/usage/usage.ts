@@ -27,7 +27,6 @@ export class Usage implements OnApplicationShutdown {
     await this.flush();
   }
 
-  /** Adds a listener. */
   listen(listener: UsageListener): void {
     this.#listeners.push(listener);
   }

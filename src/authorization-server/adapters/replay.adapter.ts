@@ -13,7 +13,7 @@ export class ReplayAdapter implements Partial<Adapter> {
       `SELECT FROM oauth_state WHERE key IN ($1, $2) AND model = 'ReplayDetection' AND expires_at > now()`,
       eitherOf(keys.keysOf('ReplayDetection', id)),
     );
-    return used && { jti: id };
+    return used === undefined ? undefined : { jti: id };
   }
 
   async upsert(id: string, _payload: AdapterPayload, expiresIn: number): Promise<void> {

@@ -22,7 +22,7 @@ const FIND_SESSION = {
 LEFT JOIN oauth_consents c ON c.user_id = s.user_id AND c.client_id = $3 WHERE s.key IN ($1, $2) AND s.expires_at > now()`,
 };
 
-interface SessionRow extends Record<string, unknown> {
+interface SessionRow {
   payload: Buffer;
   uid_key: Buffer;
   key: Buffer;

@@ -18,7 +18,7 @@ const DELETE = 'DELETE FROM oauth_state WHERE key IN ($1, $2) AND model = $3 RET
 const COMPLETE = `UPDATE oauth_state SET key = CASE key WHEN $1 THEN $4::bytea ELSE $5::bytea END,
   expires_at = LEAST(expires_at, now() + interval '10 minutes') WHERE key IN ($1, $2) AND model = $3 RETURNING 1`;
 
-interface StateRow extends Record<string, unknown> {
+interface StateRow {
   payload: Buffer;
   key: Buffer;
   consumed: boolean;

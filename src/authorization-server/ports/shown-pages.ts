@@ -37,7 +37,6 @@ export abstract class ShownPages {
     formTargets?: readonly string[],
   ): { html: string; headers: Record<string, string> };
 
-  /** Responds with a page. */
   abstract send(response: Response, status: number, page: ShownPage): void;
 
   /** What a fault means, in English, for programs. */

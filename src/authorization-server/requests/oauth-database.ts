@@ -1,7 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { Injectable } from '@nestjs/common';
 import type { Logger } from '../../http/logger.js';
-import type { QueryResultRow } from 'pg';
 import { eventValues, recordAlone, type LoneEvent, type NewAuthEvent } from '../../audit/audit.js';
 import { Database } from '../../database/database.js';
 import type { NamedStatement } from '../../database/postgres/pipelined-reads.js';
@@ -29,12 +28,12 @@ export class OauthDatabase {
   }
 
   /** Runs a statement whose text is a constant. */
-  rows<Row extends QueryResultRow>(text: string, values: readonly unknown[]): Promise<Row[]> {
+  rows<Row>(text: string, values: readonly unknown[]): Promise<Row[]> {
     return this.#run(() => this.database.prepared<Row>(text, values as unknown[]));
   }
 
   /** Reads by key, on the hot path. */
-  read<Row extends QueryResultRow>(statement: NamedStatement, values: readonly unknown[]): Promise<Row[]> {
+  read<Row>(statement: NamedStatement, values: readonly unknown[]): Promise<Row[]> {
     return this.#run(() => this.database.read<Row>(statement, values as unknown[]));
   }
 

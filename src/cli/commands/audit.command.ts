@@ -43,7 +43,6 @@ const COLUMNS: Record<string, (line: AuditLine) => string | number | null> = {
 /** Widths of all columns but the last, for lines that are printed one by one. */
 const WIDTHS = [24, 24, 6, 10, 36, 15, 36];
 
-/** Adds `pua audit`. */
 export function auditCommand(program: Command): void {
   const audit = addCommand(
     program,

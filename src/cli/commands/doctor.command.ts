@@ -28,7 +28,6 @@ interface Options extends Json {
   watch?: number | true;
 }
 
-/** Adds `pua doctor`. */
 export function doctorCommand(program: Command): void {
   addCommand(
     program,

@@ -16,7 +16,6 @@ interface Options extends Json {
   keepProfile?: boolean;
 }
 
-/** Adds `pua import`. */
 export function importCommand(program: Command): void {
   addCommand(
     program,

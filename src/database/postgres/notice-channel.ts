@@ -8,7 +8,6 @@ interface NoticeChannelOptions {
   readonly applicationName: string;
   /** The channel of NOTIFY. */
   readonly channel: string;
-  /** Pause between two heartbeats. */
   readonly heartbeatMs: number;
   /** How long a heartbeat is valid, from when it was sent. */
   readonly trustMs: number;

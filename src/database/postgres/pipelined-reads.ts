@@ -1,6 +1,5 @@
 import { AsyncResource } from 'node:async_hooks';
 import { tracingChannel } from 'node:diagnostics_channel';
-import type { QueryResultRow } from 'pg';
 import type { Config } from '../../config/config.js';
 import { isDirect } from './data-source.js';
 import { ReadConnection, type NamedStatement } from './read-connection.js';
@@ -80,7 +79,7 @@ export class PipelinedReads {
   }
 
   /** @param otherwise reads elsewhere if it could not be read here, for whatever reason */
-  rows<Row extends QueryResultRow>(
+  rows<Row>(
     statement: NamedStatement,
     values: readonly unknown[],
     otherwise: () => Promise<Row[]>,
@@ -96,7 +95,7 @@ export class PipelinedReads {
   }
 
   /** Reads on a connection returned by {@link next}. */
-  rowsOf<Row extends QueryResultRow>(
+  rowsOf<Row>(
     connection: ReadConnection,
     statement: NamedStatement,
     values: readonly unknown[],
@@ -113,7 +112,7 @@ export class PipelinedReads {
     });
   }
 
-  #ask<Row extends QueryResultRow>(
+  #ask<Row>(
     connection: ReadConnection,
     statement: NamedStatement,
     values: readonly unknown[],
@@ -133,7 +132,6 @@ export class PipelinedReads {
     });
   }
 
-  /** The open connections. */
   get connections(): ReadConnection[] {
     return this.#connections.flatMap(({ connection }) => connection ?? []);
   }

@@ -33,10 +33,7 @@ interface Read {
 
 type ReadFault = Error & { readonly code?: string | undefined };
 /** Receives a read's result: PostgreSQL's error or why the connection was lost, otherwise its rows. */
-export type Done<Row extends QueryResultRow = QueryResultRow> = (
-  fault: ReadFault | undefined,
-  rows: Row[],
-) => void;
+export type Done<Row = QueryResultRow> = (fault: ReadFault | undefined, rows: Row[]) => void;
 
 /** The messages that are looked at, by their first byte (PostgreSQL, §55.7); a header is that byte and a length of four. */
 const HEADER = 5;
@@ -110,12 +107,10 @@ export class ReadConnection {
     return connection;
   }
 
-  /** The name of the database. */
   get database(): string | undefined {
     return this.#client.database;
   }
 
-  /** Statements under way. */
   get underWay(): number {
     return this.#reads.length;
   }
@@ -130,11 +125,7 @@ export class ReadConnection {
    *
    * @param done is called in a later turn of the event loop, or at once if the connection is lost already
    */
-  read<Row extends QueryResultRow>(
-    statement: NamedStatement,
-    values: readonly unknown[],
-    done: Done<Row>,
-  ): void {
+  read<Row>(statement: NamedStatement, values: readonly unknown[], done: Done<Row>): void {
     if (this.#lost) {
       done(this.#lost, []);
       return;

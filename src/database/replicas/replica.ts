@@ -96,7 +96,7 @@ export class Replica {
   }
 
   /** Reads in a session from {@link sessionWith}. @param otherwise reads elsewhere if this read fails for any reason */
-  rows<Row extends QueryResultRow>(
+  rows<Row>(
     session: ReadConnection,
     statement: { name: string; text: string },
     values: readonly unknown[],
@@ -110,10 +110,7 @@ export class Replica {
    *
    * @returns undefined if the read failed for any reason
    */
-  async query<Row extends QueryResultRow>(
-    query: QueryConfig,
-    need: ReadConsistency,
-  ): Promise<Row[] | undefined> {
+  async query<Row>(query: QueryConfig, need: ReadConsistency): Promise<Row[] | undefined> {
     // The pool may take long to notice that a server is down.
     if (this.#pool.waitingCount > 0 || this.sessionWith(need) === undefined) return undefined;
     try {
@@ -123,7 +120,7 @@ export class Replica {
         const askedAt = performance.now();
         const looks = await client.query<Look>({ ...LOOK, values: [need.proof] });
         const suffices = fulfils(seenOf(looks.rows[0]!, need.epoch, askedAt), need);
-        const rows = suffices ? (await client.query<Row>(commented(query))).rows : undefined;
+        const rows = suffices ? ((await client.query(commented(query))).rows as Row[]) : undefined;
         failed = false;
         return rows;
       } finally {

@@ -2,7 +2,7 @@ import { RARITIES, type Rarity } from '../../values/vocabulary.js';
 import type { AchievementStatistics } from './achievement.dto.js';
 
 /** What READ_STATISTICS returns. */
-export interface StatisticsRow extends Record<string, unknown> {
+export interface StatisticsRow {
   /** JSON text: an array of {@link Group}, one for each category and tier that has an achievement. */
   readonly groups: string;
   readonly rarest_earned: AchievementStatistics['rarest_earned'];

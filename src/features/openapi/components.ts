@@ -5,7 +5,6 @@ type Json = Record<string, unknown>;
 
 const header = (description: string, schema: Json = { type: 'string' }) => ({ description, schema });
 
-/** The headers of responses. */
 export const HEADERS = {
   'X-Request-Id': header(
     'The one sent with the request, if it was 1–64 characters of `[A-Za-z0-9._-]`; otherwise generated',

@@ -20,7 +20,6 @@ type Listener = (request: IncomingMessage, response: ServerResponse) => void;
 
 /** What the pipeline knows about a request while it runs; set before everything else. */
 export class RequestContext {
-  /** `process.hrtime.bigint()` at arrival. */
   readonly startedAt = process.hrtime.bigint();
   /** Template of the route, such as `/api/public/events/:id`, once it is known. */
   route: string | undefined = undefined;
@@ -43,7 +42,6 @@ export class RequestContext {
   waitsSince = 0;
   /** Its index among those that wait. */
   placeUnderWay = 0;
-  /** Who sent it. */
   caller = NOBODY;
   /** For whom its work is done. */
   readonly requester = new Requester();
@@ -166,7 +164,6 @@ export function requestOf<Kind extends Request = Request>(context: ArgumentsHost
   return context.getArgByIndex<Kind>(0);
 }
 
-/** Returns its response. */
 export function responseOf(context: ArgumentsHost): Response {
   return context.getArgByIndex<Response>(1);
 }

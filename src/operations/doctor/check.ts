@@ -1,4 +1,3 @@
-/** The result of one check. */
 export interface Check {
   readonly name: string;
   readonly status: 'ok' | 'warn' | 'fail';

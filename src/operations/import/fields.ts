@@ -75,7 +75,6 @@ export interface Group {
 
 export type Fields = Readonly<Record<string, Field | Group>>;
 
-/** Makes the field required. */
 export const required = (field: Field): Field => ({ ...field, required: true });
 /** Gives the field a default. */
 export const orElse = (fallback: unknown, field: Field): Field => ({ ...field, fallback });

@@ -77,7 +77,6 @@ export const staged = (name: string) => `import_${name}`;
 /** Temporary table of the members that this import brings. */
 export const NEW_USERS = 'import_new_users';
 
-/** Lists columns of a row. */
 export const columnList = (columns: readonly string[], row: string) =>
   columns.map((column) => `${row}.${column}`).join(', ');
 

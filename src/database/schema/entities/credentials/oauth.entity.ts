@@ -109,7 +109,6 @@ export class OauthToken extends row({
   successor: bytea.nullable,
 }) {}
 
-/** A browser's session. */
 @Entity('oauth_sessions')
 @OfMember<OauthSession>({
   owner: ['user_id'],
