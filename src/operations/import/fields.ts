@@ -242,7 +242,7 @@ export function readRecord(
   const row: Record<string, unknown> = {};
   const faults: LineFault[] = [];
   if (typeof value === 'object' && value !== null && !Array.isArray(value))
-    readFields(fields, value as Record<string, unknown>, row, faults, '', '');
+    readFields(fields, value as Record<string, unknown>, row, faults, '');
   else faults.push({ path: '', code: 'invalid_type', text: 'must be a JSON object' });
   return { row, faults };
 }
@@ -253,7 +253,6 @@ function readFields(
   row: Record<string, unknown>,
   faults: LineFault[],
   path: string,
-  prefix: string,
 ): void {
   for (const name of Object.keys(record)) {
     if (!Object.hasOwn(fields, name))
@@ -264,15 +263,7 @@ function readFields(
     if ('fields' in field) {
       if (typeof value !== 'object' || Array.isArray(value))
         faults.push({ path: path + name, code: 'invalid_type', text: 'must be an object' });
-      else
-        readFields(
-          field.fields,
-          (value ?? {}) as Record<string, unknown>,
-          row,
-          faults,
-          `${path}${name}.`,
-          `${prefix}${name}_`,
-        );
+      else readFields(field.fields, (value ?? {}) as Record<string, unknown>, row, faults, `${path}${name}.`);
       continue;
     }
     const read =
@@ -282,7 +273,7 @@ function readFields(
           : (field.fallback ?? null)
         : field.read(value);
     if (read instanceof Fault) faults.push({ path: path + name, code: read.code, text: read.text });
-    else row[prefix + (field.column ?? name)] = read;
+    else row[path.replaceAll('.', '_') + (field.column ?? name)] = read;
   }
 }
 

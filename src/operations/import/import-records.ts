@@ -57,23 +57,6 @@ export interface ImportReport {
   readonly committed_through?: SourceLine | null;
 }
 
-/** A run in batches ended before the end of its input. */
-class ImportStopped extends OperatorError {
-  constructor(
-    error: Error,
-    readonly through: SourceLine | null,
-  ) {
-    super(
-      `${error.message.replace(/: nothing was imported/, '')}. ${
-        through
-          ? `Everything up to line ${through.line} of ${through.file} is imported, and nothing after it: go on there, or run it again as a whole`
-          : 'Nothing was imported'
-      }`,
-      { cause: error },
-    );
-  }
-}
-
 /**
  * Imports a source (docs/import.md): every line is staged and checked in temporary tables, then written with a few
  * statements per table, all in one transaction, or one transaction for each batch.
@@ -140,8 +123,13 @@ class ImportRun {
         else if (!this.options.dryRun) break;
       }
     } catch (error) {
-      if (error instanceof OperatorError) throw new ImportStopped(error, this.#committedThrough);
-      throw error;
+      if (!(error instanceof OperatorError)) throw error;
+      const through = this.#committedThrough;
+      const done = through
+        ? `Everything up to line ${through.line} of ${through.file} is imported, and nothing after it: go on there, or run it again as a whole`
+        : 'Nothing was imported';
+      const why = error.message.replace(/: nothing was imported/, '');
+      throw new OperatorError(`${why}. ${done}`, { cause: error });
     }
     return { ...this.#report(imported), committed_through: this.#committedThrough };
   }

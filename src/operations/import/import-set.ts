@@ -174,10 +174,6 @@ AS r (file integer, type text, line integer, path text, code text, reason text, 
     for (const type of this.#types.keys()) await this.manager.query(`ANALYZE ${staged(type.name)}`);
   }
 
-  get #keepsProfile(): boolean {
-    return this.options.keepProfile ?? false;
-  }
-
   get #inOrder(): RecordType[] {
     return RECORD_TYPES.filter((type) => this.#types.has(type));
   }
@@ -239,7 +235,7 @@ SELECT count(*) AS n FROM noted`,
     const isNew = `t.${type.key[0]!} IS NULL`;
     const [row] = await this.manager.query<{ inserted: number; updated: number }[]>(
       `SELECT count(*) FILTER (WHERE ${isNew}) AS inserted,
-  count(*) FILTER (WHERE NOT (${isNew}) AND ${differs(type, this.#keepsProfile)}) AS updated
+  count(*) FILTER (WHERE NOT (${isNew}) AND ${differs(type, this.options.keepProfile)}) AS updated
 FROM ${withPresent(type)}`,
     );
     const counts = this.#countsOf(type.name);
@@ -279,7 +275,7 @@ WHERE NOT s.deleted AND NOT EXISTS (SELECT FROM users t WHERE t.id = s.id)`,
       // Members last: whoever edits their own profile waits for that alone.
       for (const type of this.#inOrder.toReversed()) {
         if (this.#countsOf(type.name).updated > 0)
-          for (const update of updateSql(type, this.#keepsProfile)) await this.manager.query(update);
+          for (const update of updateSql(type, this.options.keepProfile)) await this.manager.query(update);
         if (ending.includes(type)) await this.#remove(type);
       }
       return true;
@@ -341,7 +337,7 @@ WHERE NOT s.deleted AND NOT EXISTS (SELECT FROM users t WHERE t.id = s.id)`,
     const { inserted, updated } = this.#countsOf(type.name);
     if ((updated > 0 || this.#deleting.has(type)) && type.release) await this.manager.query(type.release);
     // A connection that was released is new.
-    if (inserted + updated > 0) await this.manager.query(insertSql(type, this.#keepsProfile));
+    if (inserted + updated > 0) await this.manager.query(insertSql(type, this.options.keepProfile));
     if ('id' in type.fields) {
       const sequence = `${type.name}_id_seq`;
       await this.manager.query(

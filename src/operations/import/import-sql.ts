@@ -2,11 +2,15 @@ import { columnList, staged } from './record-type.js';
 import type { RecordType } from './record-type.js';
 
 /** Column → SQL of its new value. */
-const valuesOf = (type: RecordType, keepProfile: boolean): Readonly<Record<string, string>> =>
+const valuesOf = (type: RecordType, keepProfile: boolean | undefined): Readonly<Record<string, string>> =>
   keepProfile ? { ...type.values, ...type.kept } : type.values;
 
 /** Condition on a staged row `s` and the stored one, `t`: whether writing it changes anything, in these columns. */
-export function differs(type: RecordType, keepProfile: boolean, only?: readonly string[]): string {
+export function differs(
+  type: RecordType,
+  keepProfile: boolean | undefined,
+  only?: readonly string[],
+): string {
   const values = { ...valuesOf(type, keepProfile), ...type.compared };
   const columns = only ?? Object.keys(values);
   return `(${columns.map((column) => values[column]!).join(', ')}) IS DISTINCT FROM (${columnList(columns, 't')})`;
@@ -17,7 +21,7 @@ export function differs(type: RecordType, keepProfile: boolean, only?: readonly 
  * others. One statement that could write such a column locks every row against those who only refer to it, with a consent for
  * example; so does INSERT … ON CONFLICT DO UPDATE.
  */
-export function updateSql(type: RecordType, keepProfile: boolean): string[] {
+export function updateSql(type: RecordType, keepProfile: boolean | undefined): string[] {
   const values = valuesOf(type, keepProfile);
   const { name, key, source, joins = '', referred = [] } = type;
   const others = Object.keys(values).filter((column) => !key.includes(column) && !referred.includes(column));
@@ -35,7 +39,7 @@ FROM ${source} ${joins} WHERE (${stored}) = (${wanted}) AND (${wanted}) IN (SELE
 }
 
 /** Writes the rows that are new. */
-export function insertSql(type: RecordType, keepProfile: boolean): string {
+export function insertSql(type: RecordType, keepProfile: boolean | undefined): string {
   const values = valuesOf(type, keepProfile);
   return `INSERT INTO ${type.name} (${Object.keys(values).join(', ')})
 SELECT ${Object.values(values).join(', ')} FROM ${withPresent(type)} ${type.joins ?? ''}

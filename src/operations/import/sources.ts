@@ -92,7 +92,8 @@ export function readFeedLine(line: Line): ReadLine {
 }
 
 /** Opens one stream of such lines. */
-export function streamSource(stream: Readable, name = '-'): Source {
+export function streamSource(stream: Readable): Source {
+  const name = '-';
   const file: SourceFile = {
     name,
     types: RECORD_TYPES,

@@ -102,27 +102,20 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
         registers: [this.registry],
         ...(together === undefined ? {} : { aggregator: together }),
       };
+      const collected = {
+        ...common,
+        async collect(this: Counter | Gauge) {
+          const readings = await meter.readings(name);
+          if (readings === undefined) return;
+          this.reset();
+          for (const [of, value] of readings) this.inc(of, value);
+        },
+      };
       if (type === 'histogram') {
         histograms.set(name, new Histogram({ ...common, buckets: [...buckets!] }));
-      } else if (type === 'gauge') {
-        new Gauge({
-          ...common,
-          async collect() {
-            const readings = await meter.readings(name);
-            this.reset();
-            for (const [of, value] of readings ?? []) this.set(of, value);
-          },
-        });
-      } else {
-        const counter = new Counter({
-          ...common,
-          async collect() {
-            const readings = await meter.readings(name);
-            if (readings === undefined) return;
-            this.reset();
-            for (const [of, value] of readings) this.inc(of, value);
-          },
-        });
+      } else if (type === 'gauge') new Gauge(collected);
+      else {
+        const counter = new Counter(collected);
         // Present from the start: rate() would not see the first count of a new series as an increase.
         for (const combination of combinationsOf(labels)) counter.inc(combination, 0);
         counters.set(name, counter);
