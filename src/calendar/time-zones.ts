@@ -12,10 +12,22 @@ const NEAR_MS = 3 * 3_600_000;
 /** Time zones as calendar files describe them: only today's rules, applied to every year. */
 export class TimeZones {
   readonly #known: ReadonlySet<string>;
-  readonly #rules = new Map<string, ZoneRules>();
+  readonly #rules = new LRUCache<string, ZoneRules>({
+    max: 1_000, // more than there are
+    memoMethod: (timezone) => {
+      const [block, id] = this.library.tzlib_get_ical_block(timezone) as [string, string];
+      return { block, id: id.slice('TZID='.length) };
+    },
+  });
   readonly #formats = new Map<string, Intl.DateTimeFormat>();
-  /** By zone and local minute, in minutes. */
-  readonly #offsets = new LRUCache<string, number>({ max: 10_000 });
+  /** By zone, day and local minute, with spaces in between; in minutes. */
+  readonly #offsets = new LRUCache<string, number>({
+    max: 10_000,
+    memoMethod: (place) => {
+      const [timezone, date, time] = place.split(' ') as [string, string, string];
+      return minutesOf(this.library.tzlib_get_offset(timezone, date, time));
+    },
+  });
 
   private constructor(private readonly library: typeof import('timezones-ical-library')) {
     this.#known = new Set(library.tzlib_get_timezones());
@@ -34,7 +46,7 @@ export class TimeZones {
    */
   rulesFor(timezone: string, local: string, utc: string): ZoneRules | undefined {
     if (!this.#known.has(timezone)) return undefined;
-    const rules = this.#rulesOf(timezone);
+    const rules = this.#rules.memo(timezone);
     const minutes = (millisecondsOf(local) - millisecondsOf(utc)) / 60_000;
     const isSure = this.#offsetAt(timezone, local) === minutes && this.#offsetHere(timezone, utc) === minutes;
     return rules.id !== 'Etc/UTC' && isSure ? rules : undefined;
@@ -58,15 +70,6 @@ export class TimeZones {
     return minutesOf(offset);
   }
 
-  #rulesOf(timezone: string): ZoneRules {
-    let rules = this.#rules.get(timezone);
-    if (rules === undefined) {
-      const [block, id] = this.library.tzlib_get_ical_block(timezone) as [string, string];
-      this.#rules.set(timezone, (rules = { block, id: id.slice('TZID='.length) }));
-    }
-    return rules;
-  }
-
   /**
    * In minutes; undefined near a change, because readers disagree about times that occur twice or not at all. The library takes half
    * a millisecond for each look-up; in most months, one is enough.
@@ -82,20 +85,8 @@ export class TimeZones {
 
   /** The offset at both times, if it is the same. */
   #same(timezone: string, one: string, other: string): number | undefined {
-    const offset = this.#cached(timezone, one);
-    return offset === this.#cached(timezone, other) ? offset : undefined;
-  }
-
-  #cached(timezone: string, minute: string): number {
-    const key = `${timezone} ${minute}`;
-    let found = this.#offsets.get(key);
-    if (found === undefined) this.#offsets.set(key, (found = this.#lookUp(timezone, minute)));
-    return found;
-  }
-
-  #lookUp(timezone: string, minute: string): number {
-    const [date, time] = minute.split(' ') as [string, string];
-    return minutesOf(this.library.tzlib_get_offset(timezone, date, time));
+    const offset = this.#offsets.memo(`${timezone} ${one}`);
+    return offset === this.#offsets.memo(`${timezone} ${other}`) ? offset : undefined;
   }
 }
 

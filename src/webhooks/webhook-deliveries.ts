@@ -1,4 +1,3 @@
-import { QueryFailedError } from 'typeorm';
 import type { DataSource, EntityManager } from 'typeorm';
 import { audited, recordEvent } from '../audit/audit.js';
 import type { AuditedTransaction } from '../audit/audit.js';
@@ -26,6 +25,8 @@ const BATCHES: readonly Batch[] = [
   { changes: 1, parts: 16 },
   { changes: 1, parts: 256 },
 ];
+/** The database cancelled a statement that took too long (PostgreSQL, appendix A). */
+const STATEMENT_TIMEOUT = '57014';
 /** After this many batches in time, the next bigger size is tried again. */
 const ENOUGH_IN_TIME = 20;
 /** How many messages to one endpoint may be in progress at once, over all instances. */
@@ -74,7 +75,8 @@ export class WebhookDeliveries {
         made += told.made;
         behind = told.seen === batch.changes;
       } catch (error) {
-        if (!isStatementTimeout(error) || this.#size === BATCHES.length - 1) throw error;
+        if ((error as { code?: unknown }).code !== STATEMENT_TIMEOUT || this.#size === BATCHES.length - 1)
+          throw error;
         this.#size++;
         this.#inTime = 0;
         continue;
@@ -204,9 +206,4 @@ export async function endMessages(manager: EntityManager, endpointId: string): P
     `UPDATE webhook_deliveries SET status = 'dead', ended_at = now(), leased_until = NULL WHERE endpoint_id = $1 AND status = 'pending'`,
     [endpointId],
   );
-}
-
-/** Whether the database cancelled a statement that took too long (57014). */
-function isStatementTimeout(error: unknown): boolean {
-  return error instanceof QueryFailedError && (error.driverError as { code?: unknown }).code === '57014';
 }

@@ -1,8 +1,27 @@
 import type { Command } from 'commander';
+import { SigningKeysService } from '../../clients/signing-keys.service.js';
+import type { SigningKeyDetails } from '../../clients/signing-keys.service.js';
 import { makeSecretKey } from '../../crypto/secrets.js';
 import { addCommand } from '../command.js';
 import type { Json } from '../command.js';
-import { print } from '../output.js';
+import { withDatabase } from '../database.js';
+import { print, table } from '../output.js';
+
+/** Adds `pua signing-keys` and what it holds. */
+export function signingKeysCommands(program: Command): void {
+  const keys = program.command('signing-keys').description('Keys that sign ID tokens');
+
+  addCommand(keys, 'list', 'List signing keys, oldest first', 'pua signing-keys list').action(
+    ({ json }: Json) => show(json, (service) => service.list()),
+  );
+
+  addCommand(
+    keys,
+    'rotate',
+    'Sign with the next key from now on; running servers follow within a second, and everything signed before stays valid',
+    'pua signing-keys rotate',
+  ).action(({ json }: Json) => show(json, (service) => service.rotate()));
+}
 
 /** Adds `pua secrets` and what it holds. */
 export function secretsCommands(program: Command): void {
@@ -17,4 +36,21 @@ export function secretsCommands(program: Command): void {
     const secret = makeSecretKey();
     print(json, { secret_key: secret }, () => secret);
   });
+}
+
+async function show(
+  json: boolean | undefined,
+  work: (service: SigningKeysService) => Promise<SigningKeyDetails[]>,
+): Promise<void> {
+  const keys = await withDatabase(({ get }) => work(get(SigningKeysService)));
+  print(json, { data: keys }, () =>
+    table(keys, {
+      KID: ({ kid }) => kid,
+      STATUS: ({ status }) => status,
+      ALG: ({ alg }) => alg,
+      CREATED: ({ created_at }) => created_at,
+      ACTIVATED: ({ activated_at }) => activated_at,
+      RETIRED: ({ retired_at }) => retired_at,
+    }),
+  );
 }

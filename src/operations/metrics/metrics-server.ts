@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { Registry } from 'prom-client';
 import type { Config } from '../../config/config.js';
@@ -24,10 +25,8 @@ export async function serveMetrics(
       () => response.writeHead(500).end(),
     );
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(metricsPort, host, resolve);
-  }).catch((error: NodeJS.ErrnoException) => {
+  server.listen(metricsPort, host);
+  await once(server, 'listening').catch((error: NodeJS.ErrnoException) => {
     throw new OperatorError(
       `METRICS_PORT ${metricsPort} on ${host} cannot be used (${error.code}): set another one`,
       { cause: error },
@@ -35,6 +34,6 @@ export async function serveMetrics(
   });
   return async () => {
     server.closeAllConnections();
-    await new Promise<void>((resolve) => server.close(() => resolve()));
+    await server[Symbol.asyncDispose]();
   };
 }
