@@ -1,14 +1,12 @@
 import cluster from 'node:cluster';
 import { connect, createServer } from 'node:net';
 import type { DataSource } from 'typeorm';
-import { exposedDevelopment, loadConfig, loadDotEnv } from './config/config.js';
-import type { Config } from './config/config.js';
+import { exposedDevelopment, loadConfig, loadDotEnv, type Config } from './config/config.js';
 import { openDatabase } from './database/open-database.js';
 import { registerDemoClient, registerDocsClient } from './clients/own-clients.js';
 import { demoMembers, hasDemo, refuseDemoMembers, seedDemo } from './operations/demo/demo.js';
 import { testKey } from './operations/demo/test-key.js';
-import { banner, beginning } from './operations/demo/banner.js';
-import type { DemoFacts } from './operations/demo/banner.js';
+import { banner, beginning, type DemoFacts } from './operations/demo/banner.js';
 import { serveMetrics } from './operations/metrics/metrics-server.js';
 import { WorkersMetrics } from './operations/metrics/workers-metrics.js';
 import { superviseWorkers } from './workers.js';

@@ -1,5 +1,4 @@
-import cluster from 'node:cluster';
-import type { Worker } from 'node:cluster';
+import cluster, { type Worker } from 'node:cluster';
 import { OperatorError } from './values/operator-error.js';
 
 /** A dead worker is replaced after this long: without a pause, it might die again and again in a tight loop. */

@@ -1,8 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { ICalDayJsStub, ICalEvent, ICalEventData, ICalLocation } from 'ical-generator';
 import type { CalendarEvent } from './calendar-events.js';
-import { millisecondsOf, TimeZones } from './time-zones.js';
-import type { ZoneRules } from './time-zones.js';
+import { millisecondsOf, TimeZones, type ZoneRules } from './time-zones.js';
 
 /** The name of the platform whose events these are. */
 export interface CalendarSource {

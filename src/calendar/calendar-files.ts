@@ -5,8 +5,7 @@ import { Database } from '../database/database.js';
 import { Semaphore } from '../database/semaphore.js';
 import { etagOf } from '../http/output/etag.js';
 import { calendarVersion, readCalendar } from './calendar-events.js';
-import { calendarFile } from './calendar-file.js';
-import type { CalendarSource } from './calendar-file.js';
+import { calendarFile, type CalendarSource } from './calendar-file.js';
 
 interface CalendarFile {
   readonly bytes: Buffer;

@@ -1,5 +1,4 @@
-import { Injectable } from '@nestjs/common';
-import type { OnModuleInit } from '@nestjs/common';
+import { Injectable, type OnModuleInit } from '@nestjs/common';
 import type { Request } from 'express';
 import { UsageTally } from '../auth/usage/usage-tally.js';
 import { Usage } from '../auth/usage/usage.js';

@@ -1,7 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import { audited, eventValues, recordEvent, recordEventIf } from '../audit/audit.js';
-import type { AuditedTransaction, NewAuthEvent } from '../audit/audit.js';
+import {
+  audited,
+  eventValues,
+  recordEvent,
+  recordEventIf,
+  type AuditedTransaction,
+  type NewAuthEvent,
+} from '../audit/audit.js';
 import { boundChanges, LimitReached } from '../auth/owner.js';
 import { Config } from '../config/config.js';
 import { randomBytes } from '../crypto/random.js';

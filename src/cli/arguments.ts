@@ -3,10 +3,8 @@ import { InvalidArgumentError } from 'commander';
 import { secondsOf } from '../config/duration.js';
 import { isName, isUsername, NAME_RULE, USERNAME_RULE } from '../values/names.js';
 import { isEmailAddress, isHttpUrl, isStorable } from '../values/string-rules.js';
-import { isId, LENGTHS } from '../values/vocabulary.js';
-import type { Length } from '../values/vocabulary.js';
-import { ALL_PLATFORM_SCOPES, ALL_SCOPES } from '../auth/scopes.js';
-import type { PlatformScope, Scope } from '../auth/scopes.js';
+import { isId, LENGTHS, type Length } from '../values/vocabulary.js';
+import { ALL_PLATFORM_SCOPES, ALL_SCOPES, type PlatformScope, type Scope } from '../auth/scopes.js';
 
 const DAY_SECONDS = 86_400;
 

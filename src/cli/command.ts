@@ -1,5 +1,4 @@
-import { Command } from 'commander';
-import type { ErrorOptions } from 'commander';
+import { Command, type ErrorOptions } from 'commander';
 import { asTyped } from './output.js';
 
 const examples = new WeakMap<Command, string>();

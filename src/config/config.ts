@@ -5,8 +5,7 @@ import { makeSecretKey, Secrets } from '../crypto/secrets.js';
 import { isInstalled } from './optional-packages.js';
 import { ownFolder, UnsafeFolder } from './own-folder.js';
 import { SEVERAL_HOSTS } from './setting-types.js';
-import { SETTINGS } from './settings.js';
-import type { Environment, SettingName } from './settings.js';
+import { SETTINGS, type Environment, type SettingName } from './settings.js';
 import { OperatorError } from '../values/operator-error.js';
 
 /** Settings that are in the configuration as they were read. */

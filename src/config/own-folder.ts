@@ -1,5 +1,4 @@
-import { lstatSync, mkdirSync, statSync } from 'node:fs';
-import type { Stats } from 'node:fs';
+import { lstatSync, mkdirSync, statSync, type Stats } from 'node:fs';
 
 /** Why a folder cannot be trusted with secrets, and what to do. */
 export class UnsafeFolder extends Error {

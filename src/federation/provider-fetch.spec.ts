@@ -1,10 +1,8 @@
-import { createServer } from 'node:http';
-import type { Server } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { providerFetch } from './provider-fetch.js';
-import type { ProviderFetch } from './provider-fetch.js';
+import { providerFetch, type ProviderFetch } from './provider-fetch.js';
 
 describe('requests to the platform’s own login', () => {
   let server: Server;

@@ -1,6 +1,5 @@
 import type { DataSource, EntityManager } from 'typeorm';
-import { audited, recordEvent } from '../audit/audit.js';
-import type { AuditedTransaction } from '../audit/audit.js';
+import { audited, recordEvent, type AuditedTransaction } from '../audit/audit.js';
 import { BEGIN_HERE, CLAIM, fanOutSql, LOCK_PLACE, LOCK_READY } from './webhook-sql.js';
 import type { Attempt, Message } from './webhook-sender.js';
 import { TEST_TYPE } from './webhook-types.js';

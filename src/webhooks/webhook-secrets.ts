@@ -1,8 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { Config } from '../config/config.js';
-import { Encryption } from '../crypto/encryption.js';
-import type { Moved, SealCounts } from '../crypto/encryption.js';
+import { Encryption, type Moved, type SealCounts } from '../crypto/encryption.js';
 
 /** How a secret is stored in the database, encrypted. */
 interface Sealed extends Moved {

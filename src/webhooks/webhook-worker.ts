@@ -1,6 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import { Injectable } from '@nestjs/common';
-import type { OnApplicationShutdown } from '@nestjs/common';
+import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { Config } from '../config/config.js';
 import { Database } from '../database/database.js';
 import { MemberReads } from '../database/member-reads.js';
@@ -10,8 +9,7 @@ import { Meter } from '../http/meter.js';
 import { Periodic } from '../http/periodic-work.js';
 import { WebhookDeliveries } from './webhook-deliveries.js';
 import { WebhookSecrets } from './webhook-secrets.js';
-import { WebhookSender } from './webhook-sender.js';
-import type { Attempt, Message } from './webhook-sender.js';
+import { WebhookSender, type Attempt, type Message } from './webhook-sender.js';
 import { LOOK } from './webhook-sql.js';
 
 /** Interval between checks for changes and due messages: the maximum delay of a message while nothing else happens. */

@@ -1,9 +1,7 @@
 import { isIP } from 'node:net';
 import { Injectable } from '@nestjs/common';
-import { DataSource } from 'typeorm';
-import type { EntityManager } from 'typeorm';
-import { audited, recordEvent } from '../audit/audit.js';
-import type { NewAuthEvent } from '../audit/audit.js';
+import { DataSource, type EntityManager } from 'typeorm';
+import { audited, recordEvent, type NewAuthEvent } from '../audit/audit.js';
 import { Config } from '../config/config.js';
 import { randomText } from '../crypto/random.js';
 import { makeWebhookSecret } from '../crypto/webhook-signatures.js';
@@ -14,8 +12,7 @@ import { isLoopbackAddress, isPublicAddress } from '../values/public-address.js'
 import { isHttpUrl } from '../values/string-rules.js';
 import { endMessages, WebhookDeliveries } from './webhook-deliveries.js';
 import { WebhookSecrets } from './webhook-secrets.js';
-import { WebhookSender } from './webhook-sender.js';
-import type { Attempt, Message } from './webhook-sender.js';
+import { WebhookSender, type Attempt, type Message } from './webhook-sender.js';
 import { BEGIN_HERE, MAKE_TEST } from './webhook-sql.js';
 import { TEST_TYPE } from './webhook-types.js';
 

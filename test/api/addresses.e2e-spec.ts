@@ -2,8 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
 import { ApiKeyUsageRecorder } from '../../src/auth/api-keys/api-key-usage.js';
 import { thorough } from '../support/database.js';
-import { OauthTest, PASSWORD } from '../support/oauth.js';
-import type { Browser, FormPage } from '../support/oauth.js';
+import { OauthTest, PASSWORD, type Browser, type FormPage } from '../support/oauth.js';
 import { freshAddress, inOneWindow } from '../support/windows.js';
 
 /** Where the test itself connects from. */

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { setTimeout } from 'node:timers/promises';
-import nodeIcal from 'node-ical';
-import type { VEvent } from 'node-ical';
+import nodeIcal, { type VEvent } from 'node-ical';
 import { CalendarFiles } from '../../src/calendar/calendar-files.js';
 import { CalendarLinks } from '../../src/calendar/calendar-links.js';
 import { TokenKeys } from '../../src/crypto/token-keys.js';
@@ -9,8 +8,7 @@ import { Secrets } from '../../src/crypto/secrets.js';
 import { Database } from '../../src/database/database.js';
 import { pua } from '../support/command-line.js';
 import { postgres, thorough } from '../support/database.js';
-import { OauthTest, PASSWORD } from '../support/oauth.js';
-import type { Browser, FormPage } from '../support/oauth.js';
+import { OauthTest, PASSWORD, type Browser, type FormPage } from '../support/oauth.js';
 import { ServerProcess } from '../support/server.js';
 
 let oauth: OauthTest;

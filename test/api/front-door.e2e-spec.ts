@@ -1,12 +1,10 @@
 import { once } from 'node:events';
-import { connect } from 'node:net';
-import type { Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import type { ApiAdapter } from '../../src/http/pipeline/api.adapter.js';
-import { MOST_AT_WORK } from '../../src/http/pipeline/front-door.js';
-import type { FrontDoor, Kind } from '../../src/http/pipeline/front-door.js';
+import { MOST_AT_WORK, type FrontDoor, type Kind } from '../../src/http/pipeline/front-door.js';
 import { Database } from '../../src/database/database.js';
 import { OpenApiDocument } from '../../src/features/openapi/openapi-document.js';
 import { RouteTable } from '../../src/http/route-table.js';

@@ -2,8 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Usage } from '../../src/auth/usage/usage.js';
 import { postgres, thorough } from '../support/database.js';
-import { OauthTest, PASSWORD } from '../support/oauth.js';
-import type { FormPage } from '../support/oauth.js';
+import { OauthTest, PASSWORD, type FormPage } from '../support/oauth.js';
 import { ServerProcess } from '../support/server.js';
 
 interface Row {

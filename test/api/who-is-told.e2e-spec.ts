@@ -1,8 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { ALL_SCOPES } from '../../src/auth/scopes.js';
-import type { Scope } from '../../src/auth/scopes.js';
-import { RESOURCES } from '../../src/resources/resources.js';
-import type { Resource } from '../../src/resources/resources.js';
+import { ALL_SCOPES, type Scope } from '../../src/auth/scopes.js';
+import { RESOURCES, type Resource } from '../../src/resources/resources.js';
 import type { SyncAnswer } from '../../src/features/sync/sync.dto.js';
 import { WEBHOOK_TYPES } from '../../src/webhooks/webhook-types.js';
 import { WebhooksService } from '../../src/webhooks/webhooks.service.js';

@@ -1,14 +1,12 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, symlinkSync } from 'node:fs';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
+import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
-import type { KeyDetails, NewKey } from '../../src/auth/api-keys/api-keys.service.js';
+import { ApiKeysService, type KeyDetails, type NewKey } from '../../src/auth/api-keys/api-keys.service.js';
 import { parseKey } from '../../src/auth/api-keys/api-key-format.js';
 import { verifyPassword } from '../../src/accounts/passwords/passwords.js';
 import { createProgram } from '../../src/cli/program.js';

@@ -23,8 +23,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import pg from 'pg';
 import { embeddedAddress } from '../../src/database/embedded/address.js';
 import { embeddedLock, takeEmbeddedLock } from '../../src/database/embedded/lock.js';
-import { openEmbedded } from '../../src/database/embedded/embedded.js';
-import type { EmbeddedDatabase } from '../../src/database/embedded/embedded.js';
+import { openEmbedded, type EmbeddedDatabase } from '../../src/database/embedded/embedded.js';
 import { postgres, thorough } from '../support/database.js';
 import { foreignFolder } from '../support/folders.js';
 

@@ -21,8 +21,8 @@ import {
   postgres,
   testConfig,
   thorough,
+  type TestDatabase,
 } from '../support/database.js';
-import type { TestDatabase } from '../support/database.js';
 
 /** Tables as the database has them: columns with type, nullability and place in the key; references; uniques. */
 const TABLES = `

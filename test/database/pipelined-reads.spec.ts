@@ -1,12 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { once } from 'node:events';
-import { connect, createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
+import { connect, createServer, type AddressInfo } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import pg from 'pg';
 import { loadConfig } from '../../src/config/config.js';
-import { PipelinedReads } from '../../src/database/postgres/pipelined-reads.js';
-import type { NamedStatement } from '../../src/database/postgres/pipelined-reads.js';
+import { PipelinedReads, type NamedStatement } from '../../src/database/postgres/pipelined-reads.js';
 import { postgres } from '../support/database.js';
 import { SLOW_MACHINE_MS } from '../support/timing.js';
 

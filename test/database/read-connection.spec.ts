@@ -1,16 +1,14 @@
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chownSync, mkdtempSync, rmSync, statSync } from 'node:fs';
-import { connect, createServer } from 'node:net';
-import type { AddressInfo, Server, Socket } from 'node:net';
+import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { startPostgres } from '../../bin/postgres.mjs';
-import { ReadConnection } from '../../src/database/postgres/read-connection.js';
-import type { NamedStatement } from '../../src/database/postgres/read-connection.js';
+import { ReadConnection, type NamedStatement } from '../../src/database/postgres/read-connection.js';
 import { postgres } from '../support/database.js';
 
 const URL_OF_DATABASE = () => process.env.TEST_DATABASE_URL!;

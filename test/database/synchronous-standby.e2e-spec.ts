@@ -10,8 +10,7 @@ import { migrate } from '../../src/database/schema/migrate.js';
 import { isUnavailable } from '../../src/database/postgres/unavailable.js';
 import { puaProcess } from '../support/command-line.js';
 import { postgres, testConfig } from '../support/database.js';
-import { OauthTest, PASSWORD } from '../support/oauth.js';
-import type { FormPage } from '../support/oauth.js';
+import { OauthTest, PASSWORD, type FormPage } from '../support/oauth.js';
 import { latestFor, SLOW_MACHINE_MS, until } from '../support/timing.js';
 
 /** As in production; see {@link Config.databaseDeadlines}. */

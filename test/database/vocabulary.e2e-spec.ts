@@ -16,10 +16,9 @@ import {
   RARITIES,
   RSVP_STATUSES,
   RSVP_STATUSES_BY_ROLE,
+  type Length,
 } from '../../src/values/vocabulary.js';
-import type { Length } from '../../src/values/vocabulary.js';
-import { createTestDatabase, testConfig } from '../support/database.js';
-import type { TestDatabase } from '../support/database.js';
+import { createTestDatabase, testConfig, type TestDatabase } from '../support/database.js';
 
 /** A CHECK of one of the platform's tables, over these columns. */
 interface Check {

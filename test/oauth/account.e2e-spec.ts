@@ -1,13 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { SignInThrottle } from '../../src/accounts/sign-in/sign-in-throttle.js';
-import type { ReservedAttempt } from '../../src/accounts/sign-in/sign-in-throttle.js';
+import { SignInThrottle, type ReservedAttempt } from '../../src/accounts/sign-in/sign-in-throttle.js';
 import { GrantUsageRecorder } from '../../src/auth/access-tokens/grant-usage.js';
 import { ClientsService } from '../../src/clients/clients.service.js';
 import { CalendarLinks } from '../../src/calendar/calendar-links.js';
 import { pua } from '../support/command-line.js';
 import { postgres, thorough } from '../support/database.js';
-import { OauthTest, PASSWORD } from '../support/oauth.js';
-import type { Browser, FormPage } from '../support/oauth.js';
+import { OauthTest, PASSWORD, type Browser, type FormPage } from '../support/oauth.js';
 
 let oauth: OauthTest;
 beforeAll(async () => void (oauth = await OauthTest.start()));

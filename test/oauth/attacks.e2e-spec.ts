@@ -10,8 +10,7 @@ import { OauthDatabase } from '../../src/authorization-server/requests/oauth-dat
 import { Encryption } from '../../src/crypto/encryption.js';
 import { Sweeper } from '../../src/operations/sweeper/sweeper.js';
 import { thorough } from '../support/database.js';
-import { OauthTest, PASSWORD, pkcePair, REDIRECT_URI } from '../support/oauth.js';
-import type { FormPage } from '../support/oauth.js';
+import { OauthTest, PASSWORD, pkcePair, REDIRECT_URI, type FormPage } from '../support/oauth.js';
 import { latestFor } from '../support/timing.js';
 
 let oauth: OauthTest;

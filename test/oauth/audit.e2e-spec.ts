@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { postgres } from '../support/database.js';
-import { OauthTest, REDIRECT_URI } from '../support/oauth.js';
-import type { FormPage } from '../support/oauth.js';
+import { OauthTest, REDIRECT_URI, type FormPage } from '../support/oauth.js';
 import { ServerProcess } from '../support/server.js';
 
 let oauth: OauthTest;

@@ -1,6 +1,5 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { Server } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,8 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { PlatformLogo } from '../../src/member-pages/rendering/platform-logo.js';
 import { pua } from '../support/command-line.js';
 import { thorough } from '../support/database.js';
-import { OauthTest, REDIRECT_URI } from '../support/oauth.js';
-import type { FormPage } from '../support/oauth.js';
+import { OauthTest, REDIRECT_URI, type FormPage } from '../support/oauth.js';
 
 const PNG = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',

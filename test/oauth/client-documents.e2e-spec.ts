@@ -1,8 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { createServer } from 'node:https';
-import type { Server } from 'node:https';
+import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,8 +16,7 @@ import { withoutAudit } from '../support/audit.js';
 import { postgres } from '../support/database.js';
 import { eventually, latestFor } from '../support/timing.js';
 import { createApp } from '../../src/app.js';
-import { freePort, OauthTest, PASSWORD, REDIRECT_URI, scopesOn } from '../support/oauth.js';
-import type { FormPage } from '../support/oauth.js';
+import { freePort, OauthTest, PASSWORD, REDIRECT_URI, scopesOn, type FormPage } from '../support/oauth.js';
 
 const REDIRECT = 'http://127.0.0.1:8123/callback';
 

@@ -2,8 +2,14 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ClientsService } from '../../src/clients/clients.service.js';
 import { ClientCache } from '../../src/authorization-server/adapters/client-cache.js';
 import { postgres } from '../support/database.js';
-import { OauthTest, PASSWORD, REDIRECT_URI, scopesOn } from '../support/oauth.js';
-import type { Browser, FormPage } from '../support/oauth.js';
+import {
+  OauthTest,
+  PASSWORD,
+  REDIRECT_URI,
+  scopesOn,
+  type Browser,
+  type FormPage,
+} from '../support/oauth.js';
 
 let oauth: OauthTest;
 beforeAll(async () => void (oauth = await OauthTest.start()));

@@ -4,8 +4,7 @@ import { UsersService } from '../../src/accounts/users.service.js';
 import { ClientsService } from '../../src/clients/clients.service.js';
 import { Usage } from '../../src/auth/usage/usage.js';
 import { thorough } from '../support/database.js';
-import { OauthTest, PASSWORD, REDIRECT_URI } from '../support/oauth.js';
-import type { Browser, FormPage } from '../support/oauth.js';
+import { OauthTest, PASSWORD, REDIRECT_URI, type Browser, type FormPage } from '../support/oauth.js';
 import { startWithUpstream } from '../support/upstream.js';
 
 let oauth: OauthTest;

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
-import { connect } from 'node:net';
-import type { Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { Downloads } from '../../src/personal-data/downloads.js';
 import { PersonalData } from '../../src/personal-data/personal-data.js';
 import { ClientsService } from '../../src/clients/clients.service.js';
@@ -9,8 +8,7 @@ import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
 import { DeveloperRequests } from '../../src/auth/usage/developer-requests.js';
 import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
 import { postgres } from '../support/database.js';
-import { OauthTest, PASSWORD } from '../support/oauth.js';
-import type { Browser, FormPage } from '../support/oauth.js';
+import { OauthTest, PASSWORD, type Browser, type FormPage } from '../support/oauth.js';
 import { eventually } from '../support/timing.js';
 
 let oauth: OauthTest;

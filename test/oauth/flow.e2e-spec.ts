@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { generateKeyPair, exportJWK } from 'jose';
 import * as client from 'openid-client';
-import { ALL, OauthTest, PASSWORD, REDIRECT_URI, scopesOn } from '../support/oauth.js';
-import type { FormPage } from '../support/oauth.js';
+import { ALL, OauthTest, PASSWORD, REDIRECT_URI, scopesOn, type FormPage } from '../support/oauth.js';
 
 let oauth: OauthTest;
 beforeAll(async () => void (oauth = await OauthTest.start()));

@@ -3,8 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { isThorough, thorough } from '../support/database.js';
-import { OauthTest, PASSWORD, pkcePair, REDIRECT_URI } from '../support/oauth.js';
-import type { FormPage } from '../support/oauth.js';
+import { OauthTest, PASSWORD, pkcePair, REDIRECT_URI, type FormPage } from '../support/oauth.js';
 
 const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
 /** What no stored request exceeds, in bytes. */

@@ -5,8 +5,7 @@ import { createApp } from '../../src/app.js';
 import { Secrets } from '../../src/crypto/secrets.js';
 import { thorough } from '../support/database.js';
 import { endApp } from '../support/api.js';
-import { OauthTest, PASSWORD, REDIRECT_URI } from '../support/oauth.js';
-import type { Browser, FormPage } from '../support/oauth.js';
+import { OauthTest, PASSWORD, REDIRECT_URI, type Browser, type FormPage } from '../support/oauth.js';
 
 const OLD = Buffer.from(process.env.TEST_SECRET_KEY!, 'base64');
 const NEW = Buffer.alloc(32, 'new');

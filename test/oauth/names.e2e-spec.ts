@@ -6,8 +6,7 @@ import { folderSource } from '../../src/operations/import/sources.js';
 import { ClientsService } from '../../src/clients/clients.service.js';
 import { pua, puaJson } from '../support/command-line.js';
 import { writeFolder } from '../support/import-files.js';
-import { OauthTest, PASSWORD, REDIRECT_URI } from '../support/oauth.js';
-import type { Browser, FormPage } from '../support/oauth.js';
+import { OauthTest, PASSWORD, REDIRECT_URI, type Browser, type FormPage } from '../support/oauth.js';
 
 let oauth: OauthTest;
 beforeAll(async () => void (oauth = await OauthTest.start({ developerConsole: true })));

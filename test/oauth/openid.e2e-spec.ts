@@ -11,8 +11,7 @@ import * as client from 'openid-client';
 import { SigningKeysService } from '../../src/clients/signing-keys.service.js';
 import { puaJson } from '../support/command-line.js';
 import { thorough } from '../support/database.js';
-import { OauthTest, PASSWORD, REDIRECT_URI, scopesOn } from '../support/oauth.js';
-import type { FormPage } from '../support/oauth.js';
+import { OauthTest, PASSWORD, REDIRECT_URI, scopesOn, type FormPage } from '../support/oauth.js';
 import { latestFor } from '../support/timing.js';
 
 let oauth: OauthTest;

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { puaJson } from '../support/command-line.js';
-import { OauthTest, PASSWORD, REDIRECT_URI } from '../support/oauth.js';
-import type { FormPage } from '../support/oauth.js';
+import { OauthTest, PASSWORD, REDIRECT_URI, type FormPage } from '../support/oauth.js';
 
 let oauth: OauthTest;
 beforeAll(async () => void (oauth = await OauthTest.start({ developerConsole: true })));

@@ -5,8 +5,7 @@ import { RouteTable } from '../../src/http/route-table.js';
 import { TokenKeys } from '../../src/crypto/token-keys.js';
 import { Encryption } from '../../src/crypto/encryption.js';
 import { thorough } from '../support/database.js';
-import { OauthTest, PASSWORD } from '../support/oauth.js';
-import type { Browser, FormPage } from '../support/oauth.js';
+import { OauthTest, PASSWORD, type Browser, type FormPage } from '../support/oauth.js';
 
 let oauth: OauthTest;
 beforeAll(async () => {

@@ -2,8 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import type { Browser, BrowserContextOptions, CDPSession, Page } from 'playwright-core';
 import { launchChromium } from '../support/chromium.js';
 import { postgres } from '../support/database.js';
-import { PASSWORD } from '../support/oauth.js';
-import type { OauthTest } from '../support/oauth.js';
+import { PASSWORD, type OauthTest } from '../support/oauth.js';
 import { startWithPasskeys } from '../support/passkeys.js';
 
 const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true };

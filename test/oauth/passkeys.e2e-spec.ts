@@ -6,8 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { UsersService } from '../../src/accounts/users.service.js';
 import { SignInMethods } from '../../src/accounts/sign-in/sign-in-methods.js';
 import { postgres, thorough } from '../support/database.js';
-import { OauthTest, PASSWORD, scopesOn } from '../support/oauth.js';
-import type { Browser, FormPage } from '../support/oauth.js';
+import { OauthTest, PASSWORD, scopesOn, type Browser, type FormPage } from '../support/oauth.js';
 import {
   actionOf,
   addPasskey,
@@ -19,8 +18,8 @@ import {
   post,
   startWithPasskeys,
   withCertificate,
+  type Changes,
 } from '../support/passkeys.js';
-import type { Changes } from '../support/passkeys.js';
 
 let oauth: OauthTest;
 beforeAll(async () => void (oauth = await startWithPasskeys({ developerConsole: true })));

@@ -8,8 +8,7 @@ import { UsersService } from '../../src/accounts/users.service.js';
 import { PasswordResets } from '../../src/member-pages/password-reset/password-resets.js';
 import { withoutAudit } from '../support/audit.js';
 import { postgres, thorough } from '../support/database.js';
-import { OauthTest, PASSWORD } from '../support/oauth.js';
-import type { FormPage } from '../support/oauth.js';
+import { OauthTest, PASSWORD, type FormPage } from '../support/oauth.js';
 import {
   actionOf,
   addPasskey,

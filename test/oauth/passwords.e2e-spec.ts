@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { thorough } from '../support/database.js';
-import { OauthTest, PASSWORD } from '../support/oauth.js';
-import type { Browser, FormPage } from '../support/oauth.js';
+import { OauthTest, PASSWORD, type Browser, type FormPage } from '../support/oauth.js';
 import { atSecurity, post } from '../support/passkeys.js';
 
 const NEW = 'seven quiet herons wade';

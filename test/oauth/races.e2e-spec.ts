@@ -2,8 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { TokenKeys } from '../../src/crypto/token-keys.js';
 import { postgres } from '../support/database.js';
-import { OauthTest } from '../support/oauth.js';
-import type { Answer } from '../support/oauth.js';
+import { OauthTest, type Answer } from '../support/oauth.js';
 import { ServerProcess } from '../support/server.js';
 import { latestFor } from '../support/timing.js';
 

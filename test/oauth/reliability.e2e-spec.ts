@@ -2,8 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { closeApp, createApp } from '../../src/app.js';
 import { postgres } from '../support/database.js';
-import { OauthTest, PASSWORD, REDIRECT_URI } from '../support/oauth.js';
-import type { Browser, FormPage } from '../support/oauth.js';
+import { OauthTest, PASSWORD, REDIRECT_URI, type Browser, type FormPage } from '../support/oauth.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { latestFor } from '../support/timing.js';
 

@@ -6,8 +6,7 @@ import { closeApp, createApp } from '../../src/app.js';
 import { Secrets } from '../../src/crypto/secrets.js';
 import { pua } from '../support/command-line.js';
 import { postgres } from '../support/database.js';
-import { OauthTest, PASSWORD, REDIRECT_URI } from '../support/oauth.js';
-import type { Browser, FormPage } from '../support/oauth.js';
+import { OauthTest, PASSWORD, REDIRECT_URI, type Browser, type FormPage } from '../support/oauth.js';
 import { RoundRobin } from '../support/round-robin.js';
 import { latestFor } from '../support/timing.js';
 

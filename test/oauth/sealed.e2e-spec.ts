@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { TokenKeys } from '../../src/crypto/token-keys.js';
 import { Encryption } from '../../src/crypto/encryption.js';
-import { OauthTest } from '../support/oauth.js';
-import type { Browser, FormPage } from '../support/oauth.js';
+import { OauthTest, type Browser, type FormPage } from '../support/oauth.js';
 import { thorough } from '../support/database.js';
 
 let oauth: OauthTest;

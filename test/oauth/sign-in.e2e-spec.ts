@@ -4,16 +4,26 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import type { DataSource } from 'typeorm';
 import { hashPassword } from '../../src/accounts/passwords/passwords.js';
 import { IMPORTED_KINDS, RefusalTime } from '../../src/accounts/passwords/refusal-time.js';
-import { SignInThrottle } from '../../src/accounts/sign-in/sign-in-throttle.js';
-import type { Blocked, ReservedAttempt, Subject } from '../../src/accounts/sign-in/sign-in-throttle.js';
+import {
+  SignInThrottle,
+  type Blocked,
+  type ReservedAttempt,
+  type Subject,
+} from '../../src/accounts/sign-in/sign-in-throttle.js';
 import { SignIn } from '../../src/accounts/sign-in/sign-in.js';
 import type { Config } from '../../src/config/config.js';
 import { createDataSource } from '../../src/database/postgres/data-source.js';
 import { Database } from '../../src/database/database.js';
 import { isUnavailable } from '../../src/database/postgres/unavailable.js';
 import { Meter } from '../../src/http/meter.js';
-import { createTestDatabase, postgres, testConfig, thorough, waitingForLock } from '../support/database.js';
-import type { TestDatabase } from '../support/database.js';
+import {
+  createTestDatabase,
+  postgres,
+  testConfig,
+  thorough,
+  waitingForLock,
+  type TestDatabase,
+} from '../support/database.js';
 import { Platform } from '../support/platform.js';
 import { eventually, SLOW_MACHINE_MS } from '../support/timing.js';
 

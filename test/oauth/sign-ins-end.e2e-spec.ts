@@ -8,8 +8,7 @@ import { puaJson } from '../support/command-line.js';
 import { hashPassword } from '../../src/accounts/passwords/passwords.js';
 import { SignIn } from '../../src/accounts/sign-in/sign-in.js';
 import { postgres, thorough, waitingForLock } from '../support/database.js';
-import { OauthTest, PASSWORD } from '../support/oauth.js';
-import type { Browser, FormPage } from '../support/oauth.js';
+import { OauthTest, PASSWORD, type Browser, type FormPage } from '../support/oauth.js';
 import { latestFor } from '../support/timing.js';
 
 const NEW_PASSWORD = 'a new and much longer password';

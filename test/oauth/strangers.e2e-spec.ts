@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { OauthTest, REDIRECT_URI } from '../support/oauth.js';
-import type { Browser, FormPage } from '../support/oauth.js';
+import { OauthTest, REDIRECT_URI, type Browser, type FormPage } from '../support/oauth.js';
 
 const BYE = 'https://app.example/bye';
 

@@ -5,8 +5,7 @@ import { registerDemoClient } from '../../src/clients/own-clients.js';
 import { launchChromium } from '../support/chromium.js';
 import { postgres } from '../support/database.js';
 import type { OauthTest } from '../support/oauth.js';
-import { startWithUpstream } from '../support/upstream.js';
-import type { UpstreamServer } from '../support/upstream.js';
+import { startWithUpstream, type UpstreamServer } from '../support/upstream.js';
 
 postgres.describe('A member of a platform with a login of its own, in Chromium', () => {
   let oauth: OauthTest;

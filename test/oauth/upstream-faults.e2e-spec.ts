@@ -3,10 +3,14 @@ import { randomUUID } from 'node:crypto';
 import { Logger } from '../../src/http/logger.js';
 import { pua } from '../support/command-line.js';
 import { thorough } from '../support/database.js';
-import { OauthTest } from '../support/oauth.js';
-import type { Browser, FormPage } from '../support/oauth.js';
-import { SECRET, startWithUpstream, upstreamLink } from '../support/upstream.js';
-import type { Faults, UpstreamServer } from '../support/upstream.js';
+import { OauthTest, type Browser, type FormPage } from '../support/oauth.js';
+import {
+  SECRET,
+  startWithUpstream,
+  upstreamLink,
+  type Faults,
+  type UpstreamServer,
+} from '../support/upstream.js';
 
 let oauth: OauthTest;
 let upstream: UpstreamServer;

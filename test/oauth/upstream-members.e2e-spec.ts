@@ -1,16 +1,20 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import { decodeJwt } from 'jose';
-import type { JWTPayload } from 'jose';
+import { decodeJwt, type JWTPayload } from 'jose';
 import { createApp } from '../../src/app.js';
 import type { Config } from '../../src/config/config.js';
 import { endApp } from '../support/api.js';
 import { withoutAudit } from '../support/audit.js';
 import { postgres, thorough } from '../support/database.js';
-import { freePort, PASSWORD, REDIRECT_URI } from '../support/oauth.js';
-import type { Browser, FormPage, OauthTest } from '../support/oauth.js';
-import { startWithUpstream, upstreamLink } from '../support/upstream.js';
-import type { UpstreamServer } from '../support/upstream.js';
+import {
+  freePort,
+  PASSWORD,
+  REDIRECT_URI,
+  type Browser,
+  type FormPage,
+  type OauthTest,
+} from '../support/oauth.js';
+import { startWithUpstream, upstreamLink, type UpstreamServer } from '../support/upstream.js';
 
 type Settings = Parameters<typeof startWithUpstream>[0];
 

@@ -2,11 +2,16 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { randomUUID } from 'node:crypto';
 import { withoutAudit } from '../support/audit.js';
 import { thorough } from '../support/database.js';
-import { Browser, freePort, OauthTest, REDIRECT_URI } from '../support/oauth.js';
-import type { FormPage, TokenBody } from '../support/oauth.js';
+import {
+  Browser,
+  freePort,
+  OauthTest,
+  REDIRECT_URI,
+  type FormPage,
+  type TokenBody,
+} from '../support/oauth.js';
 import { eventually } from '../support/timing.js';
-import { startWithUpstream, upstreamLink } from '../support/upstream.js';
-import type { UpstreamServer } from '../support/upstream.js';
+import { startWithUpstream, upstreamLink, type UpstreamServer } from '../support/upstream.js';
 
 const AFTERWARDS = 'https://app.example/signed-out';
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout';

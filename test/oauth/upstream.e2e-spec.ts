@@ -1,12 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import { decodeJwt } from 'jose';
-import type { JWTPayload } from 'jose';
+import { decodeJwt, type JWTPayload } from 'jose';
 import { thorough } from '../support/database.js';
-import { Browser, REDIRECT_URI } from '../support/oauth.js';
-import type { FormPage, OauthTest } from '../support/oauth.js';
-import { startWithUpstream, upstreamLink } from '../support/upstream.js';
-import type { UpstreamServer } from '../support/upstream.js';
+import { Browser, REDIRECT_URI, type FormPage, type OauthTest } from '../support/oauth.js';
+import { startWithUpstream, upstreamLink, type UpstreamServer } from '../support/upstream.js';
 
 let oauth: OauthTest;
 let upstream: UpstreamServer;

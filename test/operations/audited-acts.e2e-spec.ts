@@ -3,8 +3,7 @@ import { Passkeys } from '../../src/accounts/sign-in/passkeys.js';
 import { SignIn } from '../../src/accounts/sign-in/sign-in.js';
 import { UsersService } from '../../src/accounts/users.service.js';
 import { SignInMethods } from '../../src/accounts/sign-in/sign-in-methods.js';
-import { AUTH_EVENTS } from '../../src/audit/audit.js';
-import type { AuthEventType, LoneEvent } from '../../src/audit/audit.js';
+import { AUTH_EVENTS, type AuthEventType, type LoneEvent } from '../../src/audit/audit.js';
 import { ApiKeyUsageRecorder } from '../../src/auth/api-keys/api-key-usage.js';
 import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
 import { CalendarLinks } from '../../src/calendar/calendar-links.js';
@@ -16,8 +15,7 @@ import { WebhookDeliveries } from '../../src/webhooks/webhook-deliveries.js';
 import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
 import { everyRow, withoutAudit } from '../support/audit.js';
 import { BASE, importFiles } from '../support/import-files.js';
-import { PASSWORD, REDIRECT_URI } from '../support/oauth.js';
-import type { Browser, FormPage, OauthTest } from '../support/oauth.js';
+import { PASSWORD, REDIRECT_URI, type Browser, type FormPage, type OauthTest } from '../support/oauth.js';
 import {
   atSecurity,
   Authenticator,

@@ -4,8 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { importRecords } from '../../src/operations/import/import-records.js';
 import { folderSource } from '../../src/operations/import/sources.js';
 import { pua, puaJson } from '../support/command-line.js';
-import { OauthTest, PASSWORD } from '../support/oauth.js';
-import type { FormPage } from '../support/oauth.js';
+import { OauthTest, PASSWORD, type FormPage } from '../support/oauth.js';
 
 let count = 0;
 

@@ -16,8 +16,8 @@ import {
   user,
   BASE,
   BCRYPT_HASH,
+  type ImportedFiles,
 } from '../support/import-files.js';
-import type { ImportedFiles } from '../support/import-files.js';
 
 describe('pua import', () => {
   let api: TestApi;

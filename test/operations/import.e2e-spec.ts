@@ -30,8 +30,9 @@ import {
   removeImported,
   user,
   writeFolder,
+  type ImportedFiles,
+  type ImportedRecord,
 } from '../support/import-files.js';
-import type { ImportedFiles, ImportedRecord } from '../support/import-files.js';
 import { SLOW_MACHINE_MS } from '../support/timing.js';
 
 describe('pua import', () => {

@@ -1,13 +1,11 @@
-import { spawn, spawnSync } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { METRICS } from '../../src/http/metrics.js';
-import { createTestDatabase, postgres } from '../support/database.js';
-import type { TestDatabase } from '../support/database.js';
+import { createTestDatabase, postgres, type TestDatabase } from '../support/database.js';
 import { freePort } from '../support/oauth.js';
 import { ServerProcess } from '../support/server.js';
 import { SLOW_MACHINE_MS, until } from '../support/timing.js';

@@ -1,7 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { eraseMembers } from '../../src/accounts/erasure.js';
-import { areTheirs, EXPORTED_ROWS, MEMBER_TABLES } from '../../src/database/schema/member-tables.js';
-import type { MemberTable } from '../../src/database/schema/member-tables.js';
+import {
+  areTheirs,
+  EXPORTED_ROWS,
+  MEMBER_TABLES,
+  type MemberTable,
+} from '../../src/database/schema/member-tables.js';
 import { checkDatabase } from '../../src/operations/doctor/doctor.js';
 import { PersonalData } from '../../src/personal-data/personal-data.js';
 import { OauthTest } from '../support/oauth.js';

@@ -1,21 +1,17 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { request } from 'node:http';
-import type { IncomingMessage } from 'node:http';
+import { request, type IncomingMessage } from 'node:http';
 import { connect } from 'node:http2';
-import { createServer } from 'node:net';
-import type { Server } from 'node:net';
+import { createServer, type Server } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import * as client from 'openid-client';
 import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
 import { postgres } from '../support/database.js';
 import { Load } from '../support/load.js';
-import { freePort, REDIRECT_URI } from '../support/oauth.js';
-import type { OauthTest } from '../support/oauth.js';
+import { freePort, REDIRECT_URI, type OauthTest } from '../support/oauth.js';
 import { ProxiedServers } from '../support/proxied-servers.js';
-import { CADDY_FILE, examine, Proxy } from '../support/proxies.js';
-import type { Answer, Asked } from '../support/proxies.js';
+import { CADDY_FILE, examine, Proxy, type Answer, type Asked } from '../support/proxies.js';
 import { ServerProcess } from '../support/server.js';
 import { eventually, SLOW_MACHINE_MS } from '../support/timing.js';
 

@@ -1,7 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import type { NestExpressApplication } from '@nestjs/platform-express';
-import supertest from 'supertest';
-import type { Response } from 'supertest';
+import supertest, { type Response } from 'supertest';
 import { DataSource } from 'typeorm';
 import { closeApp, createApp } from '../../src/app.js';
 import { isUnavailable } from '../../src/database/postgres/unavailable.js';

@@ -5,8 +5,7 @@ import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
 import { SigningKeysService } from '../../src/clients/signing-keys.service.js';
 import { Encryption } from '../../src/crypto/encryption.js';
 import { onPostgres, postgres } from '../support/database.js';
-import { ALL, freePort, OauthTest, PASSWORD, REDIRECT_URI } from '../support/oauth.js';
-import type { FormPage } from '../support/oauth.js';
+import { ALL, freePort, OauthTest, PASSWORD, REDIRECT_URI, type FormPage } from '../support/oauth.js';
 import { ServerProcess } from '../support/server.js';
 
 /**

@@ -1,12 +1,10 @@
 import { once } from 'node:events';
-import { Agent, request } from 'node:http';
-import type { IncomingMessage } from 'node:http';
+import { Agent, request, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
 import { createDataSource } from '../../src/database/postgres/data-source.js';
-import { createTestDatabase, postgres, testConfig } from '../support/database.js';
-import type { TestDatabase } from '../support/database.js';
+import { createTestDatabase, postgres, testConfig, type TestDatabase } from '../support/database.js';
 import { Platform } from '../support/platform.js';
 import { ServerProcess } from '../support/server.js';
 import { SLOW_MACHINE_MS } from '../support/timing.js';

@@ -5,8 +5,13 @@ import { createDataSource } from '../../src/database/postgres/data-source.js';
 import { migrate, rollback } from '../../src/database/schema/migrate.js';
 import { TestApi } from '../support/api.js';
 import { pua, puaJson } from '../support/command-line.js';
-import { asSuperuser, createEmptyDatabase, postgres, testConfig } from '../support/database.js';
-import type { TestDatabase } from '../support/database.js';
+import {
+  asSuperuser,
+  createEmptyDatabase,
+  postgres,
+  testConfig,
+  type TestDatabase,
+} from '../support/database.js';
 import { ServerProcess } from '../support/server.js';
 
 const [, DOCUMENTED] = /## The database's role\n[^]*?```sql\n([^]*?)```/.exec(

@@ -8,8 +8,7 @@ import {
 } from '../../src/operations/sweeper/expired-rows.js';
 import { Sweeper } from '../../src/operations/sweeper/sweeper.js';
 import { postgres, thorough } from '../support/database.js';
-import { OauthTest, PASSWORD, scopesOn } from '../support/oauth.js';
-import type { FormPage } from '../support/oauth.js';
+import { OauthTest, PASSWORD, scopesOn, type FormPage } from '../support/oauth.js';
 
 describe('the sweeper', () => {
   let oauth: OauthTest;

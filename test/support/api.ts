@@ -1,6 +1,5 @@
 import type { NestExpressApplication } from '@nestjs/platform-express';
-import supertest from 'supertest';
-import type { Response } from 'supertest';
+import supertest, { type Response } from 'supertest';
 import type { DataSource } from 'typeorm';
 import { createApp } from '../../src/app.js';
 import { ALL_PLATFORM_SCOPES, ALL_SCOPES } from '../../src/auth/scopes.js';
@@ -9,8 +8,7 @@ import { createDataSource } from '../../src/database/postgres/data-source.js';
 import { Database } from '../../src/database/database.js';
 import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
 import { createTestDatabase, testConfig } from './database.js';
-import { responseCheck } from './openapi.js';
-import type { ApiDocument, ResponseCheck } from './openapi.js';
+import { responseCheck, type ApiDocument, type ResponseCheck } from './openapi.js';
 import { Platform } from './platform.js';
 
 type Headers = Record<string, string>;

@@ -2,8 +2,11 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import type { DataSource } from 'typeorm';
-import { importRecords } from '../../src/operations/import/import-records.js';
-import type { ImportOptions, ImportReport } from '../../src/operations/import/import-records.js';
+import {
+  importRecords,
+  type ImportOptions,
+  type ImportReport,
+} from '../../src/operations/import/import-records.js';
 import { folderSource } from '../../src/operations/import/sources.js';
 import type { TestApi } from './api.js';
 

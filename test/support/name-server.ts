@@ -1,5 +1,4 @@
-import { createSocket } from 'node:dgram';
-import type { Socket } from 'node:dgram';
+import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 
 /** A local name server: knows the IPv4 addresses of a few names, and never answers for any other. */

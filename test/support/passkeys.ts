@@ -1,8 +1,6 @@
-import { createHash, generateKeyPairSync, randomBytes, sign } from 'node:crypto';
-import type { KeyObject } from 'node:crypto';
+import { createHash, generateKeyPairSync, randomBytes, sign, type KeyObject } from 'node:crypto';
 import type { Config } from '../../src/config/config.js';
-import { freePort, OauthTest, PASSWORD } from './oauth.js';
-import type { Browser, FormPage } from './oauth.js';
+import { freePort, OauthTest, PASSWORD, type Browser, type FormPage } from './oauth.js';
 
 /** Flags of authenticator data (WebAuthn level 3, §6.1). */
 const FLAGS = { present: 0x01, verified: 0x04, backupEligible: 0x08, backedUp: 0x10, attested: 0x40 };

@@ -1,7 +1,6 @@
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { freePort, OauthTest } from './oauth.js';
-import { Proxy } from './proxies.js';
-import type { PROXIES } from './proxies.js';
+import { Proxy, type PROXIES } from './proxies.js';
 import { ServerProcess } from './server.js';
 
 interface Options {

@@ -1,12 +1,8 @@
-import { createServer } from 'node:http';
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import { exportJWK, generateKeyPair, importJWK, SignJWT, decodeJwt } from 'jose';
-import type { JWK, JWTPayload } from 'jose';
-import { Provider } from 'oidc-provider';
-import type { Adapter, AdapterPayload, Configuration } from 'oidc-provider';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { exportJWK, generateKeyPair, importJWK, SignJWT, decodeJwt, type JWK, type JWTPayload } from 'jose';
+import { Provider, type Adapter, type AdapterPayload, type Configuration } from 'oidc-provider';
 import type { UpstreamConfig } from '../../src/config/config.js';
-import { Browser, freePort, OauthTest } from './oauth.js';
-import type { FormPage } from './oauth.js';
+import { Browser, freePort, OauthTest, type FormPage } from './oauth.js';
 
 export const SECRET = 'a secret that only the platform’s login and its client know'.replace(/\W/g, '-');
 const CLIENT = 'public-user-api';

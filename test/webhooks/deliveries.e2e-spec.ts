@@ -4,8 +4,7 @@ import { createDataSource } from '../../src/database/postgres/data-source.js';
 import { WebhookDeliveries } from '../../src/webhooks/webhook-deliveries.js';
 import type { Attempt, Message } from '../../src/webhooks/webhook-sender.js';
 import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
-import { createTestDatabase, testConfig } from '../support/database.js';
-import type { TestDatabase } from '../support/database.js';
+import { createTestDatabase, testConfig, type TestDatabase } from '../support/database.js';
 
 const TAKEN: Attempt = { taken: true, status: 204, error: null, seconds: 0.1 };
 const FAILED: Attempt = { taken: false, status: 500, error: null, seconds: 0.1 };

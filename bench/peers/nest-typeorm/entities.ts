@@ -1,5 +1,13 @@
-import { Column, Entity, JoinColumn, ManyToOne, OneToOne, PrimaryColumn, VirtualColumn } from 'typeorm';
-import type { Relation } from 'typeorm';
+import {
+  Column,
+  Entity,
+  JoinColumn,
+  ManyToOne,
+  OneToOne,
+  PrimaryColumn,
+  VirtualColumn,
+  type Relation,
+} from 'typeorm';
 
 @Entity('user_totals')
 export class UserTotals {

@@ -7,13 +7,14 @@ import {
   Get,
   Inject,
   Module,
+  Query,
+  Req,
+  UseGuards,
 } from '@nestjs/common';
-import { Query, Req, UseGuards } from '@nestjs/common';
 import { APP_INTERCEPTOR, NestFactory } from '@nestjs/core';
 import { DataSource } from 'typeorm';
 import { DATABASE_URL, POOL_SIZE, PORT } from '../shared.mjs';
-import { ApiKeyGuard, Scope } from './api-key.guard.js';
-import type { MemberRequest } from './api-key.guard.js';
+import { ApiKeyGuard, Scope, type MemberRequest } from './api-key.guard.js';
 import { ENTITIES } from './entities.js';
 import { MemberService } from './member.service.js';
 

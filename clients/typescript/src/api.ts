@@ -1,5 +1,4 @@
-import { Requests } from './requests.js';
-import type { CallOptions, Found, Query, RequestSettings } from './requests.js';
+import { Requests, type CallOptions, type Found, type Query, type RequestSettings } from './requests.js';
 import type {
   Achievement,
   AchievementDetail,

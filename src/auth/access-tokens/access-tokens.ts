@@ -1,9 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import type { Request } from 'express';
 import { Database } from '../../database/database.js';
-import type { Authenticator } from '../credential-cache.js';
+import type { Authenticator, KnownCredential } from '../credential-cache.js';
 import { refusal } from '../www-authenticate.js';
-import type { KnownCredential } from '../credential-cache.js';
 import type { Credential } from '../credentials.js';
 import { isScope } from '../scopes.js';
 import { PROOF_SECONDS, verifyProof } from './dpop.js';

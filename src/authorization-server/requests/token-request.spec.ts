@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { OauthDatabase } from './oauth-database.js';
-import { TokenRequest } from './token-request.js';
-import type { NewToken, PresentedToken } from './token-request.js';
+import { TokenRequest, type NewToken, type PresentedToken } from './token-request.js';
 
 const presented: PresentedToken = {
   key: Buffer.alloc(32, 1),

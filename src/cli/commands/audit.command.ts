@@ -1,13 +1,10 @@
-import { InvalidArgumentError, Option } from 'commander';
-import type { Command } from 'commander';
+import { InvalidArgumentError, Option, type Command } from 'commander';
 import { UsersService } from '../../accounts/users.service.js';
 import { AUTH_EVENTS, recordAlone } from '../../audit/audit.js';
-import { AuditTrail } from '../../audit/audit-trail.js';
-import type { AuditFilter, AuditLine } from '../../audit/audit-trail.js';
+import { AuditTrail, type AuditFilter, type AuditLine } from '../../audit/audit-trail.js';
 import { auditEventsOlderThan, deleteExpired } from '../../operations/sweeper/expired-rows.js';
 import { durationBetween } from '../arguments.js';
-import { addCommand } from '../command.js';
-import type { Json } from '../command.js';
+import { addCommand, type Json } from '../command.js';
 import { withDatabase } from '../database.js';
 import { columns, jsonOf, note, print, table } from '../output.js';
 
@@ -43,6 +40,7 @@ const COLUMNS: Record<string, (line: AuditLine) => string | number | null> = {
 /** Widths of all columns but the last, for lines that are printed one by one. */
 const WIDTHS = [24, 24, 6, 10, 36, 15, 36];
 
+/** Adds `pua audit`. */
 export function auditCommand(program: Command): void {
   const audit = addCommand(
     program,

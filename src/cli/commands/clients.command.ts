@@ -1,16 +1,17 @@
 import { readFileSync } from 'node:fs';
-import { InvalidArgumentError, Option } from 'commander';
-import type { Command } from 'commander';
-import { ALL_SCOPES } from '../../auth/scopes.js';
-import type { Scope } from '../../auth/scopes.js';
+import { InvalidArgumentError, Option, type Command } from 'commander';
+import { ALL_SCOPES, type Scope } from '../../auth/scopes.js';
 import { OperatorError } from '../../values/operator-error.js';
 import { keySetOf } from '../../clients/client-rules.js';
-import { ClientsService } from '../../clients/clients.service.js';
-import type { ChangeableClient, ClientChanges, ClientDetails } from '../../clients/clients.service.js';
+import {
+  ClientsService,
+  type ChangeableClient,
+  type ClientChanges,
+  type ClientDetails,
+} from '../../clients/clients.service.js';
 import type { SigningAlgorithm } from '../../crypto/signing-keys.js';
 import { parseName, parseScopes } from '../arguments.js';
-import { addCommand } from '../command.js';
-import type { Json } from '../command.js';
+import { addCommand, type Json } from '../command.js';
 import { confirm } from '../confirm.js';
 import { withDatabase, withDatabaseOfAnyVersion } from '../database.js';
 import { fields, note, print, table } from '../output.js';

@@ -1,8 +1,7 @@
 import type { Command } from 'commander';
 import { lastMigration, migrate, rollback } from '../../database/schema/migrate.js';
 import { readSchema } from '../../database/schema/schema.js';
-import { addCommand } from '../command.js';
-import type { Json } from '../command.js';
+import { addCommand, type Json } from '../command.js';
 import { confirm } from '../confirm.js';
 import { withAnyDatabase } from '../database.js';
 import { note, print, table } from '../output.js';

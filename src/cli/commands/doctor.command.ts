@@ -1,22 +1,23 @@
 import { setTimeout } from 'node:timers/promises';
-import { Option } from 'commander';
-import type { Command } from 'commander';
+import { Option, type Command } from 'commander';
 import type { Config } from '../../config/config.js';
 import { isUnavailable } from '../../database/postgres/unavailable.js';
 import { OperatorError } from '../../values/operator-error.js';
 import { discover, upstreamFaultOf } from '../../federation/openid-provider.js';
 import { SigningKeysService } from '../../clients/signing-keys.service.js';
-import { checkDatabase, checkSettings, checkVitals, failed } from '../../operations/doctor/doctor.js';
-import type { Vitals } from '../../operations/doctor/doctor.js';
-import { fail, ok, warn } from '../../operations/doctor/check.js';
-import type { Check } from '../../operations/doctor/check.js';
+import {
+  checkDatabase,
+  checkSettings,
+  checkVitals,
+  failed,
+  type Vitals,
+} from '../../operations/doctor/doctor.js';
+import { fail, ok, warn, type Check } from '../../operations/doctor/check.js';
 import { checkReplicas } from '../../operations/doctor/replicas.js';
 import { WebhookSecrets } from '../../webhooks/webhook-secrets.js';
 import { durationBetween } from '../arguments.js';
-import { addCommand } from '../command.js';
-import type { Json } from '../command.js';
-import { readConfig, withAnyDatabase } from '../database.js';
-import type { Work } from '../database.js';
+import { addCommand, type Json } from '../command.js';
+import { readConfig, withAnyDatabase, type Work } from '../database.js';
 import { asTyped, jsonOf, print, statusMark } from '../output.js';
 
 const EVERY_SECONDS = 60;
@@ -28,6 +29,7 @@ interface Options extends Json {
   watch?: number | true;
 }
 
+/** Adds `pua doctor`. */
 export function doctorCommand(program: Command): void {
   addCommand(
     program,

@@ -1,11 +1,12 @@
-import { InvalidArgumentError, Option } from 'commander';
-import type { Command } from 'commander';
+import { InvalidArgumentError, Option, type Command } from 'commander';
 import { OperatorError } from '../../values/operator-error.js';
-import { importRecords } from '../../operations/import/import-records.js';
-import type { ImportProgress, ImportReport } from '../../operations/import/import-records.js';
+import {
+  importRecords,
+  type ImportProgress,
+  type ImportReport,
+} from '../../operations/import/import-records.js';
 import { folderSource, streamSource } from '../../operations/import/sources.js';
-import { addCommand } from '../command.js';
-import type { Json } from '../command.js';
+import { addCommand, type Json } from '../command.js';
 import { withDatabase } from '../database.js';
 import { note, print, table } from '../output.js';
 
@@ -16,6 +17,7 @@ interface Options extends Json {
   keepProfile?: boolean;
 }
 
+/** Adds `pua import`. */
 export function importCommand(program: Command): void {
   addCommand(
     program,

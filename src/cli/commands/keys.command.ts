@@ -1,14 +1,10 @@
-import { Option } from 'commander';
-import type { Command } from 'commander';
-import { ApiKeysService, UnknownKey } from '../../auth/api-keys/api-keys.service.js';
-import type { KeyDetails } from '../../auth/api-keys/api-keys.service.js';
+import { Option, type Command } from 'commander';
+import { ApiKeysService, UnknownKey, type KeyDetails } from '../../auth/api-keys/api-keys.service.js';
 import type { KeyEnvironment } from '../../auth/api-keys/api-key-format.js';
-import { isPlatformScope } from '../../auth/scopes.js';
-import type { PlatformScope, Scope } from '../../auth/scopes.js';
+import { isPlatformScope, type PlatformScope, type Scope } from '../../auth/scopes.js';
 import { UsersService } from '../../accounts/users.service.js';
 import { collectCidr, durationBetween, parseKeyScopes, parseName, textOf } from '../arguments.js';
-import { addCommand } from '../command.js';
-import type { Json } from '../command.js';
+import { addCommand, type Json } from '../command.js';
 import { confirmOnTerminal } from '../confirm.js';
 import { withDatabase, withDatabaseOfAnyVersion } from '../database.js';
 import { fields, note, print, table } from '../output.js';

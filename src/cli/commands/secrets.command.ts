@@ -1,9 +1,7 @@
 import type { Command } from 'commander';
-import { SigningKeysService } from '../../clients/signing-keys.service.js';
-import type { SigningKeyDetails } from '../../clients/signing-keys.service.js';
+import { SigningKeysService, type SigningKeyDetails } from '../../clients/signing-keys.service.js';
 import { makeSecretKey } from '../../crypto/secrets.js';
-import { addCommand } from '../command.js';
-import type { Json } from '../command.js';
+import { addCommand, type Json } from '../command.js';
 import { withDatabase } from '../database.js';
 import { print, table } from '../output.js';
 

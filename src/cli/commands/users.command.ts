@@ -1,16 +1,13 @@
 import type { Command } from 'commander';
-import { UsersService } from '../../accounts/users.service.js';
-import type { ListedUser } from '../../accounts/users.service.js';
+import { UsersService, type ListedUser } from '../../accounts/users.service.js';
 import { SignInMethods } from '../../accounts/sign-in/sign-in-methods.js';
 import { ConnectedApps } from '../../clients/connected-apps.js';
 import { ClientsService } from '../../clients/clients.service.js';
 import { parseEmail, parseHttpUrl, parsePasskeyId, parseUsername, textOf } from '../arguments.js';
-import { addCommand } from '../command.js';
-import type { Json } from '../command.js';
+import { addCommand, type Json } from '../command.js';
 import { confirm } from '../confirm.js';
 import { withDatabase, withDatabaseOfAnyVersion } from '../database.js';
-import { LENGTHS } from '../../values/vocabulary.js';
-import type { Length } from '../../values/vocabulary.js';
+import { LENGTHS, type Length } from '../../values/vocabulary.js';
 import { fields, note, plain, print, table } from '../output.js';
 
 /** Nobody reads more members than this. */

@@ -1,12 +1,13 @@
-import { InvalidArgumentError, Option } from 'commander';
-import type { Command } from 'commander';
+import { InvalidArgumentError, Option, type Command } from 'commander';
 import { OperatorError } from '../../values/operator-error.js';
 import { WEBHOOK_TYPES } from '../../webhooks/webhook-types.js';
-import { WebhooksService } from '../../webhooks/webhooks.service.js';
-import type { DeliveryDetails, WebhookDetails } from '../../webhooks/webhooks.service.js';
+import {
+  WebhooksService,
+  type DeliveryDetails,
+  type WebhookDetails,
+} from '../../webhooks/webhooks.service.js';
 import { durationBetween } from '../arguments.js';
-import { addCommand } from '../command.js';
-import type { Json } from '../command.js';
+import { addCommand, type Json } from '../command.js';
 import { confirmOnTerminal } from '../confirm.js';
 import { withDatabase } from '../database.js';
 import { fields, note, print, table } from '../output.js';

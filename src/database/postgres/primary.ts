@@ -1,5 +1,4 @@
-import pg from 'pg';
-import type { ClientConfig } from 'pg';
+import pg, { type ClientConfig } from 'pg';
 import { Unavailable } from './unavailable.js';
 
 export interface PrimaryConfig extends ClientConfig {

@@ -1,6 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import pg from 'pg';
-import type { QueryConfig, QueryResultRow } from 'pg';
+import pg, { type QueryConfig, type QueryResultRow } from 'pg';
 import type { Config } from '../../config/config.js';
 import { PipelinedReads } from '../postgres/pipelined-reads.js';
 import type { ReadConsistency } from './primary-wal.js';

@@ -42,4 +42,5 @@ export const OfMember =
   (entity: new () => Row): void =>
     void declarations.set(entity, declaration as MemberTableDeclaration<AnyRow>);
 
+/** Returns what {@link OfMember} declared. */
 export const declarationOf = (entity: object) => declarations.get(entity);

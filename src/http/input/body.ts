@@ -1,6 +1,5 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
-import express from 'express';
-import type { Request, Response } from 'express';
+import express, { type Request, type Response } from 'express';
 import { Documents, type RequestBody } from '../output/openapi.js';
 import { pointerTo, Problem, type ProblemDetail } from '../output/problems.js';
 import { nullable, refTo, type Model, type Property } from '../output/schema.js';

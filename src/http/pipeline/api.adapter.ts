@@ -1,7 +1,6 @@
 import { createServer, type RequestListener } from 'node:http';
 import { ExpressAdapter } from '@nestjs/platform-express';
-import express from 'express';
-import type { Request, Response } from 'express';
+import express, { type Request, type Response } from 'express';
 import { JsonResponse } from '../output/json-response.js';
 import { etagOf, noneMatch } from '../output/etag.js';
 import type { Config } from '../../config/config.js';

@@ -164,6 +164,7 @@ export function requestOf<Kind extends Request = Request>(context: ArgumentsHost
   return context.getArgByIndex<Kind>(0);
 }
 
+/** Returns its response. */
 export function responseOf(context: ArgumentsHost): Response {
   return context.getArgByIndex<Response>(1);
 }

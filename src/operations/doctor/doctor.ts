@@ -1,12 +1,9 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import { peppersOf } from '../../crypto/peppers.js';
-import { exposedDevelopment } from '../../config/config.js';
-import type { Config } from '../../config/config.js';
+import { exposedDevelopment, type Config } from '../../config/config.js';
 import type { SealCounts } from '../../crypto/encryption.js';
-import { mismatchOf, readSchema } from '../../database/schema/schema.js';
-import type { Schema } from '../../database/schema/schema.js';
-import { fail, MEND, ok, warn } from './check.js';
-import type { Check } from './check.js';
+import { mismatchOf, readSchema, type Schema } from '../../database/schema/schema.js';
+import { fail, MEND, ok, warn, type Check } from './check.js';
 import { checkErasures, mendErasures } from './erasures.js';
 import { checkNames } from './names.js';
 import { findDamage, findMissingPrivileges, findUnknownTimeZones, MISSING } from './schema.js';

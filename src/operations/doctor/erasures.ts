@@ -1,8 +1,7 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import { eraseRows } from '../../accounts/erasure.js';
 import { ERASED, ERASURES } from '../../database/schema/member-tables.js';
-import { fail, ok } from './check.js';
-import type { Check } from './check.js';
+import { fail, ok, type Check } from './check.js';
 
 /** Counts what is left of erased members: a backup may bring it back, or another program may have written it since. */
 async function findLeftovers(manager: EntityManager): Promise<{ table: string; rows: number }[]> {

@@ -1,7 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import { asShown, isName, isUsername } from '../../values/names.js';
-import { ok, warn } from './check.js';
-import type { Check } from './check.js';
+import { ok, warn, type Check } from './check.js';
 
 const ROWS_AT_ONCE = 5_000;
 const MOST_NAMED = 10;

@@ -1,8 +1,7 @@
 import { Client } from 'pg';
 import type { DataSource } from 'typeorm';
 import { MOST_LAG_SECONDS } from '../../database/replicas/primary-wal.js';
-import { ok, warn } from './check.js';
-import type { Check } from './check.js';
+import { ok, warn, type Check } from './check.js';
 
 const PATIENCE_MS = 2_000;
 

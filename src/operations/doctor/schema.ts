@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { EntityManager } from 'typeorm';
-import { fail } from './check.js';
-import type { Check } from './check.js';
+import { fail, type Check } from './check.js';
 
 /** Something in the database, and a statement that makes it, or makes it as it should be. */
 interface SchemaObject {

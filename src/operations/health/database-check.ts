@@ -1,7 +1,5 @@
-import { Injectable } from '@nestjs/common';
-import type { OnApplicationShutdown } from '@nestjs/common';
-import pg from 'pg';
-import type { Pool } from 'pg';
+import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import pg, { type Pool } from 'pg';
 import { databaseAddress } from '../../database/postgres/data-source.js';
 import { readSchema } from '../../database/schema/schema.js';
 import { TtlMemo } from './ttl-memo.js';

@@ -2,8 +2,14 @@ import { isPasswordHash } from '../../accounts/passwords/passwords.js';
 import { USERNAME_RULE } from '../../values/names.js';
 import { isEmailAddress, isHttpUrl, isStorable } from '../../values/string-rules.js';
 import { MOMENT_PATTERN, parseTimestamp } from '../../values/timestamps.js';
-import { COUNTRY_CODE_PATTERN, HIGHEST_ID, LENGTHS, MAX_TAGS, TAG_LENGTH } from '../../values/vocabulary.js';
-import type { Length } from '../../values/vocabulary.js';
+import {
+  COUNTRY_CODE_PATTERN,
+  HIGHEST_ID,
+  LENGTHS,
+  MAX_TAGS,
+  TAG_LENGTH,
+  type Length,
+} from '../../values/vocabulary.js';
 
 /** The kind of fault, for programs: in a value, in a line, or in a record compared with others. */
 export type FaultCode =
@@ -75,6 +81,7 @@ export interface Group {
 
 export type Fields = Readonly<Record<string, Field | Group>>;
 
+/** Makes the field required. */
 export const required = (field: Field): Field => ({ ...field, required: true });
 /** Gives the field a default. */
 export const orElse = (fallback: unknown, field: Field): Field => ({ ...field, fallback });

@@ -2,12 +2,10 @@ import type { DataSource, QueryRunner } from 'typeorm';
 import { audited, recordEvent } from '../../audit/audit.js';
 import { OperatorError } from '../../values/operator-error.js';
 import { beginImport } from './staging.js';
-import { ImportSet, noCounts } from './import-set.js';
-import type { Portion, Reject, RecordCounts } from './import-set.js';
+import { ImportSet, noCounts, type Portion, type Reject, type RecordCounts } from './import-set.js';
 import { RECORD_TYPES } from './record-types.js';
 import { RejectsFile } from './rejects-file.js';
-import { recordKeys } from './sources.js';
-import type { ReadLine, Source } from './sources.js';
+import { recordKeys, type ReadLine, type Source } from './sources.js';
 
 const SHOWN_REJECTS = 20;
 type ShownReject = Pick<Reject, 'file' | 'line' | 'reason'>;

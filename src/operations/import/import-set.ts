@@ -1,10 +1,8 @@
 import type { DatabaseError } from 'pg';
 import type { EntityManager } from 'typeorm';
 import { OperatorError } from '../../values/operator-error.js';
-import { spell } from './fields.js';
-import type { FaultCode, LineFault } from './fields.js';
-import { columnList, NEW_USERS, staged } from './record-type.js';
-import type { Author, RecordType } from './record-type.js';
+import { spell, type FaultCode, type LineFault } from './fields.js';
+import { columnList, NEW_USERS, staged, type Author, type RecordType } from './record-type.js';
 import { RECORD_TYPES } from './record-types.js';
 import { differs, dropStaleSql, insertSql, recordVersionsSql, updateSql, withPresent } from './import-sql.js';
 import { Chunks, CHUNK_RECORDS, rowsOf } from './staging.js';

@@ -1,5 +1,4 @@
-import { columnList, staged } from './record-type.js';
-import type { RecordType } from './record-type.js';
+import { columnList, staged, type RecordType } from './record-type.js';
 
 /** Column → SQL of its new value. */
 const valuesOf = (type: RecordType, keepProfile: boolean | undefined): Readonly<Record<string, string>> =>

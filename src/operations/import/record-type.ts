@@ -1,7 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import type { NewAuthEvent } from '../../audit/audit.js';
-import { columnsOf } from './fields.js';
-import type { FaultCode, Fields, LineFault } from './fields.js';
+import { columnsOf, type FaultCode, type Fields, type LineFault } from './fields.js';
 
 type Row = Record<string, unknown>;
 /** Column → SQL over the staged record `s` and the row that is there, `t`. */
@@ -77,6 +76,7 @@ export const staged = (name: string) => `import_${name}`;
 /** Temporary table of the members that this import brings. */
 export const NEW_USERS = 'import_new_users';
 
+/** Lists columns of a row. */
 export const columnList = (columns: readonly string[], row: string) =>
   columns.map((column) => `${row}.${column}`).join(', ');
 

@@ -12,12 +12,11 @@ import {
   MAX_PINNED,
   RSVP_STATUSES,
   RSVP_STATUSES_BY_ROLE,
+  type EventRole,
 } from '../../values/vocabulary.js';
-import type { EventRole } from '../../values/vocabulary.js';
 import * as is from './fields.js';
 import type { LineFault } from './fields.js';
-import { code, erased, EXCLUSIVE, NEW_USERS, recordType, twice } from './record-type.js';
-import type { RecordType } from './record-type.js';
+import { code, erased, EXCLUSIVE, NEW_USERS, recordType, twice, type RecordType } from './record-type.js';
 
 /** What is wrong between fields of one record. */
 const together = (path: string, text: string): LineFault => ({ path, code: 'inconsistent', text });

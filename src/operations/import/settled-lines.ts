@@ -1,8 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { columnsOf } from './fields.js';
 import type { RecordType } from './record-type.js';
-import { recordKeys } from './sources.js';
-import type { ReadLine } from './sources.js';
+import { recordKeys, type ReadLine } from './sources.js';
 
 type Row = Record<string, unknown>;
 

@@ -2,10 +2,8 @@ import { createReadStream, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { OperatorError } from '../../values/operator-error.js';
-import { readRecord, shownName } from './fields.js';
-import type { FaultCode, LineFault } from './fields.js';
-import { readLines } from './ndjson-reader.js';
-import type { Line } from './ndjson-reader.js';
+import { readRecord, shownName, type FaultCode, type LineFault } from './fields.js';
+import { readLines, type Line } from './ndjson-reader.js';
 import { RECORD_TYPES } from './record-types.js';
 import type { RecordType } from './record-type.js';
 

@@ -2,8 +2,7 @@ import type { EntityManager } from 'typeorm';
 import { ADVISORY_LOCKS } from '../../database/schema/advisory-locks.js';
 import { OperatorError } from '../../values/operator-error.js';
 import { columnsOf } from './fields.js';
-import { NEW_USERS, staged } from './record-type.js';
-import type { RecordType } from './record-type.js';
+import { NEW_USERS, staged, type RecordType } from './record-type.js';
 import { RECORD_TYPES } from './record-types.js';
 
 /** Bytes staged at a time: enough to be fast, few enough to keep memory flat and to delay the other requests of a server by only 5 ms. */

@@ -1,14 +1,12 @@
 import cluster from 'node:cluster';
-import { Injectable } from '@nestjs/common';
-import type { OnApplicationBootstrap, OnApplicationShutdown } from '@nestjs/common';
+import { Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import type { NextFunction, Request, Response } from 'express';
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { RevocationChannel } from '../../auth/revocation-channel.js';
 import { Database } from '../../database/database.js';
 import { MemberReads } from '../../database/member-reads.js';
 import { Meter } from '../../http/meter.js';
-import { metricOf, METRICS } from '../../http/metrics.js';
-import type { LabelsOf, MetricName } from '../../http/metrics.js';
+import { metricOf, METRICS, type LabelsOf, type MetricName } from '../../http/metrics.js';
 import { MOST_LAG_SECONDS } from '../../database/replicas/primary-wal.js';
 import { serveMetrics } from './metrics-server.js';
 import { VERSION } from './version.js';

@@ -1,7 +1,5 @@
-import cluster from 'node:cluster';
-import type { Worker } from 'node:cluster';
-import { AggregatorRegistry } from 'prom-client';
-import type { Registry } from 'prom-client';
+import cluster, { type Worker } from 'node:cluster';
+import { AggregatorRegistry, type Registry } from 'prom-client';
 import { METRICS } from '../../http/metrics.js';
 
 /** A worker that does not respond in time is counted with its last values: a scrape never waits for one that hangs. */

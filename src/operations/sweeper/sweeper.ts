@@ -1,5 +1,4 @@
-import { Injectable } from '@nestjs/common';
-import type { OnApplicationShutdown } from '@nestjs/common';
+import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { LazyDataSource } from '../../database/postgres/lazy-data-source.js';
 import { Logger } from '../../http/logger.js';
 import { Meter } from '../../http/meter.js';
@@ -11,8 +10,8 @@ import {
   deleteExpired,
   EXPIRED_ROWS,
   oldestStatement,
+  type ExpiredRows,
 } from './expired-rows.js';
-import type { ExpiredRows } from './expired-rows.js';
 import { Config } from '../../config/config.js';
 
 /** Longest time for one kind of rows; the rest waits for the next sweep, so other kinds need not wait. */
