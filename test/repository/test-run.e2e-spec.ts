@@ -37,11 +37,14 @@ postgres.describe('a run of the tests', () => {
       detached: true, // a group of processes, as a shell starts one
     });
 
+  /** The compiler loads itself from there while another process tidies its cache in the home folder. */
+  const isOurs = (name: string) => !name.startsWith('swc-native-');
+
   const expectNothing = () => {
-    expect([...made]).toEqual([expect.stringMatching(/^pua-test-/)]);
+    expect([...made].filter(isOurs)).toEqual([expect.stringMatching(/^pua-test-/)]);
     // The folder in memory is named after the other.
     for (const name of made) expect(existsSync(join('/dev/shm', name))).toBe(false);
-    expect(readdirSync(folder)).toEqual([]);
+    expect(readdirSync(folder).filter(isOurs)).toEqual([]);
   };
 
   it('leaves nothing behind when it has ended', async () => {
