@@ -1,11 +1,7 @@
-import type { LookupAddress } from 'node:dns';
 import { lookup } from 'node:dns/promises';
-import { request as requestByHttp, type IncomingMessage } from 'node:http';
-import { request as requestByHttps } from 'node:https';
-import type { LookupFunction } from 'node:net';
 import { buffer } from 'node:stream/consumers';
-import { callbackify } from 'node:util';
 import type { CustomFetchOptions } from 'openid-client';
+import { send, shared, type LookUp } from '../http/outgoing.js';
 
 /** As libraries take it. */
 export type ProviderFetch = (url: string, options: RequestInit | CustomFetchOptions) => Promise<Response>;
@@ -17,37 +13,19 @@ export type ProviderFetch = (url: string, options: RequestInit | CustomFetchOpti
  *
  * @param lookUp the system's look-up
  */
-export function providerFetch(
-  lookUp: (name: string) => Promise<LookupAddress[]> = (name) => lookup(name, { all: true }),
-): ProviderFetch {
-  const lookingUp = new Map<string, Promise<LookupAddress[]>>();
+export function providerFetch(lookUp: LookUp = (name) => lookup(name, { all: true })): ProviderFetch {
   let last: Promise<unknown> = Promise.resolve();
-  const find = (name: string, _options: object) => {
-    let found = lookingUp.get(name);
-    if (!found) {
-      found = last.then(() => lookUp(name)).finally(() => lookingUp.delete(name));
-      last = found.catch(() => undefined);
-      lookingUp.set(name, found);
-    }
+  const lookUpInTurn = shared((name) => {
+    const found = last.then(() => lookUp(name));
+    last = found.catch(() => undefined);
     return found;
-  };
-  const sharedLookUp = callbackify(find) as LookupFunction;
+  });
   return async (url, { signal, ...rest }) => {
     const { method, headers, body } = new Request(url, rest as RequestInit);
-    const sent = body && (await buffer(body));
-    const ask = url.startsWith('https:') ? requestByHttps : requestByHttp;
+    const options = { method, headers: Object.fromEntries(headers), ...(signal ? { signal } : {}) };
     try {
-      const response = await new Promise<IncomingMessage>((resolve, reject) => {
-        ask(url, {
-          method,
-          headers: Object.fromEntries(headers),
-          lookup: sharedLookUp,
-          ...(signal ? { signal } : {}),
-        })
-          .on('error', reject)
-          .on('response', resolve)
-          .end(sent);
-      });
+      const sent = body ? await buffer(body) : undefined;
+      const { response } = await send(new URL(url), lookUpInTurn, options, sent);
       const received = await buffer(response);
       return new Response(received.length > 0 ? new Uint8Array(received) : null, {
         status: response.statusCode!,

@@ -1,11 +1,10 @@
 import type { LookupAddress } from 'node:dns';
 import { CANCELLED, Resolver } from 'node:dns/promises';
-import { request as requestByHttp, type ClientRequest, type IncomingMessage } from 'node:http';
-import { request as requestByHttps, type RequestOptions } from 'node:https';
-import { isIP, type LookupFunction } from 'node:net';
-import { callbackify } from 'node:util';
+import type { RequestOptions } from 'node:http';
+import { isIP } from 'node:net';
 import { Injectable } from '@nestjs/common';
 import { isLoopbackAddress, isPublicAddress } from '../values/public-address.js';
+import { send, shared, type LookUp } from './outgoing.js';
 
 /** For a name's addresses. */
 const LONGEST_LOOK_UP_MS = 2_000;
@@ -68,8 +67,8 @@ export class PublicHttps {
   /** Decides which addresses may be connected to. */
   isAllowed: (address: string) => boolean = isPublicAddress;
   /** Looks a name up: once for each connection, or for several that need it at the same time. */
-  lookUp: (name: string) => Promise<readonly LookupAddress[]> = addressesOf;
-  readonly #lookingUp = new Map<string, Promise<readonly LookupAddress[]>>();
+  lookUp: LookUp = addressesOf;
+  readonly #lookUp = shared((name) => this.lookUp(name));
 
   /**
    * Reads a document.
@@ -117,46 +116,23 @@ export class PublicHttps {
     return response.statusCode!;
   }
 
-  /** @returns the request, and the response up to its body, which is for the caller to read */
-  #ask(
-    url: URL,
-    options: RequestOptions,
-    loopback: boolean,
-    body?: string,
-  ): Promise<{ asked: ClientRequest; response: IncomingMessage }> {
+  /** @throws Error also where one of the addresses is not allowed: then none is */
+  async #ask(url: URL, options: RequestOptions, loopback: boolean, body?: string): ReturnType<typeof send> {
     const isSecure = url.protocol === 'https:';
     const isAllowed = (address: string) =>
       (isSecure && this.isAllowed(address)) || (loopback && isLoopbackAddress(address));
+    const requireAllowed = (addresses: readonly string[]) => {
+      if (!addresses.every(isAllowed)) throw new Error(NOT_PUBLIC);
+    };
     const host = url.hostname.replace(/^\[|\]$/g, '');
-    return new Promise((resolve, reject) => {
-      // An address in the URL itself is not looked up.
-      if ((!isSecure && !(loopback && url.protocol === 'http:')) || (isIP(host) !== 0 && !isAllowed(host)))
-        throw new Error(NOT_PUBLIC);
-      const asked = (isSecure ? requestByHttps : requestByHttp)(url, {
-        ...options,
-        agent: false, // a new connection: none may be reused that was checked for another name
-        lookup: this.#lookUpAmong(isAllowed),
-        maxHeaderSize: MOST_BYTES,
-      });
-      asked.on('error', reject);
-      asked.on('response', (response) => {
-        response.on('error', () => undefined); // whoever reads on has another listener for it
-        resolve({ asked, response });
-      });
-      asked.end(body);
-    });
-  }
-
-  /** A look-up for `net.connect`, which asks for all addresses: where one of them is not allowed, none is. */
-  #lookUpAmong(isAllowed: (address: string) => boolean): LookupFunction {
-    const find = async (name: string, _options: object) => {
-      const lookingUp =
-        this.#lookingUp.get(name) ?? this.lookUp(name).finally(() => this.#lookingUp.delete(name));
-      this.#lookingUp.set(name, lookingUp);
-      const found = await lookingUp;
-      if (!found.every(({ address }) => isAllowed(address))) throw new Error(NOT_PUBLIC);
+    if (!isSecure && !(loopback && url.protocol === 'http:')) throw new Error(NOT_PUBLIC);
+    if (isIP(host) !== 0) requireAllowed([host]); // it is not looked up
+    const lookUp: LookUp = async (name) => {
+      const found = await this.#lookUp(name);
+      requireAllowed(found.map(({ address }) => address));
       return found;
     };
-    return callbackify(find) as LookupFunction;
+    // A new connection: none may be reused that was checked for another name.
+    return send(url, lookUp, { ...options, agent: false, maxHeaderSize: MOST_BYTES }, body);
   }
 }
