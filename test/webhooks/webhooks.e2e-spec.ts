@@ -555,14 +555,14 @@ describe('Webhooks', () => {
       const before = Buffer.from(process.env.TEST_SECRET_KEY!, 'base64');
       const port = await freePort();
       const config = { ...oauth.api.config, port, secrets: new Secrets(Buffer.alloc(32, 7), before) };
-      const app = await createApp(config);
-      await app.listen(port, '127.0.0.1');
       const sealed = () =>
         query<{ secret: Buffer; previous_secret: Buffer }>(
           'SELECT secret, previous_secret FROM webhook_endpoints WHERE id = $1',
           [id],
         );
       const [old] = await sealed();
+      const app = await createApp(config);
+      await app.listen(port, '127.0.0.1');
       try {
         await eventually(async () => {
           const [now] = await sealed();
