@@ -190,9 +190,20 @@ module.exports = {
       severity: 'error',
       from: {
         path: '^src/',
-        pathNot: ['^src/http/public-https\\.', '^src/federation/provider-fetch\\.', '\\.spec\\.ts$'],
+        pathNot: [
+          '^src/http/(outgoing|public-https)\\.',
+          '^src/federation/provider-fetch\\.',
+          '\\.spec\\.ts$',
+        ],
       },
       to: { path: '^(node:)?(dns|dns/promises|https)$' },
+    },
+    {
+      name: 'who-sends-knows-whom-it-may-reach',
+      comment: 'the client itself reaches everybody: only these two, which decide whom, may use it',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/(http/public-https|federation/provider-fetch)\\.' },
+      to: { path: '^src/http/outgoing\\.' },
     },
     {
       name: 'environment-is-read-in-one-place',
