@@ -29,6 +29,7 @@ import { connect } from 'node:net';
  * @property {Latencies} refused with 429 or 503
  * @property {number} failed with any other status, or cut off
  * @property {number} unanswered at the end
+ * @property {number} total answers, with those that came in the grace period: what the CPU time until the end was spent on
  */
 
 /** Beyond these limits it would measure itself. */
@@ -178,5 +179,6 @@ const outcome = {
   refused: latencies(refused, counts.refused),
   failed,
   unanswered,
+  total: answered.length,
 };
 process.stdout.write(JSON.stringify(outcome));

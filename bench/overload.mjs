@@ -82,11 +82,11 @@ export async function measureOverload(server, { path, requests }, dataset, secon
       connections: load.connections,
     });
     const cpu = cpuMicroseconds(server.pid) - before;
-    const { answered, refused, failed } = outcome;
+    const { answered, refused, failed, total } = outcome;
     return {
       offered: load.rate ?? 0,
       rate: answered.count / outcome.seconds,
-      perCpu: answered.count / cpu,
+      perCpu: total / cpu,
       refused: refused.count,
       failed,
       p50: answered.p50,
