@@ -9,7 +9,6 @@ import { DeveloperRequests } from '../auth/usage/developer-requests.js';
 import { isUnavailable } from '../database/postgres/unavailable.js';
 import { Logger } from '../http/logger.js';
 import { adapterFactory } from './adapters/adapters.js';
-import { ClientDocuments } from './adapters/client-documents.js';
 import { Consents } from './requests/consents.js';
 import { CLAIMS, presentClaims, type Claims } from './claims.js';
 import {
@@ -78,7 +77,6 @@ export class AuthorizationServer implements OnModuleInit {
     private readonly consents: Consents,
     private readonly pages: ShownPages,
     private readonly credentials: CredentialCache,
-    private readonly documents: ClientDocuments,
     private readonly upstreamSignOut: UpstreamSignOut,
     private readonly developers: DeveloperRequests,
     private readonly keys: SigningKeysService,
@@ -145,7 +143,6 @@ export class AuthorizationServer implements OnModuleInit {
         keys: new TokenKeys(config.secrets),
         encryption: new Encryption(config.secrets, 'oauth-state'),
         clients,
-        documents: this.documents,
         signingAlgorithms: new Set(signingKeys.map(({ alg }) => alg!)),
       }),
       findAccount: (_ctx, sub) => this.findAccount(sub),

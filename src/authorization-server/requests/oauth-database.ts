@@ -2,10 +2,19 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { Injectable } from '@nestjs/common';
 import type { Logger } from '../../http/logger.js';
 import { eventValues, recordAlone, type LoneEvent, type NewAuthEvent } from '../../audit/audit.js';
+import type { Encryption } from '../../crypto/encryption.js';
+import type { TokenKeys } from '../../crypto/token-keys.js';
 import { Database } from '../../database/database.js';
 import type { NamedStatement } from '../../database/postgres/pipelined-reads.js';
 import { isUnavailable, Unavailable } from '../../database/postgres/unavailable.js';
 import type { OauthRequest } from './oauth-request.js';
+
+/** Where the library's models are stored: under keys that are made of their ids, and encrypted where they could be of use to a reader. */
+export interface ModelStore {
+  readonly database: OauthDatabase;
+  readonly keys: TokenKeys;
+  readonly encryption: Encryption;
+}
 
 /**
  * The database as the authorization server uses it. A token request writes in one statement (see {@link TokenRequest.finish}), and

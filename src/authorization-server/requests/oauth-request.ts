@@ -6,7 +6,16 @@ import type { TokenRequest } from './token-request.js';
 import type { AuthorizationRequest } from './authorization-request.js';
 import type { Decision } from './decision.js';
 import type { SignInParameters } from './statement-parts.js';
-import type { UpstreamSession } from './upstream-session.js';
+
+/** The session at the platform's own login from which a browser session came: base64url HMACs, to find that one when it ends. */
+export interface UpstreamSession {
+  /** HMAC of `sub`. */
+  readonly subject: string;
+  /** HMAC of `sid`; null if the provider sent none. */
+  readonly session: string | null;
+  /** When the member came from there: database clock, seconds since 1970, with their fraction. Missing in stored sessions, which predate any end. */
+  readonly at?: number;
+}
 
 /** Not the id of any member. */
 const NOBODY = 0;
