@@ -5,6 +5,7 @@ import { ClientCache } from './adapters/client-cache.js';
 import { ClientDocuments } from './adapters/client-documents.js';
 import { AuthorizationServer } from './authorization-server.js';
 import { Refusals } from './failures/refusals.js';
+import { Middleware } from './middleware/middleware.js';
 import { OauthRoutes } from './oauth-routes.js';
 import { ProtectedResourceController } from './protected-resource.controller.js';
 import { Consents } from './requests/consents.js';
@@ -18,6 +19,7 @@ const SERVICES = [
   ClientCache,
   ClientDocuments,
   Consents,
+  Middleware,
   OauthDatabase,
   OauthRoutes,
   OneTimeStates,

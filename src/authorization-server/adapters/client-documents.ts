@@ -12,8 +12,7 @@ import { OauthDatabase } from '../requests/oauth-database.js';
 import { OauthRequest } from '../requests/oauth-request.js';
 import { PublicHttps } from '../../http/public-https.js';
 import { networkOf } from '../../values/network.js';
-import { MinuteBudgets } from '../failures/minute-budgets.js';
-import { maskedInput } from '../failures/refusals.js';
+import { maskedInput, MinuteBudgets } from '../failures/refusals.js';
 
 /** A client's row, without the columns that only pages need. */
 export interface StoredClient extends Omit<

@@ -33,16 +33,36 @@ export const ROUTES = {
   end_session: '/oauth/logout',
 } as const;
 
-/** Endpoints for programs; everything else is opened in a browser. */
-export const FOR_PROGRAMS: readonly string[] = [
-  ROUTES.token,
-  ROUTES.revocation,
-  ROUTES.introspection,
-  ROUTES.pushed_authorization_request,
-  ROUTES.jwks,
-  '/.well-known/oauth-authorization-server',
-  '/.well-known/openid-configuration',
-];
+const READ = ['GET', 'HEAD'];
+const READ_FROM_ANYWHERE = [...READ, 'OPTIONS'];
+const SENT_FROM_ANYWHERE = ['POST', 'OPTIONS'];
+
+/** The exact paths that are the library's, with their methods; by itself it would ignore case and a trailing slash. */
+const METHODS: Readonly<Record<string, readonly string[]>> = {
+  [ROUTES.authorization]: [...READ, 'POST'],
+  [ROUTES.token]: SENT_FROM_ANYWHERE,
+  [ROUTES.revocation]: SENT_FROM_ANYWHERE,
+  [ROUTES.introspection]: SENT_FROM_ANYWHERE,
+  [ROUTES.pushed_authorization_request]: SENT_FROM_ANYWHERE,
+  [ROUTES.jwks]: READ_FROM_ANYWHERE,
+  [ROUTES.end_session]: [...READ, 'POST'],
+  [`${ROUTES.end_session}/confirm`]: ['POST'],
+  [`${ROUTES.end_session}/success`]: READ,
+  '/.well-known/oauth-authorization-server': READ_FROM_ANYWHERE,
+  '/.well-known/openid-configuration': READ_FROM_ANYWHERE,
+};
+const RESUME_PATH = new RegExp(`^${ROUTES.authorization}/[\\w-]{1,100}$`);
+
+/** The methods of a path that the library answers; undefined for any other path. */
+export function methodsAt(path: string): readonly string[] | undefined {
+  if (RESUME_PATH.test(path)) return READ;
+  return Object.hasOwn(METHODS, path) ? METHODS[path] : undefined;
+}
+
+/** Whether programs call this endpoint, also from pages of any origin; everything else is opened in a browser. */
+export function isForPrograms(path: string): boolean {
+  return methodsAt(path)?.includes('OPTIONS') === true;
+}
 
 /** Gives the name of a route in the log and in refusals: it never holds the id of a sign-in. */
 export function routeOf(path: string): string {
