@@ -11,7 +11,7 @@ import { ProtectedResourceController } from './protected-resource.controller.js'
 import { Consents } from './requests/consents.js';
 import { OauthDatabase } from './requests/oauth-database.js';
 import { OneTimeStates } from './requests/one-time-states.js';
-import { RefreshGracePeriod } from './token-request/refresh-grace-period.js';
+import { RefreshGracePeriod } from './requests/refresh-grace-period.js';
 import { UserinfoController } from './userinfo.controller.js';
 
 const SERVICES = [

@@ -1,10 +1,10 @@
 import type { EventEmitter } from 'node:events';
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { setTimeout } from 'node:timers/promises';
 import type { Account, Provider } from 'oidc-provider';
 import { TokenKeys } from '../crypto/token-keys.js';
 import { isUnavailable } from '../database/postgres/unavailable.js';
+import { Periodic } from '../http/periodic-work.js';
 import { Logger } from '../http/logger.js';
 import { adapterFactory } from './adapters/adapters.js';
 import { Consents } from './requests/consents.js';
@@ -20,20 +20,12 @@ import { SigningKeysService } from '../clients/signing-keys.service.js';
 import { Encryption } from '../crypto/encryption.js';
 import { Config } from '../config/config.js';
 
-/** How long an instance may keep using signing keys that were rotated elsewhere. */
-const KEYS_CHECK_MS = 1_000;
-
-/** How long a request waits for that check: the keys at hand stay valid for another day. */
-const KEYS_WAIT_MS = 50;
-
 /** oidc-provider, embedded: rebuilt when the signing keys change. */
 @Injectable()
 export class AuthorizationServer implements OnModuleInit {
   #provider: Provider;
   #handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
   #keysVersion = '';
-  #checkedAt = 0;
-  #checking: Promise<void> | undefined;
 
   constructor(
     private readonly config: Config,
@@ -56,9 +48,8 @@ export class AuthorizationServer implements OnModuleInit {
     return this.#provider;
   }
 
-  async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    await this.#freshKeys();
-    await this.#handle(request, response);
+  handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    return this.#handle(request, response);
   }
 
   /** Keys that cannot be re-encrypted now can still be read, and are moved at a later start. */
@@ -71,21 +62,15 @@ export class AuthorizationServer implements OnModuleInit {
     }
   }
 
-  /** Rebuilds the provider where the keys were rotated, by whichever process. */
-  async #freshKeys(): Promise<void> {
-    if (performance.now() - this.#checkedAt < KEYS_CHECK_MS) return;
-    this.#checking ??= this.#checkKeys().finally(() => (this.#checking = undefined));
-    await Promise.race([this.#checking, setTimeout(KEYS_WAIT_MS, undefined, { ref: false })]);
-  }
-
-  async #checkKeys(): Promise<void> {
-    try {
-      if ((await this.keys.version()) !== this.#keysVersion) await this.#build();
-    } catch (error) {
-      // What needs the database fails by itself.
-      this.logger.warn({ reason: (error as Error).message }, 'the signing keys could not be checked');
-    }
-    this.#checkedAt = performance.now();
+  /** Rebuilds the provider where the keys were rotated, by whichever process: those at hand stay valid for another day. */
+  @Periodic({
+    work: 'signing_keys',
+    everyMs: 1_000,
+    failure: 'the signing keys could not be checked',
+    waits: true,
+  })
+  async checkKeys(): Promise<void> {
+    if ((await this.keys.version()) !== this.#keysVersion) await this.#build();
   }
 
   /** The library reads its keys once, when it is built: requests in flight finish on the previous provider. */
@@ -104,12 +89,7 @@ export class AuthorizationServer implements OnModuleInit {
         signingAlgorithms: new Set(signingKeys.map(({ alg }) => alg!)),
       }),
       findAccount: (_ctx, sub) => this.findAccount(sub),
-      noteAudience: ({ oidc }) =>
-        // Accepted until clients have followed (draft-ietf-oauth-rfc7523bis): other servers could use such an assertion.
-        logger.info(
-          { client_id: oidc.client!.clientId },
-          'a client assertion is for the token endpoint: it should be for the issuer',
-        ),
+      logger,
       parameterFault: () => database.current!.parameterFault,
       loadExistingGrant: (ctx) => this.consents.loadExistingGrant(ctx),
       renderError: (ctx, _out, error) => {

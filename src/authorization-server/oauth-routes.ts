@@ -15,8 +15,7 @@ import { Refusals } from './failures/refusals.js';
 import { readParameters } from './parameters.js';
 import { ShownPages, type ShownPage } from './ports/shown-pages.js';
 import { isForPrograms, methodsAt, routeOf, ROUTES } from './provider/provider.js';
-import { OauthDatabase } from './requests/oauth-database.js';
-import { OauthRequest } from './requests/oauth-request.js';
+import { OauthDatabase, OauthRequest } from './requests/oauth-database.js';
 
 /**
  * Handles requests other than those to the API first: limits, and everything that the library serves. Paths have to match exactly: no

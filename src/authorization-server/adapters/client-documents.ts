@@ -8,8 +8,7 @@ import type { OauthClient } from '../../database/schema/entities/credentials/oau
 import { Logger } from '../../http/logger.js';
 import { nameFrom } from '../../values/names.js';
 import { checkClient, isPageUrl, redirectUriFault } from '../../clients/client-rules.js';
-import { OauthDatabase } from '../requests/oauth-database.js';
-import { OauthRequest } from '../requests/oauth-request.js';
+import { OauthDatabase, OauthRequest } from '../requests/oauth-database.js';
 import { PublicHttps } from '../../http/public-https.js';
 import { networkOf } from '../../values/network.js';
 import { maskedInput, MinuteBudgets } from '../failures/refusals.js';

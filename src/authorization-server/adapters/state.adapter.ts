@@ -2,8 +2,7 @@ import { errors, type Adapter, type AdapterPayload } from 'oidc-provider';
 import { USE_ONCE } from '../../auth/access-tokens/use-once.js';
 import { eitherOf } from '../../crypto/token-keys.js';
 import { SIGN_INS_VALID_SINCE } from '../../database/sql.js';
-import type { UpstreamSession } from '../requests/oauth-request.js';
-import type { ModelStore } from '../requests/oauth-database.js';
+import type { ModelStore, UpstreamSession } from '../requests/oauth-database.js';
 import { ENDED } from '../requests/one-time-states.js';
 import { SIGNED_IN } from '../requests/statement-parts.js';
 

@@ -43,9 +43,9 @@ export interface ErrorPage {
   /** For `tooMany`. */
   readonly retryAfterSeconds?: number;
   /** For developers: the RFC's error code. */
-  readonly code?: string;
+  readonly code?: string | undefined;
   /** For developers: what is wrong, in English. */
-  readonly detail?: string;
+  readonly detail?: string | undefined;
   /** For developers: the parameter whose value is not registered, as sent, and the registered values. */
   readonly unregistered?:
     { readonly name: string; readonly value: string; readonly registered: readonly string[] } | undefined;
@@ -73,9 +73,9 @@ export class PageFault extends Error {
       name: 'error',
       fault: this.fault,
       error_id: errorId,
-      ...(this.code === undefined ? {} : { code: this.code }),
+      code: this.code,
       ...this.more,
-      ...(unregistered === undefined ? {} : { unregistered }),
+      unregistered,
     };
   }
 }

@@ -16,9 +16,8 @@ import { UpstreamSignOut } from '../ports/upstream-sign-out.js';
 import { apiResource, routeOf, ROUTES, SUPPORTED_SCOPES } from '../provider/provider.js';
 import { AuthorizationRequest } from '../requests/authorization-request.js';
 import { Consents } from '../requests/consents.js';
-import { OauthDatabase } from '../requests/oauth-database.js';
-import type { OauthRequest } from '../requests/oauth-request.js';
-import { runTokenRequests } from '../token-request/token-requests.js';
+import { OauthDatabase, type OauthRequest } from '../requests/oauth-database.js';
+import { runTokenRequests } from '../requests/token-request.js';
 import { tellDeveloper } from './client-requests.js';
 
 type Next = () => Promise<void>;
@@ -219,10 +218,7 @@ export class Middleware {
       const fault = new PageFault(400, 'strangeApp', code, { next });
       const detail = target.searchParams.get('error_description') ?? undefined;
       ctx.status = fault.status;
-      this.show(ctx, {
-        ...fault.page(this.database.current!.id),
-        ...(detail === undefined ? {} : { detail }),
-      });
+      this.show(ctx, { ...fault.page(this.database.current!.id), detail });
     }
   }
 
