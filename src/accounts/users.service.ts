@@ -125,19 +125,15 @@ ORDER BY u.id DESC LIMIT $1`,
    */
   async update(userId: number, changes: UserChanges, actor: Actor): Promise<string[]> {
     await this.#refuseErased(userId);
-    const wanted = Object.entries(changes)
-      .filter(([, value]) => value !== undefined)
-      .map(
-        ([name, value]) =>
-          [(name === 'display_name' ? 'stored_display_name' : name) as keyof User, value] as const,
-      );
+    const { display_name: stored_display_name, ...others } = changes;
+    const wanted = Object.entries({ ...others, stored_display_name }) as [keyof User, unknown][];
     return audited(this.dataSource, async (manager) => {
       const before = await manager.findOne(User, {
         where: { id: userId },
         lock: { mode: 'pessimistic_write' },
       });
       if (!before) throw unknownUser(String(userId));
-      const different = wanted.filter(([column, value]) => before[column] !== value);
+      const different = wanted.filter(([column, value]) => value !== undefined && before[column] !== value);
       if (different.length === 0) return [];
       const columns = Object.fromEntries(different);
       await manager.update(User, { id: userId }, columns).catch(refuseTaken(changes));

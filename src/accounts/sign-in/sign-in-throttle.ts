@@ -4,7 +4,7 @@ import { eventValues, recordEventIf, type LoneEvent } from '../../audit/audit.js
 import { Database } from '../../database/database.js';
 import { Semaphore } from '../../database/semaphore.js';
 import { networkOf } from '../../values/network.js';
-import { Busy } from '../passwords/hashing-queue.js';
+import { Busy } from '../passwords/passwords.js';
 import { Config } from '../../config/config.js';
 import { Hmac } from '../../crypto/hmac.js';
 
