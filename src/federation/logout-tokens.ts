@@ -33,7 +33,7 @@ const LOGOUT_CLAIMS = z.object({
 const REMEMBERED_SECONDS = 600;
 
 /**
- * Marks an end for sign-ins in progress: see {@link SessionAdapter}. $3: the keys of the token, which has no effect if it was used
+ * Marks an end for sign-ins in progress: see {@link sessionAdapter}. $3: the keys of the token, which has no effect if it was used
  * before.
  */
 const REMEMBER_END = `INSERT INTO oauth_state (key, model, expires_at)

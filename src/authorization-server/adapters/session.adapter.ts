@@ -7,20 +7,15 @@ import type { StoredSession } from '../requests/authorization-request.js';
 import type { ModelStore } from '../requests/oauth-database.js';
 import { sessionEnds, SIGNED_IN } from '../requests/statement-parts.js';
 
-const SESSION = `s.payload, s.uid_key, s.key, s.user_id, s.upstream_subject_key, s.upstream_session_key, ${SIGN_INS_VALID_SINCE} AS valid_since`;
-const OF_MEMBER = 'FROM oauth_sessions s LEFT JOIN users u ON u.id = s.user_id';
-
-const FIND_SESSION_BY_UID = {
-  name: 'find-session-by-uid',
-  text: `SELECT ${SESSION} ${OF_MEMBER} WHERE s.uid_key IN ($1, $2) AND s.expires_at > now()`,
-};
-
 /** Also reads what an authorization needs next: whether the member is active, and what they allowed the client ($3), if there is one. */
-const FIND_SESSION = {
-  name: 'find-session',
-  text: `SELECT ${SESSION}, u.disabled_at IS NULL AS active, c.granted, c.rejected, c.redirect_origins ${OF_MEMBER}
-LEFT JOIN oauth_consents c ON c.user_id = s.user_id AND c.client_id = $3 WHERE s.key IN ($1, $2) AND s.expires_at > now()`,
-};
+const findBy = (column: 'key' | 'uid_key') => ({
+  name: `find-session-by-${column}`,
+  text: `SELECT s.payload, s.uid_key, s.key, s.user_id, s.upstream_subject_key, s.upstream_session_key,
+  ${SIGN_INS_VALID_SINCE} AS valid_since, u.disabled_at IS NULL AS active, c.granted, c.rejected, c.redirect_origins
+FROM oauth_sessions s LEFT JOIN users u ON u.id = s.user_id
+LEFT JOIN oauth_consents c ON c.user_id = s.user_id AND c.client_id = $3 WHERE s.${column} IN ($1, $2) AND s.expires_at > now()`,
+});
+const [FIND_SESSION, FIND_SESSION_BY_UID] = [findBy('key'), findBy('uid_key')];
 
 interface SessionRow {
   payload: Buffer;
@@ -30,9 +25,6 @@ interface SessionRow {
   upstream_subject_key: Buffer | null;
   upstream_session_key: Buffer | null;
   valid_since: number | null;
-}
-
-interface SessionToAuthorize extends SessionRow {
   active: boolean;
   granted: string[] | null;
   rejected: string[];
@@ -86,7 +78,7 @@ export function sessionAdapter({ database, keys, encryption }: ModelStore): Part
     const own = eitherOf(keys.keysOf('Session', id));
     const authorization = database.current?.authorization;
     const values = [...own, authorization?.clientId ?? null];
-    const [row] = await database.read<SessionToAuthorize>(FIND_SESSION, values);
+    const [row] = await database.read<SessionRow>(FIND_SESSION, values);
     const session = open(row, id);
     if (authorization && session && row?.user_id != null) {
       const { user_id: userId, active, granted, rejected, redirect_origins } = row;
@@ -98,7 +90,7 @@ export function sessionAdapter({ database, keys, encryption }: ModelStore): Part
 
   async function findByUid(uid: string): Promise<AdapterPayload | undefined> {
     const own = eitherOf(keys.keysOf('Session.uid', uid));
-    const [row] = await database.read<SessionRow>(FIND_SESSION_BY_UID, own);
+    const [row] = await database.read<SessionRow>(FIND_SESSION_BY_UID, [...own, null]);
     return open(row);
   }
 

@@ -2,6 +2,7 @@ import { errors, type Adapter, type AdapterPayload } from 'oidc-provider';
 import { USE_ONCE } from '../../auth/access-tokens/use-once.js';
 import { eitherOf } from '../../crypto/token-keys.js';
 import { SIGN_INS_VALID_SINCE } from '../../database/sql.js';
+import { STEP_GONE } from '../failures/page-fault.js';
 import type { ModelStore, UpstreamSession } from '../requests/oauth-database.js';
 import { ENDED } from '../requests/one-time-states.js';
 import { SIGNED_IN } from '../requests/statement-parts.js';
@@ -34,9 +35,6 @@ INSERT INTO oauth_state (user_id, key, model, payload, expires_at)
 SELECT $1, $3, $4, $5, now() + make_interval(secs => $6) WHERE $1::bigint IS NULL OR EXISTS (SELECT FROM signed_in)
 ON CONFLICT (key) DO UPDATE SET user_id = EXCLUDED.user_id, payload = EXCLUDED.payload, expires_at = EXCLUDED.expires_at
 RETURNING 1`;
-
-/** As the library says it. */
-const STEP_GONE = 'interaction session not found';
 
 /** Interactions (a sign-in or consent in progress) and pushed authorization requests: encrypted, and gone within the hour. */
 export function stateAdapter(

@@ -104,11 +104,12 @@ export function pageFaultOf(error: unknown, signingOut = false): PageFault {
   return new PageFault(error.statusCode, faultNameOf(error, signingOut), error.error);
 }
 
+/** As the library says it. */
+export const STEP_GONE = 'interaction session not found';
+
 /** Whether the library does not find a step of which this browser has the cookie: it has expired, or ended. */
 export function isStepGone(error: unknown): boolean {
-  return (
-    error instanceof errors.SessionNotFound && error.error_description === 'interaction session not found'
-  );
+  return error instanceof errors.SessionNotFound && error.error_description === STEP_GONE;
 }
 
 /** The parameters that must be registered, and the client metadata with which each is compared. */
