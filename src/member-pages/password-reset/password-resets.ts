@@ -1,6 +1,6 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type { Transporter } from 'nodemailer';
-import { Busy } from '../../accounts/passwords/hashing-queue.js';
+import { Busy } from '../../accounts/passwords/passwords.js';
 import { passwordFault, type PasswordFault } from '../../accounts/passwords/password-rules.js';
 import { SignIn } from '../../accounts/sign-in/sign-in.js';
 import { SignInMethods, type ShownPasskey } from '../../accounts/sign-in/sign-in-methods.js';
