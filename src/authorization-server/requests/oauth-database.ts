@@ -3,7 +3,7 @@ import { Injectable } from '@nestjs/common';
 import type { Logger } from '../../http/logger.js';
 import { eventValues, recordAlone, type LoneEvent, type NewAuthEvent } from '../../audit/audit.js';
 import { Database } from '../../database/database.js';
-import type { NamedStatement } from '../../database/postgres/pipelined-reads.js';
+import type { NamedStatement } from '../../database/postgres/read-connection.js';
 import { isUnavailable, Unavailable } from '../../database/postgres/unavailable.js';
 import type { OauthRequest } from './oauth-request.js';
 
