@@ -1,5 +1,5 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
-import { LazyDataSource } from '../../database/postgres/lazy-data-source.js';
+import { LazyDataSource } from '../../database/postgres/data-source.js';
 import { Logger } from '../../http/logger.js';
 import { Meter } from '../../http/meter.js';
 import type { MetricName } from '../../http/metrics.js';
