@@ -3,7 +3,7 @@ import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { Config } from '../config/config.js';
 import { Database } from '../database/database.js';
 import { MemberReads } from '../database/member-reads.js';
-import { LazyDataSource } from '../database/postgres/lazy-data-source.js';
+import { LazyDataSource } from '../database/postgres/data-source.js';
 import { Logger } from '../http/logger.js';
 import { Meter } from '../http/meter.js';
 import { Periodic } from '../http/periodic-work.js';

@@ -80,7 +80,7 @@ export function tellDeveloper(
       reason: refused?.reason ?? null,
       parameter: parameter ?? null,
       value: (parameter !== undefined && SHOWN[parameter]?.(value)) || null,
-      errorId: refused?.errorId ?? null,
+      error_id: refused?.errorId ?? null,
     },
     client !== undefined,
   );

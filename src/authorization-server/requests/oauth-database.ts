@@ -6,7 +6,7 @@ import { eventValues, recordAlone, type LoneEvent, type NewAuthEvent } from '../
 import type { Encryption } from '../../crypto/encryption.js';
 import type { TokenKeys } from '../../crypto/token-keys.js';
 import { Database } from '../../database/database.js';
-import type { NamedStatement } from '../../database/postgres/pipelined-reads.js';
+import type { NamedStatement } from '../../database/postgres/read-connection.js';
 import { isUnavailable, Unavailable } from '../../database/postgres/unavailable.js';
 import { leaveSlot } from '../../http/pipeline/request-context.js';
 import { addressOf } from '../../values/network.js';

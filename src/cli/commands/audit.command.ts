@@ -2,7 +2,7 @@ import { InvalidArgumentError, Option, type Command } from 'commander';
 import { UsersService } from '../../accounts/users.service.js';
 import { AUTH_EVENTS, recordAlone } from '../../audit/audit.js';
 import { AuditTrail, type AuditFilter, type AuditLine } from '../../audit/audit-trail.js';
-import { auditEventsOlderThan, deleteExpired } from '../../operations/sweeper/expired-rows.js';
+import { deleteExpired, expiredRows } from '../../operations/sweeper/expired-rows.js';
 import { durationBetween } from '../arguments.js';
 import { addCommand, type Json } from '../command.js';
 import { withDatabase } from '../database.js';
@@ -107,7 +107,11 @@ export function auditCommand(program: Command): void {
           actor: 'admin',
           details: { older_than_seconds: before },
         });
-        return deleteExpired(dataSource, auditEventsOlderThan(before));
+        const expired = expiredRows({ auditRetentionSeconds: before, changesRetentionSeconds: 0 });
+        return deleteExpired(
+          dataSource,
+          expired.find(({ table }) => table === 'auth_events')!,
+        );
       });
       print(json, { deleted }, () => `${deleted} events deleted`);
     });

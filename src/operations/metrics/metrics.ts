@@ -39,8 +39,10 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
       const pool = database.poolState();
       return (['busy', 'idle', 'waiting'] as const).map((state) => [{ state }, pool[state]] as const);
     });
-    meter.read('database_pipelined_lanes', () => [[{}, database.pipelineState().up]]);
-    meter.read('database_pipelined_reads_under_way', () => [[{}, database.pipelineState().underWay]]);
+    meter.read('database_pipelined_lanes', () => [[{}, database.pipelinesUnderWay().length]]);
+    meter.read('database_pipelined_reads_under_way', () => [
+      [{}, database.pipelinesUnderWay().reduce((sum, count) => sum + count, 0)],
+    ]);
     meter.read('overload_refusals_total', () => [[{ reason: 'database_pool' }, database.refusals]]);
     meter.read('database_replica_lag_seconds', async () =>
       (await reads.lags()).flatMap((lag, index) =>
