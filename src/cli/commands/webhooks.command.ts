@@ -1,7 +1,7 @@
 import { InvalidArgumentError, Option, type Command } from '@commander-js/extra-typings';
 import { OperatorError } from '../../values/operator-error.js';
-import { WEBHOOK_TYPES } from '../../webhooks/webhook-types.js';
 import {
+  WEBHOOK_TYPES,
   WebhooksService,
   type DeliveryDetails,
   type WebhookDetails,

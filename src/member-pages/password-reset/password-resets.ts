@@ -102,9 +102,8 @@ export class PasswordResets implements OnApplicationShutdown {
 
   /** @returns the member who can set a password with the link; undefined if the link is unknown, used or expired */
   async memberOf(token: string): Promise<{ id: number; username: string } | undefined> {
-    const keys = this.keys.keysOf(MODEL, token);
-    if (keys.length === 0) return undefined;
-    const [member] = await this.database.prepared<{ id: number; username: string }>(FIND, eitherOf(keys));
+    const keys = eitherOf(this.keys.keysOf(MODEL, token));
+    const [member] = await this.database.prepared<{ id: number; username: string }>(FIND, keys);
     return member;
   }
 
