@@ -77,7 +77,7 @@ const AREAS = {
     tests: [
       'src/clients/**',
       'test/oauth/{developer,cli,client-documents,names,account,key-rotation,origins,openid,audit}.*',
-      'test/cli/cli.e2e-spec.ts',
+      'test/{cli/cli,operations/audited-acts}.e2e-spec.ts',
     ],
   },
   admission: {
