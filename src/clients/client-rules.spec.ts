@@ -66,6 +66,17 @@ describe('checkClient', () => {
   ])('refuses %j', (fields, why) => {
     expect(() => checkClient(client(fields), false)).toThrow(why);
   });
+
+  it.each(['client_uri', 'policy_uri'])(
+    'accepts a %s of 2,048 characters, and none that is longer',
+    (field) => {
+      const longest = 'https://app.example/'.padEnd(2048, 'x');
+      expect(() => checkClient(client({ [field]: longest }), false)).not.toThrow();
+      expect(() => checkClient(client({ [field]: `${longest}x` }), false)).toThrow(
+        'not the address of a page',
+      );
+    },
+  );
 });
 
 describe('a key set as text', () => {

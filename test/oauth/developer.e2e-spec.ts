@@ -684,6 +684,21 @@ describe('The last requests of a developer', () => {
     },
   );
 
+  it('are kept of 200 apps until the next write, where requests only name them: strangers fill no memory', async () => {
+    const ada = await developer();
+    const key = await ada.makeKey();
+    const shown = async () =>
+      rowsOf(await ada.open('/developer/requests')).map((row) => /\b(200|401)\b/.exec(row)?.[1]);
+    const nameOnly = () => call('/api/public/me', { 'X-API-Key': key.slice(0, -3) });
+    expect(await shown()).toEqual([]);
+    for (let i = 0; i < 200; i++) await oauth.token({ grant_type: 'x', client_id: randomUUID() });
+    await nameOnly();
+    await call('/api/public/me', { 'X-API-Key': key });
+    expect(await shown()).toEqual(['200']);
+    await nameOnly();
+    expect(await shown()).toEqual(['401', '200']);
+  });
+
   it('hold no key, token or code, wherever somebody puts it', async () => {
     const ada = await developer();
     const clientId = await ada.register();
