@@ -22,7 +22,7 @@ const server = await startOurs(dataset);
 const client = new pg.Client(dataset.url);
 await client.connect();
 
-/** Every member as they are stored, with another name. */
+/** Every member as they are stored, with another name, and an external id, which a foreign key could refer to. */
 async function writeUsers() {
   mkdirSync(join(folder, 'import'));
   const file = createWriteStream(join(folder, 'import/users.ndjson'));
@@ -31,10 +31,9 @@ async function writeUsers() {
     [members],
   );
   const stamp = new Date().toISOString();
+  const changes = (id) => ({ first_name: `Ada ${stamp}`, external_id: `ada-${id}` });
   for (const { id, username, created_at } of rows)
-    if (
-      !file.write(`${JSON.stringify({ id: Number(id), username, first_name: `Ada ${stamp}`, created_at })}\n`)
-    )
+    if (!file.write(`${JSON.stringify({ id: Number(id), username, created_at, ...changes(id) })}\n`))
       await once(file, 'drain');
   file.end();
   await once(file, 'close');

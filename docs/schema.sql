@@ -1222,6 +1222,13 @@ CREATE TABLE passkeys (
   last_used_at timestamp with time zone
 );
 
+-- table pending_members
+CREATE TABLE pending_members (
+  user_id bigint NOT NULL,
+  keeps_profile boolean NOT NULL,
+  record jsonb NOT NULL
+);
+
 -- table platform_changes
 CREATE TABLE platform_changes (
   changed_in bigint DEFAULT ((pg_current_xact_id())::text)::bigint NOT NULL,
@@ -1822,6 +1829,9 @@ ALTER TABLE passkeys ADD CONSTRAINT passkeys_transports_check CHECK ((cardinalit
 
 -- constraint passkeys.passkeys_user_handle_check
 ALTER TABLE passkeys ADD CONSTRAINT passkeys_user_handle_check CHECK (((octet_length(user_handle) >= 1) AND (octet_length(user_handle) <= 64)));
+
+-- constraint pending_members.pending_members_pkey
+ALTER TABLE pending_members ADD CONSTRAINT pending_members_pkey PRIMARY KEY (user_id);
 
 -- constraint platform_changes.platform_changes_pkey
 ALTER TABLE platform_changes ADD CONSTRAINT platform_changes_pkey PRIMARY KEY (changed_in, sequence);

@@ -203,6 +203,7 @@ export const METRICS = {
       work: [
         'change_marks',
         'changes',
+        'members',
         'names',
         'platform_logo',
         'rate_limits',

@@ -1,13 +1,28 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { Config } from '../config/config.js';
 import { Database } from '../database/database.js';
+import { LazyDataSource } from '../database/postgres/data-source.js';
 import { Periodic } from '../http/periodic-work.js';
+import { writeNextMembers } from './import/pending-members.js';
+import { ARE_PENDING } from './import/staging.js';
 
 const SECOND_MS = 1_000;
 
 /** What the database leaves to be done a moment after a change, by its own functions, so that whoever changes something need not wait. */
 @Injectable()
-export class Upkeep {
-  constructor(private readonly database: Database) {}
+export class Upkeep implements OnApplicationShutdown {
+  readonly #dataSource: LazyDataSource;
+
+  constructor(
+    private readonly database: Database,
+    config: Config,
+  ) {
+    this.#dataSource = new LazyDataSource(config, 'feeding');
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.#dataSource.close();
+  }
 
   /**
    * Folds counted changes into the totals. Totals are right without it: it keeps short what a read must add up, and the rarities of
@@ -25,6 +40,15 @@ export class Upkeep {
   @Periodic({ work: 'names', everyMs: SECOND_MS, failure: 'names of renamed members could not be copied' })
   copyNames(end: AbortSignal): Promise<void> {
     return this.#untilDone('SELECT copy_names($1) AS done', 500, 1, end);
+  }
+
+  /** Changes the members of an import that was committed and then killed. While it runs, it does the same. */
+  @Periodic({ work: 'members', everyMs: SECOND_MS, failure: 'members of an import could not be changed' })
+  async writePendingMembers(end: AbortSignal): Promise<void> {
+    const [row] = await this.database.prepared<{ pending: boolean }>(ARE_PENDING, []);
+    if (!row!.pending) return;
+    const dataSource = await this.#dataSource.open();
+    while (!end.aborted && (await writeNextMembers(dataSource)) > 0);
   }
 
   /** Of several changes to one thing within a second, keeps only the last, so that the log of a busy member stays short. */

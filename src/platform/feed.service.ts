@@ -9,7 +9,8 @@ import { FEEDS_AT_ONCE, LazyDataSource } from '../database/postgres/data-source.
 import { Semaphore } from '../database/semaphore.js';
 import { Unavailable } from '../database/postgres/unavailable.js';
 import { pointerTo, Problem } from '../http/output/problems.js';
-import { ImportSet, isLostRace, type RecordCounts, type Reject } from '../operations/import/import-set.js';
+import { isLostRace } from '../operations/import/import-sql.js';
+import { ImportSet, type RecordCounts, type Reject } from '../operations/import/import-set.js';
 import { createStaging } from '../operations/import/staging.js';
 import { OperatorError } from '../values/operator-error.js';
 import { readLines } from '../operations/import/ndjson-reader.js';

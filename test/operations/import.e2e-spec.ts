@@ -909,22 +909,22 @@ describe('pua import', () => {
       await other.release();
     });
 
-    it('comes through a deadlock with who writes the same members in another order', async () => {
-      await load({ users: [user(1), user(2)] });
+    it('comes through a deadlock with who writes the same events in another order', async () => {
+      await load({ users: [user(1)], events: [event(1), event(2)] });
       const second = await createDataSource(api.config, 'maintenance').initialize();
       const other = second.createQueryRunner();
       await other.startTransaction();
-      await other.query('UPDATE users SET password_hash = NULL WHERE id = 2');
-      // It has member 1, and waits for member 2.
-      const running = load({ users: [user(1, { bio: 'new' }), user(2, { bio: 'new' })] });
+      await other.query('UPDATE events SET capacity = 1 WHERE id = 2');
+      // It has event 1, and waits for event 2.
+      const running = load({ events: [event(1, { title: 'New' }), event(2, { title: 'New' })] });
       await waitingForLock(second.manager.connection);
       // PostgreSQL ends whom it finds first: nearly always the import, which has waited longer.
-      await other.query('UPDATE users SET password_hash = NULL WHERE id = 1').then(
+      await other.query('UPDATE events SET capacity = 1 WHERE id = 1').then(
         () => other.commitTransaction(),
         () => other.rollbackTransaction(),
       );
       expect(await running).toMatchObject({ imported: true });
-      expect(await rows('SELECT bio FROM users')).toEqual([{ bio: 'new' }, { bio: 'new' }]);
+      expect(await rows('SELECT title FROM events')).toEqual([{ title: 'New' }, { title: 'New' }]);
       await other.release();
       await second.destroy();
     });
@@ -976,10 +976,14 @@ describe('pua import', () => {
         const before = await everything();
         const blocker = api.dataSource.createQueryRunner();
         await blocker.startTransaction();
-        await blocker.query('SELECT FROM users WHERE id = 1 FOR UPDATE');
+        await blocker.query('SELECT FROM events WHERE id = 1 FOR UPDATE');
         const child = spawn(
           process.execPath,
-          ['bin/pua.mjs', 'import', writeFolder({ users: [user(1, { bio: 'new' }), user(4)] })],
+          [
+            'bin/pua.mjs',
+            'import',
+            writeFolder({ users: [user(1, { bio: 'new' }), user(4)], events: [event(1, { title: 'New' })] }),
+          ],
           { env: { ...PROCESS, ...api.environment }, stdio: ['ignore', 'ignore', 'pipe'] },
         );
         const errors = text(child.stderr);

@@ -1,6 +1,10 @@
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { ImportSet } from '../../src/operations/import/import-set.js';
+import { settle } from '../../src/operations/import/settled-lines.js';
+import { readFeedLine } from '../../src/operations/import/sources.js';
+import { createStaging } from '../../src/operations/import/staging.js';
 import { TestApi } from '../support/api.js';
 import { postgres, thorough } from '../support/database.js';
 import { eventually } from '../support/timing.js';
@@ -710,6 +714,78 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       expect(statuses).toEqual(statuses.map(() => 200));
       const bios = await rows<{ bio: string }>('SELECT DISTINCT bio FROM users WHERE id = ANY ($1)', [ids]);
       expect(bios).toEqual([{ bio: 'of 19' }]);
+    });
+
+    it('never let feeds of members and of their connections wait for each other, and refuse none', async () => {
+      const ids = Array.from({ length: 40 }, id);
+      await feed(ids.map((one) => user(one)));
+      const shuffled = (seed: number) => ids.toSorted((a, b) => ((a * seed) % 41) - ((b * seed) % 41));
+      const renamed = (round: number) =>
+        shuffled(round + 2).map((one) =>
+          user(one, {
+            username: `fed${one}-${round}`,
+            bio: `of ${round}`,
+            disabled_at: round % 2 ? '2024-01-01 00:00:00' : null,
+          }),
+        );
+      const connected = (round: number) => {
+        const order = shuffled(round + 7);
+        return order.map((one, i) => {
+          const other = order[(i + 1 + (round % 5)) % order.length]!;
+          const pair = { requester_id: Math.min(one, other), addressee_id: Math.max(one, other) };
+          const accepted = { id: id(), status: 'accepted', connected_at: `2024-01-01 10:00:${10 + round}` };
+          return round % 3 === 2 ? drop('connections', pair) : put('connections', { ...pair, ...accepted });
+        });
+      };
+      /** In one attempt, which fails where the database ends it as a victim. */
+      const once = (lines: readonly unknown[]): Promise<number> => {
+        const runner = api.dataSource.createQueryRunner();
+        return runner.manager
+          .transaction(async (manager) => {
+            await createStaging(manager);
+            const read = lines.map((line, i) => readFeedLine({ number: i + 1, text: JSON.stringify(line) }));
+            const settled = await settle(manager, read);
+            const set = new ImportSet(manager, { files: [{ name: 'feed' }] }, { attempts: 1, settled: true });
+            return (await set.run([{ position: 0, lines: settled.lines }], undefined)) ? 200 : 422;
+          })
+          .finally(() => runner.release());
+      };
+      const overHttp = async (lines: readonly unknown[]) => (await feed(lines)).status;
+      const send = async (by: typeof once, lines: (round: number) => readonly unknown[], rounds: number) => {
+        const statuses: number[] = [];
+        for (let round = 0; round < rounds; round++) statuses.push(await by(lines(round)));
+        return statuses;
+      };
+      const other = (round: number) => renamed(round + 3).toReversed();
+      const statuses = [
+        ...(await Promise.all([send(once, renamed, 30), send(once, other, 30), send(once, connected, 40)])),
+        ...(await Promise.all([send(overHttp, renamed, 10), send(overHttp, connected, 10)])),
+      ].flat();
+      expect(statuses.filter((status) => status !== 200)).toEqual([]);
+    });
+
+    it('writes what an import left pending of a member first, so that the later one wins', async () => {
+      const one = id();
+      await feed([user(one)]);
+      const record = {
+        id: one,
+        username: `fed${one}`,
+        bio: 'imported',
+        first_name: 'Ada',
+        says_email: true,
+        email: 'ada@x.example',
+      };
+      const [imported, fed] = await Promise.all([
+        rows('INSERT INTO pending_members VALUES ($1, false, $2)', [one, JSON.stringify(record)]),
+        eventually(async () => (await rows('SELECT FROM pending_members')).length > 0 || undefined).then(() =>
+          feed([user(one, { bio: 'fed' })]),
+        ),
+      ]);
+      expect([imported, fed.status]).toEqual([[], 200]);
+      await eventually(async () => (await rows('SELECT FROM pending_members')).length === 0 || undefined);
+      expect(await rows('SELECT bio, email FROM users WHERE id = $1', [one])).toEqual([
+        { bio: 'fed', email: 'ada@x.example' },
+      ]);
     });
 
     it('answers two of one Idempotency-Key at once alike, and does it once', async () => {

@@ -15,4 +15,6 @@ export const ADVISORY_LOCKS = {
   import: 7_862_013_005,
   /** While names are copied to connections: one at a time. Taken by the function copy_names itself. */
   copyNames: 7_862_013_006,
+  /** While members of an import are changed: one at a time. */
+  pendingMembers: 7_862_013_007,
 } as const;

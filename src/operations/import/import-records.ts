@@ -1,6 +1,7 @@
 import type { DataSource, QueryRunner } from 'typeorm';
 import { audited, recordEvent } from '../../audit/audit.js';
 import { OperatorError } from '../../values/operator-error.js';
+import { settleMembers } from './pending-members.js';
 import { beginImport } from './staging.js';
 import { ImportSet, noCounts, type Portion, type Reject, type RecordCounts } from './import-set.js';
 import { RECORD_TYPES } from './record-types.js';
@@ -69,6 +70,7 @@ export async function importRecords(
   const rejects =
     options.rejectsFile === undefined ? undefined : new RejectsFile(options.rejectsFile, source);
   try {
+    await settleMembers(dataSource); // of an import that was killed
     const run = new ImportRun(dataSource, source, options, rejects);
     const report = options.batch === undefined ? await run.whole() : await run.inBatches(options.batch);
     await foldTotals(dataSource);
@@ -104,7 +106,9 @@ class ImportRun {
 
   /** All or nothing. */
   async whole(): Promise<ImportReport> {
-    return this.#report(await this.#transaction((set) => set.run(this.#portions(), this.rejects)));
+    const imported = await this.#transaction((set) => set.run(this.#portions(), this.rejects));
+    await settleMembers(this.dataSource, this.options.signal);
+    return this.#report(imported);
   }
 
   /** Batches of at most `size` lines, in order; a record that occurs again begins a new batch. */
@@ -119,6 +123,7 @@ class ImportRun {
             line: portion.lines.at(-1)!.number,
           };
         else if (!this.options.dryRun) break;
+        await settleMembers(this.dataSource, this.options.signal);
       }
     } catch (error) {
       if (!(error instanceof OperatorError)) throw error;
@@ -151,7 +156,7 @@ class ImportRun {
       await runner.startTransaction();
       stop = await cancelOn(signal, this.dataSource, runner);
       await beginImport(runner.manager);
-      const set = new ImportSet(runner.manager, this.source, this.options);
+      const set = new ImportSet(runner.manager, this.source, { ...this.options, membersLater: true });
       const written = await work(set);
       signal?.throwIfAborted();
       if (written) {

@@ -4,7 +4,17 @@ import { OperatorError } from '../../values/operator-error.js';
 import { spell, type FaultCode, type LineFault } from './fields.js';
 import { columnList, NEW_USERS, staged, type Author, type RecordType } from './record-type.js';
 import { RECORD_TYPES } from './record-types.js';
-import { differs, dropStaleSql, insertSql, recordVersionsSql, updateSql, withPresent } from './import-sql.js';
+import {
+  differs,
+  dropStaleSql,
+  insertSql,
+  isLostRace,
+  lockSql,
+  recordVersionsSql,
+  updateSql,
+  withPresent,
+} from './import-sql.js';
+import { leaveMembersPending, writePendingMembers } from './pending-members.js';
 import { Chunks, CHUNK_RECORDS, rowsOf } from './staging.js';
 import type { RejectsFile } from './rejects-file.js';
 import type { ReadLine, SourceFile } from './sources.js';
@@ -15,16 +25,8 @@ const FIRST_REJECTS = 100;
 const SHOWN_FAULTS = 10;
 const ATTEMPTS = 5;
 
-/** PostgreSQL, appendix A: somebody else changed the same rows first, or what they refer to. */
-const LOST_RACE = /^(23503|23505|23P01|40001|40P01)$/;
 /** A CHECK or a NOT NULL, which fails at any other moment, too. */
 const BROKEN_RULE = /^(23502|23514)$/;
-
-/** Tells whether somebody else changed the same rows first: in another transaction, the same may succeed. */
-export function isLostRace(error: unknown): boolean {
-  const { code, cause } = error as { code?: unknown; cause?: unknown };
-  return LOST_RACE.test(String(code)) || (cause !== undefined && isLostRace(cause));
-}
 
 /** A later version of the same record was written in the meantime. */
 class VersionRace extends Error {
@@ -82,6 +84,8 @@ interface SetOptions {
   readonly by?: Author | undefined;
   /** How many times writing is tried if others change the same rows. */
   readonly attempts?: number | undefined;
+  /** Whether members that are there already are changed after the caller's transaction, by `settleMembers`. */
+  readonly membersLater?: boolean | undefined;
   /** Whether it was decided which lines about the same record count: see `settle`. */
   readonly settled?: boolean | undefined;
 }
@@ -124,6 +128,10 @@ export class ImportSet {
       this.firstRejects = (await this.#rejects(FIRST_REJECTS)).map(this.#named);
       rejects?.rewind(before!);
       if (rejects) await this.#writeRejects(rejects);
+      for (const type of this.#inOrder)
+        this.#countsOf(type.name).unchanged = await this.#number(
+          `SELECT count(*) AS n FROM ${staged(type.name)}`,
+        );
       const writes = !dryRun && (this.rejected === 0 || rejects !== undefined);
       if (writes) {
         progress?.phase('writing');
@@ -135,8 +143,7 @@ export class ImportSet {
       }
       for (const type of this.#inOrder) {
         const counts = this.#countsOf(type.name);
-        const lines = await this.#number(`SELECT count(*) AS n FROM ${staged(type.name)}`);
-        counts.unchanged = lines - counts.inserted - counts.updated - counts.deleted;
+        counts.unchanged -= counts.inserted + counts.updated + counts.deleted;
       }
       return writes;
     }
@@ -263,17 +270,23 @@ FROM ${withPresent(type)}`,
 WHERE NOT s.deleted AND NOT EXISTS (SELECT FROM users t WHERE t.id = s.id)`,
         );
         await this.manager.query(`ANALYZE ${NEW_USERS}`);
+        await writePendingMembers(this.manager, `user_id IN (SELECT id FROM ${staged('users')})`);
       }
+      const { membersLater = false, keepProfile = false } = this.options;
+      if (!membersLater)
+        for (const lock of lockSql(this.#inOrder, keepProfile)) await this.manager.query(lock);
       // What is deleted makes room; what ends but stays may be what another line refers to, or the same record.
       const deleting = this.#inOrder.filter((type) => this.#deleting.has(type));
       const ending = deleting.filter(({ removal }) => removal.ends ?? removal.remove);
       for (const type of deleting) if (!ending.includes(type)) await this.#remove(type);
       for (const type of this.#inOrder) await this.#compare(type);
+      if (membersLater && this.counts.get('users')?.updated)
+        await leaveMembersPending(this.manager, keepProfile);
       for (const type of this.#inOrder) await this.#writeNew(type);
       // Members last: whoever edits their own profile waits for that alone.
       for (const type of this.#inOrder.toReversed()) {
         if (this.#countsOf(type.name).updated > 0)
-          for (const update of updateSql(type, this.options.keepProfile)) await this.manager.query(update);
+          for (const update of updateSql(type, keepProfile)) await this.manager.query(update);
         if (ending.includes(type)) await this.#remove(type);
       }
       return true;
@@ -296,13 +309,14 @@ WHERE NOT s.deleted AND NOT EXISTS (SELECT FROM users t WHERE t.id = s.id)`,
   /** Rejects the line of which the database refused the row: a rule of the database that the record types do not have. */
   async #rejectBroken(error: DatabaseError): Promise<void> {
     const { table, constraint, column, detail } = error;
-    const type = this.#inOrder.find(({ name }) => name === table);
+    const type = this.#inOrder.find(({ name }) => name === table || staged(`changed_${name}`) === table);
     // "Failing row contains (5, 7, …)", in the order of the columns; keys are numbers, and come first.
     const row = /\((\d.*)/.exec(detail ?? '')?.[1]?.split(', ');
     if (!type || !row)
       throw new OperatorError(`The database refuses a record: ${error.message}`, { cause: error });
     const columns = await this.manager.query<{ name: string }[]>(
-      `SELECT attname AS name FROM pg_attribute WHERE attrelid = '${table}'::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum`,
+      `SELECT attname AS name FROM pg_attribute
+WHERE attrelid = '${type.name}'::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum`,
     );
     const isRow = type.key.map(
       (key) => `s.${key} = ${Number.parseInt(row[columns.findIndex(({ name }) => name === key)]!)}`,

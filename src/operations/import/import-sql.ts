@@ -1,8 +1,19 @@
 import { columnList, staged, type RecordType } from './record-type.js';
 
+/** PostgreSQL, appendix A: somebody else changed the same rows first, or what they refer to. */
+const LOST_RACE = /^(23503|23505|23P01|40001|40P01)$/;
+
+/** Tells whether somebody else changed the same rows first: in another transaction, the same may succeed. */
+export function isLostRace(error: unknown): boolean {
+  const { code, cause } = error as { code?: unknown; cause?: unknown };
+  return LOST_RACE.test(String(code)) || (cause !== undefined && isLostRace(cause));
+}
+
 /** Column → SQL of its new value. */
-const valuesOf = (type: RecordType, keepProfile: boolean | undefined): Readonly<Record<string, string>> =>
-  keepProfile ? { ...type.values, ...type.kept } : type.values;
+export const valuesOf = (
+  type: RecordType,
+  keepProfile: boolean | undefined,
+): Readonly<Record<string, string>> => (keepProfile ? { ...type.values, ...type.kept } : type.values);
 
 /** Condition on a staged row `s` and the stored one, `t`: whether writing it changes anything, in these columns. */
 export function differs(
@@ -35,6 +46,34 @@ export function updateSql(type: RecordType, keepProfile: boolean | undefined): s
 UPDATE ${name} t SET ${columns.map((column) => `${column} = ${values[column]!}`).join(', ')}
 FROM ${source} ${joins} WHERE (${stored}) = (${wanted}) AND (${wanted}) IN (SELECT * FROM changing)`,
     );
+}
+
+/**
+ * Locks what records of these types refer to, and before that the members among them whose {@link RecordType.referred} columns change,
+ * with all that change then: in the order of their ids, so that a feed of members and one of what refers to them never wait for each
+ * other.
+ */
+export function lockSql(types: readonly RecordType[], keepProfile: boolean | undefined): string[] {
+  const changed = types.flatMap((type) => {
+    const { name, source, referred } = type;
+    if (!referred) return [];
+    const changing = (columns?: readonly string[]) =>
+      `SELECT t.id FROM ${source} JOIN ${name} t USING (id) WHERE ${differs(type, keepProfile, columns)}`;
+    return [
+      `${changing()} AND EXISTS (${changing(referred)}) ORDER BY t.id FOR NO KEY UPDATE OF t`,
+      `${changing(referred)} ORDER BY t.id FOR UPDATE OF t`,
+    ];
+  });
+  const ids = types.flatMap(({ name, sides, removal, refersTo }) => [
+    ...refersTo.map(({ column, table }) => ({ table, sql: `SELECT ${column} FROM ${staged(name)}` })),
+    // By the id of a connection alone, nobody is named.
+    ...(sides ? [{ table: 'users', sql: `SELECT user_id FROM (${removal.rows}) r` }] : []),
+  ]);
+  const referred = [...Map.groupBy(ids, ({ table }) => table)].map(
+    ([table, some]) =>
+      `SELECT id FROM ${table} WHERE id IN (${some.map(({ sql }) => sql).join(' UNION ALL ')}) ORDER BY id FOR KEY SHARE`,
+  );
+  return [...changed, ...referred].map((lock) => `SELECT count(*) FROM (${lock}) locked`);
 }
 
 /** Writes the rows that are new. */

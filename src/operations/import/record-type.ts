@@ -158,8 +158,8 @@ export function recordType(declared: Declared) {
     compared,
     removal,
     identities: declared.identities ?? [identity],
-    /** Names of other types that records of this one refer to. */
-    refersTo: references.map(({ table }) => table),
+    /** Columns with ids of records of other types. */
+    refersTo: references,
     references: [
       ...references.map(({ column, table }) => missing(name, column, table)),
       ...references.filter(({ alive }) => alive).map(({ column }) => erased(name, column)),

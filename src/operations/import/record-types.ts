@@ -21,7 +21,14 @@ import { code, erased, EXCLUSIVE, NEW_USERS, recordType, twice, type RecordType 
 /** What is wrong between fields of one record. */
 const together = (path: string, text: string): LineFault => ({ path, code: 'inconsistent', text });
 
-const users = recordType({
+/** Another line takes the username of the member `t`. */
+export const USERNAME_IS_WANTED =
+  'EXISTS (SELECT FROM import_users r WHERE fold_case(r.username) = t.folded_username AND r.id <> t.id)';
+/** The same of the member's `external_id`. */
+export const EXTERNAL_ID_IS_WANTED =
+  'EXISTS (SELECT FROM import_users r WHERE r.external_id = t.external_id AND r.id <> t.id)';
+
+export const users = recordType({
   name: 'users',
   fields: {
     id: is.required(is.id),
@@ -68,11 +75,10 @@ const users = recordType({
     edited_fields: `COALESCE(t.edited_fields, '{}')`,
   },
   release: `UPDATE users t SET username = gen_random_uuid() FROM import_users s
-  WHERE s.id = t.id AND (s.deleted OR fold_case(s.username) <> t.folded_username)
-    AND EXISTS (SELECT FROM import_users r WHERE fold_case(r.username) = t.folded_username AND r.id <> t.id);
+  WHERE s.id = t.id AND (s.deleted OR fold_case(s.username) <> t.folded_username) AND ${USERNAME_IS_WANTED};
 UPDATE users t SET external_id = NULL FROM import_users s
   WHERE s.id = t.id AND (s.deleted OR s.says_external_id AND s.external_id IS DISTINCT FROM t.external_id)
-    AND EXISTS (SELECT FROM import_users r WHERE r.external_id = t.external_id AND r.id <> t.id)`,
+    AND ${EXTERNAL_ID_IS_WANTED}`,
   removal: {
     ended: 'erased_at',
     remove: (manager, ids, by) => audited(manager, (transaction) => eraseMembers(transaction, ids, by)),

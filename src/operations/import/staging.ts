@@ -9,12 +9,18 @@ import { RECORD_TYPES } from './record-types.js';
 export const CHUNK_RECORDS = 4_000;
 const CHUNK_CHARACTERS = 500_000;
 
+/** Whether members of an import are still to be changed. */
+export const ARE_PENDING = 'SELECT EXISTS (SELECT FROM pending_members) AS pending';
+
 /** Takes the lock that lets one import run at a time, lifts the timeouts, and creates the staging tables; ends if the client goes away. */
 export async function beginImport(manager: EntityManager): Promise<void> {
   const [row] = await manager.query<{ free: boolean }[]>('SELECT pg_try_advisory_xact_lock($1) AS free', [
     ADVISORY_LOCKS.import,
   ]);
-  if (!row!.free) throw new OperatorError('Another import is running: wait until it has ended');
+  // One that has committed may still be changing members.
+  const [left] = await manager.query<{ pending: boolean }[]>(ARE_PENDING);
+  if (!row!.free || left!.pending)
+    throw new OperatorError('Another import is running: wait until it has ended');
   await manager.query(`SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0;
 SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL work_mem = '64MB';
 DO $$ BEGIN
@@ -34,7 +40,9 @@ export async function createStaging(
   types: readonly RecordType[] = RECORD_TYPES,
 ): Promise<void> {
   const needed = RECORD_TYPES.filter((type) =>
-    types.some(({ name, refersTo }) => name === type.name || refersTo.includes(type.name)),
+    types.some(
+      ({ name, refersTo }) => name === type.name || refersTo.some(({ table }) => table === type.name),
+    ),
   );
   const tables = needed.map((type) => {
     return `CREATE TEMP TABLE ${staged(type.name)} (${stagingColumns(type).join(', ')}) ON COMMIT DROP`;
@@ -89,7 +97,7 @@ export class Chunks {
 }
 
 /** The columns of the staging table of the type, each with its SQL type. */
-function stagingColumns({ fields, notes }: RecordType): string[] {
+export function stagingColumns({ fields, notes }: RecordType): string[] {
   return [
     'line integer',
     'text text',

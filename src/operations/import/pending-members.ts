@@ -1,0 +1,120 @@
+import { setTimeout } from 'node:timers/promises';
+import type { DataSource, EntityManager } from 'typeorm';
+import { ADVISORY_LOCKS } from '../../database/schema/advisory-locks.js';
+import { OperatorError } from '../../values/operator-error.js';
+import { differs, isLostRace, valuesOf } from './import-sql.js';
+import { staged } from './record-type.js';
+import { EXTERNAL_ID_IS_WANTED, USERNAME_IS_WANTED, users } from './record-types.js';
+import { ARE_PENDING, stagingColumns } from './staging.js';
+
+/** Members changed by one transaction, which takes about a tenth of a second: who waits for one of them waits as long. */
+const MEMBERS_AT_ONCE = 500;
+const PAUSE_MS = 50;
+
+/** A copy of `users` with its rules and nothing else. */
+const CHANGED_USERS = staged('changed_users');
+
+/**
+ * Moves the staged members that are there already, and change, to `pending_members`, for {@link writePendingMembers}. Not those whose
+ * username or `external_id` another line takes: they have to give it up before.
+ */
+export async function leaveMembersPending(manager: EntityManager, keepProfile: boolean): Promise<void> {
+  const values = Object.entries(valuesOf(users, keepProfile)).map(([column, sql]) => `'${column}', ${sql}`);
+  const changing = `t.id = s.id AND NOT s.deleted AND ${differs(users, keepProfile)}
+  AND NOT ${USERNAME_IS_WANTED} AND NOT ${EXTERNAL_ID_IS_WANTED}`;
+  // What the database would refuse then, it refuses now.
+  await manager.query(`CREATE TEMP TABLE ${CHANGED_USERS} (LIKE users INCLUDING CONSTRAINTS) ON COMMIT DROP;
+INSERT INTO ${CHANGED_USERS} SELECT r.* FROM ${staged('users')} s JOIN users t ON ${changing}
+CROSS JOIN LATERAL jsonb_populate_record(t, jsonb_build_object(${values.join(', ')})) r`);
+  await manager.query(
+    `WITH moved AS (DELETE FROM ${staged('users')} s USING users t WHERE ${changing} RETURNING s.*)
+INSERT INTO pending_members (user_id, keeps_profile, record)
+SELECT id, $1, to_jsonb(moved) - '{line,text,version,counts,deleted}'::text[] FROM moved`,
+    [keepProfile],
+  );
+}
+
+/**
+ * Writes the pending changes of the members that a condition on `pending_members` selects. It locks the members first, as everybody
+ * does who writes them, and reads what is pending afterwards.
+ *
+ * @param ifLocked what to do with a member whom somebody else has locked; it waits, if not given
+ * @returns how many members are no longer pending
+ */
+export async function writePendingMembers(
+  manager: EntityManager,
+  condition: string,
+  ifLocked: 'SKIP LOCKED' | '' = '',
+): Promise<number> {
+  const pending = await manager.query<{ user_id: number; keeps_profile: boolean }[]>(
+    `SELECT user_id, keeps_profile FROM pending_members WHERE ${condition}`,
+  );
+  if (pending.length === 0) return 0;
+  const wanted = pending.map(({ user_id }) => user_id);
+  const locked = await manager.query<{ id: number }[]>(
+    `SELECT id FROM users WHERE id = ANY ($1::bigint[]) ORDER BY id FOR UPDATE ${ifLocked}`,
+    [wanted],
+  );
+  const ids = [locked.map(({ id }) => id)];
+  // Who took a username or external_id since the import keeps it.
+  await manager.query(
+    `UPDATE pending_members p SET record = record || jsonb_build_object('username', t.username) FROM users t
+WHERE t.id = p.user_id AND t.id = ANY ($1)
+  AND EXISTS (SELECT FROM users o WHERE o.folded_username = fold_case(p.record->>'username') AND o.id <> t.id)`,
+    ids,
+  );
+  await manager.query(
+    `UPDATE pending_members p SET record = record - 'says_external_id' WHERE user_id = ANY ($1)
+  AND EXISTS (SELECT FROM users o WHERE o.external_id = p.record->>'external_id' AND o.id <> p.user_id)`,
+    ids,
+  );
+  for (const keepProfile of new Set(pending.map(({ keeps_profile }) => keeps_profile))) {
+    const { id: _, ...values } = valuesOf(users, keepProfile);
+    const set = Object.entries(values).map(([column, sql]) => `${column} = ${sql}`);
+    await manager.query(
+      `UPDATE users t SET ${set.join(', ')}
+FROM pending_members p CROSS JOIN LATERAL jsonb_to_record(p.record) AS s (${stagingColumns(users).join(', ')})
+WHERE p.user_id = ANY ($1) AND t.id = p.user_id AND t.erased_at IS NULL AND p.keeps_profile = ${keepProfile}
+  AND ${differs(users, keepProfile)}`,
+      ids,
+    );
+  }
+  const [, written] = await manager.query<[unknown[], number]>(
+    `DELETE FROM pending_members p WHERE user_id = ANY ($2)
+  AND (user_id = ANY ($1) OR NOT EXISTS (SELECT FROM users u WHERE u.id = p.user_id))`,
+    [...ids, wanted],
+  );
+  return written;
+}
+
+/**
+ * Writes the next of the members that are pending, in a transaction of its own.
+ *
+ * @returns how many; 0 if there are none, or somebody else is at it, or has locked them
+ */
+export function writeNextMembers(dataSource: DataSource): Promise<number> {
+  const isFree = `(SELECT pg_try_advisory_xact_lock(${ADVISORY_LOCKS.pendingMembers}))`;
+  const next = `${isFree} ORDER BY user_id LIMIT ${MEMBERS_AT_ONCE}`;
+  return dataSource.transaction((manager) => writePendingMembers(manager, next, 'SKIP LOCKED'));
+}
+
+/**
+ * Returns when no member is pending any more.
+ *
+ * @throws OperatorError if it is to end before
+ */
+export async function settleMembers(dataSource: DataSource, signal?: AbortSignal): Promise<void> {
+  for (;;) {
+    const [row] = await dataSource.query<{ pending: boolean }[]>(ARE_PENDING);
+    if (!row!.pending) return;
+    if (signal?.aborted)
+      throw new OperatorError(
+        'Everything is imported, but members are still being changed: a running server goes on with it, or the next import',
+      );
+    const written = await writeNextMembers(dataSource).catch((error: unknown) => {
+      if (isLostRace(error)) return 0;
+      throw error;
+    });
+    if (written === 0) await setTimeout(PAUSE_MS);
+  }
+}

@@ -1,0 +1,226 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { setTimeout } from 'node:timers/promises';
+import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import type { QueryRunner } from 'typeorm';
+import { eraseMembers } from '../../src/accounts/erasure.js';
+import { importRecords } from '../../src/operations/import/import-records.js';
+import { streamSource } from '../../src/operations/import/sources.js';
+import { TestApi } from '../support/api.js';
+import { PROCESS } from '../support/command-line.js';
+import { postgres } from '../support/database.js';
+import { BASE, event, importsInto, removeImported, user, writeFolder } from '../support/import-files.js';
+import { eventually, SLOW_MACHINE_MS } from '../support/timing.js';
+
+postgres.describe('An import of members who are there already', () => {
+  let api: TestApi;
+  let holder: QueryRunner;
+  beforeAll(async () => void (api = await TestApi.start()));
+  afterAll(() => api.close());
+  beforeEach(async () => {
+    await removeImported(api.dataSource);
+    holder = api.dataSource.createQueryRunner();
+  });
+
+  const { load, rows, everything } = importsInto(() => api);
+  const pending = () => rows<{ user_id: number }>('SELECT user_id FROM pending_members ORDER BY user_id');
+  const isOver = () => eventually(async () => (await pending()).length === 0 || undefined);
+  /** Locks members, so that what is changed of them stays pending. */
+  const hold = async (ids: readonly number[]) => {
+    await holder.startTransaction();
+    await holder.query('SELECT FROM users WHERE id = ANY ($1) FOR UPDATE', [ids]);
+  };
+  const letGo = async () => {
+    await holder.rollbackTransaction();
+    await holder.release();
+  };
+  /** Until the import has committed, and these members alone are still to be changed. */
+  const isHeldUpBy = (ids: readonly number[]) =>
+    eventually(
+      async () =>
+        JSON.stringify((await pending()).map(({ user_id }) => user_id)) === JSON.stringify(ids) || undefined,
+    );
+
+  it('is complete when it reports success, and the same again changes nothing', async () => {
+    await load(BASE);
+    const files = { users: [user(1, { bio: 'new', disabled_at: '2024-01-01 00:00:00' }), user(2), user(3)] };
+    expect((await load(files)).files.users).toMatchObject({ inserted: 1, updated: 1, unchanged: 1 });
+    expect(await rows('SELECT id, bio, is_disabled FROM users ORDER BY id')).toEqual([
+      { id: 1, bio: 'new', is_disabled: true },
+      { id: 2, bio: null, is_disabled: false },
+      { id: 3, bio: null, is_disabled: false },
+    ]);
+    const before = await everything();
+    expect((await load(files)).files.users).toMatchObject({ inserted: 0, updated: 0, unchanged: 3 });
+    expect(await everything()).toEqual(before);
+  });
+
+  it('passes usernames and external ids on in a circle, and to a new member', async () => {
+    const named = (id: number, name: string) => user(id, { username: name, external_id: name });
+    await load({ users: [named(1, 'ada'), named(2, 'bea'), named(3, 'cea'), named(4, 'dea')] });
+    const report = await load({
+      users: [named(1, 'bea'), named(2, 'ada'), named(3, 'dea'), named(4, 'eva'), named(5, 'cea')],
+    });
+    expect(report.files.users).toMatchObject({ inserted: 1, updated: 4 });
+    expect(await rows('SELECT username, external_id FROM users ORDER BY id')).toEqual(
+      ['bea', 'ada', 'dea', 'eva', 'cea'].map((name) => ({ username: name, external_id: name })),
+    );
+  });
+
+  it('changes nothing where the database would refuse one of them', async () => {
+    await load(BASE);
+    await rows(`ALTER TABLE users ADD CONSTRAINT no_secrets CHECK (bio <> 'secret')`);
+    const report = await load({ users: [user(1, { bio: 'new' }), user(2, { bio: 'secret' })] });
+    await rows('ALTER TABLE users DROP CONSTRAINT no_secrets');
+    expect(report).toMatchObject({
+      imported: false,
+      firstRejects: [{ line: 2, reason: 'record: breaks the rule no_secrets of the database' }],
+    });
+    expect(await rows('SELECT bio FROM users')).toEqual([{ bio: null }, { bio: null }]);
+  });
+
+  it('leaves a field that the member changed before it was written, with --keep-profile', async () => {
+    await load(BASE);
+    await hold([1]);
+    const loaded = load({ users: [user(1, { bio: 'old', first_name: 'Ada' })] }, { keepProfile: true });
+    await isHeldUpBy([1]);
+    await holder.query(`UPDATE users SET bio = 'mine', edited_fields = '{bio}' WHERE id = 1`);
+    await holder.commitTransaction();
+    await holder.release();
+    await loaded;
+    expect(await rows('SELECT bio, first_name FROM users WHERE id = 1')).toEqual([
+      { bio: 'mine', first_name: 'Ada' },
+    ]);
+  });
+
+  it('leaves a username that somebody took in the meantime, and changes the rest', async () => {
+    await load(BASE);
+    await hold([1]);
+    const loaded = load({ users: [user(1, { username: 'wanted', external_id: 'x', bio: 'new' })] });
+    await isHeldUpBy([1]);
+    await rows(`INSERT INTO users (id, username, external_id) VALUES (90, 'Wanted', 'x')`);
+    await letGo();
+    await loaded;
+    expect(await rows('SELECT username, external_id, bio FROM users WHERE id = 1')).toEqual([
+      { username: 'u1', external_id: null, bio: 'new' },
+    ]);
+  });
+
+  it('brings nothing back of a member who was erased in the meantime', async () => {
+    await load(BASE);
+    await hold([1]);
+    const loaded = load({ users: [user(1, { bio: 'new', username: 'newer' })] });
+    await isHeldUpBy([1]);
+    const erased = eraseMembers(api.dataSource, [1], { actor: 'admin' });
+    await letGo();
+    await Promise.all([erased, loaded]);
+    expect(await pending()).toEqual([]);
+    expect(await rows('SELECT username, bio FROM users WHERE id = 1')).toEqual([
+      { username: 'erased-1', bio: null },
+    ]);
+  });
+
+  it('ends also where somebody deleted one of them in the meantime', async () => {
+    await load({ users: [user(1), user(2)] });
+    await hold([2]);
+    const loaded = load({ users: [user(2, { bio: 'new' })] });
+    await isHeldUpBy([2]);
+    await holder.query('DELETE FROM users WHERE id = 2');
+    await holder.commitTransaction();
+    await holder.release();
+    expect(await loaded).toMatchObject({ imported: true });
+    expect(await pending()).toEqual([]);
+  });
+
+  it.each(['SIGTERM', 'SIGKILL'] as const)(
+    'is completed by a server where %s ended it after it had committed, and keeps another import waiting until then',
+    async (signal) => {
+      await load(BASE);
+      await hold([1]);
+      const files = {
+        events: [event(1, { title: 'New' })],
+        users: [user(1, { bio: 'new' }), user(2, { bio: 'new' })],
+      };
+      const child = spawn(process.execPath, ['bin/pua.mjs', 'import', writeFolder(files)], {
+        env: { ...PROCESS, ...api.environment },
+        stdio: ['ignore', 'ignore', 'pipe'],
+      });
+      const errors = text(child.stderr);
+      const closed = once(child, 'close');
+      await isHeldUpBy([1]);
+      child.kill(signal);
+      const [code] = (await closed) as [number | null];
+      if (signal === 'SIGTERM')
+        expect([code, await errors]).toEqual([
+          1,
+          'Everything is imported, but members are still being changed: a running server goes on with it, or the next import\n',
+        ]);
+      expect(await rows('SELECT title FROM events')).toEqual([{ title: 'New' }]);
+      const next = importRecords(
+        api.dataSource,
+        streamSource(
+          Readable.from([Buffer.from(JSON.stringify({ type: 'users', record: user(1, { bio: 'last' }) }))]),
+        ),
+      );
+      await letGo();
+      await isOver();
+      expect((await next).files.users).toMatchObject({ updated: 1 });
+      expect(await rows('SELECT bio FROM users ORDER BY id')).toEqual([{ bio: 'last' }, { bio: 'new' }]);
+    },
+  );
+
+  it('is completed by a server alone', async () => {
+    await load(BASE);
+    await rows(
+      `INSERT INTO pending_members SELECT id, false, jsonb_build_object('id', id, 'username', 'left', 'bio', 'new') FROM users WHERE id = 1`,
+    );
+    await isOver();
+    expect(await rows('SELECT username, bio FROM users WHERE id = 1')).toEqual([
+      { username: 'left', bio: 'new' },
+    ]);
+  });
+
+  // Last, because what it leaves to the background takes long.
+  it('lets them save their profiles and allow apps meanwhile: nobody is refused, or waits for long', async () => {
+    const members = 20_000;
+    await rows(`INSERT INTO users (id, username) SELECT n, 'u' || n FROM generate_series(1, ${members}) n`);
+    const keys = await Promise.all(Array.from({ length: 40 }, (_, n) => api.key(1 + n * 500)));
+    let isRunning = true;
+    const waits: number[] = [];
+    const timed = async (work: Promise<unknown>) => {
+      const since = performance.now();
+      const outcome = await work;
+      waits.push(performance.now() - since);
+      return outcome;
+    };
+    const put = async (n: number) =>
+      (await api.put('/profile', keys[n % keys.length]!, { bio: `I am number ${n}` })).status;
+    // The lock that a foreign key takes.
+    const refer = (n: number) =>
+      rows(`SELECT FROM users WHERE id = ${1 + ((n * 500) % members)} FOR KEY SHARE`);
+    const writers = async () => {
+      const outcomes = [];
+      for (let n = 0; isRunning; n++) {
+        outcomes.push(timed(put(n)), timed(refer(n)));
+        await setTimeout(50);
+      }
+      return Promise.all(outcomes);
+    };
+    const written = writers();
+    const report = await load({
+      users: Array.from({ length: members }, (_, n) =>
+        user(n + 1, { username: `renamed${n + 1}`, external_id: `e${n + 1}`, first_name: 'Ada' }),
+      ),
+    }).finally(() => (isRunning = false));
+    expect(report).toMatchObject({ imported: true, files: { users: { read: members, updated: members } } });
+    expect((await written).filter((outcome) => outcome !== 200 && !Array.isArray(outcome))).toEqual([]);
+    expect(Math.max(...waits)).toBeLessThan(2_000 + SLOW_MACHINE_MS);
+    expect(
+      await rows(
+        `SELECT count(*) AS n FROM users WHERE username = 'renamed' || id AND external_id = 'e' || id`,
+      ),
+    ).toEqual([{ n: members }]);
+  });
+});
