@@ -183,6 +183,7 @@ export class DeveloperClientsController {
       },
       values,
       scopes: ALL_SCOPES,
+      server: this.config.publicUrl,
       fault,
     } as const;
     this.account.send(response, developer, page, status);
