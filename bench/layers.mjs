@@ -18,7 +18,7 @@ const LAYERS = [
   [
     "PostgreSQL's protocol: statements out, rows in",
     ({ url, module }) =>
-      /^pg(-|$)/.test(module) || /\/database\/(read-connection|pipelined-reads)\.js$/.test(url),
+      /^pg(-|$)/.test(module) || /\/database\/postgres\/(read-connection|pipelined-reads)\.js$/.test(url),
   ],
   [
     'oidc-provider and Koa',

@@ -119,17 +119,17 @@ async function cursorAt(server, credential, path, rows) {
 const WARM_UP_SECONDS = 6;
 
 /**
- * Compares one process with two, at as many connections for each: what a process reads and sends at once costs less than one by one.
+ * Compares one process with two under the same load: as many callers in all, enough to keep two busy.
  * Each setup is measured alone: processes over one database share their callers' limits.
  */
 export async function measureWorkers(start, dataset, plan) {
   const question = COMPARED[0];
   const requests = requestsOf(question, dataset.keys.map(apiKey));
+  const load = { ...plan, connections: 2 * plan.connections };
   const candidates = [1, 2].map((workers) => ({
     name: `WORKERS=${workers}`,
     async turn(seconds) {
       const server = await start(workers);
-      const load = { ...plan, connections: workers * plan.connections };
       try {
         await measure(server, question, requests, { ...load, seconds: workers * WARM_UP_SECONDS });
         return [await measure(server, question, requests, { ...load, seconds })];

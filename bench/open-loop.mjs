@@ -49,11 +49,16 @@ const refused = [];
 let failed = 0;
 let sent = 0;
 let ended = false;
-/** Due times of requests still without a connection; a ring, `first` is next. */
-const late = [];
-let first = 0;
+/** Requests that are due by now, and how many of them have had a connection. None is stored: at five times the peak, that costs CPU. */
+let dueSoFar = 0;
+let taken = 0;
+/** When requests were due that are to be sent once more. */
+const repeated = [];
 const free = [];
 let begun = 0;
+
+const waits = () => repeated.length > 0 || taken < dueSoFar;
+const nextDue = () => repeated.pop() ?? begun + (taken++ / plan.rate) * 1000;
 
 class Connection {
   #socket;
@@ -76,7 +81,7 @@ class Connection {
     this.#socket.on('connect', () => this.#next());
     this.#socket.on('close', () => {
       // The server closes idle connections: a request sent just then is repeated, as any client does.
-      if (this.#due > 0 && !ended && !this.#isAnswered) late.push(this.#due);
+      if (this.#due > 0 && !ended && !this.#isAnswered) repeated.push(this.#due);
       else if (this.#due > 0 && !ended) failed++;
       this.#due = 0;
       const at = free.indexOf(this);
@@ -98,7 +103,7 @@ class Connection {
     this.#socket.destroy();
   }
 
-  get waits() {
+  get isAsking() {
     return this.#due > 0;
   }
 
@@ -124,7 +129,7 @@ class Connection {
 
   #next() {
     if (ended) return;
-    if (first < late.length) this.send(late[first++]);
+    if (waits()) this.send(nextDue());
     else if (plan.rate === 0 && begun > 0) this.send(performance.now());
     else free.push(this);
   }
@@ -141,16 +146,11 @@ while (free.length < connections) {
 begun = performance.now();
 if (plan.rate === 0) for (const connection of free.splice(0)) connection.send(performance.now());
 await new Promise((resolve) => {
-  let scheduled = 0;
   const turn = () => {
     const now = performance.now() - begun;
     if (now >= milliseconds) return resolve();
-    for (const due = (now / 1000) * plan.rate; scheduled < due; scheduled++) {
-      const moment = begun + (scheduled / plan.rate) * 1000;
-      const connection = free.pop();
-      if (connection) connection.send(moment);
-      else late.push(moment);
-    }
+    dueSoFar = Math.floor((now / 1000) * plan.rate);
+    while (free.length > 0 && waits()) free.pop().send(nextDue());
     setTimeout(turn, 1);
   };
   turn();
@@ -158,10 +158,10 @@ await new Promise((resolve) => {
 const seconds = (performance.now() - begun) / 1000;
 const counts = { answered: answered.length, refused: refused.length };
 const grace = performance.now() + (plan.rate === 0 ? 0 : GRACE_MS);
-while (performance.now() < grace && (first < late.length || all.some(({ waits }) => waits)))
+while (performance.now() < grace && (waits() || all.some(({ isAsking }) => isAsking)))
   await new Promise((resolve) => setTimeout(resolve, 20));
 ended = true;
-const unanswered = late.length - first + all.filter(({ waits }) => waits).length;
+const unanswered = dueSoFar - taken + repeated.length + all.filter(({ isAsking }) => isAsking).length;
 for (const connection of all) connection.end();
 
 /** @returns {Latencies} */

@@ -74,10 +74,8 @@ for (const [name, [count, write]] of Object.entries(kinds)) {
 await end();
 
 // Reads: what the guard and the recorder do for each request, for a thousand callers, without the request itself.
-const { Usage } = await import('../dist/src/auth/usage/usage.js');
 const { ApiKeyUsageRecorder } = await import('../dist/src/auth/api-keys/api-key-usage.js');
-const { GrantUsageRecorder } = await import('../dist/src/auth/access-tokens/grant-usage.js');
-const { MemberUsageRecorder } = await import('../dist/src/auth/usage/member-usage.js');
+const { GrantUsageRecorder, MemberUsageRecorder, Usage } = await import('../dist/src/auth/usage/usage.js');
 const usage = new Usage(
   ...[ApiKeyUsageRecorder, GrantUsageRecorder, MemberUsageRecorder].map((Recorder) => new Recorder()),
 );

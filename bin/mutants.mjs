@@ -50,8 +50,8 @@ const AREAS = {
   },
   'token-request': {
     source: [
-      'src/authorization-server/token-request/*.ts',
-      'src/authorization-server/requests/token-request*.ts',
+      'src/authorization-server/requests/token-request.ts',
+      'src/authorization-server/requests/refresh-grace-period.ts',
     ],
     tests: [
       'src/authorization-server/',

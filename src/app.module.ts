@@ -1,8 +1,7 @@
 import { Module, type DynamicModule } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
 import { AuthModule } from './auth/auth.module.js';
-import { CredentialsGuard } from './auth/credentials.guard.js';
-import { ScopesGuard } from './auth/scopes.guard.js';
+import { CredentialsGuard, ScopesGuard } from './auth/auth.guards.js';
 import { CalendarModule } from './calendar/calendar.module.js';
 import { DatabaseModule } from './database/database.module.js';
 import { AchievementsModule } from './features/achievements/achievements.module.js';

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { DataSource, IsNull, Not, type EntityManager, type FindOptionsWhere } from 'typeorm';
+import { DataSource, IsNull, Not, type FindOptionsWhere } from 'typeorm';
 import { audited, recordEvent, type NewAuthEvent } from '../audit/audit.js';
 import { OperatorError } from '../values/operator-error.js';
 import { User } from '../database/schema/entities/members/user.entity.js';
@@ -79,18 +79,10 @@ export class UsersService {
     const password_hash = password === undefined ? null : await hashPassword(password);
     const values = { ...columns, stored_display_name, password_hash } as Partial<User>;
     return audited(this.dataSource, async (manager) => {
-      const made = await manager
-        .createQueryBuilder()
-        .insert()
-        .into(User)
-        .values(values)
-        .orIgnore()
-        .returning('id')
-        .execute();
-      const [row] = made.raw as { id: number }[];
-      if (!row) throw await this.#taken(manager, user);
-      await recordEvent(manager, { type: 'user.created', actor, userId: row.id });
-      return row.id;
+      const { raw } = await manager.insert(User, values).catch(refuseTaken(user));
+      const [{ id: userId }] = raw as [{ id: number }];
+      await recordEvent(manager, { type: 'user.created', actor, userId });
+      return userId;
     });
   }
 
@@ -133,28 +125,18 @@ ORDER BY u.id DESC LIMIT $1`,
    */
   async update(userId: number, changes: UserChanges, actor: Actor): Promise<string[]> {
     await this.#refuseErased(userId);
-    const wanted = Object.entries(changes)
-      .filter(([, value]) => value !== undefined)
-      .map(
-        ([name, value]) =>
-          [(name === 'display_name' ? 'stored_display_name' : name) as keyof User, value] as const,
-      );
+    const { display_name: stored_display_name, ...others } = changes;
+    const wanted = Object.entries({ ...others, stored_display_name }) as [keyof User, unknown][];
     return audited(this.dataSource, async (manager) => {
       const before = await manager.findOne(User, {
         where: { id: userId },
         lock: { mode: 'pessimistic_write' },
       });
       if (!before) throw unknownUser(String(userId));
-      const different = wanted.filter(([column, value]) => before[column] !== value);
+      const different = wanted.filter(([column, value]) => value !== undefined && before[column] !== value);
       if (different.length === 0) return [];
-      await manager
-        .update(User, { id: userId }, Object.fromEntries(different))
-        .catch((error: { code?: string; constraint?: string }) => {
-          if (error.code !== UNIQUE_VIOLATION) throw error;
-          throw error.constraint === EXTERNAL_ID_KEY
-            ? takenExternalId(changes.external_id!)
-            : takenUsername(changes.username!);
-        });
+      const columns = Object.fromEntries(different);
+      await manager.update(User, { id: userId }, columns).catch(refuseTaken(changes));
       const changed = different.map(([column]) => column);
       await recordEvent(manager, { type: 'user.updated', actor, userId, details: { changed } });
       return changed;
@@ -243,15 +225,6 @@ WHERE id::text = $1 OR fold_case(username) = fold_case($1) ORDER BY id::text = $
     return eraseMembers(this.dataSource, [userId], { actor });
   }
 
-  /** Says which of the unique values belongs to another member. */
-  async #taken(manager: EntityManager, { username, external_id }: NewUser): Promise<OperatorError> {
-    const [other] = await manager.query<{ same_username: boolean }[]>(
-      'SELECT folded_username = fold_case($1) AS same_username FROM users WHERE folded_username = fold_case($1) OR external_id = $2',
-      [username, external_id ?? null],
-    );
-    return other?.same_username === false ? takenExternalId(external_id!) : takenUsername(username);
-  }
-
   async #refuseErased(userId: number): Promise<void> {
     const erased = await this.dataSource.manager.existsBy(User, { id: userId, erased_at: Not(IsNull()) });
     if (erased) throw new OperatorError(`The member ${userId} was erased: that cannot be undone`);
@@ -275,12 +248,16 @@ WHERE id::text = $1 OR fold_case(username) = fold_case($1) ORDER BY id::text = $
   }
 }
 
-function takenUsername(username: string): OperatorError {
-  return new OperatorError(`The username ${username} is taken: choose another`);
-}
-
-function takenExternalId(externalId: string): OperatorError {
-  return new OperatorError(`The external id ${externalId} belongs to another member`);
+/** Says which of the unique values of a statement belongs to another member. */
+function refuseTaken({ username, external_id }: UserChanges) {
+  return (error: { code?: string; constraint?: string }): never => {
+    if (error.code !== UNIQUE_VIOLATION) throw error;
+    throw new OperatorError(
+      error.constraint === EXTERNAL_ID_KEY
+        ? `The external id ${external_id} belongs to another member`
+        : `The username ${username} is taken: choose another`,
+    );
+  };
 }
 
 function unknownUser(idOrUsername: string): OperatorError {

@@ -2,15 +2,13 @@ import { Module } from '@nestjs/common';
 import { Config } from '../config/config.js';
 import { TokenKeys } from '../crypto/token-keys.js';
 import { AccessTokens } from './access-tokens/access-tokens.js';
-import { GrantUsageRecorder } from './access-tokens/grant-usage.js';
 import { ApiKeyAuthenticator } from './api-keys/api-key-authenticator.js';
 import { ApiKeyUsageRecorder } from './api-keys/api-key-usage.js';
 import { ApiKeysService } from './api-keys/api-keys.service.js';
 import { Authentication } from './authentication.js';
 import { CredentialCache } from './credential-cache.js';
 import { DeveloperRequests } from './usage/developer-requests.js';
-import { MemberUsageRecorder } from './usage/member-usage.js';
-import { Usage } from './usage/usage.js';
+import { GrantUsageRecorder, MemberUsageRecorder, Usage } from './usage/usage.js';
 import { RateLimits } from './rate-limits/rate-limits.js';
 import { RevocationChannel } from './revocation-channel.js';
 

@@ -4,7 +4,7 @@ import { addressOf } from '../values/network.js';
 import { Problem } from '../http/output/problems.js';
 import { AccessTokens } from './access-tokens/access-tokens.js';
 import { ApiKeyAuthenticator, isInside } from './api-keys/api-key-authenticator.js';
-import { CredentialCache, type Authenticator, type KnownCredential } from './credential-cache.js';
+import { CredentialCache, type KnownCredential } from './credential-cache.js';
 import { refusal } from './www-authenticate.js';
 import type { Credential } from './credentials.js';
 import type { Caller } from './principal.js';
@@ -35,7 +35,7 @@ export class Authentication {
 
   async #lookUp(credential: Credential, request: Request): Promise<Caller> {
     const { kind, secret } = credential;
-    const authenticator = this.#authenticatorOf(kind);
+    const authenticator = kind === 'api_key' ? this.apiKeys : this.accessTokens;
     if (!authenticator.couldBe(secret)) throw this.#refusal(credential, request, `not of the kind ${kind}`);
     const known = await this.cache.learn(kind, secret, () => authenticator.lookUp(credential, request));
     return this.#use(known, credential, request);
@@ -47,10 +47,6 @@ export class Authentication {
     request.context.developedApp = known.developedApp;
     const permitted = this.#permit(known, credential, request);
     return permitted ? permitted.then(() => principal) : principal;
-  }
-
-  #authenticatorOf(kind: Credential['kind']): Authenticator {
-    return kind === 'api_key' ? this.apiKeys : this.accessTokens;
   }
 
   /** @returns a promise where work remains: checking a proof, or recording an exposure before the request is refused */

@@ -1,86 +1,40 @@
 import type { EventEmitter } from 'node:events';
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { setTimeout } from 'node:timers/promises';
-import type { Account, KoaContextWithOIDC, Provider } from 'oidc-provider';
+import type { Account, Provider } from 'oidc-provider';
 import { TokenKeys } from '../crypto/token-keys.js';
-import { CredentialCache } from '../auth/credential-cache.js';
-import { DeveloperRequests } from '../auth/usage/developer-requests.js';
 import { isUnavailable } from '../database/postgres/unavailable.js';
+import { Periodic } from '../http/periodic-work.js';
 import { Logger } from '../http/logger.js';
 import { adapterFactory } from './adapters/adapters.js';
-import { ClientDocuments } from './adapters/client-documents.js';
 import { Consents } from './requests/consents.js';
 import { CLAIMS, presentClaims, type Claims } from './claims.js';
-import {
-  answerFailures,
-  correctMetadata,
-  gatherAuthorizations,
-  refuseOtherResponses,
-  signOutOfNothing,
-  signOutUpstream,
-} from './middleware/middleware.js';
-import { stayWithStrangers } from './middleware/strangers.js';
+import { Middleware } from './middleware/middleware.js';
 import { ClientCache } from './adapters/client-cache.js';
 import { OauthDatabase } from './requests/oauth-database.js';
-import { runTokenRequests } from './token-request/token-requests.js';
 import { formTargetsOf, pageClientOf } from './ports/page-client.js';
 import { pageFaultOf, isStepGone, unregisteredOf } from './failures/page-fault.js';
 import { createProvider, ROUTES } from './provider/provider.js';
-import { ShownPages, type ShownPage } from './ports/shown-pages.js';
 import { UpstreamSignOut } from './ports/upstream-sign-out.js';
-import { Refusals } from './failures/refusals.js';
 import { SigningKeysService } from '../clients/signing-keys.service.js';
 import { Encryption } from '../crypto/encryption.js';
 import { Config } from '../config/config.js';
 
-/** How long an instance may keep using signing keys that were rotated elsewhere. */
-const KEYS_CHECK_MS = 1_000;
-
-/** How long a request waits for that check: the keys at hand stay valid for another day. */
-const KEYS_WAIT_MS = 50;
-
-const READ = ['GET', 'HEAD'];
-const READ_FROM_ANYWHERE = [...READ, 'OPTIONS'];
-const SENT_FROM_ANYWHERE = ['POST', 'OPTIONS'];
-
-/** The exact paths that are the library's, with their methods; by itself it would ignore case and a trailing slash. */
-const METHODS: Readonly<Record<string, readonly string[]>> = {
-  [ROUTES.authorization]: [...READ, 'POST'],
-  [ROUTES.token]: SENT_FROM_ANYWHERE,
-  [ROUTES.revocation]: SENT_FROM_ANYWHERE,
-  [ROUTES.introspection]: SENT_FROM_ANYWHERE,
-  [ROUTES.pushed_authorization_request]: SENT_FROM_ANYWHERE,
-  [ROUTES.jwks]: READ_FROM_ANYWHERE,
-  [ROUTES.end_session]: [...READ, 'POST'],
-  [`${ROUTES.end_session}/confirm`]: ['POST'],
-  [`${ROUTES.end_session}/success`]: READ,
-  '/.well-known/oauth-authorization-server': READ_FROM_ANYWHERE,
-  '/.well-known/openid-configuration': READ_FROM_ANYWHERE,
-};
-const RESUME_PATH = new RegExp(`^${ROUTES.authorization}/[\\w-]{1,100}$`);
-
-/** oidc-provider, embedded: knows which paths are its own, and is rebuilt when the signing keys change. */
+/** oidc-provider, embedded: rebuilt when the signing keys change. */
 @Injectable()
 export class AuthorizationServer implements OnModuleInit {
   #provider: Provider;
   #handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
   #keysVersion = '';
-  #checkedAt = 0;
-  #checking: Promise<void> | undefined;
 
   constructor(
     private readonly config: Config,
     private readonly logger: Logger,
     private readonly database: OauthDatabase,
-    private readonly refusals: Refusals,
     private readonly clients: ClientCache,
     private readonly consents: Consents,
-    private readonly pages: ShownPages,
-    private readonly credentials: CredentialCache,
-    private readonly documents: ClientDocuments,
+    private readonly middleware: Middleware,
     private readonly upstreamSignOut: UpstreamSignOut,
-    private readonly developers: DeveloperRequests,
     private readonly keys: SigningKeysService,
   ) {}
 
@@ -94,15 +48,8 @@ export class AuthorizationServer implements OnModuleInit {
     return this.#provider;
   }
 
-  /** The methods of a path that the library answers; undefined for any other path. */
-  methodsAt(path: string): readonly string[] | undefined {
-    if (RESUME_PATH.test(path)) return READ;
-    return Object.hasOwn(METHODS, path) ? METHODS[path] : undefined;
-  }
-
-  async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    await this.#freshKeys();
-    await this.#handle(request, response);
+  handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    return this.#handle(request, response);
   }
 
   /** Keys that cannot be re-encrypted now can still be read, and are moved at a later start. */
@@ -115,28 +62,22 @@ export class AuthorizationServer implements OnModuleInit {
     }
   }
 
-  /** Rebuilds the provider where the keys were rotated, by whichever process. */
-  async #freshKeys(): Promise<void> {
-    if (performance.now() - this.#checkedAt < KEYS_CHECK_MS) return;
-    this.#checking ??= this.#checkKeys().finally(() => (this.#checking = undefined));
-    await Promise.race([this.#checking, setTimeout(KEYS_WAIT_MS, undefined, { ref: false })]);
-  }
-
-  async #checkKeys(): Promise<void> {
-    try {
-      if ((await this.keys.version()) !== this.#keysVersion) await this.#build();
-    } catch (error) {
-      // What needs the database fails by itself.
-      this.logger.warn({ reason: (error as Error).message }, 'the signing keys could not be checked');
-    }
-    this.#checkedAt = performance.now();
+  /** Rebuilds the provider where the keys were rotated, by whichever process: those at hand stay valid for another day. */
+  @Periodic({
+    work: 'signing_keys',
+    everyMs: 1_000,
+    failure: 'the signing keys could not be checked',
+    waits: true,
+  })
+  async checkKeys(): Promise<void> {
+    if ((await this.keys.version()) !== this.#keysVersion) await this.#build();
   }
 
   /** The library reads its keys once, when it is built: requests in flight finish on the previous provider. */
   async #build(): Promise<void> {
     const signingKeys = await this.keys.load();
     this.#keysVersion = await this.keys.version();
-    const { config, database, refusals, clients, pages, logger } = this;
+    const { config, database, clients, logger, middleware } = this;
     const provider = createProvider({
       config,
       signingKeys,
@@ -145,31 +86,25 @@ export class AuthorizationServer implements OnModuleInit {
         keys: new TokenKeys(config.secrets),
         encryption: new Encryption(config.secrets, 'oauth-state'),
         clients,
-        documents: this.documents,
         signingAlgorithms: new Set(signingKeys.map(({ alg }) => alg!)),
       }),
       findAccount: (_ctx, sub) => this.findAccount(sub),
-      noteAudience: ({ oidc }) =>
-        // Accepted until clients have followed (draft-ietf-oauth-rfc7523bis): other servers could use such an assertion.
-        logger.info(
-          { client_id: oidc.client!.clientId },
-          'a client assertion is for the token endpoint: it should be for the issuer',
-        ),
+      logger,
       parameterFault: () => database.current!.parameterFault,
       loadExistingGrant: (ctx) => this.consents.loadExistingGrant(ctx),
       renderError: (ctx, _out, error) => {
-        if (RESUME_PATH.test(ctx.path) && isStepGone(error)) {
+        if (ctx.path.startsWith(`${ROUTES.authorization}/`) && isStepGone(error)) {
           ctx.redirect(ctx.path.replace(ROUTES.authorization, '/interaction')); // says whether it expired or ended
           ctx.status = 303;
           return;
         }
         const fault = pageFaultOf(error, ctx.path.startsWith(ROUTES.end_session));
         const unregistered = unregisteredOf(error, ctx.oidc?.params, ctx.oidc?.client);
-        this.#show(ctx, fault.page(database.current!.id, unregistered));
+        middleware.show(ctx, fault.page(database.current!.id, unregistered));
       },
       renderSignOut: (ctx) => {
         const { session, client, params } = ctx.oidc;
-        this.#show(
+        middleware.show(
           ctx,
           {
             name: 'sign-out',
@@ -180,25 +115,15 @@ export class AuthorizationServer implements OnModuleInit {
           [...formTargetsOf(params?.post_logout_redirect_uri), ...this.upstreamSignOut.formTargets],
         );
       },
-      renderSignedOut: (ctx) => this.#show(ctx, { name: 'signed-out', client: null }),
+      renderSignedOut: (ctx) => middleware.show(ctx, { name: 'signed-out', client: null }),
     });
-    provider.use(
-      answerFailures(database, refusals, pages, this.developers, logger, config.databaseDeadlines.answer),
-    );
-    provider.use(correctMetadata(config, pages.languages));
-    provider.use(refuseOtherResponses());
-    provider.use(signOutUpstream(this.upstreamSignOut, config.publicUrl));
-    provider.use(
-      stayWithStrangers(database, this.consents, config.publicUrl, (ctx, page) => this.#show(ctx, page)),
-    );
-    provider.use(signOutOfNothing((ctx) => this.#show(ctx, { name: 'signed-out', client: null })));
-    provider.use(gatherAuthorizations(database));
-    provider.use(
-      runTokenRequests(database, (grantId) => this.credentials.revoke({ kind: 'grant', id: grantId })),
-    );
+    middleware.addTo(provider);
     const events: EventEmitter = provider; // its types have a signature for each event
-    for (const event of FAILURES) events.on(event, (_ctx: unknown, error: Error) => fail(database, error));
-    provider.silent = true; // failures are logged by answerFailures
+    for (const event of FAILURES)
+      events.on(event, (_ctx: unknown, error: Error) => {
+        if (database.current) database.current.failure ??= error;
+      });
+    provider.silent = true; // failures are logged by Middleware
     this.#provider = provider;
     this.#handle = provider.callback();
   }
@@ -228,14 +153,6 @@ export class AuthorizationServer implements OnModuleInit {
     const member = authorization?.memberOf(userId);
     return member ? member.active : (await this.database.read(FIND_ACCOUNT, [userId])).length > 0;
   }
-
-  #show(ctx: KoaContextWithOIDC, page: ShownPage, formTargets: readonly string[] = []) {
-    const uiLocales = ctx.oidc?.params?.ui_locales ?? ctx.query.ui_locales;
-    const language = this.pages.languageOf(uiLocales, ctx.get('accept-language'));
-    const { html, headers } = this.pages.render(page, language, formTargets);
-    ctx.set(headers);
-    ctx.body = html;
-  }
 }
 
 const FIND_ACCOUNT = {
@@ -259,8 +176,3 @@ const FAILURES = [
   'discovery.error',
   'jwks.error',
 ];
-
-function fail(database: OauthDatabase, error: Error): void {
-  const request = database.current;
-  if (request) request.failure ??= error;
-}

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { Request, RequestHandler, Response } from 'express';
+import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import { RateLimits } from '../auth/rate-limits/rate-limits.js';
 import { Config } from '../config/config.js';
 import { apiHeaders } from '../http/pipeline/api-headers.js';
@@ -14,9 +14,8 @@ import type { RefusalWords } from './failures/refusal-reasons.js';
 import { Refusals } from './failures/refusals.js';
 import { readParameters } from './parameters.js';
 import { ShownPages, type ShownPage } from './ports/shown-pages.js';
-import { FOR_PROGRAMS, routeOf, ROUTES } from './provider/provider.js';
-import { OauthDatabase } from './requests/oauth-database.js';
-import { OauthRequest } from './requests/oauth-request.js';
+import { isForPrograms, methodsAt, routeOf, ROUTES } from './provider/provider.js';
+import { OauthDatabase, OauthRequest } from './requests/oauth-database.js';
 
 /**
  * Handles requests other than those to the API first: limits, and everything that the library serves. Paths have to match exactly: no
@@ -35,95 +34,73 @@ export class OauthRoutes {
   ) {}
 
   handler(): RequestHandler {
-    return compose(this.#pinOrigin(), this.#limit(), this.#library(), (request, response, next) => {
-      if (request.context.path === ROUTES.userinfo) apiHeaders(request, response, next);
-      else next();
-    });
-  }
-
-  /** Replaces the request's host with that of PUBLIC_URL, since the library builds every URL from it. */
-  #pinOrigin(): RequestHandler {
     const { host, protocol } = new URL(this.config.publicUrl);
-    return (request, _response, next) => {
-      const { headers } = request;
+    const pinOrigin: RequestHandler = ({ headers }, _response, next) => {
+      // The library builds every URL from these.
       headers.host = host;
       headers['x-forwarded-proto'] = protocol.slice(0, -1);
       delete headers['x-forwarded-host'];
       next();
     };
+    return compose(
+      pinOrigin,
+      (request, response, next) => this.#limit(request, response, next),
+      (request, response, next) => this.#serve(request, response, next),
+    );
   }
 
   /**
    * Responds 429 to an address that sends too many requests, before doing any work for them: most of these routes need no credential,
    * and many store something. Metadata and keys are cheap and not limited; userinfo has the API's limits.
    */
-  #limit(): RequestHandler {
-    return async (request, response, next) => {
-      const { context } = request;
-      const route = this.#limitedRoute(context.path);
-      const seconds = route === undefined ? undefined : this.limits.countOauthRequest(addressOf(request));
-      if (seconds === undefined) {
-        next();
-        return;
-      }
-      context.route = route;
-      context.problem = 'rate_limited';
-      response.set({ 'Retry-After': String(seconds), 'Access-Control-Expose-Headers': 'Retry-After' });
+  async #limit(request: Request, response: Response, next: NextFunction): Promise<void> {
+    const { context } = request;
+    const route = limitedRoute(context.path);
+    const seconds = route === undefined ? undefined : this.limits.countOauthRequest(addressOf(request));
+    if (seconds === undefined) {
+      next();
+      return;
+    }
+    context.route = route;
+    context.problem = 'rate_limited';
+    response.set({ 'Retry-After': String(seconds), 'Access-Control-Expose-Headers': 'Retry-After' });
+    await this.#refuse(request, response, {
+      status: 429,
+      words: { error: 'temporarily_unavailable', reason: 'too_many_requests' }, // RFC 6749 §5.2 has no code for this
+      description: `Too many requests from this address: try again in ${seconds} s.`,
+      page: { ...new PageFault(429, 'tooMany').page(context.id), retryAfterSeconds: seconds },
+    });
+  }
+
+  /** Lets oidc-provider answer what is its own. */
+  async #serve(request: Request, response: Response, next: NextFunction): Promise<void> {
+    const { context, headers, method } = request;
+    const { path } = context;
+    if (path === ROUTES.userinfo) return apiHeaders(request, response, next);
+    const methods = methodsAt(path);
+    if (!methods) return next();
+    context.route = routeOf(path);
+    const isPreflight = method === 'OPTIONS' && headers['access-control-request-method'] !== undefined;
+    if (!methods.includes(method) || (method === 'OPTIONS' && !isPreflight)) {
+      answerMethod(this.problems, methods, request, response);
+      return;
+    }
+    const { text, fault, isPassedOn } = await readParameters(request);
+    if (fault !== undefined && !isPassedOn) {
+      context.problem = 'invalid_request';
       await this.#refuse(request, response, {
-        status: 429,
-        words: { error: 'temporarily_unavailable', reason: 'too_many_requests' }, // RFC 6749 §5.2 has no code for this
-        description: `Too many requests from this address: try again in ${seconds} s.`,
-        page: { ...new PageFault(429, 'tooMany').page(context.id), retryAfterSeconds: seconds },
+        status: 400,
+        words: { error: 'invalid_request', reason: 'malformed_request' },
+        description: fault,
+        page: { ...new PageFault(400, 'malformed', 'invalid_request').page(context.id), detail: fault },
       });
-    };
-  }
-
-  /** @returns the route's name in the log, which never holds the id of a sign-in */
-  #limitedRoute(path: string): string | undefined {
-    if (path.startsWith('/interaction/')) return '/interaction/:uid';
-    if (path.startsWith('/account/')) return '/account';
-    if (path === '/developer' || path.startsWith('/developer/')) return '/developer';
-    if (path.startsWith('/sign-in/')) return '/sign-in';
-    if (path === '/logos/client') return path;
-    const isLimited = path !== ROUTES.jwks && !path.startsWith('/.well-known/');
-    return isLimited && this.server.methodsAt(path) ? routeOf(path) : undefined;
-  }
-
-  /** Passes on the requests that oidc-provider handles. */
-  #library(): RequestHandler {
-    const { server, database } = this;
-    return async (request, response, next) => {
-      const { context, headers, method } = request;
-      const { path } = context;
-      const methods = server.methodsAt(path);
-      if (!methods) {
-        next();
-        return;
-      }
-      context.route = routeOf(path);
-      const isPreflight = method === 'OPTIONS' && headers['access-control-request-method'] !== undefined;
-      if (!methods.includes(method) || (method === 'OPTIONS' && !isPreflight)) {
-        answerMethod(this.problems, methods, request, response);
-        return;
-      }
-      const { text, fault, isPassedOn } = await readParameters(request);
-      if (fault !== undefined && !isPassedOn) {
-        context.problem = 'invalid_request';
-        await this.#refuse(request, response, {
-          status: 400,
-          words: { error: 'invalid_request', reason: 'malformed_request' },
-          description: fault,
-          page: { ...new PageFault(400, 'malformed', 'invalid_request').page(context.id), detail: fault },
-        });
-        return;
-      }
-      if (method === 'POST' && methods.includes('GET')) {
-        // Of a form on another site the browser sends no cookies: it does where that leads on.
-        response.set(SECURITY_HEADERS).redirect(303, `${path}?${new URLSearchParams(text)}`);
-        return;
-      }
-      await database.serve(OauthRequest.from(request, fault), () => server.handle(request, response));
-    };
+    } else if (method === 'POST' && methods.includes('GET')) {
+      // Of a form on another site the browser sends no cookies: it does where that leads on.
+      response.set(SECURITY_HEADERS).redirect(303, `${path}?${new URLSearchParams(text)}`);
+    } else {
+      const handle = () => this.server.handle(request, response);
+      await this.database.serve(OauthRequest.from(request, fault), handle);
+    }
   }
 
   /**
@@ -140,11 +117,22 @@ export class OauthRoutes {
     this.refusals.count(words.error);
     await this.refusals.keep({ ...words, errorId: id, route: route ?? path, ip: addressOf(request) });
     response.set(SECURITY_HEADERS);
-    if (!FOR_PROGRAMS.includes(path)) this.pages.send(response, status, page);
+    if (!isForPrograms(path)) this.pages.send(response, status, page);
     else
       response
         .status(status)
         .set('Access-Control-Allow-Origin', '*')
         .json({ error: words.error, error_description: description, error_id: id });
   }
+}
+
+/** @returns the route's name in the log, which never holds the id of a sign-in; undefined where it is not limited here */
+function limitedRoute(path: string): string | undefined {
+  if (path.startsWith('/interaction/')) return '/interaction/:uid';
+  if (path.startsWith('/account/')) return '/account';
+  if (path === '/developer' || path.startsWith('/developer/')) return '/developer';
+  if (path.startsWith('/sign-in/')) return '/sign-in';
+  if (path === '/logos/client') return path;
+  const isLimited = path !== ROUTES.jwks && !path.startsWith('/.well-known/');
+  return isLimited && methodsAt(path) ? routeOf(path) : undefined;
 }

@@ -13,6 +13,7 @@ export interface CalendarSource {
 
 /** How often calendar programs are asked to refresh, in seconds. */
 const REFRESH_SECONDS = 3_600;
+const DAY_SECONDS = 86_400;
 /** Events written in one turn of the event loop: some milliseconds. */
 const AT_ONCE = 50;
 /** Octets of a line without its end (RFC 5545 §3.1). */
@@ -31,7 +32,7 @@ export async function calendarFile(
   const [library, zones] = await (loaded ??= Promise.all([import('ical-generator'), TimeZones.load()]));
   const calendar = new library.ICalCalendar({
     prodId: { company: 'Public User API', product: 'Calendar', language: 'EN' },
-    name: escaped(source.name), // the library does not escape it
+    name: library.escape(plain(source.name), false), // the library does not escape it
     ttl: REFRESH_SECONDS,
   });
   const end = 'END:VCALENDAR';
@@ -97,59 +98,37 @@ function timesOf(
 ): Pick<ICalEventData, 'start' | 'end' | 'allDay' | 'timezone'> {
   const { starts_at, starts_at_local, ends_at, ends_at_local } = event;
   if (event.is_all_day) {
-    const last = ends_at === null || ends_at === starts_at ? starts_at_local : secondBefore(ends_at_local!);
-    return { allDay: true, start: new WrittenTime(starts_at_local), end: new WrittenTime(dayAfter(last)) };
+    const last = ends_at === null || ends_at === starts_at ? starts_at_local : later(ends_at_local!, -1);
+    return { allDay: true, start: written(starts_at_local), end: written(later(last, DAY_SECONDS)) };
   }
   const [start, end] = rules ? [starts_at_local, ends_at_local] : [starts_at, ends_at];
   return {
-    start: new WrittenTime(start),
-    end: ends_at === null || ends_at === starts_at ? null : new WrittenTime(end!),
+    start: written(start),
+    end: ends_at === null || ends_at === starts_at ? null : written(end!),
     timezone: rules?.id ?? null,
   };
 }
 
-function secondBefore(local: string): string {
-  return apiTime(millisecondsOf(local) - 1_000);
+/** @returns the time so many seconds later, both in the API's form */
+function later(time: string, seconds: number): string {
+  return new Date(millisecondsOf(time) + seconds * 1_000).toISOString().slice(0, 19).replace('T', ' ');
 }
 
-function dayAfter(local: string): string {
-  return apiTime(millisecondsOf(local) + 86_400_000);
-}
-
-function apiTime(ms: number): string {
-  return new Date(ms).toISOString().slice(0, 19).replace('T', ' ');
-}
-
-/** A time that is written as the database gave it; a Date would be written in the time zone of this machine. */
-class WrittenTime implements ICalDayJsStub {
-  /** @param time in the API's form */
-  constructor(private readonly time: string) {}
-
-  isValid(): boolean {
-    return true;
-  }
-
-  tz(): this {
-    return this;
-  }
-
-  utc(): this {
-    return this;
-  }
-
-  /** Date or time, as digits. */
-  format(form?: string): string {
-    const [date, time] = this.time.replaceAll(/[-:]/g, '').split(' ') as [string, string];
-    return form === 'YYYYMMDD' ? date : time;
-  }
-
-  toDate(): Date {
-    return new Date(millisecondsOf(this.time));
-  }
-
-  toJSON(): string {
-    return this.time;
-  }
+/**
+ * A time that is written as the database gave it; a Date would be written in the time zone of this machine.
+ *
+ * @param time in the API's form
+ */
+function written(time: string): ICalDayJsStub {
+  const [date, ofDay] = time.replaceAll(/[-:]/g, '').split(' ') as [string, string];
+  const stub: ICalDayJsStub = {
+    isValid: () => true,
+    utc: () => stub,
+    format: (form) => (form === 'YYYYMMDD' ? date : ofDay),
+    toDate: () => new Date(millisecondsOf(time)),
+    toJSON: () => time,
+  };
+  return stub;
 }
 
 function locationOf(event: CalendarEvent, url: string | null): ICalLocation | null {
@@ -199,12 +178,6 @@ function urlOf(url: string | null): string | null {
 /** Normalizes line ends to one character, and removes characters that a text must not contain (RFC 5545 §3.3.11). */
 function plain(text: string): string {
   return text.replaceAll(/\r\n|[\r\u0085\u2028\u2029]/g, '\n').replaceAll(/(?![\t\n])\p{Cc}/gu, '');
-}
-
-function escaped(text: string): string {
-  return plain(text)
-    .replaceAll(/[\\;,]/g, '\\$&')
-    .replaceAll('\n', '\\n');
 }
 
 /** Lines of at most 75 octets, none broken within a character (RFC 5545 §3.1). The library's own function takes a microsecond per character. */

@@ -1,14 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import {
-  audited,
-  eventValues,
-  recordEvent,
-  recordEventIf,
-  type AuditedTransaction,
-  type NewAuthEvent,
-} from '../audit/audit.js';
-import { boundChanges, LimitReached } from '../auth/owner.js';
+import { audited, eventValues, recordEvent, recordEventIf, type NewAuthEvent } from '../audit/audit.js';
+import { takePlace } from '../auth/owner.js';
 import { Config } from '../config/config.js';
 import { randomBytes } from '../crypto/random.js';
 import { eitherOf, TokenKeys } from '../crypto/token-keys.js';
@@ -26,12 +19,6 @@ export interface CalendarLinkDetails {
   readonly name: string;
   readonly created_at: string;
   readonly last_used_at: string | null;
-}
-
-/** The member whose calendar a link shows. */
-interface KnownLink {
-  readonly id: number;
-  readonly user_id: number;
 }
 
 type Actor = Pick<NewAuthEvent, 'actor' | 'ip'>;
@@ -76,47 +63,33 @@ FROM calendar_links WHERE user_id = $1 ORDER BY id DESC`,
     actor: Actor,
     manager: EntityManager = this.database.dataSource.manager,
   ): Promise<string> {
-    return audited(manager, (transaction) => this.#create(transaction, userId, name, actor));
-  }
-
-  async #create(manager: AuditedTransaction, userId: number, name: string, actor: Actor): Promise<string> {
-    await boundChanges(manager, userId);
-    const secret = randomBytes(SECRET_BYTES).toString('base64url');
-    // Of two requests at the same moment, one gets the slot: the other tries again, as often as there are slots to lose.
-    for (;;) {
-      const [row] = await manager.query<{ id: number | null; free: boolean }[]>(
-        `WITH free AS (
-  SELECT slot FROM generate_series(1, ${MOST_LINKS}) slot
-  WHERE NOT EXISTS (SELECT FROM calendar_links l WHERE l.user_id = $1 AND l.slot = slot.slot) ORDER BY slot LIMIT 1
-), made AS (
-  INSERT INTO calendar_links (user_id, slot, name, key) SELECT $1, slot, $2, $3 FROM free
-  ON CONFLICT (user_id, slot) DO NOTHING RETURNING id
-) SELECT (SELECT id FROM made) AS id, EXISTS (SELECT FROM free) AS free`,
+    return audited(manager, async (transaction) => {
+      await takePlace(
+        transaction,
+        { userId, ip: actor.ip ?? null },
+        `SELECT count(*) >= ${MOST_LINKS} AS is_full FROM calendar_links WHERE user_id = $1`,
+        `${MOST_LINKS} calendar links`,
+      );
+      const secret = randomBytes(SECRET_BYTES).toString('base64url');
+      const [link] = await transaction.query<{ id: number }[]>(
+        `INSERT INTO calendar_links (user_id, slot, name, key)
+SELECT $1, min(slot), $2, $3 FROM generate_series(1, ${MOST_LINKS}) slot
+WHERE NOT EXISTS (SELECT FROM calendar_links l WHERE l.user_id = $1 AND l.slot = slot.slot) RETURNING id`,
         [userId, name, this.keys.keyOf(MODEL, secret)],
       );
-      const { id, free } = row!;
-      if (!free) throw new LimitReached(`the member has ${MOST_LINKS} calendar links`);
-      if (id === null) continue;
-      await recordEvent(manager, {
-        ...actor,
-        type: 'calendar_link.created',
-        userId,
-        details: { link: id },
-      });
+      const details = { link: link!.id };
+      await recordEvent(transaction, { ...actor, type: 'calendar_link.created', userId, details });
       return `${this.config.publicUrl}${CALENDAR_PREFIX}/${secret}.ics`;
-    }
+    });
   }
 
   /** Revokes a link. @returns whether the member had it */
   async revoke(userId: number, id: number, actor: Actor): Promise<boolean> {
+    const event = { ...actor, type: 'calendar_link.revoked', userId, details: { link: id } } as const;
     const gone = await this.database.rows(
       `WITH gone AS (DELETE FROM calendar_links WHERE user_id = $1 AND id = $2 RETURNING id
 ), told AS (${recordEventIf('gone', 3)}) SELECT FROM gone`,
-      [
-        userId,
-        id,
-        ...eventValues({ ...actor, type: 'calendar_link.revoked', userId, details: { link: id } }),
-      ],
+      [userId, id, ...eventValues(event)],
     );
     return gone.length > 0;
   }
@@ -134,9 +107,12 @@ FROM calendar_links WHERE user_id = $1 ORDER BY id DESC`,
   }
 
   /** @returns undefined if the link opens no calendar: it never existed, was revoked, or its member is disabled; it is looked up in every case */
-  async find(secret: string): Promise<KnownLink | undefined> {
+  async find(secret: string): Promise<{ id: number; user_id: number } | undefined> {
     const keys = this.keys.keysOf(MODEL, secret);
-    const [link] = await this.database.read<KnownLink & { key: Buffer }>(FIND, eitherOf(keys));
+    const [link] = await this.database.read<{ id: number; user_id: number; key: Buffer }>(
+      FIND,
+      eitherOf(keys),
+    );
     if (link !== undefined && !link.key.equals(keys[0]!)) {
       // Found under the previous key: it is stored under the current one, so that it outlives the other.
       await this.database.rows('UPDATE calendar_links SET key = $2 WHERE id = $1', [link.id, keys[0]]);

@@ -1,5 +1,5 @@
 import { isIP, isIPv6 } from 'node:net';
-import { InvalidArgumentError } from 'commander';
+import { InvalidArgumentError } from '@commander-js/extra-typings';
 import { secondsOf } from '../config/duration.js';
 import { isName, isUsername, NAME_RULE, USERNAME_RULE } from '../values/names.js';
 import { isEmailAddress, isHttpUrl, isStorable } from '../values/string-rules.js';

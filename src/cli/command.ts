@@ -1,7 +1,7 @@
-import { Command, type ErrorOptions } from 'commander';
+import { Command, type CommandUnknownOpts, type ErrorOptions } from '@commander-js/extra-typings';
 import { asTyped } from './output.js';
 
-const examples = new WeakMap<Command, string>();
+const examples = new WeakMap<CommandUnknownOpts, string>();
 
 /** A command that names everything that is missing at once, where Commander stops at the first. */
 export class PuaCommand extends Command {
@@ -21,18 +21,13 @@ export class PuaCommand extends Command {
   }
 }
 
-/** The option that every command has. */
-export interface Json {
-  json?: boolean;
-}
-
 /** Adds a command that does something: each has `--json` and an example in its help. */
 export function addCommand(
   parent: Command,
   nameAndArguments: string,
   description: string,
   example: string,
-): Command {
+): Command<[], { json?: true }> {
   const command = parent
     .command(nameAndArguments)
     .description(description)
@@ -42,7 +37,26 @@ export function addCommand(
   return command;
 }
 
+/** Adds a group of commands. @returns what adds a command to it, as {@link addCommand} does */
+export function addGroup(program: Command, name: string, description: string) {
+  const group = program.command(name).description(description);
+  return (...command: [nameAndArguments: string, description: string, example: string]) =>
+    addCommand(group, ...command);
+}
+
+/** Runs what SIGINT and SIGTERM end, by the signal that it gets, where they would otherwise end the process. */
+export async function endable<Result>(work: (ended: AbortSignal) => Promise<Result>): Promise<Result> {
+  const ended = new AbortController();
+  const end = () => ended.abort();
+  process.once('SIGINT', end).once('SIGTERM', end);
+  try {
+    return await work(ended.signal);
+  } finally {
+    process.off('SIGINT', end).off('SIGTERM', end);
+  }
+}
+
 /** Returns the example of a command; undefined for a group. */
-export function exampleOf(command: Command): string | undefined {
+export function exampleOf(command: CommandUnknownOpts): string | undefined {
   return examples.get(command);
 }

@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline';
-import type { Command } from 'commander';
+import type { CommandUnknownOpts } from '@commander-js/extra-typings';
 import { plain } from './output.js';
 
 /**
@@ -9,7 +9,7 @@ import { plain } from './output.js';
  * @throws CommanderError where it is declined, or there is nobody to ask
  */
 export async function confirm(
-  command: Command,
+  command: CommandUnknownOpts,
   { yes, json }: { readonly yes?: boolean; readonly json?: boolean },
   what: string,
 ): Promise<void> {

@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import type { Command } from '@commander-js/extra-typings';
 import { VERSION } from '../operations/metrics/version.js';
 import { PuaCommand } from './command.js';
 import { auditCommand } from './commands/audit.command.js';

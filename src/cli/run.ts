@@ -1,4 +1,4 @@
-import { CommanderError } from 'commander';
+import { CommanderError } from '@commander-js/extra-typings';
 import { OperatorError } from '../values/operator-error.js';
 import { UnreachableDatabase } from '../database/open-database.js';
 import { isUnavailable } from '../database/postgres/unavailable.js';

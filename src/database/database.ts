@@ -3,7 +3,8 @@ import { Injectable } from '@nestjs/common';
 import type { Pool, QueryConfig } from 'pg';
 import { DataSource } from 'typeorm';
 import { isDirect } from './postgres/data-source.js';
-import { PipelinedReads, type NamedStatement } from './postgres/pipelined-reads.js';
+import { PipelinedReads } from './postgres/pipelined-reads.js';
+import type { NamedStatement } from './postgres/read-connection.js';
 import { Semaphore } from './semaphore.js';
 import { Unavailable } from './postgres/unavailable.js';
 import { Config } from '../config/config.js';
@@ -129,9 +130,9 @@ export class Database {
     return { busy: totalCount - idleCount, idle: idleCount, waiting: waitingCount };
   }
 
-  /** Open connections for pipelined reads, and statements in progress on them. */
-  pipelineState(): { up: number; underWay: number } {
-    return this.#pipelined?.state() ?? { up: 0, underWay: 0 };
+  /** For each open connection for pipelined reads, the number of statements in progress. */
+  pipelinesUnderWay(): number[] {
+    return this.#pipelined?.connections.map(({ underWay }) => underWay) ?? [];
   }
 
   /** Number of requests refused because too many were waiting for a connection. */

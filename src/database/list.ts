@@ -1,6 +1,5 @@
 import type { Reads } from './database.js';
 import { keyText, onSide, OPPOSITE, type CursorPosition, type Sort } from './keyset.js';
-import { WhereBuilder } from './where-builder.js';
 
 /** The query of every list: maximum number of rows, sort, starting position, and the filters. */
 export interface ListQuery {
@@ -246,4 +245,38 @@ FROM ${page(`
 /** Matches SQL that uses a column of the relation. */
 function naming(alias: string): RegExp {
   return new RegExp(`\\b${alias}\\.`);
+}
+
+/** Builds a WHERE that depends on the request: conditions are constants of the code, values come from the caller. */
+class WhereBuilder {
+  readonly #conditions: string[];
+  readonly values: unknown[];
+  readonly #always: number;
+
+  /** @param always conditions of every request (access first), over the first `values` */
+  constructor(always: readonly string[], values: readonly unknown[]) {
+    this.#conditions = [...always];
+    this.#always = always.length;
+    this.values = [...values];
+  }
+
+  /** Adds a condition if the caller gave a value; `sql` receives the value's placeholder. */
+  whereGiven(value: unknown, sql: (placeholder: string) => string): void {
+    if (value === undefined) return;
+    this.values.push(value);
+    this.#conditions.push(`(${sql(`$${this.values.length}`)})`);
+  }
+
+  where(sql: string | undefined): void {
+    if (sql !== undefined) this.#conditions.push(`(${sql})`);
+  }
+
+  /** Whether no condition was added. */
+  get unfiltered(): boolean {
+    return this.#conditions.length === this.#always;
+  }
+
+  get sql(): string {
+    return this.#conditions.join(' AND ');
+  }
 }

@@ -1,7 +1,7 @@
 import { Injectable, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import type { QueryConfig } from 'pg';
 import { Database, type Reads } from './database.js';
-import type { NamedStatement } from './postgres/pipelined-reads.js';
+import type { NamedStatement } from './postgres/read-connection.js';
 import {
   ANNOUNCE,
   PrimaryWal,

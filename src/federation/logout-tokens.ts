@@ -5,7 +5,7 @@ import { UpstreamMembers } from '../accounts/sign-in/upstream-members.js';
 import { audited, recordEvent } from '../audit/audit.js';
 import { USE_ONCE } from '../auth/access-tokens/use-once.js';
 import { OauthDatabase } from '../authorization-server/requests/oauth-database.js';
-import { END_REMEMBERED_SECONDS } from '../authorization-server/requests/upstream-session.js';
+import { LIFETIMES } from '../authorization-server/provider/lifetimes.js';
 import { ConnectedApps } from '../clients/connected-apps.js';
 import { Config } from '../config/config.js';
 import { TokenKeys } from '../crypto/token-keys.js';
@@ -33,7 +33,7 @@ const LOGOUT_CLAIMS = z.object({
 const REMEMBERED_SECONDS = 600;
 
 /**
- * Marks an end for sign-ins in progress: see {@link SessionAdapter}. $3: the keys of the token, which has no effect if it was used
+ * Marks an end for sign-ins in progress: see {@link sessionAdapter}. $3: the keys of the token, which has no effect if it was used
  * before.
  */
 const REMEMBER_END = `INSERT INTO oauth_state (key, model, expires_at)
@@ -78,7 +78,7 @@ export class LogoutTokens {
     const subject = sub === undefined ? null : this.signIns.keysOf('sub', sub);
     const session = sid === undefined || isGone ? null : this.signIns.keysOf('sid', sid);
     // Before the rest, so that sign-ins that are not seen here see it.
-    await this.database.rows(REMEMBER_END, [session ?? subject, END_REMEMBERED_SECONDS, used]);
+    await this.database.rows(REMEMBER_END, [session ?? subject, LIFETIMES.upstreamEnd, used]);
     const named =
       isGone && this.config.upstream!.claim === 'sub' ? await this.members.find({ sub }) : undefined;
     await audited(this.dataSource, async (manager) => {

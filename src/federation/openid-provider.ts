@@ -252,14 +252,15 @@ export async function discover({
   clientKey,
 }: UpstreamConfig): Promise<Known> {
   const isInsecure = issuer.startsWith('http:');
-  const insecure = isInsecure ? [client.allowInsecureRequests] : [];
   try {
-    const found = await client.discovery(new URL(issuer), clientId, {}, client.None(), {
+    const auth = clientKey ? client.PrivateKeyJwt(await toClientKey(clientKey)) : bySecret(clientSecret!);
+    const tolerance = { [client.clockTolerance]: CLOCK_TOLERANCE_SECONDS };
+    const configuration = await client.discovery(new URL(issuer), clientId, tolerance, auth, {
       timeout: LONGEST_SECONDS,
-      execute: insecure,
+      execute: isInsecure ? [client.allowInsecureRequests] : [],
       [client.customFetch]: FETCH,
     });
-    const metadata = found.serverMetadata();
+    const metadata = configuration.serverMetadata();
     for (const name of [...ENDPOINTS, ...OTHER_ENDPOINTS.filter((other) => metadata[other] !== undefined)])
       if (!isHttpUrl(String(metadata[name])) || (!isInsecure && !/^https:/i.test(metadata[name]!)))
         throw new UpstreamFault('wrong', `the provider's metadata has no ${name} that can be used`);
@@ -271,17 +272,6 @@ export async function discover({
         'wrong',
         "the provider's metadata has no id_token_signing_alg_values_supported that can be used",
       );
-    const supported = metadata.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
-    const bySecret = supported.includes('client_secret_basic') ? basic : client.ClientSecretPost;
-    const configuration = new client.Configuration(
-      metadata,
-      clientId,
-      { [client.clockTolerance]: CLOCK_TOLERANCE_SECONDS },
-      clientKey ? client.PrivateKeyJwt(await toClientKey(clientKey)) : bySecret(clientSecret!),
-    );
-    configuration.timeout = LONGEST_SECONDS;
-    configuration[client.customFetch] = FETCH;
-    for (const allow of insecure) allow(configuration);
     const keys = createRemoteJWKSet(new URL(metadata.jwks_uri!), {
       timeoutDuration: LONGEST_SECONDS * 1000,
       cooldownDuration: KEYS_COOLDOWN_SECONDS * 1000,
@@ -349,14 +339,19 @@ function codeOf(code: string): string | undefined {
 }
 
 /**
- * HTTP Basic with both parts form-encoded (RFC 6749 §2.3.1), but no more than necessary: openid-client also encodes hyphens, dots
- * and underscores, and a provider that does not decode them (such as django-oidc-provider) then finds no client with one in its id.
+ * By HTTP Basic, unless the provider only takes the secret in the body. Both parts are form-encoded (RFC 6749 §2.3.1), but no more than
+ * necessary: openid-client also encodes hyphens, dots and underscores, and a provider that does not decode them (such as
+ * django-oidc-provider) then finds no client with one in its id.
  */
-function basic(secret: string): client.ClientAuth {
+function bySecret(secret: string): client.ClientAuth {
   const encoded = (text: string) => new URLSearchParams({ '': text }).toString().slice(1);
-  return (_server, { client_id: id }, _body, headers) =>
-    headers.set(
-      'Authorization',
-      `Basic ${Buffer.from(`${encoded(id)}:${encoded(secret)}`).toString('base64')}`,
-    );
+  return (server, metadata, body, headers) => {
+    const supported = server.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
+    if (!supported.includes('client_secret_basic')) {
+      client.ClientSecretPost(secret)(server, metadata, body, headers);
+      return;
+    }
+    const credentials = `${encoded(metadata.client_id)}:${encoded(secret)}`;
+    headers.set('Authorization', `Basic ${Buffer.from(credentials).toString('base64')}`);
+  };
 }

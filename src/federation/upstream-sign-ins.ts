@@ -15,7 +15,7 @@ import { addressOf } from '../values/network.js';
 import { PageFault } from '../authorization-server/failures/page-fault.js';
 import { LIFETIMES } from '../authorization-server/provider/lifetimes.js';
 import { OneTimeStates } from '../authorization-server/requests/one-time-states.js';
-import type { UpstreamSession } from '../authorization-server/requests/upstream-session.js';
+import type { UpstreamSession } from '../authorization-server/requests/oauth-database.js';
 import { pathOf, type SignInPage } from './sign-in-pages.js';
 import { OpenidProvider, UpstreamFault } from './openid-provider.js';
 

@@ -207,6 +207,7 @@ export const METRICS = {
         'platform_logo',
         'rate_limits',
         'refresh_answers',
+        'signing_keys',
         'sweeper',
         'totals',
         'usage',

@@ -14,7 +14,7 @@ import { AccountController } from './account/account.controller.js';
 import { AccountPages } from './account/account-pages.js';
 import { SecurityController } from './account/security.controller.js';
 import { SentForms } from './account/sent-forms.js';
-import { signInControllers } from './account/sign-in.controllers.js';
+import { signInController } from './account/sign-in.controllers.js';
 import { DeveloperClientsController } from './developer/developer-clients.controller.js';
 import { DeveloperController } from './developer/developer.controller.js';
 import { FinishedSteps } from './interaction/finished-steps.js';
@@ -65,7 +65,7 @@ const SERVICES = [
 export class MemberPagesModule {
   static with(config: Config): DynamicModule {
     const ofDevelopers = [
-      ...signInControllers(DEVELOPER_PAGES),
+      ...DEVELOPER_PAGES.map(signInController),
       DeveloperController,
       DeveloperClientsController,
     ];
@@ -74,7 +74,7 @@ export class MemberPagesModule {
       global: true,
       controllers: [
         InteractionsController,
-        ...signInControllers(ACCOUNT_PAGES),
+        ...ACCOUNT_PAGES.map(signInController),
         AccountController,
         AccountCalendarController,
         SecurityController,

@@ -5,8 +5,13 @@ import { recordAlone } from '../audit/audit.js';
 import { Usage } from '../auth/usage/usage.js';
 import { Logger } from '../http/logger.js';
 import { leaveSlot } from '../http/pipeline/request-context.js';
-import { AccountPages, type Member, type Sender } from '../member-pages/account/account-pages.js';
-import { FormSender, Visitor } from '../member-pages/account/member.decorators.js';
+import {
+  AccountPages,
+  FormSender,
+  Visitor,
+  type Member,
+  type Sender,
+} from '../member-pages/account/account-pages.js';
 import { ServesPages } from '../member-pages/requests/page.decorator.js';
 import type { DataPage } from '../member-pages/rendering/page-contents.js';
 import { Downloads } from './downloads.js';

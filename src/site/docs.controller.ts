@@ -11,7 +11,7 @@ import { Problem, PROBLEMS } from '../http/output/problems.js';
 import { UnchangingDocument } from '../http/output/unchanging-document.js';
 import { DOCS_CLIENT } from '../clients/own-clients.js';
 import { GUIDES } from './guides.js';
-import { Site } from './site.js';
+import { Site, type SitePage } from './site.js';
 import { snippetsOf } from './snippets.js';
 
 /** The reference, generated from the OpenAPI document and the demo's recorded responses, and the guides for callers. */
@@ -30,7 +30,13 @@ export class DocsController {
   /** Also the redirect URI for readers who sign in to try a call: the script reads the code from the URL. */
   @Get()
   reference(@Req() request: Request, @Res() response: Response): void {
-    this.#send('', request, response, () => this.#reference());
+    const { rateLimits } = this.config;
+    const scopes = Object.entries(SCOPES);
+    this.#send('', request, response, () => ({
+      template: 'reference',
+      title: 'Reference',
+      content: { rateLimits, clientId: DOCS_CLIENT, scopes, problems: PROBLEMS },
+    }));
   }
 
   /** @throws Problem not_found */
@@ -38,39 +44,22 @@ export class DocsController {
   guide(@Param('guide') name: string, @Req() request: Request, @Res() response: Response): void {
     const guide = GUIDES.find((each) => each.name === name);
     if (!guide) throw new Problem('not_found');
-    this.#send(name, request, response, () =>
-      this.site.document({
-        template: 'guide',
-        title: guide.title,
-        content: {
-          guides: GUIDES,
-          groups: this.#groups(),
-          guide: { ...guide, html: this.#here(guide.html) },
-        },
-      }),
-    );
+    this.#send(name, request, response, () => ({
+      template: 'guide',
+      title: guide.title,
+      content: { guide: { ...guide, html: this.#here(guide.html) } },
+    }));
   }
 
-  #send(name: string, request: Request, response: Response, make: () => UnchangingDocument): void {
-    let page = this.#pages.get(name);
-    if (!page) this.#pages.set(name, (page = make()));
-    page.send(request, response);
-  }
-
-  #reference(): UnchangingDocument {
-    const { rateLimits } = this.config;
-    return this.site.document({
-      template: 'reference',
-      title: 'Reference',
-      content: {
-        rateLimits,
-        clientId: DOCS_CLIENT,
-        scopes: Object.entries(SCOPES),
-        guides: GUIDES,
-        groups: this.#groups(),
-        problems: PROBLEMS,
-      },
-    });
+  /** Sends a page, made when it is first asked for; all list the guides and the calls. */
+  #send(name: string, request: Request, response: Response, make: () => SitePage): void {
+    let document = this.#pages.get(name);
+    if (!document) {
+      const page = make();
+      const content = { guides: GUIDES, groups: this.#groups(), ...page.content };
+      this.#pages.set(name, (document = this.site.document({ ...page, content })));
+    }
+    document.send(request, response);
   }
 
   /** The calls by group, each with its request in every language and the demo's responses. */

@@ -22,6 +22,15 @@ const PLAIN = {
   'Cache-Control': 'max-age=86400',
 };
 
+/** RFC 9309: keeps pages for a single member and endpoints for programs out of search engines. */
+const ROBOTS = `User-agent: *
+Disallow: /api/
+Disallow: /oauth/
+Disallow: /account/
+Disallow: /interaction/
+Disallow: /demo
+`;
+
 /** The front page, and the well-known resources for browsers, crawlers and security researchers. */
 @Controller()
 @Public()
@@ -32,7 +41,7 @@ export class FrontController {
     ...PLAIN,
     'Content-Type': 'image/vnd.microsoft.icon',
   });
-  readonly #robots: UnchangingDocument;
+  readonly #robots = new UnchangingDocument(ROBOTS, PLAIN);
 
   constructor(
     private readonly config: Config,
@@ -47,7 +56,6 @@ export class FrontController {
         response: JSON.stringify(example!.response.body, null, 2),
       },
     });
-    this.#robots = new UnchangingDocument(robots(), PLAIN);
   }
 
   @Get()
@@ -89,10 +97,4 @@ export class FrontController {
     if (target === undefined) throw new Problem('not_found');
     response.writeHead(302, { ...PLAIN, Location: target, 'Cache-Control': 'no-store' }).end();
   }
-}
-
-/** RFC 9309: keeps pages for a single member and endpoints for programs out of search engines. */
-function robots(): string {
-  const disallowed = ['/api/', '/oauth/', '/account/', '/interaction/', '/demo'];
-  return ['User-agent: *', ...disallowed.map((path) => `Disallow: ${path}`), ''].join('\n');
 }

@@ -11,7 +11,7 @@ const TEMPLATES = new URL('./templates/', import.meta.url);
 const CLIENT = new URL('../../clients/typescript/src/sign-in.js', import.meta.url);
 
 /** A template of this folder, with its data. */
-interface SitePage {
+export interface SitePage {
   readonly template: 'front' | 'reference' | 'guide' | 'unknown';
   /** Title of the window, before the API's name; without it, that name alone. */
   readonly title?: string;

@@ -1,8 +1,7 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import { audited, recordEvent, type AuditedTransaction } from '../audit/audit.js';
+import { TEST_TYPE, type Attempt, type Message } from './webhook-sender.js';
 import { BEGIN_HERE, CLAIM, fanOutSql, LOCK_PLACE, LOCK_READY } from './webhook-sql.js';
-import type { Attempt, Message } from './webhook-sender.js';
-import { TEST_TYPE } from './webhook-types.js';
 
 const MINUTE = 60;
 const HOUR = 60 * MINUTE;

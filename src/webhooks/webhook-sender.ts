@@ -2,8 +2,10 @@ import { Injectable } from '@nestjs/common';
 import { Config } from '../config/config.js';
 import { PublicHttps } from '../http/public-https.js';
 import { signWebhook } from '../crypto/webhook-signatures.js';
-import { TEST_TYPE } from './webhook-types.js';
 import { WebhookSecrets } from './webhook-secrets.js';
+
+/** The type that `pua webhooks test` sends. */
+export const TEST_TYPE = 'webhook.test';
 
 /** Deadline of an attempt: name resolution, connection and response. */
 const PATIENCE_MS = 10_000;
@@ -42,9 +44,6 @@ export interface Attempt {
   readonly seconds: number;
 }
 
-/** Returns the id by which receivers know a message. */
-export const nameOf = ({ id }: Pick<Message, 'id'>): string => `msg_${id}`;
-
 /** Sends messages by the rules of Standard Webhooks: signed with every valid secret. */
 @Injectable()
 export class WebhookSender {
@@ -80,15 +79,14 @@ export class WebhookSender {
   }
 
   #headersFor(message: Message, body: string): Record<string, string> {
+    const id = `msg_${message.id}`;
     const timestamp = Math.floor(Date.now() / 1000);
-    const signatures = this.secrets
-      .open(message)
-      .map((secret) => signWebhook(secret, nameOf(message), timestamp, body));
+    const signatures = this.secrets.open(message).map((secret) => signWebhook(secret, id, timestamp, body));
     return {
       'Content-Type': 'application/json',
       'Content-Length': String(Buffer.byteLength(body)),
       'User-Agent': 'public-user-api',
-      'webhook-id': nameOf(message),
+      'webhook-id': id,
       'webhook-timestamp': String(timestamp),
       'webhook-signature': signatures.join(' '),
     };
@@ -96,7 +94,7 @@ export class WebhookSender {
 }
 
 /** Writes the body: which item has changed, and nothing about its contents. */
-export function bodyOf({ type, changed_at, user_id, thing_id }: Message): string {
+function bodyOf({ type, changed_at, user_id, thing_id }: Message): string {
   const timestamp = changed_at.toISOString();
   if (type === TEST_TYPE) return JSON.stringify({ type, timestamp, data: {} });
   const [resource, kind] = type.split('.');

@@ -1,6 +1,6 @@
 import { AHEAD, HORIZON } from '../changes/changes.js';
 import { concernedBy, kindFor, readScopeSql } from '../resources/resources.js';
-import { TEST_TYPE } from './webhook-types.js';
+import { TEST_TYPE } from './webhook-sender.js';
 
 /** An endpoint of the platform itself, which depends on no credential. */
 const OF_PLATFORM = 'e.client_id IS NULL AND e.key_id IS NULL';

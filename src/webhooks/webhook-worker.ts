@@ -3,13 +3,13 @@ import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { Config } from '../config/config.js';
 import { Database } from '../database/database.js';
 import { MemberReads } from '../database/member-reads.js';
-import { LazyDataSource } from '../database/postgres/lazy-data-source.js';
+import { LazyDataSource } from '../database/postgres/data-source.js';
 import { Logger } from '../http/logger.js';
 import { Meter } from '../http/meter.js';
 import { Periodic } from '../http/periodic-work.js';
 import { WebhookDeliveries } from './webhook-deliveries.js';
 import { WebhookSecrets } from './webhook-secrets.js';
-import { WebhookSender, type Attempt, type Message } from './webhook-sender.js';
+import { WebhookSender, type Message } from './webhook-sender.js';
 import { LOOK } from './webhook-sql.js';
 
 /** Interval between checks for changes and due messages: the maximum delay of a message while nothing else happens. */
@@ -111,11 +111,10 @@ export class WebhookWorker implements OnApplicationShutdown {
   async #send(message: Message): Promise<void> {
     const attempt = await this.sender.send(message, this.#stop.signal);
     const deliveries = await this.#deliveries();
-    if (!attempt.taken && this.#stop.signal.aborted) await deliveries.release(message);
-    else await this.#finish(deliveries, message, attempt);
-  }
-
-  async #finish(deliveries: WebhookDeliveries, message: Message, attempt: Attempt): Promise<void> {
+    if (!attempt.taken && this.#stop.signal.aborted) {
+      await deliveries.release(message);
+      return;
+    }
     this.meter.observe('webhook_attempt_duration_seconds', {}, attempt.seconds);
     const outcome = await deliveries.finish(message, attempt);
     if (!outcome) return;

@@ -2,19 +2,24 @@ import { isIP } from 'node:net';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { audited, recordEvent, type NewAuthEvent } from '../audit/audit.js';
+import { CHANGE_KINDS } from '../changes/changes.js';
 import { Config } from '../config/config.js';
 import { randomText } from '../crypto/random.js';
 import { makeWebhookSecret } from '../crypto/webhook-signatures.js';
 import { PublicHttps } from '../http/public-https.js';
-import { readScope } from '../resources/resources.js';
+import { readScope, RESOURCES } from '../resources/resources.js';
 import { OperatorError } from '../values/operator-error.js';
 import { isLoopbackAddress, isPublicAddress } from '../values/public-address.js';
 import { isHttpUrl } from '../values/string-rules.js';
 import { endMessages, WebhookDeliveries } from './webhook-deliveries.js';
 import { WebhookSecrets } from './webhook-secrets.js';
-import { WebhookSender, type Attempt, type Message } from './webhook-sender.js';
+import { TEST_TYPE, WebhookSender, type Attempt, type Message } from './webhook-sender.js';
 import { BEGIN_HERE, MAKE_TEST } from './webhook-sql.js';
-import { TEST_TYPE } from './webhook-types.js';
+
+/** The types of messages: `<resource>.<kind>`. A profile is never removed while anybody may be notified about it. */
+export const WEBHOOK_TYPES = RESOURCES.flatMap((resource) =>
+  CHANGE_KINDS.map((kind) => `${resource}.${kind}`),
+).filter((type) => type !== 'profile.removed');
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const LONGEST_URL = 2_000;
@@ -247,12 +252,12 @@ WHERE type <> $2 AND ${message === undefined ? ALL_DEAD : ONE_ENDED}`,
    *
    * @throws OperatorError where there is no such endpoint, or it is disabled
    */
-  async test(id: string, https = new PublicHttps()): Promise<Attempt> {
+  async test(id: string): Promise<Attempt> {
     const endpoint = await this.find(id);
     if (endpoint.status === 'disabled') throw notLive(endpoint);
     const values = [id, TEST_TYPE, TEST_LEASE_SECONDS];
     const [message] = await this.dataSource.query<Message[]>(MAKE_TEST, values);
-    const attempt = await new WebhookSender(this.config, https, this.#secrets).send(message!);
+    const attempt = await new WebhookSender(this.config, new PublicHttps(), this.#secrets).send(message!);
     // A test says nothing of whether the endpoint fails.
     await new WebhookDeliveries(this.dataSource).finish({ ...message!, failing: false }, attempt);
     return attempt;

@@ -4,6 +4,7 @@ import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { CredentialCache } from '../../src/auth/credential-cache.js';
 import { RevocationChannel } from '../../src/auth/revocation-channel.js';
 import { ClientCache } from '../../src/authorization-server/adapters/client-cache.js';
+import { OauthDatabase } from '../../src/authorization-server/requests/oauth-database.js';
 import { onPostgres, postgres } from '../support/database.js';
 import { OauthTest } from '../support/oauth.js';
 import { latestFor } from '../support/timing.js';
@@ -191,13 +192,17 @@ UNION ALL SELECT 1 FROM oauth_tokens t WHERE NOT EXISTS (SELECT FROM oauth_grant
         if (revocation !== 'all' && revocation.kind === 'client' && revocation.id === id) resolve();
       }),
     );
-    const enabled = await clients.find(id, async () => {
-      const read = { client_id: id };
+    const database = oauth.api.app.get(OauthDatabase);
+    const read = database.read.bind(database);
+    const disabling = jest.spyOn(database, 'read').mockImplementationOnce(async (statement, values) => {
+      const rows = await read(statement, values);
       await sql('UPDATE oauth_clients SET disabled_at = now() WHERE id = $1', [id]);
       await heard;
-      return read as never;
+      return rows as never;
     });
-    expect(enabled).toEqual({ client_id: id }); // the request that was under way
-    expect(await clients.find(id, () => Promise.resolve(undefined))).toBeUndefined();
+    const enabled = await clients.find(id, new Set(['ES256']));
+    disabling.mockRestore();
+    expect(enabled).toMatchObject({ client_id: id }); // the request that was under way
+    expect(await clients.find(id, new Set(['ES256']))).toBeUndefined();
   });
 });

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { startPgbouncer } from '../../bin/pgbouncer.mjs';
-import { ReadConnection, type NamedStatement } from '../../src/database/postgres/read-connection.js';
+import { ReadConnection } from '../../src/database/postgres/read-connection.js';
 import { postgres } from '../support/database.js';
 import { OauthTest } from '../support/oauth.js';
 import { eventually } from '../support/timing.js';
@@ -44,23 +44,10 @@ postgres.describe('behind PgBouncer in transaction mode', () => {
   });
 
   async function connected(): Promise<ReadConnection> {
-    const connection = await ReadConnection.open(
-      { connectionString: pooler.url, primary: false },
-      () => undefined,
-      true,
-    );
+    const connection = await ReadConnection.open({ connectionString: pooler.url, primary: false }, true);
     opened.push(connection);
     return connection;
   }
-
-  const read = <Row extends pg.QueryResultRow>(
-    connection: ReadConnection,
-    statement: NamedStatement,
-    values: readonly unknown[],
-  ) =>
-    new Promise<Row[]>((resolve, reject) => {
-      connection.read<Row>(statement, values, (fault, rows) => (fault ? reject(fault) : resolve(rows)));
-    });
 
   const call = async (path: string, key: string, body?: object) => {
     const response = await fetch(`${oauth.issuer}/api/public${path}`, {
@@ -125,7 +112,7 @@ postgres.describe('behind PgBouncer in transaction mode', () => {
       const asked = connections.flatMap((connection, i) =>
         Array.from({ length: 40 }, async (_, n) => {
           const twice = (n + i + round) % 2 === 0;
-          const rows = await read(connection, twice ? double : triple, [n, 'ä']);
+          const rows = await connection.read(twice ? double : triple, [n, 'ä']);
           expect(rows).toEqual([
             twice ? { number: 2 * n, text: 'ä'.repeat(n) } : { number: 3 * n, text: 'ä' },
           ]);
@@ -139,7 +126,7 @@ postgres.describe('behind PgBouncer in transaction mode', () => {
     const connection = await connected();
     await inEverySession('SELECT');
     const division = { name: 'division', text: 'SELECT 1 / $1::int AS one' };
-    const answers = await Promise.allSettled([1, 0, 1, 0, 1].map((by) => read(connection, division, [by])));
+    const answers = await Promise.allSettled([1, 0, 1, 0, 1].map((by) => connection.read(division, [by])));
     expect(answers.map(({ status }) => status)).toEqual(
       [1, 0, 1, 0, 1].map((by) => (by ? 'fulfilled' : 'rejected')),
     );
@@ -149,8 +136,8 @@ postgres.describe('behind PgBouncer in transaction mode', () => {
     const all = { name: 'all-shapes', text: 'SELECT * FROM shapes' };
     const others = await Promise.all(Array.from({ length: SESSIONS }, connected));
     const everywhere = async () => {
-      for (const each of others) for (let n = 0; n < 2 * SESSIONS; n++) await read(each, all, []);
-      return Promise.all([connection, ...others].map((each) => read(each, all, [])));
+      for (const each of others) for (let n = 0; n < 2 * SESSIONS; n++) await each.read(all, []);
+      return Promise.all([connection, ...others].map((each) => each.read(all, [])));
     };
     for (const rows of await everywhere()) expect(rows).toEqual([{ a: 1, b: 'one' }]);
     await oauth.dataSource.query(

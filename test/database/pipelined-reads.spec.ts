@@ -4,7 +4,8 @@ import { connect, createServer, type AddressInfo } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import pg from 'pg';
 import { loadConfig } from '../../src/config/config.js';
-import { PipelinedReads, type NamedStatement } from '../../src/database/postgres/pipelined-reads.js';
+import { PipelinedReads } from '../../src/database/postgres/pipelined-reads.js';
+import type { NamedStatement } from '../../src/database/postgres/read-connection.js';
 import { postgres } from '../support/database.js';
 import { SLOW_MACHINE_MS } from '../support/timing.js';
 
@@ -74,7 +75,7 @@ postgres.describe('pipelined reads', () => {
     }
   });
 
-  it('read no column wrong where a table has changed: they are asked for elsewhere, and then here again', async () => {
+  it('read no column wrong where a table has changed', async () => {
     const pool = new pg.Pool({ connectionString: process.env.TEST_DATABASE_URL! });
     const table = `changing_${process.pid}_${Date.now()}`;
     const all = { name: 'all-of-it', text: `SELECT * FROM ${table}` };
@@ -84,8 +85,6 @@ postgres.describe('pipelined reads', () => {
       for (let time = 0; time < 4; time++) expect(await rows(all, [])).toEqual([{ one: 1 }]);
       await pool.query(`ALTER TABLE ${table} ADD COLUMN two text DEFAULT 'x'`);
       await pool.query(`ALTER TABLE ${table} DROP COLUMN one`);
-      for (let time = 0; time < 2; time++) expect(await rows(all, [])).toBeUndefined();
-      await connected();
       for (let time = 0; time < 4; time++) expect(await rows(all, [])).toEqual([{ two: 'x' }]);
     } finally {
       await pool.query(`DROP TABLE IF EXISTS ${table}`);

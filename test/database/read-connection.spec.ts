@@ -8,7 +8,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { startPostgres } from '../../bin/postgres.mjs';
-import { ReadConnection, type NamedStatement } from '../../src/database/postgres/read-connection.js';
+import { ReadConnection } from '../../src/database/postgres/read-connection.js';
 import { postgres } from '../support/database.js';
 
 const URL_OF_DATABASE = () => process.env.TEST_DATABASE_URL!;
@@ -28,30 +28,19 @@ const DIVISION = { name: 'division', text: 'SELECT 1 / $1::int AS one' };
 postgres.describe('a connection for reads', () => {
   const opened: ReadConnection[] = [];
   const servers: Server[] = [];
-  let lost = 0;
   afterEach(async () => {
     for (const connection of opened.splice(0)) await connection.end();
     for (const server of servers.splice(0)) server.close();
-    lost = 0;
   });
 
   async function open(
     connectionString = URL_OF_DATABASE(),
     more: pg.ClientConfig = {},
   ): Promise<ReadConnection> {
-    const connection = await ReadConnection.open({ connectionString, primary: true, ...more }, () => lost++);
+    const connection = await ReadConnection.open({ connectionString, primary: true, ...more });
     opened.push(connection);
     return connection;
   }
-
-  const read = <Row extends pg.QueryResultRow>(
-    connection: ReadConnection,
-    statement: NamedStatement,
-    values: readonly unknown[],
-  ) =>
-    new Promise<Row[]>((resolve, reject) => {
-      connection.read<Row>(statement, values, (fault, rows) => (fault ? reject(fault) : resolve(rows)));
-    });
 
   /** A URL by which PostgreSQL's messages come as `pass` gives them on. */
   async function through(pass: (bytes: Buffer, to: Socket) => void): Promise<string> {
@@ -78,14 +67,14 @@ postgres.describe('a connection for reads', () => {
         }),
       );
       const lengths = size < 7 ? [0, 1, 40] : [0, 1, 40, 1_500, 20_000];
-      const pages = await Promise.all(lengths.map((length) => read(connection, PAGE, [length])));
+      const pages = await Promise.all(lengths.map((length) => connection.read(PAGE, [length])));
       expect(pages).toEqual(lengths.map(pageOf));
     }
   });
 
   it('gives each who asks together their own answer, in whichever order they fail', async () => {
     const connection = await open();
-    const asked = Array.from({ length: 60 }, (_, i) => read(connection, DIVISION, [i % 3])!);
+    const asked = Array.from({ length: 60 }, (_, i) => connection.read(DIVISION, [i % 3])!);
     const answers = await Promise.allSettled(asked);
     for (const [i, answer] of answers.entries())
       expect(answer).toMatchObject(
@@ -93,23 +82,22 @@ postgres.describe('a connection for reads', () => {
           ? { status: 'rejected', reason: { code: '22012', message: 'division by zero' } }
           : { status: 'fulfilled', value: [{ one: i % 3 === 1 ? 1 : 0 }] },
       );
-    expect([connection.underWay, lost]).toEqual([0, 0]);
+    const state = await Promise.race([connection.loss.then(() => 'lost'), turn('open')]);
+    expect([connection.underWay, state]).toEqual([0, 'open']);
   });
 
   it('prepares again what PostgreSQL did not take the first time, and describes what it could not yet', async () => {
     const connection = await open();
     const bad = { name: 'bad', text: `SELECT 'x'::int` };
     for (let time = 0; time < 3; time++) {
-      await expect(read(connection, bad, [])).rejects.toMatchObject({ code: '22P02' });
-      await expect(read(connection, { name: 'none', text: 'SELECT FROM nothing' }, [])).rejects.toMatchObject(
-        {
-          code: '42P01',
-        },
-      );
+      await expect(connection.read(bad, [])).rejects.toMatchObject({ code: '22P02' });
+      await expect(connection.read({ name: 'none', text: 'SELECT FROM nothing' }, [])).rejects.toMatchObject({
+        code: '42P01',
+      });
     }
-    await expect(read(connection, DIVISION, ['x'])).rejects.toMatchObject({ code: '22P02' });
-    expect(await read(connection, DIVISION, [1])).toEqual([{ one: 1 }]);
-    expect(await read(connection, DIVISION, [1])).toEqual([{ one: 1 }]);
+    await expect(connection.read(DIVISION, ['x'])).rejects.toMatchObject({ code: '22P02' });
+    expect(await connection.read(DIVISION, [1])).toEqual([{ one: 1 }]);
+    expect(await connection.read(DIVISION, [1])).toEqual([{ one: 1 }]);
   });
 
   it('sends values as pg does', async () => {
@@ -118,12 +106,12 @@ postgres.describe('a connection for reads', () => {
       name: 'values',
       text: 'SELECT $1::int[] AS list, $2::jsonb AS object, $3::timestamptz AS time',
     };
-    expect(await read(connection, values, [[1, null, 3], { a: ['ä€'] }, new Date(0)])).toEqual([
+    expect(await connection.read(values, [[1, null, 3], { a: ['ä€'] }, new Date(0)])).toEqual([
       { list: [1, null, 3], object: { a: ['ä€'] }, time: new Date(0) },
     ]);
   });
 
-  it('refuses everybody who waits when it is lost, and whoever asks later, and says so once', async () => {
+  it('refuses everybody who waits when it is lost, and whoever asks later, and says so', async () => {
     const sockets: Socket[] = [];
     const url = await through((bytes, to) => {
       sockets.push(to);
@@ -131,43 +119,40 @@ postgres.describe('a connection for reads', () => {
     });
     const connection = await open(url);
     const waiting = Promise.allSettled(
-      [1, 2, 3].map(() => read(connection, { name: 'sleep', text: 'SELECT pg_sleep(20)' }, [])),
+      [1, 2, 3].map(() => connection.read({ name: 'sleep', text: 'SELECT pg_sleep(20)' }, [])),
     );
     await turn();
     sockets[0]!.destroy();
     expect((await waiting).map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
-    await expect(read(connection, DIVISION, [1])).rejects.toThrow();
-    connection.destroy();
-    expect(lost).toBe(1);
+    await expect(connection.read(DIVISION, [1])).rejects.toThrow();
+    await connection.loss;
   });
 
   it('says that a statement was cancelled, or took too long, and goes on with the next one', async () => {
     const connection = await open(URL_OF_DATABASE(), { statement_timeout: 1_000 });
-    const [me] = (await read<{ pid: number }>(
-      connection,
+    const [me] = (await connection.read<{ pid: number }>(
       { name: 'me', text: 'SELECT pg_backend_pid() AS pid' },
       [],
     ))!;
     const sleep = { name: 'sleep', text: 'SELECT pg_sleep(20)' };
-    const slow = read(connection, sleep, [])!;
-    const next = read(connection, DIVISION, [1])!;
+    const slow = connection.read(sleep, [])!;
+    const next = connection.read(DIVISION, [1])!;
     await expect(slow).rejects.toMatchObject({ code: '57014' });
     expect(await next).toEqual([{ one: 1 }]);
 
     const patient = await open();
-    const [other] = (await read<{ pid: number }>(
-      patient,
+    const [other] = (await patient.read<{ pid: number }>(
       { name: 'me', text: 'SELECT pg_backend_pid() AS pid' },
       [],
     ))!;
     expect(other!.pid).not.toBe(me!.pid);
-    const sleeping = read(patient, sleep, [])!;
+    const sleeping = patient.read(sleep, [])!;
     let ended = false;
     const end = sleeping.catch((error: unknown) => ((ended = true), error));
     while (!ended)
-      await read(connection, { name: 'cancel', text: 'SELECT pg_cancel_backend($1)' }, [other!.pid]);
+      await connection.read({ name: 'cancel', text: 'SELECT pg_cancel_backend($1)' }, [other!.pid]);
     expect(await end).toMatchObject({ code: '57014' });
-    expect(await read(patient, DIVISION, [1])).toEqual([{ one: 1 }]);
+    expect(await patient.read(DIVISION, [1])).toEqual([{ one: 1 }]);
   });
 
   it('is as good over TLS', async () => {
@@ -209,9 +194,9 @@ postgres.describe('a connection for reads', () => {
       // The server takes its new settings when it has time.
       while (!connection) connection = await open(cluster.url, { ssl }).catch(() => undefined);
       const secured = { name: 'secured', text: 'SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()' };
-      expect(await read(connection, secured, [])).toEqual([{ ssl: true }]);
+      expect(await connection.read(secured, [])).toEqual([{ ssl: true }]);
       const lengths = [0, 1, 20_000];
-      expect(await Promise.all(lengths.map((length) => read(connection, PAGE, [length])))).toEqual(
+      expect(await Promise.all(lengths.map((length) => connection.read(PAGE, [length])))).toEqual(
         lengths.map(pageOf),
       );
       await opened.pop()!.end();

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { SignInThrottle, type ReservedAttempt } from '../../src/accounts/sign-in/sign-in-throttle.js';
-import { GrantUsageRecorder } from '../../src/auth/access-tokens/grant-usage.js';
+import { GrantUsageRecorder } from '../../src/auth/usage/usage.js';
 import { ClientsService } from '../../src/clients/clients.service.js';
 import { CalendarLinks } from '../../src/calendar/calendar-links.js';
 import { pua } from '../support/command-line.js';

@@ -4,7 +4,6 @@ import { createHash } from 'node:crypto';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { TokenKeys } from '../../src/crypto/token-keys.js';
 import { adapterFactory } from '../../src/authorization-server/adapters/adapters.js';
-import { ClientDocuments } from '../../src/authorization-server/adapters/client-documents.js';
 import { ClientCache } from '../../src/authorization-server/adapters/client-cache.js';
 import { OauthDatabase } from '../../src/authorization-server/requests/oauth-database.js';
 import { Encryption } from '../../src/crypto/encryption.js';
@@ -112,7 +111,6 @@ thorough.describe('what may be used once', () => {
       keys: new TokenKeys(secrets),
       encryption: new Encryption(secrets, 'oauth-state'),
       clients: app.get(ClientCache),
-      documents: app.get(ClientDocuments),
       signingAlgorithms: new Set(['ES256']),
     })(model);
   };

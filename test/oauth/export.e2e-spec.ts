@@ -75,7 +75,7 @@ describe('the file of a member’s data', () => {
             reason: null,
             parameter: null,
             value: null,
-            errorId: null,
+            error_id: null,
           },
           true,
         );

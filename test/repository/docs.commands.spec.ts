@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
-import type { Command, CommanderError } from 'commander';
+import type { CommanderError, CommandUnknownOpts } from '@commander-js/extra-typings';
 import { exampleOf } from '../../src/cli/command.js';
 import { createProgram } from '../../src/cli/program.js';
 
@@ -30,7 +30,7 @@ function commandsIn(markdown: string): { line: string; words: string[] }[] {
 }
 
 /** The program, whose commands do nothing. */
-function idle(command: Command): Command {
+function idle(command: CommandUnknownOpts): CommandUnknownOpts {
   for (const child of command.commands) idle(child);
   if (exampleOf(command) !== undefined) command.action(() => undefined);
   return command.exitOverride().configureOutput({ writeErr: () => undefined, writeOut: () => undefined });
@@ -48,7 +48,7 @@ const LEFT_OUT = [
 function faultOf(words: readonly string[]): string | undefined {
   const program = idle(createProgram());
   let names = 0;
-  const childNamed = (command: Command, name: string | undefined) =>
+  const childNamed = (command: CommandUnknownOpts, name: string | undefined) =>
     command.commands.find((child) => child.name() === name);
   for (let at = childNamed(program, words[0]); at; at = childNamed(at, words[names])) names++;
   const args = words

@@ -59,17 +59,16 @@ type Entry = ReturnType<typeof entriesOf>[number];
 /** Entries that have not expired; whose they are, and whether they are genuine, has not been checked yet. */
 function entriesOf([value = '']: readonly string[]) {
   const oldest = Math.floor(Date.now() / 1000) - LIFETIME_SECONDS;
-  return value
-    .split('.', MOST_MEMBERS)
-    .map((text) => ({ text, bytes: Buffer.from(text, 'base64url') }))
-    .filter(({ text, bytes }) => {
-      const whole = bytes.length === TIME_BYTES + ID_BYTES + MAC_BYTES;
-      return whole && bytes.toString('base64url') === text && bytes.readUIntBE(0, TIME_BYTES) > oldest;
-    })
-    .map(({ text, bytes }) => ({
+  return value.split('.', MOST_MEMBERS).flatMap((text) => {
+    const bytes = Buffer.from(text, 'base64url');
+    const isWhole =
+      bytes.length === TIME_BYTES + ID_BYTES + MAC_BYTES && bytes.toString('base64url') === text;
+    if (!isWhole || bytes.readUIntBE(0, TIME_BYTES) <= oldest) return [];
+    return {
       text,
       signed: bytes.subarray(0, TIME_BYTES + ID_BYTES),
       id: bytes.toString('base64url', TIME_BYTES, TIME_BYTES + ID_BYTES),
       tag: bytes.subarray(TIME_BYTES + ID_BYTES),
-    }));
+    };
+  });
 }

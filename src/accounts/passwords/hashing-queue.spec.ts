@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { Busy, HashingQueue } from './hashing-queue.js';
+import { Busy, HashingQueue } from './passwords.js';
 
 const inAMinute = () => performance.now() + 60_000;
 

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { sha256 } from '../../crypto/digests.js';
 import { OperatorError } from '../../values/operator-error.js';
+import { isUsable, LONGEST_PASSWORD } from './passwords.js';
 
 const SHORTEST = 10;
-const LONGEST = 128;
 
 /** A password that is the username plus fewer characters than this is refused. */
 const BESIDE_USERNAME = 4;
@@ -24,9 +24,9 @@ let common: ReadonlySet<string> | undefined;
  */
 export function passwordFault(password: string, username: string): PasswordFault | undefined {
   const normal = password.normalize('NFKC');
-  if (normal.includes('\0') || !normal.isWellFormed()) return 'characters';
+  if (!isUsable(normal)) return 'characters';
   const { length } = [...normal];
-  if (length < SHORTEST || length > LONGEST) return 'length';
+  if (length < SHORTEST || length > LONGEST_PASSWORD) return 'length';
   const [folded, name] = [normal.toLowerCase(), username.normalize('NFKC').toLowerCase()];
   if (folded.includes(name) && folded.length - name.length < BESIDE_USERNAME) return 'username';
   // The file omits those that are too short anyway (bin/common-passwords.mjs).
@@ -35,7 +35,7 @@ export function passwordFault(password: string, username: string): PasswordFault
 }
 
 const WORDS: Readonly<Record<PasswordFault, string>> = {
-  length: `The password must have ${SHORTEST} to ${LONGEST} characters`,
+  length: `The password must have ${SHORTEST} to ${LONGEST_PASSWORD} characters`,
   characters: 'The password must not contain U+0000 or half of a surrogate pair',
   common: 'The password is one of the 100,000 that most people have: choose another',
   username: 'The password must not be the username',

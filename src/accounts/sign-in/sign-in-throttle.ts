@@ -2,8 +2,9 @@ import { setTimeout } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { eventValues, recordEventIf, type LoneEvent } from '../../audit/audit.js';
 import { Database } from '../../database/database.js';
+import { Semaphore } from '../../database/semaphore.js';
 import { networkOf } from '../../values/network.js';
-import { Busy } from '../passwords/hashing-queue.js';
+import { Busy } from '../passwords/passwords.js';
 import { Config } from '../../config/config.js';
 import { Hmac } from '../../crypto/hmac.js';
 
@@ -145,17 +146,14 @@ interface Taken {
   readonly attempts: number;
 }
 
-interface Waiting {
-  readonly deadline: number;
-  resolve(result: Taken | Blocked): void;
-  reject(error: unknown): void;
-}
-
-/** The attempts that wait for a place of one subject on this instance, first come first served. */
-interface Line {
-  readonly waiting: Waiting[];
+/** The attempts that wait for a place of one subject on this instance, first come first served: one statement at a time, however many wait. */
+class Line extends Semaphore {
   /** A place was given back here, so there is no need to wait for the next check. */
-  wake(): void;
+  wake = (): void => undefined;
+
+  constructor() {
+    super(1, MOST_WAITING, 0, () => new Busy());
+  }
 }
 
 /**
@@ -253,46 +251,23 @@ export class SignInThrottle {
 
   async #takeOne(kind: Subject['kind'], key: Buffer, deadline: number): Promise<Taken | Blocked> {
     const id = key.toString('base64');
-    let line = this.#lines.get(id);
-    if (!line) {
-      const result = await this.#try(kind, key, id);
-      if (result) return result;
-      line = this.#lines.get(id);
-    }
-    if (line && line.waiting.length >= MOST_WAITING) throw new Busy();
-    const { promise, resolve, reject } = Promise.withResolvers<Taken | Blocked>();
-    const waiting = { deadline, resolve, reject };
-    if (line) line.waiting.push(waiting);
-    else {
-      line = { waiting: [waiting], wake: () => undefined };
-      this.#lines.set(id, line);
-      void this.#serve(line, kind, key, id);
-    }
-    return promise;
-  }
-
-  /** Runs one statement at a time, however many wait. */
-  async #serve(line: Line, kind: Subject['kind'], key: Buffer, id: string): Promise<void> {
-    const { waiting } = line;
-    const all = () => waiting.splice(0);
-    try {
-      while (waiting.length > 0) {
+    const result = this.#lines.has(id) ? undefined : await this.#try(kind, key, id);
+    if (result) return result;
+    const line = this.#lines.get(id) ?? new Line();
+    this.#lines.set(id, line);
+    const takeInTurn = async () => {
+      for (;;) {
         const woken = new Promise<void>((resolve) => (line.wake = resolve));
-        const result = await this.#try(kind, key, id);
-        if (result && 'retryAfterSeconds' in result) {
-          for (const [i, each] of all().entries())
-            each.resolve({ ...result, first: result.first && i === 0 });
-        } else if (result) {
-          waiting.shift()!.resolve(result);
-        } else {
-          await Promise.race([woken, setTimeout(POLL_MS)]);
-          while (waiting[0] && waiting[0].deadline <= performance.now()) waiting.shift()!.reject(new Busy());
-        }
+        const taken = await this.#try(kind, key, id);
+        if (taken) return taken;
+        await Promise.race([woken, setTimeout(POLL_MS)]);
+        if (deadline <= performance.now()) throw new Busy();
       }
-    } catch (error) {
-      for (const each of all()) each.reject(error);
+    };
+    try {
+      return await line.take(takeInTurn, deadline - performance.now());
     } finally {
-      this.#lines.delete(id);
+      if (line.counts.running === 0) this.#lines.delete(id);
     }
   }
 

@@ -3,13 +3,14 @@ import { DataSource, IsNull, type EntityManager } from 'typeorm';
 import { Config } from '../../config/config.js';
 import { ApiKey } from '../../database/schema/entities/credentials/api-key.entity.js';
 import { OperatorError } from '../../values/operator-error.js';
-import { audited, recordEvent, type NewAuthEvent } from '../../audit/audit.js';
+import { audited, recordEvent, type AuditedTransaction, type NewAuthEvent } from '../../audit/audit.js';
 import { takePlace, type Owner } from '../owner.js';
 import type { PlatformScope, Scope } from '../scopes.js';
 import { peppersOf, type Pepper } from '../../crypto/peppers.js';
 import { makeKey, type KeyEnvironment } from './api-key-format.js';
 
 type Actor = NewAuthEvent['actor'];
+type Revoker = Pick<NewAuthEvent, 'actor' | 'ip'>;
 
 export interface NewKey {
   /** null: a platform key, with platform scopes. */
@@ -234,23 +235,9 @@ RETURNING user_id`,
    */
   async revoke(id: string, reason: string, actor: Actor, owner?: Owner): Promise<boolean> {
     return audited(this.dataSource, async (manager) => {
-      const { affected } = await manager.update(
-        ApiKey,
-        { id, revoked_at: IsNull(), ...reachedBy(owner) },
-        { revoked_at: () => 'now()', revocation_reason: reason },
-      );
-      const known = await manager.findOneBy(ApiKey, { id, ...reachedBy(owner) });
-      if (!known) throw new UnknownKey(id);
-      if (affected === 0) return false;
-      await recordEvent(manager, {
-        type: 'key.revoked',
-        actor,
-        ...from(owner),
-        userId: known.user_id,
-        keyId: id,
-        details: { reason },
-      });
-      return true;
+      const key = await manager.findOneBy(ApiKey, { id, ...reachedBy(owner) });
+      if (!key) throw new UnknownKey(id);
+      return this.#revoke(manager, key, reason, { actor, ...from(owner) });
     });
   }
 
@@ -259,22 +246,25 @@ RETURNING user_id`,
    *
    * @returns whether the member had such a key that was not revoked yet
    */
-  async revokeOf(
-    userId: number,
-    id: string,
-    reason: string,
-    by: Pick<NewAuthEvent, 'actor' | 'ip'>,
-  ): Promise<boolean> {
+  async revokeOf(userId: number, id: string, reason: string, by: Revoker): Promise<boolean> {
     return audited(this.dataSource, async (manager) => {
-      const { affected } = await manager.update(
-        ApiKey,
-        { id, user_id: userId, revoked_at: IsNull() },
-        { revoked_at: () => 'now()', revocation_reason: reason },
-      );
-      if (affected === 0) return false;
-      await recordEvent(manager, { ...by, type: 'key.revoked', userId, keyId: id, details: { reason } });
-      return true;
+      const key = await manager.findOneBy(ApiKey, { id, user_id: userId });
+      return key !== null && this.#revoke(manager, key, reason, by);
     });
+  }
+
+  async #revoke(manager: AuditedTransaction, { id, user_id }: ApiKey, reason: string, by: Revoker) {
+    const change = { revoked_at: () => 'now()', revocation_reason: reason };
+    const { affected } = await manager.update(ApiKey, { id, revoked_at: IsNull() }, change);
+    if (affected === 0) return false;
+    await recordEvent(manager, {
+      ...by,
+      type: 'key.revoked',
+      userId: user_id,
+      keyId: id,
+      details: { reason },
+    });
+    return true;
   }
 
   /** @throws LimitReached if `most` of the member's own keys are accepted already */

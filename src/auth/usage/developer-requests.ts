@@ -8,7 +8,8 @@ import type { DevelopedApp } from '../../http/pipeline/request-context.js';
 import { namedKeyId } from '../api-keys/api-key-format.js';
 import { looksSecret } from '../../values/string-rules.js';
 import { writeGoodRows } from './usage-batch.js';
-import { Usage, type UsageListener } from './usage.js';
+import type { UsageListener } from './usage-tally.js';
+import { Usage } from './usage.js';
 
 /** Of each app, here and in the database. */
 export const MOST_KEPT = 100;
@@ -20,10 +21,11 @@ const BATCH = 1_000;
 /** Whose request it is: an app or a key by its id, or a token by the keys under which it may be stored, in hex. */
 type Named = DevelopedApp | { readonly kind: 'token'; readonly id: string };
 
-/** What a developer is shown of a request. Nothing of the member for whom it was made, and nothing that could be a secret. */
-interface DeveloperRequestRow {
-  /** In ms since 1970. */
-  readonly atMs: number;
+/** A request as its developer is shown it. Nothing of the member for whom it was made, and nothing that could be a secret. */
+export interface ShownRequest {
+  /** In the API's form. */
+  readonly occurred_at: string;
+  readonly app_name: string;
   readonly method: string;
   /** Template of the route, such as `/api/public/events/:id`. */
   readonly route: string;
@@ -36,22 +38,12 @@ interface DeveloperRequestRow {
   readonly parameter: string | null;
   /** That as it was sent, without what could be a secret. */
   readonly value: string | null;
-  readonly errorId: string | null;
+  readonly error_id: string | null;
 }
 
-/** A request as its developer is shown it. */
-export interface ShownRequest {
-  /** In the API's form. */
-  readonly occurred_at: string;
-  readonly app_name: string;
-  readonly method: string;
-  readonly route: string;
-  readonly status: number;
-  readonly error: string | null;
-  readonly reason: string | null;
-  readonly parameter: string | null;
-  readonly value: string | null;
-  readonly error_id: string | null;
+interface DeveloperRequestRow extends Omit<ShownRequest, 'occurred_at' | 'app_name'> {
+  /** In ms since 1970. */
+  readonly atMs: number;
 }
 
 /**
@@ -93,7 +85,7 @@ export class DeveloperRequests implements UsageListener {
         reason: context.refusal ?? null,
         parameter: plain(context.concerns),
         value: null,
-        errorId: status < 400 ? null : context.id,
+        error_id: status < 400 ? null : context.id,
       },
       proven !== undefined,
     );
@@ -146,13 +138,13 @@ export class DeveloperRequests implements UsageListener {
     this.#unproven = 0;
     if (gathered.length === 0) return;
     const all = gathered.flatMap(({ app, rows }) =>
-      rows.map(({ atMs, errorId, ...row }) => ({
+      rows.map(({ atMs, error_id, ...row }) => ({
         ...row,
         client_id: app.kind === 'client' ? app.id : null,
         key_id: app.kind === 'key' ? app.id : null,
         token_keys: app.kind === 'token' ? app.id.split(' ') : [],
         occurred_at: new Date(atMs),
-        error_id: errorId === null || looksSecret(errorId) ? null : errorId,
+        error_id: error_id === null || looksSecret(error_id) ? null : error_id,
       })),
     );
     const kept = new Set<string>();

@@ -1,11 +1,16 @@
-import type { Adapter } from 'oidc-provider';
-import { TokenAdapter } from './token.adapter.js';
-import { ClientAdapter } from './client.adapter.js';
-import { GrantAdapter } from './grant.adapter.js';
-import { ReplayAdapter } from './replay.adapter.js';
-import { SessionAdapter } from './session.adapter.js';
-import { StateAdapter } from './state.adapter.js';
-import type { AdapterParts } from './stored-model.js';
+import type { Adapter, AdapterPayload } from 'oidc-provider';
+import type { ModelStore } from '../requests/oauth-database.js';
+import type { ClientCache } from './client-cache.js';
+import { sessionAdapter } from './session.adapter.js';
+import { replayAdapter, stateAdapter } from './state.adapter.js';
+import { grantAdapter, tokenAdapter } from './token.adapter.js';
+
+/** What the adapters use from the rest of the application. */
+interface AdapterParts extends ModelStore {
+  readonly clients: ClientCache;
+  /** The algorithms for which the provider has keys. */
+  readonly signingAlgorithms: ReadonlySet<string>;
+}
 
 /**
  * Makes the adapters that store oidc-provider's models. The ids of all models but clients and grants are secrets: rows are found by
@@ -14,16 +19,32 @@ import type { AdapterParts } from './stored-model.js';
  * switched off.
  */
 export function adapterFactory(parts: AdapterParts): (model: string) => Adapter {
+  const { clients, signingAlgorithms } = parts;
   const adapters: Readonly<Record<string, Partial<Adapter>>> = {
-    Client: new ClientAdapter(parts),
-    Grant: new GrantAdapter(parts),
-    Session: new SessionAdapter(parts),
-    AuthorizationCode: new TokenAdapter(parts, 'AuthorizationCode'),
-    AccessToken: new TokenAdapter(parts, 'AccessToken'),
-    RefreshToken: new TokenAdapter(parts, 'RefreshToken'),
-    Interaction: new StateAdapter(parts, 'Interaction'),
-    PushedAuthorizationRequest: new StateAdapter(parts, 'PushedAuthorizationRequest'),
-    ReplayDetection: new ReplayAdapter(parts),
+    Client: { find: (id) => clients.find(id, signingAlgorithms) },
+    Grant: alive(grantAdapter(parts)),
+    Session: alive(sessionAdapter(parts)),
+    AuthorizationCode: alive(tokenAdapter(parts, 'AuthorizationCode')),
+    AccessToken: alive(tokenAdapter(parts, 'AccessToken')),
+    RefreshToken: alive(tokenAdapter(parts, 'RefreshToken')),
+    Interaction: alive(stateAdapter(parts, 'Interaction')),
+    PushedAuthorizationRequest: alive(stateAdapter(parts, 'PushedAuthorizationRequest')),
+    ReplayDetection: replayAdapter(parts),
   };
   return (model) => adapters[model] as Adapter;
+}
+
+/** Adjusts `exp` and `iat` of what is found, so that the library does not reject it by this process's clock: only the database's counts. */
+function alive({ find, findByUid, ...others }: Partial<Adapter>): Partial<Adapter> {
+  const adjusted = (payload: AdapterPayload | undefined | void) => {
+    const now = Math.floor(Date.now() / 1000);
+    if (payload?.exp !== undefined && payload.exp <= now) payload.exp = now + 1;
+    if (payload?.iat !== undefined && payload.iat > now) payload.iat = now;
+    return payload;
+  };
+  return {
+    ...others,
+    find: async (id) => adjusted(await find!(id)),
+    ...(findByUid ? { findByUid: async (uid) => adjusted(await findByUid(uid)) } : {}),
+  };
 }

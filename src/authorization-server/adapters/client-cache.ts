@@ -1,15 +1,40 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import type { AdapterPayload } from 'oidc-provider';
+import type { AdapterPayload, ClientMetadata } from 'oidc-provider';
 import { RevocationChannel } from '../../auth/revocation-channel.js';
+import { allowedOriginsOf } from '../../clients/client-rules.js';
+import { Unavailable } from '../../database/postgres/unavailable.js';
+import { isStorable } from '../../values/string-rules.js';
+import { OauthDatabase } from '../requests/oauth-database.js';
+import { ClientDocuments, type StoredClient } from './client-documents.js';
+
+const FIND_CLIENT = {
+  name: 'find-client',
+  text: `SELECT id, name, type, redirect_uris, post_logout_redirect_uris, allowed_origins, scopes, jwks,
+  client_uri, policy_uri, id_token_signed_response_alg, logo IS NOT NULL AS has_logo, document_read_at IS NOT NULL AS has_document,
+  owner_id IS NOT NULL AS by_member,
+  disabled_at IS NOT NULL AS is_disabled, document_read_at < now() - interval '1 hour' AS is_stale,
+  document_read_at < now() - interval '1 day' AS is_gone
+FROM oauth_clients WHERE id = $1`,
+};
+
+/** A client's row, with the columns that decide whether it may be used. */
+interface FoundClient extends StoredClient, Record<string, unknown> {
+  readonly is_disabled: boolean;
+  /** Its document is due to be fetched again; null for a client that an admin registered. */
+  readonly is_stale: boolean | null;
+  /** Its document could not be fetched for a day. */
+  readonly is_gone: boolean | null;
+}
 
 const MOST_CLIENTS = 1_000;
 /** Manual changes in the database are not announced: they take effect within this time. */
 const REMEMBERED_MS = 900;
 
 /**
- * Clients that were looked up less than a second ago, used only while the revocation channel is trusted. A disabled client is
- * forgotten when the channel announces it; the statements that read codes and tokens refuse it at once.
+ * Clients, registered or, where that is allowed, described by a client ID metadata document. Those that were looked up less than a second
+ * ago are remembered, and used only while the revocation channel is trusted. A disabled client is forgotten when the channel announces it;
+ * the statements that read codes and tokens refuse it at once.
  *
  * Saves one of three round trips of a token request (docs/performance.md).
  */
@@ -19,7 +44,11 @@ export class ClientCache {
   /** Counts revocations: a result looked up before one must not be cached after it. */
   #epoch = 0;
 
-  constructor(private readonly channel: RevocationChannel) {
+  constructor(
+    private readonly channel: RevocationChannel,
+    private readonly database: OauthDatabase,
+    private readonly documents: ClientDocuments,
+  ) {
     channel.onRevocation((revocation) => {
       this.#epoch++;
       if (revocation === 'all') this.#known.clear();
@@ -33,15 +62,65 @@ export class ClientCache {
     this.#known.delete(id);
   }
 
-  async find(
-    id: string,
-    lookUp: () => Promise<AdapterPayload | undefined>,
-  ): Promise<AdapterPayload | undefined> {
-    const known = this.channel.trusted ? this.#known.get(id) : undefined;
-    if (known) return known;
+  /**
+   * Treats a disabled client as unknown.
+   *
+   * @param algorithms for which there are keys
+   * @throws Unavailable for the second after a client starts to use a new algorithm, until its keys are loaded
+   */
+  async find(id: string, algorithms: ReadonlySet<string>): Promise<AdapterPayload | undefined> {
+    // The id may come from an assertion's claim, which can hold anything.
+    if (typeof id !== 'string' || id.length > 100 || !isStorable(id)) return undefined;
+    const found = (this.channel.trusted && this.#known.get(id)) || (await this.#lookUp(id));
+    if (found && !algorithms.has(found.id_token_signed_response_alg as string)) {
+      this.database.current!.unavailable = true;
+      throw new Unavailable('the keys for the ID tokens of the client are not loaded yet');
+    }
+    return found;
+  }
+
+  async #lookUp(id: string): Promise<AdapterPayload | undefined> {
     const epoch = this.#epoch;
-    const found = await lookUp();
+    const [row] = await this.database.read<FoundClient>(FIND_CLIENT, [id]);
+    const client = await this.#current(id, row);
+    const found = client && (clientMetadata(client) as AdapterPayload);
     if (found && epoch === this.#epoch && this.channel.trusted) this.#known.set(id, found);
     return found;
   }
+
+  async #current(id: string, client: FoundClient | undefined): Promise<StoredClient | undefined> {
+    if (!client) return this.documents.find(id);
+    if (client.is_disabled) return undefined;
+    if (!client.has_document) return client;
+    if (!this.documents.areRead) return undefined;
+    // An app whose document cannot be read keeps working for a day, since members use it.
+    if (client.is_gone) return this.documents.keep(id);
+    if (client.is_stale) this.documents.renew(id);
+    return client;
+  }
+}
+
+/** Converts a client's row into oidc-provider's metadata (RFC 7591 names, and five custom ones). */
+function clientMetadata(client: StoredClient): ClientMetadata {
+  return {
+    client_id: client.id,
+    client_name: client.name,
+    application_type: client.type,
+    redirect_uris: client.redirect_uris,
+    post_logout_redirect_uris: client.post_logout_redirect_uris,
+    grant_types: ['authorization_code', 'refresh_token'],
+    response_types: ['code'],
+    response_modes: ['query'],
+    ...(client.jwks
+      ? { token_endpoint_auth_method: 'private_key_jwt', jwks: client.jwks }
+      : { token_endpoint_auth_method: 'none' }),
+    id_token_signed_response_alg: client.id_token_signed_response_alg,
+    ...(client.client_uri === null ? {} : { client_uri: client.client_uri }),
+    ...(client.policy_uri === null ? {} : { policy_uri: client.policy_uri }),
+    has_logo: client.has_logo,
+    has_document: client.has_document,
+    by_member: client.by_member,
+    allowed_origins: allowedOriginsOf(client),
+    api_scopes: client.scopes.join(' '),
+  };
 }

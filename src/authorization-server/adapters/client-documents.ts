@@ -4,16 +4,26 @@ import { recordEventIf } from '../../audit/audit.js';
 import { ALL_SCOPES, isScope } from '../../auth/scopes.js';
 import { Config } from '../../config/config.js';
 import { Unavailable } from '../../database/postgres/unavailable.js';
+import type { OauthClient } from '../../database/schema/entities/credentials/oauth.entity.js';
 import { Logger } from '../../http/logger.js';
 import { nameFrom } from '../../values/names.js';
 import { checkClient, isPageUrl, redirectUriFault } from '../../clients/client-rules.js';
-import type { StoredClient } from './client.adapter.js';
-import { OauthDatabase } from '../requests/oauth-database.js';
-import { OauthRequest } from '../requests/oauth-request.js';
+import { OauthDatabase, OauthRequest } from '../requests/oauth-database.js';
 import { PublicHttps } from '../../http/public-https.js';
 import { networkOf } from '../../values/network.js';
-import { MinuteBudgets } from '../failures/minute-budgets.js';
-import { maskedInput } from '../failures/refusals.js';
+import { maskedInput, MinuteBudgets } from '../failures/refusals.js';
+
+/** A client's row, without the columns that only pages need. */
+export interface StoredClient extends Omit<
+  OauthClient,
+  'created_at' | 'disabled_at' | 'logo' | 'document_read_at' | 'owner_id' | 'owner' | 'disabled_by_owner'
+> {
+  readonly has_logo: boolean;
+  /** Its id is the URL of its metadata document. */
+  readonly has_document: boolean;
+  /** Registered by a member for themselves. */
+  readonly by_member: boolean;
+}
 
 const HOUR_MS = 3_600_000;
 /** Not for long: somebody may just be correcting their document. */

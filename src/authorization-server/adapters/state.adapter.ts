@@ -1,10 +1,11 @@
 import { errors, type Adapter, type AdapterPayload } from 'oidc-provider';
+import { USE_ONCE } from '../../auth/access-tokens/use-once.js';
 import { eitherOf } from '../../crypto/token-keys.js';
 import { SIGN_INS_VALID_SINCE } from '../../database/sql.js';
+import { STEP_GONE } from '../failures/page-fault.js';
+import type { ModelStore, UpstreamSession } from '../requests/oauth-database.js';
 import { ENDED } from '../requests/one-time-states.js';
 import { SIGNED_IN } from '../requests/statement-parts.js';
-import { alive, type AdapterParts } from './stored-model.js';
-import type { UpstreamSession } from '../requests/upstream-session.js';
 
 const FIND_STATE = {
   name: 'find-state',
@@ -13,6 +14,9 @@ FROM oauth_state s LEFT JOIN users u ON u.id = s.user_id WHERE s.key IN ($1, $2)
 };
 
 const DELETE = 'DELETE FROM oauth_state WHERE key IN ($1, $2) AND model = $3 RETURNING 1';
+
+const CONSUME = `UPDATE oauth_state SET consumed_at = now()
+WHERE key IN ($1, $2) AND model = $3 AND consumed_at IS NULL RETURNING 1`;
 
 /** A step that ended is known for a while, so that whoever comes back to it is told that it did: see `FinishedSteps`. */
 const COMPLETE = `UPDATE oauth_state SET key = CASE key WHEN $1 THEN $4::bytea ELSE $5::bytea END,
@@ -32,21 +36,17 @@ SELECT $1, $3, $4, $5, now() + make_interval(secs => $6) WHERE $1::bigint IS NUL
 ON CONFLICT (key) DO UPDATE SET user_id = EXCLUDED.user_id, payload = EXCLUDED.payload, expires_at = EXCLUDED.expires_at
 RETURNING 1`;
 
-/** As the library says it. */
-const STEP_GONE = 'interaction session not found';
-
 /** Interactions (a sign-in or consent in progress) and pushed authorization requests: encrypted, and gone within the hour. */
-export class StateAdapter implements Partial<Adapter> {
-  constructor(
-    private readonly parts: AdapterParts,
-    private readonly model: string,
-  ) {}
+export function stateAdapter(
+  { database, keys, encryption }: ModelStore,
+  model: 'Interaction' | 'PushedAuthorizationRequest',
+): Partial<Adapter> {
+  /** Finds it in {@link FIND_STATE}, {@link DELETE} and others: $1 to $3. */
+  const placeOf = (id: string) => [...eitherOf(keys.keysOf(model, id)), model];
 
-  async find(id: string): Promise<AdapterPayload | undefined> {
-    const { database, keys, encryption } = this.parts;
-    const own = eitherOf(keys.keysOf(this.model, id));
-    const [row] = await database.read<StateRow>(FIND_STATE, [...own, this.model]);
-    const payload = row && encryption.open<AdapterPayload>(row.payload, this.model, row.key);
+  async function find(id: string): Promise<AdapterPayload | undefined> {
+    const [row] = await database.read<StateRow>(FIND_STATE, placeOf(id));
+    const payload = row && encryption.open<AdapterPayload>(row.payload, model, row.key);
     if (!payload) return undefined;
     const userId = memberOf(payload);
     // Stored by the previous version if the column is null: valid as long as no sign-in was ended since.
@@ -57,7 +57,7 @@ export class StateAdapter implements Partial<Adapter> {
       database.current.upstream = login.upstream;
       database.current.cameUpstream = login.upstream !== undefined;
     }
-    return alive({ ...payload, jti: id, ...(row.consumed ? { consumed: true } : {}) });
+    return { ...payload, jti: id, ...(row.consumed ? { consumed: true } : {}) };
   }
 
   /**
@@ -65,42 +65,38 @@ export class StateAdapter implements Partial<Adapter> {
    *
    * @throws SessionNotFound if the sign-in of the interaction's member is no longer valid
    */
-  async upsert(id: string, payload: AdapterPayload, expiresIn: number): Promise<void> {
-    const { database, keys, encryption } = this.parts;
+  async function upsert(id: string, payload: AdapterPayload, expiresIn: number): Promise<void> {
     const { jti: _, ...stored } = payload;
     // The session's id is secret, and an interaction needs only its uid.
     if (stored.session) stored.session = { ...stored.session, cookie: undefined as never };
-    const [key, earlierKey] = keys.keysOf(this.model, id);
+    const [key, earlierKey = null] = keys.keysOf(model, id);
     const { decision } = database.current!;
     const signedIn = database.current!.signedIn(memberOf(payload));
-    const sealed = encryption.seal(stored, this.model, key!);
-    const values = [...signedIn, key, this.model, sealed, expiresIn, earlierKey ?? null];
+    const sealed = encryption.seal(stored, model, key!);
+    const values = [...signedIn, key, model, sealed, expiresIn, earlierKey];
     const isStored = decision
-      ? await decision.store(database, signedIn, [key!, sealed, earlierKey ?? null])
+      ? await decision.store(database, signedIn, [key!, sealed, earlierKey])
       : (await database.rows(STORE_STATE, values)).length > 0;
     if (isStored) return;
-    const found = decision && (await this.find(id));
+    const found = decision && (await find(id));
     if (found?.consumed) return;
     throw new errors.SessionNotFound(decision && !found ? STEP_GONE : 'the sign-in was ended');
   }
 
-  async consume(id: string): Promise<void> {
-    const used = await this.parts.database.rows(
-      'UPDATE oauth_state SET consumed_at = now() WHERE key IN ($1, $2) AND model = $3 AND consumed_at IS NULL RETURNING 1',
-      [...eitherOf(this.parts.keys.keysOf(this.model, id)), this.model],
-    );
-    if (used.length === 0) throw new errors.InvalidRequestUri('the request_uri was used by another request');
+  async function consume(id: string): Promise<void> {
+    if ((await database.rows(CONSUME, placeOf(id))).length === 0)
+      throw new errors.InvalidRequestUri('the request_uri was used by another request');
   }
 
   /** @throws SessionNotFound if another request has ended the interaction: only one goes on from it */
-  async destroy(id: string): Promise<void> {
-    const { database, keys } = this.parts;
-    const own = [...eitherOf(keys.keysOf(this.model, id)), this.model];
-    const ended = await (this.model === 'Interaction'
-      ? database.rows(COMPLETE, [...own, ...eitherOf(keys.keysOf(ENDED, id))])
-      : database.rows(DELETE, own));
+  async function destroy(id: string): Promise<void> {
+    const ended = await (model === 'Interaction'
+      ? database.rows(COMPLETE, [...placeOf(id), ...eitherOf(keys.keysOf(ENDED, id))])
+      : database.rows(DELETE, placeOf(id)));
     if (ended.length === 0) throw new errors.SessionNotFound(STEP_GONE);
   }
+
+  return { find, upsert, consume, destroy };
 }
 
 /** @returns the member on whose sign-in an interaction is based; null if it prompts for a sign-in */
@@ -108,4 +104,21 @@ function memberOf({ prompt, result, lastSubmission, session }: AdapterPayload): 
   const before = prompt?.name === 'login' ? undefined : (lastSubmission?.login ?? session);
   const accountId = (result?.login ?? before)?.accountId;
   return accountId === undefined ? null : Number(accountId);
+}
+
+/** Ids of client assertions and DPoP proofs: of two parallel uses, the insert decides which is first. */
+export function replayAdapter({ database, keys }: ModelStore): Partial<Adapter> {
+  const model = 'ReplayDetection';
+
+  async function find(id: string): Promise<AdapterPayload | undefined> {
+    const [used] = await database.read<StateRow>(FIND_STATE, [...eitherOf(keys.keysOf(model, id)), model]);
+    return used && { jti: id };
+  }
+
+  async function upsert(id: string, _payload: AdapterPayload, expiresIn: number): Promise<void> {
+    if ((await database.rows(USE_ONCE, [keys.everyKeyOf(model, id), expiresIn])).length === 0)
+      throw new errors.InvalidRequest('the proof or assertion was used before');
+  }
+
+  return { find, upsert };
 }

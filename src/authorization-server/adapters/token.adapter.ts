@@ -1,8 +1,9 @@
-import type { Adapter, AdapterPayload } from 'oidc-provider';
+import { errors, type Adapter, type AdapterPayload } from 'oidc-provider';
+import { recordEventIf } from '../../audit/audit.js';
 import { eitherOf } from '../../crypto/token-keys.js';
 import { LIFETIMES } from '../provider/lifetimes.js';
-import { refusingOrphans } from '../requests/statement-parts.js';
-import { alive, type AdapterParts } from './stored-model.js';
+import type { ModelStore } from '../requests/oauth-database.js';
+import { consented, refusingOrphans, SIGNED_IN, type NewGrant } from '../requests/statement-parts.js';
 import { REPEAT_SECONDS, type PresentedToken } from '../requests/token-request.js';
 
 interface TokenRow extends PresentedToken, Record<string, unknown> {
@@ -31,18 +32,12 @@ const NEW_CODE = `WITH used AS (
 VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5))`;
 
 /** Codes, access tokens and refresh tokens. At the token endpoint, {@link TokenRequest} handles them. */
-export class TokenAdapter implements Partial<Adapter> {
-  constructor(
-    private readonly parts: AdapterParts,
-    private readonly model: string,
-  ) {}
-
-  async find(id: string): Promise<AdapterPayload | undefined> {
-    const { database, keys } = this.parts;
-    const own = eitherOf(keys.keysOf(this.model, id));
-    const [row] = await database.read<TokenRow>(FIND_TOKEN, [...own, this.model]);
+export function tokenAdapter({ database, keys }: ModelStore, model: string): Partial<Adapter> {
+  async function find(id: string): Promise<AdapterPayload | undefined> {
+    const own = eitherOf(keys.keysOf(model, id));
+    const [row] = await database.read<TokenRow>(FIND_TOKEN, [...own, model]);
     if (!row) return undefined;
-    const token = alive({ ...row.payload, jti: id });
+    const token = { ...row.payload, jti: id };
     const request = database.current?.token;
     const secondsAgo = row.used_seconds_ago ?? 0;
     const isRepeatable = row.consumed && row.successor !== null && secondsAgo < REPEAT_SECONDS;
@@ -52,36 +47,100 @@ export class TokenAdapter implements Partial<Adapter> {
     return { ...token, consumed: Math.floor(Date.now() / 1000 - secondsAgo) };
   }
 
-  async upsert(id: string, payload: AdapterPayload, expiresIn: number): Promise<void> {
-    const { database, keys } = this.parts;
+  async function upsert(id: string, payload: AdapterPayload, seconds: number): Promise<void> {
     // The library needs the session's uid only for tokens that end with their session. These do not, so it is not stored:
     // reading the database does not reveal it.
     const { jti: _, sessionUid: __, ...stored } = payload;
-    const { current } = database;
-    if (current?.token) current.token.jkt ??= payload.jkt;
+    const { token: request, authorization } = database.current ?? {};
+    if (request) request.jkt ??= payload.jkt;
     // The library binds refresh tokens to the key that was proven with the code for public clients alone.
-    if (this.model === 'RefreshToken') stored.jkt ??= current?.token?.jkt;
-    const token = {
-      key: keys.keyOf(this.model, id),
-      model: this.model,
-      grantId: payload.grantId!,
-      payload: JSON.stringify(stored),
-      seconds: expiresIn,
-    };
-    if (current?.token) current.token.issue(token);
-    else if (!current?.authorization?.issue(token)) {
-      const { key, model, grantId, seconds } = token;
+    if (model === 'RefreshToken') stored.jkt ??= request?.jkt;
+    const key = keys.keyOf(model, id);
+    const grantId = payload.grantId!;
+    const token = { key, model, grantId, payload: JSON.stringify(stored), seconds };
+    if (request) request.issue(token);
+    else if (!authorization?.issue(token)) {
       const values = [key, model, grantId, token.payload, seconds, LIFETIMES.grant];
       await refusingOrphans(database.rows(NEW_CODE, values));
     }
   }
 
-  async consume(): Promise<void> {
-    this.parts.database.current!.token!.use();
+  return {
+    find,
+    upsert,
+    consume: async () => database.current!.token!.use(),
+    // These do nothing: the library also deletes the grant, and all its tokens go with it.
+    destroy: async () => undefined,
+    revokeByGrantId: async () => undefined,
+  };
+}
+
+const FIND_GRANT = {
+  name: 'find-grant',
+  text: 'SELECT payload FROM oauth_grants WHERE id = $1 AND expires_at > now()',
+};
+
+const STORE_GRANT = `WITH ${SIGNED_IN}, ${consented('$7')}
+INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at)
+SELECT $3, $1, $4, $5::jsonb, now() + make_interval(secs => $6)
+WHERE EXISTS (SELECT FROM signed_in) AND EXISTS (SELECT FROM consented)
+ON CONFLICT (id) DO UPDATE SET payload = EXCLUDED.payload RETURNING 1`;
+
+const END = 'DELETE FROM oauth_grants WHERE id = $1';
+const END_AND_RECORD = `WITH ended AS (${END} RETURNING 1), recorded AS (${recordEventIf('ended', 2)}) SELECT FROM ended`;
+
+/** Grants: one per sign-in of an app, with what the member allowed it. Their ids are not secret. */
+export function grantAdapter({ database }: ModelStore): Partial<Adapter> {
+  async function find(id: string): Promise<AdapterPayload | undefined> {
+    const token = database.current?.token?.presented;
+    if (token?.grant_id === id) return token.grant ? { ...token.grant, jti: id } : undefined;
+    const [row] = await database.read<{ payload: AdapterPayload }>(FIND_GRANT, [id]);
+    return row && { ...row.payload, jti: id };
   }
 
-  /** Does nothing, like {@link revokeByGrantId}: the library also deletes the grant, and all its tokens go with it. */
-  async destroy(): Promise<void> {}
+  /** @throws SessionNotFound if the member's sign-in is no longer valid, or the consent was narrowed */
+  async function upsert(id: string, payload: AdapterPayload, expiresIn: number): Promise<void> {
+    const grant = newGrant(id, payload);
+    const request = database.current!;
+    const holder = request.authorization ?? request.decision;
+    if (holder) {
+      holder.grant(grant);
+      return;
+    }
+    const written = await refusingOrphans(
+      database.rows(STORE_GRANT, [
+        ...request.signedIn(Number(payload.accountId)),
+        id,
+        grant.clientId,
+        grant.payload,
+        Math.min(expiresIn, LIFETIMES.unusedGrant),
+        grant.scopes,
+      ]),
+    );
+    if (written.length === 0) throw new errors.SessionNotFound('the sign-in was ended');
+  }
 
-  async revokeByGrantId(): Promise<void> {}
+  /** Ends the whole token family in one statement: the grant's codes and tokens are deleted with it. */
+  async function destroy(id: string): Promise<void> {
+    const token = database.current?.token;
+    const event = token?.revoked?.(id);
+    if (event) await database.rows(END_AND_RECORD, [id, ...database.eventValues(event)]);
+    else await database.rows(END, [id]);
+    if (token) token.revokedGrant = id;
+  }
+
+  return { find, upsert, destroy };
+}
+
+/** Gives a grant of the library as it is stored. */
+function newGrant(id: string, payload: AdapterPayload): NewGrant {
+  const { jti: _, ...stored } = payload;
+  const resources = (payload.resources ?? {}) as Record<string, string>;
+  const granted = [(payload.openid as { scope?: string } | undefined)?.scope, ...Object.values(resources)];
+  return {
+    id,
+    clientId: payload.clientId!,
+    payload: JSON.stringify(stored),
+    scopes: granted.flatMap((scope) => scope?.split(' ') ?? []),
+  };
 }

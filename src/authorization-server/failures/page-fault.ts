@@ -43,9 +43,9 @@ export interface ErrorPage {
   /** For `tooMany`. */
   readonly retryAfterSeconds?: number;
   /** For developers: the RFC's error code. */
-  readonly code?: string;
+  readonly code?: string | undefined;
   /** For developers: what is wrong, in English. */
-  readonly detail?: string;
+  readonly detail?: string | undefined;
   /** For developers: the parameter whose value is not registered, as sent, and the registered values. */
   readonly unregistered?:
     { readonly name: string; readonly value: string; readonly registered: readonly string[] } | undefined;
@@ -73,9 +73,9 @@ export class PageFault extends Error {
       name: 'error',
       fault: this.fault,
       error_id: errorId,
-      ...(this.code === undefined ? {} : { code: this.code }),
+      code: this.code,
       ...this.more,
-      ...(unregistered === undefined ? {} : { unregistered }),
+      unregistered,
     };
   }
 }
@@ -104,11 +104,12 @@ export function pageFaultOf(error: unknown, signingOut = false): PageFault {
   return new PageFault(error.statusCode, faultNameOf(error, signingOut), error.error);
 }
 
+/** As the library says it. */
+export const STEP_GONE = 'interaction session not found';
+
 /** Whether the library does not find a step of which this browser has the cookie: it has expired, or ended. */
 export function isStepGone(error: unknown): boolean {
-  return (
-    error instanceof errors.SessionNotFound && error.error_description === 'interaction session not found'
-  );
+  return error instanceof errors.SessionNotFound && error.error_description === STEP_GONE;
 }
 
 /** The parameters that must be registered, and the client metadata with which each is compared. */

@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
 import { recordEventIf, type LoneEvent } from '../../audit/audit.js';
 import { Logger } from '../../http/logger.js';
 import { Meter } from '../../http/meter.js';
 import { networkOf } from '../../values/network.js';
 import { looksSecret } from '../../values/string-rules.js';
 import { OauthDatabase } from '../requests/oauth-database.js';
-import { MinuteBudgets } from './minute-budgets.js';
 import { KNOWN_ERRORS, type RefusalWords } from './refusal-reasons.js';
 
 /** How many refusals one process keeps; further ones are only logged. */
@@ -116,4 +116,22 @@ export function placeOf(redirectUri: unknown): string | null {
   if (!url) return null;
   if (OPAQUE.includes(url.protocol)) return url.protocol;
   return maskedInput(`${url.protocol}${url.host === '' ? '' : `//${url.host}`}${url.pathname}`, 200);
+}
+
+/** Counts what is done within a minute. */
+export class MinuteBudgets {
+  readonly #spent = new LRUCache<string, number>({ max: 10_000, ttl: 60_000, noUpdateTTL: true });
+
+  /**
+   * Counts one for each name, where none has had the most that it may have.
+   *
+   * @param budgets how many each may have
+   * @returns whether it was counted
+   */
+  spend(budgets: Readonly<Record<string, number>>): boolean {
+    const spent = (name: string) => this.#spent.get(name) ?? 0;
+    if (Object.entries(budgets).some(([name, most]) => spent(name) >= most)) return false;
+    for (const name of Object.keys(budgets)) this.#spent.set(name, spent(name) + 1);
+    return true;
+  }
 }

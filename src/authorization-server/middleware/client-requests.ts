@@ -1,6 +1,6 @@
 import type { KoaContextWithOIDC } from 'oidc-provider';
 import type { DeveloperRequests } from '../../auth/usage/developer-requests.js';
-import { placeOf, maskedInput } from '../failures/refusals.js';
+import { maskedInput, placeOf } from '../failures/refusals.js';
 import type { RefusalReason, RefusalWords } from '../failures/refusal-reasons.js';
 
 /** The parameter that a reason is about; for those in `SHOWN` the developer also sees what was sent. */
@@ -80,7 +80,7 @@ export function tellDeveloper(
       reason: refused?.reason ?? null,
       parameter: parameter ?? null,
       value: (parameter !== undefined && SHOWN[parameter]?.(value)) || null,
-      errorId: refused?.errorId ?? null,
+      error_id: refused?.errorId ?? null,
     },
     client !== undefined,
   );

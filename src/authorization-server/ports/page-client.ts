@@ -8,13 +8,13 @@ export interface PageClient {
   /** An app on the member's device: another app can claim its redirect URI (RFC 8252 §8.6), so the consent page warns. */
   readonly native?: boolean;
   /** Registered by a member, or by nobody: known by its own document alone. The consent page says so. */
-  readonly unreviewed?: 'byMember' | 'byDocument';
+  readonly unreviewed?: 'byMember' | 'byDocument' | undefined;
   /** Path of its logo, which is served from here. */
-  readonly logo?: string;
+  readonly logo?: string | undefined;
   /** URL of its home page. */
-  readonly homepage?: string;
+  readonly homepage?: string | undefined;
   /** URL of its privacy policy. */
-  readonly policy?: string;
+  readonly policy?: string | undefined;
 }
 
 /** Describes a client for pages: the name it gives itself, and the host to which the member would be sent. */
@@ -26,14 +26,11 @@ export function pageClientOf(client: Client, redirectUri: string | undefined): P
       client.has_document === true ? client.clientId : (redirectUri ?? client.redirectUris?.[0] ?? ''),
     ),
     native: client.applicationType === 'native',
-    ...(client.has_document === true
-      ? { unreviewed: 'byDocument' as const }
-      : client.by_member === true
-        ? { unreviewed: 'byMember' as const }
-        : {}),
-    ...(client.has_logo === true ? { logo: clientLogoPath(client.clientId) } : {}),
-    ...(client.clientUri === undefined ? {} : { homepage: client.clientUri }),
-    ...(client.policyUri === undefined ? {} : { policy: client.policyUri }),
+    unreviewed:
+      client.has_document === true ? 'byDocument' : client.by_member === true ? 'byMember' : undefined,
+    logo: client.has_logo === true ? clientLogoPath(client.clientId) : undefined,
+    homepage: client.clientUri,
+    policy: client.policyUri,
   };
 }
 

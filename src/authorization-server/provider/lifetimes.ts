@@ -19,6 +19,8 @@ export const LIFETIMES = {
   longestSession: 30 * DAY,
   /** A browser session without a member, which only carries a sign-out form. */
   anonymousSession: 10 * MINUTE,
+  /** How long it is remembered that a session at the platform's own login has ended: longer than a sign-in can take. */
+  upstreamEnd: 60 * MINUTE,
   /** Web: since the sign-in. */
   webRefresh: 14 * DAY,
   /** Native: since the last refresh … */

@@ -1,5 +1,6 @@
 import {
   errors,
+  ExternalSigningKey,
   interactionPolicy,
   Provider,
   type AdapterFactory,
@@ -13,13 +14,13 @@ import {
 import type { JWTPayload } from 'jose';
 import { ALL_SCOPES } from '../../auth/scopes.js';
 import type { Config } from '../../config/config.js';
+import type { Logger } from '../../http/logger.js';
 import { CookieSignatures } from '../../crypto/cookie-signatures.js';
-import type { SigningJwk } from '../../crypto/signing-keys.js';
+import { Signer, type SigningJwk } from '../../crypto/signing-keys.js';
 import { deriveKey } from '../../crypto/secrets.js';
 import { passkeyDomain } from '../../accounts/sign-in/passkeys.js';
 import { PASSKEY_CLASSES, PASSKEY_WANTED, wantsPasskey } from './assurance.js';
 import { LIFETIMES } from './lifetimes.js';
-import { EXTERNAL_SIGNING, SynchronousSigningKey } from './synchronous-signing-key.js';
 
 /** Paths of the authorization server. All of them are matched literally before the library sees them. */
 export const ROUTES = {
@@ -33,16 +34,36 @@ export const ROUTES = {
   end_session: '/oauth/logout',
 } as const;
 
-/** Endpoints for programs; everything else is opened in a browser. */
-export const FOR_PROGRAMS: readonly string[] = [
-  ROUTES.token,
-  ROUTES.revocation,
-  ROUTES.introspection,
-  ROUTES.pushed_authorization_request,
-  ROUTES.jwks,
-  '/.well-known/oauth-authorization-server',
-  '/.well-known/openid-configuration',
-];
+const READ = ['GET', 'HEAD'];
+const READ_FROM_ANYWHERE = [...READ, 'OPTIONS'];
+const SENT_FROM_ANYWHERE = ['POST', 'OPTIONS'];
+
+/** The exact paths that are the library's, with their methods; by itself it would ignore case and a trailing slash. */
+const METHODS: Readonly<Record<string, readonly string[]>> = {
+  [ROUTES.authorization]: [...READ, 'POST'],
+  [ROUTES.token]: SENT_FROM_ANYWHERE,
+  [ROUTES.revocation]: SENT_FROM_ANYWHERE,
+  [ROUTES.introspection]: SENT_FROM_ANYWHERE,
+  [ROUTES.pushed_authorization_request]: SENT_FROM_ANYWHERE,
+  [ROUTES.jwks]: READ_FROM_ANYWHERE,
+  [ROUTES.end_session]: [...READ, 'POST'],
+  [`${ROUTES.end_session}/confirm`]: ['POST'],
+  [`${ROUTES.end_session}/success`]: READ,
+  '/.well-known/oauth-authorization-server': READ_FROM_ANYWHERE,
+  '/.well-known/openid-configuration': READ_FROM_ANYWHERE,
+};
+const RESUME_PATH = new RegExp(`^${ROUTES.authorization}/[\\w-]{1,100}$`);
+
+/** The methods of a path that the library answers; undefined for any other path. */
+export function methodsAt(path: string): readonly string[] | undefined {
+  if (RESUME_PATH.test(path)) return READ;
+  return Object.hasOwn(METHODS, path) ? METHODS[path] : undefined;
+}
+
+/** Whether programs call this endpoint, also from pages of any origin; everything else is opened in a browser. */
+export function isForPrograms(path: string): boolean {
+  return methodsAt(path)?.includes('OPTIONS') === true;
+}
 
 /** Gives the name of a route in the log and in refusals: it never holds the id of a sign-in. */
 export function routeOf(path: string): string {
@@ -59,8 +80,7 @@ interface ProviderParts {
   /** What was wrong with the request before the library saw it; undefined where nothing was. */
   readonly parameterFault: () => string | undefined;
   readonly loadExistingGrant: NonNullable<Configuration['loadExistingGrant']>;
-  /** Called where a client made its assertion for the token endpoint. */
-  readonly noteAudience: (ctx: KoaContextWithOIDC) => void;
+  readonly logger: Logger;
   readonly renderError: NonNullable<Configuration['renderError']>;
   readonly renderSignOut: (ctx: KoaContextWithOIDC) => void;
   readonly renderSignedOut: (ctx: KoaContextWithOIDC) => void;
@@ -130,7 +150,13 @@ export function createProvider(parts: ProviderParts): Provider {
     },
     // Default: an assertion may name several servers and be valid for years, for which its id would have to be kept.
     assertJwtClientAuthClaimsAndHeader: (ctx, claims) => {
-      if (checkAssertion(claims, config.publicUrl) === 'token endpoint') parts.noteAudience(ctx);
+      checkAssertion(claims, config.publicUrl);
+      // Accepted until clients have followed (draft-ietf-oauth-rfc7523bis): other servers could use such an assertion.
+      if (claims.aud !== config.publicUrl)
+        parts.logger.info(
+          { client_id: ctx.oidc.client!.clientId },
+          'a client assertion is for the token endpoint: it should be for the issuer',
+        );
       return Promise.resolve();
     },
     // Default: the origins of redirect URIs, whatever else was registered.
@@ -164,7 +190,9 @@ export function createProvider(parts: ProviderParts): Provider {
         // Default: reveals to a confidential client that another's token exists.
         allowedPolicy: (_ctx, client, token) => Promise.resolve(token.clientId === client.clientId),
       },
-      externalSigningSupport: EXTERNAL_SIGNING, // default: WebCrypto, see SynchronousSigningKey
+      // Default: WebCrypto, see SynchronousSigningKey. A release that changes or ends the experiment refuses to start; the JWKs can then be
+      // passed to it as they are.
+      externalSigningSupport: { enabled: true, ack: 'experimental-01' },
       introspection: {
         enabled: true,
         // Default: confidential clients may introspect everybody's tokens.
@@ -258,11 +286,8 @@ function knownScopes(text: string): string[] {
 const CLOCK_TOLERANCE = 10;
 const LATEST_IAT = 60;
 
-/**
- * @returns for whom the assertion was made
- * @throws InvalidClientAuth; the library has already checked signature, issuer and expiry
- */
-function checkAssertion({ aud, exp, iat, jti }: JWTPayload, issuer: string): 'issuer' | 'token endpoint' {
+/** @throws InvalidClientAuth; the library has already checked signature, issuer and expiry */
+function checkAssertion({ aud, exp, iat, jti }: JWTPayload, issuer: string): void {
   const refuse = (reason: string): never => {
     throw new errors.InvalidClientAuth(reason);
   };
@@ -273,7 +298,6 @@ function checkAssertion({ aud, exp, iat, jti }: JWTPayload, issuer: string): 'is
     refuse(`an assertion must expire within ${LIFETIMES.clientAssertion} seconds`);
   if (iat !== undefined && iat > now + LATEST_IAT) refuse('a client_assertion from the future');
   if (typeof jti !== 'string' || jti.length > 256) refuse('jti must have at most 256 characters');
-  return aud === issuer ? 'issuer' : 'token endpoint';
 }
 
 /**
@@ -320,6 +344,29 @@ function policy(config: Config): interactionPolicy.DefaultPolicy {
     }),
   );
   return prompts;
+}
+
+/**
+ * A signing key (ES256 or RS256) that signs synchronously, on the calling thread. By default the library signs with WebCrypto, which sends
+ * each signature to the thread pool and back: that takes longer than the signature itself (40 µs), and waits behind passwords
+ * that are being hashed there.
+ */
+export class SynchronousSigningKey extends ExternalSigningKey {
+  readonly #signer: Signer;
+
+  constructor(jwk: SigningJwk) {
+    super();
+    this.#signer = new Signer(jwk);
+    Object.assign(this, { kid: jwk.kid, alg: jwk.alg }); // by setters that its types lack
+  }
+
+  override keyObject() {
+    return this.#signer.publicKey;
+  }
+
+  override sign(data: Uint8Array): Uint8Array {
+    return this.#signer.sign(data);
+  }
 }
 
 export const SUPPORTED_SCOPES = [...OPENID_SCOPES, ...ALL_SCOPES];

@@ -1,13 +1,14 @@
 import { errors } from 'oidc-provider';
 import { LIFETIMES } from '../provider/lifetimes.js';
 import type { NewToken } from './token-request.js';
-import type { Consent, NewGrant } from './consent.js';
 import type { OauthDatabase } from './oauth-database.js';
 import {
   consented,
   refusingOrphans,
   sessionEnds,
   SIGNED_IN,
+  type Consent,
+  type NewGrant,
   type SignInParameters,
 } from './statement-parts.js';
 

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Grant, KoaContextWithOIDC, Provider } from 'oidc-provider';
 import type { QueryResultRow } from 'pg';
 import { originOf } from '../../clients/client-rules.js';
-import type { Consent } from './consent.js';
+import type { Consent } from './statement-parts.js';
 import { OauthDatabase } from './oauth-database.js';
 import { allowedScopes, apiResource, EMPTY_SCOPE, OPENID_SCOPES } from '../provider/provider.js';
 import { Config } from '../../config/config.js';

@@ -1,8 +1,13 @@
 import { recordEventIf, type NewAuthEvent } from '../../audit/audit.js';
 import { LIFETIMES } from '../provider/lifetimes.js';
-import type { Consent, NewGrant } from './consent.js';
 import type { OauthDatabase } from './oauth-database.js';
-import { refusingOrphans, SIGNED_IN, type SignInParameters } from './statement-parts.js';
+import {
+  refusingOrphans,
+  SIGNED_IN,
+  type Consent,
+  type NewGrant,
+  type SignInParameters,
+} from './statement-parts.js';
 
 /** The answer is stored once: of two forms sent at the same moment, one finds the interaction unanswered. */
 const DECIDED = `WITH ${SIGNED_IN}, decided AS (

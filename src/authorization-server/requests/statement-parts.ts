@@ -2,6 +2,24 @@ import { errors } from 'oidc-provider';
 import { SIGN_INS_VALID_SINCE } from '../../database/sql.js';
 import { LIFETIMES } from '../provider/lifetimes.js';
 
+/** A member's latest answer to a client's consent prompt. */
+export interface Consent {
+  readonly granted: readonly string[];
+  readonly rejected: readonly string[];
+  /** Origins to which codes may be sent because of it; null: those of all redirect URIs of the client. */
+  readonly redirect_origins: readonly string[] | null;
+}
+
+/** A grant as it is stored. */
+export interface NewGrant {
+  readonly id: string;
+  readonly clientId: string;
+  /** JSON */
+  readonly payload: string;
+  /** All that it grants. */
+  readonly scopes: readonly string[];
+}
+
 /** The parameters of {@link SIGNED_IN}: nulls if there is no member. */
 export type SignInParameters = readonly [userId: number | null, validSince: number | null];
 

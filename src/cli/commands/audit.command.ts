@@ -1,10 +1,10 @@
-import { InvalidArgumentError, Option, type Command } from 'commander';
+import { InvalidArgumentError, Option, type Command } from '@commander-js/extra-typings';
 import { UsersService } from '../../accounts/users.service.js';
 import { AUTH_EVENTS, recordAlone } from '../../audit/audit.js';
 import { AuditTrail, type AuditFilter, type AuditLine } from '../../audit/audit-trail.js';
-import { auditEventsOlderThan, deleteExpired } from '../../operations/sweeper/expired-rows.js';
+import { deleteExpired, expiredRows } from '../../operations/sweeper/expired-rows.js';
 import { durationBetween } from '../arguments.js';
-import { addCommand, type Json } from '../command.js';
+import { addCommand, endable } from '../command.js';
 import { withDatabase } from '../database.js';
 import { columns, jsonOf, note, print, table } from '../output.js';
 
@@ -16,16 +16,6 @@ const FOLLOW_MS = 500;
 
 const TYPES = Object.keys(AUTH_EVENTS);
 const OBJECTS = [...new Set(TYPES.map((type) => type.split('.')[0]!))];
-
-interface Options extends Json {
-  user?: string;
-  client?: string;
-  key?: string;
-  errorId?: string;
-  since?: number;
-  type?: string;
-  follow?: boolean;
-}
 
 const COLUMNS: Record<string, (line: AuditLine) => string | number | null> = {
   'TIME (UTC)': (line) => line.occurred_at,
@@ -73,7 +63,7 @@ export function auditCommand(program: Command): void {
       '--follow',
       'then print new events as they are recorded, newest last, until Ctrl-C; with --json, one object per line',
     )
-    .action(async ({ user, client, key, errorId, since, type, follow, json }: Options) => {
+    .action(async ({ user, client, key, errorId, since, type, follow, json }) => {
       await withDatabase(async ({ get }) => {
         const filter: AuditFilter = {
           userId: user === undefined ? undefined : (await get(UsersService).find(user)).id,
@@ -84,7 +74,7 @@ export function auditCommand(program: Command): void {
           sinceSeconds: since ?? (errorId === undefined ? DAY_SECONDS : undefined),
         };
         const trail = get(AuditTrail);
-        if (follow) await followTrail(trail, filter, json);
+        if (follow) await endable((ended) => followTrail(trail, filter, json, ended));
         else show(await trail.find(filter, MOST + 1), json);
       });
     });
@@ -100,14 +90,18 @@ export function auditCommand(program: Command): void {
       'delete events older than this: a number followed by s, m, h or d, at least 7d',
       durationBetween(7 * DAY_SECONDS, LONGEST_SECONDS),
     )
-    .action(async ({ before, json }: Json & { before: number }) => {
+    .action(async ({ before, json }) => {
       const deleted = await withDatabase(async ({ dataSource }) => {
         await recordAlone((text, values) => dataSource.query(text, values), {
           type: 'audit.pruned',
           actor: 'admin',
           details: { older_than_seconds: before },
         });
-        return deleteExpired(dataSource, auditEventsOlderThan(before));
+        const expired = expiredRows({ auditRetentionSeconds: before, changesRetentionSeconds: 0 });
+        return deleteExpired(
+          dataSource,
+          expired.find(({ table }) => table === 'auth_events')!,
+        );
       });
       print(json, { deleted }, () => `${deleted} events deleted`);
     });
@@ -121,23 +115,18 @@ function show(lines: readonly AuditLine[], json: boolean | undefined): void {
     note('There are more: narrow the result down with --since, --user, --client, --key or --type');
 }
 
-async function followTrail(trail: AuditTrail, filter: AuditFilter, json: boolean | undefined): Promise<void> {
-  const ended = new AbortController();
-  const end = () => ended.abort();
-  process.once('SIGINT', end).once('SIGTERM', end);
-  const write = (line: AuditLine) =>
-    process.stdout.write(
-      `${
-        json
-          ? jsonOf(line)
-          : columns(
-              Object.values(COLUMNS).map((cell) => cell(line)),
-              WIDTHS,
-            )
-      }\n`,
-    );
+async function followTrail(
+  trail: AuditTrail,
+  filter: AuditFilter,
+  json: boolean | undefined,
+  ended: AbortSignal,
+): Promise<void> {
+  const write = (line: AuditLine) => {
+    const cells = Object.values(COLUMNS).map((cell) => cell(line));
+    process.stdout.write(`${json ? jsonOf(line) : columns(cells, WIDTHS)}\n`);
+  };
   // Following begins before the past is read, so that nothing is missed; the ids tell what has been shown already.
-  const following = trail.follow(filter, ended.signal, FOLLOW_MS);
+  const following = trail.follow(filter, ended, FOLLOW_MS);
   const next = following.next();
   const past = (await trail.find(filter, MOST)).reverse();
   if (!json) note(columns(Object.keys(COLUMNS), WIDTHS));
@@ -145,7 +134,6 @@ async function followTrail(trail: AuditTrail, filter: AuditFilter, json: boolean
   const shown = new Set(past.map(({ id }) => id));
   for (let line = await next; !line.done; line = await following.next())
     if (!shown.has(line.value.id)) write(line.value);
-  process.off('SIGINT', end).off('SIGTERM', end);
 }
 
 function parseType(text: string): string {

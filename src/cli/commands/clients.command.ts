@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { InvalidArgumentError, Option, type Command } from 'commander';
-import { ALL_SCOPES, type Scope } from '../../auth/scopes.js';
+import { InvalidArgumentError, Option, type Command } from '@commander-js/extra-typings';
+import { ALL_SCOPES } from '../../auth/scopes.js';
 import { OperatorError } from '../../values/operator-error.js';
 import { keySetOf } from '../../clients/client-rules.js';
 import {
@@ -9,37 +9,11 @@ import {
   type ClientChanges,
   type ClientDetails,
 } from '../../clients/clients.service.js';
-import type { SigningAlgorithm } from '../../crypto/signing-keys.js';
 import { parseName, parseScopes } from '../arguments.js';
-import { addCommand, type Json } from '../command.js';
+import { addGroup } from '../command.js';
 import { confirm } from '../confirm.js';
 import { withDatabase, withDatabaseOfAnyVersion } from '../database.js';
 import { fields, note, print, table } from '../output.js';
-
-interface CreateOptions extends Json {
-  name: string;
-  type: 'web' | 'native';
-  redirectUri: string[];
-  origin?: string[];
-  postLogoutRedirectUri?: string[];
-  scopes?: Scope[];
-  jwksFile?: { keys: object[] };
-  clientUri?: string;
-  policyUri?: string;
-  logoFile?: Buffer;
-  idTokenAlg: SigningAlgorithm;
-}
-
-interface UpdateOptions extends Json {
-  name?: string;
-  jwksFile?: { keys: object[] };
-  clientUri?: string;
-  policyUri?: string;
-  logoFile?: Buffer;
-  idTokenAlg?: SigningAlgorithm;
-  /** Of the options of {@link LISTS}: `addOrigin`, `removeOrigin`, … */
-  [list: string]: unknown;
-}
 
 /** The lists of a client: `--add-…` and `--remove-…` change each. */
 const LISTS = [
@@ -64,10 +38,9 @@ function listOptions(
 
 /** Adds `pua clients` and what it holds. */
 export function clientsCommands(program: Command): void {
-  const clients = program.command('clients').description('Apps that sign members in with OAuth');
+  const add = addGroup(program, 'clients', 'Apps that sign members in with OAuth');
 
-  addCommand(
-    clients,
+  add(
     'create',
     'Register an app. stdout has only its client_id',
     "pua clients create --name 'Ada’s calendar' --type web --redirect-uri https://calendar.example/callback",
@@ -104,8 +77,8 @@ export function clientsCommands(program: Command): void {
         .choices(['ES256', 'RS256'])
         .default('ES256'),
     )
-    .action(async (options: CreateOptions) => {
-      const { client, publicUrl } = await withDatabase(async ({ config, get }) => {
+    .action(async (options) => {
+      await withDatabase(async ({ config, get }) => {
         const clients = get(ClientsService);
         const id = await clients.create({
           name: options.name,
@@ -121,28 +94,25 @@ export function clientsCommands(program: Command): void {
           id_token_signed_response_alg: options.idTokenAlg,
           actor: 'admin',
         });
-        return { client: await clients.find(id), publicUrl: config.publicUrl };
+        const client = await clients.find(id);
+        print(options.json, client, () => id);
+        if (!options.json) note(`Send members to ${authorizeUrl(client, config.publicUrl)}`);
       });
-      print(options.json, client, () => client.client_id);
-      if (!options.json) note(`Send members to ${authorizeUrl(client, publicUrl)}`);
     });
 
-  addCommand(clients, 'list', 'List apps, newest first', 'pua clients list').action(
-    async ({ json }: Json) => {
-      const found = await withDatabase(({ get }) => get(ClientsService).list());
-      print(json, { data: found }, () => table(found, COLUMNS));
-    },
-  );
+  add('list', 'List apps, newest first', 'pua clients list').action(async ({ json }) => {
+    const found = await withDatabase(({ get }) => get(ClientsService).list());
+    print(json, { data: found }, () => table(found, COLUMNS));
+  });
 
-  addCommand(clients, 'show', 'Show everything about an app', 'pua clients show demo')
+  add('show', 'Show everything about an app', 'pua clients show demo')
     .argument('<id>', 'client_id of the app')
-    .action(async (id: string, { json }: Json) => {
+    .action(async (id, { json }) => {
       const client = await withDatabase(({ get }) => get(ClientsService).find(id));
       print(json, client, () => fields(client));
     });
 
-  const update = addCommand(
-    clients,
+  const update = add(
     'update',
     'Change the registration of an app. If it loses scopes, its grants that include them end',
     'pua clients update demo --name Calendar --add-redirect-uri https://calendar.example/callback',
@@ -161,32 +131,41 @@ export function clientsCommands(program: Command): void {
       new Option('--id-token-alg <alg>', 'algorithm that signs its ID tokens').choices(['ES256', 'RS256']),
     );
   for (const { add, remove } of LISTS) update.addOption(add).addOption(remove);
-  update.action(async (id: string, { json, ...options }: UpdateOptions, command: Command) => {
+  update.action(async (id, { json, ...options }, command) => {
     if (Object.keys(options).length === 0)
       command.error('error: nothing to change: name at least one option');
-    const { changed, grants, client } = await withDatabase(async ({ get }) => {
+    const { name, jwksFile, clientUri, policyUri, logoFile, idTokenAlg } = options;
+    await withDatabase(async ({ get }) => {
       const clients = get(ClientsService);
-      const done = await clients.update(id, (before) => changesOf(before, options), 'admin');
-      return { ...done, client: await clients.find(id) };
+      const changesOf = (before: ChangeableClient): ClientChanges => ({
+        ...changedLists(before, options),
+        name: name ?? before.name,
+        jwks: jwksFile ?? before.jwks,
+        client_uri: clientUri === '' ? null : (clientUri ?? before.client_uri),
+        policy_uri: policyUri === '' ? null : (policyUri ?? before.policy_uri),
+        logo: logoFile ?? before.logo,
+        id_token_signed_response_alg: idTokenAlg ?? before.id_token_signed_response_alg,
+      });
+      const { changed, grants } = await clients.update(id, changesOf, 'admin');
+      if (changed.length === 0) note(`${id} already has these values: nothing changed`);
+      if (grants > 0)
+        note(
+          `${grants} ${grants === 1 ? 'grant that included a removed scope has' : 'grants that included a removed scope have'} ended`,
+        );
+      const client = await clients.find(id);
+      print(json, client, () => fields(client));
     });
-    if (changed.length === 0) note(`${id} already has these values: nothing changed`);
-    if (grants > 0)
-      note(
-        `${grants} ${grants === 1 ? 'grant that included a removed scope has' : 'grants that included a removed scope have'} ended`,
-      );
-    print(json, client, () => fields(client));
   });
 
-  addCommand(
-    clients,
+  add(
     'delete',
     'Delete an app permanently, with all access that members gave it',
     'pua clients delete old-app --yes',
   )
     .argument('<id>', 'client_id of the app')
     .option('--yes', 'skip the confirmation; this cannot be undone')
-    .action(async (id: string, options: Json & { yes?: boolean }, command: Command) => {
-      const grants = await withDatabaseOfAnyVersion(async ({ get }) => {
+    .action(async (id, options, command) => {
+      await withDatabaseOfAnyVersion(async ({ get }) => {
         const clients = get(ClientsService);
         const { name, live_grants_count } = await clients.find(id);
         await confirm(
@@ -194,23 +173,30 @@ export function clientsCommands(program: Command): void {
           options,
           `${name} (${id}) would be deleted permanently, and ${live_grants_count} grants of members would end.`,
         );
-        return clients.delete(id, 'admin');
+        const grants = await clients.delete(id, 'admin');
+        print(options.json, { client_id: id, deleted: true, grants }, () => `${id} is deleted`);
       });
-      print(options.json, { client_id: id, deleted: true, grants }, () => `${id} is deleted`);
     });
 
-  addCommand(
-    clients,
-    'disable',
-    'Refuse an app and its tokens everywhere, until it is enabled again',
-    'pua clients disable demo',
-  )
-    .argument('<id>', 'client_id of the app')
-    .action((id: string, { json }: Json) => change(id, true, json));
-
-  addCommand(clients, 'enable', 'Enable a disabled app again', 'pua clients enable demo')
-    .argument('<id>', 'client_id of the app')
-    .action((id: string, { json }: Json) => change(id, false, json));
+  for (const [verb, description, reach] of [
+    [
+      'disable',
+      'Refuse an app and its tokens everywhere, until it is enabled again',
+      withDatabaseOfAnyVersion,
+    ],
+    ['enable', 'Enable a disabled app again', withDatabase],
+  ] as const)
+    add(verb, description, `pua clients ${verb} demo`)
+      .argument('<id>', 'client_id of the app')
+      .action(async (id, { json }) => {
+        await reach(async ({ get }) => {
+          const clients = get(ClientsService);
+          const changed = await clients.setDisabled(id, verb === 'disable', 'admin');
+          const { disabled_at } = await clients.find(id);
+          if (!changed) note(`${id} was already ${verb}d: nothing changed`);
+          print(json, { client_id: id, changed, disabled_at }, () => `${id} is ${verb}d`);
+        });
+      });
 }
 
 const COLUMNS: Record<string, (client: ClientDetails) => string | number | readonly string[]> = {
@@ -223,19 +209,11 @@ const COLUMNS: Record<string, (client: ClientDetails) => string | number | reado
   GRANTS: ({ live_grants_count }) => live_grants_count,
 };
 
-async function change(id: string, disabled: boolean, json: boolean | undefined): Promise<void> {
-  const reach = disabled ? withDatabaseOfAnyVersion : withDatabase;
-  const { changed, client } = await reach(async ({ get }) => {
-    const clients = get(ClientsService);
-    const changed = await clients.setDisabled(id, disabled, 'admin');
-    return { changed, client: await clients.find(id) };
-  });
-  const state = disabled ? 'disabled' : 'enabled';
-  if (!changed) note(`${id} was already ${state}: nothing changed`);
-  print(json, { client_id: id, changed, disabled_at: client.disabled_at }, () => `${id} is ${state}`);
-}
-
-function changesOf(before: ChangeableClient, options: UpdateOptions): ClientChanges {
+/** @param options those of {@link LISTS}: `addOrigin`, `removeOrigin`, … */
+function changedLists(
+  before: ChangeableClient,
+  options: Readonly<Record<string, unknown>>,
+): Pick<ClientChanges, (typeof LISTS)[number]['field']> {
   const valuesOf = (option: Option) => (options[option.attributeName()] ?? []) as string[];
   const lists = LISTS.map(({ field, add, remove }) => {
     const [added, removed] = [valuesOf(add), valuesOf(remove)];
@@ -245,16 +223,7 @@ function changesOf(before: ChangeableClient, options: UpdateOptions): ClientChan
     const all = [...new Set([...kept, ...added])];
     return [field, field === 'scopes' ? ALL_SCOPES.filter((scope) => all.includes(scope)) : all] as const;
   });
-  const { clientUri = before.client_uri, policyUri = before.policy_uri } = options;
-  return {
-    ...Object.fromEntries(lists),
-    name: options.name ?? before.name,
-    jwks: options.jwksFile ?? before.jwks,
-    client_uri: clientUri === '' ? null : clientUri,
-    policy_uri: policyUri === '' ? null : policyUri,
-    logo: options.logoFile ?? before.logo,
-    id_token_signed_response_alg: options.idTokenAlg ?? before.id_token_signed_response_alg,
-  };
+  return Object.fromEntries(lists);
 }
 
 /** Where the app sends a member to sign in (RFC 6749 §4.1.1, RFC 7636 §4.3); placeholders for the app's own values are in capitals. */

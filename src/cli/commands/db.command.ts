@@ -1,40 +1,37 @@
-import type { Command } from 'commander';
+import type { Command } from '@commander-js/extra-typings';
 import { lastMigration, migrate, rollback } from '../../database/schema/migrate.js';
 import { readSchema } from '../../database/schema/schema.js';
-import { addCommand, type Json } from '../command.js';
+import { addGroup } from '../command.js';
 import { confirm } from '../confirm.js';
 import { withAnyDatabase } from '../database.js';
 import { note, print, table } from '../output.js';
 
 /** Adds `pua db` and what it holds. */
 export function dbCommands(program: Command): void {
-  const db = program.command('db').description('The database’s schema');
+  const add = addGroup(program, 'db', 'The database’s schema');
 
-  addCommand(db, 'migrate', 'Run pending migrations', 'pua db migrate').action(async ({ json }: Json) => {
+  add('migrate', 'Run pending migrations', 'pua db migrate').action(async ({ json }) => {
     const applied = await withAnyDatabase(({ dataSource }) => migrate(dataSource));
     if (applied.length === 0) note('Nothing was pending');
     if (json || applied.length > 0) print(json, { applied }, () => applied.join('\n'));
   });
 
-  addCommand(db, 'status', 'Show which migrations have run', 'pua db status').action(
-    async ({ json }: Json) => {
-      const status = await withAnyDatabase(({ dataSource }) => readSchema(dataSource));
-      const rows = (['applied', 'pending', 'unknown'] as const).flatMap((state) =>
-        status[state].map((name) => ({ state, name })),
-      );
-      print(json, status, () => table(rows, { STATE: ({ state }) => state, MIGRATION: ({ name }) => name }));
-      if (status.pending.length > 0) note('Run `pua db migrate` to apply the pending migrations');
-    },
-  );
+  add('status', 'Show which migrations have run', 'pua db status').action(async ({ json }) => {
+    const status = await withAnyDatabase(({ dataSource }) => readSchema(dataSource));
+    const rows = (['applied', 'pending', 'unknown'] as const).flatMap((state) =>
+      status[state].map((name) => ({ state, name })),
+    );
+    print(json, status, () => table(rows, { STATE: ({ state }) => state, MIGRATION: ({ name }) => name }));
+    if (status.pending.length > 0) note('Run `pua db migrate` to apply the pending migrations');
+  });
 
-  addCommand(
-    db,
+  add(
     'rollback',
     'Undo the most recent migration, and lose the data in what it drops',
     'pua db rollback --yes',
   )
     .option('--yes', 'skip the confirmation')
-    .action(async (options: Json & { yes?: boolean }, command: Command) => {
+    .action(async (options, command) => {
       const undone = await withAnyDatabase(async ({ dataSource }) => {
         const last = await lastMigration(dataSource);
         if (last)

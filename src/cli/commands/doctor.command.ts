@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import { Option, type Command } from 'commander';
+import { Option, type Command } from '@commander-js/extra-typings';
 import type { Config } from '../../config/config.js';
 import { isUnavailable } from '../../database/postgres/unavailable.js';
 import { OperatorError } from '../../values/operator-error.js';
@@ -16,18 +16,12 @@ import { fail, ok, warn, type Check } from '../../operations/doctor/check.js';
 import { checkReplicas } from '../../operations/doctor/replicas.js';
 import { WebhookSecrets } from '../../webhooks/webhook-secrets.js';
 import { durationBetween } from '../arguments.js';
-import { addCommand, type Json } from '../command.js';
+import { addCommand, endable } from '../command.js';
 import { readConfig, withAnyDatabase, type Work } from '../database.js';
 import { asTyped, jsonOf, print, statusMark } from '../output.js';
 
 const EVERY_SECONDS = 60;
 const [MOST_OFTEN_SECONDS, MOST_SELDOM_SECONDS] = [1, 86_400];
-
-interface Options extends Json {
-  mend?: boolean;
-  /** Seconds between two rounds of checks; true if none were given. */
-  watch?: number | true;
-}
 
 /** Adds `pua doctor`. */
 export function doctorCommand(program: Command): void {
@@ -46,21 +40,20 @@ export function doctorCommand(program: Command): void {
         .argParser(durationBetween(MOST_OFTEN_SECONDS, MOST_SELDOM_SECONDS))
         .conflicts('mend'),
     )
-    .action(async ({ json, mend = false, watch }: Options) => {
+    .action(async ({ json, mend = false, watch }) => {
       const healthy =
         watch === undefined
           ? await lookOnce(json, mend)
-          : await lookAgain(json, watch === true ? EVERY_SECONDS : watch);
+          : await endable((ended) => lookAgain(json, watch === true ? EVERY_SECONDS : watch, ended));
       if (!healthy) throw new OperatorError('Some checks failed: see above');
     });
 }
 
 async function lookOnce(json: boolean | undefined, mend: boolean): Promise<boolean> {
-  const { checks } = await examine(async (of) => {
-    const { dataSource, config } = of;
-    const found = await checkDatabase(dataSource, config, { mend, ...sealsOf(of) });
-    return { isWhole: true, checks: found };
-  });
+  const { checks } = await examine(async (of) => ({
+    isWhole: true,
+    checks: await checkDatabase(of.dataSource, of.config, { mend, ...sealsOf(of) }),
+  }));
   const healthy = checks.every(({ status }) => status !== 'fail');
   print(json, { healthy, checks }, () => checks.map(line).join('\n'));
   return healthy;
@@ -68,36 +61,31 @@ async function lookOnce(json: boolean | undefined, mend: boolean): Promise<boole
 
 /** What `--watch` prints: a check whose result has changed, with the previous result; null if there was none. */
 interface Change extends Check {
-  /** When it was noticed, in UTC (ISO 8601). */
-  readonly time: string;
   readonly was: Check['status'] | null;
 }
 
 /** @returns whether no check was failing when it ended */
-async function lookAgain(json: boolean | undefined, everySeconds: number): Promise<boolean> {
-  const ended = new AbortController();
-  const end = () => ended.abort();
-  process.once('SIGINT', end).once('SIGTERM', end);
+async function lookAgain(
+  json: boolean | undefined,
+  everySeconds: number,
+  ended: AbortSignal,
+): Promise<boolean> {
   const known = new Map<string, Check['status']>();
-  while (!ended.signal.aborted) {
+  while (!ended.aborted) {
     const vitals = await examine((of) => checkVitals(of.dataSource, of.config, sealsOf(of)));
     const time = `${new Date().toISOString().slice(0, 19)}Z`;
     for (const change of changesOf(known, vitals)) {
       known.set(change.name, change.status);
-      const at = { time, ...change };
-      process.stdout.write(`${json ? jsonOf(at) : changeLine(at)}\n`);
+      const before = change.was === null ? '' : `${change.was} → `;
+      process.stdout.write(`${json ? jsonOf({ time, ...change }) : `${time} ${before}${line(change)}`}\n`);
     }
-    await setTimeout(everySeconds * 1000, undefined, { signal: ended.signal }).catch(() => undefined);
+    await setTimeout(everySeconds * 1000, undefined, { signal: ended }).catch(() => undefined);
   }
-  process.off('SIGINT', end).off('SIGTERM', end);
   return ![...known.values()].some((status) => status === 'fail');
 }
 
 /** The results that have changed. A problem that is no longer reported is solved, provided that everything was checked. */
-function changesOf(
-  known: ReadonlyMap<string, Check['status']>,
-  { isWhole, checks }: Vitals,
-): Omit<Change, 'time'>[] {
+function changesOf(known: ReadonlyMap<string, Check['status']>, { isWhole, checks }: Vitals): Change[] {
   const gone = isWhole
     ? [...known].filter(([name, status]) => status !== 'ok' && !checks.some((check) => check.name === name))
     : [];
@@ -148,10 +136,6 @@ async function checkUpstream({ upstream }: Config): Promise<Check[]> {
       ? [warn(name, cannot, 'start it, and let this server reach it')]
       : [fail(name, cannot, 'correct UPSTREAM_ISSUER, or the metadata that it publishes')];
   }
-}
-
-function changeLine({ time, was, ...check }: Change): string {
-  return `${time} ${was === null ? '' : `${was} → `}${line(check)}`;
 }
 
 function line({ status, name, message, mend }: Check): string {

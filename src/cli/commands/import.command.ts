@@ -1,21 +1,15 @@
-import { InvalidArgumentError, Option, type Command } from 'commander';
+import { InvalidArgumentError, Option, type Command } from '@commander-js/extra-typings';
 import { OperatorError } from '../../values/operator-error.js';
 import {
   importRecords,
+  type ImportOptions,
   type ImportProgress,
   type ImportReport,
 } from '../../operations/import/import-records.js';
 import { folderSource, streamSource } from '../../operations/import/sources.js';
-import { addCommand, type Json } from '../command.js';
+import { addCommand, endable } from '../command.js';
 import { withDatabase } from '../database.js';
 import { note, print, table } from '../output.js';
-
-interface Options extends Json {
-  dryRun?: boolean;
-  skipInvalid?: string;
-  batch?: number;
-  keepProfile?: boolean;
-}
 
 /** Adds `pua import`. */
 export function importCommand(program: Command): void {
@@ -40,43 +34,30 @@ export function importCommand(program: Command): void {
         .conflicts('dryRun'),
     )
     .option('--keep-profile', 'keep profile fields that members have set through the API')
-    .action(async (folder: string, { json, ...options }: Options) => {
-      const report = await run(folder, options);
+    .action(async (folder, { json, skipInvalid: rejectsFile, dryRun = false, batch, keepProfile }) => {
+      const report = await run(folder, { dryRun, rejectsFile, batch, keepProfile });
       for (const name of report.ignored) note(`${name} was ignored: it is not a file of an import`);
-      const { skipInvalid, dryRun = false } = options;
-      if (report.rejected > 0 && skipInvalid === undefined) throw badLines(report);
+      if (report.rejected > 0 && rejectsFile === undefined) throw badLines(report);
       const { imported, seconds, rejected, files, committed_through } = report;
       const shown = { imported, dry_run: dryRun, seconds, rejected, files, committed_through };
       print(json, shown, () => summary(report));
-      if (rejected > 0) note(`${rejected} bad lines are in ${skipInvalid}, each with its reason`);
+      if (rejected > 0) note(`${rejected} bad lines are in ${rejectsFile}, each with its reason`);
       if (dryRun) note('This was a dry run: nothing was changed');
     });
 }
 
-async function run(
-  folder: string,
-  { dryRun, skipInvalid, batch, keepProfile }: Options,
-): Promise<ImportReport & { seconds: number }> {
+async function run(folder: string, options: ImportOptions): Promise<ImportReport & { seconds: number }> {
   const source = folder === '-' ? streamSource(process.stdin) : folderSource(folder);
   const bar = source.bytes > 0 ? progressBar() : undefined;
-  const ended = new AbortController();
-  const end = () => ended.abort();
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, end);
   const started = performance.now();
   try {
-    const report = await withDatabase(({ dataSource }) =>
-      importRecords(dataSource, source, {
-        dryRun,
-        rejectsFile: skipInvalid,
-        batch,
-        keepProfile,
-        signal: ended.signal,
-        progress: bar?.progress,
-      }),
+    const report = await endable((signal) =>
+      withDatabase(({ dataSource }) =>
+        importRecords(dataSource, source, { ...options, signal, progress: bar?.progress }),
+      ),
     );
     return { ...report, seconds: Math.round((performance.now() - started) / 100) / 10 };
   } finally {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, end);
     bar?.end();
   }
 }

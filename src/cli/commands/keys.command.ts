@@ -1,10 +1,9 @@
-import { Option, type Command } from 'commander';
+import { Option, type Command } from '@commander-js/extra-typings';
 import { ApiKeysService, UnknownKey, type KeyDetails } from '../../auth/api-keys/api-keys.service.js';
-import type { KeyEnvironment } from '../../auth/api-keys/api-key-format.js';
-import { isPlatformScope, type PlatformScope, type Scope } from '../../auth/scopes.js';
+import { isPlatformScope } from '../../auth/scopes.js';
 import { UsersService } from '../../accounts/users.service.js';
 import { collectCidr, durationBetween, parseKeyScopes, parseName, textOf } from '../arguments.js';
-import { addCommand, type Json } from '../command.js';
+import { addGroup } from '../command.js';
 import { confirmOnTerminal } from '../confirm.js';
 import { withDatabase, withDatabaseOfAnyVersion } from '../database.js';
 import { fields, note, print, table } from '../output.js';
@@ -13,36 +12,11 @@ const DAY = 86_400;
 const DEFAULT_EXPIRY = 90 * DAY;
 const LONGEST_EXPIRY = 365 * DAY;
 
-interface CreateOptions extends Json {
-  user?: string;
-  platform?: boolean;
-  name: string;
-  scopes: (Scope | PlatformScope)[];
-  expires?: number;
-  /** false: --no-expiry */
-  expiry: boolean;
-  reason?: string;
-  cidr?: string[];
-  env: KeyEnvironment;
-}
-
-interface RevokeOptions extends Json {
-  reason: string;
-  yes?: boolean;
-}
-
-interface ListOptions extends Json {
-  user?: string;
-  platform?: boolean;
-  expiring?: number;
-}
-
 /** Adds `pua keys` and what it holds. */
 export function keysCommands(program: Command): void {
-  const keys = program.command('keys').description('API keys of members, and of the platform');
+  const add = addGroup(program, 'keys', 'API keys of members, and of the platform');
 
-  addCommand(
-    keys,
+  add(
     'create',
     'Create a key. It is shown only once: stdout has only the key, or with --json also its details',
     "pua keys create --user ada --name 'Ada’s calendar' --scopes profile:read,events:read",
@@ -77,12 +51,12 @@ export function keysCommands(program: Command): void {
         .choices(['live', 'test'])
         .default('live'),
     )
-    .action(async (options: CreateOptions, command: Command) => {
+    .action(async (options, command) => {
       if (!options.expiry && options.reason === undefined)
         command.error('error: --no-expiry requires --reason <text>: say why the key needs no expiry');
       if (options.expiry && options.reason !== undefined)
         command.error('error: --reason is only for --no-expiry: leave it out, or add --no-expiry');
-      const { platform: ofPlatform = false, scopes } = options;
+      const { platform: ofPlatform = false, scopes, json } = options;
       if (!ofPlatform && options.user === undefined)
         command.error('error: name a member with --user, or use --platform');
       if (scopes.some((scope) => isPlatformScope(scope) !== ofPlatform))
@@ -107,8 +81,8 @@ export function keysCommands(program: Command): void {
         });
         if (user?.disabled_at)
           note(`${user.username} is disabled: the key will not work until they are enabled`);
-        await printNew(keys, key, id, options.json);
-        if (!options.json)
+        print(json, json ? { ...(await keys.find(id)), key } : undefined, () => key);
+        if (!json)
           note(
             ofPlatform
               ? `Use it: export API_KEY=<the key>; ${config.publicUrl}/docs#platform lists the calls that it opens`
@@ -117,7 +91,7 @@ export function keysCommands(program: Command): void {
       });
     });
 
-  addCommand(keys, 'list', 'List keys, newest first', 'pua keys list --user ada')
+  add('list', 'List keys, newest first', 'pua keys list --user ada')
     .option('--user <id|username>', 'only keys of this member')
     .addOption(new Option('--platform', 'only keys of the platform').conflicts('user'))
     .option(
@@ -125,7 +99,7 @@ export function keysCommands(program: Command): void {
       'only keys that expire within this time and have not been rotated, soonest first: a number followed by s, m, h or d',
       durationBetween(1, LONGEST_EXPIRY),
     )
-    .action(async ({ user, platform, expiring, json }: ListOptions) => {
+    .action(async ({ user, platform, expiring, json }) => {
       const found = await withDatabase(async ({ get }) => {
         const userId = user === undefined ? undefined : (await get(UsersService).find(user)).id;
         return get(ApiKeysService).list({
@@ -137,16 +111,15 @@ export function keysCommands(program: Command): void {
       print(json, { data: found }, () => table(found, COLUMNS));
     });
 
-  addCommand(keys, 'show', 'Show everything about a key except the key itself', 'pua keys show 4fGh7Kq2LmPz')
+  add('show', 'Show everything about a key except the key itself', 'pua keys show 4fGh7Kq2LmPz')
     .argument('<id>', 'id of the key: the 12 characters after pua_live_')
-    .action(async (id: string, { json }: Json) => {
+    .action(async (id, { json }) => {
       const key = await withDatabase(({ get }) => get(ApiKeysService).find(id));
       if (!key) throw new UnknownKey(id);
       print(json, key, () => fields(key));
     });
 
-  addCommand(
-    keys,
+  add(
     'rotate',
     'Create a key that replaces this one, which stays valid for a while. stdout has only the new key',
     'pua keys rotate 4fGh7Kq2LmPz --overlap 2h',
@@ -160,17 +133,16 @@ export function keysCommands(program: Command): void {
         .argParser(durationBetween(0, LONGEST_EXPIRY))
         .default(DAY, '24h'),
     )
-    .action(async (old: string, { overlap, json }: Json & { overlap: number }) => {
+    .action(async (old, { overlap, json }) => {
       await withDatabase(async ({ get }) => {
         const keys = get(ApiKeysService);
         const { key, id } = await keys.rotate(old, overlap, 'admin');
         note(`${old} stays valid until ${(await keys.find(old))!.expires_at} UTC`);
-        await printNew(keys, key, id, json);
+        print(json, json ? { ...(await keys.find(id)), key } : undefined, () => key);
       });
     });
 
-  addCommand(
-    keys,
+  add(
     'revoke',
     'Revoke a key at once and permanently. If it is already revoked, nothing changes',
     "pua keys revoke 4fGh7Kq2LmPz --reason 'found in a public repository'",
@@ -178,7 +150,7 @@ export function keysCommands(program: Command): void {
     .argument('<id>', 'id of the key')
     .requiredOption('--reason <text>', 'why it is revoked; stored with the key', textOf([1, 500]))
     .option('--yes', 'skip the confirmation, which only a terminal asks for; this cannot be undone')
-    .action(async (id: string, options: RevokeOptions, command: Command) => {
+    .action(async (id, options, command) => {
       const { reason, json } = options;
       await confirmOnTerminal(command, options, `The key ${id} would be revoked at once and permanently.`);
       await withDatabaseOfAnyVersion(async ({ get }) => {
@@ -202,13 +174,3 @@ const COLUMNS: Record<string, (key: KeyDetails) => string | null | readonly stri
   'LAST USED': ({ last_used_at }) => last_used_at,
   EXPOSED: ({ exposed_at }) => exposed_at,
 };
-
-async function printNew(
-  keys: ApiKeysService,
-  key: string,
-  id: string,
-  json: boolean | undefined,
-): Promise<void> {
-  const details = json ? await keys.find(id) : undefined;
-  print(json, { ...details, key }, () => key);
-}

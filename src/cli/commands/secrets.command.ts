@@ -1,36 +1,34 @@
-import type { Command } from 'commander';
+import type { Command } from '@commander-js/extra-typings';
 import { SigningKeysService, type SigningKeyDetails } from '../../clients/signing-keys.service.js';
 import { makeSecretKey } from '../../crypto/secrets.js';
-import { addCommand, type Json } from '../command.js';
+import { addGroup } from '../command.js';
 import { withDatabase } from '../database.js';
 import { print, table } from '../output.js';
 
 /** Adds `pua signing-keys` and what it holds. */
 export function signingKeysCommands(program: Command): void {
-  const keys = program.command('signing-keys').description('Keys that sign ID tokens');
+  const add = addGroup(program, 'signing-keys', 'Keys that sign ID tokens');
 
-  addCommand(keys, 'list', 'List signing keys, oldest first', 'pua signing-keys list').action(
-    ({ json }: Json) => show(json, (service) => service.list()),
+  add('list', 'List signing keys, oldest first', 'pua signing-keys list').action(({ json }) =>
+    show(json, (service) => service.list()),
   );
 
-  addCommand(
-    keys,
+  add(
     'rotate',
     'Sign with the next key from now on; running servers follow within a second, and everything signed before stays valid',
     'pua signing-keys rotate',
-  ).action(({ json }: Json) => show(json, (service) => service.rotate()));
+  ).action(({ json }) => show(json, (service) => service.rotate()));
 }
 
 /** Adds `pua secrets` and what it holds. */
 export function secretsCommands(program: Command): void {
-  const secrets = program.command('secrets').description('Secrets of the server');
+  const add = addGroup(program, 'secrets', 'Secrets of the server');
 
-  addCommand(
-    secrets,
+  add(
     'generate',
     'Print a new random SECRET_KEY',
     'echo "SECRET_KEY=$(pua secrets generate)" >> .env',
-  ).action(({ json }: Json) => {
+  ).action(({ json }) => {
     const secret = makeSecretKey();
     print(json, { secret_key: secret }, () => secret);
   });

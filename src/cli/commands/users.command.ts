@@ -1,10 +1,10 @@
-import type { Command } from 'commander';
+import type { Command, CommandUnknownOpts, OptionValues } from '@commander-js/extra-typings';
 import { UsersService, type ListedUser } from '../../accounts/users.service.js';
 import { SignInMethods } from '../../accounts/sign-in/sign-in-methods.js';
 import { ConnectedApps } from '../../clients/connected-apps.js';
 import { ClientsService } from '../../clients/clients.service.js';
 import { parseEmail, parseHttpUrl, parsePasskeyId, parseUsername, textOf } from '../arguments.js';
-import { addCommand, type Json } from '../command.js';
+import { addGroup } from '../command.js';
 import { confirm } from '../confirm.js';
 import { withDatabase, withDatabaseOfAnyVersion } from '../database.js';
 import { LENGTHS, type Length } from '../../values/vocabulary.js';
@@ -15,11 +15,10 @@ const MOST = 1000;
 
 const atMost = ([, longest]: Length) => `at most ${longest} characters`;
 
-interface CreateOptions extends Json {
-  username: string;
+interface ProfileOptions {
+  username?: string;
   externalId?: string;
   email?: string;
-  passwordStdin?: boolean;
   firstName?: string;
   lastName?: string;
   displayName?: string;
@@ -27,16 +26,14 @@ interface CreateOptions extends Json {
   profilePicture?: string;
 }
 
-interface SetPasswordOptions extends Json {
-  keepSessions?: boolean;
-}
-
 /** Adds `pua users` and what it holds. */
 export function usersCommands(program: Command): void {
-  const users = program.command('users').description('Members');
+  const add = addGroup(program, 'users', 'Members');
+  /** Adds a command about one member, who is its first argument. */
+  const ofMember = (...command: Parameters<typeof add>) =>
+    add(...command).argument('<id|username>', 'the member');
 
-  const create = addCommand(
-    users,
+  const create = add(
     'create',
     'Create a member',
     'printf %s "$PASSWORD" | pua users create --username ada --first-name Ada --password-stdin',
@@ -50,65 +47,54 @@ export function usersCommands(program: Command): void {
       '--password-stdin',
       'read the password from stdin: 10 to 128 characters, and none of the most common passwords',
     );
-  profileOptions(create).action(async (options: CreateOptions, command: Command) => {
+  profileOptions(create).action(async (options, command) => {
     const password = options.passwordStdin ? await readPassword(command) : undefined;
-    const user = await withDatabase(async ({ get }) => {
+    await withDatabase(async ({ get }) => {
       const users = get(UsersService);
       const id = await users.create({ ...columnsOf(options), username: options.username, password }, 'admin');
-      return users.find(String(id));
+      const user = await users.find(String(id));
+      print(options.json, user, () => fields(user));
     });
-    print(options.json, user, () => fields(user));
   });
 
-  memberCommand(users, 'show', 'Show a member', 'pua users show ada').action(
-    async (who: string, { json }: Json) => {
-      const user = await withDatabase(({ get }) => get(UsersService).find(who));
-      print(json, user, () => fields(user));
-    },
-  );
+  ofMember('show', 'Show a member', 'pua users show ada').action(async (who, { json }) => {
+    const user = await withDatabase(({ get }) => get(UsersService).find(who));
+    print(json, user, () => fields(user));
+  });
 
-  addCommand(users, 'list', `List members, newest first, at most ${MOST}`, 'pua users list --search ada')
+  add('list', `List members, newest first, at most ${MOST}`, 'pua users list --search ada')
     .option(
       '--search <text>',
       'only members whose username or name contains this text, ignoring case',
       textOf([1, 100]),
     )
-    .action(async ({ search, json }: Json & { search?: string }) => {
+    .action(async ({ search, json }) => {
       const found = await withDatabase(({ get }) => get(UsersService).list(MOST + 1, search));
       const [shown, truncated] = [found.slice(0, MOST), found.length > MOST];
       print(json, { data: shown, truncated }, () => table(shown, COLUMNS));
       if (truncated) note('There are more: narrow it down with --search');
     });
 
-  const update = memberCommand(
-    users,
+  const update = ofMember(
     'update',
     'Change a member’s account as the platform would; an import may change it again. "" clears a field',
     "pua users update ada --first-name Augusta --bio ''",
-  );
-  update.option(
-    '--username <username>',
-    'unique, ignoring case; must not consist of digits only',
-    parseUsername,
-  );
-  profileOptions(update, { empty: true }).action(
-    async (who: string, { json, ...options }: Omit<CreateOptions, 'passwordStdin'>, command: Command) => {
-      if (Object.keys(options).length === 0)
-        command.error('error: nothing to change: name at least one option');
-      const absent = (text: string | undefined) => (text === '' ? null : text);
-      const { changed, user } = await withDatabase(async ({ get }) => {
-        const users = get(UsersService);
-        const { id } = await users.find(who);
-        const changed = await users.update(id, columnsOf(options, absent), 'admin');
-        return { changed, user: await users.find(String(id)) };
-      });
+  ).option('--username <username>', 'unique, ignoring case; must not consist of digits only', parseUsername);
+  profileOptions(update, { empty: true }).action(async (who, { json, ...options }, command) => {
+    if (Object.keys(options).length === 0)
+      command.error('error: nothing to change: name at least one option');
+    const absent = (text: string | undefined) => (text === '' ? null : text);
+    await withDatabase(async ({ get }) => {
+      const users = get(UsersService);
+      const { id } = await users.find(who);
+      const changed = await users.update(id, columnsOf(options, absent), 'admin');
+      const user = await users.find(String(id));
       if (changed.length === 0) note(`${user.username} already has these values: nothing changed`);
       print(json, user, () => fields(user));
-    },
-  );
+    });
+  });
 
-  memberCommand(
-    users,
+  ofMember(
     'set-password',
     'Set a member’s password, and end browser sessions, pending sign-ins, the access of apps, and calendar links; API keys stay valid',
     'printf %s "$PASSWORD" | pua users set-password ada --password-stdin',
@@ -118,79 +104,79 @@ export function usersCommands(program: Command): void {
       'read the password from stdin: 10 to 128 characters, and none of the most common passwords',
     )
     .option('--keep-sessions', 'end none of these')
-    .action(async (who: string, { keepSessions, json }: SetPasswordOptions, command: Command) => {
+    .action(async (who, { keepSessions, json }, command) => {
       const password = await readPassword(command);
-      const user = await withDatabase(async ({ get }) => {
+      await withDatabase(async ({ get }) => {
         const users = get(UsersService);
-        const found = await users.find(who);
-        await users.setPassword(found.id, password, 'admin', { keepSessions });
-        return found;
+        const { id, username } = await users.find(who);
+        await users.setPassword(id, password, 'admin', { keepSessions });
+        const ended = keepSessions ? '' : ', and is signed out everywhere';
+        print(json, { id, username, changed: true, sessions_kept: keepSessions === true }, () =>
+          plain(`${username} has a new password${ended}`),
+        );
       });
-      const { id, username } = user;
-      const ended = keepSessions ? '' : ', and is signed out everywhere';
-      print(json, { id, username, changed: true, sessions_kept: keepSessions === true }, () =>
-        plain(`${username} has a new password${ended}`),
-      );
     });
 
-  memberCommand(users, 'passkeys', 'Show a member’s passkeys', 'pua users passkeys ada').action(
-    async (who: string, { json }: Json) => {
-      const passkeys = await withDatabase(async ({ get }) => {
-        const { id } = await get(UsersService).find(who);
-        return get(SignInMethods).listPasskeys(id);
-      });
-      print(json, { data: passkeys }, () =>
-        table(passkeys, {
-          ID: ({ id }) => id,
-          NAME: ({ name }) => name,
-          SYNCED: ({ synced }) => (synced ? 'yes' : 'no'),
-          CREATED: ({ created_at }) => created_at,
-          'LAST USED': ({ last_used_at }) => last_used_at,
-        }),
-      );
-    },
-  );
+  ofMember('passkeys', 'Show a member’s passkeys', 'pua users passkeys ada').action(async (who, { json }) => {
+    const passkeys = await withDatabase(async ({ get }) => {
+      const { id } = await get(UsersService).find(who);
+      return get(SignInMethods).listPasskeys(id);
+    });
+    print(json, { data: passkeys }, () =>
+      table(passkeys, {
+        ID: ({ id }) => id,
+        NAME: ({ name }) => name,
+        SYNCED: ({ synced }) => (synced ? 'yes' : 'no'),
+        CREATED: ({ created_at }) => created_at,
+        'LAST USED': ({ last_used_at }) => last_used_at,
+      }),
+    );
+  });
 
-  memberCommand(
-    users,
+  ofMember(
     'remove-passkey',
     'Remove a passkey that a member has lost, even the last one: a member without a password then needs one (`pua users set-password`). Sessions continue: `pua users revoke-access` ends them',
     'pua users remove-passkey ada 7',
   )
     .argument('<passkey>', 'id of the passkey, from `pua users passkeys`', parsePasskeyId)
-    .action(async (who: string, passkeyId: number, { json }: Json) => {
-      const { id, username } = await withDatabase(async ({ get }) => {
-        const user = await get(UsersService).find(who);
-        await get(SignInMethods).removeLostPasskey(user.id, passkeyId);
-        return user;
+    .action(async (who, passkey, { json }) => {
+      await withDatabase(async ({ get }) => {
+        const { id, username } = await get(UsersService).find(who);
+        await get(SignInMethods).removeLostPasskey(id, passkey);
+        print(json, { id, username, passkey, removed: true }, () =>
+          plain(`Passkey ${passkey} of ${username} is removed`),
+        );
       });
-      print(json, { id, username, passkey: passkeyId, removed: true }, () =>
-        plain(`Passkey ${passkeyId} of ${username} is removed`),
-      );
     });
 
-  memberCommand(
-    users,
-    'disable',
-    'End all access to a member’s data, and omit the member from other members’ lists',
-    'pua users disable ada',
-  ).action((who: string, { json }: Json) => change(who, 'disable', json));
+  for (const [verb, description, reach] of [
+    [
+      'disable',
+      'End all access to a member’s data, and omit the member from other members’ lists',
+      withDatabaseOfAnyVersion,
+    ],
+    ['enable', 'Enable a disabled member again', withDatabase],
+  ] as const)
+    ofMember(verb, description, `pua users ${verb} ada`).action(async (who, { json }) => {
+      await reach(async ({ get }) => {
+        const users = get(UsersService);
+        const { id, username } = await users.identify(who);
+        const changed = await users[verb](id, 'admin');
+        const { disabled_at } = await users.identify(String(id));
+        if (!changed) note(`${username} was already ${verb}d: nothing changed`);
+        print(json, { id, username, changed, disabled_at }, () => plain(`${username} is ${verb}d`));
+      });
+    });
 
-  memberCommand(users, 'enable', 'Enable a disabled member again', 'pua users enable ada').action(
-    (who: string, { json }: Json) => change(who, 'enable', json),
-  );
-
-  addCommand(
-    users,
+  ofMember(
     'erase',
     'Erase everything about a member except the id, permanently: profile, connections, RSVPs, achievements, keys, sessions, grants',
     'pua users erase ada --yes',
   )
     .alias('delete')
-    .argument('<id|username>', 'the member')
     .option('--yes', 'skip the confirmation; this cannot be undone')
-    .action(async (who: string, options: Json & { yes?: boolean }, command: Command) => {
-      const { id, gone } = await withDatabase(async ({ get }) => {
+    .action(async (who, options, command) => {
+      await withDatabase(async ({ get }) => {
         const users = get(UsersService);
         const user = await users.find(who);
         await confirm(
@@ -199,18 +185,18 @@ export function usersCommands(program: Command): void {
           `Everything about ${user.username} (id ${user.id}) would be erased permanently: the profile, ${user.connections_count} connections, ` +
             `the RSVPs to ${user.events_count} events, ${user.achievements_count} achievements, all API keys, sessions and grants.`,
         );
-        return { id: user.id, gone: await users.erase(user.id, 'admin') };
+        const { id } = user;
+        const erased = (await users.erase(id, 'admin')) ?? null;
+        if (!erased) note(`${id} was already erased: nothing changed`);
+        print(options.json, { id, erased }, () => `${id} is erased`);
       });
-      if (!gone) note(`${id} was already erased: nothing changed`);
-      print(options.json, { id, erased: gone ?? null }, () => `${id} is erased`);
     });
 
-  memberCommand(
-    users,
+  ofMember(
     'sessions',
     'Show where a member is signed in, and which apps have access to their data',
     'pua users sessions ada',
-  ).action(async (who: string, { json }: Json) => {
+  ).action(async (who, { json }) => {
     const { sessions, apps } = await withDatabase(async ({ get }) => {
       const { id } = await get(UsersService).find(who);
       const access = get(ConnectedApps);
@@ -242,38 +228,32 @@ export function usersCommands(program: Command): void {
       if (count > shown.length) note(`${count - shown.length} more ${name} are not shown`);
   });
 
-  memberCommand(
-    users,
+  ofMember(
     'revoke-access',
     'Revoke the access of apps to a member’s data, including unused authorization codes; without --client, end browser sessions and calendar links, too',
     'pua users revoke-access ada --client demo',
   )
     .option('--client <id>', 'revoke only the access of this app, and end no session')
-    .action(async (who: string, { client, json }: Json & { client?: string }) => {
-      const ended = await withDatabaseOfAnyVersion(async ({ get }) => {
+    .action(async (who, { client, json }) => {
+      await withDatabaseOfAnyVersion(async ({ get }) => {
         const { id, username } = await get(UsersService).identify(who);
         if (client !== undefined) await get(ClientsService).find(client);
         const access = get(ConnectedApps);
         const by = { actor: 'admin' } as const;
-        const ended =
+        const { grants, sessions } =
           client === undefined
             ? await access.revokeAll(id, by)
             : { grants: await access.revoke(id, client, by), sessions: 0 };
-        return { id, username, ...ended };
+        print(json, { id, username, grants, sessions }, () =>
+          plain(`${username}: ${grants} grants and ${sessions} browser sessions ended`),
+        );
       });
-      print(json, ended, () =>
-        plain(`${ended.username}: ${ended.grants} grants and ${ended.sessions} browser sessions ended`),
-      );
     });
 }
 
-/** Adds a command about one member, who is its first argument. */
-const memberCommand = (...parameters: Parameters<typeof addCommand>): Command =>
-  addCommand(...parameters).argument('<id|username>', 'the member');
-
 /** The columns that the options of {@link profileOptions} set. */
 function columnsOf<Text = string>(
-  options: Omit<CreateOptions, 'passwordStdin'>,
+  options: ProfileOptions,
   read = (text: string | undefined) => text as Text | undefined,
 ) {
   return {
@@ -289,7 +269,10 @@ function columnsOf<Text = string>(
 }
 
 /** Adds the options for a member's profile and external id. @param empty whether an empty text clears a field */
-function profileOptions(command: Command, { empty = false } = {}): Command {
+function profileOptions<Args extends unknown[], Given extends OptionValues>(
+  command: Command<Args, Given>,
+  { empty = false } = {},
+) {
   const { external_id, first_name, last_name, stored_display_name, bio } = LENGTHS.users;
   const email = (text: string) => (empty && text === '' ? text : parseEmail(text));
   const url = (text: string) => (empty && text === '' ? text : parseHttpUrl(text));
@@ -320,21 +303,8 @@ const COLUMNS: Record<string, (user: ListedUser) => string | number | null> = {
   CREATED: ({ created_at }) => created_at,
 };
 
-async function change(who: string, verb: 'disable' | 'enable', json: boolean | undefined): Promise<void> {
-  const reach = verb === 'disable' ? withDatabaseOfAnyVersion : withDatabase;
-  const { changed, user } = await reach(async ({ get }) => {
-    const users = get(UsersService);
-    const { id } = await users.identify(who);
-    const changed = await users[verb](id, 'admin');
-    return { changed, user: await users.identify(String(id)) };
-  });
-  const { id, username, disabled_at } = user;
-  if (!changed) note(`${username} was already ${verb}d: nothing changed`);
-  print(json, { id, username, changed, disabled_at }, () => plain(`${username} is ${verb}d`));
-}
-
 /** Reads stdin, without a final line break: a password is never an argument, which others could see. */
-async function readPassword(command: Command): Promise<string> {
+async function readPassword(command: CommandUnknownOpts): Promise<string> {
   if (process.stdin.isTTY)
     command.error(
       'error: --password-stdin reads from a pipe, not from the terminal: printf %s "$PASSWORD" | pua users …',

@@ -1,13 +1,13 @@
-import { InvalidArgumentError, Option, type Command } from 'commander';
+import { InvalidArgumentError, Option, type Command } from '@commander-js/extra-typings';
 import { OperatorError } from '../../values/operator-error.js';
-import { WEBHOOK_TYPES } from '../../webhooks/webhook-types.js';
 import {
+  WEBHOOK_TYPES,
   WebhooksService,
   type DeliveryDetails,
   type WebhookDetails,
 } from '../../webhooks/webhooks.service.js';
 import { durationBetween } from '../arguments.js';
-import { addCommand, type Json } from '../command.js';
+import { addGroup } from '../command.js';
 import { confirmOnTerminal } from '../confirm.js';
 import { withDatabase } from '../database.js';
 import { fields, note, print, table } from '../output.js';
@@ -15,22 +15,11 @@ import { fields, note, print, table } from '../output.js';
 const DAY = 86_400;
 const LONGEST_OVERLAP = 30 * DAY;
 
-interface CreateOptions extends Json {
-  url: string;
-  types: string[];
-  client?: string;
-  key?: string;
-  platform?: boolean;
-}
-
 /** Adds `pua webhooks` and what it holds. */
 export function webhooksCommands(program: Command): void {
-  const webhooks = program
-    .command('webhooks')
-    .description('Receivers that are notified of changes (Standard Webhooks)');
+  const add = addGroup(program, 'webhooks', 'Receivers that are notified of changes (Standard Webhooks)');
 
-  addCommand(
-    webhooks,
+  add(
     'create',
     'Register a receiver. Its secret is shown only once: stdout has only the secret, or with --json also the details',
     'pua webhooks create --url https://app.example/webhooks --types events.updated,events.removed --client demo',
@@ -62,7 +51,7 @@ export function webhooksCommands(program: Command): void {
         'key',
       ]),
     )
-    .action(async (options: CreateOptions, command: Command) => {
+    .action(async (options, command) => {
       const { url, types, client, key, platform, json } = options;
       if (client === undefined && key === undefined && !platform)
         command.error('error: say whose receiver it is: --client <id>, --key <id> or --platform');
@@ -82,21 +71,18 @@ export function webhooksCommands(program: Command): void {
       });
     });
 
-  addCommand(webhooks, 'list', 'List receivers, newest first', 'pua webhooks list').action(
-    async ({ json }: Json) => {
-      const found = await withService((service) => service.list());
-      print(json, { data: found }, () => table(found, COLUMNS));
-    },
-  );
+  add('list', 'List receivers, newest first', 'pua webhooks list').action(async ({ json }) => {
+    const found = await withService((service) => service.list());
+    print(json, { data: found }, () => table(found, COLUMNS));
+  });
 
-  addCommand(
-    webhooks,
+  add(
     'show',
     'Show everything about a receiver except its secret, and its last messages',
     'pua webhooks show wh_4fGh7Kq2LmPz9xQa',
   )
     .argument('<id>', 'id of the receiver')
-    .action(async (id: string, { json }: Json) => {
+    .action(async (id, { json }) => {
       const { webhook, deliveries } = await withService(async (service) => ({
         webhook: await service.find(id),
         deliveries: await service.deliveries(id),
@@ -108,14 +94,13 @@ export function webhooksCommands(program: Command): void {
       );
     });
 
-  addCommand(
-    webhooks,
+  add(
     'test',
     'Send one message of the type webhook.test from here, and print the response',
     'pua webhooks test wh_4fGh7Kq2LmPz9xQa',
   )
     .argument('<id>', 'id of the receiver')
-    .action(async (id: string, { json }: Json) => {
+    .action(async (id, { json }) => {
       const { taken, status, error, seconds } = await withService((service) => service.test(id));
       const answer = status === null ? `nothing (${error})` : String(status);
       print(
@@ -129,20 +114,18 @@ export function webhooksCommands(program: Command): void {
         );
     });
 
-  addCommand(
-    webhooks,
+  add(
     'redeliver',
     'Send messages that were sent or given up again, with the same id; running servers do it at once',
     'pua webhooks redeliver msg_0b5e6c1a9f3d4e2b8c7a6f5e4d3c2b1a',
   )
     .argument('<id>', 'id of a message, or of a receiver for all of its messages that were given up')
-    .action(async (id: string, { json }: Json) => {
+    .action(async (id, { json }) => {
       const count = await withService((service) => service.redeliver(id));
       print(json, { id, redelivered: count }, () => `${count} ${count === 1 ? 'message' : 'messages'}`);
     });
 
-  addCommand(
-    webhooks,
+  add(
     'rotate',
     'Create a new secret. Until the overlap ends, messages are signed with both. stdout has only the new secret',
     'pua webhooks rotate wh_4fGh7Kq2LmPz9xQa --overlap 24h',
@@ -153,22 +136,21 @@ export function webhooksCommands(program: Command): void {
         .argParser(durationBetween(0, LONGEST_OVERLAP))
         .default(DAY, '24h'),
     )
-    .action(async (id: string, { overlap, json }: Json & { overlap: number }) => {
+    .action(async (id, { overlap, json }) => {
       await withService(async (service) => {
         const secret = await service.rotate(id, overlap, 'admin');
         print(json, json ? { ...(await service.find(id)), secret } : undefined, () => secret);
       });
     });
 
-  addCommand(
-    webhooks,
+  add(
     'disable',
     'Disable a receiver permanently: nothing more is sent to it. If it is already disabled, nothing changes',
     'pua webhooks disable wh_4fGh7Kq2LmPz9xQa',
   )
     .argument('<id>', 'id of the receiver')
     .option('--yes', 'skip the confirmation, which only a terminal asks for; this cannot be undone')
-    .action(async (id: string, options: Json & { yes?: boolean }, command: Command) => {
+    .action(async (id, options, command) => {
       const { json } = options;
       await confirmOnTerminal(command, options, `The receiver ${id} would be disabled permanently.`);
       await withService(async (service) => {

@@ -1,11 +1,10 @@
-import type { DataSource } from 'typeorm';
+import { DataSource, type EntityManager } from 'typeorm';
 import type { Config } from '../../config/config.js';
 import { BoundedClient, WriteGate } from './bounded-client.js';
 import { embeddedAddress } from '../embedded/address.js';
-import { RetryingDataSource } from './retrying-data-source.js';
 import { ENTITIES, MIGRATIONS } from '../schema/tables.js';
 
-export type DataSourceUse = 'requests' | 'maintenance' | 'sweeping' | 'feeding' | 'telling';
+type DataSourceUse = 'requests' | 'maintenance' | 'sweeping' | 'feeding' | 'telling';
 
 /** Feeds that a process writes at once; others wait. */
 export const FEEDS_AT_ONCE = 2;
@@ -17,6 +16,31 @@ const BACKGROUND = {
   feeding: { max: FEEDS_AT_ONCE, stay: 10_000, statement: 10_000, lock: 3_000 },
   telling: { max: 2, stay: 10_000, statement: 30_000, lock: 3_000 },
 } as const;
+
+type Work<T> = (manager: EntityManager) => Promise<T>;
+type IsolationLevel = Parameters<DataSource['transaction']>[0];
+
+/** PostgreSQL, appendix A. */
+const DEADLOCK = '40P01';
+const ATTEMPTS = 5;
+
+/**
+ * Tries a transaction again that PostgreSQL ended because it and another one waited for each other: nothing of it has happened, and the
+ * other one goes on. No caller needs to know.
+ */
+class RetryingDataSource extends DataSource {
+  override transaction<T>(work: Work<T>): Promise<T>;
+  override transaction<T>(isolation: IsolationLevel, work: Work<T>): Promise<T>;
+  override async transaction<T>(first: IsolationLevel | Work<T>, second?: Work<T>): Promise<T> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await super.transaction(first as IsolationLevel, second as Work<T>);
+      } catch (error) {
+        if (attempt === ATTEMPTS || (error as { code?: unknown }).code !== DEADLOCK) throw error;
+      }
+    }
+  }
+}
 
 /**
  * Makes a DataSource for one of these uses:
@@ -113,4 +137,29 @@ function bounds({ databaseUrl }: Config, statementMs: number | undefined, primar
   const answerMs = statementMs && statementMs + 50;
   if (databaseUrl) return { Client: BoundedClient, answerMs, writes: new WriteGate(), primary };
   return { query_timeout: answerMs }; // the embedded one accepts no CancelRequest, and has no standby
+}
+
+/** Connections that are opened when they are first needed: the database may be away at the start, and most instances never need some. */
+export class LazyDataSource {
+  #opened: Promise<DataSource> | undefined;
+
+  constructor(
+    private readonly config: Config,
+    private readonly use: DataSourceUse,
+  ) {}
+
+  /** Opens it, unless it is open; what failed is tried again by the next who asks. */
+  open(): Promise<DataSource> {
+    this.#opened ??= createDataSource(this.config, this.use)
+      .initialize()
+      .catch((error: unknown) => {
+        this.#opened = undefined;
+        throw error;
+      });
+    return this.#opened;
+  }
+
+  async close(): Promise<void> {
+    await (await this.#opened?.catch(() => undefined))?.destroy();
+  }
 }

@@ -1,4 +1,4 @@
-import type { Client, QueryResultRow } from 'pg';
+import type { QueryResultRow } from 'pg';
 import { serialize, type DatabaseError } from 'pg-protocol';
 import { Parser } from 'pg-protocol/dist/parser.js';
 import type { RowDescriptionMessage } from 'pg-protocol/dist/messages.js';
@@ -19,25 +19,25 @@ interface Column {
   readonly parse: ((text: string) => unknown) | undefined;
 }
 
-interface Read {
-  readonly statement: NamedStatement;
-  readonly bind: Buffer;
-  /** Whether this is the second attempt: on the first, the session did not know the statement, or knew other columns. */
-  readonly again: boolean;
-  rows: QueryResultRow[];
-  fault: ReadFault | undefined;
-  /** Whether it also prepares its statement, and PostgreSQL has not confirmed that yet. */
-  parsing: boolean;
-  readonly done: Done;
+/** A statement in the session. */
+interface Prepared {
+  readonly name: string;
+  columns?: readonly Column[];
 }
 
-type ReadFault = Error & { readonly code?: string | undefined };
-/** Receives a read's result: PostgreSQL's error or why the connection was lost, otherwise its rows. */
-export type Done<Row = QueryResultRow> = (fault: ReadFault | undefined, rows: Row[]) => void;
+interface Read {
+  readonly statement: NamedStatement;
+  readonly prepared: Prepared;
+  readonly bind: Buffer;
+  /** Whether it prepares its statement first. */
+  readonly prepares: boolean;
+  readonly rows: QueryResultRow[];
+  readonly resolve: (rows: never) => void;
+  readonly reject: (fault: Error) => void;
+}
 
 /** The messages that are looked at, by their first byte (PostgreSQL, §55.7); a header is that byte and a length of four. */
 const HEADER = 5;
-const PARSE_COMPLETE = 0x31;
 const DATA_ROW = 0x44;
 const ERROR_RESPONSE = 0x45;
 const ROW_DESCRIPTION = 0x54;
@@ -56,145 +56,117 @@ const PREPARE_AGAIN = new Set(['26000', '0A000']);
  * `pipeline: true`, the server's CPU is 1.36 times as much for a profile and 1.41 times for a page of events (pg 8.23.1, Node
  * 24.21, 32 connections, medians of five turns each in one run: docs/performance.md).
  *
- * A statement always has the same text under the same name. Its columns are requested once per connection: PostgreSQL refuses a
- * statement whose columns have changed (0A000).
- *
- * Behind a pooler that gives each transaction another session (`sharedSessions`), statements stay prepared in the sessions all the
- * same: their names derive from their texts, so any client's statement of that name is the right one. A session that does not know
- * it says so before anything is executed (26000), and it is prepared then. That requires nothing of the pooler. Columns are
- * requested each time, since sessions may learn of a changed table one after the other.
+ * The first read of a statement prepares it. A session that does not know it all the same, or knows it with columns that have
+ * changed, says so before anything is executed, and the same read prepares it again. So this works behind a pooler that gives each
+ * transaction another session (`sharedSessions`), too: names derive from texts, so any client's statement of that name is the right
+ * one. Only its columns are requested each time there, since sessions may learn of a changed table one after the other.
  */
-export class ReadConnection {
-  readonly #client: Client;
+export class ReadConnection extends PrimaryClient {
   readonly #parser = new Parser();
-  readonly #parsed = new Set<string>();
-  readonly #columns = new Map<string, readonly Column[]>();
-  readonly #names = new Map<string, string>();
+  /** By the names that callers give them. */
+  readonly #prepared = new Map<string, Prepared>();
   /** In the order sent. */
   readonly #reads: Read[] = [];
   /** Written at the end of this turn of the event loop. */
   #unsent: Buffer[] = [];
   /** The beginning of a message whose end has not arrived. */
   #rest: Buffer | undefined;
+  /** PostgreSQL's error for the first read. */
+  #fault: DatabaseError | undefined;
   #lost: Error | undefined;
-  #progressAt = 0;
+  #looks = 0;
+  /** Resolves when the connection is gone, whichever side ended it. */
+  readonly loss: Promise<void>;
 
   private constructor(
-    client: Client,
-    private readonly onLost: () => void,
+    config: PrimaryConfig,
     private readonly sharedSessions: boolean,
   ) {
-    this.#client = client;
+    super(config);
+    this.loss = new Promise<Error>((resolve) => {
+      this.on('error', resolve).on('end', () => resolve(new Error('the connection was ended')));
+    }).then((error) => {
+      this.#lost = error;
+      for (const { reject } of this.#reads.splice(0)) reject(error);
+    });
   }
 
   /**
-   * @param onLost is called once, when the connection is gone, whichever side ended it
    * @param sharedSessions whether a pooler gives each transaction another session
    * @throws what pg throws
    */
-  static async open(
-    config: PrimaryConfig,
-    onLost: () => void,
-    sharedSessions = false,
-  ): Promise<ReadConnection> {
-    const client = new PrimaryClient(config);
-    const connection = new ReadConnection(client, onLost, sharedSessions);
-    client.on('error', (error) => connection.#lose(error));
-    client.on('end', () => connection.#lose(new Error('the connection was ended')));
-    await client.connect();
-    const { stream } = client.connection;
+  static async open(config: PrimaryConfig, sharedSessions = false): Promise<ReadConnection> {
+    const connection = new ReadConnection(config, sharedSessions);
+    await connection.connect();
+    const { stream } = connection.connection;
     stream.removeAllListeners('data').on('data', (bytes: Buffer) => connection.#receive(bytes));
     return connection;
-  }
-
-  get database(): string | undefined {
-    return this.#client.database;
   }
 
   get underWay(): number {
     return this.#reads.length;
   }
 
-  /** When the last response arrived, or the first statement under way was sent; by `performance.now()`. */
-  get progressAt(): number {
-    return this.#progressAt;
-  }
-
   /**
    * Executes a statement, behind those under way.
    *
-   * @param done is called in a later turn of the event loop, or at once if the connection is lost already
+   * @throws PostgreSQL's error, or why the connection was lost
    */
-  read<Row>(statement: NamedStatement, values: readonly unknown[], done: Done<Row>): void {
-    if (this.#lost) {
-      done(this.#lost, []);
-      return;
-    }
-    const bind = serialize.bind({
-      statement: this.#nameOf(statement),
-      values: values as unknown[],
-      valueMapper: prepareValue,
+  read<Row>(statement: NamedStatement, values: readonly unknown[]): Promise<Row[]> {
+    return new Promise((resolve, reject) => {
+      if (this.#lost) throw this.#lost;
+      const known = this.#prepared.get(statement.name);
+      const prepared = known ?? { name: `pua-${sha256(statement.text, 'base64url')}` };
+      if (!known) this.#prepared.set(statement.name, prepared);
+      const bind = serialize.bind({
+        statement: prepared.name,
+        values: values as unknown[],
+        valueMapper: prepareValue,
+      });
+      this.#ask({ statement, prepared, bind, prepares: !known, rows: [], resolve, reject });
     });
-    if (this.#reads.length === 0) this.#progressAt = performance.now();
-    const parsing = !this.#parsed.has(statement.name);
-    this.#ask({ statement, bind, again: false, rows: [], fault: undefined, parsing, done: done as Done });
   }
 
   #ask(read: Read): void {
-    const { statement, bind, parsing } = read;
+    const { statement, prepared, bind, prepares } = read;
     if (this.#unsent.length === 0) setImmediate(() => this.#send());
-    if (parsing) {
-      this.#parsed.add(statement.name);
-      const name = this.#nameOf(statement);
-      // This session may have the statement already; closing one that does not exist is no error.
-      if (this.sharedSessions) this.#unsent.push(serialize.close({ type: 'S', name }));
-      this.#unsent.push(serialize.parse({ name, text: statement.text }));
+    if (prepares) {
+      const { name } = prepared;
+      // The session may have the statement already; closing one that does not exist is no error.
+      this.#unsent.push(
+        serialize.close({ type: 'S', name }),
+        serialize.parse({ name, text: statement.text }),
+      );
     }
     this.#unsent.push(bind);
-    if (this.sharedSessions || !this.#columns.has(statement.name)) this.#unsent.push(DESCRIBE);
+    if (prepares || this.sharedSessions || !prepared.columns) this.#unsent.push(DESCRIBE);
     this.#unsent.push(EXECUTE_AND_SYNC);
     this.#reads.push(read);
   }
 
-  /** The statement's name in the session. */
-  #nameOf({ name, text }: NamedStatement): string {
-    if (!this.sharedSessions) return name;
-    let shared = this.#names.get(name);
-    if (shared === undefined) {
-      shared = `pua-${sha256(text, 'base64url')}`;
-      this.#names.set(name, shared);
-    }
-    return shared;
-  }
-
-  /** Ends the connection after the responses to everything under way. */
-  async end(): Promise<void> {
-    await this.#client.end();
-  }
-
   /** Ends the connection at once: reads under way fail. */
   destroy(error = new Error('the connection was given up')): void {
-    this.#client.connection.stream.destroy();
-    this.#lose(error);
+    this.connection.stream.destroy(error);
+  }
+
+  /**
+   * Gives the connection up if it answers nothing between so many calls. They are counted, not timed: before the next one, what has
+   * arrived is read, even if this process was too busy to read it in time.
+   */
+  look(most: number): void {
+    if (this.#reads.length === 0) this.#looks = 0;
+    else if (++this.#looks === most) this.destroy();
   }
 
   /** Statements of concurrent requests take one system call, and wake PostgreSQL once. */
   #send(): void {
     const unsent = this.#unsent;
     this.#unsent = [];
-    if (!this.#lost) this.#client.connection.stream.write(Buffer.concat(unsent));
-  }
-
-  #lose(error: Error): void {
-    if (this.#lost) return;
-    this.#lost = error;
-    for (const { done, rows } of this.#reads.splice(0)) done(error, rows);
-    this.onLost();
+    if (!this.#lost) this.connection.stream.write(Buffer.concat(unsent));
   }
 
   #receive(bytes: Buffer): void {
     const all = this.#rest ? Buffer.concat([this.#rest, bytes]) : bytes;
-    this.#rest = undefined;
     let at = 0;
     try {
       while (at + HEADER <= all.length) {
@@ -205,9 +177,8 @@ export class ReadConnection {
       }
     } catch (error) {
       this.destroy(error as Error);
-      return;
     }
-    if (at < all.length) this.#rest = all.subarray(at);
+    this.#rest = at < all.length ? all.subarray(at) : undefined;
   }
 
   /** Handles one message; those that confirm or notify are not looked at. */
@@ -215,43 +186,38 @@ export class ReadConnection {
     const read = this.#reads[0];
     switch (bytes[at]) {
       case DATA_ROW:
-        read!.rows.push(rowOf(bytes, at + HEADER, this.#columns.get(read!.statement.name)!));
+        read!.rows.push(rowOf(bytes, at + HEADER, read!.prepared.columns!));
         return;
       case READY_FOR_QUERY:
         this.#finish(this.#reads.shift()!);
         return;
-      case PARSE_COMPLETE:
-        read!.parsing = false;
-        return;
       case ROW_DESCRIPTION:
         this.#parser.parse(bytes.subarray(at, end), (message) => {
-          const { fields } = message as RowDescriptionMessage;
-          const { name: ofStatement, bytes: raw } = read!.statement;
-          const parserOf = (type: number) => this.#client.getTypeParser(type, 'text') as Column['parse'];
-          this.#columns.set(
-            ofStatement,
-            fields.map(({ name, dataTypeID }) => ({
-              name,
-              parse: name === raw ? undefined : parserOf(dataTypeID),
-            })),
-          );
+          read!.prepared.columns = (message as RowDescriptionMessage).fields.map(({ name, dataTypeID }) => ({
+            name,
+            parse:
+              name === read!.statement.bytes
+                ? undefined
+                : (this.getTypeParser(dataTypeID, 'text') as Column['parse']),
+          }));
         });
         return;
       case ERROR_RESPONSE:
         this.#parser.parse(bytes.subarray(at, end), (message) => {
-          const fault = message as DatabaseError;
-          if (!read) throw fault;
-          read.fault = fault;
+          this.#fault = message as DatabaseError;
+          if (!read) throw this.#fault;
         });
     }
   }
 
   #finish(read: Read): void {
-    if (read.parsing) this.#parsed.delete(read.statement.name); // it was not prepared
-    this.#progressAt = performance.now();
-    if (this.sharedSessions && !read.again && PREPARE_AGAIN.has(read.fault?.code ?? ''))
-      this.#ask({ ...read, again: true, rows: [], fault: undefined, parsing: true });
-    else read.done(read.fault, read.rows);
+    const fault = this.#fault;
+    this.#fault = undefined;
+    this.#looks = 0;
+    if (!fault) read.resolve(read.rows as never);
+    else if (PREPARE_AGAIN.has(fault.code!) && !read.prepares)
+      this.#ask({ ...read, prepares: true, rows: [] });
+    else read.reject(fault);
   }
 }
 

@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import pg, { type QueryConfig, type QueryResultRow } from 'pg';
+import pg, { type QueryConfig } from 'pg';
 import type { Config } from '../../config/config.js';
 import { PipelinedReads } from '../postgres/pipelined-reads.js';
 import type { ReadConsistency } from './primary-wal.js';
@@ -55,12 +55,7 @@ export class Replica {
 
   constructor(config: Config, url: string) {
     const { connect, lock } = config.databaseDeadlines;
-    this.#reads = new PipelinedReads(config, {
-      url,
-      primary: false,
-      sharedSessions: false,
-      options: SESSION,
-    });
+    this.#reads = new PipelinedReads(config, { connectionString: url, options: SESSION });
     this.#pool = new pg.Pool({
       connectionString: url,
       options: SESSION,
@@ -101,7 +96,7 @@ export class Replica {
     values: readonly unknown[],
     otherwise: () => Promise<Row[]>,
   ): Promise<Row[]> {
-    return this.#reads.rowsOf(session, statement, values, otherwise);
+    return this.#reads.rows(statement, values, otherwise, session);
   }
 
   /**
@@ -174,9 +169,7 @@ export class Replica {
   async #look(session: ReadConnection, { proof, epoch }: ReadConsistency): Promise<Look | undefined> {
     const askedAt = performance.now();
     this.#lookedAt.set(session, askedAt);
-    const [look] = await this.#reads.rowsOf<Look & QueryResultRow>(session, LOOK, [proof], () =>
-      Promise.resolve([]),
-    );
+    const [look] = await this.#reads.rows<Look>(LOOK, [proof], () => Promise.resolve([]), session);
     if (look) this.#seen.set(session, seenOf(look, epoch, askedAt));
     return look;
   }

@@ -1,6 +1,6 @@
 import { getMetadataArgsStorage } from 'typeorm';
 import { declarationOf, type AnyRow, type ExportedRows, type MemberTableDeclaration } from './of-member.js';
-import { ENTITIES } from './tables.js';
+import { ENTITIES, tableNameOf } from './tables.js';
 
 interface Reference {
   readonly to: object;
@@ -45,7 +45,7 @@ function tableOf(entity: EntityClass): MemberTable[] {
   const declaration = declarationOf(entity);
   if (!declaration) return [];
   const { table, owner, secrets = [], ...rest } = declaration;
-  const name = table ?? storage.tables.find(({ target }) => target === entity)!.name!;
+  const name = table ?? tableNameOf(entity);
   const references = foreignKeysOf(entity);
   const columns = storage.filterColumns(withBase(entity)).map(({ propertyName, options }): TableColumn => {
     const reference = references.find((foreign) => foreign.propertyName === propertyName);

@@ -1,5 +1,5 @@
 import { readdirSync } from 'node:fs';
-import type { MigrationInterface } from 'typeorm';
+import { getMetadataArgsStorage, type MigrationInterface } from 'typeorm';
 
 /** Every class that the files of a folder and of those in it export, by the files' names. */
 async function classesIn<T>(folder: string): Promise<(new () => T)[]> {
@@ -14,6 +14,10 @@ async function classesIn<T>(folder: string): Promise<(new () => T)[]> {
 }
 
 export const ENTITIES = await classesIn<object>('./entities/');
+
+/** Gives the name of an entity's table. */
+export const tableNameOf = (entity: object): string =>
+  getMetadataArgsStorage().tables.find(({ target }) => target === entity)!.name!;
 
 /** In the order in which they run. */
 export const MIGRATIONS = await classesIn<MigrationInterface>('../../../migrations/');

@@ -44,6 +44,7 @@ const ALL_SORTS = ['position', 'name', '-earned_at', 'rarity_percentage', '-prog
 
 const CATEGORIES = 'Only achievements in one of these categories';
 const TIERS = 'Only achievements of one of these rarities';
+const VIEW = 'Which view of the achievements to return; earned ones if absent';
 
 /** No action: the achievements that the member has earned. */
 export class EarnedQuery extends PageQuery {
@@ -67,7 +68,7 @@ export class EarnedQuery extends PageQuery {
 }
 
 export class AllQuery extends PageQuery {
-  @OneOf(['all'], 'Which view of the achievements to return; earned ones if absent')
+  @OneOf(['all'], VIEW)
   action: 'all';
 
   @OneOf(ALL_SORTS, 'Order; ties by ascending id')
@@ -84,12 +85,12 @@ export class AllQuery extends PageQuery {
 }
 
 class StatsQuery {
-  @OneOf(['stats'], 'Which view of the achievements to return; earned ones if absent')
+  @OneOf(['stats'], VIEW)
   action: 'stats';
 }
 
 export class DetailQuery {
-  @OneOf(['detail'], 'Which view of the achievements to return; earned ones if absent')
+  @OneOf(['detail'], VIEW)
   action: 'detail';
 
   @RequiredInteger('Id of the achievement; only with action=detail')
@@ -97,7 +98,7 @@ export class DetailQuery {
 }
 
 export class PinnedQuery {
-  @OneOf(['pinned'], 'Which view of the achievements to return; earned ones if absent')
+  @OneOf(['pinned'], VIEW)
   action: 'pinned';
 }
 
@@ -123,6 +124,11 @@ const AchievementProgress = new Model('AchievementProgress', {
 const TIER =
   'common from 50 %, uncommon from 20, rare from 5, epic from 1, legendary below; unrated with fewer than 10 active members';
 
+const RATED = {
+  rarity: enumField(RARITIES, { from: RARITY, description: TIER }),
+  rarity_percentage: percentageField({ from: RARITY_PERCENTAGE, nullable: true }),
+};
+
 /** The fields of a hidden achievement that are masked until it is earned. */
 const TOLD = new JsonFragment(REVEALED);
 
@@ -140,11 +146,7 @@ export const AchievementItem = new Model(
     description: textField({ from: TOLD, nullable: true }),
     icon_url: textField({ from: TOLD, nullable: true, description: 'URL of an image' }),
     category: textField({ from: 'a.category', description: 'One of the platform’s categories' }),
-    rarity: enumField(RARITIES, {
-      from: RARITY,
-      description: TIER,
-    }),
-    rarity_percentage: percentageField({ from: RARITY_PERCENTAGE, nullable: true }),
+    ...RATED,
     points: countField({ from: 'a.points', description: 'Points for earning it' }),
     is_hidden: booleanField({
       from: 'a.is_hidden',
@@ -201,9 +203,7 @@ const CategoryCompletion = new Model('CategoryCompletion', {
 
 const RarityCompletion = new Model('RarityCompletion', {
   ...COMPLETION,
-  rarity: enumField(RARITIES, {
-    description: TIER,
-  }),
+  rarity: enumField(RARITIES, { description: TIER }),
   min_percentage: numberField({ nullable: true, description: 'Inclusive' }),
   max_percentage: numberField({ nullable: true, description: 'Exclusive, except 100' }),
 });
@@ -211,11 +211,7 @@ const RarityCompletion = new Model('RarityCompletion', {
 export const RarestEarned = new Model('RarestEarned', {
   id: idField({ from: 'a.id' }),
   name: textField({ from: 'a.name' }),
-  rarity: enumField(RARITIES, {
-    from: RARITY,
-    description: TIER,
-  }),
-  rarity_percentage: percentageField({ from: RARITY_PERCENTAGE, nullable: true }),
+  ...RATED,
 });
 
 export const AchievementStatistics = new Model('AchievementStatistics', {

@@ -1,4 +1,4 @@
-import type { NamedStatement } from '../../database/postgres/pipelined-reads.js';
+import type { NamedStatement } from '../../database/postgres/read-connection.js';
 import { List, type ListDeclaration } from '../../database/list.js';
 import { contains, totalOfMember } from '../../database/sql.js';
 import { EVENT_ACCESS, listOf } from '../../resources/resources.js';

@@ -29,11 +29,10 @@ export class OpenApiDocument {
 
   /** Made when it is first asked for. */
   answer(audience: Audience): JsonResponse {
-    let answer = this.#answers.get(audience);
-    if (!answer) {
-      answer = JsonResponse.unchanging(audience === 'members' ? this.#ofMembers() : this.#ofPlatform());
-      this.#answers.set(audience, answer);
-    }
+    const made = this.#answers.get(audience);
+    if (made) return made;
+    const answer = JsonResponse.unchanging(audience === 'members' ? this.#ofMembers() : this.#ofPlatform());
+    this.#answers.set(audience, answer);
     return answer;
   }
 
@@ -267,13 +266,8 @@ function problemsByStatus(route: Route, access: Access): Map<string, ProblemCode
   const parameters = queryClasses(route).flatMap(parametersOf);
   if (parameters.some(({ name }) => name === 'cursor')) codes.push('invalid_cursor');
   if (parameters.some(({ required }) => required)) codes.push('missing_parameter');
-  const byStatus = new Map<string, ProblemCode[]>();
-  for (const code of PROBLEMS.keys() as Iterable<ProblemCode>) {
-    if (!codes.includes(code)) continue;
-    const status = String(PROBLEMS.get(code)!.status);
-    byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
-  }
-  return byStatus;
+  const inOrder = ([...PROBLEMS.keys()] as ProblemCode[]).filter((code) => codes.includes(code));
+  return Map.groupBy(inOrder, (code) => String(PROBLEMS.get(code)!.status));
 }
 
 function successHeaders(access: Access, response: JsonSchema, method: string): string[] {

@@ -23,7 +23,7 @@ export function queryParameters(route: Route): Json[] {
     for (const parameter of parametersOf(variant)) {
       const known = all.get(parameter.name as string);
       // The same name means the same in each variant; only the accepted values differ.
-      if (known) known.schema = mergeSchemas(known.schema as Json, parameter.schema as Json);
+      if (known) known.schema = withAllValues(known.schema as Json, parameter.schema as Json);
       else all.set(parameter.name as string, { ...parameter, required: false });
     }
   }
@@ -53,12 +53,9 @@ export function describeVariants(route: Route): Json[] | undefined {
   }));
 }
 
-function mergeSchemas(one: Json, other: Json): Json {
-  const merged: Json = { ...one };
-  if (Array.isArray(one.enum) && Array.isArray(other.enum)) {
-    merged.enum = [...new Set<unknown>([...(one.enum as unknown[]), ...(other.enum as unknown[])])];
-  }
-  return merged;
+function withAllValues(one: Json, other: Json): Json {
+  if (!Array.isArray(one.enum) || !Array.isArray(other.enum)) return one;
+  return { ...one, enum: [...new Set<unknown>([...one.enum, ...other.enum])] };
 }
 
 /** The parameters that a class of queries declares. */

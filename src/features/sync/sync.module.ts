@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common';
-import { ChangesModule } from '../../changes/changes.module.js';
+import { Changes } from '../../changes/changes.js';
 import { SyncController } from './sync.controller.js';
 import { SyncService } from './sync.service.js';
 
-@Module({ imports: [ChangesModule], controllers: [SyncController], providers: [SyncService] })
+@Module({ controllers: [SyncController], providers: [Changes, SyncService] })
 export class SyncModule {}

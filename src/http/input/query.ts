@@ -7,7 +7,6 @@ import { isOutsideApi } from '../pipeline/outside-api.js';
 import { propertiesOf } from '../output/schema.js';
 import type { QueryClass } from './parameters.js';
 import { faultOf, VALIDATION } from './rules.js';
-import { classOfParameter } from './signature.js';
 import { requestOf } from '../pipeline/request-context.js';
 
 /** Several query classes for one path, chosen by the value of one parameter. */
@@ -34,6 +33,20 @@ export const Parameters =
     Reflect.defineMetadata(QUERY, variants ?? classOfParameter(controller, name!, index), handler);
     readParameters()(controller, name, index);
   };
+
+/**
+ * Finds the class of a handler's parameter from its signature, so that a decorator need not repeat it.
+ *
+ * @throws Error where the signature names no class, or one that is imported as a type only
+ */
+function classOfParameter(controller: object, handler: string | symbol, index: number): new () => object {
+  const types = Reflect.getMetadata('design:paramtypes', controller, handler) as
+    (new () => object)[] | undefined;
+  const type = types?.[index];
+  if (type === undefined || type === Object)
+    throw new Error(`${controller.constructor.name}.${String(handler)}: parameter ${index} names no class`);
+  return type;
+}
 
 /** Reads and checks the query of every route: 400 `unknown_parameter`, `invalid_parameter`, `missing_parameter`. */
 @Injectable()

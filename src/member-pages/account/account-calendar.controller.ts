@@ -4,8 +4,7 @@ import { LimitReached } from '../../auth/owner.js';
 import { CalendarLinks, LONGEST_NAME, MOST_LINKS } from '../../calendar/calendar-links.js';
 import { Usage } from '../../auth/usage/usage.js';
 import { asShown, isName } from '../../values/names.js';
-import { AccountPages, type Member, type Sender } from './account-pages.js';
-import { FormSender, Visitor } from './member.decorators.js';
+import { AccountPages, FormSender, Visitor, type Member, type Sender } from './account-pages.js';
 import { fieldText } from '../requests/form-body.js';
 import { PageFault } from '../../authorization-server/failures/page-fault.js';
 import { ServesPages } from '../requests/page.decorator.js';
@@ -28,9 +27,8 @@ export class AccountCalendarController {
   @Get()
   async show(@Res() response: Response, @Visitor('calendar') visitor: Member): Promise<void> {
     await this.usage.flush(); // so that what this process has counted is shown at once
-    const { done } = this.account.takeDone(response);
     const made = await this.forms.take<MadeLink>(visitor, response.req);
-    await this.#show(response, visitor, { done, made });
+    await this.#show(response, visitor, { made });
   }
 
   /** The link is shown once, on the page to which this redirects; it is in no URL of ours and no cookie. */
@@ -67,7 +65,7 @@ export class AccountCalendarController {
   async #show(
     response: Response,
     member: Member,
-    said: Pick<CalendarPage, 'done' | 'fault' | 'made'>,
+    said: Pick<CalendarPage, 'fault' | 'made'>,
     status = 200,
   ): Promise<void> {
     const page = {

@@ -1,4 +1,4 @@
-import { Injectable } from '@nestjs/common';
+import { createParamDecorator, Injectable, type PipeTransform } from '@nestjs/common';
 import type { Response } from 'express';
 import type { Session } from 'oidc-provider';
 import { BrowserCookie } from '../../accounts/browsers/cookies.js';
@@ -12,12 +12,12 @@ import { SignInForms } from '../sign-in/sign-in-forms.js';
 import { SignOuts } from '../../federation/sign-outs.js';
 import { pathOf, type SignInPage } from '../../federation/sign-in-pages.js';
 import { BrowserSessions, type SignedInUser } from '../sign-in/browser-sessions.js';
-import { requireOwnForm, type Form } from '../requests/form-body.js';
+import { requireOwnForm, sentForm, type Form } from '../requests/form-body.js';
 import { AnsweredOtherwise } from '../requests/page.filter.js';
 import { PageFault } from '../../authorization-server/failures/page-fault.js';
 import { Pages, redirect } from '../rendering/pages.js';
 import { ENGLISH } from '../rendering/texts/texts.js';
-import type { FlashMessage, Page, PageUser } from '../rendering/page-contents.js';
+import type { FlashMessage, MemberPageParts, Page, PageOf } from '../rendering/page-contents.js';
 
 /** The member who is signed in on the account pages, or on the developer's. */
 export interface Member {
@@ -39,8 +39,8 @@ export interface Sender extends Member {
 }
 
 /** A page of a signed-in member, without the parts that all of them share. */
-type MemberPage = Distributed<Extract<Page, { csrf: string; user: PageUser }>>;
-type Distributed<T> = T extends unknown ? Omit<T, 'csrf' | 'user'> : never;
+type MemberPage = Distributed<Extract<Page, MemberPageParts>>;
+type Distributed<T> = T extends unknown ? Omit<T, keyof MemberPageParts> : never;
 
 /** Common to all pages below `/account` and `/developer`: the current member, the sign-in in their place, and notices after a form. */
 @Injectable()
@@ -99,9 +99,10 @@ export class AccountPages {
     return ways?.confirmed === true ? undefined : `${pathOf(page)}/confirm`;
   }
 
-  /** Sends a page that has a sign-out form. */
+  /** Sends a page that has a sign-out form, with the notice of what was done before it, once. */
   send(response: Response, { user, csrf }: Member, page: MemberPage, status = 200): void {
-    this.pages.send(response, status, { ...page, csrf, user }, { formTargets: this.signOuts.formTargets });
+    const { formTargets } = this.signOuts;
+    this.pages.send(response, status, { ...page, ...this.#takeDone(response), csrf, user }, { formTargets });
   }
 
   /** Redirects to another of the member's pages, which shows a notice of what was done. @param count how many items it is about */
@@ -110,13 +111,12 @@ export class AccountPages {
     redirect(response, path);
   }
 
-  /** Takes the notice of what was done, to be merged into the page, which shows it once. */
-  takeDone(response: Response): { done?: FlashMessage; done_count?: number } {
+  #takeDone(response: Response): Pick<MemberPageParts, 'done' | 'done_count'> {
     for (const value of this.#notice.valuesIn(response.req)) {
       const [, done, count] = /^([a-z-]{1,50})(?:\.(\d{1,6}))?$/.exec(value) ?? [];
-      if (done === undefined || !isDone(done)) continue;
+      if (done === undefined || !Object.hasOwn(ENGLISH.done, done)) continue;
       this.#notice.set(response, '', 0);
-      return { done, ...(count === undefined ? {} : { done_count: Number(count) }) };
+      return { done: done as FlashMessage, ...(count === undefined ? {} : { done_count: Number(count) }) };
     }
     return {};
   }
@@ -149,9 +149,36 @@ export class AccountPages {
   }
 }
 
-function isDone(name: string): name is FlashMessage {
-  return Object.hasOwn(ENGLISH.done, name);
+/** Optional parts of a sign-in page. */
+type Said = Pick<PageOf<'sign-in'>, 'fault' | 'lead' | 'username' | 'prompted'>;
+
+/** What a handler asks of the account pages, which only a pipe can be given. */
+type Question = (account: AccountPages) => Promise<Member>;
+
+@Injectable()
+class AskAccountPages implements PipeTransform<Question, Promise<Member>> {
+  constructor(private readonly account: AccountPages) {}
+
+  transform(question: Question): Promise<Member> {
+    return question(this.account);
+  }
 }
 
-/** Optional parts of a sign-in page. */
-type Said = Pick<Extract<Page, { name: 'sign-in' }>, 'fault' | 'lead' | 'username' | 'prompted'>;
+const visitor = createParamDecorator((page: SignInPage, context): Question => {
+  const response = context.switchToHttp().getResponse<Response>();
+  return (account) => account.visitor(page, response);
+});
+
+const sender = createParamDecorator(
+  async (confirmedOn: SignInPage | undefined, context): Promise<Question> => {
+    const response = context.switchToHttp().getResponse<Response>();
+    const form = await sentForm(context);
+    return (account) => account.sender(response, form, confirmedOn);
+  },
+);
+
+/** The {@link Member} who is shown the page: see {@link AccountPages.visitor}. */
+export const Visitor = (page: SignInPage) => visitor(page, AskAccountPages);
+
+/** The {@link Sender} of a form: see {@link AccountPages.sender}. */
+export const FormSender = (confirmedOn?: SignInPage) => sender(confirmedOn, AskAccountPages);

@@ -7,8 +7,7 @@ import { CalendarLinks } from '../../calendar/calendar-links.js';
 import { CredentialCache } from '../../auth/credential-cache.js';
 import { activityOf } from '../../clients/activity.js';
 import { ConnectedApps } from '../../clients/connected-apps.js';
-import { AccountPages, type Member, type Sender } from './account-pages.js';
-import { FormSender, Visitor } from './member.decorators.js';
+import { AccountPages, FormSender, Visitor, type Member, type Sender } from './account-pages.js';
 import { BrowserSessions } from '../sign-in/browser-sessions.js';
 import { FormBody, type Form } from '../requests/form-body.js';
 import { OauthDatabase } from '../../authorization-server/requests/oauth-database.js';
@@ -58,7 +57,6 @@ export class AccountController {
     }));
     this.account.send(response, visitor, {
       name: 'apps',
-      ...this.account.takeDone(response),
       apps,
       more: count - shown.length,
     });
@@ -73,7 +71,6 @@ export class AccountController {
     const links = await this.links.list(userId);
     this.account.send(response, visitor, {
       name: 'sessions',
-      ...this.account.takeDone(response),
       sessions: shown.map((session) => ({ ...session, current: own.includes(session.id) })),
       more: count - shown.length,
       also: { apps: apps.count, links: links.length },
@@ -95,7 +92,6 @@ export class AccountController {
     );
     this.account.send(response, visitor, {
       name: 'keys',
-      ...this.account.takeDone(response),
       keys: accepted.slice(0, MOST_KEYS),
       more: Math.max(0, accepted.length - MOST_KEYS),
     });

@@ -1,6 +1,5 @@
 import { Controller, Get, Param, Post, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { Csrf } from '../../accounts/browsers/csrf.js';
 import { passwordFault } from '../../accounts/passwords/password-rules.js';
 import { SignIn } from '../../accounts/sign-in/sign-in.js';
 import {
@@ -12,15 +11,14 @@ import {
 import { withoutSlot } from '../../http/pipeline/request-context.js';
 import { nameFrom } from '../../values/names.js';
 import { SignInForms } from '../sign-in/sign-in-forms.js';
-import { PasskeyCeremonies, type CeremonyPurpose } from '../sign-in/passkey-ceremonies.js';
+import { PasskeyCeremonies } from '../sign-in/passkey-ceremonies.js';
 import { OauthDatabase } from '../../authorization-server/requests/oauth-database.js';
-import { AccountPages, type Member, type Sender } from './account-pages.js';
-import { FormSender, Visitor } from './member.decorators.js';
+import { AccountPages, FormSender, Visitor, type Member, type Sender } from './account-pages.js';
 import { fieldText, type Form } from '../requests/form-body.js';
 import { PageFault } from '../../authorization-server/failures/page-fault.js';
 import { ServesPages } from '../requests/page.decorator.js';
 import { redirect } from '../rendering/pages.js';
-import type { FlashMessage, Page } from '../rendering/page-contents.js';
+import type { FlashMessage, PageOf } from '../rendering/page-contents.js';
 import { SECURITY_PATH } from '../rendering/page-paths.js';
 import { ENGLISH, languageOf, textsIn } from '../rendering/texts/texts.js';
 import { browserOf } from '../rendering/user-agent.js';
@@ -36,7 +34,7 @@ const CONFIRM_PATH = `${SECURITY_PATH}/confirm`;
 /** A change that was refused, as the page shows it. */
 interface RejectedChange {
   readonly status: 400 | 401 | 409 | 429 | 503;
-  readonly fault: NonNullable<Extract<Page, { name: 'security' }>['fault']>;
+  readonly fault: NonNullable<PageOf<'security'>['fault']>;
   readonly retryAfterSeconds?: number;
 }
 
@@ -45,7 +43,6 @@ interface RejectedChange {
 @ServesPages()
 export class SecurityController {
   constructor(
-    private readonly csrf: Csrf,
     private readonly account: AccountPages,
     private readonly database: OauthDatabase,
     private readonly ceremonies: PasskeyCeremonies,
@@ -62,23 +59,18 @@ export class SecurityController {
   /** Sends the options for `navigator.credentials.create`; 409 if the member has to authenticate again first. */
   @Post('passkeys/options')
   async passkeyOptions(@Res() response: Response, @FormSender() member: Sender): Promise<void> {
-    const { session, user } = member;
     const confirm = await this.account.confirmationOf('security', member);
     if (confirm !== undefined) {
       response.status(409).json({ confirm });
       return;
     }
-    const options = await this.ceremonies.registrationOptions(
-      user.id,
-      user,
-      this.#purpose(response, session),
-    );
-    response.status(200).json(options);
+    const purpose = this.ceremonies.purposeFor(response.req, `session ${member.session.uid}`);
+    response.status(200).json(await this.ceremonies.registrationOptions(member.user, purpose));
   }
 
   @Post('passkeys')
   async addPasskey(@Res() response: Response, @FormSender() member: Sender): Promise<void> {
-    const purpose = this.#purpose(response, member.session);
+    const purpose = this.ceremonies.purposeFor(response.req, `session ${member.session.uid}`);
     await this.#change(response, member, ['passkey-added', 'notAdded'], (by) =>
       this.ceremonies.register(member.form.credential, nameOf(member.form.name), by, purpose),
     );
@@ -181,7 +173,8 @@ export class SecurityController {
   }
 
   /** @param refused the change that was just refused, with its status */
-  async #show(response: Response, member: Member, refused?: RejectedChange): Promise<void> {
+  async #show(response: Response, member: Member, refused: Partial<RejectedChange> = {}): Promise<void> {
+    const { status, ...said } = refused;
     const { session, user } = member;
     const ways = await this.signInMethods.find(user.id, session.loginTs ?? 0);
     if (!ways) throw new PageFault(401, 'signedOut');
@@ -189,9 +182,7 @@ export class SecurityController {
     const upstream = this.database.current!.upstream !== undefined;
     const page = {
       name: 'security',
-      ...this.account.takeDone(response),
-      fault: refused?.fault,
-      retryAfterSeconds: refused?.retryAfterSeconds,
+      ...said,
       confirm: confirmed ? undefined : CONFIRM_PATH,
       passkeys: this.ceremonies.areOffered
         ? {
@@ -204,13 +195,7 @@ export class SecurityController {
       password,
       switchable: password === 'off' || upstream || passkeys.length > 0,
     } as const;
-    this.account.send(response, member, page, refused?.status);
-  }
-
-  /** Binds a passkey registration to the browser and session that requested it. */
-  #purpose({ req: request }: Response, { uid }: Member['session']): CeremonyPurpose {
-    if (!this.ceremonies.areOffered) throw new PageFault(400, 'malformed');
-    return { browser: this.csrf.browserOf(request)!, of: `session ${uid}` };
+    this.account.send(response, member, page, status);
   }
 }
 

@@ -12,15 +12,10 @@ import { FormBody, requireOwnForm, type Form } from '../requests/form-body.js';
 import { ServesPages } from '../requests/page.decorator.js';
 import { BrowserSessions } from '../sign-in/browser-sessions.js';
 import { SignInForms, type SignInRefusal } from '../sign-in/sign-in-forms.js';
-import { AccountPages, type Member } from './account-pages.js';
-import { Visitor } from './member.decorators.js';
+import { AccountPages, Visitor, type Member } from './account-pages.js';
 
-/** Makes the controllers for signing in on such a page itself: by password, passkey, or the platform's own login. */
-export function signInControllers(pages: readonly SignInPage[]): Type[] {
-  return pages.map(signInController);
-}
-
-function signInController(page: SignInPage): Type {
+/** Makes the controller for signing in on such a page itself: by password, passkey, or the platform's own login. */
+export function signInController(page: SignInPage): Type {
   const path = pathOf(page);
 
   @Controller(path)

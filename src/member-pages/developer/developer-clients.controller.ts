@@ -7,8 +7,7 @@ import { Config } from '../../config/config.js';
 import { ClientFault, redirectUriFault } from '../../clients/client-rules.js';
 import { ClientsService, type ClientDetails } from '../../clients/clients.service.js';
 import { ClientCache } from '../../authorization-server/adapters/client-cache.js';
-import { AccountPages, type Member, type Sender } from '../account/account-pages.js';
-import { FormSender, Visitor } from '../account/member.decorators.js';
+import { AccountPages, FormSender, Visitor, type Member, type Sender } from '../account/account-pages.js';
 import { fieldText, UploadBody } from '../requests/form-body.js';
 import { ServesPages } from '../requests/page.decorator.js';
 import { redirect } from '../rendering/pages.js';
@@ -34,7 +33,7 @@ export class DeveloperClientsController {
 
   @Get('new-client')
   newClient(@Res() response: Response, @Visitor('developer') developer: Member): void {
-    this.#show(response, developer, 200, null, EMPTY_FORM);
+    this.#show(response, developer, null, EMPTY_FORM);
   }
 
   @Post('clients')
@@ -47,7 +46,7 @@ export class DeveloperClientsController {
         return { id: await this.clients.create(wanted, manager) };
       }),
     );
-    if (outcome instanceof ClientFault) this.#show(response, developer, 400, null, values, outcome);
+    if (outcome instanceof ClientFault) this.#show(response, developer, null, values, outcome);
     else if (outcome instanceof LimitReached) redirect(response, '/developer');
     else this.account.redirectDone(response, `/developer/clients/${outcome.made!.id}`, 'app-registered');
   }
@@ -71,7 +70,7 @@ export class DeveloperClientsController {
     @Param('client') id: string,
   ): Promise<void> {
     const client = await this.#find(id, developer);
-    this.#show(response, developer, 200, client, formOf(client));
+    this.#show(response, developer, client, formOf(client));
   }
 
   @Post('clients/:client')
@@ -82,17 +81,12 @@ export class DeveloperClientsController {
   ): Promise<void> {
     const values = clientFormOf(developer.form);
     const client = await this.#find(id, developer);
-    const outcome = await caught(async () => {
-      const wanted = wantedOf(values);
-      await this.clients.update(
-        id,
-        (before) => ({ ...wanted, jwks: wanted.jwks ?? before.jwks }),
-        'user',
-        developer.owner,
-      );
+    const outcome = await caught(() => {
+      const { jwks, ...wanted } = wantedOf(values); // without keys, it keeps those that it has
+      return this.clients.update(id, () => ({ ...wanted, ...(jwks && { jwks }) }), 'user', developer.owner);
     });
     if (outcome instanceof ClientFault)
-      this.#show(response, developer, 400, client, { ...values, type: client.type }, outcome);
+      this.#show(response, developer, client, { ...values, type: client.type }, outcome);
     else this.#changed(response, id, 'app-changed');
   }
 
@@ -102,18 +96,12 @@ export class DeveloperClientsController {
     @UploadBody() form: FormData,
     @Param('client') id: string,
   ): Promise<void> {
-    const csrf = form.get('csrf');
-    const developer = await this.account.sender(response, {
-      csrf: typeof csrf === 'string' ? csrf : undefined,
-    });
+    const [csrf, file] = [form.get('csrf'), form.get('logo')];
+    const developer = await this.account.sender(response, typeof csrf === 'string' ? { csrf } : {});
     const client = await this.#find(id, developer);
-    const file = form.get('logo');
-    const logo =
-      form.has('remove') || file === null || typeof file === 'string'
-        ? null
-        : Buffer.from(await file.arrayBuffer());
+    const logo = form.has('remove') || !(file instanceof File) ? null : Buffer.from(await file.arrayBuffer());
     const outcome = await caught(() => this.clients.update(id, () => ({ logo }), 'user', developer.owner));
-    if (outcome instanceof ClientFault) this.#show(response, developer, 400, client, formOf(client), outcome);
+    if (outcome instanceof ClientFault) this.#show(response, developer, client, formOf(client), outcome);
     else this.#changed(response, id, 'app-changed');
   }
 
@@ -169,23 +157,22 @@ export class DeveloperClientsController {
   #show(
     response: Response,
     developer: Member,
-    status: number,
     client: ClientDetails | null,
     values: ClientForm,
     fault?: ClientFault,
   ): void {
+    const shown = client && {
+      ...shownClient(client),
+      has_keys: client.token_endpoint_auth_method === 'private_key_jwt',
+    };
     const page = {
       name: 'developer-client',
-      ...this.account.takeDone(response),
-      client: client && {
-        ...shownClient(client),
-        has_keys: client.token_endpoint_auth_method === 'private_key_jwt',
-      },
+      client: shown,
       values,
       scopes: ALL_SCOPES,
       server: this.config.publicUrl,
       fault,
     } as const;
-    this.account.send(response, developer, page, status);
+    this.account.send(response, developer, page, fault ? 400 : 200);
   }
 }

@@ -16,9 +16,9 @@ import { Config } from '../../config/config.js';
 import { queryOf } from '../../http/input/raw-query.js';
 import { OperatorError } from '../../values/operator-error.js';
 import { asShown, isName } from '../../values/names.js';
-import { AccountPages, type Member, type Sender } from '../account/account-pages.js';
-import { FormSender, Visitor } from '../account/member.decorators.js';
+import { AccountPages, FormSender, Visitor, type Member, type Sender } from '../account/account-pages.js';
 import { SentForms } from '../account/sent-forms.js';
+import type { PageOf } from '../rendering/page-contents.js';
 import { redirect } from '../rendering/pages.js';
 import { fieldText } from '../requests/form-body.js';
 import { ServesPages } from '../requests/page.decorator.js';
@@ -26,7 +26,7 @@ import { shownClient } from './client-form.js';
 import { checkedId, hideUnknown, nothingHere } from './own.js';
 
 /** The lifetimes offered for keys, in days. */
-const KEY_DAYS = [1, 7, 30, 90] as const;
+const KEY_DAYS: readonly number[] = [1, 7, 30, 90];
 const DAY_SECONDS = 86_400;
 const MADE_PATH = '/developer/made-key';
 
@@ -55,7 +55,6 @@ export class DeveloperController {
     const [clients, keys] = await this.#own(developer);
     this.account.send(response, developer, {
       name: 'developer',
-      ...this.account.takeDone(response),
       clients: clients.map((client) => ({ ...shownClient(client), host: hostOf(client.redirect_uris[0]!) })),
       keys: keys.map((key) => ({
         ...key,
@@ -71,19 +70,11 @@ export class DeveloperController {
     const asked = queryOf(response.req).get('of');
     const of = asked === null ? null : checkedId(asked);
     const [clients, keys] = await this.#own(developer);
-    const apps = [
-      ...clients.map(({ client_id: id, name }) => ({ id, name })),
-      ...keys.map(({ id, name }) => ({ id, name })),
-    ];
+    const apps = [...clients.map(({ client_id: id, name }) => ({ id, name })), ...keys];
     if (of !== null && !apps.some(({ id }) => id === of)) throw nothingHere();
     const requests = await this.requests.last(developer.user.id, of);
-    this.account.send(response, developer, {
-      name: 'developer-requests',
-      of,
-      apps,
-      requests,
-      most: MOST_KEPT,
-    });
+    const page = { name: 'developer-requests', of, apps, requests, most: MOST_KEPT } as const;
+    this.account.send(response, developer, page);
   }
 
   #own({ user, owner }: Member): Promise<[ClientDetails[], KeyDetails[]]> {
@@ -94,7 +85,7 @@ export class DeveloperController {
   async newKey(@Res() response: Response, @Visitor('developer/new-key') developer: Member): Promise<void> {
     const confirmation = await this.account.confirmationOf('developer/new-key', developer);
     if (confirmation === undefined)
-      this.#showForm(response, developer, 200, { name: '', scopes: [], days: 30 });
+      this.#showForm(response, developer, { values: { name: '', scopes: [], days: 30 } });
     else redirect(response, confirmation);
   }
 
@@ -118,8 +109,8 @@ export class DeveloperController {
     const scopes = ALL_SCOPES.filter((scope) => [form.scopes ?? []].flat().includes(scope));
     const days = Number(fieldText(form.days));
     const values = { name: name.slice(0, 200), scopes, days };
-    if (!isName(name) || !isKeyDays(days)) {
-      this.#showForm(response, developer, 400, values, 'bad');
+    if (!isName(name) || !KEY_DAYS.includes(days)) {
+      this.#showForm(response, developer, { values, fault: 'bad' }, 400);
       return;
     }
     const wanted: NewKey = {
@@ -139,7 +130,7 @@ export class DeveloperController {
       this.forms.redirectToMade(response, MADE_PATH, formId);
     } catch (error) {
       if (!(error instanceof LimitReached)) throw error;
-      this.#showForm(response, developer, 409, values, 'full');
+      this.#showForm(response, developer, { values, fault: 'full' }, 409);
     }
   }
 
@@ -178,22 +169,15 @@ export class DeveloperController {
   #showForm(
     response: Response,
     developer: Member,
-    status: number,
-    values: { name: string; scopes: readonly string[]; days: number },
-    fault?: 'bad' | 'full',
+    said: Pick<PageOf<'developer-key'>, 'values' | 'fault'>,
+    status = 200,
   ): void {
-    const page = {
+    const offered = {
       name: 'developer-key',
-      values,
       scopes: ALL_SCOPES,
       days: KEY_DAYS,
-      fault,
       most: MOST_OWN_KEYS,
     } as const;
-    this.account.send(response, developer, page, status);
+    this.account.send(response, developer, { ...offered, ...said }, status);
   }
-}
-
-function isKeyDays(days: number): days is (typeof KEY_DAYS)[number] {
-  return (KEY_DAYS as readonly number[]).includes(days);
 }

@@ -5,7 +5,7 @@ import { isUnavailable } from '../../database/postgres/unavailable.js';
 import { Logger } from '../../http/logger.js';
 import { BrowserSessions } from '../sign-in/browser-sessions.js';
 import { FinishedSteps } from './finished-steps.js';
-import { NOT_SIGNED_IN } from '../../authorization-server/middleware/strangers.js';
+import { NOT_SIGNED_IN } from '../../authorization-server/middleware/middleware.js';
 import { FormBody, type Form } from '../requests/form-body.js';
 import { ServesPages } from '../requests/page.decorator.js';
 import { Pages, redirect } from '../rendering/pages.js';
@@ -13,7 +13,7 @@ import { AuthorizationServer } from '../../authorization-server/authorization-se
 import { LogoutTokens } from '../../federation/logout-tokens.js';
 import { UpstreamFault } from '../../federation/openid-provider.js';
 import { SignOuts } from '../../federation/sign-outs.js';
-import { UpstreamSignIns, type Purpose } from '../../federation/upstream-sign-ins.js';
+import { UpstreamSignIns } from '../../federation/upstream-sign-ins.js';
 import { pathOf } from '../../federation/sign-in-pages.js';
 import { queryOf } from '../../http/input/raw-query.js';
 
@@ -38,25 +38,23 @@ export class UpstreamController {
   async callback(@Res() response: Response): Promise<void> {
     const begun = await this.signIns.take(response.req);
     const { purpose } = begun;
-    const interaction =
-      'interaction' in purpose ? await this.server.provider.Interaction.find(purpose.interaction) : undefined;
-    // The interaction may meanwhile have expired, or have been completed in another tab.
-    if (
-      'interaction' in purpose &&
-      (interaction?.prompt.name !== 'login' || interaction.result !== undefined)
-    ) {
+    if ('account' in purpose) {
+      const signedIn = await this.signIns.finish(response, begun);
+      // Without a sign-in of our own, the page would lead straight back to the provider.
+      if (!signedIn && !this.config.localSignIn) throw this.signIns.declined(purpose);
+      if (signedIn) await this.sessions.signIn(response, signedIn);
+      redirect(response, pathOf(purpose.account));
+      return;
+    }
+    const interaction = await this.server.provider.Interaction.find(purpose.interaction);
+    // It may meanwhile have expired, or have been completed in another tab.
+    if (interaction?.prompt.name !== 'login' || interaction.result !== undefined) {
       redirect(response, `/interaction/${purpose.interaction}`); // says which of the two
       return;
     }
     const signedIn = await this.signIns.finish(response, begun);
-    if (interaction && signedIn) await this.steps.signedIn(response, interaction, signedIn);
-    else if (interaction) await this.steps.declined(response, interaction, NOT_SIGNED_IN);
-    else {
-      // Without a sign-in of our own, the page would lead straight back to the provider.
-      if (!signedIn && !this.config.localSignIn) throw this.signIns.declined(purpose);
-      if (signedIn) await this.sessions.signIn(response, signedIn);
-      redirect(response, pathOf((purpose as Extract<Purpose, { account: unknown }>).account));
-    }
+    if (signedIn) await this.steps.signedIn(response, interaction, signedIn);
+    else await this.steps.declined(response, interaction, NOT_SIGNED_IN);
   }
 
   /** Where the provider redirects after a sign-out: continues to the app that requested it, or shows a confirmation. */

@@ -8,11 +8,11 @@ import { FormBody, requireOwnForm, fieldText, type Form } from '../requests/form
 import { RESET_PATH } from '../rendering/page-paths.js';
 import { ServesPages } from '../requests/page.decorator.js';
 import { Pages, redirect } from '../rendering/pages.js';
-import type { Page as AnyPage } from '../rendering/page-contents.js';
+import type { PageOf } from '../rendering/page-contents.js';
 import { PasswordResets } from './password-resets.js';
 import { languageOf } from '../rendering/texts/texts.js';
 
-type ResetPage = Omit<Extract<AnyPage, { name: 'password-reset' }>, 'name' | 'csrf'>;
+type ResetPage = Omit<PageOf<'password-reset'>, 'name' | 'csrf'>;
 
 /** Password reset by email: the page that requests the email, and the page that its link leads to; see {@link resetsPasswords}. */
 @Controller('account')

@@ -1,6 +1,6 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type { Transporter } from 'nodemailer';
-import { Busy } from '../../accounts/passwords/hashing-queue.js';
+import { Busy } from '../../accounts/passwords/passwords.js';
 import { passwordFault, type PasswordFault } from '../../accounts/passwords/password-rules.js';
 import { SignIn } from '../../accounts/sign-in/sign-in.js';
 import { SignInMethods, type ShownPasskey } from '../../accounts/sign-in/sign-in-methods.js';
@@ -102,9 +102,8 @@ export class PasswordResets implements OnApplicationShutdown {
 
   /** @returns the member who can set a password with the link; undefined if the link is unknown, used or expired */
   async memberOf(token: string): Promise<{ id: number; username: string } | undefined> {
-    const keys = this.keys.keysOf(MODEL, token);
-    if (keys.length === 0) return undefined;
-    const [member] = await this.database.prepared<{ id: number; username: string }>(FIND, eitherOf(keys));
+    const keys = eitherOf(this.keys.keysOf(MODEL, token));
+    const [member] = await this.database.prepared<{ id: number; username: string }>(FIND, keys);
     return member;
   }
 

@@ -5,7 +5,7 @@ import type { Scope } from '../../auth/scopes.js';
 import type { ShownRequest } from '../../auth/usage/developer-requests.js';
 import type { CalendarLinkDetails } from '../../calendar/calendar-links.js';
 import type { Activity } from '../../clients/activity.js';
-import type { ChangeableClient, ClientFault } from '../../clients/client-rules.js';
+import type { ClientFault } from '../../clients/client-rules.js';
 import type { BrowserSession, ConnectedApp } from '../../clients/connected-apps.js';
 import type { ErrorPage } from '../../authorization-server/failures/page-fault.js';
 import type { PageClient } from '../../authorization-server/ports/page-client.js';
@@ -20,7 +20,8 @@ export interface PageUser {
 /** A notice of what a member's action has done. */
 export type FlashMessage = keyof Texts['done'];
 
-interface OfMember {
+/** What all pages of a signed-in member have. */
+export interface MemberPageParts {
   /** For the forms on the page. */
   readonly csrf: string;
   readonly user: PageUser;
@@ -29,7 +30,7 @@ interface OfMember {
   readonly done_count?: number;
 }
 
-export interface CalendarPage extends OfMember {
+export interface CalendarPage extends MemberPageParts {
   readonly name: 'calendar';
   /** See {@link DataPage.confirm}. */
   readonly confirm?: string | undefined;
@@ -37,19 +38,22 @@ export interface CalendarPage extends OfMember {
   readonly longest: number;
   /** How many links a member may have. */
   readonly most: number;
-  readonly links: readonly Pick<CalendarLinkDetails, 'id' | 'name' | 'created_at' | 'last_used_at'>[];
+  readonly links: readonly CalendarLinkDetails[];
   /** The link just created, shown only once. */
   readonly made?: { readonly name: string; readonly url: string } | undefined;
   readonly fault?: 'name' | 'limit';
 }
 
 /** Where a member downloads what is held about them. */
-export interface DataPage extends OfMember {
+export interface DataPage extends MemberPageParts {
   readonly name: 'data';
   /** Where the member authenticates again, if the sign-in is too old for the form; the page does not have it then. */
   readonly confirm?: string | undefined;
   readonly fault?: 'running' | 'full' | undefined;
 }
+
+/** What the page of this name shows. */
+export type PageOf<Name extends Page['name']> = Extract<Page, { name: Name }>;
 
 /** What a page shows. All texts may be untrusted; moments are in the API's format. */
 export type Page =
@@ -64,10 +68,7 @@ export type Page =
       readonly lead?: 'toDeveloper' | 'again';
       readonly username?: string;
       readonly fault?:
-        | { reason: 'invalid' }
-        | { reason: 'throttled'; retryAfterSeconds: number }
-        | { reason: 'busy' }
-        | { reason: 'unproven' };
+        { reason: 'invalid' | 'busy' | 'unproven' } | { reason: 'throttled'; retryAfterSeconds: number };
       /** Name of the platform's own login, if there is one. */
       readonly login: string | undefined;
       /** Whether it is to ask who signs in, even if it has a session of theirs. */
@@ -83,12 +84,7 @@ export type Page =
       readonly client: PageClient;
       readonly user: PageUser;
       /** `required` scopes are shown, but cannot be unticked and are not sent; `writes`: the app can change something with it. */
-      readonly scopes: readonly {
-        name: string;
-        checked: boolean;
-        required: boolean;
-        writes: boolean;
-      }[];
+      readonly scopes: readonly { name: string; checked: boolean; required: boolean; writes: boolean }[];
       /** The client had consent before. */
       readonly again: boolean;
       /** How long the access lasts: in all since the sign-in, and without use. */
@@ -109,7 +105,7 @@ export type Page =
     }
   | SignedOutPage
   | ErrorPage
-  | (OfMember & {
+  | (MemberPageParts & {
       readonly name: 'apps';
       readonly apps: readonly (Pick<ConnectedApp, 'client_id' | 'since' | 'last_used_at'> & {
         readonly client: PageClient;
@@ -119,7 +115,7 @@ export type Page =
     })
   | CalendarPage
   | DataPage
-  | (OfMember & {
+  | (MemberPageParts & {
       readonly name: 'keys';
       readonly keys: readonly Pick<
         KeyDetails,
@@ -128,19 +124,16 @@ export type Page =
       /** How many more there are, older than these. */
       readonly more?: number;
     })
-  | (OfMember & { readonly name: 'activity' } & Activity)
-  | (OfMember & {
+  | (MemberPageParts & { readonly name: 'activity' } & Activity)
+  | (MemberPageParts & {
       readonly name: 'sessions';
-      readonly sessions: readonly (Pick<
-        BrowserSession,
-        'id' | 'signed_in_at' | 'last_seen_at' | 'ip' | 'user_agent'
-      > & { readonly current: boolean })[];
+      readonly sessions: readonly (BrowserSession & { readonly current: boolean })[];
       /** How many more there are, last seen before these. */
       readonly more?: number;
       /** How much else still has access, which the member can end with them. */
       readonly also?: { readonly apps: number; readonly links: number };
     })
-  | (OfMember & {
+  | (MemberPageParts & {
       readonly name: 'security';
       readonly fault?: keyof Texts['security']['faults'] | undefined;
       /** Where the member authenticates again, if the sign-in is too old for a change; the page has no forms then. */
@@ -163,7 +156,7 @@ export type Page =
       /** Whether the password can be switched off or on: not if it is the only way to sign in. */
       readonly switchable: boolean;
     })
-  | (OfMember & {
+  | (MemberPageParts & {
       readonly name: 'developer';
       readonly clients: readonly (DeveloperClient & { readonly host: string })[];
       /** Newest first, including those that ended recently. */
@@ -173,7 +166,7 @@ export type Page =
       > & { readonly accepted: boolean; readonly ends_at: string })[];
       readonly most: { readonly clients: number; readonly keys: number };
     })
-  | (OfMember & {
+  | (MemberPageParts & {
       readonly name: 'developer-client';
       /** null if it is not registered yet. */
       readonly client: (DeveloperClient & { readonly has_keys: boolean }) | null;
@@ -183,7 +176,7 @@ export type Page =
       readonly server: string;
       readonly fault?: ClientFault | undefined;
     })
-  | (OfMember & {
+  | (MemberPageParts & {
       readonly name: 'developer-key';
       readonly values: { readonly name: string; readonly scopes: readonly string[]; readonly days: number };
       readonly scopes: readonly Scope[];
@@ -191,14 +184,14 @@ export type Page =
       readonly fault?: 'bad' | 'full' | undefined;
       readonly most: number;
     })
-  | (OfMember & {
+  | (MemberPageParts & {
       readonly name: 'developer-made-key';
       /** Shown only once. */
       readonly key: string;
       /** URL of an API call for trying the key. */
       readonly try: string;
     })
-  | (OfMember & {
+  | (MemberPageParts & {
       readonly name: 'developer-requests';
       /** The app or key to which the list is limited. */
       readonly of: string | null;
@@ -218,9 +211,7 @@ export interface DeveloperClient {
 }
 
 /** The fields of an app's form; multiple values are one per line. */
-export type ClientForm = Readonly<Record<ClientText, string>> & {
+export type ClientForm = Readonly<Record<Exclude<ClientFault['field'], 'scopes' | 'logo'>, string>> & {
   readonly type: 'web' | 'native';
   readonly scopes: readonly string[];
 };
-
-type ClientText = Exclude<keyof ChangeableClient, 'scopes' | 'logo' | 'id_token_signed_response_alg'>;

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { createReadStream } from 'node:fs';
 import { Injectable } from '@nestjs/common';
 import { Config } from '../../config/config.js';
 import { Periodic } from '../../http/periodic-work.js';
@@ -53,19 +53,18 @@ export class PlatformLogo {
 }
 
 async function bytesOf(url: URL): Promise<Buffer> {
-  if (url.protocol === 'file:') return bounded(await readFile(url));
-  const response = await fetch(url, { redirect: 'error', signal: AbortSignal.timeout(LONGEST_WAIT_MS) });
-  if (!response.ok || response.body === null) throw new Error(`the answer is ${response.status}`);
   const chunks: Uint8Array[] = [];
   let size = 0;
-  for await (const chunk of response.body as AsyncIterable<Uint8Array>) {
+  for await (const chunk of url.protocol === 'file:' ? createReadStream(url) : await fetched(url)) {
     chunks.push(chunk);
-    if ((size += chunk.length) > MOST_BYTES) break; // leaving the loop ends the transfer
+    size += chunk.length;
+    if (size > MOST_BYTES) throw new Error(`it has more than ${MOST_BYTES} bytes`); // which ends the transfer
   }
-  return bounded(Buffer.concat(chunks));
+  return Buffer.concat(chunks);
 }
 
-function bounded(bytes: Buffer): Buffer {
-  if (bytes.length > MOST_BYTES) throw new Error(`it has more than ${MOST_BYTES} bytes`);
-  return bytes;
+async function fetched(url: URL): Promise<AsyncIterable<Uint8Array>> {
+  const response = await fetch(url, { redirect: 'error', signal: AbortSignal.timeout(LONGEST_WAIT_MS) });
+  if (!response.ok || response.body === null) throw new Error(`the answer is ${response.status}`);
+  return response.body;
 }

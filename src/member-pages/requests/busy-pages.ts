@@ -1,4 +1,4 @@
-import { FOR_PROGRAMS } from '../../authorization-server/provider/provider.js';
+import { isForPrograms } from '../../authorization-server/provider/provider.js';
 import { SECURITY_HEADERS } from '../../layout/layout.js';
 import { RETRY_AFTER_SECONDS, sendBusy } from '../../http/pipeline/busy.js';
 import type { Refuse } from '../../http/pipeline/front-door.js';
@@ -36,7 +36,7 @@ export const refuseBusyOauth: Refuse = (request, response) => {
   const { id, path } = request.context; // the id consists of letters, digits, dots, dashes and underscores
   const { accept, 'accept-language': languages } = request.headers;
   // Browsers that open a page accept HTML; programs send no `Accept`, or ask for JSON.
-  if (FOR_PROGRAMS.includes(path) || accept?.includes('text/html') !== true)
+  if (isForPrograms(path) || accept?.includes('text/html') !== true)
     sendBusy(request, response, `${BUSY_JSON},"error_id":"${id}"}`, BUSY_JSON_HEADERS);
   else {
     const page = BUSY_PAGES.get(languageOf(undefined, languages))!;

@@ -4,18 +4,21 @@ import type {
   PublicKeyCredentialRequestOptionsJSON,
   RegistrationResponseJSON,
 } from '@simplewebauthn/server';
+import type { Request } from 'express';
 import { z } from 'zod';
+import { Csrf } from '../../accounts/browsers/csrf.js';
 import { passkeyDomain, Passkeys } from '../../accounts/sign-in/passkeys.js';
 import type { SignedIn } from '../../accounts/sign-in/sign-in.js';
 import { SignInMethods, type SignedInMember } from '../../accounts/sign-in/sign-in-methods.js';
 import { Config } from '../../config/config.js';
 import { randomBytes } from '../../crypto/random.js';
+import { PageFault } from '../../authorization-server/failures/page-fault.js';
 import { LIFETIMES } from '../../authorization-server/provider/lifetimes.js';
 import { OneTimeStates, type OneTimeModel } from '../../authorization-server/requests/one-time-states.js';
-import type { PageUser } from '../rendering/page-contents.js';
+import type { SignedInUser } from './browser-sessions.js';
 
 /** What a challenge was issued for: a response to it is valid for nothing else. */
-export interface CeremonyPurpose {
+interface CeremonyPurpose {
   /** The browser that requested it ({@link Csrf.browserOf}). */
   readonly browser: string;
   /** The step of an app's request, the account page, or the session in which a passkey is added. */
@@ -78,6 +81,7 @@ export class PasskeyCeremonies {
     private readonly passkeys: Passkeys,
     private readonly states: OneTimeStates,
     private readonly signInMethods: SignInMethods,
+    private readonly csrf: Csrf,
   ) {
     this.#domain = passkeyDomain(config);
   }
@@ -85,6 +89,16 @@ export class PasskeyCeremonies {
   /** Whether this server offers passkeys; if not, nothing else here may be called. */
   get areOffered(): boolean {
     return this.#domain !== undefined;
+  }
+
+  /**
+   * Binds a ceremony to the browser that requests it; its CSRF token must have been checked.
+   *
+   * @throws PageFault if this server offers no passkeys
+   */
+  purposeFor(request: Request, of: string): CeremonyPurpose {
+    if (!this.areOffered) throw new PageFault(400, 'malformed');
+    return { browser: this.csrf.browserOf(request)!, of };
   }
 
   /** Options for `navigator.credentials.get`. They list no passkeys, so they reveal nothing about members. */
@@ -136,8 +150,7 @@ export class PasskeyCeremonies {
 
   /** Options for `navigator.credentials.create`. */
   async registrationOptions(
-    userId: number,
-    { username, display_name }: PageUser,
+    { id: userId, username, display_name }: SignedInUser,
     purpose: CeremonyPurpose,
   ): Promise<PublicKeyCredentialCreationOptionsJSON> {
     const { platformName } = this.config;
@@ -242,11 +255,8 @@ export class PasskeyCeremonies {
     credential: { readonly response: { readonly clientDataJSON: string } } | undefined,
     { browser, of }: CeremonyPurpose,
   ): Promise<{ challenge: string; state: State } | undefined> {
-    const clientData = credential?.response.clientDataJSON;
-    const said =
-      clientData === undefined
-        ? undefined
-        : parsed(CLIENT_DATA, Buffer.from(clientData, 'base64url').toString());
+    const clientData = Buffer.from(credential?.response.clientDataJSON ?? '', 'base64url').toString();
+    const said = parsed(CLIENT_DATA, clientData);
     if (!said) return undefined;
     const { challenge } = said;
     const state = await this.states.take<State>(model, `${challenge}-${browser}`);

@@ -1,25 +1,23 @@
 import { Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { Csrf } from '../../accounts/browsers/csrf.js';
 import { DeviceCookies } from '../../accounts/browsers/device-cookies.js';
 import { SignIn, type SignedIn } from '../../accounts/sign-in/sign-in.js';
 import { SignInThrottle } from '../../accounts/sign-in/sign-in-throttle.js';
-import { PageFault } from '../../authorization-server/failures/page-fault.js';
 import { Config } from '../../config/config.js';
 import { Meter } from '../../http/meter.js';
 import type { LabelsOf } from '../../http/metrics.js';
 import { withoutSlot } from '../../http/pipeline/request-context.js';
 import { addressOf } from '../../values/network.js';
-import type { Page } from '../rendering/page-contents.js';
+import type { PageOf } from '../rendering/page-contents.js';
 import { fieldText, type Form } from '../requests/form-body.js';
-import { PasskeyCeremonies, type CeremonyPurpose } from './passkey-ceremonies.js';
+import { PasskeyCeremonies } from './passkey-ceremonies.js';
 
 type Labels = LabelsOf<'sign_ins_total'>;
 
 /** The message and status with which the sign-in page is shown again. */
 export interface SignInRefusal {
   readonly status: 401 | 429 | 503;
-  readonly said: Pick<Extract<Page, { name: 'sign-in' }>, 'fault' | 'username'>;
+  readonly said: Pick<PageOf<'sign-in'>, 'fault' | 'username'>;
 }
 
 /** Handles the forms of the sign-in page, which are the same for apps and for the account pages. */
@@ -29,7 +27,6 @@ export class SignInForms {
     private readonly config: Config,
     private readonly signIn: SignIn,
     private readonly ceremonies: PasskeyCeremonies,
-    private readonly csrf: Csrf,
     private readonly devices: DeviceCookies,
     private readonly throttle: SignInThrottle,
     private readonly meter: Meter,
@@ -84,7 +81,8 @@ export class SignInForms {
    * @throws PageFault if there are no passkeys
    */
   async sendPasskeyOptions(response: Response, page: string): Promise<void> {
-    response.status(200).json(await this.ceremonies.signInOptions(this.#purpose(response.req, page)));
+    const purpose = this.ceremonies.purposeFor(response.req, page);
+    response.status(200).json(await this.ceremonies.signInOptions(purpose));
   }
 
   /**
@@ -99,7 +97,7 @@ export class SignInForms {
     way: Labels['way'],
   ): Promise<SignedIn | SignInRefusal> {
     const request = response.req;
-    const purpose = this.#purpose(request, page);
+    const purpose = this.ceremonies.purposeFor(request, page);
     const count = (result: Labels['result']) =>
       this.meter.count('sign_ins_total', { result, way, method: 'passkey' });
     const address = addressOf(request);
@@ -121,12 +119,6 @@ export class SignInForms {
     if (!signedIn) return { status: 401, said: { fault: { reason: 'unproven' } } };
     this.devices.issue(request, response, signedIn.userId);
     return signedIn;
-  }
-
-  /** Requires that the request's CSRF token was checked. */
-  #purpose(request: Request, page: string): CeremonyPurpose {
-    if (!this.ceremonies.areOffered) throw new PageFault(400, 'malformed');
-    return { browser: this.csrf.browserOf(request)!, of: page };
   }
 }
 

@@ -25,7 +25,7 @@ export async function testKey(dataSource: DataSource, config: Config): Promise<s
   );
   if (owners.length === 0) return undefined;
   const file = join(config.dataDir, 'test-key');
-  const kept = read(file);
+  const kept = existsSync(file) ? readFileSync(file, 'utf8').trim() : undefined;
   if (kept !== undefined && (await isAccepted(dataSource, config, kept))) return kept;
   const { key } = await new ApiKeysService(dataSource, config).create({
     userId: FIRST_ID,
@@ -48,10 +48,6 @@ async function isAccepted(dataSource: DataSource, config: Config, key: string): 
     [parsed.id, FIRST_ID],
   );
   return row !== undefined && peppersOf(config.secrets).some((pepper) => pepper.matches(key, row.hash));
-}
-
-function read(file: string): string | undefined {
-  return existsSync(file) ? readFileSync(file, 'utf8').trim() : undefined;
 }
 
 function keep(file: string, key: string, dataDir: string): void {

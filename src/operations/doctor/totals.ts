@@ -107,17 +107,18 @@ const COPIES: readonly Kept[] = [
 const NOTHING = '0';
 const EVERYTHING = '9223372036854775807';
 
-interface Wrong<Example> {
+interface Wrong {
   readonly name: string;
   /** How many rows are wrong. */
   readonly wrong: number;
-  readonly example: Example;
+  /** One of them; a copy has only the id. */
+  readonly example: { readonly id: number; readonly kept: number; readonly counted: number };
 }
 
-async function findWrong<Example>(manager: EntityManager, all: readonly Kept[]): Promise<Wrong<Example>[]> {
-  const found: Wrong<Example>[] = [];
+async function findWrong(manager: EntityManager, all: readonly Kept[]): Promise<Wrong[]> {
+  const found: Wrong[] = [];
   for (const { name, wrong } of all) {
-    const [row] = await manager.query<Omit<Wrong<Example>, 'name'>[]>(
+    const [row] = await manager.query<Omit<Wrong, 'name'>[]>(
       `SELECT count(*) AS wrong, (array_agg(to_json(w)))[1] AS example FROM (${wrong}) w`,
       [NOTHING, EVERYTHING],
     );
@@ -127,8 +128,7 @@ async function findWrong<Example>(manager: EntityManager, all: readonly Kept[]):
 }
 
 /** Recounts every maintained total; in one snapshot if the manager's transaction is REPEATABLE READ. */
-export const findDrift = (manager: EntityManager) =>
-  findWrong<{ readonly id: number; readonly kept: number; readonly counted: number }>(manager, TOTALS);
+export const findDrift = (manager: EntityManager) => findWrong(manager, TOTALS);
 
 /** Compares every copy with its original. */
 export const findStaleCopies = (manager: EntityManager) => findWrong(manager, COPIES);

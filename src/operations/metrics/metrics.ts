@@ -39,8 +39,10 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
       const pool = database.poolState();
       return (['busy', 'idle', 'waiting'] as const).map((state) => [{ state }, pool[state]] as const);
     });
-    meter.read('database_pipelined_lanes', () => [[{}, database.pipelineState().up]]);
-    meter.read('database_pipelined_reads_under_way', () => [[{}, database.pipelineState().underWay]]);
+    meter.read('database_pipelined_lanes', () => [[{}, database.pipelinesUnderWay().length]]);
+    meter.read('database_pipelined_reads_under_way', () => [
+      [{}, database.pipelinesUnderWay().reduce((sum, count) => sum + count, 0)],
+    ]);
     meter.read('overload_refusals_total', () => [[{ reason: 'database_pool' }, database.refusals]]);
     meter.read('database_replica_lag_seconds', async () =>
       (await reads.lags()).flatMap((lag, index) =>
@@ -88,16 +90,14 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
 
   /** Registers a Prometheus metric for every entry of {@link METRICS}. */
   #register(): void {
-    const { meter } = this;
-    const counters = new Map<MetricName, Counter>();
-    const histograms = new Map<MetricName, Histogram>();
+    const { meter, registry } = this;
     for (const name of Object.keys(METRICS) as MetricName[]) {
       const { type, help, labels = {}, together, buckets } = metricOf(name);
       const common = {
         name,
         help,
         labelNames: Object.keys(labels),
-        registers: [this.registry],
+        registers: [registry],
         ...(together === undefined ? {} : { aggregator: together }),
       };
       const collected = {
@@ -109,19 +109,17 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
           for (const [of, value] of readings) this.inc(of, value);
         },
       };
-      if (type === 'histogram') {
-        histograms.set(name, new Histogram({ ...common, buckets: [...buckets!] }));
-      } else if (type === 'gauge') new Gauge(collected);
+      if (type === 'histogram') new Histogram({ ...common, buckets: [...buckets!] });
+      else if (type === 'gauge') new Gauge(collected);
       else {
         const counter = new Counter(collected);
         // Present from the start: rate() would not see the first count of a new series as an increase.
         for (const combination of combinationsOf(labels)) counter.inc(combination, 0);
-        counters.set(name, counter);
       }
     }
     meter.connect({
-      count: (name, labels, by) => counters.get(name)!.inc(labels, by),
-      observe: (name, labels, value) => histograms.get(name)!.observe(labels, value),
+      count: (name, labels, by) => (registry.getSingleMetric(name) as Counter).inc(labels, by),
+      observe: (name, labels, value) => (registry.getSingleMetric(name) as Histogram).observe(labels, value),
     });
   }
 

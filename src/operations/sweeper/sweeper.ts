@@ -1,17 +1,10 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
-import { LazyDataSource } from '../../database/postgres/lazy-data-source.js';
+import { LazyDataSource } from '../../database/postgres/data-source.js';
 import { Logger } from '../../http/logger.js';
 import { Meter } from '../../http/meter.js';
 import type { MetricName } from '../../http/metrics.js';
 import { Periodic } from '../../http/periodic-work.js';
-import {
-  auditEventsOlderThan,
-  changesOlderThan,
-  deleteExpired,
-  EXPIRED_ROWS,
-  oldestStatement,
-  type ExpiredRows,
-} from './expired-rows.js';
+import { deleteExpired, expiredRows, oldestStatement, type ExpiredRows } from './expired-rows.js';
 import { Config } from '../../config/config.js';
 
 /** Longest time for one kind of rows; the rest waits for the next sweep, so other kinds need not wait. */
@@ -55,12 +48,7 @@ export class Sweeper implements OnApplicationShutdown {
     );
     report('sweeper_deleted_rows_total', ({ deleted }) => deleted);
     report('sweeper_failures_total', ({ failures }) => failures);
-    const { auditRetentionSeconds, changesRetentionSeconds } = config;
-    this.#rows = [
-      ...EXPIRED_ROWS,
-      ...(auditRetentionSeconds > 0 ? [auditEventsOlderThan(auditRetentionSeconds)] : []),
-      ...(changesRetentionSeconds > 0 ? changesOlderThan(changesRetentionSeconds) : []),
-    ];
+    this.#rows = expiredRows(config);
     for (const { name } of this.#rows) this.#sweeping.set(name, { deleted: 0, failures: 0 });
   }
 

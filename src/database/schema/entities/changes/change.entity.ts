@@ -1,9 +1,11 @@
 import { Entity } from 'typeorm';
 import { bigint, identity, row, text, timestamptz } from '../../columns.js';
+import { Expires, recordedAs } from '../../expires.js';
 import { OfMember } from '../../of-member.js';
 
 /** A change to what members see through the API. Written by the database alone. */
 @Entity('changes')
+@Expires({ at: 'changed_at', kept: { setting: 'changesRetentionSeconds' }, also: recordedAs('swept') })
 @OfMember<Change>({
   owner: ['user_id'],
   erase: 'delete',

@@ -1,10 +1,13 @@
 import { Entity } from 'typeorm';
 import { bytea, jsonb, row, text, timestamptz } from '../../columns.js';
+import { Expires } from '../../expires.js';
 import { OfMember } from '../../of-member.js';
 import { ApiKey } from '../credentials/api-key.entity.js';
 
 /** The response to a request with an Idempotency-Key, kept for a day. */
 @Entity('idempotent_responses')
+// For as long, the same Idempotency-Key gets the same response.
+@Expires({ at: 'created_at', kept: '24 hours' })
 @OfMember<IdempotentResponse>({
   owner: ['key_id'],
   erase: 'delete',

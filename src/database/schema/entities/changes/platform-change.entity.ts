@@ -1,9 +1,15 @@
 import { Entity } from 'typeorm';
 import { bigint, identity, jsonb, row, text, timestamptz } from '../../columns.js';
+import { Expires, recordedAs } from '../../expires.js';
 import { OfMember } from '../../of-member.js';
 
 /** An action of a member, for the platform's backend to fetch. */
 @Entity('platform_changes')
+@Expires({
+  at: 'changed_at',
+  kept: { setting: 'changesRetentionSeconds' },
+  also: recordedAs('platform_swept'),
+})
 @OfMember<PlatformChange>({
   owner: ['user_id'],
   erase: 'delete',

@@ -1,5 +1,6 @@
 import { Entity } from 'typeorm';
 import { bigint, bytea, identity, integer, row, text, timestamptz, uuid } from '../../columns.js';
+import { Expires } from '../../expires.js';
 import { OfMember } from '../../of-member.js';
 import { ApiKey } from '../credentials/api-key.entity.js';
 import { OauthClient } from '../credentials/oauth.entity.js';
@@ -34,6 +35,7 @@ export class WebhookEndpoint extends row({
 
 /** A message to an endpoint, sent or pending. */
 @Entity('webhook_deliveries')
+@Expires({ at: 'ended_at', kept: '7 days', only: `status <> 'pending'` })
 @OfMember<WebhookDelivery>({
   owner: ['user_id'],
   erase: 'delete',

@@ -1,11 +1,13 @@
 import { Entity } from 'typeorm';
 import { bigint, identity, inet, jsonb, row, text, timestamptz } from '../../columns.js';
+import { Expires } from '../../expires.js';
 import { OfMember } from '../../of-member.js';
 
 /**
  * One line of the audit trail: who did what when, without secrets. Never changed, and deleted no sooner than after a week.
  */
 @Entity('auth_events')
+@Expires({ at: 'occurred_at', kept: { setting: 'auditRetentionSeconds' } })
 @OfMember<AuthEvent>({
   owner: ['user_id'],
   erase: { clear: ['ip', 'details'] },

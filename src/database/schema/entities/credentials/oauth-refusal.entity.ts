@@ -1,11 +1,13 @@
 import { Entity } from 'typeorm';
 import { inet, row, smallint, text, timestamptz } from '../../columns.js';
+import { Expires } from '../../expires.js';
 
 /**
  * A refusal that concerns no member, to be found by its error id. Anyone can cause any number of them, so they are stored in a
  * ring: a new one replaces the oldest.
  */
 @Entity('oauth_refusals')
+@Expires({ at: 'occurred_at', kept: '30 days' })
 export class OauthRefusal extends row({
   place: smallint.primary.sqlDefault("nextval('oauth_refusals_place')"),
   occurred_at: timestamptz.sqlDefault('now()'),

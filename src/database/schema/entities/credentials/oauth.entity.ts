@@ -1,5 +1,6 @@
 import { Entity } from 'typeorm';
 import { bigint, boolean, bytea, inet, jsonb, row, text, timestamptz, uuid } from '../../columns.js';
+import { Expires } from '../../expires.js';
 import { OfMember } from '../../of-member.js';
 import { User } from '../members/user.entity.js';
 
@@ -60,6 +61,7 @@ export class OauthConsent extends row({
 
 /** One sign-in of one member in one client on one device: a family of tokens. Its id is no credential. */
 @Entity('oauth_grants')
+@Expires({ at: 'expires_at' })
 @OfMember<OauthGrant>({
   owner: ['user_id'],
   erase: 'delete',
@@ -86,8 +88,30 @@ export class OauthGrantUsage extends row({
   last_used_at: timestamptz,
 }) {}
 
+/**
+ * A grant ends with its last token. It is not deleted here but when its own `expires_at` has passed, since deleting a live grant is
+ * announced to every instance. A token that expired less than a minute ago may still be in use by a request: neither it nor its
+ * grant is touched.
+ */
+const END_GRANTS = {
+  columns: 'grant_id',
+  statement: `UPDATE oauth_grants SET expires_at = now() WHERE ctid = ANY(ARRAY(
+    SELECT g.ctid FROM oauth_grants g WHERE g.id IN (SELECT grant_id FROM gone) AND g.expires_at > now()
+      AND NOT EXISTS (SELECT FROM oauth_tokens t WHERE t.grant_id = g.id AND t.expires_at >= now() - interval '1 minute')
+    FOR UPDATE SKIP LOCKED))`,
+};
+
 /** An authorization code, access token or refresh token, found by an HMAC of its secret. */
 @Entity('oauth_tokens')
+// A code that is used twice within ten minutes reveals a theft, so its use is remembered for as long.
+@Expires({
+  at: 'expires_at',
+  kept: '10 minutes',
+  name: 'authorization_codes',
+  only: `model = 'AuthorizationCode'`,
+  also: END_GRANTS,
+})
+@Expires({ at: 'expires_at', kept: '1 minute', only: `model <> 'AuthorizationCode'`, also: END_GRANTS })
 @OfMember<OauthToken>({
   owner: ['grant_id'],
   erase: 'delete',
@@ -110,6 +134,7 @@ export class OauthToken extends row({
 }) {}
 
 @Entity('oauth_sessions')
+@Expires({ at: 'expires_at' })
 @OfMember<OauthSession>({
   owner: ['user_id'],
   erase: 'delete',
@@ -137,6 +162,7 @@ export class OauthSession extends row({
 
 /** State that lives for minutes: interactions, pushed authorization requests, ids of used proofs. */
 @Entity('oauth_state')
+@Expires({ at: 'expires_at' })
 @OfMember<OauthState>({
   owner: ['user_id'],
   erase: 'delete',

@@ -1,8 +1,11 @@
 import { Entity } from 'typeorm';
 import { bigint, boolean, integer, row, text, timestamptz, uuid } from '../../columns.js';
+import { Expires } from '../../expires.js';
 
 /** Calls that all instances together admitted in a window. Unlogged: gone after a crash. */
 @Entity('rate_limit_counts')
+// One whose clock is late may still add to the window before.
+@Expires({ at: 'to_timestamp(window_number * 60)', kept: '3 minutes' })
 export class RateLimitCount extends row({
   /** Window, limit and caller. */
   key: text.primary,

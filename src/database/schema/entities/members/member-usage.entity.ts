@@ -1,10 +1,12 @@
 import { Entity } from 'typeorm';
 import { bigint, date, row, text, timestamptz } from '../../columns.js';
+import { Expires } from '../../expires.js';
 import { OfMember } from '../../of-member.js';
 import { User } from './user.entity.js';
 
 /** How often an app or a key used a scope of a member on a day, written in batches. */
 @Entity('member_usage')
+@Expires({ at: 'day', kept: '90 days' })
 @OfMember<MemberUsage>({
   owner: ['user_id'],
   erase: 'delete',

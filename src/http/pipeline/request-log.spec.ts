@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { traceIdOf } from './trace-context.js';
+import { traceIdOf } from './request-log.js';
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
 const SPAN = 'b7ad6b7169203331';

@@ -3,12 +3,14 @@ import type { Request, Response } from 'express';
 import { addressOf } from '../values/network.js';
 import { accessOf } from './auth.decorators.js';
 import { Authentication } from './authentication.js';
-import { missingCredentials } from './www-authenticate.js';
+import { isPlatformScope } from './scopes.js';
+import { insufficientScope, missingCredentials } from './www-authenticate.js';
 import { credentialOf, type Credential } from './credentials.js';
 import type { Caller } from './principal.js';
 import { Usage } from './usage/usage.js';
 import { RateLimits } from './rate-limits/rate-limits.js';
 import { Config } from '../config/config.js';
+import { Problem } from '../http/output/problems.js';
 import { requestOf, responseOf } from '../http/pipeline/request-context.js';
 
 /** Resolves the credential to its caller, or responds with 401. A route that does not declare what it needs is refused. */
@@ -58,4 +60,28 @@ export class CredentialsGuard implements CanActivate {
 function limitOf({ userId }: Caller, method: string): 'read' | 'write' | 'platform' {
   if (userId === null) return 'platform';
   return method === 'GET' || method === 'HEAD' ? 'read' : 'write';
+}
+
+/**
+ * Admits the caller, or responds with 403, by the scope that the route declares, or with 429 if the limit was used up when the call was
+ * counted. The first guard refuses routes without a scope.
+ */
+@Injectable()
+export class ScopesGuard implements CanActivate {
+  constructor(private readonly config: Config) {}
+
+  canActivate(context: ExecutionContext): boolean {
+    const access = accessOf(context.getHandler(), context.getClass());
+    if (access === 'public') return true;
+    const { principal, overLimit } = requestOf(context);
+    if (access === undefined || principal === undefined) return false;
+    responseOf(context).gather('X-Accepted-OAuth-Scopes', access ?? '');
+    const ofPlatform = access !== null && isPlatformScope(access);
+    if (ofPlatform !== (principal.userId === null)) throw new Problem('wrong_credential_kind');
+    if (access !== null && !(principal.scopes as readonly string[]).includes(access)) {
+      throw insufficientScope(this.config.publicUrl, access, principal.scopes);
+    }
+    if (overLimit !== undefined) throw overLimit;
+    return true;
+  }
 }

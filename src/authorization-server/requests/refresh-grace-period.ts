@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../../database/database.js';
 import { Periodic } from '../../http/periodic-work.js';
-import { REPEAT_SECONDS } from '../requests/token-request.js';
+import { REPEAT_SECONDS } from './token-request.js';
 
 /** A kept response is deleted at most this long after its window closes, or 15 s after the token's use if one run fails. */
 const PAUSE_MS = 2_000;

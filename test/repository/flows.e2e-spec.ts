@@ -1,0 +1,120 @@
+import { Session } from 'node:inspector/promises';
+import { afterAll, afterEach, beforeAll, expect, it, jest } from '@jest/globals';
+import { run } from '../../src/cli/run.js';
+import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
+import { postgres } from '../support/database.js';
+import { OauthTest, PASSWORD, type FormPage } from '../support/oauth.js';
+import { Receiver } from '../support/receiver.js';
+import { eventually } from '../support/timing.js';
+
+/** A file belongs to a flow that is entered in each of so many rounds: other work of the process is in some of them. */
+const ROUNDS = 4;
+
+/** As V8 counts: a file is entered if it has a function, other than a constructor, that was called. */
+postgres.describe('from the first line to the last, a reader follows', () => {
+  let oauth: OauthTest;
+  const session = new Session();
+  beforeAll(async () => {
+    oauth = await OauthTest.start();
+    session.connect();
+    await session.post('Profiler.enable');
+    await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
+  });
+  afterEach(() => void jest.restoreAllMocks());
+  afterAll(async () => {
+    session.disconnect();
+    await oauth.close();
+  });
+
+  /** The files of src that were entered since the last time. */
+  async function entered(): Promise<Set<string>> {
+    const { result } = await session.post('Profiler.takePreciseCoverage');
+    const files = result.filter(({ functions }) =>
+      functions.some(({ functionName, ranges }) => !/^[A-Z<]/.test(functionName) && ranges[0]!.count > 0),
+    );
+    return new Set(files.flatMap(({ url }) => /\/dist\/(src\/.*)\.js$/.exec(url)?.[1] ?? []));
+  }
+
+  async function filesOf(flow: () => Promise<unknown>): Promise<Set<string>> {
+    await flow(); // what is done once is done
+    await entered();
+    await flow();
+    let files = await entered();
+    for (let round = 1; round < ROUNDS; round++) {
+      await flow();
+      files = files.intersection(await entered());
+    }
+    return files;
+  }
+
+  function expectAtMost(most: number, files: Set<string>): void {
+    expect(files.size > most ? `${files.size}: ${[...files].toSorted().join(' ')}` : '').toBe('');
+  }
+
+  const call = async (path: string, key: string, body?: object) => {
+    const response = await fetch(`${oauth.issuer}/api/public${path}`, {
+      method: body ? 'PUT' : 'GET',
+      headers: { 'X-API-Key': key, 'Content-Type': 'application/json' },
+      ...(body && { body: JSON.stringify(body) }),
+    });
+    expect(response.status).toBe(200);
+    await response.text();
+  };
+
+  it('GET /api/public/events through 40 files', async () => {
+    const key = await oauth.api.key(await oauth.api.platform.user());
+    expectAtMost(40, await filesOf(() => call('/events', key)));
+  });
+
+  it('a refresh of tokens through 45 files', async () => {
+    const { username } = await oauth.member();
+    const clientId = await oauth.client();
+    let { refresh_token } = await oauth.tokens(clientId, username);
+    const refresh = async () => {
+      const { status, body } = await oauth.refresh(clientId, refresh_token);
+      expect(status).toBe(200);
+      ({ refresh_token } = body as { refresh_token: string });
+    };
+    expectAtMost(45, await filesOf(refresh));
+  });
+
+  it('the POST of the sign-in form through 80 files', async () => {
+    const { username } = await oauth.member();
+    const clientId = await oauth.client();
+    const forms = Array.from({ length: ROUNDS + 1 }, async () => {
+      const browser = oauth.browser();
+      return { browser, page: (await browser.open(oauth.request(clientId).url)) as FormPage };
+    });
+    const opened = await Promise.all(forms);
+    const signIn = () => {
+      const { browser, page } = opened.pop()!;
+      return browser.submit(page, { username, password: PASSWORD }, /\/sign-in$/);
+    };
+    expectAtMost(80, await filesOf(signIn));
+  });
+
+  it('PUT /api/public/profile to a delivered webhook through 25 files besides those of GET', async () => {
+    const receiver = await Receiver.start();
+    const key = await oauth.api.key(await oauth.api.platform.user());
+    const of = { types: ['profile.updated'], keyId: key.split('_')[2]!, actor: 'admin' } as const;
+    await new WebhooksService(oauth.dataSource, oauth.api.config).create({ url: receiver.url, ...of });
+    const put = async () => {
+      await call('/profile', key, { bio: `the ${receiver.received.length}th` });
+      await receiver.untilReceived(receiver.received.length + 1);
+      const pending = `SELECT FROM webhook_deliveries WHERE status = 'pending'`;
+      await eventually(async () => ((await oauth.dataSource.query(pending)).length === 0 ? true : undefined));
+    };
+    const ofGet = await filesOf(() => call('/profile', key));
+    expectAtMost(25, (await filesOf(put)).difference(ofGet));
+    await receiver.close();
+  });
+
+  it('pua keys create through 18 files besides those of another command', async () => {
+    const id = String(await oauth.api.platform.user());
+    jest.replaceProperty(process, 'env', { ...process.env, ...oauth.api.environment });
+    for (const stream of [process.stdout, process.stderr]) jest.spyOn(stream, 'write').mockReturnValue(true);
+    const ofAny = await filesOf(() => run(['users', 'show', id]));
+    const create = () => run(['keys', 'create', '--user', id, '--name', 'x', '--scopes', '']);
+    expectAtMost(18, (await filesOf(create)).difference(ofAny));
+  });
+});
