@@ -13,10 +13,13 @@ import {
 } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { GUIDE_SOURCES, renderGuides } from './guides.mjs';
+import { clientPackages, packageSources } from './packages.mjs';
 
 const root = dirname(import.meta.dirname);
 const output = join(root, 'dist');
 const stamp = join(output, '.built');
+/** Of the clients' packages, all of which are made together. */
+const packages = join(output, 'packages/typescript.tgz');
 /** Files that another process is writing. */
 const DRAFT = /\.\d+\.draft$/;
 
@@ -28,9 +31,9 @@ export async function build({ always = false } = {}) {
     .flatMap((folder) => filesUnder(root, folder))
     .filter((path) => !path.endsWith('.spec.ts'))
     .concat('docs/examples.json');
-  const inputs = [...sources, ...GUIDE_SOURCES, '.swcrc', 'bin/build.mjs', 'bin/guides.mjs'];
-  const newest = Math.max(...inputs.map((path) => statSync(join(root, path)).mtimeMs));
-  if (!always && existsSync(stamp) && statSync(stamp).mtimeMs > newest) return;
+  const programs = ['.swcrc', 'bin/build.mjs', 'bin/guides.mjs'];
+  const inputs = [...sources, ...GUIDE_SOURCES, ...packageSources(), ...programs];
+  if (!always && isNewer(stamp, inputs)) return;
 
   const { transformFile } = await import('@swc/core');
   const files = new Map();
@@ -46,13 +49,23 @@ export async function build({ always = false } = {}) {
       files.set(`${script}.map`, map);
     }),
   );
-  for (const path of ['src', 'migrations', 'schema', 'clients'].flatMap((folder) =>
-    filesUnder(output, folder),
-  ))
+  const folders = ['src', 'migrations', 'schema', 'clients'];
+  if (always || !isNewer(packages, packageSources())) {
+    for (const [path, content] of await clientPackages()) files.set(`packages/${path}`, content);
+    folders.push('packages');
+  }
+  for (const path of folders.flatMap((folder) => filesUnder(output, folder)))
     if (!files.has(path) && !DRAFT.test(path)) rmSync(join(output, path), { force: true });
   for (const [path, content] of files) replace(join(output, path), content);
   replace(join(output, 'docs/guides.json'), await renderGuides());
   writeFileSync(stamp, '');
+}
+
+/** Whether a file was made after the last change of what it is made of. */
+function isNewer(made, sources) {
+  if (!existsSync(made)) return false;
+  const newest = Math.max(...sources.map((path) => statSync(join(root, path)).mtimeMs));
+  return statSync(made).mtimeMs > newest;
 }
 
 /** Paths relative to `base`. Not by `globSync`: importers of this file may run on Node 20, which lacks it. */

@@ -5,6 +5,7 @@ import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { format, resolveConfig } from 'prettier';
 import { build } from './build.mjs';
+import { goTypesOf } from '../clients/go/generate-types.mjs';
 import { typesOf } from '../clients/typescript/generate-types.mjs';
 import { recordExamples } from './examples.mjs';
 import { drawTables } from './tables.mjs';
@@ -155,6 +156,7 @@ export async function pages() {
     'docs/libraries.md': await markdown(withPart('docs/libraries.md', libraries())),
     'docs/import.md': await markdown(withPart('docs/import.md', RECORD_TYPES.map(recordTable).join('\n\n'))),
     'docs/architecture.md': await markdown(withPart('docs/architecture.md', importsPicture())),
+    'clients/go/schema.go': goTypesOf(openapi),
     'clients/typescript/src/schema.ts': typesOf(openapi),
     ...pythonTypes(openapi),
     'docs/examples.json': await format(examples, { ...style, parser: 'json' }),

@@ -48,6 +48,7 @@ const GUIDES = [
     'For browsers and Node, without dependencies.',
   ],
   ['python', 'Python client', 'clients/python/README.md', 'For partners’ backends, sync and async.'],
+  ['go', 'Go client', 'clients/go/README.md', 'For backends, with the standard library alone.'],
   [
     'libraries',
     'Libraries',

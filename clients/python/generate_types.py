@@ -29,12 +29,19 @@ def types_of(document: dict[str, Any]) -> str:
 def declaration(name: str, schema: dict[str, Any]) -> str:
     lines = [f"class {name}(TypedDict):"]
     if schema.get("description"):
-        lines.append(f'    """{schema["description"]}"""\n')
+        lines.append(f"    {docstring(schema['description'])}\n")
     for key, value in schema["properties"].items():
         kind = type_of(value)
         required = key in schema.get("required", [])
         lines.append(f"    {key}: {kind if required else f'NotRequired[{kind}]'}")
+        if value.get("description"):
+            lines.append(f"    {docstring(value['description'])}")
     return "\n".join(lines) + "\n"
+
+
+def docstring(text: str) -> str:
+    escaped = " ".join(text.split()).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"""{escaped}"""'
 
 
 def type_of(schema: dict[str, Any]) -> str:
@@ -45,7 +52,7 @@ def type_of(schema: dict[str, Any]) -> str:
     if "enum" in schema:
         values = ", ".join(repr(value) for value in schema["enum"] if value is not None)
         return f"Literal[{values}]" + (" | None" if None in schema["enum"] else "")
-    for key in ("oneOf", "anyOf"):
+    for key in ("oneOf", "anyOf", "allOf"):  # an allOf has one member: Python has no intersections
         if key in schema:
             return " | ".join(dict.fromkeys(type_of(one) for one in schema[key]))
     kind = schema.get("type")

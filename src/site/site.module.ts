@@ -3,13 +3,14 @@ import { OpenApiModule } from '../features/openapi/openapi.module.js';
 import { LayoutModule } from '../layout/layout.module.js';
 import { DocsController } from './docs.controller.js';
 import { FrontController } from './front.controller.js';
+import { PackagesController } from './packages.controller.js';
 import { Site } from './site.js';
 import { UnknownPage } from './unknown-page.js';
 
-/** The public pages: the front page, the reference with the guides, and the page for unknown paths. */
+/** The public pages: the front page, the reference with the guides, the clients' packages, and the page for unknown paths. */
 @Module({
   imports: [LayoutModule, OpenApiModule],
-  controllers: [FrontController, DocsController],
+  controllers: [FrontController, DocsController, PackagesController],
   providers: [Site, UnknownPage],
 })
 export class SiteModule {}

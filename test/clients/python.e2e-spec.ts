@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -7,9 +7,11 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { postgres } from '../support/database.js';
-import { OauthTest } from '../support/oauth.js';
+import { makeWebhookSecret, signWebhook } from '../../src/crypto/webhook-signatures.js';
+import { OauthTest, REDIRECT_URI } from '../support/oauth.js';
 
 const PACKAGE = resolve('clients/python');
+const WHEEL = 'public_user_api_client-1.1.0-py3-none-any.whl';
 const run = promisify(execFile);
 
 postgres.describe('the Python client', () => {
@@ -17,7 +19,7 @@ postgres.describe('the Python client', () => {
   let folder: string;
   let python: string;
 
-  /** Runs a program with the package as a partner has it: built, and installed from the wheel. */
+  /** Runs a program with the package as a partner has it: installed from the server's own wheel, in an environment with nothing else. */
   async function output(program: string, env: Record<string, string> = {}): Promise<string> {
     const file = join(folder, 'program.py');
     writeFileSync(file, program);
@@ -33,9 +35,7 @@ postgres.describe('the Python client', () => {
     const pip = (...parameters: string[]) =>
       run(python, ['-m', 'pip', 'install', '--quiet', '--retries', '10', ...parameters]);
     await pip('build', 'mypy');
-    await run(python, ['-m', 'build', '--wheel', '--outdir', folder, PACKAGE]);
-    const wheel = readdirSync(folder).find((name) => name.endsWith('.whl'))!;
-    await pip(join(folder, wheel));
+    await pip(`${oauth.issuer}/clients/${WHEEL}`);
   }, 300_000);
   afterAll(async () => {
     rmSync(folder, { recursive: true, force: true });
@@ -65,6 +65,31 @@ with urllib.request.urlopen(os.environ["API_URL"] + "/api/public/openapi.json") 
     expect(await output(program)).toBe(readFileSync(join(PACKAGE, 'src/public_user_api/schema.py'), 'utf8'));
   });
 
+  it('builds alone: in a copy of its folder, build makes what the server offers', async () => {
+    const copy = join(folder, 'copy');
+    cpSync(PACKAGE, copy, { recursive: true });
+    await run(python, ['-m', 'build', '--outdir', folder, copy]);
+    expect(readdirSync(folder)).toContain('public_user_api_client-1.1.0.tar.gz');
+    const served = await fetch(`${oauth.issuer}/clients/python.whl`);
+    expect(served.url).toBe(`${oauth.issuer}/clients/${WHEEL}`);
+    mkdirSync(join(folder, 'served'));
+    writeFileSync(join(folder, 'served', WHEEL), Buffer.from(await served.arrayBuffer()));
+    const contents = `
+import sys, zipfile
+one, other = ({name: archive.read(name) for name in archive.namelist()} for archive in map(zipfile.ZipFile, sys.argv[1:]))
+print(one.keys() ^ other.keys(), [name for name in one if one[name] != other[name]])
+`;
+    const { stdout } = await run(python, [
+      '-c',
+      contents,
+      join(folder, WHEEL),
+      join(folder, 'served', WHEEL),
+    ]);
+    // Which program made it, and the digests of that.
+    const info = 'public_user_api_client-1.1.0.dist-info';
+    expect(stdout).toBe(`set() ['${info}/WHEEL', '${info}/RECORD']\n`);
+  }, 120_000);
+
   it('is typed', async () => {
     const { stdout } = await run(
       python,
@@ -74,6 +99,30 @@ with urllib.request.urlopen(os.environ["API_URL"] + "/api/public/openapi.json") 
       },
     );
     expect(stdout).toMatch(/^Success/);
+    const program = `
+from public_user_api import AsyncClient, Client, SignIn, Tokens
+def saved(tokens: Tokens) -> None: ...
+def use(tokens: Tokens, sign_in: SignIn) -> None:
+    api = Client("http://localhost", token=sign_in.token(tokens, saved), retries=1, longest_wait=5, timeout=3)
+    reveal_type(next(iter(api.events(time_filter="upcoming")))["organizer"]["username"])
+    api.events(time_filter="tomorrow")
+    Client("http://localhost", api_kye="typo")
+    AsyncClient("http://localhost", token=sign_in.token(tokens, saved))
+`;
+    writeFileSync(join(folder, 'typed.py'), program);
+    const typed = ['-m', 'mypy', '--cache-dir', join(folder, 'mypy'), join(folder, 'typed.py')];
+    const failed = (await run(python, typed).catch((error: unknown) => error)) as { stdout: string };
+    expect(
+      Array.from(
+        failed.stdout.matchAll(/:(\d+): (?:error: .*\[([\w-]+)\]|note: Revealed type is "(.*)")$/gm),
+        (one) => one.slice(1),
+      ),
+    ).toEqual([
+      ['6', undefined, 'str'],
+      ['7', 'arg-type', undefined],
+      ['8', 'call-arg', undefined],
+      ['9', 'arg-type', undefined],
+    ]);
   }, 120_000);
 
   it('does what its README says', async () => {
@@ -214,7 +263,13 @@ asyncio.run(main())
     const answers: [number, Record<string, string>, string][] = [
       [503, { 'Retry-After': '0' }, ''],
       [200, { 'Content-Type': 'application/json' }, '{"id": 7}'],
-      [502, {}, '<h1>Bad gateway</h1>'],
+      [502, { 'Retry-After': '0' }, ''],
+      [504, { 'Retry-After': '0' }, ''],
+      [200, { 'Content-Type': 'application/json' }, '{"id": 8}'],
+      [502, { 'Retry-After': '60', 'Content-Type': 'text/html; charset=utf-8' }, '<h1>Bad gateway</h1>'],
+      [200, { 'Content-Type': 'text/html' }, '<h1>Welcome</h1>'],
+      [502, { 'Retry-After': '0' }, 'a change is not sent again'],
+      [401, {}, 'nor is a refused token'],
       [
         429,
         { 'Retry-After': '60' },
@@ -234,15 +289,126 @@ from public_user_api import ApiError, Client
 
 with Client(os.environ["API_URL"], token="token") as api:
     print(api.me()["id"])
-    for _ in range(2):
+    print(api.me()["id"])
+    for call in (api.me, api.me, lambda: api.update_profile({"bio": "once"}), api.me, api.me):
         try:
-            api.me()
+            call()
         except ApiError as error:
-            print(error.status, error.code, error.retry_after)
+            print(error.status, error.code, error.retry_after, error)
 `;
-      expect(await output(program, { API_URL })).toBe('7\n502 unknown None\n429 rate_limited 60\n');
+      const strange = (status: number, type: string, path = 'me') =>
+        `HTTP ${status} with ${type} in place of JSON, from ${API_URL}/api/public/${path}: a proxy answered, or base_url is not the API's.`;
+      expect((await output(program, { API_URL })).trim().split('\n')).toEqual([
+        '7',
+        '8',
+        `502 unknown 60 ${strange(502, 'text/html')}`,
+        `200 unknown None ${strange(200, 'text/html')}`,
+        `502 unknown 0 ${strange(502, 'nothing', 'profile')}`,
+        `401 unknown None ${strange(401, 'nothing')}`,
+        '429 rate_limited 60 Too many requests: Wait.',
+      ]);
+      expect(answers).toEqual([]);
     } finally {
       server.close();
     }
+  });
+
+  it.each([
+    [
+      'sync',
+      (text: string) => text.replace(/\b(await|async) /g, '').replaceAll(/Async(Client|SignIn)/g, '$1'),
+    ],
+    ['async', (text: string) => text],
+  ])('signs a member in, renews their token once, and ends the access, %s', async (kind, asWritten) => {
+    const { id, username } = await oauth.member();
+    const clientId = await oauth.client();
+    const head = `
+import asyncio, json, os, time
+from public_user_api import ApiError, AsyncClient, AsyncSignIn, SignInError
+
+issuer = os.environ["API_URL"]
+sign_in = AsyncSignIn(issuer, client_id="${clientId}", redirect_uri="${REDIRECT_URI}", scope="profile:read events:read")
+`;
+    const main = kind === 'sync' ? 'main()' : 'asyncio.run(main())';
+    const begun = await output(
+      asWritten(`${head}
+async def main():
+    url, pending = await sign_in.begin(prompt="consent")
+    print(json.dumps({"url": url, "pending": pending}))
+`) + main,
+    );
+    const { url, pending } = JSON.parse(begun) as { url: string; pending: object };
+    const back = await oauth.browser().authorize(new URL(url), { username });
+    const program = `${head}
+async def main():
+    back, pending = os.environ["BACK"], json.loads(os.environ["PENDING"])
+    codes = []
+    for strange in (back.replace("state=", "state=x"), back.replace("iss=", "iss=x"), back.replace("code=", "error=access_denied&code=")):
+        try:
+            await sign_in.finish(strange, pending)
+        except SignInError as error:
+            codes.append(error.code)
+    tokens = await sign_in.finish(back, pending)
+    saved = []
+    async def save(renewed):
+        saved.append(renewed)
+    async with AsyncClient(issuer, token=sign_in.token({**tokens, "expires_at": time.time()}, save)) as api:
+        me = (await api.me())["id"]
+        await api.profile()
+    async with AsyncClient(issuer, token=sign_in.token({**saved[-1], "access_token": "x" * 43}, save)) as api:
+        await api.me()
+    last = saved[-1]
+    await sign_in.revoke(last)
+    try:
+        await sign_in.refresh(last)
+    except SignInError as error:
+        codes.append(error.code)
+    print(json.dumps({"scope": sorted(tokens["scope"].split()), "me": me, "saved": len(saved), "codes": codes}))
+`;
+    const environment = { BACK: back.href, PENDING: JSON.stringify(pending) };
+    expect(JSON.parse(await output(asWritten(program) + main, environment))).toEqual({
+      scope: ['events:read', 'profile:read'],
+      me: id,
+      saved: 2,
+      codes: ['state_mismatch', 'state_mismatch', 'access_denied', 'signed_out'],
+    });
+  });
+
+  it('reads a webhook that is genuine, and no other', async () => {
+    const [secret, other] = [makeWebhookSecret(), makeWebhookSecret()];
+    const body = JSON.stringify({ type: 'events.updated', data: { id: 5 } });
+    const now = Math.floor(Date.now() / 1_000);
+    const headers = (seconds: number, by: string) => ({
+      'Webhook-Id': 'msg_1',
+      'Webhook-Timestamp': String(seconds),
+      'Webhook-Signature': `v1,AAAA ${signWebhook(by, 'msg_1', seconds, body)}`,
+    });
+    const cases = [
+      [secret, headers(now, secret), body],
+      [[other, secret], headers(now, secret), body],
+      [secret, headers(now, secret), `${body} `],
+      [secret, headers(now, other), body],
+      [secret, headers(now - 360, secret), body],
+      [secret, {}, body],
+    ];
+    const program = `
+import json, os
+from public_user_api import WebhookError, verify_webhook
+
+for secrets, headers, body in json.loads(os.environ["CASES"]):
+    try:
+        print(verify_webhook(secrets, headers, body.encode())["data"]["id"])
+    except WebhookError as error:
+        print(error)
+`;
+    expect(await output(program, { CASES: JSON.stringify(cases) })).toBe(
+      `5
+5
+No signature of the message is genuine.
+No signature of the message is genuine.
+The message is too old, or a clock is wrong.
+The headers of a webhook are missing.
+`,
+    );
   });
 });

@@ -1,9 +1,18 @@
-import { execFile, execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
@@ -12,26 +21,25 @@ import type { Browser, BrowserContext, Page } from 'playwright-core';
 import type * as Client from '../../clients/typescript/src/index.js';
 import { launchChromium } from '../support/chromium.js';
 import { postgres } from '../support/database.js';
+import { makeWebhookSecret, signWebhook } from '../../src/crypto/webhook-signatures.js';
 import { OauthTest, PASSWORD, REDIRECT_URI } from '../support/oauth.js';
 
 const PACKAGE = 'clients/typescript';
+const run = promisify(execFile);
 const SCOPE = 'profile:read profile:write events:read connections:read achievements:read';
 
 let oauth: OauthTest;
-/** The package as an app has it: packed, and installed from the archive. */
+/** The package as an app has it: installed from the server's own archive, in a folder with nothing else. */
 let installed: string;
 let client: typeof Client;
 
 beforeAll(async () => {
   oauth = await OauthTest.start();
   const folder = mkdtempSync(join(tmpdir(), 'pua-client-'));
-  execFileSync('node_modules/.bin/tsc', ['-p', PACKAGE]);
-  execFileSync('npm', ['pack', '--ignore-scripts', '--silent', '--pack-destination', folder], {
-    cwd: PACKAGE,
-  });
   writeFileSync(join(folder, 'package.json'), '{"private": true, "type": "module"}');
-  const [archive] = readdirSync(folder).filter((name) => name.endsWith('.tgz'));
-  execFileSync('npm', ['install', '--offline', '--no-audit', '--no-fund', '--silent', `./${archive}`], {
+  const address = `${oauth.issuer}/clients/typescript.tgz`;
+  const cache = join(folder, 'cache');
+  await run('npm', ['install', '--no-audit', '--no-fund', '--silent', '--cache', cache, address], {
     cwd: folder,
   });
   installed = join(folder, 'node_modules/public-user-api-client');
@@ -83,7 +91,59 @@ postgres.describe('the TypeScript client', () => {
     expect(readFileSync(`${PACKAGE}/src/schema.ts`, 'utf8')).toBe(typesOf(document));
   });
 
-  it('has no dependencies, and at most 6 KB gzipped', () => {
+  it('is typed', async () => {
+    expect((await run('node_modules/.bin/tsc', ['-p', PACKAGE])).stdout).toBe('');
+  });
+
+  it('builds alone: in a copy of its folder, npm pack makes what the server offers', async () => {
+    const folder = join(installed, '../../copy');
+    cpSync(PACKAGE, folder, { recursive: true, filter: (path) => !/node_modules|dist$/.test(path) });
+    symlinkSync(resolve('node_modules'), join(folder, 'node_modules')); // as npm install leaves it
+    await run('npm', ['pack', '--silent'], { cwd: folder });
+    const [archive] = readdirSync(folder).filter((name) => name.endsWith('.tgz'));
+    expect(archive).toBe('public-user-api-client-1.1.0.tgz');
+    await run('tar', ['xzf', archive!], { cwd: folder });
+    await run('diff', ['-r', join(folder, 'package'), installed]);
+  });
+
+  it('is an ES module and a CommonJS module, with types in both', async () => {
+    const folder = join(installed, '../..');
+    const program = (load: string) => `${load}
+const api = new PublicUserApi({ baseUrl: 'http://localhost', credentials: apiKey('key') });
+for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
+`;
+    writeFileSync(
+      join(folder, 'a.mts'),
+      program(`import { apiKey, PublicUserApi } from 'public-user-api-client';`),
+    );
+    writeFileSync(
+      join(folder, 'b.cts'),
+      program(
+        `import client = require('public-user-api-client');\nconst { apiKey, PublicUserApi } = client;`,
+      ),
+    );
+    const checks = ['--module', 'nodenext', '--target', 'es2022', '--lib', 'es2022,dom', '--strict'];
+    await run(resolve('node_modules/.bin/tsc'), [...checks, 'a.mts', 'b.cts'], {
+      cwd: folder,
+    });
+    for (const file of ['a.mjs', 'b.cjs']) {
+      const { stdout } = await run(process.execPath, [file], { cwd: folder });
+      expect([file, stdout]).toEqual([file, 'function\nfunction\n']);
+    }
+  });
+
+  it('has source maps that lead to its sources', () => {
+    const maps = readdirSync(join(installed, 'dist'), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.map'))
+      .map((name) => join(installed, 'dist', name));
+    expect(maps).toHaveLength(2 * 2 * readdirSync(`${PACKAGE}/src`).length);
+    for (const path of maps) {
+      const { sources } = JSON.parse(readFileSync(path, 'utf8')) as { sources: string[] };
+      expect([path, existsSync(resolve(dirname(path), sources[0]!))]).toEqual([path, true]);
+    }
+  });
+
+  it('has no dependencies, and at most 5 KB gzipped', () => {
     const { dependencies } = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8')) as {
       dependencies?: unknown;
     };
@@ -91,7 +151,7 @@ postgres.describe('the TypeScript client', () => {
     const code = readdirSync(join(installed, 'dist'))
       .filter((name) => name.endsWith('.js'))
       .map((name) => readFileSync(join(installed, 'dist', name)));
-    expect(gzipSync(Buffer.concat(code)).length).toBeLessThanOrEqual(6 * 1024);
+    expect(gzipSync(Buffer.concat(code)).length).toBeLessThanOrEqual(5 * 1024);
   });
 
   it('makes every call of the API', async () => {
@@ -150,7 +210,7 @@ postgres.describe('the TypeScript client', () => {
       [id],
     );
     const env = { ...process.env, API_URL: oauth.issuer, API_KEY: await oauth.api.key(id) };
-    const { stdout } = await promisify(execFile)(process.execPath, [program], { env });
+    const { stdout } = await run(process.execPath, [program], { env });
     expect(stdout).toMatch(/^The events of Ada:\n[\d :-]+ Event \d\n[\d :-]+ Event \d\n$/);
   });
 
@@ -196,6 +256,7 @@ postgres.describe('the TypeScript client', () => {
     let server: Server;
     let answers: ((request: IncomingMessage, response: ServerResponse) => void)[];
     let api: Client.PublicUserApi;
+    let baseUrl: string;
     const refuse =
       (status: number, headers: Record<string, string>) => (_: IncomingMessage, response: ServerResponse) =>
         response
@@ -206,7 +267,7 @@ postgres.describe('the TypeScript client', () => {
     beforeAll(async () => {
       server = createServer((request, response) => answers.shift()!(request, response));
       await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-      const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+      baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
       api = new client.PublicUserApi({ baseUrl, credentials: client.bearer('token'), longestWaitMs: 5_000 });
     });
     afterAll(() => {
@@ -217,6 +278,8 @@ postgres.describe('the TypeScript client', () => {
     it.each([
       ['429', refuse(429, { 'Retry-After': '0' })],
       ['503', refuse(503, { 'Retry-After': '0' })],
+      ['502', refuse(502, { 'Retry-After': '0' })],
+      ['504', refuse(504, { 'Retry-After': '0' })],
       ['a connection that breaks', (request: IncomingMessage) => request.socket.destroy()],
     ])('tries again after %s', async (_, first) => {
       answers = [first, answer];
@@ -231,6 +294,30 @@ postgres.describe('the TypeScript client', () => {
       await expect(api.me()).rejects.toMatchObject({ status: 429, retryAfter: 60 });
     });
 
+    it('does not try again what may have been changed behind a proxy', async () => {
+      answers = [refuse(502, { 'Retry-After': '0' }), answer];
+      await expect(api.updateProfile({ bio: 'once' })).rejects.toMatchObject({ status: 502 });
+      expect(answers).toHaveLength(1);
+    });
+
+    it('sends no credential again that was refused, and another one once', async () => {
+      const seen: (string | undefined)[] = [];
+      const no = (request: IncomingMessage, response: ServerResponse) => {
+        seen.push(request.headers.authorization);
+        refuse(401, {})(request, response);
+      };
+      answers = [no, no, no];
+      await expect(api.me()).rejects.toMatchObject({ status: 401 });
+      expect(seen).toEqual(['Bearer token']);
+      let renewals = 0;
+      const renewing = new client.PublicUserApi({
+        baseUrl,
+        credentials: client.bearer(async (renew) => `token-${renew ? ++renewals : renewals}`),
+      });
+      await expect(renewing.me()).rejects.toMatchObject({ status: 401 });
+      expect(seen).toEqual(['Bearer token', 'Bearer token-0', 'Bearer token-1']);
+    });
+
     it('ends when it is told to', async () => {
       answers = [refuse(503, { 'Retry-After': '4' })];
       const controller = new AbortController();
@@ -240,8 +327,61 @@ postgres.describe('the TypeScript client', () => {
     });
 
     it('says so where something in between answers', async () => {
-      answers = [(_request, response) => response.writeHead(502).end('<h1>Bad gateway</h1>')];
-      await expect(api.me()).rejects.toMatchObject({ status: 502, code: 'unknown', problem: undefined });
+      for (const status of [200, 400]) {
+        answers = [
+          (_, response) =>
+            response
+              .writeHead(status, { 'Content-Type': 'text/html; charset=utf-8' })
+              .end('<h1>Welcome</h1>'),
+        ];
+        await expect(api.me()).rejects.toMatchObject({
+          name: 'ApiError',
+          status,
+          code: 'unknown',
+          problem: undefined,
+          message: `HTTP ${status} with text/html in place of JSON, from ${baseUrl}/api/public/me: a proxy answered, or baseUrl is not the API's.`,
+        });
+      }
+      const session = new client.SignIn({
+        issuer: baseUrl,
+        clientId: 'app',
+        redirectUri: REDIRECT_URI,
+        scope: SCOPE,
+        begunStorage: storage(),
+      });
+      answers = [(_, response) => response.writeHead(200).end('<h1>Welcome</h1>')];
+      await expect(session.begin()).rejects.toThrow('is issuer the address of the API?');
+    });
+  });
+
+  describe('reads a webhook', () => {
+    const secret = makeWebhookSecret();
+    const body = JSON.stringify({ type: 'events.updated', data: { member_id: 7, id: 5, kind: 'updated' } });
+    const signed = (seconds = Math.floor(Date.now() / 1_000), by = secret) => ({
+      'webhook-id': 'msg_1',
+      'webhook-timestamp': String(seconds),
+      'webhook-signature': `v1,AAAA ${signWebhook(by, 'msg_1', seconds, body)}`,
+    });
+
+    it('that is genuine, by the old secret and by the new', async () => {
+      const secrets = [makeWebhookSecret(), secret];
+      expect(await client.verifyWebhook(secrets, signed(), body)).toMatchObject({ data: { id: 5 } });
+      const bytes = new TextEncoder().encode(body);
+      expect(await client.verifyWebhook(secret, new Headers(signed()), bytes)).toMatchObject({
+        type: 'events.updated',
+      });
+    });
+
+    it.each([
+      ['was changed', signed(), `${body} `],
+      ['is of somebody else', signed(undefined, makeWebhookSecret()), body],
+      ['is six minutes old', signed(Math.floor(Date.now() / 1_000) - 360), body],
+      ['has no signature', { ...signed(), 'webhook-signature': undefined }, body],
+      ['has no time', { ...signed(), 'webhook-timestamp': 'now' }, body],
+    ])('but none that %s', async (_, headers, text) => {
+      await expect(client.verifyWebhook(secret, headers, text)).rejects.toMatchObject({
+        name: 'WebhookError',
+      });
     });
   });
 

@@ -220,6 +220,9 @@ describe('An app of a member’s own', () => {
     const ada = await developer();
     const id = await ada.register({ name: 'First' });
     const page = await ada.open(`/developer/clients/${id}`);
+    const lines = page.html.replaceAll('&#39;', "'");
+    expect(lines).toContain(`npm i ${oauth.issuer}/clients/typescript.tgz`);
+    expect(lines).toContain(`clientId: '${id}',\n  redirectUri: '${REDIRECT_URI}',`);
     const jwks = {
       keys: [{ kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo' }],
     };

@@ -72,6 +72,7 @@ describe('the snippets of README and docs', () => {
     const excused = SNIPPETS.filter(({ at, excuse }) => excuse !== undefined && !isOfLibraries(at));
     expect(excused.map(({ at, language, excuse }) => `${at.split(':')[0]} ${language}: ${excuse}`)).toEqual([
       'README.md sh: bin/smoke.mjs and .ci/run do',
+      'README.md sh: test/clients does, each in a folder of its own',
       ...['ts', 'ts', 'sql', 'ts', 'ts', 'ts', 'ts'].map(
         (language) => `CONTRIBUTING.md ${language}: test/repository/recipe.e2e-spec.ts does`,
       ),
@@ -92,6 +93,9 @@ describe('the snippets of README and docs', () => {
       'docs/sign-in.md sh: there is no such login',
       'docs/webhooks.md json: a message, such as test/webhooks/webhooks.e2e-spec.ts compares',
       'docs/webhooks.md js: test/webhooks/example.e2e-spec.ts does, as examples/webhooks/receiver.mjs',
+      'docs/guides/backend.md sh: test/clients does, each in a folder of its own',
+      'docs/guides/browser-app.md sh: test/clients/typescript.e2e-spec.ts does, in a folder of its own',
+      'docs/guides/first-program.md sh: test/clients does, each in a folder of its own',
       ...['swift', 'kotlin'].map(
         (language) =>
           `docs/guides/mobile-app.md ${language}: AppAuth-JS goes through the same flow in test/libraries`,

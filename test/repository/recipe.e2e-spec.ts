@@ -132,7 +132,7 @@ postgres.describe('a list made as CONTRIBUTING says', () => {
       'src/features/badges/badges.module.ts',
       'test/api/badges.e2e-spec.ts',
     ]);
-    expect(LINES).toHaveLength(14);
+    expect(LINES).toHaveLength(15);
   });
 
   it('answers what is the member’s own', async () => {
@@ -249,7 +249,7 @@ postgres.describe('a list made as CONTRIBUTING says', () => {
     );
   });
 
-  it('is in both clients', () => {
+  it('is in all clients', () => {
     run(root, 'node_modules/.bin/tsc', ['-p', 'clients/typescript', '--noEmit']);
     const programs = join(root, 'venv/bin');
     run(root, 'python3', ['-m', 'venv', join(root, 'venv')]);
@@ -259,6 +259,36 @@ from public_user_api import Client
 print([badge["name"] for badge in Client(sys.argv[1], api_key=sys.argv[2]).badges(sort="name")])`;
     const said = run(root, join(programs, 'python'), ['-c', program, server.url, key]);
     expect(said).toBe("['Berg', 'Zebra', 'Ärmel']\n");
+    const folder = join(root, 'go-program');
+    mkdirSync(folder);
+    writeFileSync(
+      join(folder, 'main.go'),
+      `package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"public-user-api.example/publicuserapi"
+)
+
+func main() {
+	api, _ := publicuserapi.New(os.Args[1], publicuserapi.APIKey(os.Args[2]))
+	for badge, err := range api.Badges(publicuserapi.BadgesQuery{Sort: "name"}).All(context.Background()) {
+		fmt.Println(badge.Name, err)
+	}
+}
+`,
+    );
+    const module = 'public-user-api.example/publicuserapi';
+    writeFileSync(
+      join(folder, 'go.mod'),
+      `module badges\n\ngo 1.24\n\nrequire ${module} v1.1.0\n\nreplace ${module} => ../clients/go\n`,
+    );
+    expect(run(root, 'gofmt', ['-l', 'clients/go'])).toBe('');
+    const go = run(root, 'go', ['-C', folder, 'run', '.', server.url, key], { GOTOOLCHAIN: 'local' });
+    expect(go).toBe('Berg <nil>\nZebra <nil>\nÄrmel <nil>\n');
   });
 
   it('is the shape of its entity', async () => {

@@ -27,6 +27,7 @@ describe('the tests', () => {
       'test/libraries/kubernetes.e2e-spec.ts',
       'test/libraries/libraries.e2e-spec.ts',
       'test/libraries/opentelemetry.e2e-spec.ts',
+      'test/libraries/packages.e2e-spec.ts',
       'test/libraries/schemathesis.e2e-spec.ts',
       'test/libraries/upstream.e2e-spec.ts',
       'test/operations/drills.e2e-spec.ts',

@@ -54,6 +54,7 @@ const calendar = {
   most: 10,
 } as const;
 
+const SERVER = 'https://api.example';
 const ownApp = {
   client_id: '5f0c3c0e-3f0e-4b0e-9d0b-0c7f4a1f2b3c',
   name: 'Trailmix',
@@ -545,6 +546,7 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
     client: null,
     values: { ...appForm, name: '', redirect_uris: '' },
     scopes: ALL_SCOPES,
+    server: SERVER,
   },
   'new app refused': {
     name: 'developer-client',
@@ -553,6 +555,7 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
     client: null,
     values: { ...appForm, redirect_uris: 'http://app.trailmix.example/callback' },
     scopes: ALL_SCOPES,
+    server: SERVER,
     fault: new ClientFault('insecureUri', 'redirect_uris', 'http://app.trailmix.example/callback'),
   },
   'own app': {
@@ -563,6 +566,16 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
     client: { ...ownApp, state: 'disabled', has_keys: true, logo },
     values: appForm,
     scopes: ALL_SCOPES,
+    server: SERVER,
+  },
+  'own app, with the first lines of its code': {
+    name: 'developer-client',
+    csrf: 'token',
+    user,
+    client: { ...ownApp, state: 'enabled', has_keys: false },
+    values: appForm,
+    scopes: ALL_SCOPES,
+    server: SERVER,
   },
   'own app that the platform disabled': {
     name: 'developer-client',
@@ -571,6 +584,7 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
     client: { ...ownApp, state: 'disabledByPlatform', has_keys: false },
     values: appForm,
     scopes: ALL_SCOPES,
+    server: SERVER,
   },
   'new key': {
     name: 'developer-key',
@@ -660,6 +674,7 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
     client: { ...ownApp, name: HOSTILE, state: 'enabled', has_keys: false },
     values: { ...appForm, name: TYPED, redirect_uris: TYPED, jwks: `</textarea>${TYPED}` },
     scopes: ALL_SCOPES,
+    server: SERVER,
     fault: new ClientFault('relativeUri', 'redirect_uris', HOSTILE),
   },
   'hostile consent': {

@@ -5,3 +5,5 @@ export type { CallOptions, Credentials, Found, RequestSettings } from './request
 export type * from './schema.js';
 export { SignIn, SignInError } from './sign-in.js';
 export type { SignInSettings, TokenStorage } from './sign-in.js';
+export { verifyWebhook, WebhookError } from './webhooks.js';
+export type { WebhookHeaders, WebhookMessage } from './webhooks.js';

@@ -13,13 +13,19 @@ export class ApiError extends Error {
   readonly retryAfter: number | undefined;
 
   constructor(response: Response, problem: Problem | undefined) {
-    super(problem ? `${problem.title}: ${problem.detail}` : `HTTP ${response.status}`);
+    super(problem ? `${problem.title}: ${problem.detail}` : strangeAnswer(response));
     this.status = response.status;
     this.code = problem?.code ?? 'unknown';
     this.requestId = response.headers.get('x-request-id');
     this.problem = problem;
     this.retryAfter = secondsOf(response);
   }
+}
+
+/** What is said of an answer that is none of the API's. */
+function strangeAnswer({ status, url, headers }: Response): string {
+  const type = headers.get('content-type')?.split(';')[0] ?? 'nothing';
+  return `HTTP ${status} with ${type} in place of JSON, from ${url.split('?')[0]}: a proxy answered, or baseUrl is not the API's.`;
 }
 
 /** `Retry-After` in seconds (RFC 9110 §10.2.3). */

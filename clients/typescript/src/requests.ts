@@ -1,7 +1,10 @@
 import { ApiError, secondsOf } from './problem.js';
 import type { Problem } from './schema.js';
 
-/** The credentials: returns the headers of a request. Called again, with `renew`, if the API no longer accepts the previous ones. */
+/**
+ * The credentials: returns the headers of a request. Called again, with `renew`, if the API no longer accepts the previous ones; the call is
+ * sent again if the headers are others then.
+ */
 export interface Credentials {
   headers(renew: boolean): Promise<Record<string, string>>;
 }
@@ -24,7 +27,9 @@ export interface RequestSettings {
   /** URL of the server, without a path. */
   readonly baseUrl: string | URL;
   readonly credentials: Credentials;
-  /** How many times a call is retried that the server refused for now (429, 503) or that did not arrive. Default 2. */
+  /**
+   * How many times a call is retried that the server refused for now (429, 503), that did not arrive, or that only reads and got no further than a proxy (502, 504). Default 2.
+   */
   readonly retries?: number;
   /** The longest wait between two attempts, in ms: a call that would have to wait longer fails with the response. Default 10,000. */
   readonly longestWaitMs?: number;
@@ -53,6 +58,11 @@ export interface Found<T> {
 }
 
 const CACHED = 100;
+/** The server has no room for the call just now. */
+const LATER = [429, 503];
+
+/** Whether a proxy answered, because what is behind it did not: the call may have been made all the same. */
+const isGateway = ({ status }: Response) => status === 502 || status === 504;
 
 /** Calls with one credential. Responses are cached with their ETag, so that unchanged ones are not sent again. */
 export class Requests {
@@ -67,13 +77,13 @@ export class Requests {
   async call<T>(path: string, query: Query = {}, sent: Sent = {}): Promise<Found<T>> {
     const url = urlOf(this.#settings.baseUrl, path, query);
     const { retries = 2, longestWaitMs = 10_000 } = this.#settings;
-    let renew = false;
+    let credentials: Record<string, string> | undefined;
     let renewed = false;
     for (let tries = 0; ; tries++) {
       let response: Response;
       try {
-        response = await this.#send(url, sent, renew);
-        renew = false;
+        credentials ??= await this.#settings.credentials.headers(false);
+        response = await this.#send(url, sent, credentials);
       } catch (error) {
         if (sent.signal?.aborted || tries >= retries) throw error;
         await wait(2 ** tries * 250, sent.signal);
@@ -81,29 +91,37 @@ export class Requests {
       }
       if (response.status === 304) return this.#known.get(url) as Found<T>;
       if (response.ok) return this.#keep<T>(url, response, sent.method === undefined);
-      const refused = new ApiError(response, await problemOf(response));
+      const refused = new ApiError(response, problemOf(await response.text()));
       if (response.status === 401 && !renewed) {
-        renew = renewed = true;
+        const others = await this.#settings.credentials.headers(true);
+        // What was refused once is not sent again.
+        if (JSON.stringify(others) === JSON.stringify(credentials)) throw refused;
+        credentials = others;
+        renewed = true;
         tries--;
         continue;
       }
       const waitMs = 1_000 * (secondsOf(response) ?? 2 ** tries);
-      const again = response.status === 429 || response.status === 503;
+      const again = LATER.includes(response.status) || (sent.method === undefined && isGateway(response));
       if (!again || tries >= retries || waitMs > longestWaitMs) throw refused;
       // Random, so that clients that were refused together do not return together.
       await wait(waitMs * (1 + Math.random() / 4), sent.signal);
     }
   }
 
-  async #send(url: string, { method, body, ifMatch, signal }: Sent, renew: boolean): Promise<Response> {
-    const { credentials, timeoutMs = 30_000, fetch: send = fetch } = this.#settings;
+  async #send(
+    url: string,
+    { method, body, ifMatch, signal }: Sent,
+    credentials: Record<string, string>,
+  ): Promise<Response> {
+    const { timeoutMs = 30_000, fetch: send = fetch } = this.#settings;
     const known = method === undefined ? this.#known.get(url)?.etag : undefined;
     const timeout = AbortSignal.timeout(timeoutMs);
     return send(url, {
       method: method ?? 'GET',
       headers: {
         Accept: 'application/json',
-        ...(await credentials.headers(renew)),
+        ...credentials,
         ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
         ...(ifMatch === undefined ? {} : { 'If-Match': ifMatch }),
         ...(known ? { 'If-None-Match': known } : {}),
@@ -115,7 +133,9 @@ export class Requests {
   }
 
   async #keep<T>(url: string, response: Response, readable: boolean): Promise<Found<T>> {
-    const found: Found<T> = { value: (await response.json()) as T, etag: response.headers.get('etag') };
+    const value = parsed(await response.text());
+    if (value === undefined) throw new ApiError(response, undefined);
+    const found: Found<T> = { value: value as T, etag: response.headers.get('etag') };
     if (!readable || found.etag === null) return found;
     this.#known.delete(url);
     this.#known.set(url, found);
@@ -133,8 +153,17 @@ function urlOf(baseUrl: string | URL, path: string, query: Query): string {
   return url.href;
 }
 
-async function problemOf(response: Response): Promise<Problem | undefined> {
-  const body: unknown = await response.json().catch(() => undefined);
+/** undefined if it is no JSON, such as the page of a proxy. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function problemOf(text: string): Problem | undefined {
+  const body = parsed(text);
   return typeof body === 'object' && body !== null && 'code' in body ? (body as Problem) : undefined;
 }
 

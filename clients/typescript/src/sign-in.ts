@@ -172,8 +172,12 @@ export class SignIn implements Credentials {
     const { token_endpoint } = await this.#discover();
     const response = await this.#fetch(token_endpoint, this.#form(parameters));
     const body = (await response.json().catch(() => ({}))) as Record<string, string>;
-    if (!response.ok) throw new SignInError(body.error ?? `http_${response.status}`, body.error_description);
     const { access_token, refresh_token, expires_in, scope } = body;
+    if (!response.ok || access_token === undefined)
+      throw new SignInError(
+        body.error ?? `http_${response.status}`,
+        body.error_description ?? `${token_endpoint} did not answer as an authorization server does.`,
+      );
     const tokens = {
       access_token,
       refresh_token,
@@ -196,8 +200,13 @@ export class SignIn implements Credentials {
   #discover(): Promise<Metadata> {
     const url = new URL('/.well-known/oauth-authorization-server', this.#settings.issuer);
     this.#metadata ??= this.#fetch(url).then(async (response) => {
-      if (!response.ok) throw new SignInError(`http_${response.status}`, `${url.href} is not there.`);
-      return (await response.json()) as Metadata;
+      const metadata = (await response.json().catch(() => ({}))) as Partial<Metadata>;
+      if (!response.ok || metadata.token_endpoint === undefined)
+        throw new SignInError(
+          `http_${response.status}`,
+          `${url.href} is not there: is issuer the address of the API?`,
+        );
+      return metadata as Metadata;
     });
     this.#metadata.catch(() => (this.#metadata = undefined));
     return this.#metadata;

@@ -165,7 +165,14 @@ export class DeveloperClientsController {
       ...shownClient(client),
       has_keys: client.token_endpoint_auth_method === 'private_key_jwt',
     };
-    const page = { name: 'developer-client', client: shown, values, scopes: ALL_SCOPES, fault } as const;
+    const page = {
+      name: 'developer-client',
+      client: shown,
+      values,
+      scopes: ALL_SCOPES,
+      server: this.config.publicUrl,
+      fault,
+    } as const;
     this.account.send(response, developer, page, fault ? 400 : 200);
   }
 }

@@ -172,6 +172,8 @@ export type Page =
       readonly client: (DeveloperClient & { readonly has_keys: boolean }) | null;
       readonly values: ClientForm;
       readonly scopes: readonly Scope[];
+      /** URL of this server, for the first lines of the app's code. */
+      readonly server: string;
       readonly fault?: ClientFault | undefined;
     })
   | (MemberPageParts & {

@@ -12,6 +12,10 @@ import httpx
 from .errors import ApiError, retry_after
 
 _CACHED = 100
+#: The server has no room for the call just now.
+_LATER = (429, 503)
+#: A proxy answered, because what is behind it did not: the call may have been made all the same.
+_GATEWAY = (502, 504)
 
 
 @dataclass(frozen=True)
@@ -21,8 +25,15 @@ class Wait:
     seconds: float
 
 
-#: Yields what is to be done, is sent what came of it (a response, or the error of the transport), returns the answer.
-Steps = Generator["httpx.Request | Wait", "httpx.Response | httpx.TransportError | None", Any]
+@dataclass(frozen=True)
+class AskToken:
+    """Asks whoever runs the call for the access token: the current one, or one in place of that which the API refused."""
+
+    refused: str | None
+
+
+#: Yields what is to be done, is sent what came of it (a response, the error of the transport, or a token), returns the answer.
+Steps = Generator["httpx.Request | Wait | AskToken", "httpx.Response | httpx.TransportError | str | None", Any]
 
 
 class Calls:
@@ -30,13 +41,13 @@ class Calls:
         self,
         http: httpx.Client | httpx.AsyncClient,
         base_url: str,
-        headers: Mapping[str, str],
+        api_key: str | None,
         retries: int,
         longest_wait: float,
     ) -> None:
         self._http = http
         self._base = httpx.URL(base_url)
-        self._headers = {"Accept": "application/json", **headers}
+        self._api_key = api_key
         self._retries = retries
         self._longest_wait = longest_wait
         self._known: dict[str, tuple[str, Any]] = {}
@@ -51,41 +62,54 @@ class Calls:
 
     def get_with_etag(self, path: str) -> Steps:
         response = yield from self._send("GET", self._url(path, {}), {}, None)
-        return response.json(), response.headers["etag"]
+        return _json_of(response), response.headers["etag"]
 
     def put(self, path: str, body: object, if_match: str | None) -> Steps:
         headers = {"If-Match": if_match} if if_match else {}
         response = yield from self._send("PUT", self._url(path, {}), headers, body)
-        return response.json()
+        return _json_of(response)
 
     def _url(self, path: str, query: Mapping[str, object]) -> httpx.URL:
         values = {name: _text(value) for name, value in query.items() if value is not None}
         return self._base.copy_with(path=f"/api/public{path}", params=values or None)
 
     def _send(self, method: str, url: httpx.URL, headers: Mapping[str, str], body: object) -> Steps:
-        # Built by the client, or its timeout, headers and cookies do not reach the request with every httpx.
-        request = self._http.build_request(method, url, headers={**self._headers, **headers}, json=body)
-        for attempt in range(self._retries + 1):
+        token = None if self._api_key is not None else (yield AskToken(None))
+        renewed = False
+        attempt = 0
+        while True:
+            credential = {"Authorization": f"Bearer {token}"} if self._api_key is None else {"X-API-Key": self._api_key}
+            # Built by the client, or its timeout, headers and cookies do not reach the request with every httpx.
+            request = self._http.build_request(
+                method, url, headers={"Accept": "application/json", **credential, **headers}, json=body
+            )
             result = yield request
-            last = attempt == self._retries
             if isinstance(result, httpx.TransportError):
-                if last:
+                if attempt == self._retries:
                     raise result
                 yield Wait(0.25 * 2**attempt)
+                attempt += 1
                 continue
-            assert result is not None
+            assert isinstance(result, httpx.Response)
             if result.is_success or result.status_code == 304:
                 return result
+            if result.status_code == 401 and isinstance(token, str) and not renewed:
+                other = yield AskToken(token)
+                if other == token:
+                    raise ApiError(result)  # what was refused once is not sent again
+                token, renewed = other, True
+                continue
             seconds = retry_after(result)
             wait = 2.0**attempt if seconds is None else seconds
-            if result.status_code not in (429, 503) or last or wait > self._longest_wait:
+            again = result.status_code in _LATER or (method == "GET" and result.status_code in _GATEWAY)
+            if not again or attempt == self._retries or wait > self._longest_wait:
                 raise ApiError(result)
             # Random, so that clients that were refused together do not return together.
             yield Wait(wait * (1 + random.random() / 4))
-        raise AssertionError("unreachable")
+            attempt += 1
 
     def _keep(self, url: str, response: httpx.Response) -> Any:
-        value = response.json()
+        value = _json_of(response)
         etag = response.headers.get("etag")
         if etag:
             self._known.pop(url, None)
@@ -93,6 +117,14 @@ class Calls:
             if len(self._known) > _CACHED:
                 del self._known[next(iter(self._known))]
         return value
+
+
+def _json_of(response: httpx.Response) -> Any:
+    """:raises ApiError: for what is no JSON, such as the page of a proxy"""
+    try:
+        return response.json()
+    except ValueError:
+        raise ApiError(response) from None
 
 
 def _text(value: object) -> str:

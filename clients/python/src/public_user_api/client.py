@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Generic, TypedDict, TypeVar, Unpack
 
 import httpx
 
-from .calls import Calls, Steps, Wait
+from .calls import AskToken, Calls, Steps, Wait
 from .schema import (
     Achievement,
     AchievementDetail,
@@ -41,25 +41,17 @@ class Page(TypedDict, Generic[T]):
     pagination: Pagination
 
 
-class Settings(TypedDict, total=False):
-    """Of either client."""
-
-    #: The key of a partner's backend; or
-    api_key: str
-    #: an access token.
-    token: str
-    #: How often a call is sent again that the server has no room for just now (429, 503) or that did not arrive; 2 by default.
-    retries: int
-    #: Seconds; a call that is to wait longer between two tries fails with the answer; 10 by default.
-    longest_wait: float
-
-
-def _calls(http: httpx.Client | httpx.AsyncClient, base_url: str, settings: Settings) -> Calls:
-    api_key, token = settings.get("api_key"), settings.get("token")
+def _calls(
+    http: httpx.Client | httpx.AsyncClient,
+    base_url: str,
+    api_key: str | None,
+    token: object,
+    retries: int,
+    longest_wait: float,
+) -> Calls:
     if (api_key is None) == (token is None):
         raise ValueError("give either api_key or token")
-    headers = {"X-API-Key": api_key} if api_key is not None else {"Authorization": f"Bearer {token}"}
-    return Calls(http, base_url, headers, settings.get("retries", 2), settings.get("longest_wait", 10.0))
+    return Calls(http, base_url, api_key, retries, longest_wait)
 
 
 class List(Generic[T]):
@@ -125,19 +117,29 @@ class Client:
         self,
         base_url: str,
         *,
+        api_key: str | None = None,
+        token: str | Callable[[str | None], str] | None = None,
+        retries: int = 2,
+        longest_wait: float = 10.0,
         timeout: float = 30.0,
         http_client: httpx.Client | None = None,
-        **settings: Unpack[Settings],
     ) -> None:
         """
         :param base_url: address of the server, without a path
+        :param api_key: the key of a partner's backend; or
+        :param token: an access token, or a function that returns the current one: it is called for each call with None, and with the
+            token that the API refused, in place of which it returns another, or the same if there is none
+        :param retries: how often a call is sent again that the server has no room for just now (429, 503), that did not arrive, or that
+            only reads and got no further than a proxy (502, 504)
+        :param longest_wait: seconds; a call that is to wait longer between two tries fails with the answer
         :param timeout: seconds that connecting, writing or reading may take
         :param http_client: sends the calls in place of one made here, with its own timeout, proxies and certificates; whoever made it
             closes it
         """
         self._http = http_client or httpx.Client(timeout=timeout)
         self._owns_http = http_client is None
-        self._calls = _calls(self._http, base_url, settings)
+        self._token = token
+        self._calls = _calls(self._http, base_url, api_key, token, retries, longest_wait)
 
     def __enter__(self) -> "Client":
         return self
@@ -199,7 +201,7 @@ class Client:
         return self._run(self._calls.get("/credential"))
 
     def _run(self, steps: Steps) -> Any:
-        result: httpx.Response | httpx.TransportError | None = None
+        result: httpx.Response | httpx.TransportError | str | None = None
         while True:
             try:
                 step = steps.send(result)
@@ -208,6 +210,9 @@ class Client:
             result = None
             if isinstance(step, Wait):
                 time.sleep(step.seconds)
+                continue
+            if isinstance(step, AskToken):
+                result = self._token(step.refused) if callable(self._token) else self._token
                 continue
             try:
                 result = self._http.send(step, follow_redirects=False)  # a redirect would carry the key elsewhere
@@ -222,13 +227,17 @@ class AsyncClient:
         self,
         base_url: str,
         *,
+        api_key: str | None = None,
+        token: str | Callable[[str | None], Awaitable[str]] | None = None,
+        retries: int = 2,
+        longest_wait: float = 10.0,
         timeout: float = 30.0,
         http_client: httpx.AsyncClient | None = None,
-        **settings: Unpack[Settings],
     ) -> None:
         self._http = http_client or httpx.AsyncClient(timeout=timeout)
         self._owns_http = http_client is None
-        self._calls = _calls(self._http, base_url, settings)
+        self._token = token
+        self._calls = _calls(self._http, base_url, api_key, token, retries, longest_wait)
 
     async def __aenter__(self) -> "AsyncClient":
         return self
@@ -284,7 +293,7 @@ class AsyncClient:
         return await self._run(self._calls.get("/credential"))
 
     async def _run(self, steps: Steps) -> Any:
-        result: httpx.Response | httpx.TransportError | None = None
+        result: httpx.Response | httpx.TransportError | str | None = None
         while True:
             try:
                 step = steps.send(result)
@@ -293,6 +302,9 @@ class AsyncClient:
             result = None
             if isinstance(step, Wait):
                 await asyncio.sleep(step.seconds)
+                continue
+            if isinstance(step, AskToken):
+                result = await self._token(step.refused) if callable(self._token) else self._token
                 continue
             try:
                 result = await self._http.send(step, follow_redirects=False)

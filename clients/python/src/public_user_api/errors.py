@@ -22,7 +22,17 @@ class ApiError(Exception):
         #: Seconds after which the same call may succeed, where the server said so.
         self.retry_after: int | None = retry_after(response)
         problem = self.problem
-        super().__init__(f"{problem['title']}: {problem['detail']}" if problem else f"HTTP {self.status}")
+        super().__init__(f"{problem['title']}: {problem['detail']}" if problem else _strange_answer(response))
+
+
+def _strange_answer(response: httpx.Response) -> str:
+    """What is said of an answer that is none of the API's."""
+    kind = response.headers.get("content-type", "nothing").split(";")[0]
+    address = str(response.request.url).split("?")[0]
+    return (
+        f"HTTP {response.status_code} with {kind} in place of JSON, from {address}: "
+        "a proxy answered, or base_url is not the API's."
+    )
 
 
 def retry_after(response: httpx.Response) -> int | None:

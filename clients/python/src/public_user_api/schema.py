@@ -9,26 +9,37 @@ class Endpoint(TypedDict):
     method: Literal['GET', 'PUT']
     path: str
     scope: str | None
+    """null: any credential"""
     allowed: bool
+    """Whether this credential has the scope"""
 
 
 class Credential(TypedDict):
     type: Literal['api_key', 'oauth_token']
     user_id: int
+    """The member whose data it gives access to"""
     scopes: list[Literal['profile:read', 'profile:write', 'events:read', 'connections:read', 'achievements:read']]
+    """Granted scopes"""
     client_id: str | None
+    """The app that the token was issued to; null for a key"""
     key_id: str | None
+    """The part of the key that is not secret; null for a token"""
     expires_at: str | None
+    """null if it does not expire"""
     created_at: str
     endpoints: list[Endpoint]
+    """Every call that requires a credential"""
 
 
 class ProblemDefinition(TypedDict):
     code: str
+    """Stable name of the error, for programs"""
     status: int
     title: str
     meaning: str
+    """What went wrong"""
     fix: str
+    """How to fix it"""
 
 
 class ProblemCatalogue(TypedDict):
@@ -38,21 +49,32 @@ class ProblemCatalogue(TypedDict):
 class Me(TypedDict):
     id: int
     username: str
+    """Unique on the platform"""
     first_name: str | None
+    """As written by the member"""
     last_name: str | None
+    """As written by the member"""
     display_name: str
     profile_picture: str | None
+    """URL of an image"""
 
 
 class Profile(TypedDict):
     id: int
     username: str
+    """Unique on the platform"""
     display_name: str
+    """The name set on the platform; first and last name, or the username, if there is none"""
     bio: str | None
+    """What the member says about themselves"""
     profile_picture: str | None
+    """URL of an image"""
     created_at: str
+    """When the member joined"""
     achievements_count: int
+    """Equals `pagination.total` of the default achievements list"""
     connections_count: int
+    """Equals `pagination.total` of the default connections list"""
 
 
 class ProfileChanges(TypedDict):
@@ -65,11 +87,16 @@ class ProfileChanges(TypedDict):
 class ChangedProfile(TypedDict):
     id: int
     username: str
+    """Unique on the platform"""
     first_name: str | None
+    """As written by the member"""
     last_name: str | None
+    """As written by the member"""
     display_name: str
     bio: str | None
+    """What the member says about themselves"""
     profile_picture: str | None
+    """URL of an image"""
 
 
 class ProfileUpdated(TypedDict):
@@ -79,56 +106,89 @@ class ProfileUpdated(TypedDict):
 
 class EventLocation(TypedDict):
     name: str | None
+    """Name of the venue"""
     city: str | None
     country_code: str | None
+    """ISO 3166-1 alpha-2"""
 
 
 class UserCard(TypedDict):
     id: int
     username: str
+    """Unique on the platform"""
     display_name: str
     profile_picture: str | None
+    """URL of an image"""
 
 
 class Event(TypedDict):
     id: int
     title: str
     summary: str | None
+    """A line or two, for lists"""
     status: Literal['draft', 'scheduled', 'ongoing', 'completed', 'cancelled']
+    """draft: visible only to those who organise the event"""
     visibility: Literal['public', 'unlisted', 'private']
+    """Who can find it on the platform. In this API, only members with a role in the event see it, whatever its visibility"""
     starts_at: str
+    """UTC"""
     ends_at: str | None
+    """UTC; null if no end is known: the event is then past once it has started"""
     timezone: str
+    """IANA time zone"""
     location: EventLocation | None
+    """null if there is no venue, or it is not known"""
     starts_at_local: str
+    """`starts_at` in `timezone`"""
     ends_at_local: str | None
+    """`ends_at` in `timezone`"""
     is_all_day: bool
+    """Whether only the dates of its start and end matter, not the times"""
     is_online: bool
+    """Whether it takes place online"""
     cover_image: str | None
-    organizer: Any
+    """URL of an image"""
+    organizer: UserCard
+    """The person whose event it is"""
     role: Literal['organizer', 'co_organizer', 'attendee', 'invitee']
+    """The member’s role in the event"""
     rsvp_status: Literal['going', 'maybe', 'waitlisted', 'pending', 'declined'] | None
+    """The member’s response; null for organizers and co-organizers"""
     attendees_count: int
+    """Number of people who are going"""
     capacity: int | None
+    """Maximum number of attendees; null if there is none"""
     created_at: str
+    """When the event was created"""
     updated_at: str
+    """When the event itself last changed"""
 
 
 class Pagination(TypedDict):
     limit: int
+    """Maximum number of items per page"""
     count: int
+    """Number of items on this page"""
     total: int
+    """Exact number of items on all pages together"""
     has_more: bool
+    """Whether there is a next page"""
     next_cursor: str | None
+    """Cursor of the next page; null on the last page"""
     prev_cursor: str | None
+    """Cursor of the previous page; null on the first page"""
     sort: str
+    """Sort order of the list"""
 
 
 class EventLocationDetail(TypedDict):
     name: str | None
+    """Name of the venue"""
     city: str | None
     country_code: str | None
+    """ISO 3166-1 alpha-2"""
     address: str | None
+    """Street and number"""
     latitude: float | None
     longitude: float | None
 
@@ -137,33 +197,61 @@ class EventDetail(TypedDict):
     id: int
     title: str
     summary: str | None
+    """A line or two, for lists"""
     status: Literal['draft', 'scheduled', 'ongoing', 'completed', 'cancelled']
+    """draft: visible only to those who organise the event"""
     visibility: Literal['public', 'unlisted', 'private']
+    """Who can find it on the platform. In this API, only members with a role in the event see it, whatever its visibility"""
     starts_at: str
+    """UTC"""
     ends_at: str | None
+    """UTC; null if no end is known: the event is then past once it has started"""
     timezone: str
+    """IANA time zone"""
     location: EventLocationDetail | None
+    """null if there is no venue, or it is not known"""
     starts_at_local: str
+    """`starts_at` in `timezone`"""
     ends_at_local: str | None
+    """`ends_at` in `timezone`"""
     is_all_day: bool
+    """Whether only the dates of its start and end matter, not the times"""
     is_online: bool
+    """Whether it takes place online"""
     cover_image: str | None
-    organizer: Any
+    """URL of an image"""
+    organizer: UserCard
+    """The person whose event it is"""
     role: Literal['organizer', 'co_organizer', 'attendee', 'invitee']
+    """The member’s role in the event"""
     rsvp_status: Literal['going', 'maybe', 'waitlisted', 'pending', 'declined'] | None
+    """The member’s response; null for organizers and co-organizers"""
     attendees_count: int
+    """Number of people who are going"""
     capacity: int | None
+    """Maximum number of attendees; null if there is none"""
     created_at: str
+    """When the event was created"""
     updated_at: str
+    """When the event itself last changed"""
     description: str | None
+    """The full description"""
     tags: list[str]
+    """Keywords"""
     online_url: str | None
+    """Only for organizers and those who are going"""
     spots_left: int | None
+    """Never below 0; null if there is no capacity"""
     responded_at: str | None
+    """When the member responded to the invitation"""
     checked_in_at: str | None
+    """When the member checked in"""
     co_organizers: list[UserCard]
+    """The people who organise it together with the organizer"""
     cancelled_at: str | None
+    """null if it was not cancelled"""
     cancellation_reason: str | None
+    """As given by the person who cancelled it"""
 
 
 class MetAtEvent(TypedDict):
@@ -173,18 +261,27 @@ class MetAtEvent(TypedDict):
 
 class Connection(TypedDict):
     id: int
-    user: Any
+    user: UserCard
+    """The other person"""
     status: Literal['accepted', 'pending_sent', 'pending_received']
+    """pending_sent: the member sent the request; pending_received: the other person did"""
     requested_at: str
+    """When the request was sent"""
     connected_at: str | None
+    """null while the request is pending"""
     source: Literal['event', 'search', 'invite', 'import'] | None
+    """How they found each other"""
     met_at_event: MetAtEvent | None
+    """Also null if the member has no access to the event"""
 
 
 class AchievementProgress(TypedDict):
     current: int
+    """What the member has reached so far"""
     target: int
+    """What is needed to earn it"""
     percentage: float
+    """2 decimals"""
 
 
 class Achievement(TypedDict):
@@ -192,90 +289,139 @@ class Achievement(TypedDict):
 
     id: int
     key: str | None
+    """Stable name for programs; null if it has none or is masked"""
     name: str
     description: str | None
     icon_url: str | None
+    """URL of an image"""
     category: str
+    """One of the platform’s categories"""
     rarity: Literal['common', 'uncommon', 'rare', 'epic', 'legendary', 'unrated']
+    """common from 50 %, uncommon from 20, rare from 5, epic from 1, legendary below; unrated with fewer than 10 active members"""
     rarity_percentage: float | None
+    """2 decimals"""
     points: int
+    """Points for earning it"""
     is_hidden: bool
+    """Whether it is masked until the member earns it"""
     earned: bool
     earned_at: str | None
+    """null if the member has not earned it"""
     progress: AchievementProgress | None
+    """null if it has no target"""
     is_pinned: bool
+    """Whether the member has pinned it, to be shown first"""
     pin_position: int | None
+    """1 is shown first; null if it is not pinned"""
 
 
 class CategoryCompletion(TypedDict):
     total: int
     earned: int
     completion_percentage: float
+    """2 decimals"""
     category: str
+    """One of the platform’s categories"""
 
 
 class RarityCompletion(TypedDict):
     total: int
     earned: int
     completion_percentage: float
+    """2 decimals"""
     rarity: Literal['common', 'uncommon', 'rare', 'epic', 'legendary', 'unrated']
+    """common from 50 %, uncommon from 20, rare from 5, epic from 1, legendary below; unrated with fewer than 10 active members"""
     min_percentage: float | None
+    """Inclusive"""
     max_percentage: float | None
+    """Exclusive, except 100"""
 
 
 class RarestEarned(TypedDict):
     id: int
     name: str
     rarity: Literal['common', 'uncommon', 'rare', 'epic', 'legendary', 'unrated']
+    """common from 50 %, uncommon from 20, rare from 5, epic from 1, legendary below; unrated with fewer than 10 active members"""
     rarity_percentage: float | None
+    """2 decimals"""
 
 
 class AchievementStatistics(TypedDict):
     total: int
     earned: int
     completion_percentage: float
+    """2 decimals"""
     points_earned: int
+    """Points of all achievements that the member has earned"""
     points_total: int
+    """Points of all achievements"""
     last_earned_at: str | None
+    """null if the member has earned nothing"""
     by_category: list[CategoryCompletion]
+    """In alphabetical order"""
     by_rarity: list[RarityCompletion]
+    """From common to legendary, then unrated"""
     rarest_earned: RarestEarned | None
+    """null if the member has earned nothing"""
     rarity_computed_at: str
+    """When the rarities were computed"""
 
 
 class AchievementDetail(TypedDict):
     id: int
     key: str | None
+    """Stable name for programs; null if it has none or is masked"""
     name: str
     description: str | None
     icon_url: str | None
+    """URL of an image"""
     category: str
+    """One of the platform’s categories"""
     rarity: Literal['common', 'uncommon', 'rare', 'epic', 'legendary', 'unrated']
+    """common from 50 %, uncommon from 20, rare from 5, epic from 1, legendary below; unrated with fewer than 10 active members"""
     rarity_percentage: float | None
+    """2 decimals"""
     points: int
+    """Points for earning it"""
     is_hidden: bool
+    """Whether it is masked until the member earns it"""
     earned: bool
     earned_at: str | None
+    """null if the member has not earned it"""
     progress: AchievementProgress | None
+    """null if it has no target"""
     is_pinned: bool
+    """Whether the member has pinned it, to be shown first"""
     pin_position: int | None
+    """1 is shown first; null if it is not pinned"""
     criteria: str | None
+    """What a member has to do to earn it"""
     earned_by_count: int
+    """Number of active members who have earned it"""
     eligible_users_count: int
+    """Number of active members"""
     rarity_computed_at: str
+    """When the rarities were computed"""
 
 
 class Change(TypedDict):
     resource: Literal['profile', 'events', 'connections', 'achievements']
+    """The resource that changed"""
     id: int
+    """Id of the event, connection or achievement; for a profile, id of the member"""
     kind: Literal['updated', 'removed']
+    """updated: it is new or has changed; removed: it is no longer in the member’s lists"""
 
 
 class Changes(TypedDict):
     data: list[Change]
+    """Each item once, in the order of their most recent changes"""
     next: str
+    """Cursor for the next call"""
     more: bool
+    """Whether there are more changes to read now"""
     resources: list[Literal['profile', 'events', 'connections', 'achievements']]
+    """The resources that the response covers: those requested that the credential may read"""
 
 
 class Problem(TypedDict):
@@ -296,45 +442,79 @@ class Problem(TypedDict):
 
 class EventsQuery(TypedDict):
     limit: NotRequired[int]
+    """Maximum number of items per page"""
     cursor: NotRequired[str]
+    """`next_cursor` or `prev_cursor` from a response to the same query"""
     sort: NotRequired[Literal['-starts_at', 'starts_at', 'created_at', '-created_at', 'updated_at', '-updated_at', 'title', '-title']]
+    """Order; ties by ascending id"""
     time_filter: NotRequired[Literal['all', 'upcoming', 'ongoing', 'past']]
+    """upcoming: not started; ongoing: started, but not ended; past: all others"""
     starts_after: NotRequired[str]
+    """Only events that start at this time or later"""
     starts_before: NotRequired[str]
+    """Only events that start before this time"""
     status: NotRequired[list[Literal['draft', 'scheduled', 'ongoing', 'completed', 'cancelled']]]
+    """Only events in one of these states; for several, repeat the parameter or separate the values by commas"""
     role: NotRequired[list[Literal['organizer', 'co_organizer', 'attendee', 'invitee']]]
+    """Only events in which the member has one of these roles; for several, repeat the parameter or separate the values by commas"""
     rsvp_status: NotRequired[list[Literal['going', 'maybe', 'waitlisted', 'pending', 'declined']]]
+    """Only events to which the member gave one of these responses; for several, repeat the parameter or separate the values by commas"""
     is_online: NotRequired[bool]
+    """Only online events (`true`), or only others (`false`)"""
     q: NotRequired[str]
+    """Case-insensitive substring of the title"""
     updated_since: NotRequired[str]
+    """Only events whose `updated_at` is this time or later, or which changed here since then, including the member’s own role and RSVP. Pass the `Date` of the previous response, and no change is missed"""
 
 
 class ConnectionsQuery(TypedDict):
     limit: NotRequired[int]
+    """Maximum number of items per page"""
     cursor: NotRequired[str]
+    """`next_cursor` or `prev_cursor` from a response to the same query"""
     sort: NotRequired[Literal['-connected_at', 'connected_at', 'display_name', '-display_name']]
+    """Order; ties by ascending id"""
     q: NotRequired[str]
+    """Case-insensitive substring of the other person’s username or display name"""
     status: NotRequired[list[Literal['accepted', 'pending_sent', 'pending_received']]]
+    """Only connections in one of these states; for several, repeat the parameter or separate the values by commas"""
     connected_after: NotRequired[str]
+    """Only connections made at this time or later"""
     connected_before: NotRequired[str]
+    """Only connections made before this time"""
     source: NotRequired[list[Literal['event', 'search', 'invite', 'import']]]
+    """Only connections made in one of these ways; for several, repeat the parameter or separate the values by commas"""
 
 
 class AchievementsQuery(TypedDict):
     limit: NotRequired[int]
+    """Maximum number of items per page"""
     cursor: NotRequired[str]
+    """`next_cursor` or `prev_cursor` from a response to the same query"""
     sort: NotRequired[Literal['-earned_at', 'earned_at', 'name', 'rarity_percentage', '-rarity_percentage', 'position', '-progress']]
+    """Order; ties by ascending id"""
     category: NotRequired[list[str]]
+    """Only achievements in one of these categories; for several, repeat the parameter or separate the values by commas"""
     rarity: NotRequired[list[Literal['common', 'uncommon', 'rare', 'epic', 'legendary', 'unrated']]]
+    """Only achievements of one of these rarities; for several, repeat the parameter or separate the values by commas"""
     earned_after: NotRequired[str]
+    """Only achievements earned at this time or later"""
     earned_before: NotRequired[str]
+    """Only achievements earned before this time"""
     q: NotRequired[str]
+    """Case-insensitive substring of the name"""
     action: NotRequired[Literal['all', 'stats', 'detail', 'pinned']]
+    """Which view of the achievements to return; earned ones if absent"""
     earned: NotRequired[bool]
+    """Only achievements that the member has earned (`true`) or has not earned (`false`)"""
     id: NotRequired[int]
+    """Id of the achievement; only with action=detail"""
 
 
 class SyncQuery(TypedDict):
     limit: NotRequired[int]
+    """Maximum number of changes"""
     cursor: NotRequired[str]
+    """`next` from the previous response; without it, the response has no changes, only a cursor to start from"""
     resources: NotRequired[list[Literal['profile', 'events', 'connections', 'achievements']]]
+    """Only changes of these resources; a cursor is valid only for the resources that it was issued for; for several, repeat the parameter or separate the values by commas"""

@@ -1,0 +1,153 @@
+// Package publicuserapi calls the Public User API: typed calls, lists as iterators, sign-in with PKCE, webhooks.
+package publicuserapi
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Credentials returns the header that a request carries, and its value. If the API refused a value, it is asked again with
+// that one; the call is sent again if the value is another then.
+type Credentials func(ctx context.Context, refused string) (header, value string, err error)
+
+// APIKey is the key of a partner's backend.
+func APIKey(key string) Credentials {
+	return func(context.Context, string) (string, string, error) { return "X-API-Key", key, nil }
+}
+
+// Token is an access token that is managed elsewhere: the function returns the current one, or a new one if that one was refused.
+// A function that always returns the same token is fine.
+func Token(token func(ctx context.Context, refused string) (string, error)) Credentials {
+	return func(ctx context.Context, refused string) (string, string, error) {
+		value, err := token(ctx, strings.TrimPrefix(refused, "Bearer "))
+		return "Authorization", "Bearer " + value, err
+	}
+}
+
+// Client is the API for the member whose credentials are used. Every method returns an [*Error] if the API refuses the call.
+// It may be used by several goroutines at once.
+type Client struct {
+	base        *url.URL
+	credentials Credentials
+	http        *http.Client
+	retries     int
+	longestWait time.Duration
+	timeout     time.Duration
+
+	mutex sync.Mutex
+	known map[string]answer
+	order []string
+}
+
+// Option changes a setting of a [Client].
+type Option func(*Client)
+
+// WithHTTPClient sends the calls with a client of your own, and its proxies and certificates. Redirects are not followed: they
+// would carry the credentials elsewhere.
+func WithHTTPClient(client *http.Client) Option { return func(c *Client) { c.http = client } }
+
+// WithRetries sets how many times a call is retried that the server refused for now (429, 503), that did not arrive, or that
+// only reads and got no further than a proxy (502, 504). Default 2.
+func WithRetries(retries int) Option { return func(c *Client) { c.retries = retries } }
+
+// WithLongestWait sets the longest wait between two attempts: a call that would have to wait longer fails with the response.
+// Default 10 seconds.
+func WithLongestWait(wait time.Duration) Option { return func(c *Client) { c.longestWait = wait } }
+
+// WithTimeout sets how long one attempt may take. Default 30 seconds.
+func WithTimeout(timeout time.Duration) Option { return func(c *Client) { c.timeout = timeout } }
+
+// New makes a client of the server at baseURL, which has no path.
+func New(baseURL string, credentials Credentials, options ...Option) (*Client, error) {
+	base, err := url.Parse(baseURL)
+	if err != nil {
+		return nil, err
+	}
+	if base.Host == "" || (base.Scheme != "http" && base.Scheme != "https") {
+		return nil, fmt.Errorf("baseURL is %q, which is no http or https address", baseURL)
+	}
+	client := &Client{
+		base:        base,
+		credentials: credentials,
+		http:        http.DefaultClient,
+		retries:     2,
+		longestWait: 10 * time.Second,
+		timeout:     30 * time.Second,
+		known:       map[string]answer{},
+	}
+	for _, option := range options {
+		option(client)
+	}
+	direct := *client.http
+	direct.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	client.http = &direct
+	return client, nil
+}
+
+// Me needs the scope profile:read.
+func (c *Client) Me(ctx context.Context) (*Me, error) { return get[Me](ctx, c, "/me", nil) }
+
+// Profile is the profile with its counts. It needs the scope profile:read.
+func (c *Client) Profile(ctx context.Context) (*Profile, error) {
+	return get[Profile](ctx, c, "/profile", nil)
+}
+
+// ProfileWithETag is the same with its ETag, with which [Client.UpdateProfile] fails if somebody else has changed the profile in
+// the meantime.
+func (c *Client) ProfileWithETag(ctx context.Context) (*Profile, string, error) {
+	return getWithETag[Profile](ctx, c, "/profile", nil)
+}
+
+// UpdateProfile changes the fields that are set, all or none. With an ETag as ifMatch it fails with the code
+// precondition_failed if the profile has changed since; "" changes it in any case. It needs the scope profile:write.
+func (c *Client) UpdateProfile(ctx context.Context, changes ProfileChanges, ifMatch string) (*ChangedProfile, error) {
+	found, err := c.call(ctx, http.MethodPut, "/profile", nil, changes, ifMatch)
+	if err != nil {
+		return nil, err
+	}
+	updated, err := decoded[ProfileUpdated](found)
+	if err != nil {
+		return nil, err
+	}
+	return &updated.Profile, nil
+}
+
+// Event needs the scope events:read, as [Client.Events] does.
+func (c *Client) Event(ctx context.Context, id int64) (*EventDetail, error) {
+	return get[EventDetail](ctx, c, fmt.Sprintf("/events/%d", id), nil)
+}
+
+// PinnedAchievements are at most six, in the member's order.
+func (c *Client) PinnedAchievements(ctx context.Context) ([]Achievement, error) {
+	page, err := get[Page[Achievement]](ctx, c, "/achievements", AchievementsQuery{Action: "pinned"})
+	if err != nil {
+		return nil, err
+	}
+	return page.Data, nil
+}
+
+// Achievement is one of them, with what it takes to earn it.
+func (c *Client) Achievement(ctx context.Context, id int64) (*AchievementDetail, error) {
+	return get[AchievementDetail](ctx, c, "/achievements", AchievementsQuery{Action: "detail", ID: id})
+}
+
+// AchievementStatistics counts them, by category and rarity.
+func (c *Client) AchievementStatistics(ctx context.Context) (*AchievementStatistics, error) {
+	return get[AchievementStatistics](ctx, c, "/achievements", AchievementsQuery{Action: "stats"})
+}
+
+// Changes says what to read again, or delete, so that a copy of the member's data stays up to date. Without a cursor, it returns
+// one to start from. The code cursor_expired means that everything has to be read again.
+func (c *Client) Changes(ctx context.Context, query SyncQuery) (*Changes, error) {
+	return get[Changes](ctx, c, "/sync", query)
+}
+
+// Credential says what kind of credential is used, and which calls it may make.
+func (c *Client) Credential(ctx context.Context) (*Credential, error) {
+	return get[Credential](ctx, c, "/credential", nil)
+}

@@ -1,0 +1,61 @@
+package publicuserapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"mime"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// Error is a call that the API refused; Code says why, and the server's /docs/errors how to fix each.
+type Error struct {
+	Status int
+	// As in the catalogue at /api/public/problems; "unknown" if the response came from something in between, such as a proxy.
+	Code string
+	// The id with which the people who run the server find this call in their log.
+	RequestID string
+	// nil if the response came from something in between.
+	Problem *Problem
+	// After this time the same call may succeed, if the server said so; otherwise nil.
+	RetryAfter *time.Duration
+
+	message string
+}
+
+func (e *Error) Error() string { return e.message }
+
+func errorOf(response *http.Response, body []byte) *Error {
+	failure := &Error{
+		Status:     response.StatusCode,
+		Code:       "unknown",
+		RequestID:  response.Header.Get("X-Request-Id"),
+		RetryAfter: retryAfter(response),
+	}
+	var problem Problem
+	if json.Unmarshal(body, &problem) == nil && problem.Code != "" {
+		failure.Problem, failure.Code = &problem, problem.Code
+		failure.message = problem.Title + ": " + problem.Detail
+		return failure
+	}
+	kind, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
+	if err != nil {
+		kind = "nothing"
+	}
+	address := *response.Request.URL
+	address.RawQuery = ""
+	failure.message = fmt.Sprintf("HTTP %d with %s in place of JSON, from %s: a proxy answered, or baseURL is not the API's.",
+		failure.Status, kind, &address)
+	return failure
+}
+
+// Retry-After in seconds (RFC 9110 section 10.2.3); nil if it is absent or a date.
+func retryAfter(response *http.Response) *time.Duration {
+	seconds, err := strconv.ParseUint(response.Header.Get("Retry-After"), 10, 20)
+	if err != nil {
+		return nil
+	}
+	wait := time.Duration(seconds) * time.Second
+	return &wait
+}

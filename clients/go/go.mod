@@ -1,0 +1,3 @@
+module public-user-api.example/publicuserapi
+
+go 1.24

@@ -1,0 +1,304 @@
+"""Signs members in with an authorization code and PKCE (RFC 7636, RFC 9700), for a client without keys of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import secrets
+import threading
+import time
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NotRequired, TypedDict
+from urllib.parse import parse_qs, urlencode, urlsplit
+
+import httpx
+
+#: Seconds; a token this close to its expiry is refreshed first.
+_EARLY = 30
+
+
+class Pending(TypedDict):
+    """A sign-in that has begun: keep it in the member's session until they return."""
+
+    state: str
+    verifier: str
+    issuer: str
+
+
+class Tokens(TypedDict):
+    """What a member granted. Store them like passwords."""
+
+    access_token: str
+    refresh_token: NotRequired[str]
+    #: What the member granted, which may be less than was requested.
+    scope: str
+    #: Seconds since 1970.
+    expires_at: float
+
+
+class SignInError(Exception):
+    """The authorization server refused (RFC 6749 sections 4.1.2.1 and 5.2), or the response belongs to no sign-in of this client."""
+
+    def __init__(self, code: str, description: str | None = None) -> None:
+        super().__init__(description or code)
+        #: Of the RFC, such as access_denied; state_mismatch if the response belongs to no sign-in of this client; signed_out if the
+        #: member has to sign in again.
+        self.code = code
+
+
+@dataclass(frozen=True)
+class _Sent:
+    url: str
+    #: None: it is a GET.
+    form: Mapping[str, str] | None = None
+
+    def built_by(self, http: httpx.Client | httpx.AsyncClient) -> httpx.Request:
+        """Built by the client, or its timeout, headers and cookies do not reach the request with every httpx."""
+        return http.build_request("GET" if self.form is None else "POST", self.url, data=self.form)
+
+
+#: Yields what is to be sent, is sent the response, returns what came of it.
+_Steps = Generator[_Sent, httpx.Response, Any]
+
+
+class _Flow:
+    def __init__(self, issuer: str, client_id: str, redirect_uri: str, scope: str) -> None:
+        self._issuer = issuer
+        self._client_id = client_id
+        self._redirect_uri = redirect_uri
+        self._scope = scope
+        self._metadata: dict[str, str] | None = None
+
+    def begin(self, prompt: str | None) -> _Steps:
+        server = yield from self._discover()
+        verifier, state = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
+        digest = hashlib.sha256(verifier.encode()).digest()
+        query = {
+            "client_id": self._client_id,
+            "response_type": "code",
+            "redirect_uri": self._redirect_uri,
+            "scope": self._scope,
+            "state": state,
+            "code_challenge": base64.urlsafe_b64encode(digest).rstrip(b"=").decode(),
+            "code_challenge_method": "S256",
+            **({"prompt": prompt} if prompt else {}),
+        }
+        pending = Pending(state=state, verifier=verifier, issuer=server["issuer"])
+        return f"{server['authorization_endpoint']}?{urlencode(query)}", pending
+
+    def finish(self, url: str, pending: Pending | None) -> _Steps:
+        answer = {name: values[0] for name, values in parse_qs(urlsplit(url).query).items()}
+        # The issuer is RFC 9207: a response of another server is refused.
+        if not pending or answer.get("state") != pending["state"] or answer.get("iss") != pending["issuer"]:
+            raise SignInError("state_mismatch", "This answer belongs to no sign-in that began here.")
+        if "error" in answer:
+            raise SignInError(answer["error"], answer.get("error_description"))
+        return (
+            yield from self._ask(
+                {
+                    "grant_type": "authorization_code",
+                    "code": answer.get("code", ""),
+                    "code_verifier": pending["verifier"],
+                    "redirect_uri": self._redirect_uri,
+                }
+            )
+        )
+
+    def refresh(self, tokens: Tokens) -> _Steps:
+        if "refresh_token" not in tokens:
+            raise SignInError("signed_out", "The sign-in has expired.")
+        refresh_token = tokens["refresh_token"]
+        try:
+            renewed = yield from self._ask({"grant_type": "refresh_token", "refresh_token": refresh_token})
+        except SignInError as error:
+            if error.code != "invalid_grant":
+                raise
+            raise SignInError("signed_out", "The sign-in has ended.") from error
+        return {"refresh_token": refresh_token, **renewed}
+
+    def revoke(self, tokens: Tokens) -> _Steps:
+        server = yield from self._discover()
+        token = tokens.get("refresh_token", tokens["access_token"])
+        response = yield self._form(server["revocation_endpoint"], {"token": token})
+        if not response.is_success:
+            raise _refusal(response)
+
+    def _ask(self, parameters: Mapping[str, str]) -> _Steps:
+        server = yield from self._discover()
+        response = yield self._form(server["token_endpoint"], parameters)
+        body = _json_of(response)
+        if not response.is_success or "access_token" not in body:
+            raise _refusal(response)
+        expires_at = time.time() + body["expires_in"]
+        kept = {name: body[name] for name in ("access_token", "refresh_token", "scope") if name in body}
+        return {**kept, "expires_at": expires_at}
+
+    def _discover(self) -> _Steps:
+        """RFC 8414; requested once, and again after a failure."""
+        if self._metadata is None:
+            url = str(httpx.URL(self._issuer).join("/.well-known/oauth-authorization-server"))
+            response = yield _Sent(url)
+            found = _json_of(response)
+            if not response.is_success or "token_endpoint" not in found:
+                raise SignInError(f"http_{response.status_code}", f"{url} is not there: is issuer the address of the API?")
+            self._metadata = found
+        return self._metadata
+
+    def _form(self, url: str, parameters: Mapping[str, str]) -> _Sent:
+        return _Sent(url, {"client_id": self._client_id, **parameters})
+
+
+class SignIn:
+    """
+    For a backend that signs members in: :meth:`begin` makes the URL to which the member is sent, :meth:`finish` reads what they return with.
+
+    :param issuer: address of the server, without a path
+    :param redirect_uri: exactly as it is registered
+    :param scope: what the member is asked for, separated by spaces
+    :param http_client: sends the requests in place of one made for each
+    """
+
+    def __init__(
+        self,
+        issuer: str,
+        *,
+        client_id: str,
+        redirect_uri: str,
+        scope: str,
+        http_client: httpx.Client | None = None,
+    ) -> None:
+        self._flow = _Flow(issuer, client_id, redirect_uri, scope)
+        self._http = http_client
+
+    def begin(self, *, prompt: Literal["consent", "login", "none"] | None = None) -> tuple[str, Pending]:
+        """:param prompt: ``consent``: ask the member again, also for scopes that were denied before"""
+        return self._run(self._flow.begin(prompt))
+
+    def finish(self, url: str, pending: Pending | None) -> Tokens:
+        """
+        Exchanges the code. A pending sign-in is finished once: remove it from the session first.
+
+        :param url: of the request to the redirect URI, with its query
+        """
+        return self._run(self._flow.finish(url, pending))
+
+    def refresh(self, tokens: Tokens) -> Tokens:
+        """New tokens; the old ones have ended. Raises ``signed_out`` if the member has to sign in again."""
+        return self._run(self._flow.refresh(tokens))
+
+    def revoke(self, tokens: Tokens) -> None:
+        """Ends the access at the server (RFC 7009)."""
+        self._run(self._flow.revoke(tokens))
+
+    def token(self, tokens: Tokens, renewed: Callable[[Tokens], object]) -> Callable[[str | None], str]:
+        """
+        The ``token`` of a client: refreshed before it expires, once for all threads that wait for it.
+
+        :param renewed: is called with new tokens before they are used, to store them
+        """
+        lock = threading.Lock()
+
+        def current(refused: str | None) -> str:
+            nonlocal tokens
+            with lock:
+                if _is_over(tokens, refused):
+                    tokens = self.refresh(tokens)
+                    renewed(tokens)
+                return tokens["access_token"]
+
+        return current
+
+    def _run(self, steps: _Steps) -> Any:
+        if self._http is None:
+            with httpx.Client(timeout=30) as http:
+                return self._send(http, steps)
+        return self._send(self._http, steps)
+
+    @staticmethod
+    def _send(http: httpx.Client, steps: _Steps) -> Any:
+        try:
+            step = next(steps)
+            while True:
+                step = steps.send(http.send(step.built_by(http), follow_redirects=False))
+        except StopIteration as end:
+            return end.value
+
+
+class AsyncSignIn:
+    """As :class:`SignIn`, with ``await``."""
+
+    def __init__(
+        self,
+        issuer: str,
+        *,
+        client_id: str,
+        redirect_uri: str,
+        scope: str,
+        http_client: httpx.AsyncClient | None = None,
+    ) -> None:
+        self._flow = _Flow(issuer, client_id, redirect_uri, scope)
+        self._http = http_client
+
+    async def begin(self, *, prompt: Literal["consent", "login", "none"] | None = None) -> tuple[str, Pending]:
+        return await self._run(self._flow.begin(prompt))
+
+    async def finish(self, url: str, pending: Pending | None) -> Tokens:
+        return await self._run(self._flow.finish(url, pending))
+
+    async def refresh(self, tokens: Tokens) -> Tokens:
+        return await self._run(self._flow.refresh(tokens))
+
+    async def revoke(self, tokens: Tokens) -> None:
+        await self._run(self._flow.revoke(tokens))
+
+    def token(
+        self, tokens: Tokens, renewed: Callable[[Tokens], Awaitable[object]]
+    ) -> Callable[[str | None], Awaitable[str]]:
+        """The ``token`` of an async client: refreshed before it expires, once for all tasks that wait for it."""
+        lock = asyncio.Lock()
+
+        async def current(refused: str | None) -> str:
+            nonlocal tokens
+            async with lock:
+                if _is_over(tokens, refused):
+                    tokens = await self.refresh(tokens)
+                    await renewed(tokens)
+                return tokens["access_token"]
+
+        return current
+
+    async def _run(self, steps: _Steps) -> Any:
+        if self._http is None:
+            async with httpx.AsyncClient(timeout=30) as http:
+                return await self._send(http, steps)
+        return await self._send(self._http, steps)
+
+    @staticmethod
+    async def _send(http: httpx.AsyncClient, steps: _Steps) -> Any:
+        try:
+            step = next(steps)
+            while True:
+                step = steps.send(await http.send(step.built_by(http), follow_redirects=False))
+        except StopIteration as end:
+            return end.value
+
+
+def _is_over(tokens: Tokens, refused: str | None) -> bool:
+    return tokens["access_token"] == refused or tokens["expires_at"] - _EARLY < time.time()
+
+
+def _json_of(response: httpx.Response) -> dict[str, Any]:
+    """Empty for what is no object in JSON, such as the page of a proxy."""
+    try:
+        body = response.json()
+    except ValueError:
+        return {}
+    return body if isinstance(body, dict) else {}
+
+
+def _refusal(response: httpx.Response) -> SignInError:
+    body = _json_of(response)
+    code = body.get("error", f"http_{response.status_code}")
+    return SignInError(code, body.get("error_description", f"No answer of an authorization server, from {response.request.url}"))

@@ -1,0 +1,73 @@
+/** What a webhook tells: read the thing again, or drop it (docs/webhooks.md of the server). */
+export interface WebhookMessage {
+  /** Such as `events.updated`; `webhook.test` for one that an admin sent, whose `data` is empty. */
+  readonly type: string;
+  /** When the change happened, as in `2026-05-01T18:00:00.123Z`. */
+  readonly timestamp: string;
+  readonly data: {
+    /** null for a thing that is no member's, told to the platform. */
+    readonly member_id?: number | null;
+    readonly resource?: string;
+    readonly id?: number;
+    readonly kind?: 'updated' | 'removed';
+  };
+}
+
+/** Headers as `fetch` has them, or Node with names in lower case. */
+export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
+
+/** A message that is not genuine, or too old: answer it with 401. */
+export class WebhookError extends Error {
+  override readonly name = 'WebhookError';
+}
+
+/**
+ * Reads a webhook of the API after checking its signature and age (Standard Webhooks).
+ *
+ * @param secrets `whsec_…`, as shown when the receiver was registered; both while one replaces the other
+ * @param body the bytes that arrived, before anything has read them
+ * @param toleranceSeconds how old a message may be
+ * @throws WebhookError
+ */
+export async function verifyWebhook(
+  secrets: string | readonly string[],
+  headers: WebhookHeaders,
+  body: string | Uint8Array,
+  toleranceSeconds = 300,
+): Promise<WebhookMessage> {
+  const [id, timestamp, signatures] = ['id', 'timestamp', 'signature'].map((name) =>
+    valueOf(headers, `webhook-${name}`),
+  );
+  if (!id || !timestamp || !signatures) throw new WebhookError('The headers of a webhook are missing.');
+  if (!(Math.abs(Date.now() / 1_000 - Number(timestamp)) <= toleranceSeconds))
+    throw new WebhookError('The message is too old, or a clock is wrong.');
+  const text = typeof body === 'string' ? body : new TextDecoder().decode(body);
+  const signed = new TextEncoder().encode(`${id}.${timestamp}.${text}`);
+  for (const secret of [secrets].flat()) {
+    const hmac = { name: 'HMAC', hash: 'SHA-256' };
+    const key = await crypto.subtle.importKey('raw', bytesOf(secret.replace(/^whsec_/, '')), hmac, false, [
+      'verify',
+    ]);
+    for (const signature of signatures.split(' ')) {
+      const [version, code = ''] = signature.split(',');
+      // WebCrypto compares in constant time.
+      if (version === 'v1' && (await crypto.subtle.verify(hmac, key, bytesOf(code), signed)))
+        return JSON.parse(text) as WebhookMessage;
+    }
+  }
+  throw new WebhookError('No signature of the message is genuine.');
+}
+
+function valueOf(headers: WebhookHeaders, name: string): string | undefined {
+  const value = headers instanceof Headers ? headers.get(name) : headers[name];
+  return typeof value === 'string' ? value : undefined;
+}
+
+/** The bytes of base64; none if it is not base64, which no signature is equal to. */
+function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
+  try {
+    return Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+  } catch {
+    return new Uint8Array();
+  }
+}

@@ -1,0 +1,59 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { extname, join } from 'node:path';
+import { Controller, Get, Param, Req, Res } from '@nestjs/common';
+import type { Request, Response } from 'express';
+import { Public } from '../auth/auth.decorators.js';
+import { Problem } from '../http/output/problems.js';
+import { UnchangingDocument } from '../http/output/unchanging-document.js';
+import { OutsideApi } from '../http/pipeline/outside-api.js';
+
+const FOLDER = join(import.meta.dirname, '../../packages');
+const TYPES: Readonly<Record<string, string>> = {
+  '.tgz': 'application/gzip',
+  '.whl': 'application/zip',
+  '.zip': 'application/zip',
+  '.info': 'application/json',
+};
+
+/** The clients as packages, which the build made: for npm and pip by their address, and for Go as a proxy of one module. */
+@Controller('clients')
+@Public()
+@OutsideApi()
+export class PackagesController {
+  /** By path below /clients. */
+  readonly #files = new Map(
+    readdirSync(FOLDER, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile() && !entry.name.endsWith('.draft'))
+      .map((entry) => join(entry.parentPath, entry.name))
+      .map((path) => [path.slice(FOLDER.length + 1), fileOf(path)]),
+  );
+  readonly #wheel = [...this.#files.keys()].find((path) => path.endsWith('.whl'))!;
+
+  /** `python.whl` leads to the wheel, whose own name pip insists on. @throws Problem not_found */
+  @Get(':file')
+  file(@Req() request: Request, @Res() response: Response, @Param('file') name: string): void {
+    if (name === 'python.whl')
+      response.writeHead(302, { Location: `/clients/${this.#wheel}`, 'Content-Length': '0' }).end();
+    else this.#send(name, request, response);
+  }
+
+  /** Other modules are not here, so Go asks the next proxy for them. @throws Problem not_found */
+  @Get('go/:host/:name/@v/:file')
+  module(@Req() request: Request, @Res() response: Response, @Param() path: Record<string, string>): void {
+    this.#send(`go/${path.host}/${path.name}/@v/${path.file}`, request, response);
+  }
+
+  #send(path: string, request: Request, response: Response): void {
+    const file = this.#files.get(path);
+    if (!file) throw new Problem('not_found');
+    file.send(request, response);
+  }
+}
+
+function fileOf(path: string): UnchangingDocument {
+  return new UnchangingDocument(readFileSync(path), {
+    'Content-Type': TYPES[extname(path)] ?? 'text/plain; charset=utf-8',
+    'X-Content-Type-Options': 'nosniff',
+    'Cache-Control': 'no-cache',
+  });
+}

@@ -1,0 +1,482 @@
+import { execFile } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { makeWebhookSecret, signWebhook } from '../../src/crypto/webhook-signatures.js';
+import { postgres } from '../support/database.js';
+import { OauthTest, REDIRECT_URI } from '../support/oauth.js';
+
+const PACKAGE = 'clients/go';
+const MODULE = 'public-user-api.example/publicuserapi';
+const run = promisify(execFile);
+
+postgres.describe('the Go client', () => {
+  let oauth: OauthTest;
+  let folder: string;
+  let environment: NodeJS.ProcessEnv;
+
+  /** Runs a program with the module as a partner has it: from the server's own proxy, in a folder and a cache with nothing else. */
+  async function output(program: string, env: Record<string, string> = {}): Promise<string> {
+    const place = mkdtempSync(join(folder, 'program-'));
+    writeFileSync(join(place, 'main.go'), program);
+    for (const name of ['go.mod', 'go.sum'])
+      writeFileSync(join(place, name), readFileSync(join(folder, 'app', name)));
+    const { stdout } = await run('go', ['run', '.'], {
+      cwd: place,
+      env: { ...environment, GOPROXY: 'off', API_URL: oauth.issuer, ...env },
+    });
+    return stdout;
+  }
+
+  beforeAll(async () => {
+    oauth = await OauthTest.start();
+    folder = mkdtempSync(join(tmpdir(), 'pua-go-'));
+    environment = {
+      ...process.env,
+      GOTOOLCHAIN: 'local',
+      GOFLAGS: '-modcacherw',
+      GOMODCACHE: join(folder, 'modules'),
+      GOPROXY: `${oauth.issuer}/clients/go,off`,
+      GONOSUMDB: 'public-user-api.example',
+    };
+    const app = join(folder, 'app');
+    mkdirSync(app);
+    await run('go', ['mod', 'init', 'app'], { cwd: app, env: environment });
+    await run('go', ['get', `${MODULE}@latest`], { cwd: app, env: environment });
+  }, 300_000);
+  afterAll(async () => {
+    rmSync(folder, { recursive: true, force: true });
+    await oauth.close();
+  });
+
+  async function member(events: number) {
+    const { id, username } = await oauth.member({ first_name: 'Ada' });
+    for (let i = 0; i < events; i++) {
+      const event = await oauth.api.platform.event({ organizer_id: id, title: `Event ${i}` });
+      await oauth.api.platform.participant(event, id, { role: 'organizer' });
+    }
+    const future = `UPDATE events SET starts_at = now() + interval '1 day', ends_at = NULL WHERE organizer_id = $1`;
+    await oauth.dataSource.query(future, [id]);
+    return { id, username, env: { API_KEY: await oauth.api.key(id) } };
+  }
+
+  it('has the types of the OpenAPI document (node generate-types.mjs in clients/go)', async () => {
+    const { goTypesOf } = (await import('../../clients/go/generate-types.mjs' as string)) as {
+      goTypesOf: (document: unknown) => string;
+    };
+    const document: unknown = await (await fetch(`${oauth.issuer}/api/public/openapi.json`)).json();
+    expect(readFileSync(`${PACKAGE}/schema.go`, 'utf8')).toBe(goTypesOf(document));
+  });
+
+  it('is as gofmt has it, nothing that vet finds fault with, and needs no other module', async () => {
+    expect((await run('gofmt', ['-l', PACKAGE])).stdout).toBe('');
+    await run('go', ['-C', PACKAGE, 'vet', './...'], { env: environment });
+    expect(readFileSync(`${PACKAGE}/go.mod`, 'utf8')).toBe(`module ${MODULE}\n\ngo 1.24\n`);
+  }, 120_000);
+
+  it('does what its README says', async () => {
+    const [, program, signIn] = Array.from(
+      readFileSync(`${PACKAGE}/README.md`, 'utf8').matchAll(/```(?:go|sh)\n([^]*?)```/g),
+      ([, code]) => code!,
+    );
+    const { env } = await member(2);
+    expect(await output(program!, env)).toMatch(
+      /^The events of Ada:\n[\d :-]+ Event \d\n[\d :-]+ Event \d\nprecondition_failed\n$/,
+    );
+    await output(`package main
+
+import (
+	"context"
+
+	"${MODULE}"
+)
+
+type Session struct{ Tokens *publicuserapi.Tokens }
+
+func (s *Session) Save(_ context.Context, tokens *publicuserapi.Tokens) error { s.Tokens = tokens; return nil }
+
+${signIn}
+func main() { _, _ = apiOf(&Session{}) }
+`);
+  }, 120_000);
+
+  it('makes every call of the API, and each page when it is asked for', async () => {
+    const { id, env } = await member(5);
+    const program = `package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+
+	pua "${MODULE}"
+)
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
+func codeOf(_ any, err error) string {
+	var refused *pua.Error
+	if errors.As(err, &refused) {
+		return refused.Code
+	}
+	return ""
+}
+
+func main() {
+	ctx := context.Background()
+	api := must(pua.New(os.Getenv("API_URL"), pua.APIKey(os.Getenv("API_KEY"))))
+	titles := []string{}
+	online := false
+	query := pua.EventsQuery{Limit: 2, Sort: "title", Status: []string{"scheduled", "draft"}, IsOnline: &online}
+	for event, err := range api.Events(query).All(ctx) {
+		titles = append(titles, must(event, err).Title)
+	}
+	counts := []int{}
+	for page, err := range api.Events(query).Pages(ctx) {
+		if counts = append(counts, len(must(page, err).Data)); len(counts) == 2 {
+			break
+		}
+	}
+	profile, etag, err := api.ProfileWithETag(ctx)
+	must(profile, err)
+	changed := must(api.UpdateProfile(ctx, pua.ProfileChanges{Bio: pua.Set("Hello"), LastName: pua.Clear[string]()}, etag))
+	lost := codeOf(api.UpdateProfile(ctx, pua.ProfileChanges{Bio: pua.Set("lost")}, etag))
+	invalid := pua.ProfileChanges{Bio: pua.Set(string(make([]byte, 501)))}
+	_, err = api.UpdateProfile(ctx, invalid, "")
+	var refused *pua.Error
+	errors.As(err, &refused)
+	first := must(api.Events(pua.EventsQuery{}).Page(ctx, "")).Data[0]
+	since := must(api.Changes(ctx, pua.SyncQuery{Resources: []string{"events"}})).Next
+	var failed error
+	for _, failed = range api.Events(pua.EventsQuery{Sort: "unknown"}).All(ctx) {
+	}
+	json.NewEncoder(os.Stdout).Encode(map[string]any{
+		"titles":       titles,
+		"counts":       counts,
+		"me":           must(api.Me(ctx)).ID,
+		"bio":          must(api.Profile(ctx)).Bio,
+		"changed":      []any{changed.Bio, changed.LastName, changed.FirstName},
+		"lost":         lost,
+		"field":        refused.Problem.Errors[0].Field,
+		"request":      refused.RequestID != "",
+		"event":        must(api.Event(ctx, first.ID)).ID == first.ID,
+		"connections":  must(api.Connections(pua.ConnectionsQuery{Status: []string{"accepted"}}).Page(ctx, "")).Pagination.Total,
+		"achievements": must(api.Achievements(pua.AchievementsQuery{Action: "all", Earned: &online}).Page(ctx, "")).Pagination.Sort,
+		"pinned":       must(api.PinnedAchievements(ctx)),
+		"earned":       must(api.AchievementStatistics(ctx)).Earned,
+		"missing":      codeOf(api.Achievement(ctx, 1_000_000)),
+		"changes":      must(api.Changes(ctx, pua.SyncQuery{Resources: []string{"events"}, Cursor: since})).Resources,
+		"type":         must(api.Credential(ctx)).Type,
+		"failed":       codeOf(nil, failed),
+	})
+}
+`;
+    expect(JSON.parse(await output(program, env))).toEqual({
+      titles: ['Event 0', 'Event 1', 'Event 2', 'Event 3', 'Event 4'],
+      counts: [2, 2],
+      me: id,
+      bio: 'Hello',
+      changed: ['Hello', null, 'Ada'],
+      lost: 'precondition_failed',
+      field: 'bio',
+      request: true,
+      event: true,
+      connections: 0,
+      achievements: 'position',
+      pinned: [],
+      earned: 0,
+      missing: 'achievement_not_found',
+      changes: ['events'],
+      type: 'api_key',
+      failed: 'invalid_parameter',
+    });
+  }, 120_000);
+
+  describe('in front of a server of its own', () => {
+    let server: Server;
+    let answers: ((request: IncomingMessage, response: ServerResponse) => void)[];
+    const seen: IncomingMessage['headers'][] = [];
+    const answer =
+      (status: number, headers: Record<string, string> = {}, body = '{"id":7}') =>
+      (_: IncomingMessage, response: ServerResponse) =>
+        response.writeHead(status, headers).end(body);
+    beforeAll(async () => {
+      server = createServer((request, response) => {
+        seen.push(request.headers);
+        answers.shift()!(request, response);
+      });
+      await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+    });
+    afterAll(() => {
+      server.close();
+      server.closeAllConnections();
+    });
+
+    it('waits, tries again, renews and gives up as it is told', async () => {
+      const API_URL = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+      const now = { 'Retry-After': '0' };
+      const html = { 'Content-Type': 'text/html; charset=utf-8' };
+      answers = [
+        ...[429, 503, 502, 504].flatMap((status) => [answer(status, now), answer(200)]),
+        (request) => request.socket.destroy(),
+        answer(200, { ETag: '"one"' }),
+        answer(304),
+        answer(503, now),
+        answer(503, now),
+        answer(503, now),
+        answer(429, { 'Retry-After': '60' }, '{"code":"rate_limited","title":"Too many","detail":"Wait."}'),
+        answer(200, html, '<h1>Welcome</h1>'),
+        answer(302, { Location: '/elsewhere', ...html }, ''),
+        answer(401),
+        answer(502, now),
+        answer(401),
+        answer(401),
+        answer(503, { 'Retry-After': '5' }),
+        () => undefined,
+      ];
+      const program = `package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	pua "${MODULE}"
+)
+
+func main() {
+	ctx := context.Background()
+	url := os.Getenv("API_URL")
+	api, _ := pua.New(url, pua.APIKey("key"))
+	say := func(value any, err error) {
+		if err != nil {
+			value = err
+		}
+		var refused *pua.Error
+		if errors.As(err, &refused) && refused.RetryAfter != nil {
+			value = fmt.Sprint(refused.Code, " ", *refused.RetryAfter)
+		}
+		fmt.Println(value)
+	}
+	me := func(api *pua.Client) {
+		me, err := api.Me(ctx)
+		if err != nil {
+			say(nil, err)
+			return
+		}
+		say(me.ID, err)
+	}
+	for range 11 {
+		me(api)
+	}
+	_, err := api.UpdateProfile(ctx, pua.ProfileChanges{}, "")
+	say(nil, err)
+	tokens := []string{"first", "second"}
+	renewing, _ := pua.New(url, pua.Token(func(_ context.Context, refused string) (string, error) {
+		if refused == tokens[0] {
+			tokens = tokens[1:]
+		}
+		return tokens[0], nil
+	}))
+	me(renewing)
+	left, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
+	defer cancel()
+	_, err = api.Event(left, 1)
+	say(errors.Is(err, context.DeadlineExceeded), nil)
+	hurried, _ := pua.New(url, pua.APIKey("key"), pua.WithTimeout(200*time.Millisecond), pua.WithRetries(0))
+	_, err = hurried.Event(ctx, 2)
+	say(errors.Is(err, context.DeadlineExceeded), nil)
+	_, err = pua.New("localhost:3000", pua.APIKey("key"))
+	say(nil, err)
+}
+`;
+      const strange = (status: number, type: string, path = 'me') =>
+        `HTTP ${status} with ${type} in place of JSON, from ${API_URL}/api/public/${path}: a proxy answered, or baseURL is not the API's.`;
+      expect((await output(program, { API_URL })).trim().split('\n')).toEqual([
+        ...Array<string>(6).fill('7'),
+        'unknown 0s',
+        'rate_limited 1m0s',
+        strange(200, 'text/html'),
+        strange(302, 'text/html'),
+        strange(401, 'nothing'),
+        'unknown 0s',
+        strange(401, 'nothing'),
+        'true',
+        'true',
+        'baseURL is "localhost:3000", which is no http or https address',
+      ]);
+      expect(answers).toEqual([]);
+      const sent = seen.map((headers) => headers.authorization).filter((value) => value !== undefined);
+      expect(sent).toEqual(['Bearer first', 'Bearer second']);
+      expect(seen.filter((headers) => headers['if-none-match'] === '"one"').length).toBeGreaterThan(0);
+    }, 120_000);
+  });
+
+  it('signs a member in, renews their token once, and ends the access', async () => {
+    const { id, username } = await member(0);
+    const clientId = await oauth.client();
+    const program = (body: string) => `package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	pua "${MODULE}"
+)
+
+func codeOf(_ *pua.Tokens, err error) string {
+	var refused *pua.SignInError
+	if errors.As(err, &refused) {
+		return refused.Code
+	}
+	return ""
+}
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
+func main() {
+	ctx := context.Background()
+	signIn := &pua.SignIn{Issuer: os.Getenv("API_URL"), ClientID: "${clientId}", RedirectURI: "${REDIRECT_URI}", Scope: "profile:read events:read"}
+	said := map[string]any{}
+	defer func() { json.NewEncoder(os.Stdout).Encode(said) }()
+	_, _, _, _, _ = url.Parse, strings.Replace, time.Now, codeOf, sync.WaitGroup{}
+${body}
+}
+`;
+    const begun = await output(
+      program(`	address, pending, err := signIn.Begin(ctx, "consent")
+	said["url"], said["pending"] = must(address, err), pending`),
+    );
+    const { url, pending } = JSON.parse(begun) as { url: string; pending: object };
+    const back = await oauth.browser().authorize(new URL(url), { username });
+    const finished = await output(
+      program(`	pending := new(pua.Pending)
+	json.Unmarshal([]byte(os.Getenv("PENDING")), pending)
+	query := must(url.Parse(os.Getenv("BACK"))).Query()
+	with := func(name, value string) url.Values {
+		other := must(url.ParseQuery(query.Encode()))
+		other.Set(name, value)
+		return other
+	}
+	codes := []string{
+		codeOf(signIn.Finish(ctx, with("state", "x"), pending)),
+		codeOf(signIn.Finish(ctx, with("iss", "https://elsewhere.example"), pending)),
+		codeOf(signIn.Finish(ctx, query, nil)),
+		codeOf(signIn.Finish(ctx, with("error", "access_denied"), pending)),
+	}
+	tokens := must(signIn.Finish(ctx, query, pending))
+	said["scope"] = len(strings.Fields(tokens.Scope))
+	saved := []*pua.Tokens{}
+	save := func(_ context.Context, renewed *pua.Tokens) error { saved = append(saved, renewed); return nil }
+	expired := *tokens
+	expired.ExpiresAt = time.Now()
+	api := must(pua.New(signIn.Issuer, signIn.Credentials(&expired, save)))
+	var group sync.WaitGroup
+	for range 8 {
+		group.Add(1)
+		go func() { defer group.Done(); must(api.Profile(ctx)) }()
+	}
+	group.Wait()
+	said["me"] = must(api.Me(ctx)).ID
+	wrong := *saved[0]
+	wrong.AccessToken = strings.Repeat("x", 43)
+	must(must(pua.New(signIn.Issuer, signIn.Credentials(&wrong, save))).Me(ctx))
+	said["saved"] = len(saved)
+	if err := signIn.Revoke(ctx, saved[1]); err != nil {
+		panic(err)
+	}
+	said["codes"] = append(codes, codeOf(signIn.Refresh(ctx, saved[1])))`),
+      { BACK: back.href, PENDING: JSON.stringify(pending) },
+    );
+    expect(JSON.parse(finished)).toEqual({
+      scope: 2,
+      me: id,
+      saved: 2,
+      codes: ['state_mismatch', 'state_mismatch', 'state_mismatch', 'access_denied', 'signed_out'],
+    });
+  }, 120_000);
+
+  it('reads a webhook that is genuine, and no other', async () => {
+    const [secret, other] = [makeWebhookSecret(), makeWebhookSecret()];
+    const body = JSON.stringify({
+      type: 'events.updated',
+      timestamp: '2026-05-01T18:00:00.123Z',
+      data: { id: 5 },
+    });
+    const now = Math.floor(Date.now() / 1_000);
+    const message = (seconds: number, by: string, text = body) => ({
+      headers: {
+        'Webhook-Id': ['msg_1'],
+        'Webhook-Timestamp': [String(seconds)],
+        'Webhook-Signature': [`v1,AAAA ${signWebhook(by, 'msg_1', seconds, body)}`],
+      },
+      body: text,
+    });
+    const cases = [
+      message(now, secret),
+      message(now, secret, `${body} `),
+      message(now, makeWebhookSecret()),
+      message(now - 360, secret),
+      { headers: {}, body },
+    ];
+    const program = `package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+
+	pua "${MODULE}"
+)
+
+func main() {
+	var cases []struct {
+		Headers http.Header
+		Body    string
+	}
+	json.Unmarshal([]byte(os.Getenv("CASES")), &cases)
+	for _, each := range cases {
+		message, err := pua.VerifyWebhook(each.Headers, []byte(each.Body), "${other}", "${secret}")
+		if err != nil {
+			fmt.Println(err, errors.Is(err, pua.ErrWebhook))
+			continue
+		}
+		fmt.Println(message.Type, message.Timestamp, message.Data.ID, message.Data.MemberID)
+	}
+}
+`;
+    expect(await output(program, { CASES: JSON.stringify(cases) })).toBe(
+      `events.updated 2026-05-01 18:00:00.123 +0000 UTC 5 <nil>
+not a genuine webhook: no signature matches true
+not a genuine webhook: no signature matches true
+not a genuine webhook: it is too old, or a clock is wrong true
+not a genuine webhook: its headers are missing true
+`,
+    );
+  }, 120_000);
+});

@@ -1,0 +1,35 @@
+import { execFile } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { describe, expect, it } from '@jest/globals';
+import { REGISTRY_MS } from '../support/python.js';
+
+const ATTW = '@arethetypeswrong/cli@0.18.5';
+const PACKAGES = 'dist/packages';
+
+/*
+ * Whether TypeScript finds the types of the TypeScript client in every mode of resolution, as others check it. Only where LIBRARIES
+ * is set, as `.ci/run` does.
+ */
+(process.env.LIBRARIES ? describe : describe.skip)('the package that npm installs', () => {
+  it(
+    'has types that are not wrong in any mode of resolution',
+    async () => {
+      const archive = join(
+        PACKAGES,
+        readdirSync(PACKAGES).find((name) => name.endsWith('.tgz'))!,
+      );
+      const { stdout } = await promisify(execFile)('npx', ['--yes', ATTW, '--format', 'json', archive], {
+        timeout: REGISTRY_MS,
+      });
+      const { analysis, problems } = JSON.parse(stdout) as {
+        analysis: { types: unknown };
+        problems?: object;
+      };
+      expect(analysis.types).toMatchObject({ kind: 'included' });
+      expect(problems).toEqual({});
+    },
+    REGISTRY_MS,
+  );
+});
