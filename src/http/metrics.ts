@@ -32,6 +32,11 @@ export const METRICS = {
     labels: { state: ['answering', 'silent'] },
     together: 'sum',
   },
+  server_ready: {
+    type: 'gauge',
+    help: '1 while `/readyz` would be 200; 0 while requests should not be sent here',
+    together: 'min',
+  },
   http_request_duration_seconds: {
     type: 'histogram',
     help: 'Duration of requests, by method, route and status; the route is `none` if the path matches no route',
@@ -138,6 +143,11 @@ export const METRICS = {
     help: 'Reads of members’ lists and profiles, by where they were executed; 0 without DATABASE_READ_URL',
     labels: { place: ['primary', 'replica'] },
   },
+  api_keys_expiring: {
+    type: 'gauge',
+    help: 'API keys that were used within a week, expire within the next one, and were not rotated',
+    together: 'max',
+  },
   database_dead_rows: {
     type: 'gauge',
     help: 'Dead rows (deleted or replaced, and not vacuumed yet), by table; absent on the embedded database',
@@ -167,6 +177,11 @@ export const METRICS = {
   webhook_deliveries_pending: {
     type: 'gauge',
     help: 'Webhook messages waiting to be sent or retried',
+    together: 'max',
+  },
+  webhook_oldest_due_seconds: {
+    type: 'gauge',
+    help: 'How long the oldest webhook message that is due has not been sent, receivers apart that are failing; 0 if there is none',
     together: 'max',
   },
   webhook_deliveries_under_way: {

@@ -20,6 +20,10 @@ const MOST_UNDER_WAY = 256;
 const LAST_MS = 2_000;
 
 const PENDING = `SELECT count(*)::integer AS pending FROM webhook_deliveries WHERE status = 'pending'`;
+const OLDEST_DUE = `SELECT COALESCE(EXTRACT(epoch FROM max(now() - d.due_at)), 0)::float8 AS seconds
+FROM webhook_endpoints e CROSS JOIN LATERAL (SELECT min(due_at) AS due_at FROM webhook_deliveries
+  WHERE endpoint_id = e.id AND status = 'pending' AND due_at <= now()) d
+WHERE e.disabled_at IS NULL AND e.failing_since IS NULL`;
 
 /**
  * Notifies endpoints of changes. Every instance takes part: changes become messages (one instance at a time), and messages
@@ -49,6 +53,10 @@ export class WebhookWorker implements OnApplicationShutdown {
     meter.read('webhook_deliveries_pending', async () => {
       const [row] = await database.prepared<{ pending: number }>(PENDING, []);
       return [[{}, row!.pending]];
+    });
+    meter.read('webhook_oldest_due_seconds', async () => {
+      const [row] = await database.prepared<{ seconds: number }>(OLDEST_DUE, []);
+      return [[{}, row!.seconds]];
     });
     meter.read('webhook_deliveries_under_way', () => [[{}, this.#underWay.size]]);
   }

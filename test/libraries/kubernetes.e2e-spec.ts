@@ -1,5 +1,5 @@
-import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -11,6 +11,8 @@ import { makePython } from '../support/python.js';
  */
 
 const REQUIREMENTS = join(import.meta.dirname, 'kubernetes/requirements.txt');
+/** Types that are made from the schema of the Prometheus Operator's objects. */
+const OPERATOR = join(import.meta.dirname, 'kubernetes');
 /** The oldest and the newest version of Kubernetes whose schemas it contains. */
 const VERSIONS = ['1.25', '1.37'];
 const RENDERED = {
@@ -18,6 +20,7 @@ const RENDERED = {
   Service: 'public-user-api',
   Deployment: 'public-user-api',
   PodDisruptionBudget: 'public-user-api',
+  HorizontalPodAutoscaler: 'public-user-api',
   NetworkPolicy: 'public-user-api',
 };
 
@@ -25,10 +28,20 @@ const RENDERED = {
   let folder: string;
   let programs: string;
   let manifests: string;
+  let podMonitor: string;
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'pua-kubernetes-'));
-    manifests = run('kubectl', 'kustomize', 'deploy/kubernetes').stdout;
+    const objects = run('kubectl', 'kustomize', 'deploy/kubernetes-autoscaling').stdout.split(/^---\n/m);
+    const isPodMonitor = (object: string) => object.includes('\nkind: PodMonitor\n');
+    manifests = objects.filter((object) => !isPodMonitor(object)).join('---\n');
+    podMonitor = objects.find(isPodMonitor)!;
     programs = await makePython(folder, REQUIREMENTS);
+    for (const file of ['package.json', 'package-lock.json'])
+      copyFileSync(join(OPERATOR, file), join(folder, file));
+    execFileSync('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], {
+      cwd: folder,
+      stdio: 'pipe',
+    });
   }, 300_000);
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -70,7 +83,8 @@ const RENDERED = {
       'readOnlyRootFileSystem:',
       'spec.template.spec.containers.0.securityContext',
     ],
-    ['Deployment', 'replicas: 3', 'replicas: three', 'spec.replicas'],
+    ['Deployment', 'revisionHistoryLimit: 5', 'revisionHistoryLimit: five', 'spec.revisionHistoryLimit'],
+    ['HorizontalPodAutoscaler', 'averageValue:', 'averageValues:', 'spec.metrics.0.pods.target'],
     ['PodDisruptionBudget', 'maxUnavailable:', 'maxUnavailble:', 'spec'],
     ['Deployment', 'initContainers:', 'initcontainers:', 'spec.template.spec'],
     ['NetworkPolicy', 'podSelector:', 'podSelectors:', 'spec'],
@@ -91,4 +105,23 @@ const RENDERED = {
       expect(status).toBe(1);
     },
   );
+
+  it('scrape instances by a PodMonitor that the Prometheus Operator takes; a mistake in it is found', () => {
+    /** What the compiler says of the object, as a literal: a field that its type does not have is an error. */
+    const faults = (yaml: string) => {
+      const json = 'import json, sys, yaml; json.dump(yaml.safe_load(sys.stdin), sys.stdout)';
+      const object = execFileSync(join(programs, 'python'), ['-c', json], { input: yaml, encoding: 'utf8' });
+      const file = join(folder, 'pod-monitor.ts');
+      const type = '@kubernetes-models/prometheus-operator/monitoring.coreos.com/v1/PodMonitor';
+      writeFileSync(
+        file,
+        `import type { IPodMonitor } from '${type}';\nexport const it: IPodMonitor = ${object};\n`,
+      );
+      const flags = ['--noEmit', '--strict', '--skipLibCheck', '--module', 'nodenext', '--ignoreConfig'];
+      return run(process.execPath, 'node_modules/typescript/bin/tsc', ...flags, file).stdout;
+    };
+    expect(faults(podMonitor)).toBe('');
+    expect(faults(podMonitor.replace('interval:', 'intervals:'))).toContain(`'"intervals"' does not exist`);
+    expect(faults(podMonitor.replace('jobLabel:', 'joblabel:'))).toContain(`'"joblabel"' does not exist`);
+  });
 });

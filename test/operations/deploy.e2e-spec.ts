@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { SETTINGS } from '../../src/config/settings.js';
-import { startPua } from '../support/command-line.js';
+import { puaJson, startPua } from '../support/command-line.js';
 import { createEmptyDatabase, postgres } from '../support/database.js';
 import { freePort } from '../support/oauth.js';
 import { ServerProcess } from '../support/server.js';
@@ -14,6 +14,8 @@ const run = (program: string, ...parameters: string[]) => {
   return { status, stdout, stderr };
 };
 const UNIT = 'deploy/systemd/public-user-api.service';
+const MIGRATION = 'deploy/systemd/public-user-api-migrate.service';
+const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
 /** The image's own command, without its program. */
 const [, ...IMAGE] = JSON.parse(/^CMD (\[.*\])$/m.exec(readFileSync('Dockerfile', 'utf8'))![1]!) as string[];
 
@@ -21,17 +23,46 @@ postgres.describe('what is deployed', () => {
   describe('with systemd', () => {
     const unit = readFileSync(UNIT, 'utf8');
 
-    it('is a unit that systemd takes, and keeps from all that it does not need', () => {
-      // It looks for the program in /usr/bin, which need not be where Node is here.
-      const { stderr } = run('systemd-analyze', 'verify', UNIT);
-      expect(stderr.replaceAll(/^.*\/usr\/bin\/node.*$\n?/gm, '')).toBe('');
-      const { stdout } = run('systemd-analyze', 'security', '--offline=true', UNIT);
-      expect(Number(/exposure level for \S+: ([\d.]+)/.exec(stdout)![1])).toBeLessThan(2);
+    it.each([UNIT, MIGRATION])(
+      'is a unit that systemd takes, and keeps from all that it does not need: %s',
+      (file) => {
+        // It looks for the program in /usr/bin, which need not be where Node is here.
+        const { stderr } = run('systemd-analyze', 'verify', file);
+        expect(stderr.replaceAll(/^.*\/usr\/bin\/node.*$\n?/gm, '')).toBe('');
+        const { stdout } = run('systemd-analyze', 'security', '--offline=true', file);
+        expect(Number(/exposure level for \S+: ([\d.]+)/.exec(stdout)![1])).toBeLessThan(2);
+      },
+    );
+
+    it('migrates when it is told to, and not at each start', async () => {
+      expect(unit).not.toMatch(/^ExecStart.*migrate/m);
+      const migration = readFileSync(MIGRATION, 'utf8');
+      expect(migration).toMatch(/^Type=oneshot$/m);
+      expect(migration).not.toContain('[Install]');
+      const [, command] = /^ExecStart=\/usr\/bin\/node bin\/pua\.mjs (.+)$/m.exec(migration)!;
+      const database = await createEmptyDatabase();
+      try {
+        const [code] = (await once(startPua(database.environment, command!.split(' ')), 'close')) as [number];
+        expect(code).toBe(0);
+        const { pending } = await puaJson<{ pending: string[] }>(database.environment, ['db', 'status']);
+        expect(pending).toEqual([]);
+      } finally {
+        await database.drop();
+      }
     });
 
     it('starts the program as the image does, itself and not through npm', () => {
       expect(unit).toContain(`ExecStart=/usr/bin/node ${IMAGE.join(' ')}\n`);
     });
+  });
+
+  it('names images by the version of package.json', () => {
+    for (const file of ['docker-compose.yml', 'deploy/compose/docker-compose.yml']) {
+      const images = [...readFileSync(file, 'utf8').matchAll(/^ +image: (.+)$/gm)].map(([, image]) => image!);
+      expect(images).toContain(`public-user-api:${version}`);
+      for (const image of images) expect(image).toMatch(/^[\w-]+:\d/);
+    }
+    expect(readFileSync('deploy/kubernetes/kustomization.yml', 'utf8')).toContain(`newTag: '${version}'`);
   });
 
   describe('with Kubernetes', () => {
@@ -116,6 +147,30 @@ postgres.describe('what is deployed', () => {
       };
       expect(new Set(ports)).toEqual(new Set(Object.values(needed).flat()));
       expect([...ingress!.matchAll(/port: (\w+)/g)].map(([, port]) => port)).toEqual(['http', 'metrics']);
+    });
+
+    it('is spread over zones, and over machines', () => {
+      expect([...all().matchAll(/topologyKey: (.+)/g)].map(([, key]) => key)).toEqual([
+        'topology.kubernetes.io/zone',
+        'kubernetes.io/hostname',
+      ]);
+    });
+
+    it('has, where it is scaled, as many instances as the queue of requests says, and no number of its own', () => {
+      const { stdout: text } = run('kubectl', 'kustomize', 'deploy/kubernetes-autoscaling');
+      const without = all().replace(/^ {2}replicas: 3\n/m, '');
+      const objects = text.split(/^---\n/m);
+      const added = objects.filter((object) => /^kind: (PodMonitor|HorizontalPodAutoscaler)$/m.test(object));
+      expect(objects.filter((object) => !added.includes(object)).map((object) => object.trim())).toEqual(
+        without.split(/^---\n/m).map((object) => object.trim()),
+      );
+      const adapter = readFileSync('deploy/kubernetes-autoscaling/prometheus-adapter.yml', 'utf8');
+      const [, metric] = /as: (\w+)/.exec(adapter)!;
+      expect(added.join('')).toMatch(new RegExp(`metric:\n +name: ${metric}\n`));
+      expect(added.join('')).not.toMatch(/type: Resource/);
+      // What it scrapes is a port of the pods, and the job is the one of the alerts.
+      expect(added.join('')).toMatch(/jobLabel: app\.kubernetes\.io\/name\n/);
+      expect(all()).toMatch(/name: metrics\n/);
     });
 
     it('has time to end, and its probes ask what answers', () => {

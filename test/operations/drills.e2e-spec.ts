@@ -1,68 +1,20 @@
-import { spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
-import { chmodSync, createWriteStream, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { startPostgres } from '../../bin/postgres.mjs';
-import { pua, puaJson, startPua } from '../support/command-line.js';
+import { puaJson } from '../support/command-line.js';
 import { onPostgres, postgres } from '../support/database.js';
+import { commandsOf as commandsOfPage, query, runCommands as run, statusOf } from '../support/drills.js';
 import { ServerProcess } from '../support/server.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { latestFor, SLOW_MACHINE_MS, until } from '../support/timing.js';
 
 type Cluster = Awaited<ReturnType<typeof startPostgres>>;
 
-/** The commands of docs/drills.md under a heading, one text a block. */
-function commandsOf(heading: string): string[] {
-  const page = readFileSync('docs/drills.md', 'utf8');
-  const section = page.split(/^## /m).find((each) => each.startsWith(`${heading}\n`));
-  const found = [...(section ?? '').matchAll(/```bash\n([^]*?)```/g)].map(([, commands]) => commands!);
-  if (found.length === 0) throw new Error(`docs/drills.md has no commands under ${heading}`);
-  return found;
-}
-
-/** Runs commands as a shell of an operator does. */
-async function run(commands: string, environment: Readonly<Record<string, string>>): Promise<string> {
-  const child = spawn('bash', ['-euo', 'pipefail', '-c', commands], {
-    env: {
-      ...environment,
-      PATH: `${join('node_modules', 'node', 'bin')}:${process.env.PATH}`,
-      HOME: tmpdir(),
-    },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  const [printed, errors, [code]] = await Promise.all([
-    text(child.stdout),
-    text(child.stderr),
-    once(child, 'close'),
-  ]);
-  if (code !== 0) throw new Error(`${commands} ended with ${code}: ${errors}`);
-  return printed;
-}
-
-async function query<Row>(url: string, sql: string, values: unknown[] = []): Promise<Row[]> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  try {
-    return (await client.query(sql, values)).rows as Row[];
-  } finally {
-    await client.end();
-  }
-}
-
-/** What a key is answered; a server that has just started may be busy at first. */
-async function statusOf(server: ServerProcess, key: string): Promise<number> {
-  let status = 503;
-  await until(async () => {
-    const answer = await fetch(`${server.url}/api/public/profile`, { headers: { 'X-API-Key': key } });
-    await answer.arrayBuffer();
-    return (status = answer.status) !== 503;
-  }, 'the server answers');
-  return status;
-}
+const commandsOf = (heading: string) => commandsOfPage('docs/drills.md', heading);
 
 /** Whether this machine lets a small disk be mounted, in memory: for root, and not in every container. */
 const mountsDisks = (() => {
@@ -99,111 +51,6 @@ postgres.describe('drills', () => {
     await Promise.all(clusters.map((each) => each.stop()));
     rmSync(folder, { recursive: true, force: true });
   });
-
-  it('bring a database back to a moment, and end again what had ended after a copy was made', async () => {
-    const archive = join(folder, 'archive');
-    mkdirSync(archive);
-    const owned = (path: string) => run(`if [ "$(id -u)" = 0 ]; then chown -R postgres "${path}"; fi`, {});
-    await owned(archive);
-    const [, archiving] = /```ini\n([^]*?)```/.exec(readFileSync('docs/drills.md', 'utf8'))!;
-    const settings = Object.fromEntries(
-      archiving!
-        .trim()
-        .split('\n')
-        .map((line) => /^(\w+) = '?(.*?)'?$/.exec(line)!.slice(1) as [string, string]),
-    );
-    settings.archive_command = settings.archive_command!.replaceAll('/archive/', `${archive}/`);
-    const live = await cluster('live', settings);
-    const environment = settingsOf(live);
-    const json = <T>(...parameters: string[]) => puaJson<T>(environment, parameters);
-    await json('db', 'migrate');
-    const [ada, bob, eve] = [
-      await json<{ id: number }>('users', 'create', '--username', 'ada'),
-      await json<{ id: number }>('users', 'create', '--username', 'bob', '--first-name', 'Zyxwvut'),
-      await json<{ id: number }>('users', 'create', '--username', 'eve'),
-    ];
-    const key = (user: number, name: string) =>
-      json<{ id: string; key: string }>('keys', 'create', '--user', String(user), '--name', name, '--scopes', 'profile:read,profile:write'); // prettier-ignore
-    const [kept, leaked] = [await key(ada.id, 'kept'), await key(ada.id, 'leaked')];
-    const app = await json<{ client_id: string }>(
-      'clients', 'create', '--name', 'App', '--type', 'web', '--redirect-uri', 'https://app.example/callback',
-    ); // prettier-ignore
-
-    const [backUp, , restore] = commandsOf('Back to a moment') as [string, string, string];
-    const paths = { BACKUP: join(folder, 'backup'), ARCHIVE: archive, TRAIL: join(folder, 'trail.jsonl') };
-    await run(backUp, { ...environment, ...paths });
-
-    // What comes after the copy.
-    const trail = startPua(environment, ['audit', '--json', '--follow']);
-    trail.stdout.pipe(createWriteStream(paths.TRAIL));
-    await until(async () => {
-      await json('users', 'update', String(ada.id), '--bio', `followed ${performance.now()}`);
-      return readFileSync(paths.TRAIL, 'utf8').includes('user.updated');
-    }, 'the trail is followed');
-    await json('users', 'update', String(ada.id), '--bio', 'after the copy');
-    await json('keys', 'revoke', leaked.id, '--reason', 'leaked');
-    await json('users', 'erase', String(bob.id), '--yes');
-    await json('users', 'disable', String(eve.id));
-    await json('clients', 'disable', app.client_id);
-    await until(() => readFileSync(paths.TRAIL, 'utf8').includes('client.disabled'), 'the trail is whole');
-    const [{ moment }] = (await query<{ moment: string }>(live.url, 'SELECT now()::text AS moment')) as [
-      { moment: string },
-    ];
-    await query(live.url, "UPDATE users SET bio = 'nonsense' WHERE username = 'ada'");
-    // By its name: what the server itself writes meanwhile begins the next one, which is not archived for long.
-    const [{ segment }] = (await query(live.url, 'SELECT pg_walfile_name(pg_switch_wal()) AS segment')) as [
-      { segment: string },
-    ];
-    trail.kill('SIGINT');
-    const archived = () =>
-      query<{ done: boolean }>(live.url, 'SELECT last_archived_wal >= $1 AS done FROM pg_stat_archiver', [
-        segment,
-      ]);
-    await until(async () => (await archived())[0]!.done, 'the log is archived');
-    await live.stop();
-
-    /** A cluster of the copy, up to a moment. */
-    const restored = async (name: string, until?: string) => {
-      mkdirSync(join(folder, name));
-      const RESTORED = join(folder, name, 'data');
-      if (until === undefined) await run('cp -a "$BACKUP" "$RESTORED"', { ...paths, RESTORED });
-      else await run(restore, { ...paths, RESTORED, MOMENT: until });
-      await owned(join(folder, name));
-      return cluster(name);
-    };
-
-    const back = await restored('back', moment);
-    await until(async () => {
-      const [row] = await query<{ over: boolean }>(back.url, 'SELECT NOT pg_is_in_recovery() AS over');
-      return row!.over;
-    }, 'the moment is reached');
-    let server = await ServerProcess.start(settingsOf(back));
-    expect(await statusOf(server, kept.key)).toBe(200);
-    expect(await statusOf(server, leaked.key)).toBe(401);
-    expect(await puaJson(settingsOf(back), ['users', 'show', 'ada'])).toMatchObject({
-      bio: 'after the copy',
-    });
-    await server.kill();
-
-    // An earlier moment: the copy itself.
-    const old = await restored('old');
-    server = await ServerProcess.start(settingsOf(old));
-    expect(await statusOf(server, leaked.key)).toBe(200);
-    const rows = (sql: string) => query<{ is: unknown }>(old.url, sql).then(([row]) => row!.is);
-    expect(await rows(`SELECT count(*)::int AS is FROM users WHERE first_name = 'Zyxwvut'`)).toBe(1);
-    await run(commandsOf('After a restore: what had ended, ends again').join('\n'), {
-      ...settingsOf(old),
-      ...paths,
-    });
-    const latest = latestFor(1_000);
-    while ((await statusOf(server, leaked.key)) !== 401) expect(performance.now()).toBeLessThan(latest);
-    expect(await statusOf(server, kept.key)).toBe(200);
-    expect(await rows(`SELECT count(*)::int AS is FROM users WHERE first_name = 'Zyxwvut'`)).toBe(0);
-    expect(await rows(`SELECT disabled_at IS NOT NULL AS is FROM users WHERE username = 'eve'`)).toBe(true);
-    expect(await rows('SELECT disabled_at IS NOT NULL AS is FROM oauth_clients WHERE redirect_uris[1] LIKE \'%app.example%\'')).toBe(true); // prettier-ignore
-    expect((await pua(settingsOf(old), ['doctor'])).stdout).not.toMatch(/^fail/m);
-    await server.kill();
-  }, 180_000);
 
   (mountsDisks ? it : it.skip)(
     'with a full disk: writes are refused, reads go on, nothing is lost, and all is well when there is room',

@@ -1,10 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Response } from 'supertest';
 import { thorough } from '../support/database.js';
+import { freePort } from '../support/oauth.js';
 import { TestApi } from '../support/api.js';
 
 let api: TestApi;
-beforeAll(async () => void (api = await TestApi.start()));
+let metricsPort: number;
+beforeAll(async () => {
+  metricsPort = await freePort();
+  api = await TestApi.start({ metricsPort });
+});
 afterAll(() => api.close());
 
 const query = (sql: string) => api.dataSource.query<unknown>(sql);
@@ -17,11 +22,19 @@ async function ready(status: number): Promise<Response> {
   }
 }
 
+/** What the metric says, which needs nobody to ask for /readyz. */
+async function metric(): Promise<string | undefined> {
+  const text = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
+  return /^server_ready (\d)$/m.exec(text)?.[1];
+}
+
 /** What is told while the database is as the statement leaves it, until the other one has put it right. */
 async function refusal(change: string, undo: string): Promise<unknown> {
   await query(change);
   try {
-    return ((await ready(503)).body as { detail: unknown }).detail;
+    const { body } = await ready(503);
+    expect(await metric()).toBe('0');
+    return (body as { detail: unknown }).detail;
   } finally {
     await query(undo);
   }
@@ -37,6 +50,7 @@ describe('GET /livez', () => {
 describe('GET /readyz', () => {
   it('says that requests may be sent here', async () => {
     expect((await ready(200)).body).toEqual({ status: 'ok' });
+    expect(await metric()).toBe('1');
   });
 
   thorough.it('says no where the database lacks a migration', async () => {

@@ -50,6 +50,28 @@ describe('metrics', () => {
     expect((await api.send('GET', '/metrics')).status).toBe(404);
   });
 
+  it('tell of keys that are used and about to expire, and of the oldest message that is due and not sent, failing receivers apart', async () => {
+    const text = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+    const before = valueOf(await text(), 'api_keys_expiring');
+    const [used] = await Promise.all(
+      [1, 2].map(async () => (await api.key(await api.platform.user())).split('_')[2]),
+    );
+    await api.dataSource.query('INSERT INTO api_key_usage (key_id, last_used_at) VALUES ($1, now())', [used]);
+    expect(valueOf(await text(), 'api_keys_expiring') - before).toBe(1);
+    expect(await text()).toMatch(/^webhook_oldest_due_seconds 0$/m);
+    await api.dataSource.query(`WITH made AS (
+  INSERT INTO webhook_endpoints (id, url, types, secret, failing_since) VALUES
+    ('well', 'https://app.example/', '{profile.updated}', '', NULL), ('failing', 'https://app.example/', '{profile.updated}', '', now())
+  RETURNING id)
+INSERT INTO webhook_deliveries (endpoint_id, user_id, type, thing_id, changed_at, due_at, leased_until)
+SELECT id, 0, 'profile.updated', 1, now(), now() - make_interval(mins => CASE id WHEN 'well' THEN 5 ELSE 60 END), now() + interval '1 hour'
+FROM made`);
+    const oldest = valueOf(await text(), 'webhook_oldest_due_seconds');
+    await api.dataSource.query(`DELETE FROM webhook_endpoints`);
+    expect(oldest).toBeGreaterThanOrEqual(300);
+    expect(oldest).toBeLessThan(3_600);
+  });
+
   it('count the failures of all periodic work, and of nothing else', () => {
     const declared = api.app.get(PeriodicWork).declared();
     expect(declared.map(({ schedule }) => schedule.work).toSorted()).toEqual(

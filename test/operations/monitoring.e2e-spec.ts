@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
 import { METRICS } from '../../src/http/metrics.js';
 import { createTestDatabase, postgres, type TestDatabase } from '../support/database.js';
 import { freePort } from '../support/oauth.js';
@@ -11,14 +12,44 @@ import { ServerProcess } from '../support/server.js';
 import { SLOW_MACHINE_MS, until } from '../support/timing.js';
 
 const FOLDER = join(process.cwd(), 'deploy/monitoring');
-const ALERTS = readFileSync(join(FOLDER, 'alerts.yml'), 'utf8');
-const NAMES = [...ALERTS.matchAll(/- alert: (\w+)/g)].map(([, name]) => name!);
+const FILES = ['alerts.yml', 'service-levels.yml', 'exporters.yml'];
+const RULES = FILES.map((file) => readFileSync(join(FOLDER, file), 'utf8')).join('');
+interface Alert {
+  readonly name: string;
+  readonly expr: string;
+  readonly runbook: string | undefined;
+}
+const ALERTS: readonly Alert[] = RULES.split(/^ {6}- (?=\w+:)/m)
+  .filter((rule) => rule.startsWith('alert:'))
+  .map((rule) => ({
+    name: /^alert: (\w+)/.exec(rule)![1]!,
+    expr: /^ {8}expr: (?:\|\n)?([^]*?)\n {8}for:/m.exec(rule)![1]!,
+    runbook: /^ {10}runbook_url: '(.+)'$/m.exec(rule)?.[1],
+  }));
+const NAMES = ALERTS.map(({ name }) => name);
 const DASHBOARD = JSON.parse(readFileSync(join(FOLDER, 'dashboard.json'), 'utf8')) as {
   panels: { title: string; targets?: { expr: string }[] }[];
 };
 const QUERIES = DASHBOARD.panels.flatMap(({ title, targets = [] }) =>
   targets.map(({ expr }) => [title, expr] as const),
 );
+
+/** Words of PromQL, functions and labels after `by`, `on`. */
+const WORDS =
+  /^(absent|and|by|deriv|e\d+|group|histogram_quantile|increase|instance|kind|le|limit|max|min|min_over_time|node|on|or|outcome|place|rate|reason|replica|result|route|rows|scope|slot_name|state|status|sum|table|time|topk|count|unless|version|work|code|error)$/;
+/** The metrics that a query reads, histograms without what their series add to the name. */
+const metricsOf = (query: string): string[] => {
+  const plain = query.replaceAll(/\{[^}]*\}|\[[^\]]*\]/g, '');
+  const names = [...plain.matchAll(/[a-zA-Z_:][\w:]*/g)].map(([name]) => name);
+  return [...new Set(names.filter((name) => !WORDS.test(name)).map(withoutSuffix))];
+};
+const withoutSuffix = (name: string) => (name.includes(':') ? name : name.replace(/_(count|bucket)$/, ''));
+/** What programs export that are not run here: Patroni and blackbox_exporter, and what base-backup.sh writes (backup.e2e-spec.ts). */
+const OF_OTHERS = [
+  'patroni_sync_standby',
+  'probe_ssl_earliest_cert_expiry',
+  'backup_last_success_timestamp_seconds',
+];
 
 /** Nobody has signed in, nothing was refused or fed, no message was sent, no row has expired, or not for long, and there is no replica. */
 const NOTHING_YET = [
@@ -32,6 +63,10 @@ const NOTHING_YET = [
   'Feeds',
   'Member reads',
   'Replica lag',
+  'Failed requests',
+  'Error budget',
+  'Replication',
+  'Backups and certificates',
 ];
 
 /** Prometheus looks for targets every five seconds. */
@@ -47,21 +82,53 @@ const series = (name: string, labels: string, values: string): Series => ({
   series: `${name}{${LABELS}${labels === '' ? '' : `, ${labels}`}}`,
   values,
 });
-const HOURS = 2;
-const TIMES = HOURS * 60;
+/** In minutes: some alerts wait for an hour. */
+const TIMES = 72;
 const always = (value: number) => `${value}x${TIMES}`;
 /** A counter that grows by so much a second. */
 const growing = (perSecond: number) => `0+${perSecond * 60}x${TIMES}`;
 const requests = (labels: string, perSecond: number) =>
   series('http_request_duration_seconds_count', labels, growing(perSecond));
-const durations = (slowPerSecond: number, route = '/api/public/me') =>
-  ['0.1', '0.5', '1', '+Inf'].map((le) =>
-    series(
-      'http_request_duration_seconds_bucket',
-      `route="${route}", le="${le}"`,
-      growing(Number(le) < 1 ? 100 - slowPerSecond : 100),
-    ),
-  );
+/** A hundred reads a second, so many of them slow. */
+const durations = (slowPerSecond: number, route = '/api/public/me') => [
+  requests(`route="${route}", status="200", method="GET"`, 100),
+  series(
+    'http_request_duration_seconds_bucket',
+    `route="${route}", status="200", method="GET", le="0.25"`,
+    growing(100 - slowPerSecond),
+  ),
+];
+/** What exporters say where all is well, without which a test would hear that they are not there. */
+const EXPORTED: readonly Series[] = [
+  series('up', '', always(1)),
+  { series: 'pg_up{instance="db"}', values: always(1) },
+  { series: 'patroni_sync_standby{scope="pua", name="1"}', values: always(0) },
+  { series: 'patroni_sync_standby{scope="pua", name="2"}', values: always(1) },
+  { series: 'backup_last_success_timestamp_seconds', values: always(0) },
+  { series: 'probe_ssl_earliest_cert_expiry', values: always(100 * 86_400) },
+];
+const metricOf = ({ series: text }: Series) => /^\w+/.exec(text)![0];
+/** With what exporters say, but for what the history says itself. */
+const whole = (input: readonly Series[]): readonly Series[] => {
+  const own = new Set(input.map(metricOf));
+  return [...input, ...EXPORTED.filter((one) => !own.has(metricOf(one)))];
+};
+const archived = (seconds: number, writes: number): readonly Series[] => [
+  { series: 'pg_stat_archiver_last_archive_age{instance="db"}', values: always(seconds) },
+  ...['inserted', 'updated'].map((how) => ({
+    series: `pg_stat_database_tup_${how}{instance="db", datname="pua"}`,
+    values: growing(writes),
+  })),
+];
+const connections = (number: number): readonly Series[] => [
+  { series: 'pg_stat_activity_count{instance="db", state="idle"}', values: always(number) },
+  { series: 'pg_settings_max_connections{instance="db"}', values: always(103) },
+  { series: 'pg_settings_superuser_reserved_connections{instance="db"}', values: always(3) },
+];
+const slot = (bytes: number): Series => ({
+  series: 'pg_replication_slots_pg_wal_lsn_diff{instance="db", slot_name="standby"}',
+  values: always(bytes),
+});
 const delays = (latePerSecond: number) =>
   ['1', '10', '30', '+Inf'].map((le) =>
     series(
@@ -78,13 +145,8 @@ const feeds = (status: number, perSecond: number) =>
 /** What Prometheus sees of an instance that is well. */
 const WELL: Readonly<Record<string, readonly Series[]>> = {
   ServerDown: [series('up', '', always(1))],
-  RequestsFail: [
-    requests('route="/api/public/me", status="200"', 100),
-    requests('route="/livez", status="503"', 5),
-  ],
-  NotReady: [requests('route="/readyz", status="200"', 1)],
-  // Who asks for the platform’s changes waits for them.
-  RequestsSlow: [...durations(0.5), ...durations(100, '/api/platform/changes')],
+  ServersUnwatched: [],
+  NotReady: [series('server_ready', '', always(1))],
   Overloaded: [series('overload_refusals_total', 'reason="api"', growing(0.5))],
   DatabasePoolExhausted: [
     series('database_pool_connections', 'state="waiting"', '0 0 0 5 '.repeat(TIMES / 4)),
@@ -97,10 +159,12 @@ const WELL: Readonly<Record<string, readonly Series[]>> = {
   ],
   PasswordsGuessed: [series('sign_ins_total', 'method="password", result="invalid"', growing(0.5))],
   KeysGuessed: [series('http_problems_total', 'code="invalid_credentials"', growing(5))],
+  KeysExpire: [series('api_keys_expiring', '', always(0))],
   AuthorizationServerErrors: [series('oauth_errors_total', 'error="access_denied"', growing(5))],
   FeedsFail: [feeds(200, 20), feeds(429, 10), feeds(422, 1)],
   WebhooksFail: [attempts('delivered', 10), attempts('failed', 4), attempts('withheld', 50)],
   WebhooksLate: delays(1),
+  WebhooksUnsent: [series('webhook_oldest_due_seconds', '', always(20))],
   WebhooksPileUp: [series('webhook_deliveries_pending', '', always(20_000))],
   SweeperFails: [series('sweeper_failures_total', 'rows="codes"', growing(1 / 3600))],
   SweeperBehind: [series('sweeper_overdue_seconds', 'rows="codes"', always(600))],
@@ -111,16 +175,28 @@ const WELL: Readonly<Record<string, readonly Series[]>> = {
   EventLoopBlocked: [series('nodejs_eventloop_lag_p99_seconds', '', always(0.02))],
   ProcessSilent: [series('server_processes', 'state="silent"', always(0))],
   VersionsDiffer: [series('build_info', 'version="1.0.0"', always(1))],
+  FailuresBurnBudget: [
+    requests('route="/oauth/authorize", status="303", method="GET"', 100),
+    requests('route="/oauth/authorize", status="503", method="GET"', 0.05),
+    requests('route="/livez", status="503", method="GET"', 5),
+  ],
+  // Who asks for the platform’s changes waits for them.
+  SlownessBurnsBudget: [...durations(0.5), ...durations(100, '/api/platform/changes')],
+  FailuresExceedBudget: [],
+  SlownessExceedsBudget: [],
+  PostgresUnwatched: [],
+  ConnectionsNearMax: connections(70),
+  ReplicationSlotHolds: [slot(1e9)],
+  WalNotArchived: archived(60, 10),
+  NoSynchronousStandby: [],
+  BackupOld: [],
+  CertificateExpires: [],
 };
 /** And of one of which each alert is to tell. */
 const UNWELL: typeof WELL = {
   ServerDown: [series('up', '', always(0))],
-  RequestsFail: [
-    requests('route="/api/public/me", status="200"', 100),
-    requests('route="/oauth/token", status="503"', 5),
-  ],
-  NotReady: [requests('route="/readyz", status="503"', 1)],
-  RequestsSlow: durations(5),
+  ServersUnwatched: [{ series: 'up{job="other"}', values: always(1) }],
+  NotReady: [series('server_ready', '', always(0))],
   Overloaded: [series('overload_refusals_total', 'reason="api"', growing(20))],
   DatabasePoolExhausted: [series('database_pool_connections', 'state="waiting"', always(3))],
   RevocationChannelCut: [series('revocation_channel_up', '', always(0))],
@@ -131,10 +207,12 @@ const UNWELL: typeof WELL = {
   ],
   PasswordsGuessed: [series('sign_ins_total', 'method="password", result="throttled"', growing(20))],
   KeysGuessed: [series('http_problems_total', 'code="invalid_credentials"', growing(50))],
+  KeysExpire: [series('api_keys_expiring', '', always(2))],
   AuthorizationServerErrors: [series('oauth_errors_total', 'error="server_error"', growing(0.1))],
   FeedsFail: [feeds(200, 20), feeds(422, 5)],
   WebhooksFail: [attempts('delivered', 1), attempts('failed', 2), attempts('withheld', 1)],
   WebhooksLate: delays(10),
+  WebhooksUnsent: [series('webhook_oldest_due_seconds', '', always(900))],
   WebhooksPileUp: [series('webhook_deliveries_pending', '', `0+1000x${TIMES}`)],
   SweeperFails: [series('sweeper_failures_total', 'rows="codes"', growing(1 / 60))],
   SweeperBehind: [series('sweeper_overdue_seconds', 'rows="codes"', always(7200))],
@@ -152,6 +230,28 @@ const UNWELL: typeof WELL = {
     series('build_info', 'version="1.0.0"', always(1)),
     series('build_info', 'version="2.0.0"', always(1)),
   ],
+  FailuresBurnBudget: [
+    requests('route="/api/public/me", status="200", method="GET"', 99),
+    requests('route="/oauth/token", status="500", method="POST"', 1),
+  ],
+  SlownessBurnsBudget: durations(20),
+  FailuresExceedBudget: [
+    requests('route="/api/public/profile", status="200", method="PUT"', 100),
+    requests('route="/api/public/profile", status="503", method="PUT"', 0.2),
+  ],
+  SlownessExceedsBudget: durations(2),
+  PostgresUnwatched: [{ series: 'pg_up{instance="db"}', values: always(0) }],
+  ConnectionsNearMax: connections(90),
+  ReplicationSlotHolds: [slot(20e9)],
+  WalNotArchived: archived(2_000, 10),
+  NoSynchronousStandby: [{ series: 'patroni_sync_standby{scope="pua", name="1"}', values: always(0) }],
+  BackupOld: [{ series: 'backup_last_success_timestamp_seconds', values: always(-27 * 3_600) }],
+  CertificateExpires: [{ series: 'probe_ssl_earliest_cert_expiry', values: always(10 * 86_400) }],
+};
+/** Of which the budget is exceeded, too, after a while. */
+const ALSO: Readonly<Record<string, string>> = {
+  FailuresBurnBudget: 'FailuresExceedBudget',
+  SlownessBurnsBudget: 'SlownessExceedsBudget',
 };
 
 const promtool = (...parameters: string[]) => {
@@ -171,24 +271,33 @@ postgres.describe('monitoring', () => {
     expect(promtool('check', 'config', join(FOLDER, 'prometheus.yml'))).toMatchObject({ status: 0 });
   });
 
-  /** Whether after some hours of each history exactly those alerts are firing. */
-  const firing = (histories: readonly (readonly [input: readonly Series[], alerts: readonly string[]])[]) => {
+  /**
+   * Whether exactly those alerts are firing after each history, or `at` a time in it.
+   * @param by the labels that tell them apart
+   * @param where which alerts are looked at
+   * @param every the time between two values
+   */
+  const firing = (
+    histories: readonly (readonly [input: readonly Series[], alerts: readonly string[], at?: string])[],
+    { by = 'alertname', where = '', every = '1m' } = {},
+  ) => {
     const file = join(folder, 'alerts.test.json');
-    const tests = histories.map(([input, alerts]) => ({
-      interval: '1m',
+    const tests = histories.map(([input, alerts, at = `${TIMES}m`]) => ({
+      interval: every,
       input_series: input,
       promql_expr_test: [
         {
-          expr: 'count by (alertname) (ALERTS{alertstate="firing"})',
-          eval_time: `${HOURS}h`,
-          exp_samples: alerts.map((alertname) => ({ labels: `{alertname="${alertname}"}`, value: 1 })),
+          expr: `count by (${by}) (ALERTS{alertstate="firing"${where}})`,
+          eval_time: at,
+          exp_samples: alerts.map((alert) => ({
+            labels: alert.startsWith('{') ? alert : `{alertname="${alert}"}`,
+            value: 1,
+          })),
         },
       ],
     }));
-    writeFileSync(
-      file,
-      JSON.stringify({ rule_files: [join(FOLDER, 'alerts.yml')], evaluation_interval: '1m', tests }),
-    );
+    const rules = FILES.map((name) => join(FOLDER, name));
+    writeFileSync(file, JSON.stringify({ rule_files: rules, evaluation_interval: every, tests }));
     return promtool('test', 'rules', file);
   };
 
@@ -198,33 +307,116 @@ postgres.describe('monitoring', () => {
   });
 
   it('says nothing of an instance that is well', () => {
-    expect(firing([[Object.values(WELL).flat(), []]])).toMatchObject({ status: 0 });
+    expect(firing([[whole(Object.values(WELL).flat()), []]])).toMatchObject({ status: 0 });
   });
 
   it('says of an instance that is unwell what it is, and nothing else', () => {
-    expect(firing(NAMES.map((name) => [UNWELL[name]!, [name]]))).toMatchObject({ status: 0 });
-    expect(firing([[UNWELL.ServerDown!, ['NotReady']]])).toMatchObject({ status: 1 });
+    const histories = NAMES.map((name) => {
+      const alerts = [name, ...(ALSO[name] === undefined ? [] : [ALSO[name]])];
+      return [whole(UNWELL[name]!), alerts] as const;
+    });
+    expect(firing(histories)).toMatchObject({ status: 0 });
+    expect(firing([[whole(UNWELL.ServerDown!), ['NotReady']]])).toMatchObject({ status: 1 });
   });
 
-  it('shows or watches every metric of the server', () => {
-    const text = [ALERTS, ...QUERIES.map(([, query]) => query)].join(' ');
-    expect(Object.keys(METRICS).filter((name) => !text.includes(name))).toEqual([]);
+  it('says that exporters are not there, and of a standby or a database at rest not that it archives nothing', () => {
+    const gone = ['ServersUnwatched', 'PostgresUnwatched', 'NoSynchronousStandby', 'BackupOld', 'CertificateExpires']; // prettier-ignore
+    expect(
+      firing([
+        [[], gone],
+        [whole(archived(2_000, 0)), []],
+      ]),
+    ).toMatchObject({ status: 0 });
   });
 
-  it.each(NAMES)('says what to do about %s', (name) => {
-    const docs = readFileSync('docs/monitoring.md', 'utf8');
-    expect(docs).toContain(`### ${name}\n`);
+  describe('by the budget of a group of routes', () => {
+    const BUDGETS = { where: ', group!=""' };
+    const token = (status: number, values: string) =>
+      series('http_request_duration_seconds_count', `route="/oauth/token", status="${status}", method="POST"`, values); // prettier-ignore
+    const others = (minutes: number) =>
+      series('http_request_duration_seconds_count', 'route="/api/public/events", status="200", method="GET"', `0+5940x${minutes}`); // prettier-ignore
+
+    it('wakes somebody up within five minutes when all of the token endpoint fails, at a hundredth of the traffic', () => {
+      const input = [others(180), token(200, '0+60x120 7200x60'), token(503, '0x120 60+60x60')];
+      const fires = '{alertname="FailuresBurnBudget", group="token", severity="page"}';
+      const histories = [[input, [], '120m'] as const, [input, [fires], '125m'] as const];
+      expect(firing(histories, { ...BUDGETS, by: 'alertname, group, severity' })).toMatchObject({
+        status: 0,
+      });
+    });
+
+    it('is silent within ten minutes of the end of it, of a few failures in the night, and of what the budget allows', () => {
+      const burst = [token(200, '0+60x120 7200x9 7260+60x60'), token(503, '0x120 60+60x9 600x60')];
+      const few = [token(200, '0x120'), token(503, '0x60 1+1x5 6x60')];
+      const allowed = [token(200, '0+6000x180'), token(503, '0+5x180')];
+      const histories = [
+        [burst, ['FailuresBurnBudget'], '131m'] as const,
+        [burst, ['FailuresExceedBudget'], '141m'] as const,
+        [few, [], '70m'] as const,
+        [allowed, [], '180m'] as const,
+      ];
+      expect(firing(histories, BUDGETS)).toMatchObject({ status: 0 });
+    });
+
+    it('files a ticket on what goes on for days, until six hours after it has ended', () => {
+      // Every quarter of an hour, which is often enough for windows of hours.
+      const input = [token(200, '0+6000x400'), token(500, '0+12x288 3456x112')];
+      const histories = [[input, ['FailuresExceedBudget'], '3d'] as const, [input, [], '79h'] as const];
+      expect(firing(histories, { ...BUDGETS, every: '15m' })).toMatchObject({ status: 0 });
+    });
+  });
+
+  it('shows on the dashboard every metric of the server, and what each alert watches', () => {
+    const shown = new Set(QUERIES.flatMap(([, query]) => metricsOf(query)));
+    expect(Object.keys(METRICS).filter((name) => !shown.has(name))).toEqual([]);
+    const unseen = ALERTS.flatMap(({ name, expr }) =>
+      metricsOf(expr)
+        .filter((metric) => !shown.has(metric))
+        .map((metric) => `${name}: ${metric}`),
+    );
+    expect(unseen).toEqual([]);
+  });
+
+  it.each(ALERTS)('says what to do about $name, where its runbook_url leads to', ({ name, runbook }) => {
+    const [, page, anchor] = /^https:\/\/git\.example\/public-user-api\/(docs\/[\w-]+\.md)#(.+)$/.exec(
+      runbook!,
+    )!;
+    const headings = readFileSync(page!, 'utf8').matchAll(/^#+ (.+)$/gm);
+    expect([...headings].map(([, heading]) => heading)).toContain(name);
+    expect(anchor).toBe(name.toLowerCase());
+  });
+
+  it('has objectives that docs/service-levels.md says', () => {
+    const page = readFileSync('docs/service-levels.md', 'utf8');
+    const rows = [...page.matchAll(/^\| `(\w+)` +\|.*\| 99\.9 % +\| (\d+ ms|1 s|none) +\|$/gm)];
+    const seconds = (text: string) => (text.endsWith('ms') ? Number.parseInt(text, 10) / 1000 : 1);
+    const said = Object.fromEntries(
+      rows.flatMap(([, group, limit]) => (limit === 'none' ? [] : [[group, seconds(limit!)]])),
+    ) as Record<string, number>;
+    const ruled = [...RULES.matchAll(/group: (\w+) \}\n.*_bucket\{[^}]*le="([\d.]+)"/g)];
+    expect(Object.fromEntries(ruled.map(([, group, le]) => [group, Number(le)]))).toEqual(said);
+    const groups = [...RULES.matchAll(/requests:total\n {8}labels: \{ group: (\w+) \}/g)];
+    expect(rows.map(([, group]) => group)).toEqual([...new Set(groups.map(([, group]) => group))]);
   });
 
   describe('by a real Prometheus', () => {
     let database: TestDatabase;
     let server: ServerProcess;
     let prometheus: ChildProcess;
+    let exporter: ChildProcess;
     let url: string;
 
     beforeAll(async () => {
       database = await createTestDatabase();
-      const [metricsPort, port] = [await freePort(), await freePort()];
+      const [metricsPort, port, exporterPort] = [await freePort(), await freePort(), await freePort()];
+      exporter = spawn('prometheus-postgres-exporter', [`--web.listen-address=127.0.0.1:${exporterPort}`], {
+        env: { DATA_SOURCE_NAME: `${process.env.TEST_SUPERUSER_URL}?sslmode=disable` },
+        stdio: 'ignore',
+      });
+      const superuser = new pg.Client({ connectionString: process.env.TEST_SUPERUSER_URL });
+      await superuser.connect();
+      await superuser.query(`SELECT pg_create_physical_replication_slot('monitoring', true)`);
+      await superuser.end();
       server = await ServerProcess.start({
         ...database.environment,
         METRICS_PORT: String(metricsPort),
@@ -235,7 +427,8 @@ postgres.describe('monitoring', () => {
       const config = readFileSync(join(FOLDER, 'prometheus.yml'), 'utf8')
         .replace('localhost:9464', `127.0.0.1:${metricsPort}`)
         .replaceAll('15s', '500ms')
-        .replace('- alerts.yml', `- ${join(FOLDER, 'alerts.yml')}`);
+        .replaceAll(/ {2}- ([\w-]+\.yml)/g, (_, file: string) => `  - ${join(FOLDER, file)}`)
+        .replace('localhost:9187', `127.0.0.1:${exporterPort}`);
       writeFileSync(join(folder, 'prometheus.yml'), config);
       url = `http://127.0.0.1:${port}`;
       prometheus = spawn(
@@ -251,8 +444,13 @@ postgres.describe('monitoring', () => {
     }, 60_000);
     afterAll(async () => {
       prometheus.kill('SIGTERM');
-      await once(prometheus, 'close');
+      exporter.kill('SIGTERM');
+      await Promise.all([once(prometheus, 'close'), once(exporter, 'close')]);
       await server.kill();
+      const superuser = new pg.Client({ connectionString: process.env.TEST_SUPERUSER_URL });
+      await superuser.connect();
+      await superuser.query(`SELECT pg_drop_replication_slot('monitoring')`);
+      await superuser.end();
       await database.drop();
     });
 
@@ -270,19 +468,23 @@ postgres.describe('monitoring', () => {
     const ask = async <T>(query: string): Promise<T> =>
       (await get<{ result: T }>(`/api/v1/query?query=${encodeURIComponent(query)}`)).result;
 
-    it('knows every metric that alerts and dashboard ask for', async () => {
-      const known = new Set(await get<string[]>('/api/v1/label/__name__/values'));
-      const metadata = await get<Record<string, unknown>>('/api/v1/targets/metadata').then((all) =>
-        (all as unknown as { metric: string }[]).map(({ metric }) => metric),
-      );
-      for (const name of metadata) known.add(name).add(`${name}_count`).add(`${name}_bucket`);
-      known.add('up');
-      const asked = [ALERTS, ...QUERIES.map(([, query]) => query)].flatMap((text) => [
-        ...text.matchAll(/\b([a-z][a-z0-9_]+)\{(?:\{ \$labels)?/g),
-      ]);
-      const names = [...new Set(asked.map(([, name]) => name!))];
-      expect(names.length).toBeGreaterThan(20);
-      expect(names.filter((name) => !known.has(name))).toEqual([]);
+    it('knows every metric that alerts and dashboard ask for, those of postgres_exporter too', async () => {
+      const unknown = async () => {
+        const names = await get<string[]>('/api/v1/label/__name__/values');
+        const metadata = await get<{ metric: string }[]>('/api/v1/targets/metadata');
+        const recorded = [...RULES.matchAll(/- record: (\S+)/g)].map(([, name]) => name!);
+        const known = new Set([...names.map(withoutSuffix), ...metadata.map(({ metric }) => metric), ...recorded, ...OF_OTHERS]); // prettier-ignore
+        const queries = [
+          ...ALERTS.map(({ expr }) => expr),
+          ...[...RULES.matchAll(/- record: .*\n(?:.*labels.*\n)? +expr: (.+)/g)].map(([, expr]) => expr!),
+          ...QUERIES.map(([, query]) => query),
+        ];
+        const asked = new Set(queries.flatMap(metricsOf));
+        expect(asked.size).toBeGreaterThan(40);
+        return [...asked].filter((name) => !known.has(name));
+      };
+      await seen(async () => (await unknown()).length === 0).catch(() => undefined);
+      expect(await unknown()).toEqual([]);
     });
 
     it('understands what every panel asks, and has an answer to most', async () => {
@@ -306,6 +508,17 @@ postgres.describe('monitoring', () => {
       expect(missing.filter((title) => !NOTHING_YET.includes(title))).toEqual([]);
     });
 
+    it('has an answer to what prometheus-adapter asks for the autoscaler of Kubernetes', async () => {
+      const file = readFileSync('deploy/kubernetes-autoscaling/prometheus-adapter.yml', 'utf8');
+      const [, template] = /metricsQuery: '(.+)'/.exec(file)!;
+      const [, name, matchers] = /seriesQuery: '(\w+)\{(.+), namespace!="", pod!=""\}'/.exec(file)!;
+      const query = template!
+        .replace('<<.Series>>', name!)
+        .replace('<<.LabelMatchers>>', matchers!)
+        .replace('<<.GroupBy>>', 'instance');
+      expect(await ask<unknown[]>(query)).toMatchObject([{ value: [expect.anything(), '0'] }]);
+    });
+
     it('sees requests by route and status, and no rule fails', async () => {
       await seen(
         async () =>
@@ -315,11 +528,12 @@ postgres.describe('monitoring', () => {
             )
           ).length === 1,
       );
-      const { groups } = await get<{ groups: { rules: { name: string; health: string }[] }[] }>(
+      const { groups } = await get<{ groups: { rules: { name: string; type: string; health: string }[] }[] }>(
         '/api/v1/rules',
       );
       const rules = groups.flatMap((group) => group.rules);
-      expect(rules.map(({ name }) => name)).toEqual(NAMES);
+      const alerting = rules.filter(({ type }) => type === 'alerting').map(({ name }) => name);
+      expect(alerting.toSorted()).toEqual(NAMES.toSorted());
       expect(rules.filter(({ health }) => health === 'err')).toEqual([]);
     });
 

@@ -77,11 +77,16 @@ describe('the snippets of README and docs', () => {
         (language) => `CONTRIBUTING.md ${language}: test/repository/recipe.e2e-spec.ts does`,
       ),
       'docs/api-contract.md json: a response, such as test/api/errors.e2e-spec.ts compares',
-      'docs/deploy.md sh: test/operations/proxies.e2e-spec.ts does, on ports of its own',
-      'docs/deploy.md sh: there is no Docker; test/operations/compose.e2e-spec.ts checks the file, and runs its scripts',
-      ...['ini', ...Array<string>(9).fill('bash')].map(
+      ...['ini', 'bash', 'bash', 'bash', 'bash'].map(
         (language) =>
-          `docs/drills.md ${language}: test/operations/drills.e2e-spec.ts does, over clusters of its own`,
+          `docs/backup.md ${language}: test/operations/backup.e2e-spec.ts does, over clusters of its own`,
+      ),
+      'docs/deploy.md sh: test/operations/proxies.e2e-spec.ts does, on ports of its own',
+      'docs/deploy.md sh: there is no systemd; test/operations/deploy.e2e-spec.ts checks both units with its tools, and runs what they start',
+      'docs/deploy.md sh: there is no Docker; test/operations/compose.e2e-spec.ts checks the file, and runs its scripts',
+      'docs/deploy.md sh: there is no cluster; test/operations/monitoring.e2e-spec.ts asks a Prometheus what the rule asks',
+      ...Array<string>(5).fill(
+        'docs/drills.md bash: test/operations/drills.e2e-spec.ts does, over clusters of its own',
       ),
       'docs/failover.md sh: .ci/run does',
       'docs/monitoring.md sh: test/libraries/opentelemetry.e2e-spec.ts does, in a folder of its own',

@@ -1,5 +1,6 @@
 import { Controller, Get } from '@nestjs/common';
 import { Public } from '../../auth/auth.decorators.js';
+import { Meter } from '../../http/meter.js';
 import { Problem } from '../../http/output/problems.js';
 import { DatabaseCheck } from './database-check.js';
 import { Readiness } from './readiness.js';
@@ -11,7 +12,15 @@ export class HealthController {
   constructor(
     private readonly database: DatabaseCheck,
     private readonly readiness: Readiness,
-  ) {}
+    meter: Meter,
+  ) {
+    meter.read('server_ready', () =>
+      this.ready().then(
+        () => [[{}, 1]],
+        () => [[{}, 0]],
+      ),
+    );
+  }
 
   /** The process responds. Nothing else is checked, so an unreachable database restarts no server. */
   @Get('livez')

@@ -13,6 +13,10 @@ import { VERSION } from './version.js';
 import { tellPrimary } from './workers-metrics.js';
 import { Config } from '../../config/config.js';
 
+const EXPIRING_KEYS = `SELECT count(*)::integer AS keys FROM api_keys k JOIN api_key_usage u ON u.key_id = k.id
+WHERE k.revoked_at IS NULL AND k.replaced_by IS NULL AND k.expires_at BETWEEN now() AND now() + interval '7 days'
+  AND u.last_used_at > now() - interval '7 days'`;
+
 type Method = LabelsOf<'http_request_duration_seconds'>['method'];
 
 /** Prometheus metrics of this process: those of {@link METRICS}, and Node's own. */
@@ -60,6 +64,10 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
     meter.read('member_reads_total', () =>
       (['primary', 'replica'] as const).map((place) => [{ place }, reads.reads[place]] as const),
     );
+    meter.read('api_keys_expiring', async () => {
+      const [row] = await database.rows<{ keys: number }>(EXPIRING_KEYS, []);
+      return [[{}, row!.keys]];
+    });
     if (config.databaseUrl !== undefined) meter.read('database_dead_rows', () => deadRows(database));
     meter.read('revocation_channel_up', () => [[{}, channel.trusted ? 1 : 0]]);
   }

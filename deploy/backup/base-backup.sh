@@ -1,0 +1,25 @@
+#!/bin/sh
+# Makes a base backup of PostgreSQL, checks it, and removes what is older than the newest ones: once a day, as the user who owns BACKUPS.
+#
+#   BACKUP_URL  postgres:// of a role with REPLICATION, on the primary or a standby
+#   BACKUPS     a folder on another machine's disk, one folder for each backup
+#   ARCHIVE     where archive_command copies the WAL to: what no kept backup needs is removed
+#   KEEP        how many backups are kept (7)
+#   TEXTFILES   the folder of node_exporter's --collector.textfile.directory, for the alert BackupOld; optional
+set -eu
+: "${BACKUP_URL:?}" "${BACKUPS:?}" "${ARCHIVE:?}"
+
+made="$BACKUPS/$(date -u +%Y-%m-%dT%H%M%S.%NZ)"
+pg_basebackup --dbname "$BACKUP_URL" --pgdata "$made.unfinished" --wal-method stream --checkpoint fast
+pg_verifybackup --quiet "$made.unfinished"
+mv "$made.unfinished" "$made"
+
+# Their names are in the order of time.
+ls -d "$BACKUPS"/*Z | head -n "-${KEEP:-7}" | xargs -r rm -r
+oldest=$(ls -d "$BACKUPS"/*Z | head -n 1)
+pg_archivecleanup "$ARCHIVE" "$(sed -n 's/^START WAL LOCATION: .* (file \(.*\))$/\1/p' "$oldest/backup_label")"
+
+if [ -n "${TEXTFILES:-}" ]; then
+  echo "backup_last_success_timestamp_seconds $(date +%s)" >"$TEXTFILES/backup.prom.unfinished"
+  mv "$TEXTFILES/backup.prom.unfinished" "$TEXTFILES/backup.prom" # at once: it may be read at any moment
+fi
