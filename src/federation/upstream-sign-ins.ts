@@ -20,7 +20,7 @@ import { pathOf, type SignInPage } from './sign-in-pages.js';
 import { OpenidProvider, UpstreamFault } from './openid-provider.js';
 
 /** What a sign-in with the platform's own login is for: an app's request, or an account or developer page. */
-export type Purpose = { readonly interaction: string } | { readonly account: SignInPage };
+type Purpose = { readonly interaction: string } | { readonly account: SignInPage };
 
 /** State kept until the provider's response arrives. */
 interface Begun {
