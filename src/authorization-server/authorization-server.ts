@@ -62,7 +62,10 @@ export class AuthorizationServer implements OnModuleInit {
     }
   }
 
-  /** Rebuilds the provider where the keys were rotated, by whichever process: those at hand stay valid for another day. */
+  /**
+   * Rebuilds the provider where the keys were rotated, by whichever process: those at hand stay valid for another day. Where there are
+   * none any more, a start makes new ones: an admin deletes them who lost the SECRET_KEY that this process may still have.
+   */
   @Periodic({
     work: 'signing_keys',
     everyMs: 1_000,
@@ -70,7 +73,8 @@ export class AuthorizationServer implements OnModuleInit {
     waits: true,
   })
   async checkKeys(): Promise<void> {
-    if ((await this.keys.version()) !== this.#keysVersion) await this.#build();
+    const version = await this.keys.version();
+    if (version !== '' && version !== this.#keysVersion) await this.#build();
   }
 
   /** The library reads its keys once, when it is built: requests in flight finish on the previous provider. */
