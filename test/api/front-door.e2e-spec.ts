@@ -449,7 +449,7 @@ describe('a process with too much to do', () => {
 
   /** As many requests of the kind as are worked on at once, none of which ends. */
   const fill = (kind: Kind) => {
-    for (let i = 0; i < MOST_AT_WORK[kind]; i++)
+    for (let i = 0; i < MOST_AT_WORK; i++)
       frontDoor.admissions[kind].enter(
         { address: `10.0.${i}.1`, credential: '' },
         () => filled.push(kind),

@@ -86,6 +86,16 @@ describe('admission', () => {
     expect(admission.state()).toEqual({ atWork: 0, waiting: 0, held: 0 });
   });
 
+  it('refuses many in several turns of the event loop', async () => {
+    enterAll(MOST + 3 * MOST, 'r');
+    pass(260);
+    expect(refused).toHaveLength(MOST);
+    await nextTurn();
+    expect(refused).toHaveLength(2 * MOST);
+    await nextTurn();
+    expect(refused).toHaveLength(3 * MOST);
+  });
+
   it('leaves no connection unread while nobody has to wait', () => {
     const connection = { pause: jest.fn(), resume: jest.fn() };
     admission.answered(connection, { address: '10.0.0.1', credential: '' });
@@ -143,11 +153,34 @@ describe('admission', () => {
     it('leaves a connection that was answered unread until there is room, one of each address in turn', async () => {
       await overload();
       const reads: string[] = [];
+      for (const address of ['a', 'b']) enter('next', address);
       for (const name of ['a1', 'a2']) answered(reads, name, 'a');
       answered(reads, 'b1', 'b');
       expect(reads).toEqual(['a1 paused', 'a2 paused', 'b1 paused']);
-      await leave(MOST + 1);
+      await leave(MOST);
+      await leave(MOST);
       expect(reads.slice(3)).toEqual(['a1 read', 'b1 read', 'a2 read']);
+    });
+
+    it('reads on who has nothing that waits, where fewer addresses have than may be at work', async () => {
+      await overload();
+      const reads: string[] = [];
+      answered(reads, 'modest', 'a');
+      expect(reads).toEqual([]);
+      for (let i = 1; i < MOST; i++) enter('other', `10.1.1.${i}`);
+      answered(reads, 'one of many', 'a');
+      expect(reads).toEqual(['one of many paused']);
+    });
+
+    it('leaves unread who has another connection unread, which comes first', async () => {
+      await overload();
+      const reads: string[] = [];
+      enterAll(3 * MOST, 'many');
+      enter('next', 'a');
+      answered(reads, 'first', 'a');
+      while (!begun.includes('next')) await leave();
+      answered(reads, 'second', 'a');
+      expect(reads).toEqual(['first paused', 'second paused']);
     });
 
     it('leaves none unread for more than a second', async () => {

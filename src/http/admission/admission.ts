@@ -102,10 +102,16 @@ export class Admission {
 
   /** Is to be told of each connection that has its response and nothing more to do. */
   answered(connection: Readable, { address }: Caller): void {
-    if (!this.#isOverloaded) return;
+    if (!this.#isOverloaded || this.#isModest(address)) return;
     connection.pause();
     this.#held.add({ since: this.#time(), connection }, address);
     this.#lookLater();
+  }
+
+  /** Whether an address has nothing that waits, where so few have that its next request will not wait for long. */
+  #isModest(address: string): boolean {
+    const others = this.#waiting.keys + this.#held.keys;
+    return others < this.mostAtWork && !this.#waiting.has(address) && !this.#held.has(address);
   }
 
   /** The time, without what is too long in pauses of the process. */
@@ -141,13 +147,20 @@ export class Admission {
     this.#looking = undefined;
     this.#paused += Math.max(0, this.now() - this.#plannedAt - LONGEST_PAUSE_MS);
     const now = this.#time();
-    for (const late of this.#waiting.takeOlderThan(now - PATIENCE_MS)) {
-      this.refused++;
-      late.runInAsyncScope(late.refuse!);
-    }
+    this.#refuseOlderThan(now - PATIENCE_MS);
     for (const { connection } of this.#held.takeOlderThan(now - LONGEST_HOLD_MS, this.mostAtWork))
       connection.resume();
     if (this.#atWork < this.mostAtWork) this.#readOn(this.mostAtWork);
     if (this.#waiting.size > 0 || this.#held.size > 0) this.#lookLater();
+  }
+
+  /** In several turns of the event loop where there are many: others have theirs in between. */
+  #refuseOlderThan(time: number): void {
+    const late = this.#waiting.takeOlderThan(time, this.mostAtWork);
+    if (late.length === this.mostAtWork) setImmediate(() => this.#refuseOlderThan(time));
+    for (const one of late) {
+      this.refused++;
+      one.runInAsyncScope(one.refuse!);
+    }
   }
 }

@@ -9,6 +9,15 @@ export class Waitlist<Item extends { readonly since: number }> {
     return this.#size;
   }
 
+  /** Keys under which something waits. */
+  get keys(): number {
+    return this.#lines.length;
+  }
+
+  has(key: string): boolean {
+    return this.#lines.some((line) => line.key === key);
+  }
+
   /** @param keys whose turn it waits for; a second one takes turns within the first */
   add(item: Item, ...[key, ...rest]: string[]): void {
     this.#size++;

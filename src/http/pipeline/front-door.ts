@@ -17,12 +17,7 @@ export const KINDS = ['api', 'platform', 'oauth', 'pages'] as const;
 export type Kind = (typeof KINDS)[number];
 
 /** Requests of each kind at work at a time: as many as keep the process and its database connections busy. */
-export const MOST_AT_WORK: Readonly<Record<Kind, number>> = {
-  api: 64,
-  platform: 32,
-  oauth: 32,
-  pages: 64,
-};
+export const MOST_AT_WORK = 32;
 
 /** Always answered: a check of whether the process is alive must not be told that it is busy. Both cost next to nothing. */
 const HEALTH: readonly string[] = ['/livez', '/readyz'];
@@ -36,7 +31,7 @@ const HSTS = 'max-age=31536000';
 /** Everything that happens to a request before the application sees it. */
 export class FrontDoor {
   readonly connections: Connections;
-  readonly admissions = ofEachKind((kind) => new Admission(MOST_AT_WORK[kind]));
+  readonly admissions = ofEachKind(() => new Admission(MOST_AT_WORK));
   /** How each kind is refused; without a body until the application sets it. */
   readonly refusals = ofEachKind(() => refuseBarely);
   /** Whether callers use https, up to whatever terminates TLS in front of this server. */
