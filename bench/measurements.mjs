@@ -1,5 +1,6 @@
 // All measurements, each as medians over the rounds. In a round all candidates take turns, so that other load on the machine
 // affects them alike; ratios are computed within a round.
+import { spawn } from 'node:child_process';
 import { measure } from './load.mjs';
 import { request, runGenerator } from './generator.mjs';
 import { apiKey, ask, COMPARED, OTHERS, requestsOf } from './questions.mjs';
@@ -119,21 +120,29 @@ async function cursorAt(server, credential, path, rows) {
 const WARM_UP_SECONDS = 6;
 
 /**
- * Compares one process with two under the same load: as many callers in all, enough to keep two busy.
- * Each setup is measured alone: processes over one database share their callers' limits.
+ * Measures one process and two, each under 64 clients, and one beside a busy loop: where two processes keep two processors busy, the same
+ * instructions take longer (frequency, shared caches), which is the machine's cost of a second process and not the server's.
+ *
+ * @param start starts the server with so many processes
  */
 export async function measureWorkers(start, dataset, plan) {
   const question = COMPARED[0];
   const requests = requestsOf(question, dataset.keys.map(apiKey));
   const load = { ...plan, connections: 2 * plan.connections };
-  const candidates = [1, 2].map((workers) => ({
-    name: `WORKERS=${workers}`,
+  const candidates = [
+    { name: 'WORKERS=1', workers: 1 },
+    { name: 'WORKERS=2', workers: 2 },
+    { name: 'WORKERS=1, beside a busy loop', workers: 1, isBesideLoop: true },
+  ].map(({ name, workers, isBesideLoop }) => ({
+    name,
     async turn(seconds) {
       const server = await start(workers);
+      const loop = isBesideLoop && spawn(process.execPath, ['-e', 'for (;;);']);
       try {
         await measure(server, question, requests, { ...load, seconds: workers * WARM_UP_SECONDS });
         return [await measure(server, question, requests, { ...load, seconds })];
       } finally {
+        if (loop) loop.kill('SIGKILL');
         await server.stop();
       }
     },
