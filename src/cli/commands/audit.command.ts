@@ -2,7 +2,7 @@ import { InvalidArgumentError, Option, type Command } from '@commander-js/extra-
 import { UsersService } from '../../accounts/users.service.js';
 import { AUTH_EVENTS, recordAlone } from '../../audit/audit.js';
 import { AuditTrail, type AuditFilter, type AuditLine } from '../../audit/audit-trail.js';
-import { deleteExpired, expiredRows } from '../../operations/sweeper/expired-rows.js';
+import { deleteExpired, expiredRows } from '../../operations/sweeper/sweeper.js';
 import { durationBetween } from '../arguments.js';
 import { addCommand, endable } from '../command.js';
 import { columns, jsonOf, named, note, table } from '../output.js';

@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import { HIGHEST_ID } from '../../values/vocabulary.js';
-import { FIRST_ID, LAST_ID } from '../demo/demo-data.js';
+import { FIRST_ID, LAST_ID } from '../demo/demo.js';
 import { fail, MEND, ok, type Check } from './check.js';
 
 /** Tables whose ids come from a sequence, `<table>_id_seq`. */

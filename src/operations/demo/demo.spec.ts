@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { demoRows, FIRST_ID, LAST_ID, LAST_MEMBER_ID } from './demo-data.js';
+import { demoRows, FIRST_ID, LAST_ID, LAST_MEMBER_ID } from './demo.js';
 
 const moment = fc.date({
   min: new Date('2024-01-01T00:00:00Z'),

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
-import { TtlMemo } from './ttl-memo.js';
+import { TtlMemo } from './database-check.js';
 
 describe('what was found recently', () => {
   const counting = (maxAgeMs: number, look: () => Promise<number>) => {
