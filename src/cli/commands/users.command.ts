@@ -1,4 +1,4 @@
-import { Option, type Command, type OptionValues } from '@commander-js/extra-typings';
+import type { Command, OptionValues } from '@commander-js/extra-typings';
 import { UsersService, type ListedUser } from '../../accounts/users.service.js';
 import { SignInMethods } from '../../accounts/sign-in/sign-in-methods.js';
 import { ConnectedApps } from '../../clients/connected-apps.js';
@@ -40,10 +40,7 @@ export function usersCommands(program: Command): void {
     .runs(async ({ get, print }, options) => {
       const password = options.passwordStdin ? await readPassword() : undefined;
       const users = get(UsersService);
-      const id = await users.create(
-        { ...columnsOf(options, ''), username: options.username, password },
-        'admin',
-      );
+      const id = await users.create({ ...columnsOf(options), username: options.username, password }, 'admin');
       print(await users.find(String(id)), fields);
     });
 
@@ -76,7 +73,7 @@ export function usersCommands(program: Command): void {
       const { id } = await users.find(who);
       const changed = await users.update(
         id,
-        { ...columnsOf(options, null), username: options.username },
+        { ...columnsOf(options, (text) => (text === '' ? null : text)), username: options.username },
         'admin',
       );
       const user = await users.find(String(id));
@@ -225,28 +222,20 @@ export function usersCommands(program: Command): void {
     });
 }
 
-/** What the options of {@link profileOptions} set. */
-const PROFILE = [
-  'external_id',
-  'email',
-  'first_name',
-  'last_name',
-  'display_name',
-  'bio',
-  'profile_picture',
-] as const;
-
-/** Their columns, from the values as Commander names them. @param empty what an empty text becomes */
-function columnsOf<Empty extends string | null>(options: OptionValues, empty: Empty) {
-  const valueOf = (column: string) => {
-    const option = new Option(`--${column.replaceAll('_', '-')}`);
-    const text = options[option.attributeName()] as string | undefined;
-    return text === '' ? empty : text;
+/** The columns that the options of {@link profileOptions} set. */
+function columnsOf<Text = string>(
+  options: ReturnType<ReturnType<typeof profileOptions<[], {}>>['opts']>,
+  read = (text: string | undefined) => text as Text | undefined,
+) {
+  return {
+    external_id: read(options.externalId),
+    email: read(options.email),
+    first_name: read(options.firstName),
+    last_name: read(options.lastName),
+    display_name: read(options.displayName),
+    bio: read(options.bio),
+    profile_picture: read(options.profilePicture),
   };
-  return Object.fromEntries(PROFILE.map((column) => [column, valueOf(column)])) as Record<
-    (typeof PROFILE)[number],
-    string | Empty | undefined
-  >;
 }
 
 /** Adds the options for a member’s profile and external id. @param empty whether an empty text clears a field */

@@ -36,7 +36,9 @@ interface Declared {
   readonly compared?: Values;
   /** Columns that stand in unique indexes, or what they hold is computed from them. */
   readonly referred?: readonly string[];
-  /** Join of the row `o` that values are copied from; only the write needs it. */
+  /** What is copied from a row that it refers to, which the write joins. */
+  readonly copies?: Copies;
+  /** What else the write needs beside the record. */
   readonly joins?: string;
   /** Runs before the write, and releases unique values that other rows will take. */
   readonly release?: string;
@@ -44,6 +46,15 @@ interface Declared {
   readonly kept?: Values;
   /** What `"op": "delete"` does, and in some files `"deleted": true`, if not to delete the row of that key. */
   readonly removal?: Partial<Removal>;
+}
+
+/** Columns that rows copy from another, so that a list needs one table. */
+export interface Copies {
+  readonly from: 'users' | 'events';
+  /** The column that has the id of that row. */
+  readonly by: string;
+  /** Column → SQL over that row, `o`. */
+  readonly columns: Values;
 }
 
 interface Removal {
@@ -116,7 +127,8 @@ const VALUES = {
 
 /** Derives whatever follows from the fields. */
 export function recordType(declared: Declared) {
-  const { name, fields, key = ['id'], besides = {}, sides } = declared;
+  const { name, fields, key = ['id'], copies, sides } = declared;
+  const besides = { ...copies?.columns, ...declared.besides };
   const all = columnsOf(fields).filter(([column]) => column !== 'deleted');
   const fieldOf = Object.fromEntries(all);
   const { columns = Object.keys(fieldOf) } = declared;
@@ -157,6 +169,7 @@ export function recordType(declared: Declared) {
     values,
     compared,
     removal,
+    joins: copies && `JOIN ${copies.from} o ON o.id = s.${copies.by} ${declared.joins ?? ''}`,
     identities: declared.identities ?? [identity],
     /** Columns with ids of records of other types. */
     refersTo: references,

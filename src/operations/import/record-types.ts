@@ -181,15 +181,14 @@ const participants = recordType({
     );
   },
   key: ['user_id', 'event_id'],
-  // The foreign key keeps the copies true, and a trigger the last one.
-  besides: {
-    starts_at: 'o.starts_at',
-    event_is_draft: 'o.is_draft',
-    event_is_deleted: 'o.is_deleted',
-    // What comes with its member is nothing new to anybody.
-    changed_in: 'CASE WHEN n.id IS NULL THEN pg_current_xact_id()::text::bigint END',
+  copies: {
+    from: 'events',
+    by: 'event_id',
+    columns: { starts_at: 'o.starts_at', event_is_draft: 'o.is_draft', event_is_deleted: 'o.is_deleted' },
   },
-  joins: `JOIN events o ON o.id = s.event_id LEFT JOIN ${NEW_USERS} n ON n.id = s.user_id`,
+  // What comes with its member is nothing new to anybody. A trigger keeps it true.
+  besides: { changed_in: 'CASE WHEN n.id IS NULL THEN pg_current_xact_id()::text::bigint END' },
+  joins: `LEFT JOIN ${NEW_USERS} n ON n.id = s.user_id`,
 });
 
 /** Both sides of every connection that stays. */
@@ -239,13 +238,15 @@ const connections = recordType({
   sides: SIDES,
   key: ['user_id', 'peer_id'],
   columns: 'user_id id peer_id status source met_at_event_id requested_at connected_at'.split(' '),
-  // The foreign key keeps them true.
-  besides: {
-    peer_is_disabled: 'o.is_disabled',
-    peer_name: 'o.folded_name',
-    peer_username: 'o.folded_username',
+  copies: {
+    from: 'users',
+    by: 'peer_id',
+    columns: {
+      peer_is_disabled: 'o.is_disabled',
+      peer_name: 'o.folded_name',
+      peer_username: 'o.folded_username',
+    },
   },
-  joins: 'JOIN users o ON o.id = s.peer_id',
   // Pairs whose id changes are written anew, so that two of them can change places.
   release: `WITH gone AS (
   DELETE FROM connections t USING ${SIDES}
@@ -294,9 +295,7 @@ const userAchievements = recordType({
     WHERE r.user_id = t.user_id AND r.achievement_id = t.achievement_id)`,
   ],
   key: ['user_id', 'achievement_id'],
-  // The foreign key keeps it true.
-  besides: { user_is_disabled: 'o.is_disabled' },
-  joins: 'JOIN users o ON o.id = s.user_id',
+  copies: { from: 'users', by: 'user_id', columns: { user_is_disabled: 'o.is_disabled' } },
   release: `UPDATE user_achievements t SET pin_position = NULL FROM import_user_achievements s
   WHERE s.user_id = t.user_id AND s.achievement_id = t.achievement_id
     AND t.pin_position IS NOT NULL AND s.pin_position IS DISTINCT FROM t.pin_position`,
