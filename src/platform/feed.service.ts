@@ -13,9 +13,8 @@ import { isLostRace } from '../operations/import/import-sql.js';
 import { ImportSet, type RecordCounts, type Reject } from '../operations/import/import-set.js';
 import { createStaging } from '../operations/import/staging.js';
 import { OperatorError } from '../values/operator-error.js';
-import { readLines } from '../operations/import/ndjson-reader.js';
 import { settle } from '../operations/import/settled-lines.js';
-import { readFeedLine, type ReadLine } from '../operations/import/sources.js';
+import { readFeedLine, readLines, type ReadLine } from '../operations/import/sources.js';
 import type { FeedCounts } from './feed.dto.js';
 
 export const MOST_FEED_BYTES = 8 * 1024 * 1024;

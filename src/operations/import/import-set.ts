@@ -79,7 +79,7 @@ export const noCounts = (): RecordCounts => ({
 interface SetOptions {
   readonly dryRun?: boolean | undefined;
   readonly keepProfile?: boolean | undefined;
-  readonly progress?: { phase(name: string): void } | undefined;
+  readonly progress?: ((now: { readonly phase: string }) => void) | undefined;
   /** Who sends the records; an admin if not given. */
   readonly by?: Author | undefined;
   /** How many times writing is tried if others change the same rows. */
@@ -121,7 +121,7 @@ export class ImportSet {
     const before = rejects?.size;
     await this.#stage(portions, rejects !== undefined);
     for (;;) {
-      progress?.phase('checking');
+      progress?.({ phase: 'checking' });
       if (!settled) for (const type of this.#versioned) await this.#dropStale(type);
       await this.#check();
       // Whatever can be done before the first row is locked that somebody else may want to write, is.
@@ -134,7 +134,7 @@ export class ImportSet {
         );
       const writes = !dryRun && (this.rejected === 0 || rejects !== undefined);
       if (writes) {
-        progress?.phase('writing');
+        progress?.({ phase: 'writing' });
         if (!(await this.#tryToWrite())) continue;
       } else {
         for (const type of this.#inOrder) await this.#compare(type);

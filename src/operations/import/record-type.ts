@@ -97,11 +97,12 @@ export const code = (name: FaultCode) => `'${name}'`;
 /** A record that another line may contradict: where lines were settled, not one that deletes. */
 export const EXCLUSIVE = 'NOT (deleted AND counts IS TRUE)';
 
-/** Same `columns` as an earlier line. */
-export const twice = (name: string, columns: string, what: string) =>
-  `SELECT s.line, ${code('duplicate')}, '${what} already stands in line ' || d.first FROM ${staged(name)} s
-  JOIN (SELECT ${columns}, min(line) AS first FROM ${staged(name)} WHERE ${EXCLUSIVE} GROUP BY ${columns} HAVING count(*) > 1) d
-    USING (${columns}) WHERE s.line > d.first AND ${EXCLUSIVE}`;
+/** The same as an earlier line in these columns, or what is computed from them. @param reason SQL, in which that line is `d.first` */
+export const twice = (name: string, same: readonly string[], reason: string) =>
+  `SELECT s.line, ${code('duplicate')}, ${reason} FROM ${staged(name)} s
+  JOIN (SELECT ${same.map((sql, i) => `${sql} AS same_${i}`).join(', ')}, min(line) AS first FROM ${staged(name)}
+    WHERE ${EXCLUSIVE} GROUP BY ${same.map((_, i) => i + 1).join(', ')} HAVING count(*) > 1) d
+    ON (${same.map((_, i) => `d.same_${i}`).join(', ')}) = (${same.join(', ')}) WHERE s.line > d.first AND ${EXCLUSIVE}`;
 
 /** `column` names a row of `table` that is neither in the folder nor in the database. */
 const missing = (name: string, column: string, table: string) =>
@@ -179,7 +180,11 @@ export function recordType(declared: Declared) {
       ...(declared.references ?? []),
     ],
     rules: [
-      twice(name, id, `${id}: the same${identity.length > 1 ? ' pair' : ''}`),
+      twice(
+        name,
+        identity,
+        `'${id}: the same${identity.length > 1 ? ' pair' : ''} already stands in line ' || d.first`,
+      ),
       ...(declared.rules ?? []),
     ],
     /** Rows of the table for the staged records: `s`. */
