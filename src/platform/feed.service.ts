@@ -9,7 +9,7 @@ import { FEEDS_AT_ONCE, LazyDataSource } from '../database/postgres/data-source.
 import { Semaphore } from '../database/semaphore.js';
 import { Unavailable } from '../database/postgres/unavailable.js';
 import { pointerTo, Problem } from '../http/output/problems.js';
-import { isLostRace } from '../operations/import/import-sql.js';
+import { isLostRace } from '../operations/import/record-type.js';
 import { ImportSet, type RecordCounts, type Reject } from '../operations/import/import-set.js';
 import { createStaging } from '../operations/import/staging.js';
 import { OperatorError } from '../values/operator-error.js';
