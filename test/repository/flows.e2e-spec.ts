@@ -1,6 +1,6 @@
 import { Session } from 'node:inspector/promises';
 import { afterAll, afterEach, beforeAll, expect, it, jest } from '@jest/globals';
-import { run } from '../../src/cli/run.js';
+import { run } from '../../src/cli/program.js';
 import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
 import { postgres } from '../support/database.js';
 import { OauthTest, PASSWORD, type FormPage } from '../support/oauth.js';

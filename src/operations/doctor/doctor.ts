@@ -13,7 +13,7 @@ import {
   mendSequences,
 } from './rows.js';
 import { findDamage, findMissingPrivileges, MISSING } from './schema.js';
-import { checkKeys, checkSecret, checkSigningKeys, checkWebhookSecrets, type SealState } from './secrets.js';
+import { checkKeys, checkSignIns, checkSigningKeys, checkWebhookSecrets, type SealState } from './secrets.js';
 import { checkTotals, mendCopiesAndTotals } from './totals.js';
 
 /** Reports a check that could not be run. */
@@ -53,22 +53,34 @@ function checkProxy({ publicUrl, trustProxy }: Config): Check {
   return ok('proxy', trustProxy === 0 ? 'none is trusted' : `${trustProxy} trusted`);
 }
 
-interface DoctorOptions {
+/** What is asked of the doctor. */
+export interface Examination {
   /** Whether to correct first what needs no decision. */
   readonly mend?: boolean;
+  /** Only what is cheap at any size of database, and may change overnight. */
+  readonly quick?: boolean;
+}
+
+interface Seals {
   readonly sealState: () => Promise<SealState>;
   /** The same for webhook secrets. */
   readonly webhookSeals: () => Promise<SealCounts>;
+}
+
+/** What was found. `isWhole`: whether all checks were run. */
+export interface Findings {
+  readonly isWhole: boolean;
+  readonly checks: readonly Check[];
 }
 
 /** Checks the database; keys, copies and totals in one snapshot. */
 export async function checkDatabase(
   dataSource: DataSource,
   config: Config,
-  { mend = false, sealState, webhookSeals }: DoctorOptions,
-): Promise<readonly Check[]> {
+  { mend = false, quick = false, sealState, webhookSeals }: Examination & Seals,
+): Promise<Findings> {
   const basis = await checkBasis(dataSource, config);
-  if (!basis.isWhole) return basis.checks;
+  if (!basis.isWhole) return basis;
   const mended = mend
     ? Object.entries({
         ...(await mendSequences(dataSource.manager)),
@@ -76,44 +88,28 @@ export async function checkDatabase(
         ...(await mendCopiesAndTotals(dataSource)),
       }).map(([name, rows]) => ok(`mended ${name}`, `${rows} rows were corrected`))
     : [];
-  const data = await dataSource.transaction('REPEATABLE READ', async (manager) => [
-    ...(await checkKeys(manager, config)),
-    ...(await checkTotals(manager)),
-    ...(await checkSequences(manager)),
-    ...(await checkTimeZones(manager)),
-    ...(await checkWebhooks(manager)),
-    await checkNames(manager),
-    ...(await checkErasures(manager)),
-  ]);
-  const secret = await checkSecret(dataSource, config, await sealState());
-  return [...basis.checks, ...mended, ...secret, checkWebhookSecrets(await webhookSeals()), ...data];
-}
-
-/** What {@link checkVitals} found. `isWhole`: whether it ran all its checks. */
-export interface Vitals {
-  readonly isWhole: boolean;
-  readonly checks: readonly Check[];
-}
-
-/** Runs those checks of {@link checkDatabase} that are cheap at any size of database, and whose results may change overnight. */
-export async function checkVitals(
-  dataSource: DataSource,
-  config: Config,
-  { sealState, webhookSeals }: Pick<DoctorOptions, 'sealState' | 'webhookSeals'>,
-): Promise<Vitals> {
-  const basis = await checkBasis(dataSource, config);
-  if (!basis.isWhole) return basis;
-  const checks = [
-    ...basis.checks,
-    checkSigningKeys(await sealState()),
+  const data = quick
+    ? await checkWebhooks(dataSource.manager)
+    : await dataSource.transaction('REPEATABLE READ', async (manager) => [
+        ...(await checkKeys(manager, config)),
+        ...(await checkTotals(manager)),
+        ...(await checkSequences(manager)),
+        ...(await checkTimeZones(manager)),
+        ...(await checkWebhooks(manager)),
+        await checkNames(manager),
+        ...(await checkErasures(manager)),
+      ]);
+  const state = await sealState();
+  const secrets = [
+    checkSigningKeys(state),
+    ...(quick ? [] : await checkSignIns(dataSource, config, state)),
     checkWebhookSecrets(await webhookSeals()),
-    ...(await checkWebhooks(dataSource.manager)),
   ];
-  return { isWhole: true, checks };
+  return { isWhole: true, checks: [...basis.checks, ...mended, ...secrets, ...data] };
 }
 
 /** Checks what all other checks need: the server, the role, and the schema. */
-async function checkBasis(dataSource: DataSource, config: Config): Promise<Vitals> {
+async function checkBasis(dataSource: DataSource, config: Config): Promise<Findings> {
   const { manager } = dataSource;
   const server = await checkServer(manager, config);
   const privileges = await findMissingPrivileges(manager);

@@ -45,14 +45,13 @@ WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())`,
   ];
 }
 
-/** Checks what still needs SECRET_KEY_PREVIOUS, besides API keys. */
-export async function checkSecret(
+/** Checks whether sign-ins still need SECRET_KEY_PREVIOUS. */
+export async function checkSignIns(
   dataSource: DataSource,
   config: Config,
-  state: SealState,
+  { movedAt }: SealState,
 ): Promise<Check[]> {
-  const signingKeys = checkSigningKeys(state);
-  if (!config.secrets.hasPrevious || !state.movedAt) return [signingKeys];
+  if (!config.secrets.hasPrevious || !movedAt) return [];
   const [older] = await dataSource.query<{ tokens: number; sessions: number; until: string | null }[]>(
     `WITH older AS (
   SELECT true AS token, expires_at FROM oauth_tokens
@@ -61,11 +60,10 @@ export async function checkSecret(
   SELECT false, expires_at FROM oauth_sessions WHERE user_id IS NOT NULL AND last_seen_at < $1 AND expires_at > now())
 SELECT count(*) FILTER (WHERE token) AS tokens, count(*) FILTER (WHERE NOT token) AS sessions,
   left(max(expires_at)::text, 10) AS until FROM older`,
-    [state.movedAt],
+    [movedAt],
   );
   const { tokens, sessions, until } = older!;
   return [
-    signingKeys,
     tokens + sessions > 0
       ? warn(
           'sign-ins',
