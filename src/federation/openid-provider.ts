@@ -314,17 +314,9 @@ function claimOf(error: unknown): string | undefined {
 function isAway(error: unknown): boolean {
   if (error instanceof Response) return error.status >= 500;
   if (!(error instanceof Error)) return false;
-  const { name, message, cause } = error;
   const { code } = error as { code?: unknown };
-  return (
-    error instanceof joseErrors.JWKSTimeout ||
-    code === 'ERR_JOSE_GENERIC' || // the keys' URL did not respond with 200 and JSON
-    code === 'OAUTH_TIMEOUT' ||
-    code === 'OAUTH_ABORT' ||
-    name === 'TimeoutError' ||
-    (error instanceof TypeError && (message === 'fetch failed' || message === 'terminated')) ||
-    isAway(cause)
-  );
+  // The second: the keys' URL did not respond with 200 and JSON.
+  return error.message === 'fetch failed' || code === 'ERR_JOSE_GENERIC' || isAway(error.cause);
 }
 
 function isOfUnknownKey(error: unknown): boolean {
