@@ -66,7 +66,7 @@ postgres.describe('from the first line to the last, a reader follows', () => {
     expectAtMost(40, await filesOf(() => call('/events', key)));
   });
 
-  it('a refresh of tokens through 45 files', async () => {
+  it('a refresh of tokens through 40 files', async () => {
     const { username } = await oauth.member();
     const clientId = await oauth.client();
     let { refresh_token } = await oauth.tokens(clientId, username);
@@ -75,10 +75,10 @@ postgres.describe('from the first line to the last, a reader follows', () => {
       expect(status).toBe(200);
       ({ refresh_token } = body as { refresh_token: string });
     };
-    expectAtMost(45, await filesOf(refresh));
+    expectAtMost(40, await filesOf(refresh));
   });
 
-  it('the POST of the sign-in form through 80 files', async () => {
+  it('the POST of the sign-in form through 75 files', async () => {
     const { username } = await oauth.member();
     const clientId = await oauth.client();
     const forms = Array.from({ length: ROUNDS + 1 }, async () => {
@@ -90,7 +90,7 @@ postgres.describe('from the first line to the last, a reader follows', () => {
       const { browser, page } = opened.pop()!;
       return browser.submit(page, { username, password: PASSWORD }, /\/sign-in$/);
     };
-    expectAtMost(80, await filesOf(signIn));
+    expectAtMost(75, await filesOf(signIn));
   });
 
   it('PUT /api/public/profile to a delivered webhook through 25 files besides those of GET', async () => {

@@ -3,9 +3,7 @@ import { recordEventIf } from '../../audit/audit.js';
 import { eitherOf } from '../../crypto/token-keys.js';
 import { SIGN_INS_VALID_SINCE } from '../../database/sql.js';
 import { LIFETIMES } from '../provider/lifetimes.js';
-import type { StoredSession } from '../requests/authorization-request.js';
-import type { ModelStore } from '../requests/oauth-database.js';
-import { sessionEnds, SIGNED_IN } from '../requests/statement-parts.js';
+import { refusingOrphans, SIGNED_IN, type OauthDatabase } from '../requests/oauth-database.js';
 
 /** Also reads what an authorization needs next: whether the member is active, and what they allowed the client ($3), if there is one. */
 const findBy = (column: 'key' | 'uid_key') => ({
@@ -31,17 +29,43 @@ interface SessionRow {
   redirect_origins: string[] | null;
 }
 
-const INSERT_SESSION = `WITH ${SIGNED_IN}
-INSERT INTO oauth_sessions (user_id, uid_key, key, payload, signed_in_at, expires_at, user_agent, ip,
-  upstream_subject_key, upstream_session_key)
-SELECT $1, $3, $4, $5, to_timestamp($6), ${sessionEnds('$6', '$7')}, $8, $9::inet, $10::bytea, $11::bytea
-WHERE $1::bigint IS NULL OR EXISTS (SELECT FROM signed_in)`;
+/** It ends when it has not been used for so long ($7), and a while after the sign-in ($6) in any case. */
+const EXPIRES = `LEAST(now() + make_interval(secs => $7), to_timestamp($6) + make_interval(secs => ${LIFETIMES.longestSession}))`;
+const IF_SIGNED_IN = '($1::bigint IS NULL OR EXISTS (SELECT FROM signed_in))';
 
-const UPDATE_SESSION = `WITH ${SIGNED_IN}
-UPDATE oauth_sessions SET user_id = $1, uid_key = $3, key = $4, payload = $5, signed_in_at = to_timestamp($6),
-  expires_at = ${sessionEnds('$6', '$7')}, last_seen_at = now(), user_agent = COALESCE($8, user_agent), ip = COALESCE($9::inet, ip),
-  upstream_subject_key = $12::bytea, upstream_session_key = $13::bytea
-WHERE uid_key IN ($10, $11) AND ($1::bigint IS NULL OR EXISTS (SELECT FROM signed_in))`;
+const INSERT = `INSERT INTO oauth_sessions (user_id, uid_key, key, payload, signed_in_at, expires_at, user_agent, ip,
+  upstream_subject_key, upstream_session_key)
+SELECT $1, $3, $4, $5, to_timestamp($6), ${EXPIRES}, $8, $9::inet, $10::bytea, $11::bytea WHERE ${IF_SIGNED_IN}`;
+
+const UPDATE = `UPDATE oauth_sessions SET user_id = $1, uid_key = $3, key = $4, payload = $5, signed_in_at = to_timestamp($6),
+  expires_at = ${EXPIRES}, last_seen_at = now(), user_agent = COALESCE($8, user_agent), ip = COALESCE($9::inet, ip),
+  upstream_subject_key = $10::bytea, upstream_session_key = $11::bytea
+WHERE uid_key IN ($12, $13) AND ${IF_SIGNED_IN}`;
+
+/**
+ * Stores everything that authorizing a signed-in member writes: grant, code and session, or nothing where the sign-in is no longer valid,
+ * and the session alone where the consent no longer allows the grant: narrowing the consent waits until this is stored, and then narrows it.
+ *
+ * @param session stores the session
+ * @param at position of the grant's parameters, which the code's follow
+ */
+const authorizing = (session: string, at: number) => `WITH ${SIGNED_IN}, consented AS (
+  SELECT FROM oauth_consents WHERE user_id = $1::bigint AND client_id = $${at + 1} AND granted @> $${at + 3}::text[] FOR SHARE
+), granted AS (
+  INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at)
+  SELECT $${at}, $1, $${at + 1}, $${at + 2}::jsonb, now() + make_interval(secs => ${LIFETIMES.grant})
+  WHERE EXISTS (SELECT FROM signed_in) AND EXISTS (SELECT FROM consented) RETURNING id
+), code AS (
+  INSERT INTO oauth_tokens (key, model, grant_id, payload, expires_at)
+  SELECT $${at + 4}, $${at + 5}, id, $${at + 6}::jsonb, now() + make_interval(secs => $${at + 7}) FROM granted
+), session AS (
+  ${session}
+) SELECT FROM granted`;
+
+const STORE = {
+  new: { alone: `WITH ${SIGNED_IN} ${INSERT}`, withCode: authorizing(INSERT, 12) },
+  found: { alone: `WITH ${SIGNED_IN} ${UPDATE}`, withCode: authorizing(UPDATE, 14) },
+};
 
 /**
  * Run after the session is stored: a logout token leaves its mark before it looks for sessions, so one of the two always finds the
@@ -54,8 +78,15 @@ const END_IF_ENDED = `DELETE FROM oauth_sessions s WHERE s.uid_key = $1 AND EXIS
 const END = 'DELETE FROM oauth_sessions WHERE key IN ($1, $2) RETURNING 1';
 const SIGN_OUT = `WITH ended AS (${END}), recorded AS (${recordEventIf('ended', 3)}) SELECT FROM ended`;
 
-/** Browser sessions: encrypted, found by the keys of their id and of their uid. */
-export function sessionAdapter({ database, keys, encryption }: ModelStore): Partial<Adapter> {
+/**
+ * Browser sessions: encrypted, found by the keys of their id and of their uid.
+ *
+ * The library reads session, member and consent one by one, and stores grant, code and session one by one. One statement reads what it
+ * will ask for, and what it stores is held until it stores the last of them, the session.
+ */
+export function sessionAdapter(database: OauthDatabase): Partial<Adapter> {
+  const { keys, encryption } = database;
+
   /** @param id as presented by the browser, if it was */
   function open(row: SessionRow | undefined, id?: string): AdapterPayload | undefined {
     const payload = row && encryption.open<AdapterPayload>(row.payload, 'Session', row.uid_key, row.key);
@@ -76,14 +107,13 @@ export function sessionAdapter({ database, keys, encryption }: ModelStore): Part
 
   async function find(id: string): Promise<AdapterPayload | undefined> {
     const own = eitherOf(keys.keysOf('Session', id));
-    const authorization = database.current?.authorization;
-    const values = [...own, authorization?.clientId ?? null];
-    const [row] = await database.read<SessionRow>(FIND_SESSION, values);
+    const { current } = database;
+    const [row] = await database.read<SessionRow>(FIND_SESSION, [...own, current?.clientId ?? null]);
     const session = open(row, id);
-    if (authorization && session && row?.user_id != null) {
+    if (current?.clientId !== undefined && session && row?.user_id != null) {
       const { user_id: userId, active, granted, rejected, redirect_origins } = row;
       const consent = granted === null ? undefined : { granted, rejected, redirect_origins };
-      authorization.found({ userId, active, consent });
+      current.member = { userId, active, consent };
     }
     return session;
   }
@@ -94,14 +124,24 @@ export function sessionAdapter({ database, keys, encryption }: ModelStore): Part
     return open(row);
   }
 
-  /** A session that was ended since it was read is not restored, nor is one stored for a sign-in that was ended. */
+  /**
+   * A session that was ended since it was read is not restored, nor is one stored for a sign-in that was ended.
+   *
+   * @throws SessionNotFound if there is a code whose sign-in is no longer valid, or whose consent was narrowed, and InvalidGrant if member or
+   * client is gone
+   */
   async function upsert(id: string, payload: AdapterPayload, expiresIn: number): Promise<void> {
     const request = database.current!;
     const { jti: _, ...stored } = payload;
     const uid = payload.uid!;
     const rowKeys = [keys.keyOf('Session.uid', uid), keys.keyOf('Session', id)] as const;
     const userId = payload.accountId === undefined ? null : Number(payload.accountId);
-    const session: StoredSession = [
+    const upstream = userId === null ? undefined : request.upstream;
+    const ofSubject = upstream ? Buffer.from(upstream.subject, 'base64url') : null;
+    const ofSession = upstream?.session == null ? null : Buffer.from(upstream.session, 'base64url');
+    const isFound = request.session?.uid === uid && !request.session.deleted;
+    const values: unknown[] = [
+      ...request.signedIn(userId),
       ...rowKeys,
       encryption.seal(stored, 'Session', ...rowKeys),
       // Where it is not known when the member authenticated, the session lasts as if that was when it began.
@@ -109,21 +149,23 @@ export function sessionAdapter({ database, keys, encryption }: ModelStore): Part
       expiresIn,
       request.userAgent?.slice(0, 300) ?? null,
       request.ip ?? null,
-      ...eitherOf(keys.keysOf('Session.uid', uid)),
+      ofSubject,
+      ofSession,
+      ...(isFound ? eitherOf(keys.keysOf('Session.uid', uid)) : []),
     ];
-    const signedIn = request.signedIn(userId);
-    const upstream = userId === null ? undefined : request.upstream;
-    const ofSubject = upstream ? Buffer.from(upstream.subject, 'base64url') : null;
-    const ofSession = upstream?.session == null ? null : Buffer.from(upstream.session, 'base64url');
-    const isFound = request.session?.uid === uid && !request.session.deleted;
-    if (isFound && request.authorization?.isPending)
-      await request.authorization.store(database, signedIn, session);
-    else if (isFound) await database.rows(UPDATE_SESSION, [...signedIn, ...session, ofSubject, ofSession]);
-    else await database.rows(INSERT_SESSION, [...signedIn, ...session.slice(0, 7), ofSubject, ofSession]);
+    const { grant, code } = request;
+    const texts = STORE[isFound ? 'found' : 'new'];
+    if (grant && code) {
+      request.code = undefined;
+      values.push(grant.id, grant.clientId, grant.payload, grant.scopes);
+      values.push(code.key, code.model, code.payload, code.seconds);
+      const written = await refusingOrphans(database.rows(texts.withCode, values));
+      if (written.length === 0) throw new errors.SessionNotFound('the sign-in was ended');
+    } else await database.rows(texts.alone, values);
     request.session = { uid, deleted: false };
     if (!request.cameUpstream || !upstream) return;
-    const values = [rowKeys[0], ofSession, ofSubject, upstream.at ?? 0];
-    const ended = await database.rows(END_IF_ENDED, values);
+    const ends = [rowKeys[0], ofSession, ofSubject, upstream.at ?? 0];
+    const ended = await database.rows(END_IF_ENDED, ends);
     if (ended.length === 0) return;
     request.session.deleted = true;
     throw new errors.SessionNotFound('the sign-in was ended');

@@ -2,8 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Grant, KoaContextWithOIDC, Provider } from 'oidc-provider';
 import type { QueryResultRow } from 'pg';
 import { originOf } from '../../clients/client-rules.js';
-import type { Consent } from './statement-parts.js';
-import { OauthDatabase } from './oauth-database.js';
+import { OauthDatabase, type Consent } from './oauth-database.js';
 import { allowedScopes, apiResource, EMPTY_SCOPE, OPENID_SCOPES } from '../provider/provider.js';
 import { Config } from '../../config/config.js';
 
@@ -25,9 +24,8 @@ export class Consents {
   }
 
   async find(userId: number, clientId: string): Promise<Consent | undefined> {
-    const authorization = this.database.current?.authorization;
-    const member = authorization?.clientId === clientId ? authorization.memberOf(userId) : undefined;
-    if (member) return member.consent;
+    const { current } = this.database;
+    if (current?.clientId === clientId && current.member?.userId === userId) return current.member.consent;
     const [consent] = await this.database.read<Consent & QueryResultRow>(FIND_CONSENT, [userId, clientId]);
     return consent;
   }

@@ -4,9 +4,8 @@ import type { Grant, Interaction, InteractionResults } from 'oidc-provider';
 import type { SignedIn } from '../../accounts/sign-in/sign-in.js';
 import type { NewAuthEvent } from '../../audit/audit.js';
 import { CredentialCache } from '../../auth/credential-cache.js';
-import { Decision } from '../../authorization-server/requests/decision.js';
 import { AuthorizationServer } from '../../authorization-server/authorization-server.js';
-import { OauthDatabase } from '../../authorization-server/requests/oauth-database.js';
+import { OauthDatabase, type Decision } from '../../authorization-server/requests/oauth-database.js';
 import { OneTimeStates } from '../../authorization-server/requests/one-time-states.js';
 import { formTargetsOf } from '../../authorization-server/ports/page-client.js';
 import { BrowserSessions } from '../sign-in/browser-sessions.js';
@@ -39,7 +38,7 @@ export class FinishedSteps {
       ...(acr ? { acr } : {}),
       ...(upstream ? { upstream } : {}),
     };
-    await this.#store(interaction, { login }, new Decision());
+    await this.#store(interaction, { login }, {});
     if (before !== undefined && before !== accountId) await this.sessions.forgetMember(response);
     redirect(response, interaction.returnTo);
   }
@@ -51,7 +50,6 @@ export class FinishedSteps {
     decision: Decision,
     grant: () => Promise<Grant>,
   ): Promise<void> {
-    this.database.current!.decision = decision; // which holds the grant until it is stored
     const { jti: grantId } = await grant();
     await this.#store(interaction, { ...interaction.lastSubmission, consent: { grantId } }, decision);
     // Tokens from before may do less now; other processes are notified by the database.
@@ -67,7 +65,7 @@ export class FinishedSteps {
     event?: NewAuthEvent,
   ): Promise<void> {
     const result = { error: 'access_denied', error_description: description };
-    await this.#store(interaction, result, new Decision(event));
+    await this.#store(interaction, result, { event });
     redirect(response, interaction.returnTo);
   }
 

@@ -9,7 +9,6 @@ import { FinishedSteps } from './finished-steps.js';
 import { originOf } from '../../clients/client-rules.js';
 import { ClientDocuments } from '../../authorization-server/adapters/client-documents.js';
 import { asksForRefusedAlone, Consents } from '../../authorization-server/requests/consents.js';
-import { Decision } from '../../authorization-server/requests/decision.js';
 import { Config } from '../../config/config.js';
 import { OpenidProvider } from '../../federation/openid-provider.js';
 import { UpstreamSignIns, wishesOf } from '../../federation/upstream-sign-ins.js';
@@ -160,10 +159,9 @@ export class InteractionsController {
     const rejected = requested.filter((scope) => !granted.includes(scope));
     await this.documents.keep(client.clientId);
     const answer = { granted, rejected };
-    const decision = new Decision(
-      { ...told, type: 'consent.granted', details: answer },
-      { ...answer, redirect_origins: [originOf(interaction.params.redirect_uri as string)] },
-    );
+    const redirect_origins = [originOf(interaction.params.redirect_uri as string)];
+    const event = { ...told, type: 'consent.granted', details: answer } as const;
+    const decision = { event, consent: { ...answer, redirect_origins } };
     await this.steps.consented(response, interaction, decision, () =>
       this.consents.createGrant(this.server.provider, String(user.id), client.clientId, answer),
     );

@@ -5,7 +5,7 @@ import { isUnavailable } from '../../database/postgres/unavailable.js';
 import { Logger } from '../../http/logger.js';
 import { BrowserSessions } from '../sign-in/browser-sessions.js';
 import { FinishedSteps } from './finished-steps.js';
-import { NOT_SIGNED_IN } from '../../authorization-server/middleware/middleware.js';
+import { NOT_SIGNED_IN } from '../../authorization-server/middleware.js';
 import { FormBody, type Form } from '../requests/form-body.js';
 import { ServesPages } from '../requests/page.decorator.js';
 import { Pages, redirect } from '../rendering/pages.js';
