@@ -138,7 +138,9 @@ export class OpenidProvider implements OnApplicationBootstrap {
       );
       const verify = () => this.#verify(tokens.id_token!, known);
       const { payload } = await verify().catch(async (error: unknown) => {
-        if (!isOfUnknownKey(error)) throw error;
+        const { JWKSNoMatchingKey, JWSSignatureVerificationFailed } = joseErrors;
+        if (!(error instanceof JWKSNoMatchingKey || error instanceof JWSSignatureVerificationFailed))
+          throw error;
         // The token came directly from the provider, which may have changed its keys a moment ago.
         await known.keys.reload();
         return verify();
@@ -317,13 +319,6 @@ function isAway(error: unknown): boolean {
   const { code } = error as { code?: unknown };
   // The second: the keys' URL did not respond with 200 and JSON.
   return error.message === 'fetch failed' || code === 'ERR_JOSE_GENERIC' || isAway(error.cause);
-}
-
-function isOfUnknownKey(error: unknown): boolean {
-  return (
-    error instanceof joseErrors.JWKSNoMatchingKey ||
-    error instanceof joseErrors.JWSSignatureVerificationFailed
-  );
 }
 
 function codeOf(code: string): string | undefined {

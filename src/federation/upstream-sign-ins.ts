@@ -159,7 +159,7 @@ export class UpstreamSignIns {
       const member = await this.members.signIn(answer.member, addressOf(request));
       count(member ? 'signed-in' : 'invalid');
       if (!member)
-        throw this.#fault('unknown', purpose, {
+        throw this.fault('unknown', purpose, {
           message: `the claim ${claim} names no member who can sign in (${match})`,
         });
       this.devices.issue(request, response, member.id);
@@ -170,11 +170,6 @@ export class UpstreamSignIns {
       count('failed');
       throw this.#faultOf(error, purpose);
     }
-  }
-
-  /** The page for a member who declined at the provider, where no other page of ours is to be shown. */
-  declined(purpose: Purpose): PageFault {
-    return this.#fault('declined', purpose);
   }
 
   /** Keys for finding browser sessions that came from this subject or session at the provider; the first is the one to store. */
@@ -205,10 +200,11 @@ export class UpstreamSignIns {
 
   /** @returns the page for a failure of the provider; any other error unchanged */
   #faultOf(error: unknown, purpose: Purpose): unknown {
-    return error instanceof UpstreamFault ? this.#fault(error.kind, purpose, error) : error;
+    return error instanceof UpstreamFault ? this.fault(error.kind, purpose, error) : error;
   }
 
-  #fault(
+  /** The page that explains a fault: `declined` where no other page of ours is to be shown. */
+  fault(
     kind: keyof typeof FAULTS,
     purpose: Purpose,
     said: { message?: string; code?: string | undefined } = {},

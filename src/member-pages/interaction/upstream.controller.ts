@@ -41,7 +41,7 @@ export class UpstreamController {
     if ('account' in purpose) {
       const signedIn = await this.signIns.finish(response, begun);
       // Without a sign-in of our own, the page would lead straight back to the provider.
-      if (!signedIn && !this.config.localSignIn) throw this.signIns.declined(purpose);
+      if (!signedIn && !this.config.localSignIn) throw this.signIns.fault('declined', purpose);
       if (signedIn) await this.sessions.signIn(response, signedIn);
       redirect(response, pathOf(purpose.account));
       return;
