@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Client, errors, KoaContextWithOIDC, Provider } from 'oidc-provider';
+import { recordAlone } from '../audit/audit.js';
 import { CredentialCache } from '../auth/credential-cache.js';
 import { DeveloperRequests } from '../auth/usage/developer-requests.js';
 import { Config } from '../config/config.js';
@@ -105,12 +106,16 @@ export class Middleware {
     const event = {
       type: ctx.path === ROUTES.token ? 'token.refused' : 'authorization.refused',
       actor: 'client',
+      ip: request.ip ?? null,
       clientId: clientId ?? null,
       errorId: looksSecret(request.id) ? null : request.id,
       details: words,
     } as const;
     if (userId !== undefined) {
-      await this.database.recordOrLog({ ...event, userId }, this.logger);
+      const query = (text: string, values: unknown[]) => this.database.rows(text, values);
+      await recordAlone(query, { ...event, userId }).catch((err: unknown) =>
+        this.logger.error({ err, type: event.type }, 'an audit event could not be written'),
+      );
       return;
     }
     const sent = { ...ctx.oidc?.body, ...ctx.oidc?.params };

@@ -6,14 +6,14 @@ import { LIFETIMES } from '../provider/lifetimes.js';
 import { refusingOrphans, SIGNED_IN, type OauthDatabase } from '../requests/oauth-database.js';
 
 /** Also reads what an authorization needs next: whether the member is active, and what they allowed the client ($3), if there is one. */
-const findBy = (column: 'key' | 'uid_key') => ({
+const findingBy = (column: 'key' | 'uid_key') => ({
   name: `find-session-by-${column}`,
   text: `SELECT s.payload, s.uid_key, s.key, s.user_id, s.upstream_subject_key, s.upstream_session_key,
   ${SIGN_INS_VALID_SINCE} AS valid_since, u.disabled_at IS NULL AS active, c.granted, c.rejected, c.redirect_origins
 FROM oauth_sessions s LEFT JOIN users u ON u.id = s.user_id
 LEFT JOIN oauth_consents c ON c.user_id = s.user_id AND c.client_id = $3 WHERE s.${column} IN ($1, $2) AND s.expires_at > now()`,
 });
-const [FIND_SESSION, FIND_SESSION_BY_UID] = [findBy('key'), findBy('uid_key')];
+const FIND = { key: findingBy('key'), uid_key: findingBy('uid_key') };
 
 interface SessionRow {
   payload: Buffer;
@@ -87,42 +87,31 @@ const SIGN_OUT = `WITH ended AS (${END}), recorded AS (${recordEventIf('ended', 
 export function sessionAdapter(database: OauthDatabase): Partial<Adapter> {
   const { keys, encryption } = database;
 
-  /** @param id as presented by the browser, if it was */
-  function open(row: SessionRow | undefined, id?: string): AdapterPayload | undefined {
-    const payload = row && encryption.open<AdapterPayload>(row.payload, 'Session', row.uid_key, row.key);
-    if (!payload) return undefined;
+  async function findBy(key: 'key' | 'uid_key', ids: readonly Buffer[]): Promise<AdapterPayload | undefined> {
     const { current } = database;
-    if (current) {
-      current.session = { uid: payload.uid!, deleted: false };
-      current.upstream = row.upstream_subject_key
-        ? {
-            subject: row.upstream_subject_key.toString('base64url'),
-            session: row.upstream_session_key?.toString('base64url') ?? null,
-          }
-        : undefined;
-      if (row.user_id !== null) current.relyOn(row.user_id, row.valid_since);
-    }
-    return id === undefined ? payload : { ...payload, jti: id };
+    const values = [...eitherOf(ids), current?.clientId ?? null];
+    const [row] = await database.read<SessionRow>(FIND[key], values);
+    const payload = row && encryption.open<AdapterPayload>(row.payload, 'Session', row.uid_key, row.key);
+    if (!payload || !current) return payload;
+    const { user_id: userId, upstream_subject_key: subject, upstream_session_key: session } = row;
+    current.session = { uid: payload.uid!, deleted: false };
+    current.upstream = subject
+      ? { subject: subject.toString('base64url'), session: session?.toString('base64url') ?? null }
+      : undefined;
+    if (userId === null) return payload;
+    current.relyOn(userId, row.valid_since);
+    const { active, granted, rejected, redirect_origins } = row;
+    const consent = granted === null ? undefined : { granted, rejected, redirect_origins };
+    if (current.clientId !== undefined) current.member = { userId, active, consent };
+    return payload;
   }
 
   async function find(id: string): Promise<AdapterPayload | undefined> {
-    const own = eitherOf(keys.keysOf('Session', id));
-    const { current } = database;
-    const [row] = await database.read<SessionRow>(FIND_SESSION, [...own, current?.clientId ?? null]);
-    const session = open(row, id);
-    if (current?.clientId !== undefined && session && row?.user_id != null) {
-      const { user_id: userId, active, granted, rejected, redirect_origins } = row;
-      const consent = granted === null ? undefined : { granted, rejected, redirect_origins };
-      current.member = { userId, active, consent };
-    }
-    return session;
+    const payload = await findBy('key', keys.keysOf('Session', id));
+    return payload && { ...payload, jti: id };
   }
 
-  async function findByUid(uid: string): Promise<AdapterPayload | undefined> {
-    const own = eitherOf(keys.keysOf('Session.uid', uid));
-    const [row] = await database.read<SessionRow>(FIND_SESSION_BY_UID, [...own, null]);
-    return open(row);
-  }
+  const findByUid = (uid: string) => findBy('uid_key', keys.keysOf('Session.uid', uid));
 
   /**
    * A session that was ended since it was read is not restored, nor is one stored for a sign-in that was ended.

@@ -14,14 +14,10 @@ const FIND_CONSENT = {
 /** Reads what members allowed each client, and creates grants from that. */
 @Injectable()
 export class Consents {
-  readonly #resource: string;
-
   constructor(
     private readonly database: OauthDatabase,
-    config: Config,
-  ) {
-    this.#resource = apiResource(config);
-  }
+    private readonly config: Config,
+  ) {}
 
   async find(userId: number, clientId: string): Promise<Consent | undefined> {
     const { current } = this.database;
@@ -38,12 +34,13 @@ export class Consents {
     { granted, rejected }: Pick<Consent, 'granted' | 'rejected'>,
   ): Promise<Grant> {
     const grant = new provider.Grant({ accountId, clientId });
+    const resource = apiResource(this.config);
     const [openid, api] = split(granted);
     const [, rejectedApi] = split(rejected);
     if (openid.length > 0) grant.addOIDCScope(openid.join(' '));
     grant.rejectOIDCScope(EMPTY_SCOPE);
-    if (api.length > 0) grant.addResourceScope(this.#resource, api.join(' '));
-    if (rejectedApi.length > 0) grant.rejectResourceScope(this.#resource, rejectedApi.join(' '));
+    if (api.length > 0) grant.addResourceScope(resource, api.join(' '));
+    if (rejectedApi.length > 0) grant.rejectResourceScope(resource, rejectedApi.join(' '));
     await grant.save();
     return grant;
   }

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { Injectable } from '@nestjs/common';
 import type { Request } from 'express';
 import { errors } from 'oidc-provider';
-import { eventValues, recordAlone, type LoneEvent, type NewAuthEvent } from '../../audit/audit.js';
+import { eventValues, type NewAuthEvent } from '../../audit/audit.js';
 import { Config } from '../../config/config.js';
 import { Encryption } from '../../crypto/encryption.js';
 import { TokenKeys } from '../../crypto/token-keys.js';
@@ -10,7 +10,6 @@ import { Database } from '../../database/database.js';
 import type { NamedStatement } from '../../database/postgres/read-connection.js';
 import { isUnavailable, Unavailable } from '../../database/postgres/unavailable.js';
 import { SIGN_INS_VALID_SINCE } from '../../database/sql.js';
-import type { Logger } from '../../http/logger.js';
 import { leaveSlot } from '../../http/pipeline/request-context.js';
 import { addressOf } from '../../values/network.js';
 import type { NewToken, TokenRequest } from './token-request.js';
@@ -165,22 +164,9 @@ export class OauthDatabase {
     return this.#run(() => this.database.read<Row>(statement, values as unknown[]));
   }
 
-  /** Records a refusal; if that fails, the failure is logged, and the response does not fail because of it. */
-  async recordOrLog(event: LoneEvent, logger: Logger): Promise<void> {
-    try {
-      await recordAlone((text, values) => this.rows(text, values), this.#fromHere(event));
-    } catch (error) {
-      logger.error({ err: error, type: event.type }, 'an audit event could not be written');
-    }
-  }
-
   /** Gives an event of the current request as parameters of {@link recordEventIf}. */
   eventValues(event: NewAuthEvent): unknown[] {
-    return eventValues(this.#fromHere(event));
-  }
-
-  #fromHere<Event extends NewAuthEvent>(event: Event): Event {
-    return { ip: this.current?.ip ?? null, ...event };
+    return eventValues({ ip: this.current?.ip ?? null, ...event });
   }
 
   async #run<T>(statement: () => Promise<T>): Promise<T> {
