@@ -10,7 +10,7 @@ import { requestLines, requestLog } from './http/pipeline/request-log.js';
 import { Logger } from './http/logger.js';
 import { Meter } from './http/meter.js';
 import { refuseBusyOauth } from './member-pages/requests/busy-pages.js';
-import { PageRoutes } from './member-pages/requests/page-routes.js';
+import { PageRoutes } from './member-pages/requests/page-requests.js';
 import { OauthRoutes } from './authorization-server/oauth-routes.js';
 import { Metrics } from './operations/metrics/metrics.js';
 import { ProblemFilter } from './http/output/problem.filter.js';

@@ -1,6 +1,5 @@
 import { Module } from '@nestjs/common';
-import { Csrf } from './browsers/csrf.js';
-import { DeviceCookies } from './browsers/device-cookies.js';
+import { Csrf, DeviceCookies } from './browser-cookies.js';
 import { Passkeys } from './sign-in/passkeys.js';
 import { RefusalTime } from './passwords/refusal-time.js';
 import { SignInThrottle } from './sign-in/sign-in-throttle.js';

@@ -15,19 +15,15 @@ import { AccountPages } from './account/account-pages.js';
 import { SecurityController } from './account/security.controller.js';
 import { SentForms } from './account/sent-forms.js';
 import { signInController } from './account/sign-in.controllers.js';
-import { DeveloperClientsController } from './developer/developer-clients.controller.js';
 import { DeveloperController } from './developer/developer.controller.js';
-import { FinishedSteps } from './interaction/finished-steps.js';
 import { InteractionsController } from './interaction/interactions.controller.js';
 import { UpstreamController } from './interaction/upstream.controller.js';
 import { PasswordResetController } from './password-reset/password-reset.controller.js';
 import { PasswordResets } from './password-reset/password-resets.js';
-import { LogosController } from './rendering/logos.controller.js';
-import { resetsPasswords } from './rendering/page-paths.js';
-import { Pages } from './rendering/pages.js';
-import { PlatformLogo } from './rendering/platform-logo.js';
-import { PageRoutes } from './requests/page-routes.js';
-import { BrowserSessions } from './sign-in/browser-sessions.js';
+import { LogosController, PlatformLogo } from './rendering/logos.controller.js';
+import { Pages, resetsPasswords } from './rendering/pages.js';
+import { PageRoutes } from './requests/page-requests.js';
+import { BrowserSessions, FinishedSteps } from './sign-in/browser-sessions.js';
 import { PasskeyCeremonies } from './sign-in/passkey-ceremonies.js';
 import { SignInForms } from './sign-in/sign-in-forms.js';
 
@@ -64,11 +60,6 @@ const SERVICES = [
 })
 export class MemberPagesModule {
   static with(config: Config): DynamicModule {
-    const ofDevelopers = [
-      ...DEVELOPER_PAGES.map(signInController),
-      DeveloperController,
-      DeveloperClientsController,
-    ];
     return {
       module: MemberPagesModule,
       global: true,
@@ -81,7 +72,7 @@ export class MemberPagesModule {
         LogosController,
         UpstreamController,
         ...(resetsPasswords(config) ? [PasswordResetController] : []),
-        ...(config.developerConsole ? ofDevelopers : []),
+        ...(config.developerConsole ? [...DEVELOPER_PAGES.map(signInController), DeveloperController] : []),
       ],
     };
   }

@@ -3,7 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { apiNameOf, Config } from '../config/config.js';
 import { UnchangingDocument } from '../http/output/unchanging-document.js';
 import { InlineScript, Layout } from '../layout/layout.js';
-import { PLATFORM_LOGO_PATH } from '../member-pages/rendering/platform-logo.js';
+import { PLATFORM_LOGO_PATH } from '../member-pages/rendering/logos.controller.js';
 import { escapeHtml } from '../values/html.js';
 import { highlight } from './highlight.js';
 

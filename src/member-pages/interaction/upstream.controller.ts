@@ -1,21 +1,19 @@
 import { Controller, Get, Post, Res } from '@nestjs/common';
 import type { Response } from 'express';
+import { AuthorizationServer } from '../../authorization-server/authorization-server.js';
+import { NOT_SIGNED_IN } from '../../authorization-server/middleware/middleware.js';
 import { Config } from '../../config/config.js';
 import { isUnavailable } from '../../database/postgres/unavailable.js';
-import { Logger } from '../../http/logger.js';
-import { BrowserSessions } from '../sign-in/browser-sessions.js';
-import { FinishedSteps } from './finished-steps.js';
-import { NOT_SIGNED_IN } from '../../authorization-server/middleware/middleware.js';
-import { FormBody, type Form } from '../requests/form-body.js';
-import { ServesPages } from '../requests/page.decorator.js';
-import { Pages, redirect } from '../rendering/pages.js';
-import { AuthorizationServer } from '../../authorization-server/authorization-server.js';
 import { LogoutTokens } from '../../federation/logout-tokens.js';
 import { UpstreamFault } from '../../federation/openid-provider.js';
+import { pathOf } from '../../federation/sign-in-pages.js';
 import { SignOuts } from '../../federation/sign-outs.js';
 import { UpstreamSignIns } from '../../federation/upstream-sign-ins.js';
-import { pathOf } from '../../federation/sign-in-pages.js';
 import { queryOf } from '../../http/input/raw-query.js';
+import { Logger } from '../../http/logger.js';
+import { Pages, redirect } from '../rendering/pages.js';
+import { FormBody, ServesPages, type Form } from '../requests/page-requests.js';
+import { BrowserSessions, FinishedSteps } from '../sign-in/browser-sessions.js';
 
 /** Where the platform's own login redirects back to and sends logout tokens, below `/sign-in`. */
 @Controller('sign-in')

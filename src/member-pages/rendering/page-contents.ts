@@ -30,6 +30,12 @@ export interface MemberPageParts {
   readonly done_count?: number;
 }
 
+/** Why nobody was signed in. `busy`: too many are signing in, and the password was not checked. */
+export interface SignInFault {
+  readonly reason: 'invalid' | 'unproven' | 'throttled' | 'busy';
+  readonly retryAfterSeconds?: number;
+}
+
 export interface CalendarPage extends MemberPageParts {
   readonly name: 'calendar';
   /** See {@link DataPage.confirm}. */
@@ -67,8 +73,7 @@ export type Page =
       /** What the member signs in for, if neither an app nor the account. */
       readonly lead?: 'toDeveloper' | 'again';
       readonly username?: string;
-      readonly fault?:
-        { reason: 'invalid' | 'busy' | 'unproven' } | { reason: 'throttled'; retryAfterSeconds: number };
+      readonly fault?: SignInFault;
       /** Name of the platform's own login, if there is one. */
       readonly login: string | undefined;
       /** Whether it is to ask who signs in, even if it has a session of theirs. */

@@ -6,7 +6,7 @@ import type {
 } from '@simplewebauthn/server';
 import type { Request } from 'express';
 import { z } from 'zod';
-import { Csrf } from '../../accounts/browsers/csrf.js';
+import { Csrf } from '../../accounts/browser-cookies.js';
 import { passkeyDomain, Passkeys } from '../../accounts/sign-in/passkeys.js';
 import type { SignedIn } from '../../accounts/sign-in/sign-in.js';
 import { SignInMethods, type SignedInMember } from '../../accounts/sign-in/sign-in-methods.js';

@@ -1,10 +1,10 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { describe, expect, it, jest } from '@jest/globals';
-import { Secrets } from '../../crypto/secrets.js';
-import type { Config } from '../../config/config.js';
-import { randomBytes } from '../../crypto/random.js';
-import { DeviceCookies } from './device-cookies.js';
+import { Secrets } from '../crypto/secrets.js';
+import type { Config } from '../config/config.js';
+import { randomBytes } from '../crypto/random.js';
+import { DeviceCookies } from './browser-cookies.js';
 
 const HTTPS = 'https://api.example';
 const [OLD, NEW] = [randomBytes(32), randomBytes(32)];

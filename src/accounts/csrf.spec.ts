@@ -1,8 +1,8 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
-import { loadConfig } from '../../config/config.js';
-import { Csrf } from './csrf.js';
+import { loadConfig } from '../config/config.js';
+import { Csrf } from './browser-cookies.js';
 
 const secret = (fill: string) => Buffer.alloc(32, fill).toString('base64');
 const csrfWith = (settings: Record<string, string> = {}) =>
