@@ -9,7 +9,6 @@ import type { Config } from '../config/config.js';
 import { FederationModule } from '../federation/federation.module.js';
 import { ACCOUNT_PAGES, DEVELOPER_PAGES } from '../federation/sign-in-pages.js';
 import { LayoutModule } from '../layout/layout.module.js';
-import { AccountCalendarController } from './account/account-calendar.controller.js';
 import { AccountController } from './account/account.controller.js';
 import { AccountPages } from './account/account-pages.js';
 import { SecurityController } from './account/security.controller.js';
@@ -23,14 +22,12 @@ import { PasswordResets } from './password-reset/password-resets.js';
 import { LogosController, PlatformLogo } from './rendering/logos.controller.js';
 import { Pages, resetsPasswords } from './rendering/pages.js';
 import { PageRoutes } from './requests/page-requests.js';
-import { BrowserSessions, FinishedSteps } from './sign-in/browser-sessions.js';
 import { PasskeyCeremonies } from './sign-in/passkey-ceremonies.js';
-import { SignInForms } from './sign-in/sign-in-forms.js';
+import { BrowserSessions, SignInForms } from './sign-in/sign-in-steps.js';
 
 const SERVICES = [
   AccountPages,
   BrowserSessions,
-  FinishedSteps,
   PageRoutes,
   Pages,
   PasskeyCeremonies,
@@ -67,7 +64,6 @@ export class MemberPagesModule {
         InteractionsController,
         ...ACCOUNT_PAGES.map(signInController),
         AccountController,
-        AccountCalendarController,
         SecurityController,
         LogosController,
         UpstreamController,

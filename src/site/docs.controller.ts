@@ -9,8 +9,7 @@ import { OutsideApi } from '../http/pipeline/outside-api.js';
 import { Problem, PROBLEMS } from '../http/output/problems.js';
 import { UnchangingDocument } from '../http/output/unchanging-document.js';
 import { DOCS_CLIENT } from '../clients/own-clients.js';
-import { GUIDES } from './guides.js';
-import { Site, type SitePage } from './site.js';
+import { GUIDES, Site, type SitePage } from './site.js';
 import { snippetsOf } from './snippets.js';
 
 /** The reference, generated from the OpenAPI document and the demo's recorded responses, and the guides for callers. */

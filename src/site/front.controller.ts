@@ -8,8 +8,7 @@ import { UnchangingDocument } from '../http/output/unchanging-document.js';
 import { Problem } from '../http/output/problems.js';
 import { OutsideApi } from '../http/pipeline/outside-api.js';
 import { SECURITY_PATH } from '../member-pages/rendering/pages.js';
-import { GUIDES } from './guides.js';
-import { Site } from './site.js';
+import { GUIDES, Site } from './site.js';
 import { snippetsOf } from './snippets.js';
 
 const DAY_MS = 86_400_000;

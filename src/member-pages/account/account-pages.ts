@@ -11,12 +11,17 @@ import { pathOf, type SignInPage } from '../../federation/sign-in-pages.js';
 import { SignOuts } from '../../federation/sign-outs.js';
 import { responseOf } from '../../http/pipeline/request-context.js';
 import { addressOf } from '../../values/network.js';
-import type { FlashMessage, MemberPageParts, Page, PageOf } from '../rendering/page-contents.js';
+import type {
+  FlashMessage,
+  MemberPageParts,
+  Page,
+  PageOf,
+  SignedInUser,
+} from '../rendering/page-contents.js';
 import { Pages, redirect } from '../rendering/pages.js';
 import { ENGLISH } from '../rendering/texts/texts.js';
 import { AnsweredOtherwise, requireOwnForm, sentForm, type Form } from '../requests/page-requests.js';
-import { BrowserSessions, type SignedInUser } from '../sign-in/browser-sessions.js';
-import { SignInForms } from '../sign-in/sign-in-forms.js';
+import { BrowserSessions, SignInForms } from '../sign-in/sign-in-steps.js';
 
 /** The member who is signed in on the account pages, or on the developer's, with the ways to answer them. */
 export interface Member {

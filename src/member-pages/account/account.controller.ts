@@ -3,24 +3,34 @@ import type { Response } from 'express';
 import { DataSource } from 'typeorm';
 import { ApiKeysService } from '../../auth/api-keys/api-keys.service.js';
 import { CredentialCache } from '../../auth/credential-cache.js';
+import { LimitReached } from '../../auth/owner.js';
 import { Usage } from '../../auth/usage/usage.js';
 import { PageFault } from '../../authorization-server/failures/page-fault.js';
 import { clientLogoPath, hostOf } from '../../authorization-server/ports/page-client.js';
 import { OauthDatabase } from '../../authorization-server/requests/oauth-database.js';
-import { CalendarLinks } from '../../calendar/calendar-links.js';
+import { CalendarLinks, LONGEST_NAME, MOST_LINKS } from '../../calendar/calendar-links.js';
 import { activityOf } from '../../clients/activity.js';
 import { ConnectedApps } from '../../clients/connected-apps.js';
 import { SignOuts } from '../../federation/sign-outs.js';
+import { asShown, isName } from '../../values/names.js';
 import { isStorable } from '../../values/string-rules.js';
+import type { PageOf } from '../rendering/page-contents.js';
 import { redirect } from '../rendering/pages.js';
-import { FormBody, ServesPages, type Form } from '../requests/page-requests.js';
-import { BrowserSessions } from '../sign-in/browser-sessions.js';
+import { fieldText, FormBody, ServesPages, type Form } from '../requests/page-requests.js';
+import { BrowserSessions } from '../sign-in/sign-in-steps.js';
 import { AccountPages, FormSender, Visitor, type Member, type Sender } from './account-pages.js';
+import { SentForms } from './sent-forms.js';
+
+type CalendarPage = PageOf<'calendar'>;
+type MadeLink = NonNullable<CalendarPage['made']>;
 
 /** A member may have any number of keys; this many are shown. */
 const MOST_KEYS = 100;
 
-/** Connected apps, sessions, activity, and keys that an admin issued to act for the member, below `/account`. Members who are not signed in sign in on the page itself. */
+/**
+ * Connected apps, sessions, activity, keys that an admin issued to act for the member, and links with which calendar programs read their
+ * events, below `/account`. Members who are not signed in sign in on the page itself.
+ */
 @Controller('account')
 @ServesPages()
 export class AccountController {
@@ -33,6 +43,7 @@ export class AccountController {
     private readonly usage: Usage,
     private readonly signOuts: SignOuts,
     private readonly links: CalendarLinks,
+    private readonly forms: SentForms,
     private readonly access: ConnectedApps,
     private readonly keys: ApiKeysService,
   ) {}
@@ -118,6 +129,55 @@ export class AccountController {
     if (also.includes('apps')) await this.#revokeApps(member, null);
     if (also.includes('links')) await this.links.revokeAll(user.id, by);
     member.redirect('/account/sessions', also.length > 0 ? 'others-and-access-ended' : 'others-ended');
+  }
+
+  @Get('calendar')
+  async calendar(@Visitor('calendar') visitor: Member): Promise<void> {
+    await this.usage.flush(); // so that what this process has counted is shown at once
+    await this.#showCalendar(visitor, { made: await this.forms.take<MadeLink>(visitor) });
+  }
+
+  /** The link is shown once, on the page to which this redirects; it is in no URL of ours and no cookie. */
+  @Post('calendar/create')
+  async createLink(@FormSender('calendar') member: Sender): Promise<void> {
+    const name = asShown(fieldText(member.form.name));
+    if (!isName(name, LONGEST_NAME)) {
+      await this.#showCalendar(member, { fault: 'name' }, 422);
+      return;
+    }
+    try {
+      const { formId } = await this.forms.once<MadeLink>(member, async (manager) => ({
+        name,
+        url: await this.links.create(member.user.id, name, member.by, manager),
+      }));
+      member.redirect(`/account/calendar?made=${formId}`);
+    } catch (error) {
+      if (!(error instanceof LimitReached)) throw error;
+      await this.#showCalendar(member, { fault: 'limit' }, 422);
+    }
+  }
+
+  @Post('calendar/:link/revoke')
+  async revokeLink(@FormSender() member: Sender, @Param('link') link: string): Promise<void> {
+    if (!/^[1-9]\d{0,14}$/.test(link)) throw new PageFault(400, 'malformed');
+    const ended = await this.links.revoke(member.user.id, Number(link), member.by);
+    member.redirect('/account/calendar', ended ? 'calendar-link-revoked' : undefined);
+  }
+
+  async #showCalendar(
+    member: Member,
+    said: Pick<CalendarPage, 'fault' | 'made'>,
+    status = 200,
+  ): Promise<void> {
+    const page = {
+      name: 'calendar',
+      confirm: await member.confirmationOn('calendar'),
+      longest: LONGEST_NAME,
+      most: MOST_LINKS,
+      links: await this.links.list(member.user.id),
+      ...said,
+    } as const;
+    member.send(page, status);
   }
 
   @Post('sign-out')

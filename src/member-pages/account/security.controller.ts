@@ -18,7 +18,7 @@ import { ENGLISH, languageOf, textsIn } from '../rendering/texts/texts.js';
 import { browserOf, fill } from '../rendering/wording.js';
 import { fieldText, ServesPages, type Form } from '../requests/page-requests.js';
 import { PasskeyCeremonies } from '../sign-in/passkey-ceremonies.js';
-import { SIGN_IN_STATUSES, SignInForms } from '../sign-in/sign-in-forms.js';
+import { SIGN_IN_STATUSES, SignInForms } from '../sign-in/sign-in-steps.js';
 import { FormSender, Visitor, type Member, type Sender } from './account-pages.js';
 
 const LONGEST_NAME = 60;
@@ -57,15 +57,17 @@ export class SecurityController {
       member.response.status(409).json({ confirm });
       return;
     }
-    const options = await this.ceremonies.registrationOptions(member.user, this.#purposeOf(member));
+    const { req: request } = member.response;
+    const options = await this.ceremonies.registrationOptions(member.user, request, sessionOf(member));
     member.response.status(200).json(options);
   }
 
   @Post('passkeys')
   async addPasskey(@FormSender() member: Sender): Promise<void> {
-    const purpose = this.#purposeOf(member);
+    this.ceremonies.requireOffered();
+    const { form, response } = member;
     await this.#change(member, ['passkey-added', 'notAdded'], (by) =>
-      this.ceremonies.register(member.form.credential, nameOf(member.form.name), by, purpose),
+      this.ceremonies.register(form.credential, nameOf(form.name), by, response.req, sessionOf(member)),
     );
   }
 
@@ -128,10 +130,6 @@ export class SecurityController {
     };
   }
 
-  #purposeOf({ response, session }: Member) {
-    return this.ceremonies.purposeFor(response.req, `session ${session.uid}`);
-  }
-
   /** Makes a change, and shows the notice `done` after success, or `fault` after failure. */
   async #change(
     member: Member,
@@ -180,6 +178,11 @@ export class SecurityController {
     } as const;
     member.send(page, status);
   }
+}
+
+/** What the challenge for a new passkey is issued for. */
+function sessionOf({ session }: Member): string {
+  return `session ${session.uid}`;
 }
 
 /** `Chrome on Android` */

@@ -8,8 +8,7 @@ import { UpstreamSignIns } from '../../federation/upstream-sign-ins.js';
 import { queryOf } from '../../http/input/raw-query.js';
 import { redirect } from '../rendering/pages.js';
 import { OwnForm, ServesPages, type Form } from '../requests/page-requests.js';
-import { BrowserSessions } from '../sign-in/browser-sessions.js';
-import { SignInForms, type SignInRefusal } from '../sign-in/sign-in-forms.js';
+import { BrowserSessions, SignInForms, type SignInRefusal } from '../sign-in/sign-in-steps.js';
 import { AccountPages, Visitor, type Member } from './account-pages.js';
 
 /** Makes the controller for signing in on such a page itself: by password, passkey, or the platform's own login. */

@@ -28,8 +28,7 @@ import { UpstreamSignIns, wishesOf } from '../../federation/upstream-sign-ins.js
 import { queryOf } from '../../http/input/raw-query.js';
 import { Pages, redirect, type Sending } from '../rendering/pages.js';
 import { FormBody, requireOwnForm, ServesPages, type Form } from '../requests/page-requests.js';
-import { BrowserSessions, FinishedSteps } from '../sign-in/browser-sessions.js';
-import { SignInForms, type SignInRefusal } from '../sign-in/sign-in-forms.js';
+import { BrowserSessions, SignInForms, type SignInRefusal } from '../sign-in/sign-in-steps.js';
 
 /** The steps between an authorization request and its response: sign-in and consent, below `/interaction/:uid`. */
 @Controller('interaction/:uid')
@@ -44,7 +43,6 @@ export class InteractionsController {
     private readonly forms: SignInForms,
     private readonly csrf: Csrf,
     private readonly documents: ClientDocuments,
-    private readonly steps: FinishedSteps,
     private readonly upstream: UpstreamSignIns,
     private readonly upstreamProvider: OpenidProvider,
   ) {}
@@ -119,7 +117,7 @@ export class InteractionsController {
 
   async #finishSignIn(response: Response, step: Step, result: SignedIn | SignInRefusal): Promise<void> {
     if ('fault' in result) this.#showSignIn(response, step, result);
-    else await this.steps.signedIn(response, step.interaction, result);
+    else await this.sessions.finishSignIn(response, step.interaction, result);
   }
 
   @Post('consent')
@@ -130,7 +128,7 @@ export class InteractionsController {
     const told = { actor: 'user', userId: user.id, clientId: client.clientId } as const;
     if (form.decision !== 'allow') {
       const event = { ...told, type: 'consent.denied', details: { scopes: requested } } as const;
-      await this.steps.declined(response, interaction, 'the member did not allow it', event);
+      await this.sessions.decline(response, interaction, 'the member did not allow it', event);
       return;
     }
     const ticked = [form.scope ?? []].flat();
@@ -142,7 +140,7 @@ export class InteractionsController {
       { ...told, type: 'consent.granted', details: answer },
       { ...answer, redirect_origins: [originOf(interaction.params.redirect_uri as string)] },
     );
-    await this.steps.consented(response, interaction, decision, () =>
+    await this.sessions.finishConsent(response, interaction, decision, () =>
       this.consents.createGrant(this.server.provider, String(user.id), client.clientId, answer),
     );
   }
@@ -150,7 +148,7 @@ export class InteractionsController {
   @Post('cancel')
   async cancel(@Res() response: Response, @FormBody() form: Form): Promise<void> {
     const { interaction } = await this.#step(response, undefined, form);
-    await this.steps.declined(response, interaction, 'the member went back to the app');
+    await this.sessions.decline(response, interaction, 'the member went back to the app');
   }
 
   /** Restarts the same request at the sign-in. */
@@ -174,7 +172,7 @@ export class InteractionsController {
     const interaction = await provider
       .interactionDetails(response.req, response)
       .catch(async (error: unknown) => {
-        throw await this.steps.explain(error, uid);
+        throw await this.sessions.explain(error, uid);
       });
     if (interaction.uid !== uid) throw new errors.SessionNotFound('another interaction');
     const { client_id, redirect_uri } = interaction.params as Record<string, string>;

@@ -13,7 +13,7 @@ import { queryOf } from '../../http/input/raw-query.js';
 import { Logger } from '../../http/logger.js';
 import { Pages, redirect } from '../rendering/pages.js';
 import { FormBody, ServesPages, type Form } from '../requests/page-requests.js';
-import { BrowserSessions, FinishedSteps } from '../sign-in/browser-sessions.js';
+import { BrowserSessions } from '../sign-in/sign-in-steps.js';
 
 /** Where the platform's own login redirects back to and sends logout tokens, below `/sign-in`. */
 @Controller('sign-in')
@@ -24,7 +24,6 @@ export class UpstreamController {
     private readonly server: AuthorizationServer,
     private readonly signIns: UpstreamSignIns,
     private readonly signOuts: SignOuts,
-    private readonly steps: FinishedSteps,
     private readonly sessions: BrowserSessions,
     private readonly pages: Pages,
     private readonly logger: Logger,
@@ -51,8 +50,8 @@ export class UpstreamController {
       return;
     }
     const signedIn = await this.signIns.finish(response, begun);
-    if (signedIn) await this.steps.signedIn(response, interaction, signedIn);
-    else await this.steps.declined(response, interaction, NOT_SIGNED_IN);
+    if (signedIn) await this.sessions.finishSignIn(response, interaction, signedIn);
+    else await this.sessions.decline(response, interaction, NOT_SIGNED_IN);
   }
 
   /** Where the provider redirects after a sign-out: continues to the app that requested it, or shows a confirmation. */

@@ -17,6 +17,10 @@ export interface PageUser {
   readonly display_name: string;
 }
 
+export interface SignedInUser extends PageUser {
+  readonly id: number;
+}
+
 /** A notice of what a member's action has done. */
 export type FlashMessage = keyof Texts['done'];
 
@@ -34,28 +38,6 @@ export interface MemberPageParts {
 export interface SignInFault {
   readonly reason: 'invalid' | 'unproven' | 'throttled' | 'busy';
   readonly retryAfterSeconds?: number;
-}
-
-export interface CalendarPage extends MemberPageParts {
-  readonly name: 'calendar';
-  /** See {@link DataPage.confirm}. */
-  readonly confirm?: string | undefined;
-  /** Maximum length of a link's name, in code points. */
-  readonly longest: number;
-  /** How many links a member may have. */
-  readonly most: number;
-  readonly links: readonly CalendarLinkDetails[];
-  /** The link just created, shown only once. */
-  readonly made?: { readonly name: string; readonly url: string } | undefined;
-  readonly fault?: 'name' | 'limit';
-}
-
-/** Where a member downloads what is held about them. */
-export interface DataPage extends MemberPageParts {
-  readonly name: 'data';
-  /** Where the member authenticates again, if the sign-in is too old for the form; the page does not have it then. */
-  readonly confirm?: string | undefined;
-  readonly fault?: 'running' | 'full' | undefined;
 }
 
 /** What the page of this name shows. */
@@ -118,8 +100,26 @@ export type Page =
       })[];
       readonly more?: number;
     })
-  | CalendarPage
-  | DataPage
+  | (MemberPageParts & {
+      readonly name: 'calendar';
+      /** Where the member authenticates again, if the sign-in is too old for the form; the page does not have it then. */
+      readonly confirm?: string | undefined;
+      /** Maximum length of a link's name, in code points. */
+      readonly longest: number;
+      /** How many links a member may have. */
+      readonly most: number;
+      readonly links: readonly CalendarLinkDetails[];
+      /** The link just created, shown only once. */
+      readonly made?: { readonly name: string; readonly url: string } | undefined;
+      readonly fault?: 'name' | 'limit';
+    })
+  | (MemberPageParts & {
+      /** Where a member downloads what is held about them. */
+      readonly name: 'data';
+      /** As on the calendar's page. */
+      readonly confirm?: string | undefined;
+      readonly fault?: 'running' | 'full' | undefined;
+    })
   | (MemberPageParts & {
       readonly name: 'keys';
       readonly keys: readonly Pick<

@@ -29,7 +29,7 @@ import { ProblemFilter } from '../../http/output/problem.filter.js';
 import { Problem } from '../../http/output/problems.js';
 import { OutsideApi } from '../../http/pipeline/outside-api.js';
 import { receiving, requestOf, responseOf } from '../../http/pipeline/request-context.js';
-import { pathPattern, RouteTable } from '../../http/route-table.js';
+import { pathPattern, RouteTable, type Route } from '../../http/route-table.js';
 import { SECURITY_HEADERS } from '../../layout/layout.js';
 import { addressOf } from '../../values/network.js';
 import { Pages, redirect } from '../rendering/pages.js';
@@ -37,19 +37,10 @@ import { Pages, redirect } from '../rendering/pages.js';
 /** The form that a path parameter must have: anything else matches no page. */
 const PARAMETER = '[\\w-]{1,100}';
 
-interface PagePath {
-  /** The route's template. The log uses it to name the page, since the path may contain the id of a sign-in. */
-  readonly route: string;
-  readonly methods: readonly string[];
-  /** Matches every path that Express, which decodes paths, would route here. */
-  readonly any: RegExp;
-  readonly plain: RegExp;
-}
-
 /** Handles requests for pages before their controllers do. */
 @Injectable()
 export class PageRoutes {
-  #paths: readonly PagePath[] | undefined;
+  #paths: ReturnType<typeof pathsOf> | undefined;
 
   constructor(
     private readonly routeTable: RouteTable,
@@ -60,30 +51,24 @@ export class PageRoutes {
   handler(): RequestHandler {
     return (request, response, next) => {
       const { context, method } = request;
-      const found = this.#all().filter(({ any }) => any.test(context.path));
-      if (found.length === 0) {
-        next();
-        return;
-      }
+      this.#paths ??= pathsOf(this.routeTable.routes);
+      const found = this.#paths.filter(({ any }) => any.test(context.path));
       const page = found.find(({ plain }) => plain.test(context.path));
-      if (page === undefined) {
-        this.problems.answer(new Problem('not_found'), request, response);
-        return;
-      }
-      if (!page.methods.includes(method)) {
+      if (found.length === 0) next();
+      else if (page === undefined) this.problems.answer(new Problem('not_found'), request, response);
+      else if (page.methods.includes(method)) {
+        context.route = page.route;
+        response.set(SECURITY_HEADERS);
+        void this.database.serve(OauthRequest.from(request), () => Promise.resolve(next()));
+      } else {
         // The address of a form, from the history or a reload: its page is the nearest one above it.
         const above = method === 'GET' || method === 'HEAD' ? this.#pageAbove(context.path) : undefined;
-        if (above !== undefined) {
+        if (above === undefined) answerMethod(this.problems, page.methods, request, response);
+        else {
           context.route = page.route;
           redirect(response.set(SECURITY_HEADERS), above);
-          return;
         }
-        answerMethod(this.problems, page.methods, request, response);
-        return;
       }
-      context.route = page.route;
-      response.set(SECURITY_HEADERS);
-      void this.database.serve(OauthRequest.from(request), () => Promise.resolve(next()));
     };
   }
 
@@ -91,22 +76,23 @@ export class PageRoutes {
   #pageAbove(path: string): string | undefined {
     const above = path.slice(0, path.lastIndexOf('/'));
     if (above === '') return undefined;
-    const isRead = this.#all().some(({ methods, plain }) => methods.includes('GET') && plain.test(above));
+    const isRead = this.#paths!.some(({ methods, plain }) => methods.includes('GET') && plain.test(above));
     return isRead ? above : this.#pageAbove(above);
   }
+}
 
-  #all(): readonly PagePath[] {
-    if (this.#paths) return this.#paths;
-    const pages = this.routeTable.routes.filter(({ controller }) => servesPages(controller));
-    const methods = Map.groupBy(pages, ({ path }) => path);
-    this.#paths = [...methods].map(([route, ofPath]) => ({
-      route,
-      methods: ofPath.flatMap(({ method }) => (method === 'GET' ? [method, 'HEAD'] : [method])),
-      any: pathPattern(route),
-      plain: pathPattern(route, PARAMETER),
-    }));
-    return this.#paths;
-  }
+/**
+ * The paths of all pages. Each has the template of its route, by which the log names it, since the path may contain the id of a sign-in;
+ * `any` matches every path that Express, which decodes paths, would route there.
+ */
+function pathsOf(routes: readonly Route[]) {
+  const pages = routes.filter(({ controller }) => servesPages(controller));
+  return [...Map.groupBy(pages, ({ path }) => path)].map(([route, ofPath]) => ({
+    route,
+    methods: ofPath.flatMap(({ method }) => (method === 'GET' ? [method, 'HEAD'] : [method])),
+    any: pathPattern(route),
+    plain: pathPattern(route, PARAMETER),
+  }));
 }
 
 /** The fields of the request's form; a field that was sent twice is an array. */
@@ -184,7 +170,7 @@ export class AnsweredOtherwise extends Error {}
 /** Turns any error thrown by a page into an error page for members. Stack traces go only to the log. */
 @Catch()
 @Injectable()
-export class PageFilter implements ExceptionFilter {
+class PageFilter implements ExceptionFilter {
   constructor(
     private readonly refusals: Refusals,
     private readonly pages: Pages,
@@ -247,6 +233,6 @@ export const ServesPages = () =>
   applyDecorators(SetMetadata(PAGE, true), Public(), OutsideApi(), UseFilters(PageFilter));
 
 /** Tells whether a controller is marked with {@link ServesPages}. */
-export function servesPages(controller: object): boolean {
+function servesPages(controller: object): boolean {
   return Reflect.hasMetadata(PAGE, controller);
 }
