@@ -17,12 +17,15 @@ export interface ExportedRows<Row> {
 
 /** What a table is to the members whose rows it has. Erasure, the file of a member's data, the doctor and docs/personal-data.md follow from it. */
 export interface MemberTableDeclaration<Row> {
-  /** Columns with ids of members, or of rows of members in the tables that they refer to. A row is of whoever any of them leads to. */
-  readonly owner: readonly Column<Row>[];
+  /**
+   * Columns with ids of members, or of rows of members in the tables that they refer to: `user_id` where nothing is said. A row is of
+   * whoever any of them leads to.
+   */
+  readonly owner?: readonly Column<Row>[];
   /** SQL: which of the table's rows are of members, if an index needs to be told. */
   readonly only?: string;
-  /** Of an erased member: rows are deleted; or columns get their defaults; or all is kept, with the reason. */
-  readonly erase: 'delete' | { readonly clear: readonly Column<Row>[] } | { readonly keep: string };
+  /** Of an erased member: rows are deleted, where nothing is said; or columns get their defaults; or all is kept, with the reason. */
+  readonly erase?: 'delete' | { readonly clear: readonly Column<Row>[] } | { readonly keep: string };
   /** Secrets, what is derived from them, and what only this program can read: never in the file. */
   readonly secrets?: readonly Column<Row>[];
   /** Its part of the file; or the part that shows its rows as the pages and the API do; or why they are not in it. */

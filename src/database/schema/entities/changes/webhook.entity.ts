@@ -9,7 +9,6 @@ import { OauthClient } from '../credentials/oauth.entity.js';
 @Entity('webhook_endpoints')
 @OfMember<WebhookEndpoint>({
   owner: ['client_id', 'key_id'],
-  erase: 'delete',
   secrets: ['secret', 'previous_secret'],
   export: { as: 'webhooks', without: ['previous_secret_until'] },
 })
@@ -37,8 +36,6 @@ export class WebhookEndpoint extends row({
 @Entity('webhook_deliveries')
 @Expires({ at: 'ended_at', kept: '7 days', only: `status <> 'pending'` })
 @OfMember<WebhookDelivery>({
-  owner: ['user_id'],
-  erase: 'delete',
   export: { none: 'that a receiver is to be told of a change, for a few days; the change is in the file' },
 })
 export class WebhookDelivery extends row({

@@ -7,8 +7,6 @@ import { User } from '../members/user.entity.js';
 @Entity('passkeys')
 @Unique('passkeys_credential_id_key', ['credential_id'])
 @OfMember<Passkey>({
-  owner: ['user_id'],
-  erase: 'delete',
   export: {
     as: 'passkeys',
     without: ['credential_id', 'user_handle', 'public_key', 'sign_count', 'transports', 'backup_eligible'],

@@ -72,11 +72,7 @@ export class Event extends row({
   ['id', 'starts_at', 'is_draft', 'is_deleted'],
   { onUpdate: 'CASCADE' },
 )
-@OfMember<Participant>({
-  owner: ['user_id'],
-  erase: 'delete',
-  export: { in: 'events' },
-})
+@OfMember<Participant>({ export: { in: 'events' } })
 export class Participant extends row({
   user_id: bigint.primary.refersTo(() => User),
   event_id: bigint.primary,
