@@ -1,6 +1,6 @@
 import cluster, { type Worker } from 'node:cluster';
 import { AggregatorRegistry, type Registry } from 'prom-client';
-import { METRICS } from '../../http/metrics.js';
+import { metricOf } from '../../http/metrics.js';
 
 /** A worker that does not respond in time is counted with its last values: a scrape never waits for one that hangs. */
 const PATIENCE_MS = 1_000;
@@ -67,7 +67,7 @@ export class WorkersMetrics {
     return AggregatorRegistry.aggregate([
       ...[...this.#said].map(([id, said]) => (answered.has(id) ? said : said.filter(grows))),
       ...this.#ended,
-      [{ ...METRICS.server_processes, name: 'server_processes', aggregator: 'sum', values: [silent] }],
+      [{ ...metricOf('server_processes'), name: 'server_processes', aggregator: 'sum', values: [silent] }],
     ]).metrics();
   }
 
