@@ -10,7 +10,7 @@ import { Config } from '../config/config.js';
 import { randomBytes } from '../crypto/random.js';
 import { TokenKeys } from '../crypto/token-keys.js';
 import { Meter } from '../http/meter.js';
-import { queryOf } from '../http/input/raw-query.js';
+import { queryOf } from '../http/input/query.js';
 import { addressOf } from '../values/network.js';
 import { PageFault } from '../authorization-server/failures/page-fault.js';
 import { LIFETIMES } from '../authorization-server/provider/lifetimes.js';

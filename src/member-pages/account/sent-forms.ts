@@ -4,7 +4,7 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { TokenKeys } from '../../crypto/token-keys.js';
 import { USE_ONCE } from '../../auth/access-tokens/use-once.js';
 import { OneTimeStates } from '../../authorization-server/requests/one-time-states.js';
-import { queryOf } from '../../http/input/raw-query.js';
+import { queryOf } from '../../http/input/query.js';
 import { fieldText } from '../requests/form-body.js';
 import type { Member, Sender } from './account-pages.js';
 import { FORM_ID, newFormId, redirect } from '../rendering/pages.js';

@@ -6,7 +6,7 @@ import { PageFault } from '../../authorization-server/failures/page-fault.js';
 import { Config } from '../../config/config.js';
 import { pathOf, type SignInPage } from '../../federation/sign-in-pages.js';
 import { UpstreamSignIns } from '../../federation/upstream-sign-ins.js';
-import { queryOf } from '../../http/input/raw-query.js';
+import { queryOf } from '../../http/input/query.js';
 import { redirect } from '../rendering/pages.js';
 import { FormBody, requireOwnForm, type Form } from '../requests/form-body.js';
 import { ServesPages } from '../requests/page.decorator.js';

@@ -13,7 +13,7 @@ import { DeveloperRequests, MOST_KEPT } from '../../auth/usage/developer-request
 import { hostOf } from '../../authorization-server/ports/page-client.js';
 import { ClientsService, MOST_OWN_CLIENTS, type ClientDetails } from '../../clients/clients.service.js';
 import { Config } from '../../config/config.js';
-import { queryOf } from '../../http/input/raw-query.js';
+import { queryOf } from '../../http/input/query.js';
 import { OperatorError } from '../../values/operator-error.js';
 import { asShown, isName } from '../../values/names.js';
 import { AccountPages, FormSender, Visitor, type Member, type Sender } from '../account/account-pages.js';

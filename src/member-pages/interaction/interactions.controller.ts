@@ -13,7 +13,7 @@ import { Decision } from '../../authorization-server/requests/decision.js';
 import { Config } from '../../config/config.js';
 import { OpenidProvider } from '../../federation/openid-provider.js';
 import { UpstreamSignIns, wishesOf } from '../../federation/upstream-sign-ins.js';
-import { queryOf } from '../../http/input/raw-query.js';
+import { queryOf } from '../../http/input/query.js';
 import { FormBody, requireOwnForm, type Form } from '../requests/form-body.js';
 import { formTargetsOf, pageClientOf } from '../../authorization-server/ports/page-client.js';
 import { PageFault } from '../../authorization-server/failures/page-fault.js';

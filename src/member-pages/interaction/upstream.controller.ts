@@ -15,7 +15,7 @@ import { UpstreamFault } from '../../federation/openid-provider.js';
 import { SignOuts } from '../../federation/sign-outs.js';
 import { UpstreamSignIns } from '../../federation/upstream-sign-ins.js';
 import { pathOf } from '../../federation/sign-in-pages.js';
-import { queryOf } from '../../http/input/raw-query.js';
+import { queryOf } from '../../http/input/query.js';
 
 /** Where the platform's own login redirects back to and sends logout tokens, below `/sign-in`. */
 @Controller('sign-in')
