@@ -4,7 +4,6 @@ import { RateLimits } from '../auth/rate-limits/rate-limits.js';
 import { Config } from '../config/config.js';
 import { apiHeaders } from '../http/pipeline/api-headers.js';
 import { compose } from '../http/pipeline/compose.js';
-import { answerMethod } from '../http/output/methods.js';
 import { ProblemFilter } from '../http/output/problem.filter.js';
 import { SECURITY_HEADERS } from '../layout/layout.js';
 import { addressOf } from '../values/network.js';
@@ -82,7 +81,7 @@ export class OauthRoutes {
     context.route = routeOf(path);
     const isPreflight = method === 'OPTIONS' && headers['access-control-request-method'] !== undefined;
     if (!methods.includes(method) || (method === 'OPTIONS' && !isPreflight)) {
-      answerMethod(this.problems, methods, request, response);
+      this.problems.answerMethod(methods, request, response);
       return;
     }
     const { text, fault, isPassedOn } = await readParameters(request);

@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { RequestHandler } from 'express';
 import { ProblemFilter } from '../../http/output/problem.filter.js';
-import { answerMethod } from '../../http/output/methods.js';
 import { Problem } from '../../http/output/problems.js';
 import { pathPattern, RouteTable } from '../../http/route-table.js';
 import { OauthDatabase, OauthRequest } from '../../authorization-server/requests/oauth-database.js';
@@ -53,7 +52,7 @@ export class PageRoutes {
           redirect(response.set(SECURITY_HEADERS), above);
           return;
         }
-        answerMethod(this.problems, page.methods, request, response);
+        this.problems.answerMethod(page.methods, request, response);
         return;
       }
       context.route = page.route;
