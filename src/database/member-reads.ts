@@ -1,15 +1,7 @@
 import { Injectable, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import type { QueryConfig } from 'pg';
 import { Database, type Reads } from './database.js';
-import type { NamedStatement } from './postgres/read-connection.js';
-import {
-  ANNOUNCE,
-  PrimaryWal,
-  TRUST_MS,
-  type ChannelState,
-  type ReadConsistency,
-  type Written,
-} from './replicas/primary-wal.js';
+import { ANNOUNCE, PrimaryWal, TRUST_MS, type ChannelState, type Written } from './replicas/primary-wal.js';
 import { Replica } from './replicas/replica.js';
 import { Semaphore } from './semaphore.js';
 import { Config } from '../config/config.js';
@@ -31,6 +23,7 @@ const LONG_SHARE = 0.2;
 @Injectable()
 export class MemberReads implements OnModuleInit, OnApplicationShutdown {
   readonly #replicas: readonly Replica[];
+  /** Of each replica. */
   readonly #long: readonly Semaphore[];
   readonly #log: PrimaryWal | undefined;
   /** The members of the next announcement, and that announcement. */
@@ -42,7 +35,7 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
 
   constructor(
     private readonly database: Database,
-    private readonly config: Config,
+    config: Config,
   ) {
     this.#replicas = config.databaseReadUrls.map((url) => new Replica(config, url));
     // Without a free place, the read goes to the primary at once.
@@ -78,16 +71,23 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
     }
     return {
       read: (statement, values) =>
-        this.config.sqlRequestIds
-          ? this.#query(userId, need, { ...statement, values }, false, () =>
-              this.database.read(statement, values),
-            )
-          : this.#read(userId, need, statement, values),
+        this.#read(
+          userId,
+          (replica) => replica.read(statement, values, need),
+          () => this.database.read(statement, values),
+        ),
       rows: (text, values) =>
-        this.#query(userId, need, { text, values }, false, () => this.database.rows(text, values)),
-      long: (statement, values) =>
-        this.#query(userId, need, { ...statement, values }, true, () =>
-          this.database.long(statement, values),
+        this.#read(
+          userId,
+          (replica) => replica.query({ text, values }, need),
+          () => this.database.rows(text, values),
+        ),
+      long: <Row>(statement: QueryConfig, values: unknown[]) =>
+        this.#read<Row>(
+          userId,
+          (replica, long) =>
+            long.take(() => replica.query<Row>({ ...statement, values }, need)).catch(() => undefined),
+          () => this.database.long(statement, values),
         ),
     };
   }
@@ -152,43 +152,21 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
     return this.#announcing;
   }
 
-  #read<Row>(
+  /** @param ask resolves with undefined where that replica was not asked, and with no rows where it failed: the primary is asked then, too */
+  async #read<Row>(
     userId: number,
-    need: ReadConsistency,
-    statement: NamedStatement,
-    values: unknown[],
-  ): Promise<Row[]> {
-    for (const index of this.#order(userId)) {
-      const replica = this.#replicas[index]!;
-      const session = replica.sessionWith(need);
-      if (session === undefined) continue;
-      let asked = false;
-      const primary = () => {
-        asked = true;
-        return this.#primary(() => this.database.read<Row>(statement, values));
-      };
-      return replica.rows<Row>(session, statement, values, primary).then((rows) => {
-        if (asked) return rows;
-        return rows.length === 0 ? primary() : this.#fromReplica(rows);
-      });
-    }
-    return this.#primary(() => this.database.read<Row>(statement, values));
-  }
-
-  async #query<Row>(
-    userId: number,
-    need: ReadConsistency,
-    query: QueryConfig,
-    isLong: boolean,
+    ask: (replica: Replica, long: Semaphore) => Promise<Row[] | undefined>,
     primary: () => Promise<Row[]>,
   ): Promise<Row[]> {
     for (const index of this.#order(userId)) {
-      const ask = () => this.#replicas[index]!.query<Row>(query, need);
-      // A failed attempt has used up its time; one on the next replica may, too.
-      const rows = await (isLong ? this.#long[index]!.take(ask).catch(() => undefined) : ask());
-      if (rows !== undefined) return rows.length === 0 ? this.#primary(primary) : this.#fromReplica(rows);
+      const rows = await ask(this.#replicas[index]!, this.#long[index]!);
+      if (rows === undefined) continue;
+      if (rows.length === 0) break;
+      this.#reads.replica++;
+      return rows;
     }
-    return this.#primary(primary);
+    this.#reads.primary++;
+    return primary();
   }
 
   /** Each member has a preferred replica, so what they see does not jump between versions, and its caches are used well. */
@@ -196,15 +174,5 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
     const count = this.#replicas.length;
     const first = (Math.imul(userId, SPREAD) >>> 16) % count;
     return this.#replicas.map((_, index) => (first + index) % count);
-  }
-
-  #primary<Row>(read: () => Promise<Row[]>): Promise<Row[]> {
-    this.#reads.primary++;
-    return read();
-  }
-
-  #fromReplica<Row>(rows: Row[]): Row[] {
-    this.#reads.replica++;
-    return rows;
   }
 }
