@@ -29,7 +29,8 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
   /** The members of the next announcement, and that announcement. */
   #whom = new Set<Written>();
   #announcing: Promise<number> | undefined;
-  #reads = { primary: 0, replica: 0 };
+  /** Numbers of reads of members' data, by the server that answered them. */
+  readonly reads = { primary: 0, replica: 0 };
   #tell: (channel: ChannelState) => void = () => undefined;
   #watch: NodeJS.Timeout | undefined;
 
@@ -66,7 +67,7 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
     if (this.#log === undefined) return this.database;
     const need = this.#log.needOf(userId, recent);
     if (need === undefined) {
-      this.#reads.primary++;
+      this.reads.primary++;
       return this.database;
     }
     return {
@@ -120,11 +121,6 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
     return this.#log?.trusted;
   }
 
-  /** Numbers of reads of members' data, by the server that answered them. */
-  get reads(): Readonly<Record<'primary' | 'replica', number>> {
-    return this.#reads;
-  }
-
   /** How far each replica is behind, in seconds (see {@link Replica.lag}). */
   async lags(): Promise<number[]> {
     const position = this.#log?.position;
@@ -162,10 +158,10 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
       const rows = await ask(this.#replicas[index]!, this.#long[index]!);
       if (rows === undefined) continue;
       if (rows.length === 0) break;
-      this.#reads.replica++;
+      this.reads.replica++;
       return rows;
     }
-    this.#reads.primary++;
+    this.reads.primary++;
     return primary();
   }
 
