@@ -75,7 +75,7 @@ export interface ListDeclaration<Query extends ListQuery> {
 /**
  * What a list's statement returns: one row. The rows of the page are counted in the direction of reading.
  */
-export interface PageRow {
+interface PageRow {
   /** JSON texts of the items in the list's order, separated by commas, as UTF-8 bytes where possible; null if there are none. */
   items: Buffer | string | null;
   /** How many rows were found: one more than the page has if there are further ones. */

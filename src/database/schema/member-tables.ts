@@ -1,5 +1,10 @@
 import type { Columns } from './columns.js';
-import { declarationOf, type AnyRow, type ExportedRows, type MemberTableDeclaration } from './of-member.js';
+import {
+  declarationOf,
+  type AnyRow,
+  type ExportedRows,
+  type MemberTableDeclaration,
+} from './declarations.js';
 import { ENTITIES, tableNameOf } from './tables.js';
 
 interface MemberColumn {

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import type { DataSource } from 'typeorm';
 import type { Config } from '../../config/config.js';
-import { EXPIRIES } from '../../database/schema/expires.js';
+import { EXPIRIES } from '../../database/schema/declarations.js';
 import { tableNameOf } from '../../database/schema/tables.js';
 
 /** Rows that one statement deletes: some 20 ms of work, so its locks are released soon. */

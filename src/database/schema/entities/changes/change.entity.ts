@@ -1,7 +1,6 @@
 import { Entity } from 'typeorm';
 import { bigint, identity, jsonb, row, text, timestamptz } from '../../columns.js';
-import { Expires, recordedAs } from '../../expires.js';
-import { OfMember } from '../../of-member.js';
+import { Expires, OfMember, recordedAs } from '../../declarations.js';
 
 /** The transactions that had ended at a moment: by it, later commits are recognized. */
 @Entity('change_marks')

@@ -11,7 +11,7 @@ import {
   text,
   timestamptz,
 } from '../../columns.js';
-import { OfMember } from '../../of-member.js';
+import { OfMember } from '../../declarations.js';
 import { User } from '../members/user.entity.js';
 
 /** A partner's key to one member's data, or a platform key. The key itself is not stored. */

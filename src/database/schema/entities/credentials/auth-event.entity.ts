@@ -1,7 +1,6 @@
 import { Entity } from 'typeorm';
 import { bigint, identity, inet, jsonb, row, smallint, text, timestamptz } from '../../columns.js';
-import { Expires } from '../../expires.js';
-import { OfMember } from '../../of-member.js';
+import { Expires, OfMember } from '../../declarations.js';
 import { ApiKey } from './api-key.entity.js';
 import { OauthClient } from './oauth.entity.js';
 

@@ -1,6 +1,6 @@
 import { Entity } from 'typeorm';
 import { bigint, boolean, bytea, integer, row, text, timestamptz, uuid } from '../../columns.js';
-import { Expires } from '../../expires.js';
+import { Expires } from '../../declarations.js';
 
 /** Failed sign-ins of an account, an address or a device: see `SignInThrottle`. */
 @Entity('login_throttle')

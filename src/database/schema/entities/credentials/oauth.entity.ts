@@ -1,7 +1,6 @@
 import { Entity } from 'typeorm';
 import { bigint, boolean, bytea, inet, jsonb, row, text, timestamptz, uuid } from '../../columns.js';
-import { Expires } from '../../expires.js';
-import { OfMember } from '../../of-member.js';
+import { Expires, OfMember } from '../../declarations.js';
 import { User } from '../members/user.entity.js';
 
 /** An app that signs members in. */

@@ -1,6 +1,6 @@
 import { Entity, ForeignKey } from 'typeorm';
 import { bigint, boolean, identity, integer, row, smallint, text, timestamptz } from '../../columns.js';
-import { OfMember } from '../../of-member.js';
+import { OfMember } from '../../declarations.js';
 import { User } from './user.entity.js';
 
 @Entity('achievements')

@@ -9,7 +9,7 @@ import {
   text,
   timestamptz,
 } from '../../columns.js';
-import { OfMember } from '../../of-member.js';
+import { OfMember } from '../../declarations.js';
 import { User } from './user.entity.js';
 
 @Entity('events')

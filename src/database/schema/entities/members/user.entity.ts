@@ -1,7 +1,6 @@
 import { Entity, Unique } from 'typeorm';
 import { bigint, boolean, date, identity, row, text, timestamptz } from '../../columns.js';
-import { Expires } from '../../expires.js';
-import { OfMember } from '../../of-member.js';
+import { Expires, OfMember } from '../../declarations.js';
 
 /** A member of the platform. */
 @Entity('users')
