@@ -35,9 +35,8 @@ export class Authentication {
 
   async #lookUp(credential: Credential, request: Request): Promise<Caller> {
     const { kind, secret } = credential;
-    const authenticator = kind === 'api_key' ? this.apiKeys : this.accessTokens;
-    if (!authenticator.couldBe(secret)) throw this.#refusal(credential, request, `not of the kind ${kind}`);
-    const known = await this.cache.learn(kind, secret, () => authenticator.lookUp(credential, request));
+    const issued = kind === 'api_key' ? this.apiKeys : this.accessTokens;
+    const known = await this.cache.learn(kind, secret, () => issued.lookUp(credential, request));
     return this.#use(known, credential, request);
   }
 

@@ -1,8 +1,6 @@
 import type { BlockList } from 'node:net';
-import type { Request } from 'express';
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import type { Credential } from './credentials.js';
 import type { Caller } from './principal.js';
 import { RevocationChannel, type Revocation } from './revocation-channel.js';
 import { sha256 } from '../crypto/digests.js';
@@ -115,13 +113,4 @@ function revocationsOf({ principal }: KnownCredential): string[] {
   if (userId !== null) names.push(`user:${userId}`);
   if (clientId !== null) names.push(`client:${clientId}`);
   return names;
-}
-
-/** Looks up one kind of credential; {@link Authentication} decides what it permits. */
-export interface Authenticator {
-  /** Whether the text has the form of this kind of credential; if not, it was never issued and needs no look-up. */
-  couldBe(secret: string): boolean;
-
-  /** @throws Problem invalid_credentials where it is unknown or has ended; or what the database throws */
-  lookUp(credential: Credential, request: Request): Promise<KnownCredential>;
 }
