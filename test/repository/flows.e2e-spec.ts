@@ -105,7 +105,7 @@ postgres.describe('from the first line to the last, a reader follows', () => {
       await eventually(async () => ((await oauth.dataSource.query(pending)).length === 0 ? true : undefined));
     };
     const ofGet = await filesOf(() => call('/profile', key));
-    expectAtMost(25, (await filesOf(put)).difference(ofGet));
+    expectAtMost(17, (await filesOf(put)).difference(ofGet));
     await receiver.close();
   });
 

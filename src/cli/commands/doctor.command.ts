@@ -14,7 +14,7 @@ import {
 } from '../../operations/doctor/doctor.js';
 import { fail, ok, warn, type Check } from '../../operations/doctor/check.js';
 import { checkReplicas } from '../../operations/doctor/replicas.js';
-import { WebhookSecrets } from '../../webhooks/webhook-secrets.js';
+import { WebhookSecrets } from '../../webhooks/webhook-sender.js';
 import { durationBetween } from '../arguments.js';
 import { addCommand, endable } from '../command.js';
 import { readConfig, withAnyDatabase, type Work } from '../database.js';
