@@ -3,7 +3,7 @@ import { CANCELLED, Resolver } from 'node:dns/promises';
 import type { RequestOptions } from 'node:http';
 import { isIP } from 'node:net';
 import { Injectable } from '@nestjs/common';
-import { isLoopbackAddress, isPublicAddress } from '../values/public-address.js';
+import { isLoopbackAddress, isPublicAddress } from '../values/network.js';
 import { send, shared, type LookUp } from './outgoing.js';
 
 /** For a name's addresses. */

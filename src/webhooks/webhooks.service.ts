@@ -8,7 +8,7 @@ import { makeWebhookSecret } from '../crypto/webhook-signatures.js';
 import { PublicHttps } from '../http/public-https.js';
 import { CHANGE_KINDS, readScope, RESOURCES } from '../resources/resources.js';
 import { OperatorError } from '../values/operator-error.js';
-import { isLoopbackAddress, isPublicAddress } from '../values/public-address.js';
+import { isLoopbackAddress, isPublicAddress } from '../values/network.js';
 import { isHttpUrl } from '../values/string-rules.js';
 import { BEGIN_HERE, MAKE_TEST, switchOff, WebhookDeliveries } from './webhook-deliveries.js';
 import { TEST_TYPE, WebhookSecrets, WebhookSender, type Attempt, type Message } from './webhook-sender.js';

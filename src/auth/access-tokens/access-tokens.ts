@@ -3,10 +3,9 @@ import type { Request } from 'express';
 import { Database } from '../../database/database.js';
 import type { KnownCredential } from '../credential-cache.js';
 import { refusal } from '../www-authenticate.js';
-import type { Credential } from '../credentials.js';
+import type { Credential } from '../authentication.js';
 import { isScope } from '../scopes.js';
-import { PROOF_SECONDS, verifyProof } from './dpop.js';
-import { USE_ONCE } from './use-once.js';
+import { PROOF_SECONDS, USE_ONCE, verifyProof } from './dpop.js';
 import { Config } from '../../config/config.js';
 import { eitherOf, TokenKeys } from '../../crypto/token-keys.js';
 

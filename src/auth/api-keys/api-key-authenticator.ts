@@ -6,7 +6,7 @@ import { Database } from '../../database/database.js';
 import { Logger } from '../../http/logger.js';
 import type { KnownCredential } from '../credential-cache.js';
 import { refusal } from '../www-authenticate.js';
-import type { Credential } from '../credentials.js';
+import type { Credential } from '../authentication.js';
 import type { Caller } from '../principal.js';
 import type { PlatformScope, Scope } from '../scopes.js';
 import { peppersOf, type Pepper } from '../../crypto/peppers.js';

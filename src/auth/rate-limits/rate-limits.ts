@@ -6,7 +6,7 @@ import type { LabelsOf } from '../../http/metrics.js';
 import { Periodic } from '../../http/periodic-work.js';
 import { networkOf } from '../../values/network.js';
 import { Problem } from '../../http/output/problems.js';
-import type { Credential } from '../credentials.js';
+import type { Credential } from '../authentication.js';
 import type { Caller } from '../principal.js';
 import { postgresCounts, redisCounts } from './count-stores.js';
 import { Counter, WINDOW_SECONDS } from './counter.js';

@@ -1,5 +1,5 @@
 import { errors, type Adapter, type AdapterPayload } from 'oidc-provider';
-import { USE_ONCE } from '../../auth/access-tokens/use-once.js';
+import { USE_ONCE } from '../../auth/access-tokens/dpop.js';
 import { eitherOf } from '../../crypto/token-keys.js';
 import { SIGN_INS_VALID_SINCE } from '../../database/sql.js';
 import { STEP_GONE } from '../failures/page-fault.js';

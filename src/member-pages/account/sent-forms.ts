@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { DataSource, type EntityManager } from 'typeorm';
 import { TokenKeys } from '../../crypto/token-keys.js';
-import { USE_ONCE } from '../../auth/access-tokens/use-once.js';
+import { USE_ONCE } from '../../auth/access-tokens/dpop.js';
 import { OneTimeStates } from '../../authorization-server/requests/one-time-states.js';
 import { queryOf } from '../../http/input/raw-query.js';
 import { fieldText } from '../requests/form-body.js';
