@@ -64,7 +64,7 @@ export const LOOK = `SELECT
  * The position up to which changes were processed, locked for whoever advances it: no row if another instance is doing that. `ahead`: it is from another
  * server, of which this database was a dump.
  */
-export const LOCK_PLACE = `SELECT changed_in, sequence, changed_in > ${AHEAD} AS ahead FROM change_places
+const LOCK_PLACE = `SELECT changed_in, sequence, changed_in > ${AHEAD} AS ahead FROM change_places
 WHERE name = 'told' FOR NO KEY UPDATE SKIP LOCKED`;
 
 /** The position after everything that can be read now. */
@@ -75,7 +75,7 @@ export const BEGIN_HERE = `UPDATE change_places SET changed_in = ${HORIZON}, seq
  * thing once for each endpoint and member, at its latest change. In parts: each part covers a fraction of the members, which one is
  * $4, and the last part advances the position.
  */
-export const fanOutSql = (parts: number): string => `WITH batch AS MATERIALIZED (
+const fanOutSql = (parts: number): string => `WITH batch AS MATERIALIZED (
   SELECT changed_in, sequence, user_id, resource, id, kind, changed_at FROM changes
   WHERE (changed_in, sequence) > ($1::bigint, $2::bigint) AND changed_in < ${HORIZON} ORDER BY changed_in, sequence LIMIT $3
 ), changed AS MATERIALIZED (
@@ -114,7 +114,7 @@ const MESSAGE = `d.sequence, replace(d.id::text, '-', '') AS id, d.endpoint_id, 
 const IS_LEASED = 'd.leased_until > now()';
 
 /** Endpoints with messages to send, locked for a claim; those locked by another instance are skipped. */
-export const LOCK_READY = `SELECT e.id FROM webhook_endpoints e WHERE e.disabled_at IS NULL AND EXISTS (
+const LOCK_READY = `SELECT e.id FROM webhook_endpoints e WHERE e.disabled_at IS NULL AND EXISTS (
   SELECT FROM webhook_deliveries d WHERE d.endpoint_id = e.id AND d.status = 'pending' AND d.due_at <= now())
 ORDER BY e.id FOR NO KEY UPDATE SKIP LOCKED`;
 
@@ -126,7 +126,7 @@ ORDER BY e.id FOR NO KEY UPDATE SKIP LOCKED`;
  * However many messages wait for a member, or for an endpoint, the others have their turn: members by their ids, from the one after $5,
  * which was the last of the endpoint; endpoints by how much they have in progress.
  */
-export const CLAIM = `WITH chosen AS MATERIALIZED (
+const CLAIM = `WITH chosen AS MATERIALIZED (
   SELECT next.sequence, next.turn, e.id AS endpoint_id
   FROM unnest($1::text[], $5::bigint[]) ready (id, last) JOIN webhook_endpoints e ON e.id = ready.id
   CROSS JOIN LATERAL (
