@@ -25,12 +25,6 @@ export interface KnownCredential {
   readonly developedApp: DevelopedApp | undefined;
 }
 
-interface Entry {
-  readonly known: KnownCredential;
-  /** By `performance.now()`: when the credential expires or has to be looked up again. */
-  readonly usableUntilMs: number;
-}
-
 /**
  * Caches valid credentials: a request then needs one round trip for its data and none for its caller (docs/performance.md). An
  * entry is trusted only while the revocation channel was heard from within the last second, and for half a minute at most; while
@@ -39,9 +33,11 @@ interface Entry {
  */
 @Injectable()
 export class CredentialCache {
-  readonly #entries = new LRUCache<string, Entry>({
+  readonly #entries = new LRUCache<string, KnownCredential>({
     max: MOST_ENTRIES,
-    dispose: ({ known }, digest) => this.#unindex(known, digest),
+    ttl: LONGEST_MS,
+    ttlResolution: 0,
+    dispose: (known, digest) => this.#unindex(known, digest),
   });
   /** Digests of the entries that a revocation ends, by its `<kind>:<id>`. */
   readonly #endedBy = new Map<string, Set<string>>();
@@ -55,8 +51,7 @@ export class CredentialCache {
   /** @returns undefined if it must be looked up */
   find(kind: Caller['kind'], credential: string): KnownCredential | undefined {
     if (!this.channel.trusted) return undefined;
-    const entry = this.#entries.get(digestOf(kind, credential));
-    return entry !== undefined && performance.now() < entry.usableUntilMs ? entry.known : undefined;
+    return this.#entries.get(digestOf(kind, credential));
   }
 
   /** Looks a credential up, and caches the result unless something was revoked meanwhile. */
@@ -70,8 +65,8 @@ export class CredentialCache {
     const known = await lookUp();
     if (epoch === this.#epoch && this.channel.trusted) {
       const digest = digestOf(kind, credential);
-      const usableUntilMs = Math.min(known.expiresAtMs, askedAtMs + LONGEST_MS);
-      this.#entries.set(digest, { known, usableUntilMs });
+      const ttl = Math.min(known.expiresAtMs - askedAtMs, LONGEST_MS);
+      this.#entries.set(digest, known, { ttl, start: askedAtMs });
       for (const name of revocationsOf(known)) {
         const digests = this.#endedBy.get(name);
         if (digests) digests.add(digest);

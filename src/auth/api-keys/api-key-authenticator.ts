@@ -9,7 +9,8 @@ import { refusal } from '../www-authenticate.js';
 import type { Credential } from '../authentication.js';
 import type { Caller } from '../principal.js';
 import type { PlatformScope, Scope } from '../scopes.js';
-import { peppersOf, type Pepper } from '../../crypto/peppers.js';
+import type { Hmac } from '../../crypto/hmac.js';
+import { apiKeyHmac, pepperIdsOf } from '../../crypto/peppers.js';
 import { parseKey } from './api-key-format.js';
 import { Config } from '../../config/config.js';
 
@@ -45,14 +46,17 @@ const NO_HASH = Buffer.alloc(32);
 /** API keys, looked up in one indexed read. */
 @Injectable()
 export class ApiKeyAuthenticator {
-  readonly #peppers: readonly Pepper[];
+  readonly #hmac: Hmac;
+  /** Of the current pepper. */
+  readonly #pepperId: Buffer;
 
   constructor(
     private readonly config: Config,
     private readonly database: Database,
     private readonly logger: Logger,
   ) {
-    this.#peppers = peppersOf(config.secrets);
+    this.#hmac = apiKeyHmac(config.secrets);
+    this.#pepperId = pepperIdsOf(config.secrets)[0]!;
   }
 
   /** @throws Problem invalid_credentials where it is unknown or has ended; or what the database throws */
@@ -63,8 +67,7 @@ export class ApiKeyAuthenticator {
     if (!parsed) throw refuse('not of the kind api_key');
     if (parsed.environment === 'test' && this.config.production) throw refuse('a test key in production');
     const [row] = await this.database.read<KeyRow>(FIND_KEY, [parsed.id, parsed.environment]);
-    const pepper = this.#peppers.find(({ id }) => row?.pepper_id.equals(id)) ?? this.#peppers[0]!;
-    const matches = pepper.matches(secret, row?.hash ?? NO_HASH);
+    const matches = this.#hmac.verify(row?.hash ?? NO_HASH, secret);
     if (!row) throw refuse('unknown key');
     request.context.credentialId = parsed.id;
     const developedApp = row.self_issued ? ({ kind: 'key', id: parsed.id } as const) : undefined;
@@ -73,7 +76,7 @@ export class ApiKeyAuthenticator {
     if (row.revoked) throw refuse('revoked');
     if (row.seconds_left <= 0) throw refuse('expired');
     if (row.owner_disabled) throw refuse('owner disabled');
-    if (pepper !== this.#peppers[0]) await this.#hashAnew(parsed.id, secret, row.hash);
+    if (!row.pepper_id.equals(this.#pepperId)) await this.#hashAnew(parsed.id, secret, row.hash);
     return {
       principal: {
         kind: 'api_key',
@@ -94,13 +97,12 @@ export class ApiKeyAuthenticator {
 
   /** Replaces a key's hash under the previous pepper with one under the current pepper. If that fails, the next look-up tries again. */
   async #hashAnew(id: string, key: string, before: Buffer): Promise<void> {
-    const [pepper] = this.#peppers as [Pepper];
     await this.database
       .rows('UPDATE api_keys SET hash = $3, pepper_id = $4 WHERE id = $1 AND hash = $2', [
         id,
         before,
-        pepper.hash(key),
-        pepper.id,
+        this.#hmac.of(key),
+        this.#pepperId,
       ])
       .catch((error: unknown) => this.logger.warn({ err: error }, 'a key could not be hashed anew'));
   }

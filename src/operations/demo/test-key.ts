@@ -5,7 +5,7 @@ import { parseKey } from '../../auth/api-keys/api-key-format.js';
 import { ApiKeysService } from '../../auth/api-keys/api-keys.service.js';
 import { ALL_SCOPES } from '../../auth/scopes.js';
 import type { Config } from '../../config/config.js';
-import { peppersOf } from '../../crypto/peppers.js';
+import { apiKeyHmac } from '../../crypto/peppers.js';
 import { FIRST_ID } from './demo-data.js';
 import { OperatorError } from '../../values/operator-error.js';
 
@@ -47,7 +47,7 @@ async function isAccepted(dataSource: DataSource, config: Config, key: string): 
     `SELECT hash FROM api_keys WHERE id = $1 AND user_id = $2 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())`,
     [parsed.id, FIRST_ID],
   );
-  return row !== undefined && peppersOf(config.secrets).some((pepper) => pepper.matches(key, row.hash));
+  return row !== undefined && apiKeyHmac(config.secrets).verify(row.hash, key);
 }
 
 function keep(file: string, key: string, dataDir: string): void {

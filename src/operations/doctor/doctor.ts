@@ -1,5 +1,5 @@
 import type { DataSource, EntityManager } from 'typeorm';
-import { peppersOf } from '../../crypto/peppers.js';
+import { pepperIdsOf } from '../../crypto/peppers.js';
 import { exposedDevelopment, type Config } from '../../config/config.js';
 import type { SealCounts } from '../../crypto/encryption.js';
 import { mismatchOf, readSchema, type Schema } from '../../database/schema/schema.js';
@@ -190,14 +190,14 @@ function checkMigrations(schema: Schema): Check {
 }
 
 async function checkKeys(manager: EntityManager, config: Config): Promise<Check[]> {
-  const [current, previous] = peppersOf(config.secrets);
+  const [current, previous] = pepperIdsOf(config.secrets);
   const [live] = await manager.query<{ all: number; previous: number; unknown: number; exposed: number }[]>(
     `SELECT count(*) AS all, count(*) FILTER (WHERE pepper_id = $2) AS previous,
   count(*) FILTER (WHERE pepper_id <> $1 AND pepper_id IS DISTINCT FROM $2) AS unknown,
   count(u.exposed_at) AS exposed
 FROM api_keys k LEFT JOIN api_key_usage u ON u.key_id = k.id
 WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())`,
-    [current!.id, previous?.id ?? null],
+    [current, previous ?? null],
   );
   const checks: Check[] = [];
   if (live!.unknown > 0)
