@@ -2,10 +2,10 @@ import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/com
 import type { Request, Response } from 'express';
 import { addressOf } from '../values/network.js';
 import { accessOf } from './auth.decorators.js';
-import { Authentication, credentialOf, type Credential } from './authentication.js';
+import { Authentication } from './authentication.js';
 import { isPlatformScope } from './scopes.js';
 import { insufficientScope, missingCredentials } from './www-authenticate.js';
-import type { Caller } from './principal.js';
+import { credentialOf, type Caller, type Credential } from './principal.js';
 import { Usage } from './usage/usage.js';
 import { RateLimits } from './rate-limits/rate-limits.js';
 import { Config } from '../config/config.js';

@@ -1,9 +1,9 @@
 import { All, Controller, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { Public } from '../auth/auth.decorators.js';
-import { Authentication, credentialOf, type Credential } from '../auth/authentication.js';
+import { Authentication } from '../auth/authentication.js';
 import { insufficientScope, missingCredentials, refusal } from '../auth/www-authenticate.js';
-import type { Principal } from '../auth/principal.js';
+import { credentialOf, type Credential, type Principal } from '../auth/principal.js';
 import { RateLimits } from '../auth/rate-limits/rate-limits.js';
 import { Usage } from '../auth/usage/usage.js';
 import { Database } from '../database/database.js';
