@@ -115,34 +115,18 @@ module.exports = {
       'runs beside the features; an import brings password hashes',
     ),
     only(
-      'changes',
-      ['resources', 'http', 'database', 'config', 'crypto', 'values'],
-      'what changed is known from tables, whoever asks or wrote',
-    ),
-    only(
       'webhooks',
-      ['resources', 'changes', 'audit', 'http', 'database', 'config', 'crypto', 'values'],
+      ['resources', 'audit', 'http', 'database', 'config', 'crypto', 'values'],
       'who is told of changes is known from tables, whoever registers or erases',
     ),
     only(
       'features',
-      ['resources', 'changes', 'auth', 'http', 'database', 'config', 'crypto', 'values'],
+      ['resources', 'auth', 'http', 'database', 'config', 'crypto', 'values'],
       'a feature needs credentials and data, nothing else',
     ),
     only(
       'platform',
-      [
-        'changes',
-        'operations',
-        'accounts',
-        'auth',
-        'audit',
-        'http',
-        'database',
-        'config',
-        'crypto',
-        'values',
-      ],
+      ['operations', 'accounts', 'auth', 'audit', 'http', 'database', 'config', 'crypto', 'values'],
       'what the platform sends goes the way of an import',
     ),
     only(

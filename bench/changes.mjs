@@ -13,7 +13,9 @@ const WRITES = 1_000;
 const { loadConfig } = await import('../dist/src/config/config.js');
 const { createDataSource } = await import('../dist/src/database/postgres/data-source.js');
 const { migrate } = await import('../dist/src/database/schema/migrate.js');
-const { Changes } = await import('../dist/src/changes/changes.js');
+const { SyncService } = await import('../dist/src/features/sync/sync.service.js');
+const { SignedCursors } = await import('../dist/src/http/signed-cursors.js');
+const { RESOURCES } = await import('../dist/src/resources/resources.js');
 
 const folder = mkdtempSync(join(tmpdir(), 'pua-bench-'));
 const cluster = await startPostgres(folder, { fsync: 'off', autovacuum: 'off' });
@@ -113,25 +115,26 @@ VALUES ($1, $2, $3, 'accepted', now()), ($1, $3, $2, 'accepted', now())`,
   await recording(true);
 
   // Readers: a frequent one, one after a long pause, one with 100,000 connections.
-  const changes = new Changes({
-    long: ({ text }, values) => runner.query(text, values),
-    read: ({ text }, values) => runner.query(text, values),
-  });
+  const query = ({ text }, values) => runner.query(text, values);
+  const sync = new SyncService({ long: query, read: query }, { advance: () => Promise.resolve() }, config);
+  const cursors = new SignedCursors(config.secrets);
   await runner.query('ANALYZE');
-  const all = ['profile', 'events', 'connections', 'achievements'];
+  const scopes = RESOURCES.map((resource) => `${resource}:read`);
   for (const [name, user, back] of [
     ['a member, since a moment ago', 77, 0],
     ['a member, since everything that was measured', 77, 150_000],
     ['a member with 100,000 connections, since a moment ago', 5, 0],
     ['a member with 100,000 connections, since everything that was measured', 5, 150_000],
   ]) {
-    const here = await changes.here();
-    const place = { ...here, changedIn: here.changedIn - back };
+    const { next } = await sync.changes({ userId: user, scopes }, { limit: 100 });
+    const binding = ['sync', user, RESOURCES];
+    const [origin, changedIn, ...item] = cursors.read(binding, next, '');
+    const cursor = cursors.make(binding, [origin, changedIn - back, ...item]);
     const [calls, wall] = [user === 5 ? 10 : 500, []];
     const start = cpu();
     for (let i = 0; i < calls; i++) {
       const startedAt = performance.now();
-      await changes.of(user, all, place, 100);
+      await sync.changes({ userId: user, scopes }, { cursor, limit: 100 });
       wall.push(performance.now() - startedAt);
     }
     wall.sort((a, b) => a - b);

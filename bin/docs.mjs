@@ -18,7 +18,7 @@ export async function pages() {
   await build();
   const { defaultOf, SETTINGS } = await import('../dist/src/config/settings.js');
   const { PROBLEMS } = await import('../dist/src/http/output/problems.js');
-  const { METRICS } = await import('../dist/src/http/metrics.js');
+  const { metricOf, METRICS } = await import('../dist/src/http/metrics.js');
   const { createProgram } = await import('../dist/src/cli/program.js');
   const { exampleOf } = await import('../dist/src/cli/command.js');
   const { asTyped } = await import('../dist/src/cli/output.js');
@@ -62,10 +62,10 @@ export async function pages() {
     '',
     '| Metric | Type | Labels | Across processes | Meaning |',
     '| --- | --- | --- | --- | --- |',
-    ...Object.entries(METRICS).map(
-      ([name, { type, labels = {}, together = 'sum', help }]) =>
-        `| \`${name}\` | ${type} | ${Object.entries(labels).map(labelText).join('; ')} | ${together} | ${cell(help)} |`,
-    ),
+    ...Object.keys(METRICS).map((name) => {
+      const { type, labels = {}, together = 'sum', help } = metricOf(name);
+      return `| \`${name}\` | ${type} | ${Object.entries(labels).map(labelText).join('; ')} | ${together} | ${cell(help)} |`;
+    }),
   ].join('\n');
   const audit = [
     '# The audit trail',

@@ -113,8 +113,7 @@ const CALLS = {
 export async function recordExamples(look) {
   const { loadConfig } = await import('../dist/src/config/config.js');
   const { openDatabase } = await import('../dist/src/database/open-database.js');
-  const { seedDemo } = await import('../dist/src/operations/demo/demo.js');
-  const { testKey } = await import('../dist/src/operations/demo/test-key.js');
+  const { seedDemo, testKey } = await import('../dist/src/operations/demo/demo.js');
   const { ApiKeysService } = await import('../dist/src/auth/api-keys/api-keys.service.js');
   const { createApp, closeApp } = await import('../dist/src/app.js');
   const folder = mkdtempSync(join(tmpdir(), 'pua-examples-'));

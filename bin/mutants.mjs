@@ -42,7 +42,7 @@ const AREAS = {
     ],
   },
   changes: {
-    source: 'src/{changes,features/sync,platform}/*.ts',
+    source: 'src/{features/sync,platform}/*.ts',
     tests: [
       'test/api/{changes,sync,sync.properties,who-is-told}.*',
       'test/platform/*',

@@ -4,14 +4,7 @@ import { AuthModule } from './auth/auth.module.js';
 import { CredentialsGuard, ScopesGuard } from './auth/auth.guards.js';
 import { CalendarModule } from './calendar/calendar.module.js';
 import { DatabaseModule } from './database/database.module.js';
-import { AchievementsModule } from './features/achievements/achievements.module.js';
-import { ConnectionsModule } from './features/connections/connections.module.js';
-import { CredentialController } from './features/credential/credential.controller.js';
-import { EventsModule } from './features/events/events.module.js';
-import { OpenApiModule } from './features/openapi/openapi.module.js';
-import { ProblemsController } from './features/problems/problems.controller.js';
-import { ProfileModule } from './features/profile/profile.module.js';
-import { SyncModule } from './features/sync/sync.module.js';
+import { FeaturesModule } from './features/features.module.js';
 import { DemoController } from './site/demo.controller.js';
 import { MemberPagesModule } from './member-pages/member-pages.module.js';
 import { AcceptGuard } from './http/pipeline/accept.guard.js';
@@ -35,13 +28,8 @@ export class AppModule {
         DatabaseModule,
         HttpModule,
         AuthModule,
-        ProfileModule,
-        EventsModule,
-        ConnectionsModule,
-        AchievementsModule,
-        SyncModule,
+        FeaturesModule,
         CalendarModule,
-        OpenApiModule,
         PlatformModule,
         WebhooksModule,
         OperationsModule,
@@ -50,7 +38,7 @@ export class AppModule {
         PersonalDataModule,
         SiteModule,
       ],
-      controllers: [CredentialController, ProblemsController, ...(config.seedDemo ? [DemoController] : [])],
+      controllers: config.seedDemo ? [DemoController] : [],
       providers: [
         { provide: APP_GUARD, useClass: AcceptGuard },
         { provide: APP_GUARD, useClass: CredentialsGuard },

@@ -4,11 +4,17 @@ import type { DataSource } from 'typeorm';
 import { exposedDevelopment, loadConfig, loadDotEnv, type Config } from './config/config.js';
 import { openDatabase } from './database/open-database.js';
 import { registerDemoClient, registerDocsClient } from './clients/own-clients.js';
-import { demoMembers, hasDemo, refuseDemoMembers, seedDemo } from './operations/demo/demo.js';
-import { testKey } from './operations/demo/test-key.js';
-import { banner, beginning, type DemoFacts } from './operations/demo/banner.js';
-import { serveMetrics } from './operations/metrics/metrics-server.js';
-import { WorkersMetrics } from './operations/metrics/workers-metrics.js';
+import {
+  banner,
+  beginning,
+  type DemoFacts,
+  demoMembers,
+  hasDemo,
+  refuseDemoMembers,
+  seedDemo,
+  testKey,
+} from './operations/demo/demo.js';
+import { serveMetrics, WorkersMetrics } from './operations/metrics/metrics-server.js';
 import { superviseWorkers } from './workers.js';
 import { OperatorError } from './values/operator-error.js';
 

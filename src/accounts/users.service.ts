@@ -58,6 +58,8 @@ export type ListedUser = Pick<
   'id' | 'username' | 'display_name' | 'created_at' | 'disabled_at' | 'erased_at' | 'has_password'
 >;
 
+type IdentifiedUser = Pick<UserDetails, 'id' | 'username' | 'disabled_at'>;
+
 /** PostgreSQL, appendix A: undefined_table, undefined_column. */
 const OTHER_SCHEMA = ['42P01', '42703'];
 /** The same: unique_violation. */
@@ -128,10 +130,8 @@ ORDER BY u.id DESC LIMIT $1`,
     const { display_name: stored_display_name, ...others } = changes;
     const wanted = Object.entries({ ...others, stored_display_name }) as [keyof User, unknown][];
     return audited(this.dataSource, async (manager) => {
-      const before = await manager.findOne(User, {
-        where: { id: userId },
-        lock: { mode: 'pessimistic_write' },
-      });
+      const lock = { mode: 'pessimistic_write' } as const;
+      const before = await manager.findOne(User, { where: { id: userId }, lock });
       if (!before) throw unknownUser(String(userId));
       const different = wanted.filter(([column, value]) => value !== undefined && before[column] !== value);
       if (different.length === 0) return [];
@@ -148,13 +148,13 @@ ORDER BY u.id DESC LIMIT $1`,
    *
    * @throws OperatorError where there is no such member
    */
-  async identify(idOrUsername: string): Promise<Pick<UserDetails, 'id' | 'username' | 'disabled_at'>> {
+  async identify(idOrUsername: string): Promise<IdentifiedUser> {
     try {
       return await this.find(idOrUsername);
     } catch (error) {
       if (!OTHER_SCHEMA.includes((error as { code?: string }).code ?? '')) throw error;
     }
-    const [user] = await this.dataSource.query<Pick<UserDetails, 'id' | 'username' | 'disabled_at'>[]>(
+    const [user] = await this.dataSource.query<IdentifiedUser[]>(
       `SELECT id, username, api_time(disabled_at) AS disabled_at FROM users
 WHERE id::text = $1 OR fold_case(username) = fold_case($1) ORDER BY id::text = $1 DESC LIMIT 1`,
       [idOrUsername],
@@ -179,22 +179,15 @@ WHERE id::text = $1 OR fold_case(username) = fold_case($1) ORDER BY id::text = $
     await this.#refuseErased(userId);
     checkPassword(password, (await this.find(String(userId))).username);
     const passwordHash = await hashPassword(password);
+    const columns = {
+      password_hash: passwordHash,
+      password_off_at: null,
+      ...(keepSessions ? {} : { sign_ins_valid_since: () => 'clock_timestamp()' }),
+    };
+    const details = { sessions_kept: keepSessions };
     await audited(this.dataSource, async (manager) => {
-      await manager.update(
-        User,
-        { id: userId },
-        {
-          password_hash: passwordHash,
-          password_off_at: null,
-          ...(keepSessions ? {} : { sign_ins_valid_since: () => 'clock_timestamp()' }),
-        },
-      );
-      await recordEvent(manager, {
-        type: 'user.password_set',
-        actor,
-        userId,
-        details: { sessions_kept: keepSessions },
-      });
+      await manager.update(User, { id: userId }, columns);
+      await recordEvent(manager, { type: 'user.password_set', actor, userId, details });
     });
   }
 
@@ -238,11 +231,8 @@ WHERE id::text = $1 OR fold_case(username) = fold_case($1) ORDER BY id::text = $
     return audited(this.dataSource, async (manager) => {
       const { affected } = await manager.update(User, who, { disabled_at: disabled ? () => 'now()' : null });
       if (affected === 0) return false;
-      await recordEvent(manager, {
-        type: disabled ? 'user.disabled' : 'user.enabled',
-        actor,
-        userId: who.id,
-      });
+      const type = disabled ? 'user.disabled' : 'user.enabled';
+      await recordEvent(manager, { type, actor, userId: who.id });
       return true;
     });
   }

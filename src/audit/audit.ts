@@ -17,6 +17,9 @@ const event = <const Details extends Readonly<Record<string, readonly [keyof Det
   details = {} as Details,
 ) => ({ meaning, details });
 
+const GRANT = { grant: ['text', 'id of the grant'] } as const;
+const TOKEN = { ...GRANT, scope: ['text', 'scope of the access token'] } as const;
+
 /**
  * Every event of the audit trail: type → meaning and details. This list is the only one: no other type can be recorded, and
  * docs/audit.md is generated from it. A detail is a word, number or name of ours, or was typed by an admin: never what a
@@ -79,25 +82,17 @@ export const AUTH_EVENTS = {
       reason: ['text', 'see below'],
     },
   ),
-  'token.issued': event('An authorization code was exchanged for tokens', {
-    grant: ['text', 'id of the grant'],
-    scope: ['text', 'scope of the access token'],
-  }),
-  'token.refreshed': event('A refresh token was used', {
-    grant: ['text', 'id of the grant'],
-    scope: ['text', 'scope of the access token'],
-  }),
+  'token.issued': event('An authorization code was exchanged for tokens', TOKEN),
+  'token.refreshed': event('A refresh token was used', TOKEN),
   'token.refused': event(
     'The token endpoint refused a request that concerns a member, or, recorded once an hour for an app, came from a page of another origin',
     { error: ['text', 'error code of the response (RFC 6749 §5.2)'], reason: ['text', 'see below'] },
   ),
   'token.reused': event(
     'A code or refresh token was used a second time, so it may have been stolen; all tokens of its grant were revoked',
-    { grant: ['text', 'id of the grant'] },
+    GRANT,
   ),
-  'grant.revoked': event('An app revoked a token, which ended its grant', {
-    grant: ['text', 'id of the grant'],
-  }),
+  'grant.revoked': event('An app revoked a token, which ended its grant', GRANT),
   'key.created': event('An API key was issued', {
     name: ['text', 'name of the key'],
     scopes: ['texts', 'scopes of the key'],

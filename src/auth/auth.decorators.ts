@@ -29,11 +29,10 @@ export const CurrentPrincipal = createParamDecorator((_: unknown, context: Execu
  */
 export function accessOf(handler: object, controller: object): Access | undefined {
   if (!known.has(handler)) {
-    const own = Reflect.getMetadata(ACCESS, handler) as Access | undefined;
-    known.set(
-      handler,
-      own === undefined ? (Reflect.getMetadata(ACCESS, controller) as Access | undefined) : own,
+    const [own, ofAll] = [handler, controller].map(
+      (target) => Reflect.getMetadata(ACCESS, target) as Access | undefined,
     );
+    known.set(handler, own === undefined ? ofAll : own);
   }
   return known.get(handler);
 }

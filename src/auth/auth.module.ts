@@ -3,12 +3,11 @@ import { Config } from '../config/config.js';
 import { TokenKeys } from '../crypto/token-keys.js';
 import { AccessTokens } from './access-tokens/access-tokens.js';
 import { ApiKeyAuthenticator } from './api-keys/api-key-authenticator.js';
-import { ApiKeyUsageRecorder } from './api-keys/api-key-usage.js';
 import { ApiKeysService } from './api-keys/api-keys.service.js';
 import { Authentication } from './authentication.js';
 import { CredentialCache } from './credential-cache.js';
 import { DeveloperRequests } from './usage/developer-requests.js';
-import { GrantUsageRecorder, MemberUsageRecorder, Usage } from './usage/usage.js';
+import { Usage } from './usage/usage.js';
 import { RateLimits } from './rate-limits/rate-limits.js';
 import { RevocationChannel } from './revocation-channel.js';
 
@@ -16,11 +15,8 @@ import { RevocationChannel } from './revocation-channel.js';
   providers: [
     Authentication,
     ApiKeyAuthenticator,
-    ApiKeyUsageRecorder,
     ApiKeysService,
     AccessTokens,
-    GrantUsageRecorder,
-    MemberUsageRecorder,
     Usage,
     DeveloperRequests,
     CredentialCache,
@@ -33,7 +29,6 @@ import { RevocationChannel } from './revocation-channel.js';
     Authentication,
     CredentialCache,
     DeveloperRequests,
-    GrantUsageRecorder,
     RateLimits,
     RevocationChannel,
     TokenKeys,

@@ -6,8 +6,7 @@ import { AccessTokens } from './access-tokens/access-tokens.js';
 import { ApiKeyAuthenticator, isInside } from './api-keys/api-key-authenticator.js';
 import { CredentialCache, type KnownCredential } from './credential-cache.js';
 import { refusal } from './www-authenticate.js';
-import type { Credential } from './credentials.js';
-import type { Caller } from './principal.js';
+import type { Caller, Credential } from './principal.js';
 import { Config } from '../config/config.js';
 
 /**
@@ -35,9 +34,8 @@ export class Authentication {
 
   async #lookUp(credential: Credential, request: Request): Promise<Caller> {
     const { kind, secret } = credential;
-    const authenticator = kind === 'api_key' ? this.apiKeys : this.accessTokens;
-    if (!authenticator.couldBe(secret)) throw this.#refusal(credential, request, `not of the kind ${kind}`);
-    const known = await this.cache.learn(kind, secret, () => authenticator.lookUp(credential, request));
+    const issued = kind === 'api_key' ? this.apiKeys : this.accessTokens;
+    const known = await this.cache.learn(kind, secret, () => issued.lookUp(credential, request));
     return this.#use(known, credential, request);
   }
 

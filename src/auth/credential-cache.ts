@@ -1,8 +1,6 @@
 import type { BlockList } from 'node:net';
-import type { Request } from 'express';
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import type { Credential } from './credentials.js';
 import type { Caller } from './principal.js';
 import { RevocationChannel, type Revocation } from './revocation-channel.js';
 import { sha256 } from '../crypto/digests.js';
@@ -27,12 +25,6 @@ export interface KnownCredential {
   readonly developedApp: DevelopedApp | undefined;
 }
 
-interface Entry {
-  readonly known: KnownCredential;
-  /** By `performance.now()`: when the credential expires or has to be looked up again. */
-  readonly usableUntilMs: number;
-}
-
 /**
  * Caches valid credentials: a request then needs one round trip for its data and none for its caller (docs/performance.md). An
  * entry is trusted only while the revocation channel was heard from within the last second, and for half a minute at most; while
@@ -41,9 +33,11 @@ interface Entry {
  */
 @Injectable()
 export class CredentialCache {
-  readonly #entries = new LRUCache<string, Entry>({
+  readonly #entries = new LRUCache<string, KnownCredential>({
     max: MOST_ENTRIES,
-    dispose: ({ known }, digest) => this.#unindex(known, digest),
+    ttl: LONGEST_MS,
+    ttlResolution: 0,
+    dispose: (known, digest) => this.#unindex(known, digest),
   });
   /** Digests of the entries that a revocation ends, by its `<kind>:<id>`. */
   readonly #endedBy = new Map<string, Set<string>>();
@@ -57,8 +51,7 @@ export class CredentialCache {
   /** @returns undefined if it must be looked up */
   find(kind: Caller['kind'], credential: string): KnownCredential | undefined {
     if (!this.channel.trusted) return undefined;
-    const entry = this.#entries.get(digestOf(kind, credential));
-    return entry !== undefined && performance.now() < entry.usableUntilMs ? entry.known : undefined;
+    return this.#entries.get(digestOf(kind, credential));
   }
 
   /** Looks a credential up, and caches the result unless something was revoked meanwhile. */
@@ -72,8 +65,8 @@ export class CredentialCache {
     const known = await lookUp();
     if (epoch === this.#epoch && this.channel.trusted) {
       const digest = digestOf(kind, credential);
-      const usableUntilMs = Math.min(known.expiresAtMs, askedAtMs + LONGEST_MS);
-      this.#entries.set(digest, { known, usableUntilMs });
+      const ttl = Math.min(known.expiresAtMs - askedAtMs, LONGEST_MS);
+      this.#entries.set(digest, known, { ttl, start: askedAtMs });
       for (const name of revocationsOf(known)) {
         const digests = this.#endedBy.get(name);
         if (digests) digests.add(digest);
@@ -115,13 +108,4 @@ function revocationsOf({ principal }: KnownCredential): string[] {
   if (userId !== null) names.push(`user:${userId}`);
   if (clientId !== null) names.push(`client:${clientId}`);
   return names;
-}
-
-/** Looks up one kind of credential; {@link Authentication} decides what it permits. */
-export interface Authenticator {
-  /** Whether the text has the form of this kind of credential; if not, it was never issued and needs no look-up. */
-  couldBe(secret: string): boolean;
-
-  /** @throws Problem invalid_credentials where it is unknown or has ended; or what the database throws */
-  lookUp(credential: Credential, request: Request): Promise<KnownCredential>;
 }

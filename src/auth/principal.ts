@@ -1,5 +1,41 @@
-import type { Problem } from '../http/output/problems.js';
+import type { Request } from 'express';
+import { Problem } from '../http/output/problems.js';
 import type { PlatformScope, Scope } from './scopes.js';
+
+/** A credential as it was sent; nothing about it is verified yet. */
+export interface Credential {
+  readonly kind: Caller['kind'];
+  /** How it was sent: `DPoP` promises a proof (RFC 9449 §7.1). */
+  readonly scheme: 'X-API-Key' | 'Bearer' | 'DPoP';
+  readonly secret: string;
+}
+
+/**
+ * Finds the credential in the headers, the only place where one is accepted.
+ *
+ * @returns undefined where there is none
+ * @throws Problem ambiguous_credentials for two, or for one sent twice
+ */
+export function credentialOf(request: Request): Credential | undefined {
+  const { rawHeaders } = request; // `headers` hides a second Authorization header
+  let key: string | undefined;
+  let authorization: string | undefined;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const length = rawHeaders[i]!.length;
+    if (length !== 9 && length !== 13) continue;
+    const name = rawHeaders[i]!.toLowerCase();
+    if (name !== 'x-api-key' && name !== 'authorization') continue;
+    if (key !== undefined || authorization !== undefined) throw new Problem('ambiguous_credentials');
+    if (name === 'x-api-key') key = rawHeaders[i + 1]!;
+    else authorization = rawHeaders[i + 1]!;
+  }
+  if (key) return { kind: 'api_key', scheme: 'X-API-Key', secret: key };
+  if (!authorization) return undefined;
+  const match = /^(Bearer|DPoP) +(\S.*)$/i.exec(authorization);
+  if (!match) return undefined; // other schemes, such as Basic, are ignored
+  const scheme = match[1]!.toLowerCase() === 'dpop' ? 'DPoP' : 'Bearer';
+  return { kind: 'oauth_token', scheme, secret: match[2]! };
+}
 
 /** What is known about any caller. */
 interface Known {

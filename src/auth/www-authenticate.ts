@@ -1,7 +1,7 @@
 import type { Request } from 'express';
 import { Problem } from '../http/output/problems.js';
 import { SUPPORTED_DPOP_ALGORITHMS } from './access-tokens/dpop.js';
-import type { Credential } from './credentials.js';
+import type { Credential } from './principal.js';
 
 /** Makes this API's `WWW-Authenticate` (RFC 6750 §3), with the address of its metadata (RFC 9728 §5.1). */
 export function challenge(

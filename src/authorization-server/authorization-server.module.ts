@@ -5,13 +5,13 @@ import { ClientCache } from './adapters/client-cache.js';
 import { ClientDocuments } from './adapters/client-documents.js';
 import { AuthorizationServer } from './authorization-server.js';
 import { Refusals } from './failures/refusals.js';
-import { Middleware } from './middleware/middleware.js';
+import { Middleware } from './middleware.js';
 import { OauthRoutes } from './oauth-routes.js';
 import { ProtectedResourceController } from './protected-resource.controller.js';
 import { Consents } from './requests/consents.js';
 import { OauthDatabase } from './requests/oauth-database.js';
 import { OneTimeStates } from './requests/one-time-states.js';
-import { RefreshGracePeriod } from './requests/refresh-grace-period.js';
+import { RefreshGracePeriod } from './requests/token-request.js';
 import { UserinfoController } from './userinfo.controller.js';
 
 const SERVICES = [

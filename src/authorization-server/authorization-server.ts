@@ -1,23 +1,23 @@
 import type { EventEmitter } from 'node:events';
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Account, Provider } from 'oidc-provider';
-import { TokenKeys } from '../crypto/token-keys.js';
+import type { Account, Adapter, AdapterPayload, Provider } from 'oidc-provider';
 import { isUnavailable } from '../database/postgres/unavailable.js';
 import { Periodic } from '../http/periodic-work.js';
 import { Logger } from '../http/logger.js';
-import { adapterFactory } from './adapters/adapters.js';
+import { sessionAdapter } from './adapters/session.adapter.js';
+import { replayAdapter, stateAdapter } from './adapters/state.adapter.js';
+import { grantAdapter, tokenAdapter } from './adapters/token.adapter.js';
 import { Consents } from './requests/consents.js';
-import { CLAIMS, presentClaims, type Claims } from './claims.js';
-import { Middleware } from './middleware/middleware.js';
+import { Middleware } from './middleware.js';
 import { ClientCache } from './adapters/client-cache.js';
 import { OauthDatabase } from './requests/oauth-database.js';
 import { formTargetsOf, pageClientOf } from './ports/page-client.js';
 import { pageFaultOf, isStepGone, unregisteredOf } from './failures/page-fault.js';
 import { createProvider, ROUTES } from './provider/provider.js';
 import { UpstreamSignOut } from './ports/upstream-sign-out.js';
+import { CLAIMS, presentClaims, type Claims } from './userinfo.controller.js';
 import { SigningKeysService } from '../clients/signing-keys.service.js';
-import { Encryption } from '../crypto/encryption.js';
 import { Config } from '../config/config.js';
 
 /** oidc-provider, embedded: rebuilt when the signing keys change. */
@@ -85,13 +85,7 @@ export class AuthorizationServer implements OnModuleInit {
     const provider = createProvider({
       config,
       signingKeys,
-      adapter: adapterFactory({
-        database,
-        keys: new TokenKeys(config.secrets),
-        encryption: new Encryption(config.secrets, 'oauth-state'),
-        clients,
-        signingAlgorithms: new Set(signingKeys.map(({ alg }) => alg!)),
-      }),
+      adapter: adapterFactory(database, clients, new Set(signingKeys.map(({ alg }) => alg))),
       findAccount: (_ctx, sub) => this.findAccount(sub),
       logger,
       parameterFault: () => database.current!.parameterFault,
@@ -152,10 +146,10 @@ export class AuthorizationServer implements OnModuleInit {
 
   /** Taken from what was read together with the request’s token or session, where there was one. */
   async #canSignIn(userId: number): Promise<boolean> {
-    const { token, authorization } = this.database.current ?? {};
+    const { token, member } = this.database.current ?? {};
     if (token?.presented?.user_id === userId) return token.presented.user_active;
-    const member = authorization?.memberOf(userId);
-    return member ? member.active : (await this.database.read(FIND_ACCOUNT, [userId])).length > 0;
+    if (member?.userId === userId) return member.active;
+    return (await this.database.read(FIND_ACCOUNT, [userId])).length > 0;
   }
 }
 
@@ -180,3 +174,45 @@ const FAILURES = [
   'discovery.error',
   'jwks.error',
 ];
+
+/**
+ * Makes the adapters that store oidc-provider's models. The ids of all models but clients and grants are secrets: rows are found by
+ * an HMAC of the id, and data that would be of use to a reader of the database is encrypted. Only the database's clock decides
+ * whether something has expired. An adapter has the methods that the library calls for its model: the others belong to features that are
+ * switched off.
+ *
+ * @param algorithms for which the provider has keys
+ */
+export function adapterFactory(
+  database: OauthDatabase,
+  clients: ClientCache,
+  algorithms: ReadonlySet<string>,
+): (model: string) => Adapter {
+  const adapters: Readonly<Record<string, Partial<Adapter>>> = {
+    Client: { find: (id) => clients.find(id, algorithms) },
+    Grant: alive(grantAdapter(database)),
+    Session: alive(sessionAdapter(database)),
+    AuthorizationCode: alive(tokenAdapter(database, 'AuthorizationCode')),
+    AccessToken: alive(tokenAdapter(database, 'AccessToken')),
+    RefreshToken: alive(tokenAdapter(database, 'RefreshToken')),
+    Interaction: alive(stateAdapter(database, 'Interaction')),
+    PushedAuthorizationRequest: alive(stateAdapter(database, 'PushedAuthorizationRequest')),
+    ReplayDetection: replayAdapter(database),
+  };
+  return (model) => adapters[model] as Adapter;
+}
+
+/** Adjusts `exp` and `iat` of what is found, so that the library does not reject it by this process's clock: only the database's counts. */
+function alive({ find, findByUid, ...others }: Partial<Adapter>): Partial<Adapter> {
+  const adjusted = (payload: AdapterPayload | undefined | void) => {
+    const now = Math.floor(Date.now() / 1000);
+    if (payload?.exp !== undefined && payload.exp <= now) payload.exp = now + 1;
+    if (payload?.iat !== undefined && payload.iat > now) payload.iat = now;
+    return payload;
+  };
+  return {
+    ...others,
+    find: async (id) => adjusted(await find!(id)),
+    ...(findByUid ? { findByUid: async (uid) => adjusted(await findByUid(uid)) } : {}),
+  };
+}

@@ -3,17 +3,26 @@ import type { Request, Response } from 'express';
 import { Public } from '../auth/auth.decorators.js';
 import { Authentication } from '../auth/authentication.js';
 import { insufficientScope, missingCredentials, refusal } from '../auth/www-authenticate.js';
-import { credentialOf, type Credential } from '../auth/credentials.js';
-import type { Principal } from '../auth/principal.js';
+import { credentialOf, type Credential, type Principal } from '../auth/principal.js';
 import { RateLimits } from '../auth/rate-limits/rate-limits.js';
 import { Usage } from '../auth/usage/usage.js';
 import { Database } from '../database/database.js';
 import { addressOf } from '../values/network.js';
 import { methodNotAllowed } from '../http/output/problems.js';
 import { OutsideApi } from '../http/pipeline/outside-api.js';
-import { CLAIMS, presentClaims, type Claims } from './claims.js';
 import { ROUTES } from './provider/provider.js';
 import { Config } from '../config/config.js';
+
+/** What OpenID Connect says of a member (Core §5.1), from `users u`: in the ID token and at userinfo alike. */
+export const CLAIMS =
+  'u.id::text AS sub, u.username AS preferred_username, u.display_name AS name, u.profile_picture AS picture';
+
+export type Claims = Record<'sub' | 'preferred_username' | 'name' | 'picture', string | null>;
+
+/** Leaves out those that the member does not have: a claim is left out, never null (Core §5.3.2). */
+export function presentClaims(claims: Claims): Partial<Claims> {
+  return Object.fromEntries(Object.entries(claims).filter(([, value]) => value !== null));
+}
 
 interface Found extends Claims {
   readonly with_profile: boolean;

@@ -1,7 +1,45 @@
 import { setImmediate } from 'node:timers/promises';
-import type { ICalDayJsStub, ICalEvent, ICalEventData, ICalLocation } from 'ical-generator';
-import type { CalendarEvent } from './calendar-events.js';
+import type {
+  ICalDayJsStub,
+  ICalEvent,
+  ICalEventData,
+  ICalEventStatus,
+  ICalEventTransparency,
+  ICalLocation,
+} from 'ical-generator';
+import { timestampOf } from '../values/timestamps.js';
+import type { EventRole, EventStatus, RsvpStatus } from '../values/vocabulary.js';
 import { millisecondsOf, TimeZones, type ZoneRules } from './time-zones.js';
+
+/** An event as a calendar shows it, with the member's relation to it. Times are in the API's format. */
+export interface CalendarEvent {
+  readonly id: number;
+  readonly title: string;
+  /** The first 2,000 characters. */
+  readonly description: string | null;
+  readonly status: EventStatus;
+  readonly starts_at: string;
+  readonly ends_at: string | null;
+  /** IANA name. */
+  readonly timezone: string;
+  /** In `timezone`; in UTC where the database does not know it. */
+  readonly starts_at_local: string;
+  readonly ends_at_local: string | null;
+  readonly is_all_day: boolean;
+  readonly location_name: string | null;
+  readonly location_address: string | null;
+  readonly location_city: string | null;
+  readonly location_country_code: string | null;
+  readonly location_latitude: number | null;
+  readonly location_longitude: number | null;
+  readonly online_url: string | null;
+  readonly organizer: string;
+  readonly role: EventRole;
+  readonly rsvp_status: RsvpStatus | null;
+  readonly created_at: string;
+  readonly updated_at: string;
+  readonly revision: number;
+}
 
 /** The name of the platform whose events these are. */
 export interface CalendarSource {
@@ -81,13 +119,9 @@ function entryOf(
     location: locationOf(event, url),
     organizer: organizerOf(event.organizer),
     url,
-    status: (isCancelled ? 'CANCELLED' : status === 'draft' ? 'TENTATIVE' : 'CONFIRMED') as NonNullable<
-      ICalEventData['status']
-    >,
+    status: (isCancelled ? 'CANCELLED' : status === 'draft' ? 'TENTATIVE' : 'CONFIRMED') as ICalEventStatus,
     // Whether the event blocks the member's time.
-    transparency: (comes && !isCancelled ? 'OPAQUE' : 'TRANSPARENT') as NonNullable<
-      ICalEventData['transparency']
-    >,
+    transparency: (comes && !isCancelled ? 'OPAQUE' : 'TRANSPARENT') as ICalEventTransparency,
   };
 }
 
@@ -111,7 +145,7 @@ function timesOf(
 
 /** @returns the time so many seconds later, both in the API's form */
 function later(time: string, seconds: number): string {
-  return new Date(millisecondsOf(time) + seconds * 1_000).toISOString().slice(0, 19).replace('T', ' ');
+  return timestampOf(new Date(millisecondsOf(time) + seconds * 1_000));
 }
 
 /**

@@ -3,9 +3,40 @@ import { LRUCache } from 'lru-cache';
 import { Config } from '../config/config.js';
 import { Database } from '../database/database.js';
 import { Semaphore } from '../database/semaphore.js';
+import { ONLINE_URL } from '../database/sql.js';
 import { etagOf } from '../http/output/etag.js';
-import { calendarVersion, readCalendar } from './calendar-events.js';
-import { calendarFile, type CalendarSource } from './calendar-file.js';
+import { EVENT_ACCESS } from '../resources/resources.js';
+import { calendarFile, type CalendarEvent, type CalendarSource } from './calendar-file.js';
+
+/** Maximum number of events that have not started: the next ones. */
+const MOST_TO_COME = 1_000;
+/** Maximum number of events that have started: the latest ones within a year. */
+const MOST_PAST = 500;
+
+const RELATIONS = 'SELECT p.event_id, p.role, p.rsvp_status, p.starts_at FROM participants p';
+
+/** By the same rule as lists of the API ({@link EVENT_ACCESS}); each half is one range of an index. */
+const EVENTS = `WITH p AS MATERIALIZED (
+  (${RELATIONS} WHERE ${EVENT_ACCESS} AND p.starts_at > now() ORDER BY p.starts_at, p.event_id LIMIT ${MOST_TO_COME})
+  UNION ALL
+  (${RELATIONS} WHERE ${EVENT_ACCESS} AND p.starts_at <= now() AND p.starts_at > now() - interval '1 year'
+    ORDER BY p.starts_at DESC, p.event_id LIMIT ${MOST_PAST})
+)`;
+const JOINED = 'FROM p JOIN events e ON e.id = p.event_id JOIN users o ON o.id = e.organizer_id';
+
+/** The events of a member's calendar, in the order in which they start. */
+const READ = `${EVENTS} SELECT e.id, e.title, left(COALESCE(NULLIF(e.description, ''), e.summary), 2000) AS description, e.status,
+  api_time(e.starts_at) AS starts_at, api_time(e.ends_at) AS ends_at, e.timezone,
+  local_time_or_utc(e.starts_at, e.timezone) AS starts_at_local, local_time_or_utc(e.ends_at, e.timezone) AS ends_at_local,
+  e.is_all_day, e.location_name, e.location_address, e.location_city, e.location_country_code,
+  e.location_latitude, e.location_longitude, ${ONLINE_URL} AS online_url, o.display_name AS organizer,
+  p.role, p.rsvp_status, api_time(e.created_at) AS created_at, api_time(e.updated_at) AS updated_at, e.revision
+${JOINED} ORDER BY p.starts_at, e.id`;
+
+/** Identifies what {@link READ} shows, at a small part of its cost: which events, in which versions of their rows, and what it takes from other tables. */
+const VERSION = `${EVENTS} SELECT COALESCE(encode(sha256(convert_to(string_agg(
+  (e.id, e.xmin, o.display_name, p.role, p.rsvp_status)::text, ',' ORDER BY p.starts_at, e.id), 'UTF8')), 'hex'), '') AS version
+${JOINED}`;
 
 interface CalendarFile {
   readonly bytes: Buffer;
@@ -67,11 +98,13 @@ export class CalendarFiles {
   }
 
   async #read(userId: number): Promise<CalendarFile> {
-    const version = await calendarVersion(this.database, userId);
+    const [row] = await this.database.prepared<{ version: string }>(VERSION, [userId]);
+    const { version } = row!;
     const kept = this.#kept.get(userId);
     if (kept?.version === version) return kept;
     // A change in between makes a file that is newer than its version, and is made again the next time.
-    const bytes = await calendarFile(await readCalendar(this.database, userId), this.#source);
+    const events = await this.database.prepared<CalendarEvent>(READ, [userId]);
+    const bytes = await calendarFile(events, this.#source);
     const file = { bytes, etag: etagOf(bytes), version };
     this.#kept.set(userId, file);
     return file;

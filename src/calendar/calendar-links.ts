@@ -2,6 +2,8 @@ import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { audited, eventValues, recordEvent, recordEventIf, type NewAuthEvent } from '../audit/audit.js';
 import { takePlace } from '../auth/owner.js';
+import { USED, type UsageTally } from '../auth/usage/usage-tally.js';
+import { Usage } from '../auth/usage/usage.js';
 import { Config } from '../config/config.js';
 import { randomBytes } from '../crypto/random.js';
 import { eitherOf, TokenKeys } from '../crypto/token-keys.js';
@@ -32,14 +34,24 @@ const FIND = {
 WHERE l.key IN ($1, $2) AND u.disabled_at IS NULL`,
 };
 
+const USED_LINKS = `UPDATE calendar_links l SET last_used_at = GREATEST(l.last_used_at, r.at)
+FROM (SELECT l.id, r.at FROM ${USED} JOIN calendar_links l ON l.id = r.name::bigint ORDER BY l.id FOR NO KEY UPDATE OF l) r
+WHERE l.id = r.id`;
+
 /** Links with which calendar programs read a member's events: whoever has one can read them until it is revoked. */
 @Injectable()
 export class CalendarLinks {
+  /** By their ids. */
+  readonly uses: UsageTally;
+
   constructor(
     private readonly config: Config,
     private readonly database: Database,
     private readonly keys: TokenKeys,
-  ) {}
+    usage: Usage,
+  ) {
+    this.uses = usage.tally('a calendar link', USED_LINKS);
+  }
 
   /** The newest first. */
   list(userId: number): Promise<CalendarLinkDetails[]> {

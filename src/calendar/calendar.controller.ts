@@ -2,7 +2,6 @@ import { Controller, Get, Param, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { Public } from '../auth/auth.decorators.js';
 import { RateLimits } from '../auth/rate-limits/rate-limits.js';
-import { Usage } from '../auth/usage/usage.js';
 import { noneMatch } from '../http/output/etag.js';
 import { Problem } from '../http/output/problems.js';
 import { OutsideApi } from '../http/pipeline/outside-api.js';
@@ -24,7 +23,6 @@ export class CalendarController {
     private readonly links: CalendarLinks,
     private readonly files: CalendarFiles,
     private readonly rateLimits: RateLimits,
-    private readonly usage: Usage,
   ) {}
 
   @Get(':secret.ics')
@@ -39,8 +37,6 @@ export class CalendarController {
     const credentialId = `calendar-${link.id}`;
     request.context.userId = link.user_id;
     request.context.credentialId = credentialId;
-    request.calendarLink = link.id;
-    this.usage.watch(request, null);
     const caller = { kind: 'calendar_link', userId: link.user_id, credentialId } as const;
     const overLimit = this.rateLimits.countCall('read', caller, response);
     if (overLimit) throw overLimit;
@@ -48,6 +44,7 @@ export class CalendarController {
     leaveSlot(request.context); // waiting for its turn is no work
     const { bytes, etag } = await this.files.of(link.user_id);
     if (response.headersSent) return; // the deadline was first
+    this.links.uses.count(String(link.id));
     response.gather('ETag', etag);
     const known = request.headers['if-none-match'];
     if (known !== undefined && noneMatch(known, etag)) {

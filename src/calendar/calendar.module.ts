@@ -1,6 +1,5 @@
 import { Module } from '@nestjs/common';
 import { AuthModule } from '../auth/auth.module.js';
-import { CalendarLinkUsage } from './calendar-link-usage.js';
 import { CalendarFiles } from './calendar-files.js';
 import { CalendarLinks } from './calendar-links.js';
 import { CalendarController } from './calendar.controller.js';
@@ -8,7 +7,7 @@ import { CalendarController } from './calendar.controller.js';
 @Module({
   imports: [AuthModule],
   controllers: [CalendarController],
-  providers: [CalendarFiles, CalendarLinks, CalendarLinkUsage],
+  providers: [CalendarFiles, CalendarLinks],
   exports: [CalendarLinks],
 })
 export class CalendarModule {}

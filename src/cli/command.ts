@@ -1,10 +1,56 @@
-import { Command, type CommandUnknownOpts, type ErrorOptions } from '@commander-js/extra-typings';
-import { asTyped } from './output.js';
+import { createInterface } from 'node:readline';
+import {
+  Command,
+  type CommandUnknownOpts,
+  type ErrorOptions,
+  type OptionValues,
+} from '@commander-js/extra-typings';
+import { withDatabase, type Work } from './database.js';
+import { asTyped, plain, print } from './output.js';
 
-const examples = new WeakMap<CommandUnknownOpts, string>();
+/** What a command on the database works with. */
+interface CommandWork extends Work {
+  /** Prints the result: as JSON with `--json`, else in a form for people, in which text chosen by others goes through {@link plain}. */
+  readonly print: <Result>(result: Result, human: (result: Result) => string) => void;
+  /**
+   * Asks for confirmation of what cannot be undone: by `--yes`, or on the terminal.
+   *
+   * @param what would happen, as a sentence
+   * @param unasked what to do if there is nobody to ask: a script that ends access in an emergency goes on; else it is wrong use
+   * @throws CommanderError where it is declined
+   */
+  readonly confirm: (what: string, unasked?: 'go on') => Promise<void>;
+}
+
+/** Options that mean the same for every command that has them. */
+interface Given extends OptionValues {
+  readonly json?: true;
+  readonly yes?: true;
+}
+
+/** What is wrong with options that make no sense together. */
+type Refusal<Options> = (options: Options) => string | false | undefined;
+
+declare module '@commander-js/extra-typings' {
+  interface Command<
+    Args extends any[] = [],
+    Opts extends OptionValues = {},
+    GlobalOpts extends OptionValues = {},
+  > {
+    /** Refuses some lines before the database is opened. */
+    refuses(faultOf: Refusal<Opts>): this;
+    /** Does its work on the database. */
+    runs(work: (of: CommandWork, ...given: [...Args, Opts]) => Promise<void>): this;
+  }
+}
+
+/** Of each command that does something: an example, and how it opens the database. */
+const known = new WeakMap<CommandUnknownOpts, { example: string; reach: typeof withDatabase }>();
 
 /** A command that names everything that is missing at once, where Commander stops at the first. */
 export class PuaCommand extends Command {
+  #faultOf: Refusal<OptionValues> = () => undefined;
+
   override createCommand(name?: string): PuaCommand {
     return new PuaCommand(name);
   }
@@ -19,7 +65,51 @@ export class PuaCommand extends Command {
       options,
     );
   }
+
+  override refuses(faultOf: Refusal<OptionValues>): this {
+    this.#faultOf = faultOf;
+    return this;
+  }
+
+  override runs(work: (of: CommandWork, ...given: never) => Promise<void>): this {
+    return this.action((...given: unknown[]) => {
+      const options = this.opts() as Given;
+      const fault = this.#faultOf(options);
+      if (fault) this.error(`error: ${fault}`);
+      const own: Omit<CommandWork, keyof Work> = {
+        print: (result, human) => print(options.json, result, () => human(result)),
+        confirm: (...asked) => this.#confirm(options, ...asked),
+      };
+      return known.get(this)!.reach((of) => work({ ...of, ...own }, ...(given as never)));
+    });
+  }
+
+  async #confirm({ yes, json }: Given, what: string, unasked?: 'go on'): Promise<void> {
+    const canAsk = !json && process.stdin.isTTY && process.stderr.isTTY;
+    if (yes || (!canAsk && unasked)) return;
+    if (!canAsk) this.error(`error: nothing was done: --yes is missing. ${plain(what)}`);
+    process.stderr.write(`${plain(what)}\n`);
+    if (!(await isAnsweredYes('Continue? [y/N] ')))
+      this.error('error: nothing was done', { code: 'pua.declined', exitCode: 1 });
+  }
 }
+
+/** Anything but y or yes is a no, including the end of the input and Ctrl-C. */
+async function isAnsweredYes(question: string): Promise<boolean> {
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return await new Promise((resolve) => {
+      terminal.once('close', () => resolve(false));
+      terminal.question(question, (answer) => resolve(/^y(es)?$/i.test(answer.trim())));
+    });
+  } finally {
+    terminal.close();
+  }
+}
+
+/** Refuses to change something where no option says what. */
+export const changesNothing: Refusal<OptionValues> = (options) =>
+  Object.keys(options).every((name) => name === 'json') && 'nothing to change: name at least one option';
 
 /** Adds a command that does something: each has `--json` and an example in its help. */
 export function addCommand(
@@ -27,21 +117,22 @@ export function addCommand(
   nameAndArguments: string,
   description: string,
   example: string,
+  reach = withDatabase,
 ): Command<[], { json?: true }> {
   const command = parent
     .command(nameAndArguments)
     .description(description)
     .option('--json', 'print the result as JSON')
     .addHelpText('after', () => `\nExample:\n  $ ${asTyped(example)}`);
-  examples.set(command, example);
+  known.set(command, { example, reach });
   return command;
 }
 
 /** Adds a group of commands. @returns what adds a command to it, as {@link addCommand} does */
-export function addGroup(program: Command, name: string, description: string) {
+export function addGroup(program: Command, name: string, description: string, reach = withDatabase) {
   const group = program.command(name).description(description);
-  return (...command: [nameAndArguments: string, description: string, example: string]) =>
-    addCommand(group, ...command);
+  return (nameAndArguments: string, about: string, example: string, reachOfCommand = reach) =>
+    addCommand(group, nameAndArguments, about, example, reachOfCommand);
 }
 
 /** Runs what SIGINT and SIGTERM end, by the signal that it gets, where they would otherwise end the process. */
@@ -58,5 +149,5 @@ export async function endable<Result>(work: (ended: AbortSignal) => Promise<Resu
 
 /** Returns the example of a command; undefined for a group. */
 export function exampleOf(command: CommandUnknownOpts): string | undefined {
-  return examples.get(command);
+  return known.get(command)?.example;
 }

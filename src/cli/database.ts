@@ -14,7 +14,7 @@ import { migrate } from '../database/schema/migrate.js';
 import { connect } from '../database/open-database.js';
 import { readSchema, requireFit } from '../database/schema/schema.js';
 import { OperatorError } from '../values/operator-error.js';
-import { WebhookSecrets } from '../webhooks/webhook-secrets.js';
+import { WebhookSecrets } from '../webhooks/webhook-sender.js';
 import { WebhooksService } from '../webhooks/webhooks.service.js';
 
 /** Attempts to reach the process that serves the embedded database, which may end at any moment. */

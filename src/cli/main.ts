@@ -1,4 +1,4 @@
-import { run } from './run.js';
+import { run } from './program.js';
 
 // The reader may stop early, as `head` does.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {

@@ -40,6 +40,14 @@ export function table<Row extends object>(
   return grid(all, (row) => row === 0, widthsWithin(terminalWidth(), all));
 }
 
+/** Columns of a table that show fields of the rows as they are, each below its name: LAST USED shows `last_used_at`. */
+export function named<Name extends string>(
+  ...names: readonly Name[]
+): Record<string, (row: Readonly<Record<Name, Cell>>) => Cell> {
+  const heading = (name: string) => name.replace(/_at$/, '').replaceAll('_', ' ').toUpperCase();
+  return Object.fromEntries(names.map((name) => [heading(name), (row) => row[name]]));
+}
+
 /** Formats an object, one line per field. */
 export function fields(thing: object): string {
   const rows = Object.entries(thing).map(([name, value]) => [name, show(value as Cell)]);

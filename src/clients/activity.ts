@@ -17,7 +17,7 @@ interface UsedScope {
 interface AccessEvent {
   /** In the API's form. */
   readonly occurred_at: string;
-  readonly type: AccessEventType;
+  readonly type: (typeof ACCESS_EVENTS)[number];
   /** Name of the app or the key that it concerns; null if there is none, or it no longer exists. */
   readonly app_name: string | null;
 }
@@ -37,8 +37,6 @@ const ACCESS_EVENTS = [
   'calendar_link.revoked',
   'user.exported',
 ] as const;
-
-type AccessEventType = (typeof ACCESS_EVENTS)[number];
 
 /** The use of a member's data, as the member sees it. */
 export interface Activity {

@@ -1,7 +1,7 @@
 import type { NewAuthEvent } from '../audit/audit.js';
 import type { Owner } from '../auth/owner.js';
 import { ALL_SCOPES, isScope } from '../auth/scopes.js';
-import { isPublicJwk } from '../crypto/public-jwk.js';
+import { isPublicJwk } from '../crypto/signing-keys.js';
 import type { OauthClient } from '../database/schema/entities/credentials/oauth.entity.js';
 import { pixelImageType } from '../values/images.js';
 import { OperatorError } from '../values/operator-error.js';

@@ -22,8 +22,8 @@ export function registerDocsClient(dataSource: DataSource, { publicUrl }: Origin
 
 /** Registers the demo app. For development only. */
 export function registerDemoClient(dataSource: DataSource, { publicUrl }: Origin): Promise<void> {
-  const [callback, afterSignOut] = [`${publicUrl}/demo/callback`, `${publicUrl}/demo`];
-  return registerOwnClient(dataSource, publicUrl, [DEMO_CLIENT, 'Demo app', [callback], [afterSignOut]]);
+  const demo = `${publicUrl}/demo`;
+  return registerOwnClient(dataSource, publicUrl, [DEMO_CLIENT, 'Demo app', [`${demo}/callback`], [demo]]);
 }
 
 /** Registers a public client, and keeps its URIs in step with PUBLIC_URL. Several servers may do so at the same time. */

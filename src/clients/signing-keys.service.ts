@@ -14,7 +14,7 @@ import {
 import { OperatorError } from '../values/operator-error.js';
 
 /** What is known of a signing key; never its private half. Times in the API's form. */
-export interface SigningKeyDetails extends Pick<SigningKey, 'kid' | 'status' | 'alg'> {
+interface SigningKeyDetails extends Pick<SigningKey, 'kid' | 'status' | 'alg'> {
   readonly created_at: string;
   readonly activated_at: string | null;
   readonly retired_at: string | null;

@@ -3,6 +3,7 @@ import {
   createPublicKey,
   generateKeyPair,
   sign,
+  type JsonWebKey,
   type KeyObject,
   type SigningOptions,
 } from 'node:crypto';
@@ -41,6 +42,16 @@ export async function makeSigningKey(alg: SigningAlgorithm): Promise<SigningJwk>
 export function publicHalfOf(jwk: SigningJwk): Readonly<Record<string, string>> {
   const members = ['kty', ...(jwk.kty === 'EC' ? ['crv', 'x', 'y'] : ['n', 'e']), 'kid', 'alg', 'use'];
   return Object.fromEntries(members.map((member) => [member, jwk[member]!]));
+}
+
+/** Tells whether a value is a public key (RFC 7517) that can be used as it is. */
+export function isPublicJwk(key: object): boolean {
+  try {
+    createPublicKey({ key: key as JsonWebKey, format: 'jwk' });
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Signs synchronously, on the calling thread: ES256 (RFC 7518 §3.4) takes 40 µs, RS256 (§3.3) twenty times as long. */

@@ -39,7 +39,8 @@ export class Database {
   readonly #ownSessions: boolean;
   readonly #names = new Map<string, string>();
   readonly #long: Semaphore;
-  #refusals = 0;
+  /** Number of requests refused because too many were waiting for a connection. */
+  refusals = 0;
 
   constructor(
     readonly dataSource: DataSource,
@@ -135,11 +136,6 @@ export class Database {
     return this.#pipelined?.connections.map(({ underWay }) => underWay) ?? [];
   }
 
-  /** Number of requests refused because too many were waiting for a connection. */
-  get refusals(): number {
-    return this.#refusals;
-  }
-
   async end(): Promise<void> {
     await this.#pipelined?.end();
     await this.dataSource.destroy();
@@ -147,7 +143,7 @@ export class Database {
 
   async #query<Row>(query: QueryConfig): Promise<Row[]> {
     if (this.#pool.waitingCount >= this.#mostWaiting) {
-      this.#refusals++;
+      this.refusals++;
       throw new Unavailable('too many requests wait for the database');
     }
     if (this.#requestIds) return this.#queryInContext(query);

@@ -66,11 +66,10 @@ export interface JsonKey {
   readonly from: JsonSource;
 }
 
-type Piece = { readonly literal: string } | { readonly sql: string };
-
 /** SQL of the JSON text of an object, in the order of its keys; a fragment is placed at the position of its first key. */
 export function jsonText({ keys, when, lookup }: JsonObject): string {
-  const object = concatenate(piecesOf(keys));
+  // Each `||` costs time: what stands beside other text is one with it.
+  const object = piecesOf(keys).join(' || ').replaceAll(`' || '`, '');
   if (lookup !== undefined) return `COALESCE((SELECT ${object} FROM ${lookup}), 'null')`;
   return when === undefined ? object : `CASE WHEN ${when} THEN ${object} ELSE 'null' END`;
 }
@@ -80,71 +79,56 @@ export function quoted(sql: string): string {
   return `COALESCE('"' || ${sql} || '"', 'null')`;
 }
 
-function piecesOf(keys: readonly JsonKey[]): Piece[] {
-  const pieces: Piece[] = [];
+/** SQL of the parts of the text, some of them constant, in their order. */
+function piecesOf(keys: readonly JsonKey[]): string[] {
+  const pieces: string[] = [];
   const written = new Set<JsonFragment>();
   for (const key of keys) {
+    const before = pieces.length === 0 ? '{' : ',';
     if (key.from instanceof JsonFragment) {
       if (written.has(key.from)) continue;
       written.add(key.from);
       if (key.from.opens && pieces.length > 0) throw new Error(`${key.name}: its fragment opens the object`);
-      if (!key.from.opens) pieces.push({ literal: pieces.length === 0 ? '{' : ',' });
-      pieces.push({ sql: key.from.sql });
+      if (!key.from.opens) pieces.push(`'${before}'`);
+      pieces.push(key.from.sql);
     } else {
-      pieces.push({ literal: `${pieces.length === 0 ? '{' : ','}"${key.name}":` }, ...valueOf(key));
+      pieces.push(`'${before}"${key.name}":'`, ...valueOf(key));
     }
   }
-  return [...pieces, { literal: '}' }];
+  return [...pieces, `'}'`];
 }
 
-function valueOf({ kind, nullable, from }: JsonKey): Piece[] {
+function valueOf({ kind, nullable, from }: JsonKey): string[] {
   if (typeof from === 'object' && 'keys' in from) {
     const plain = from.when === undefined && from.lookup === undefined;
-    return plain ? piecesOf(from.keys) : [{ sql: jsonText(from) }];
+    return plain ? piecesOf(from.keys) : [jsonText(from)];
   }
   if (typeof from === 'object' && 'local' in from)
     return inQuotes(`local_time(${from.local}, ${from.zone})`, nullable);
   const sql = operand(from as string);
   switch (kind) {
     case 'text':
-      return [{ sql: `json_text(${from as string})` }];
+      return [`json_text(${from as string})`];
     case 'word':
       return inQuotes(sql, nullable);
     case 'timestamp':
       return inQuotes(`api_time(${from as string})`, nullable);
     case 'number':
-      return [{ sql: nullable ? `COALESCE(${sql}::text, 'null')` : sql }];
+      return [nullable ? `COALESCE(${sql}::text, 'null')` : sql];
     case 'boolean':
       // Half the cost of a cast, which allocates the text.
-      return [{ sql: `CASE WHEN ${sql} THEN 'true' ELSE 'false' END` }];
+      return [`CASE WHEN ${sql} THEN 'true' ELSE 'false' END`];
     case 'json':
-      return [{ sql }];
+      return [sql];
     case 'items':
-      return [{ literal: '[' }, { sql }, { literal: ']' }];
+      return [`'['`, sql, `']'`];
     case 'texts':
-      return [{ sql: `to_json(${from as string})::text` }];
+      return [`to_json(${from as string})::text`];
   }
 }
 
-function inQuotes(sql: string, nullable: boolean): Piece[] {
-  return nullable ? [{ sql: quoted(sql) }] : [{ literal: '"' }, { sql }, { literal: '"' }];
-}
-
-/** Concatenates the pieces; adjacent literals are merged, since each `||` costs time. */
-function concatenate(pieces: readonly Piece[]): string {
-  const parts: string[] = [];
-  let literal = '';
-  for (const piece of pieces) {
-    if ('literal' in piece) {
-      literal += piece.literal;
-      continue;
-    }
-    if (literal !== '') parts.push(`'${literal}'`);
-    literal = '';
-    parts.push(piece.sql);
-  }
-  if (literal !== '') parts.push(`'${literal}'`);
-  return parts.join(' || ');
+function inQuotes(sql: string, nullable: boolean): string[] {
+  return nullable ? [quoted(sql)] : [`'"'`, sql, `'"'`];
 }
 
 /** Adds parentheses where `||` and `::` require them. */

@@ -75,7 +75,7 @@ export interface ListDeclaration<Query extends ListQuery> {
 /**
  * What a list's statement returns: one row. The rows of the page are counted in the direction of reading.
  */
-export interface PageRow {
+interface PageRow {
   /** JSON texts of the items in the list's order, separated by commas, as UTF-8 bytes where possible; null if there are none. */
   items: Buffer | string | null;
   /** How many rows were found: one more than the page has if there are further ones. */
@@ -97,6 +97,16 @@ interface PageStatement {
   readonly text: string;
   /** Whether it takes time proportional to the member's number of rows. */
   readonly long: boolean;
+}
+
+/** A WHERE that depends on the request, in constants of the code. */
+interface Conditions {
+  /** Of the list without filters: access first. */
+  readonly always: readonly string[];
+  /** Of the filters that the caller gave. */
+  readonly given: readonly string[];
+  /** What their placeholders stand for. */
+  readonly values: readonly unknown[];
 }
 
 /** A list of a member: what its filters, sorts and pages are in SQL. */
@@ -130,28 +140,29 @@ export class List<Query extends ListQuery> {
     return row!;
   }
 
-  #conditions(userId: number, query: Query): WhereBuilder {
-    const given = (Object.entries(this.declaration.filters) as [keyof Query, AnyFilter][]).filter(
-      ([name]) => query[name] !== undefined,
-    );
-    const usual = given.flatMap(([name, filter]) =>
-      hasUsual(filter) && isUsual(filter, query[name]) ? [filter.sql] : [],
-    );
-    const conditions = new WhereBuilder([this.declaration.access, ...usual], [userId]);
-    for (const [name, filter] of given) {
-      if (typeof filter === 'function') conditions.whereGiven(query[name], filter);
-      else if (!hasUsual(filter)) conditions.where(filter[String(query[name])] ?? undefined);
-      else if (!isUsual(filter, query[name])) conditions.whereGiven(query[name], filter.otherwise);
+  #conditions(userId: number, query: Query): Conditions {
+    const always = [this.declaration.access];
+    const given: string[] = [];
+    const values: unknown[] = [userId];
+    const compare = (value: unknown, sql: (placeholder: string) => string) =>
+      given.push(`(${sql(`$${values.push(value)}`)})`);
+    for (const [name, filter] of Object.entries(this.declaration.filters) as [keyof Query, AnyFilter][]) {
+      const value = query[name];
+      if (value === undefined) continue;
+      if (typeof filter === 'function') compare(value, filter);
+      else if (hasUsual(filter) && filter.usual === String(value)) always.push(filter.sql);
+      else if (hasUsual(filter)) compare(value, filter.otherwise);
+      else if (filter[String(value)]) given.push(`(${filter[String(value)]})`);
     }
-    return conditions;
+    return { always, given, values };
   }
 
-  #statement(query: Query, conditions: WhereBuilder, position: CursorPosition | undefined): PageStatement {
+  #statement(query: Query, conditions: Conditions, position: CursorPosition | undefined): PageStatement {
     const make = (name: string | undefined): PageStatement => {
       const sort = sortOf(this.declaration.sorts[query.sort as Query['sort']], query);
       return { name, ...pageStatement(this.declaration, sort, conditions, position) };
     };
-    if (!conditions.unfiltered) return make(undefined);
+    if (conditions.given.length > 0) return make(undefined);
     const from = position ? `:${position.side}${position.key === null ? ':null' : ''}` : '';
     const name = `list-${this.declaration.name}:${query.sort}${from}`;
     let statement = this.#unfiltered.get(name);
@@ -166,10 +177,6 @@ function hasUsual(filter: AnyFilter): filter is UsualFilter {
   return typeof filter === 'object' && typeof filter.otherwise === 'function';
 }
 
-function isUsual(filter: AnyFilter, value: unknown): boolean {
-  return hasUsual(filter) && filter.usual === String(value);
-}
-
 function sortOf<Query>({ nullable = false, ...sort }: SortOf<Query>, query: Query): Sort {
   return { ...sort, nullable: typeof nullable === 'function' ? nullable(query) : nullable };
 }
@@ -178,18 +185,17 @@ function sortOf<Query>({ nullable = false, ...sort }: SortOf<Query>, query: Quer
 function pageStatement<Query extends ListQuery>(
   declaration: ListDeclaration<Query>,
   sort: Sort,
-  conditions: WhereBuilder,
+  { always, given, values }: Conditions,
   position: CursorPosition | undefined,
 ): Omit<PageStatement, 'name'> {
   const { rows, shown = '', own, id, item, few = false } = declaration;
-  const where = conditions.sql;
+  const where = [...always, ...given].join(' AND ');
   const joined = declaration.joined && naming(declaration.joined.alias).test(`${where} ${sort.key}`);
   const from = `${rows} ${joined ? declaration.joined.sql : ''}`;
-  const total = conditions.unfiltered && !joined ? declaration.total : undefined;
-  const given = conditions.values.length;
-  const limitAt = `$${given + 1}::int`;
-  const idAt = `$${given + 2}`;
-  const keyAt = position && position.key !== null ? `$${given + 3}::${sort.type}` : undefined;
+  const total = given.length === 0 && !joined ? declaration.total : undefined;
+  const limitAt = `$${values.length + 1}::int`;
+  const idAt = `$${values.length + 2}`;
+  const keyAt = position && position.key !== null ? `$${values.length + 3}::${sort.type}` : undefined;
   const sides = position && { here: position.side, there: OPPOSITE[position.side] };
   const backwards = position?.side === 'before' || position?.side === 'until';
   const direction = (sort.descending ?? false) !== backwards ? 'DESC' : 'ASC';
@@ -245,38 +251,4 @@ FROM ${page(`
 /** Matches SQL that uses a column of the relation. */
 function naming(alias: string): RegExp {
   return new RegExp(`\\b${alias}\\.`);
-}
-
-/** Builds a WHERE that depends on the request: conditions are constants of the code, values come from the caller. */
-class WhereBuilder {
-  readonly #conditions: string[];
-  readonly values: unknown[];
-  readonly #always: number;
-
-  /** @param always conditions of every request (access first), over the first `values` */
-  constructor(always: readonly string[], values: readonly unknown[]) {
-    this.#conditions = [...always];
-    this.#always = always.length;
-    this.values = [...values];
-  }
-
-  /** Adds a condition if the caller gave a value; `sql` receives the value's placeholder. */
-  whereGiven(value: unknown, sql: (placeholder: string) => string): void {
-    if (value === undefined) return;
-    this.values.push(value);
-    this.#conditions.push(`(${sql(`$${this.values.length}`)})`);
-  }
-
-  where(sql: string | undefined): void {
-    if (sql !== undefined) this.#conditions.push(`(${sql})`);
-  }
-
-  /** Whether no condition was added. */
-  get unfiltered(): boolean {
-    return this.#conditions.length === this.#always;
-  }
-
-  get sql(): string {
-    return this.#conditions.join(' AND ');
-  }
 }

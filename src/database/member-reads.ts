@@ -1,15 +1,7 @@
 import { Injectable, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import type { QueryConfig } from 'pg';
 import { Database, type Reads } from './database.js';
-import type { NamedStatement } from './postgres/read-connection.js';
-import {
-  ANNOUNCE,
-  PrimaryWal,
-  TRUST_MS,
-  type ChannelState,
-  type ReadConsistency,
-  type Written,
-} from './replicas/primary-wal.js';
+import { ANNOUNCE, PrimaryWal, TRUST_MS, type ChannelState, type Written } from './replicas/primary-wal.js';
 import { Replica } from './replicas/replica.js';
 import { Semaphore } from './semaphore.js';
 import { Config } from '../config/config.js';
@@ -31,18 +23,20 @@ const LONG_SHARE = 0.2;
 @Injectable()
 export class MemberReads implements OnModuleInit, OnApplicationShutdown {
   readonly #replicas: readonly Replica[];
+  /** Of each replica. */
   readonly #long: readonly Semaphore[];
   readonly #log: PrimaryWal | undefined;
   /** The members of the next announcement, and that announcement. */
   #whom = new Set<Written>();
   #announcing: Promise<number> | undefined;
-  #reads = { primary: 0, replica: 0 };
+  /** Numbers of reads of members' data, by the server that answered them. */
+  readonly reads = { primary: 0, replica: 0 };
   #tell: (channel: ChannelState) => void = () => undefined;
   #watch: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly database: Database,
-    private readonly config: Config,
+    config: Config,
   ) {
     this.#replicas = config.databaseReadUrls.map((url) => new Replica(config, url));
     // Without a free place, the read goes to the primary at once.
@@ -73,21 +67,28 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
     if (this.#log === undefined) return this.database;
     const need = this.#log.needOf(userId, recent);
     if (need === undefined) {
-      this.#reads.primary++;
+      this.reads.primary++;
       return this.database;
     }
     return {
       read: (statement, values) =>
-        this.config.sqlRequestIds
-          ? this.#query(userId, need, { ...statement, values }, false, () =>
-              this.database.read(statement, values),
-            )
-          : this.#read(userId, need, statement, values),
+        this.#read(
+          userId,
+          (replica) => replica.read(statement, values, need),
+          () => this.database.read(statement, values),
+        ),
       rows: (text, values) =>
-        this.#query(userId, need, { text, values }, false, () => this.database.rows(text, values)),
-      long: (statement, values) =>
-        this.#query(userId, need, { ...statement, values }, true, () =>
-          this.database.long(statement, values),
+        this.#read(
+          userId,
+          (replica) => replica.query({ text, values }, need),
+          () => this.database.rows(text, values),
+        ),
+      long: <Row>(statement: QueryConfig, values: unknown[]) =>
+        this.#read<Row>(
+          userId,
+          (replica, long) =>
+            long.take(() => replica.query<Row>({ ...statement, values }, need)).catch(() => undefined),
+          () => this.database.long(statement, values),
         ),
     };
   }
@@ -120,11 +121,6 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
     return this.#log?.trusted;
   }
 
-  /** Numbers of reads of members' data, by the server that answered them. */
-  get reads(): Readonly<Record<'primary' | 'replica', number>> {
-    return this.#reads;
-  }
-
   /** How far each replica is behind, in seconds (see {@link Replica.lag}). */
   async lags(): Promise<number[]> {
     const position = this.#log?.position;
@@ -152,43 +148,21 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
     return this.#announcing;
   }
 
-  #read<Row>(
+  /** @param ask resolves with undefined where that replica was not asked, and with no rows where it failed: the primary is asked then, too */
+  async #read<Row>(
     userId: number,
-    need: ReadConsistency,
-    statement: NamedStatement,
-    values: unknown[],
-  ): Promise<Row[]> {
-    for (const index of this.#order(userId)) {
-      const replica = this.#replicas[index]!;
-      const session = replica.sessionWith(need);
-      if (session === undefined) continue;
-      let asked = false;
-      const primary = () => {
-        asked = true;
-        return this.#primary(() => this.database.read<Row>(statement, values));
-      };
-      return replica.rows<Row>(session, statement, values, primary).then((rows) => {
-        if (asked) return rows;
-        return rows.length === 0 ? primary() : this.#fromReplica(rows);
-      });
-    }
-    return this.#primary(() => this.database.read<Row>(statement, values));
-  }
-
-  async #query<Row>(
-    userId: number,
-    need: ReadConsistency,
-    query: QueryConfig,
-    isLong: boolean,
+    ask: (replica: Replica, long: Semaphore) => Promise<Row[] | undefined>,
     primary: () => Promise<Row[]>,
   ): Promise<Row[]> {
     for (const index of this.#order(userId)) {
-      const ask = () => this.#replicas[index]!.query<Row>(query, need);
-      // A failed attempt has used up its time; one on the next replica may, too.
-      const rows = await (isLong ? this.#long[index]!.take(ask).catch(() => undefined) : ask());
-      if (rows !== undefined) return rows.length === 0 ? this.#primary(primary) : this.#fromReplica(rows);
+      const rows = await ask(this.#replicas[index]!, this.#long[index]!);
+      if (rows === undefined) continue;
+      if (rows.length === 0) break;
+      this.reads.replica++;
+      return rows;
     }
-    return this.#primary(primary);
+    this.reads.primary++;
+    return primary();
   }
 
   /** Each member has a preferred replica, so what they see does not jump between versions, and its caches are used well. */
@@ -196,15 +170,5 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
     const count = this.#replicas.length;
     const first = (Math.imul(userId, SPREAD) >>> 16) % count;
     return this.#replicas.map((_, index) => (first + index) % count);
-  }
-
-  #primary<Row>(read: () => Promise<Row[]>): Promise<Row[]> {
-    this.#reads.primary++;
-    return read();
-  }
-
-  #fromReplica<Row>(rows: Row[]): Row[] {
-    this.#reads.replica++;
-    return rows;
   }
 }

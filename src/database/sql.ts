@@ -33,3 +33,10 @@ export function foldedText(sql: string): ValueSql {
 export function contains(folded: string, placeholder: string): string {
   return `strpos(${folded}, fold_case(${placeholder})) > 0`;
 }
+
+/** No open transaction can add a change before this number: whoever reads up to it leaves no gap that is filled later. */
+export const HORIZON = 'pg_snapshot_xmin(pg_current_snapshot())::text::bigint';
+/** A number that is not below this one comes from another server, from a dump of which this database was restored. */
+export const AHEAD = 'pg_snapshot_xmax(pg_current_snapshot())::text::bigint';
+/** The database and its timeline: in another one, after a restore or a failover, numbers of transactions may be used a second time. */
+export const ORIGIN = `(SELECT system_identifier FROM pg_control_system()) || ':' || left(pg_walfile_name(pg_current_wal_lsn()), 8)`;

@@ -138,7 +138,9 @@ export class OpenidProvider implements OnApplicationBootstrap {
       );
       const verify = () => this.#verify(tokens.id_token!, known);
       const { payload } = await verify().catch(async (error: unknown) => {
-        if (!isOfUnknownKey(error)) throw error;
+        const { JWKSNoMatchingKey, JWSSignatureVerificationFailed } = joseErrors;
+        if (!(error instanceof JWKSNoMatchingKey || error instanceof JWSSignatureVerificationFailed))
+          throw error;
         // The token came directly from the provider, which may have changed its keys a moment ago.
         await known.keys.reload();
         return verify();
@@ -314,24 +316,9 @@ function claimOf(error: unknown): string | undefined {
 function isAway(error: unknown): boolean {
   if (error instanceof Response) return error.status >= 500;
   if (!(error instanceof Error)) return false;
-  const { name, message, cause } = error;
   const { code } = error as { code?: unknown };
-  return (
-    error instanceof joseErrors.JWKSTimeout ||
-    code === 'ERR_JOSE_GENERIC' || // the keys' URL did not respond with 200 and JSON
-    code === 'OAUTH_TIMEOUT' ||
-    code === 'OAUTH_ABORT' ||
-    name === 'TimeoutError' ||
-    (error instanceof TypeError && (message === 'fetch failed' || message === 'terminated')) ||
-    isAway(cause)
-  );
-}
-
-function isOfUnknownKey(error: unknown): boolean {
-  return (
-    error instanceof joseErrors.JWKSNoMatchingKey ||
-    error instanceof joseErrors.JWSSignatureVerificationFailed
-  );
+  // The second: the keys' URL did not respond with 200 and JSON.
+  return error.message === 'fetch failed' || code === 'ERR_JOSE_GENERIC' || isAway(error.cause);
 }
 
 function codeOf(code: string): string | undefined {

@@ -2,15 +2,14 @@ import { Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import type { JWTPayload } from 'jose';
 import { errors, type Interaction } from 'oidc-provider';
-import { BrowserCookie } from '../accounts/browsers/cookies.js';
-import { DeviceCookies } from '../accounts/browsers/device-cookies.js';
+import { BrowserCookie, DeviceCookies } from '../accounts/browser-cookies.js';
 import type { SignedIn } from '../accounts/sign-in/sign-in.js';
 import { UpstreamMembers, type UpstreamMember } from '../accounts/sign-in/upstream-members.js';
 import { Config } from '../config/config.js';
 import { randomBytes } from '../crypto/random.js';
 import { TokenKeys } from '../crypto/token-keys.js';
 import { Meter } from '../http/meter.js';
-import { queryOf } from '../http/input/raw-query.js';
+import { queryOf } from '../http/input/query.js';
 import { addressOf } from '../values/network.js';
 import { PageFault } from '../authorization-server/failures/page-fault.js';
 import { LIFETIMES } from '../authorization-server/provider/lifetimes.js';
@@ -159,7 +158,7 @@ export class UpstreamSignIns {
       const member = await this.members.signIn(answer.member, addressOf(request));
       count(member ? 'signed-in' : 'invalid');
       if (!member)
-        throw this.#fault('unknown', purpose, {
+        throw this.fault('unknown', purpose, {
           message: `the claim ${claim} names no member who can sign in (${match})`,
         });
       this.devices.issue(request, response, member.id);
@@ -170,11 +169,6 @@ export class UpstreamSignIns {
       count('failed');
       throw this.#faultOf(error, purpose);
     }
-  }
-
-  /** The page for a member who declined at the provider, where no other page of ours is to be shown. */
-  declined(purpose: Purpose): PageFault {
-    return this.#fault('declined', purpose);
   }
 
   /** Keys for finding browser sessions that came from this subject or session at the provider; the first is the one to store. */
@@ -205,10 +199,11 @@ export class UpstreamSignIns {
 
   /** @returns the page for a failure of the provider; any other error unchanged */
   #faultOf(error: unknown, purpose: Purpose): unknown {
-    return error instanceof UpstreamFault ? this.#fault(error.kind, purpose, error) : error;
+    return error instanceof UpstreamFault ? this.fault(error.kind, purpose, error) : error;
   }
 
-  #fault(
+  /** The page that explains a fault: `declined` where no other page of ours is to be shown. */
+  fault(
     kind: keyof typeof FAULTS,
     purpose: Purpose,
     said: { message?: string; code?: string | undefined } = {},

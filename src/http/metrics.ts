@@ -1,15 +1,15 @@
 /**
- * Every metric of the process: name → type, meaning, labels. This is the only such table: `docs/metrics.md` is generated from it,
+ * Every metric of the process: name → meaning, labels. This is the only such table: `docs/metrics.md` is generated from it,
  * and {@link Meter} accepts no other names and labels. The value of a label is one of those listed here, or a name from our code
- * (a route, a table, an error code): never an id, and nothing that a caller sent.
+ * (a route, a table, an error code): never an id, and nothing that a caller sent. What ends with `_total` is a counter; what has buckets
+ * a histogram; everything else a gauge.
  */
 interface Metric {
-  readonly type: 'counter' | 'gauge' | 'histogram';
   readonly help: string;
   /** The values that a label can have; {@link NAMES} where they are names from our code. */
   readonly labels?: Readonly<Record<string, readonly string[] | typeof NAMES>>;
-  /** How a gauge is combined over several processes (`WORKERS`); counters and histograms are added up. */
-  readonly together?: 'sum' | 'min' | 'max' | 'first';
+  /** How a gauge is combined over several processes (`WORKERS`), if its values are not added up, as counters and histograms are. */
+  readonly together?: 'min' | 'max' | 'first';
   /** Upper bounds of a histogram's buckets, in seconds. */
   readonly buckets?: readonly number[];
 }
@@ -21,40 +21,31 @@ const SHORT = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5] 
 
 export const METRICS = {
   build_info: {
-    type: 'gauge',
     help: 'Always 1; the labels have the version of the server and of Node',
     labels: { version: NAMES, node: NAMES },
     together: 'first',
   },
   server_processes: {
-    type: 'gauge',
     help: 'Server processes that responded to this scrape, and that did not: of those, the last known values are reported',
     labels: { state: ['answering', 'silent'] },
-    together: 'sum',
   },
   server_ready: {
-    type: 'gauge',
     help: '1 while `/readyz` would be 200; 0 while requests should not be sent here',
     together: 'min',
   },
   http_request_duration_seconds: {
-    type: 'histogram',
     help: 'Duration of requests, by method, route and status; the route is `none` if the path matches no route',
     labels: { method: ['GET', 'HEAD', 'PUT', 'POST', 'OPTIONS', 'other'], route: NAMES, status: NAMES },
     buckets: SHORT,
   },
   http_requests_under_way: {
-    type: 'gauge',
     help: 'Requests in progress: received, and not answered yet',
-    together: 'sum',
   },
   http_problems_total: {
-    type: 'counter',
     help: 'Error responses (problem+json), by code (docs/errors.md)',
     labels: { code: NAMES },
   },
   rate_limit_refusals_total: {
-    type: 'counter',
     help: 'Requests refused for exceeding a rate limit, by the limit and the kind of credential sent',
     labels: {
       limit: ['read', 'write', 'platform', 'failed_authentication', 'oauth_requests'],
@@ -62,26 +53,21 @@ export const METRICS = {
     },
   },
   rate_limits_shared: {
-    type: 'gauge',
     help: '1 while all instances share the rate limits; 0 while the shared store is unavailable, and this one limits by itself',
     together: 'min',
   },
   overload_refusals_total: {
-    type: 'counter',
     help: 'Requests refused because of overload, by reason: `api`, `platform`, `oauth` and `pages` after waiting too long for their turn among requests of that kind; `database_pool` and `password_hashing` later',
     labels: { reason: NAMES },
   },
   admission: {
-    type: 'gauge',
     help: 'Requests that are worked on, and that wait for their turn, by kind; and connections that are not read for now, because of overload',
     labels: {
       kind: ['api', 'platform', 'oauth', 'pages'],
       state: ['at_work', 'waiting', 'unread_connections'],
     },
-    together: 'sum',
   },
   sign_ins_total: {
-    type: 'counter',
     help: 'Attempts to sign in, by result (`failed`: the database or the platform’s own login was unavailable), by the page on which they were made, and by method',
     labels: {
       result: ['signed-in', 'invalid', 'throttled', 'busy', 'failed'],
@@ -90,129 +76,100 @@ export const METRICS = {
     },
   },
   password_hashing_queue: {
-    type: 'gauge',
     help: 'Passwords being hashed, and passwords waiting to be hashed',
     labels: { state: ['running', 'waiting'] },
-    together: 'sum',
   },
   password_hashing_duration_seconds: {
-    type: 'histogram',
     help: 'Time to hash or verify one password, not counting the time it waited',
     buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5],
   },
   oauth_errors_total: {
-    type: 'counter',
     help: 'Error responses of the authorization server and its pages, by error code; `other` for codes that no OAuth or OpenID specification defines. Refusals on arrival are in `overload_refusals_total`',
     labels: { error: NAMES },
   },
   database_pool_connections: {
-    type: 'gauge',
     help: 'Connections of the pool, and requests waiting for one',
     labels: { state: ['busy', 'idle', 'waiting'] },
-    together: 'sum',
   },
   database_pipelined_lanes: {
-    type: 'gauge',
     help: 'Open connections for pipelined reads; 0 if reads are not pipelined',
-    together: 'sum',
   },
   database_pipelined_reads_under_way: {
-    type: 'gauge',
     help: 'Statements in progress on those connections',
-    together: 'sum',
   },
   database_replica_lag_seconds: {
-    type: 'gauge',
     help: 'How far a replica is behind the primary, by its position in DATABASE_READ_URL; absent while the replica is unavailable or does not follow this primary',
     labels: { replica: NAMES },
     together: 'max',
   },
   database_replica_asked: {
-    type: 'gauge',
     help: '1 while a replica, by its position in DATABASE_READ_URL, is at most five seconds behind and therefore used; 0 while the primary is used instead',
     labels: { replica: NAMES },
     together: 'min',
   },
   member_writes_channel_up: {
-    type: 'gauge',
     help: '1 while this process is notified of what other instances write; 0 while it is not, and therefore uses no replica; absent without DATABASE_READ_URL',
     together: 'min',
   },
   member_reads_total: {
-    type: 'counter',
     help: 'Reads of members’ lists and profiles, by where they were executed; 0 without DATABASE_READ_URL',
     labels: { place: ['primary', 'replica'] },
   },
   api_keys_expiring: {
-    type: 'gauge',
     help: 'API keys that were used within a week, expire within the next one, and were not rotated',
     together: 'max',
   },
   database_dead_rows: {
-    type: 'gauge',
     help: 'Dead rows (deleted or replaced, and not vacuumed yet), by table; absent on the embedded database',
     labels: { table: NAMES },
     together: 'max',
   },
   revocation_channel_up: {
-    type: 'gauge',
     help: '1 while credentials may be cached; 0 while revocations are not heard of, and every credential is looked up',
     together: 'min',
   },
   webhook_attempts_total: {
-    type: 'counter',
     help: 'Attempts to deliver webhook messages, by outcome: `failed` is retried; `dead` is not; `withheld` was not sent, because its app or key may no longer see the member',
     labels: { outcome: ['delivered', 'failed', 'dead', 'withheld'] },
   },
   webhook_attempt_duration_seconds: {
-    type: 'histogram',
     help: 'Time until a webhook receiver responded, or the attempt was given up',
     buckets: [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
   },
   webhook_delay_seconds: {
-    type: 'histogram',
     help: 'Time from a change until the receiver accepted its message; only messages accepted at the first attempt',
     buckets: [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
   },
   webhook_deliveries_pending: {
-    type: 'gauge',
     help: 'Webhook messages waiting to be sent or retried',
     together: 'max',
   },
   webhook_oldest_due_seconds: {
-    type: 'gauge',
     help: 'How long the oldest webhook message that is due has not been sent, receivers apart that are failing; 0 if there is none',
     together: 'max',
   },
   webhook_deliveries_under_way: {
-    type: 'gauge',
     help: 'Webhook messages being sent',
-    together: 'sum',
   },
   sweeper_last_success_timestamp_seconds: {
-    type: 'gauge',
     help: 'When expired rows of a kind were last swept without an error, in seconds since 1970; 0 before the first sweep',
     labels: { rows: NAMES },
     together: 'max',
   },
   sweeper_overdue_seconds: {
-    type: 'gauge',
     help: 'How long the oldest expired row that the last sweep left behind has been expired; 0 if it left none',
     labels: { rows: NAMES },
     together: 'max',
   },
   sweeper_deleted_rows_total: {
-    type: 'counter',
     help: 'Expired rows deleted, by kind',
     labels: { rows: NAMES },
   },
   sweeper_failures_total: {
-    type: 'counter',
     help: 'Sweeps that ended with an error, by kind of rows',
     labels: { rows: NAMES },
   },
   periodic_work_failures_total: {
-    type: 'counter',
     help: 'Runs of periodic work that ended with an error; it is tried again after its interval',
     labels: {
       work: [
@@ -235,19 +192,19 @@ export const METRICS = {
 
 export type MetricName = keyof typeof METRICS;
 
-type NamesOf<Type extends Metric['type']> = {
-  [Name in MetricName]: (typeof METRICS)[Name] extends { type: Type } ? Name : never;
+export type CounterName = Extract<MetricName, `${string}_total`>;
+export type HistogramName = {
+  [Name in MetricName]: (typeof METRICS)[Name] extends { buckets: unknown } ? Name : never;
 }[MetricName];
-
-export type CounterName = NamesOf<'counter'>;
-export type GaugeName = NamesOf<'gauge'>;
-export type HistogramName = NamesOf<'histogram'>;
+export type GaugeName = Exclude<MetricName, CounterName | HistogramName>;
 
 export type LabelsOf<Name extends MetricName> = (typeof METRICS)[Name] extends { labels: infer Labels }
   ? { readonly [Label in keyof Labels]: Labels[Label] extends readonly (infer Value)[] ? Value : string }
   : Readonly<Record<never, string>>;
 
-/** Finds a metric’s row, in the type that all rows share. */
-export function metricOf(name: MetricName): Metric {
-  return METRICS[name];
+/** Finds a metric’s row, in the type that all rows share, with the type of the metric in Prometheus. */
+export function metricOf(name: MetricName) {
+  const metric: Metric = METRICS[name];
+  const type = name.endsWith('_total') ? 'counter' : metric.buckets ? 'histogram' : 'gauge';
+  return { ...metric, type } as const;
 }

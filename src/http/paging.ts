@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { MemberReads } from '../database/member-reads.js';
 import type { CursorPosition } from '../database/keyset.js';
-import { filtersOf, type List, type ListQuery, type PageRow } from '../database/list.js';
+import { filtersOf, type List, type ListQuery } from '../database/list.js';
 import { JsonResponse } from './output/json-response.js';
 import { Cursor, WholeNumber } from './input/parameters.js';
 import { Config } from '../config/config.js';
@@ -14,18 +14,6 @@ export class PageQuery {
 
   @Cursor()
   cursor?: string;
-}
-
-/** What identifies a list: a cursor is valid for no other. */
-interface ListIdentity {
-  readonly userId: number;
-  readonly path: string;
-  /** As in the query, such as `-starts_at`. */
-  readonly sort: string;
-  /** The validated filters. */
-  readonly filters: Readonly<Record<string, unknown>>;
-  /** A list that takes neither limit nor sort. */
-  readonly fixed: boolean;
 }
 
 const HEAD = Buffer.from('{"data":[');
@@ -46,7 +34,7 @@ export class Paging {
   }
 
   /**
-   * Answers with the page of the list that the query asks for.
+   * Answers with the page of the list that the query asks for: `data`, `pagination`, and the headers Link and X-Total-Count.
    *
    * @param path as sent, for the links to other pages
    * @param fixed whether the list takes neither limit nor sort
@@ -60,43 +48,21 @@ export class Paging {
     query: Query,
     { fixed = false, recent = false } = {},
   ): Promise<JsonResponse> {
-    const identity = { userId, path, sort: query.sort, filters: filtersOf(query), fixed };
-    const position = this.#position(identity, query.cursor);
+    const { limit, sort, cursor } = query;
+    const filters = filtersOf(query);
+    const binding = [userId, path, sort, filters]; // a cursor is valid for no other list
+    const position = cursor === undefined ? undefined : this.#position(binding, cursor);
     const page = await list.page(this.reads.of(userId, { recent }), userId, query, position);
-    return this.#answer(identity, position, query.limit, page);
-  }
 
-  #position(list: ListIdentity, cursor: string | undefined): CursorPosition | undefined {
-    if (cursor === undefined) return undefined;
-    const [side, key, id] = this.#cursors.read<[CursorPosition['side'], string | null, number]>(
-      identityOf(list),
-      cursor,
-      'this list',
-    );
-    return { side, key, id };
-  }
-
-  /** The response: `data`, `pagination`, and the headers Link and X-Total-Count. */
-  #answer(
-    list: ListIdentity,
-    position: CursorPosition | undefined,
-    limit: number,
-    page: PageRow,
-  ): JsonResponse {
     const { items, found, total, behind, near_key, near_id, far_key, far_id } = page;
     const forwards = position === undefined || position.side === 'after' || position.side === 'from';
-    const beyond = found > limit;
-    const onward = beyond
-      ? this.#cursor(list, { side: forwards ? 'after' : 'before', key: far_key, id: far_id! })
-      : null;
+    const cursorAt = (side: CursorPosition['side'], key: string | null, id: number) =>
+      this.#cursors.make(binding, [side, key, id]);
+    const onward = found > limit ? cursorAt(forwards ? 'after' : 'before', far_key, far_id!) : null;
     let back: string | null = null;
-    if (behind) {
-      // An empty page has no row to start from: the previous page begins with the position that led here, inclusive.
-      back =
-        near_id === null
-          ? this.#cursor(list, { ...position!, side: forwards ? 'until' : 'from' })
-          : this.#cursor(list, { side: forwards ? 'before' : 'after', key: near_key, id: near_id });
-    }
+    if (behind && near_id !== null) back = cursorAt(forwards ? 'before' : 'after', near_key, near_id);
+    // An empty page has no row to start from: the previous page begins with the position that led here, inclusive.
+    else if (behind) back = cursorAt(forwards ? 'until' : 'from', position!.key, position!.id);
     const [next, previous] = forwards ? [onward, back] : [back, onward];
     const pagination = {
       limit,
@@ -105,38 +71,29 @@ export class Paging {
       has_more: next !== null,
       next_cursor: next,
       prev_cursor: previous,
-      sort: list.sort,
+      sort,
     };
-    const query = queryText(list, limit);
-    const link = (rel: string, cursor?: string) =>
-      `<${this.#publicUrl}${list.path}?${query}${cursor === undefined ? '' : `&cursor=${cursor}`}>; rel="${rel}"`;
-    const links = [link('first')];
-    if (previous !== null) links.push(link('prev', previous));
-    if (next !== null) links.push(link('next', next));
+    const parameters = new URLSearchParams(fixed ? {} : { limit: String(limit), sort });
+    for (const [name, value] of Object.entries(filters)) parameters.set(name, String(value));
+    const url = `${this.#publicUrl}${path}?${parameters.toString()}`;
+    const links = [`<${url}>; rel="first"`];
+    if (previous !== null) links.push(`<${url}&cursor=${previous}>; rel="prev"`);
+    if (next !== null) links.push(`<${url}&cursor=${next}>; rel="next"`);
     // Never a string: joined into one, the items would be copied twice more, which is expensive once a character is beyond Latin-1.
     const json = Buffer.concat([
       HEAD,
       typeof items === 'string' ? Buffer.from(items) : (items ?? NOTHING),
       Buffer.from(`],"pagination":${JSON.stringify(pagination)}}`),
     ]);
-    return new JsonResponse(json, {
-      Link: links.join(', '),
-      'X-Total-Count': String(total),
-    });
+    return new JsonResponse(json, { Link: links.join(', '), 'X-Total-Count': String(total) });
   }
 
-  #cursor(list: ListIdentity, position: CursorPosition): string {
-    return this.#cursors.make(identityOf(list), [position.side, position.key, position.id]);
+  #position(binding: readonly unknown[], cursor: string): CursorPosition {
+    const [side, key, id] = this.#cursors.read<[CursorPosition['side'], string | null, number]>(
+      binding,
+      cursor,
+      'this list',
+    );
+    return { side, key, id };
   }
-}
-
-/** The values to which a cursor is bound. */
-function identityOf({ userId, path, sort, filters }: ListIdentity): unknown[] {
-  return [userId, path, sort, filters];
-}
-
-function queryText(list: ListIdentity, limit: number): string {
-  const query = new URLSearchParams(list.fixed ? {} : { limit: String(limit), sort: list.sort });
-  for (const [name, value] of Object.entries(list.filters)) query.set(name, String(value));
-  return query.toString();
 }

@@ -3,7 +3,7 @@ import { CANCELLED, Resolver } from 'node:dns/promises';
 import type { RequestOptions } from 'node:http';
 import { isIP } from 'node:net';
 import { Injectable } from '@nestjs/common';
-import { isLoopbackAddress, isPublicAddress } from '../values/public-address.js';
+import { isLoopbackAddress, isPublicAddress } from '../values/network.js';
 import { send, shared, type LookUp } from './outgoing.js';
 
 /** For a name's addresses. */
@@ -80,27 +80,21 @@ export class PublicHttps {
     const headers = { Accept: 'application/json' };
     const signal = AbortSignal.timeout(LONGEST_READ_MS);
     const { asked, response } = await this.#ask(url, { headers, signal }, false);
-    const text = await new Promise<string>((resolve, reject) => {
-      const stop = (why: string) => asked.destroy(new Error(why));
-      asked.on('error', reject);
-      response.on('error', reject);
-      if (response.statusCode !== 200) {
-        stop(`the answer is ${response.statusCode}`);
-        return;
-      }
-      if (!/^application\/([\w.-]+\+)?json\s*(;|$)/i.test(response.headers['content-type'] ?? '')) {
-        stop('the answer is not JSON');
-        return;
-      }
-      const chunks: Buffer[] = [];
-      let size = 0;
-      response.on('data', (chunk: Buffer) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    try {
+      if (response.statusCode !== 200) throw new Error(`the answer is ${response.statusCode}`);
+      if (!/^application\/([\w.-]+\+)?json\s*(;|$)/i.test(response.headers['content-type'] ?? ''))
+        throw new Error('the answer is not JSON');
+      for await (const chunk of response as AsyncIterable<Buffer>) {
         chunks.push(chunk);
-        if ((size += chunk.length) > MOST_BYTES) stop(`the answer has more than ${MOST_BYTES} bytes`);
-      });
-      response.on('end', () => resolve(Buffer.concat(chunks).toString()));
-    });
-    return JSON.parse(text) as unknown;
+        if ((size += chunk.length) > MOST_BYTES)
+          throw new Error(`the answer has more than ${MOST_BYTES} bytes`);
+      }
+    } finally {
+      asked.destroy();
+    }
+    return JSON.parse(Buffer.concat(chunks).toString()) as unknown;
   }
 
   /**

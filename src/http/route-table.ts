@@ -28,20 +28,13 @@ export class RouteTable {
         const handler = prototype[name]!;
         const method = Reflect.getMetadata(METHOD_METADATA, handler) as RequestMethod | undefined;
         if (method === undefined) return [];
-        const path = [
-          Reflect.getMetadata(PATH_METADATA, metatype!),
-          Reflect.getMetadata(PATH_METADATA, handler),
-        ]
-          .flatMap((part: string) => part.split('/'))
-          .filter((part) => part !== '')
-          .join('/');
+        const parts = [metatype!, handler].map((of) => Reflect.getMetadata(PATH_METADATA, of) as string);
+        const path = `/${parts
+          .flatMap((part) => part.split('/'))
+          .filter(Boolean)
+          .join('/')}`;
         return [
-          {
-            method: RequestMethod[method],
-            path: `/${path}`,
-            handler,
-            controller: metatype as Route['controller'],
-          },
+          { method: RequestMethod[method], path, handler, controller: metatype as Route['controller'] },
         ];
       });
     }));

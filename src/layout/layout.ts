@@ -4,7 +4,7 @@ import { Injectable } from '@nestjs/common';
 import { Eta } from 'eta';
 import { Config } from '../config/config.js';
 import { fingerprint, sha256 } from '../crypto/digests.js';
-import { paletteOf } from './palette.js';
+import { mixed, readableOn } from '../values/colors.js';
 
 /** For every response to a browser, redirects and JSON too. {@link Layout.render} overrides some of them. */
 export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
@@ -80,4 +80,19 @@ export class Layout {
     };
     return { html, headers };
   }
+}
+
+/** Background colours of the style sheet: `--ground` in light, `--card` in dark. */
+const [GROUND, DARK_CARD] = ['#f2f4f8', '#171b23'];
+
+/** Overrides the style sheet's accent with the platform's colour, made light or dark enough to be readable (WCAG 2.2, 1.4.3). */
+export function paletteOf(color: string): string {
+  const light = readableOn(color, GROUND, 4.5);
+  const dark = readableOn(color, DARK_CARD, 6);
+  const variables = (accent: string, strong: string, on: string, tint: string) =>
+    `--accent:${accent};--accent-strong:${strong};--on-accent:${on};--tint:${tint}`;
+  return (
+    `\n:root{${variables(light, mixed(light, '#000000', 0.2), '#ffffff', mixed(light, '#ffffff', 0.9))}}` +
+    `\n@media (prefers-color-scheme: dark){:root{${variables(dark, mixed(dark, '#ffffff', 0.3), '#0b0f19', mixed(color, DARK_CARD, 0.8))}}}\n`
+  );
 }

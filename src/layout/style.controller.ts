@@ -1,11 +1,9 @@
-import { Controller, Get, Req, Res } from '@nestjs/common';
-import type { Request, Response } from 'express';
+import { Controller, Get, Req } from '@nestjs/common';
+import type { Request } from 'express';
+import { Public } from '../auth/auth.decorators.js';
 import { UnchangingDocument } from '../http/output/unchanging-document.js';
 import { OutsideApi } from '../http/pipeline/outside-api.js';
-import { Public } from '../auth/auth.decorators.js';
 import { Layout } from './layout.js';
-
-const HEADERS = { 'Content-Type': 'text/css; charset=utf-8', 'X-Content-Type-Options': 'nosniff' };
 
 /** The style sheet of all pages, kept by browsers for a year, since its address changes with it. */
 @Controller('style.css')
@@ -16,18 +14,19 @@ export class StyleController {
   readonly #other: UnchangingDocument;
 
   constructor(private readonly layout: Layout) {
-    const { style } = layout;
-    this.#current = new UnchangingDocument(style, {
-      ...HEADERS,
-      'Cache-Control': 'public, max-age=31536000, immutable',
-    });
-    this.#other = new UnchangingDocument(style, { ...HEADERS, 'Cache-Control': 'no-cache' });
+    const document = (cacheControl: string) =>
+      new UnchangingDocument(layout.style, {
+        'Content-Type': 'text/css; charset=utf-8',
+        'X-Content-Type-Options': 'nosniff',
+        'Cache-Control': cacheControl,
+      });
+    this.#current = document('public, max-age=31536000, immutable');
+    this.#other = document('no-cache');
   }
 
   /** A page of another version of the server, as during an upgrade, gets this one's style sheet for that once. */
   @Get()
-  style(@Req() request: Request, @Res() response: Response): void {
-    const isCurrent = request.url === this.layout.styleAddress;
-    (isCurrent ? this.#current : this.#other).send(request, response);
+  style(@Req() request: Request): UnchangingDocument {
+    return request.url === this.layout.styleAddress ? this.#current : this.#other;
   }
 }

@@ -9,32 +9,25 @@ import type { Config } from '../config/config.js';
 import { FederationModule } from '../federation/federation.module.js';
 import { ACCOUNT_PAGES, DEVELOPER_PAGES } from '../federation/sign-in-pages.js';
 import { LayoutModule } from '../layout/layout.module.js';
-import { AccountCalendarController } from './account/account-calendar.controller.js';
 import { AccountController } from './account/account.controller.js';
 import { AccountPages } from './account/account-pages.js';
 import { SecurityController } from './account/security.controller.js';
 import { SentForms } from './account/sent-forms.js';
 import { signInController } from './account/sign-in.controllers.js';
-import { DeveloperClientsController } from './developer/developer-clients.controller.js';
 import { DeveloperController } from './developer/developer.controller.js';
-import { FinishedSteps } from './interaction/finished-steps.js';
 import { InteractionsController } from './interaction/interactions.controller.js';
 import { UpstreamController } from './interaction/upstream.controller.js';
 import { PasswordResetController } from './password-reset/password-reset.controller.js';
 import { PasswordResets } from './password-reset/password-resets.js';
-import { LogosController } from './rendering/logos.controller.js';
-import { resetsPasswords } from './rendering/page-paths.js';
-import { Pages } from './rendering/pages.js';
-import { PlatformLogo } from './rendering/platform-logo.js';
-import { PageRoutes } from './requests/page-routes.js';
-import { BrowserSessions } from './sign-in/browser-sessions.js';
+import { LogosController, PlatformLogo } from './rendering/logos.controller.js';
+import { Pages, resetsPasswords } from './rendering/pages.js';
+import { PageRoutes } from './requests/page-requests.js';
 import { PasskeyCeremonies } from './sign-in/passkey-ceremonies.js';
-import { SignInForms } from './sign-in/sign-in-forms.js';
+import { BrowserSessions, SignInForms } from './sign-in/sign-in-steps.js';
 
 const SERVICES = [
   AccountPages,
   BrowserSessions,
-  FinishedSteps,
   PageRoutes,
   Pages,
   PasskeyCeremonies,
@@ -64,11 +57,6 @@ const SERVICES = [
 })
 export class MemberPagesModule {
   static with(config: Config): DynamicModule {
-    const ofDevelopers = [
-      ...DEVELOPER_PAGES.map(signInController),
-      DeveloperController,
-      DeveloperClientsController,
-    ];
     return {
       module: MemberPagesModule,
       global: true,
@@ -76,12 +64,11 @@ export class MemberPagesModule {
         InteractionsController,
         ...ACCOUNT_PAGES.map(signInController),
         AccountController,
-        AccountCalendarController,
         SecurityController,
         LogosController,
         UpstreamController,
         ...(resetsPasswords(config) ? [PasswordResetController] : []),
-        ...(config.developerConsole ? ofDevelopers : []),
+        ...(config.developerConsole ? [...DEVELOPER_PAGES.map(signInController), DeveloperController] : []),
       ],
     };
   }

@@ -1,19 +1,11 @@
-import { Controller, Get, Post, Res } from '@nestjs/common';
-import type { Response } from 'express';
+import { Controller, Get, Post } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { recordAlone } from '../audit/audit.js';
 import { Usage } from '../auth/usage/usage.js';
 import { Logger } from '../http/logger.js';
 import { leaveSlot } from '../http/pipeline/request-context.js';
-import {
-  AccountPages,
-  FormSender,
-  Visitor,
-  type Member,
-  type Sender,
-} from '../member-pages/account/account-pages.js';
-import { ServesPages } from '../member-pages/requests/page.decorator.js';
-import type { DataPage } from '../member-pages/rendering/page-contents.js';
+import { FormSender, Visitor, type Member, type Sender } from '../member-pages/account/account-pages.js';
+import { ServesPages } from '../member-pages/requests/page-requests.js';
 import { Downloads } from './downloads.js';
 import { PersonalData } from './personal-data.js';
 
@@ -22,7 +14,6 @@ import { PersonalData } from './personal-data.js';
 @ServesPages()
 export class AccountDataController {
   constructor(
-    private readonly account: AccountPages,
     private readonly personalData: PersonalData,
     private readonly downloads: Downloads,
     private readonly dataSource: DataSource,
@@ -31,20 +22,20 @@ export class AccountDataController {
   ) {}
 
   @Get()
-  async show(@Res() response: Response, @Visitor('data') visitor: Member): Promise<void> {
-    this.#show(response, visitor, { confirm: await this.account.confirmationOf('data', visitor) });
+  async show(@Visitor('data') visitor: Member): Promise<void> {
+    visitor.send({ name: 'data', confirm: await visitor.confirmationOn('data') });
   }
 
   /** A form with a token, not a link, so that no other site can make the server do this work. */
   @Post('download')
-  async download(@Res() response: Response, @FormSender('data') member: Sender): Promise<void> {
-    const refused = await this.downloads.run(member.user.id, () => this.#send(response, member));
-    if (refused === undefined) return;
-    response.set('Retry-After', String(RETRY_AFTER_SECONDS));
-    this.#show(response, member, { fault: refused }, STATUSES[refused]);
+  async download(@FormSender('data') member: Sender): Promise<void> {
+    const fault = await this.downloads.run(member.user.id, () => this.#send(member));
+    if (fault === undefined) return;
+    member.response.set('Retry-After', String(RETRY_AFTER_SECONDS));
+    member.send({ name: 'data', fault }, STATUSES[fault]);
   }
 
-  async #send(response: Response, { user, by }: Member): Promise<void> {
+  async #send({ response, user, by }: Member): Promise<void> {
     const { context } = response.req;
     await recordAlone((text, values) => this.dataSource.query(text, values), {
       ...by,
@@ -67,10 +58,6 @@ export class AccountDataController {
       // The connection is cut, so that nobody mistakes a part of the file for the whole.
       this.logger.warn({ err: error, request_id: context.id }, 'a member’s data were not sent whole');
     }
-  }
-
-  #show(response: Response, member: Member, said: Pick<DataPage, 'confirm' | 'fault'>, status = 200): void {
-    this.account.send(response, member, { name: 'data', ...said }, status);
   }
 }
 

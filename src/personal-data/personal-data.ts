@@ -7,10 +7,10 @@ import { EXPORTED_ROWS, type MemberRows } from '../database/schema/member-tables
 import type { CursorPosition } from '../database/keyset.js';
 import type { List, ListQuery } from '../database/list.js';
 import { AllQuery } from '../features/achievements/achievement.dto.js';
-import { CATALOGUE_LIST } from '../features/achievements/achievements.queries.js';
+import { CATALOGUE_LIST } from '../features/achievements/achievements.service.js';
 import { CONNECTIONS, ConnectionsQuery } from '../features/connections/connection.dto.js';
 import { EventsQuery } from '../features/events/event.dto.js';
-import { EVENTS_IN_ANY_ZONE } from '../features/events/events.queries.js';
+import { EVENTS_IN_ANY_ZONE } from '../features/events/events.service.js';
 import { Semaphore } from '../database/semaphore.js';
 import { isUnavailable } from '../database/postgres/unavailable.js';
 import { timestampOf } from '../values/timestamps.js';

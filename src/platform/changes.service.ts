@@ -1,14 +1,15 @@
+import { setTimeout } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import type { Request } from 'express';
-import { AHEAD, HORIZON, ORIGIN } from '../changes/changes.js';
 import { Config } from '../config/config.js';
 import { Database } from '../database/database.js';
+import { AHEAD, HORIZON, ORIGIN } from '../database/sql.js';
 import { Problem } from '../http/output/problems.js';
 import { withoutSlot } from '../http/pipeline/request-context.js';
 import { extendDeadline } from '../http/pipeline/response-deadline.js';
 import { SignedCursors } from '../http/signed-cursors.js';
+import { Readiness } from '../operations/health/readiness.js';
 import type { PlatformChangeItem, PlatformChangesAnswer, PlatformChangesQuery } from './changes.dto.js';
-import { LongPoll } from './long-poll.js';
 
 type CursorPlace = [origin: string, changedIn: number, sequence: number];
 
@@ -36,16 +37,23 @@ interface Page {
   readonly more: boolean;
 }
 
+const NEWEST = `SELECT changed_in FROM platform_changes WHERE changed_in < ${HORIZON} ORDER BY changed_in DESC LIMIT 1`;
+/** Pause between two look-ups while somebody waits. */
+const LOOK_MS = 250;
+
 const BINDING = ['platform-changes'];
 
 /** What members did, for the platform: read in commit order, with long polling. */
 @Injectable()
 export class PlatformChangesService {
   readonly #cursors: SignedCursors;
+  /** How many wait for a change. */
+  waiting = 0;
+  #look: Promise<number> | undefined;
 
   constructor(
     private readonly database: Database,
-    private readonly news: LongPoll,
+    private readonly readiness: Readiness,
     config: Config,
   ) {
     this.#cursors = new SignedCursors(config.secrets);
@@ -67,18 +75,42 @@ export class PlatformChangesService {
     let page = await this.#read(place, limit, types);
     if (page.data.length === 0 && wait > 0) {
       extendDeadline(request, 1000 * wait);
-      const deadline = performance.now() + 1000 * wait;
-      const gone = new AbortController();
-      request.context.whenOver.push(() => gone.abort());
-      while (
-        page.data.length === 0 &&
-        (await withoutSlot(request, () =>
-          this.news.after(page.next[1], deadline - performance.now(), gone.signal),
-        ))
-      )
+      const until = performance.now() + 1000 * wait;
+      const changed = () => this.#changeSince(page.next[1], until, request);
+      while (page.data.length === 0 && (await withoutSlot(request, changed)))
         page = await this.#read(page.next, limit, types);
     }
     return { data: page.data, next: this.#cursors.make(BINDING, page.next), more: page.more };
+  }
+
+  /**
+   * Waits for a change made by that transaction or a later one.
+   *
+   * @returns false if the time is over, the caller is gone, or the server shuts down
+   */
+  async #changeSince(transaction: number, until: number, { context }: Request): Promise<boolean> {
+    this.waiting++;
+    try {
+      while (performance.now() < until && !context.isOver && !this.readiness.ending) {
+        // One look-up serves everybody who waits in this process, and none is made while nobody waits.
+        this.#look ??= this.#newest().finally(() => (this.#look = undefined));
+        if ((await this.#look) >= transaction) return true;
+      }
+      return false;
+    } finally {
+      this.waiting--;
+    }
+  }
+
+  /** @returns the number of the transaction of the newest change; Infinity if it cannot be read: whoever reads then gets the error */
+  async #newest(): Promise<number> {
+    await setTimeout(LOOK_MS, undefined, { ref: false });
+    try {
+      const [row] = await this.database.prepared<{ changed_in: number }>(NEWEST, []);
+      return row?.changed_in ?? -1;
+    } catch {
+      return Infinity;
+    }
   }
 
   async #read(

@@ -8,15 +8,15 @@ import { MemberReads } from '../database/member-reads.js';
 import { FEEDS_AT_ONCE, LazyDataSource } from '../database/postgres/data-source.js';
 import { Semaphore } from '../database/semaphore.js';
 import { Unavailable } from '../database/postgres/unavailable.js';
+import { readerOf } from '../http/output/fields.js';
 import { pointerTo, Problem } from '../http/output/problems.js';
-import { isLostRace } from '../operations/import/import-sql.js';
+import { isLostRace } from '../operations/import/record-type.js';
 import { ImportSet, type RecordCounts, type Reject } from '../operations/import/import-set.js';
 import { createStaging } from '../operations/import/staging.js';
 import { OperatorError } from '../values/operator-error.js';
-import { readLines } from '../operations/import/ndjson-reader.js';
 import { settle } from '../operations/import/settled-lines.js';
-import { readFeedLine, type ReadLine } from '../operations/import/sources.js';
-import type { FeedCounts } from './feed.dto.js';
+import { readFeedLine, readLines, type ReadLine } from '../operations/import/sources.js';
+import { FeedCounts } from './feed.dto.js';
 
 export const MOST_FEED_BYTES = 8 * 1024 * 1024;
 const MOST_LINES = 5_000;
@@ -101,14 +101,7 @@ function* piecesOf(body: Buffer): Generator<Buffer> {
 }
 
 /** As it was answered first: the database keeps no order. */
-const inOrder = ({ received, created, updated, deleted, unchanged, stale }: FeedCounts): FeedCounts => ({
-  received,
-  created,
-  updated,
-  deleted,
-  unchanged,
-  stale,
-});
+const inOrder = readerOf(FeedCounts);
 
 interface IdempotentRequest {
   readonly keyId: string;

@@ -143,6 +143,9 @@ export type Resource = keyof typeof DECLARATIONS;
 
 const ENTRIES: readonly (readonly [string, ResourceDeclaration])[] = Object.entries(DECLARATIONS);
 
+/** What a change is to a member. removed: it is no longer in the member's lists, for whatever reason. */
+export const CHANGE_KINDS = ['updated', 'removed'] as const;
+
 /** What each resource is, in a sentence. */
 export const ABOUT: ReadonlyMap<string, string> = new Map(ENTRIES.map(([name, { about }]) => [name, about]));
 

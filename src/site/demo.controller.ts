@@ -1,6 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { Controller, Get, Param, Req, Res } from '@nestjs/common';
-import type { Request, Response } from 'express';
+import { Controller, Get, Param } from '@nestjs/common';
 import { Public } from '../auth/auth.decorators.js';
 import { Problem } from '../http/output/problems.js';
 import { UnchangingDocument } from '../http/output/unchanging-document.js';
@@ -41,30 +40,30 @@ export class DemoController {
   );
 
   @Get()
-  page(@Req() request: Request, @Res() response: Response): void {
-    this.#page.send(request, response);
+  page(): UnchangingDocument {
+    return this.#page;
   }
 
   /** The redirect URI, from which the script reads the code. */
   @Get('callback')
-  callback(@Req() request: Request, @Res() response: Response): void {
-    this.#page.send(request, response);
+  callback(): UnchangingDocument {
+    return this.#page;
   }
 
   @Get('app.js')
-  script(@Req() request: Request, @Res() response: Response): void {
-    this.#script.send(request, response);
+  script(): UnchangingDocument {
+    return this.#script;
   }
 
   @Get('app.css')
-  style(@Req() request: Request, @Res() response: Response): void {
-    this.#style.send(request, response);
+  style(): UnchangingDocument {
+    return this.#style;
   }
 
   @Get('client/:file')
-  client(@Req() request: Request, @Res() response: Response, @Param('file') name: string): void {
+  client(@Param('file') name: string): UnchangingDocument {
     const file = this.#client.get(name);
     if (!file) throw new Problem('not_found');
-    file.send(request, response);
+    return file;
   }
 }

@@ -1,5 +1,4 @@
-import { Controller, Get, Param, Req, Res } from '@nestjs/common';
-import type { Request, Response } from 'express';
+import { Controller, Get, Param } from '@nestjs/common';
 import { Public } from '../auth/auth.decorators.js';
 import { SCOPES } from '../auth/scopes.js';
 import { Config } from '../config/config.js';
@@ -10,8 +9,7 @@ import { OutsideApi } from '../http/pipeline/outside-api.js';
 import { Problem, PROBLEMS } from '../http/output/problems.js';
 import { UnchangingDocument } from '../http/output/unchanging-document.js';
 import { DOCS_CLIENT } from '../clients/own-clients.js';
-import { GUIDES } from './guides.js';
-import { Site, type SitePage } from './site.js';
+import { GUIDES, Site, type SitePage } from './site.js';
 import { snippetsOf } from './snippets.js';
 
 /** The reference, generated from the OpenAPI document and the demo's recorded responses, and the guides for callers. */
@@ -29,10 +27,10 @@ export class DocsController {
 
   /** Also the redirect URI for readers who sign in to try a call: the script reads the code from the URL. */
   @Get()
-  reference(@Req() request: Request, @Res() response: Response): void {
+  reference(): UnchangingDocument {
     const { rateLimits } = this.config;
     const scopes = Object.entries(SCOPES);
-    this.#send('', request, response, () => ({
+    return this.#document('', () => ({
       template: 'reference',
       title: 'Reference',
       content: { rateLimits, clientId: DOCS_CLIENT, scopes, problems: PROBLEMS },
@@ -41,25 +39,25 @@ export class DocsController {
 
   /** @throws Problem not_found */
   @Get(':guide')
-  guide(@Param('guide') name: string, @Req() request: Request, @Res() response: Response): void {
+  guide(@Param('guide') name: string): UnchangingDocument {
     const guide = GUIDES.find((each) => each.name === name);
     if (!guide) throw new Problem('not_found');
-    this.#send(name, request, response, () => ({
+    return this.#document(name, () => ({
       template: 'guide',
       title: guide.title,
       content: { guide: { ...guide, html: this.#here(guide.html) } },
     }));
   }
 
-  /** Sends a page, made when it is first asked for; all list the guides and the calls. */
-  #send(name: string, request: Request, response: Response, make: () => SitePage): void {
+  /** A page, made when it is first asked for; all list the guides and the calls. */
+  #document(name: string, make: () => SitePage): UnchangingDocument {
     let document = this.#pages.get(name);
     if (!document) {
       const page = make();
       const content = { guides: GUIDES, groups: this.#groups(), ...page.content };
       this.#pages.set(name, (document = this.site.document({ ...page, content })));
     }
-    document.send(request, response);
+    return document;
   }
 
   /** The calls by group, each with its request in every language and the demo's responses. */

@@ -1,15 +1,14 @@
 import { readFileSync } from 'node:fs';
-import { Controller, Get, Req, Res } from '@nestjs/common';
-import type { Request, Response } from 'express';
+import { Controller, Get, Res } from '@nestjs/common';
+import type { Response } from 'express';
 import { Public } from '../auth/auth.decorators.js';
 import { Config } from '../config/config.js';
 import { EXAMPLES } from '../features/openapi/examples.js';
 import { UnchangingDocument } from '../http/output/unchanging-document.js';
 import { Problem } from '../http/output/problems.js';
 import { OutsideApi } from '../http/pipeline/outside-api.js';
-import { SECURITY_PATH } from '../member-pages/rendering/page-paths.js';
-import { GUIDES } from './guides.js';
-import { Site } from './site.js';
+import { SECURITY_PATH } from '../member-pages/rendering/pages.js';
+import { GUIDES, Site } from './site.js';
 import { snippetsOf } from './snippets.js';
 
 const DAY_MS = 86_400_000;
@@ -59,23 +58,23 @@ export class FrontController {
   }
 
   @Get()
-  front(@Req() request: Request, @Res() response: Response): void {
-    this.#front.send(request, response);
+  front(): UnchangingDocument {
+    return this.#front;
   }
 
   @Get('favicon.ico')
-  icon(@Req() request: Request, @Res() response: Response): void {
-    this.#icon.send(request, response);
+  icon(): UnchangingDocument {
+    return this.#icon;
   }
 
   @Get('robots.txt')
-  robots(@Req() request: Request, @Res() response: Response): void {
-    this.#robots.send(request, response);
+  robots(): UnchangingDocument {
+    return this.#robots;
   }
 
   /** RFC 9116. @throws Problem not_found if no contact is configured */
   @Get('.well-known/security.txt')
-  security(@Req() request: Request, @Res() response: Response): void {
+  security(): UnchangingDocument {
     const { securityContact, publicUrl } = this.config;
     if (securityContact === undefined) throw new Problem('not_found');
     const expires = new Date(Math.ceil(Date.now() / DAY_MS + SECURITY_TXT_DAYS) * DAY_MS);
@@ -86,7 +85,7 @@ export class FrontController {
       `Canonical: ${publicUrl}/.well-known/security.txt`,
       '',
     ].join('\n');
-    new UnchangingDocument(text, PLAIN).send(request, response);
+    return new UnchangingDocument(text, PLAIN);
   }
 
   /** W3C, “A Well-Known URL for Changing Passwords”. @throws Problem not_found if members have no password here */

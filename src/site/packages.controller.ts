@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
-import { Controller, Get, Param, Req, Res } from '@nestjs/common';
-import type { Request, Response } from 'express';
+import { Controller, Get, Param, Res } from '@nestjs/common';
+import type { Response } from 'express';
 import { Public } from '../auth/auth.decorators.js';
 import { Problem } from '../http/output/problems.js';
 import { UnchangingDocument } from '../http/output/unchanging-document.js';
@@ -29,24 +29,24 @@ export class PackagesController {
   );
   readonly #wheel = [...this.#files.keys()].find((path) => path.endsWith('.whl'))!;
 
-  /** `python.whl` leads to the wheel, whose own name pip insists on. @throws Problem not_found */
+  /** Leads to the wheel, whose own name pip insists on. */
+  @Get('python.whl')
+  wheel(@Res() response: Response): void {
+    response.writeHead(302, { Location: `/clients/${this.#wheel}`, 'Content-Length': '0' }).end();
+  }
+
+  /** @throws Problem not_found */
   @Get(':file')
-  file(@Req() request: Request, @Res() response: Response, @Param('file') name: string): void {
-    if (name === 'python.whl')
-      response.writeHead(302, { Location: `/clients/${this.#wheel}`, 'Content-Length': '0' }).end();
-    else this.#send(name, request, response);
+  file(@Param('file') name: string): UnchangingDocument {
+    const file = this.#files.get(name);
+    if (!file) throw new Problem('not_found');
+    return file;
   }
 
   /** Other modules are not here, so Go asks the next proxy for them. @throws Problem not_found */
   @Get('go/:host/:name/@v/:file')
-  module(@Req() request: Request, @Res() response: Response, @Param() path: Record<string, string>): void {
-    this.#send(`go/${path.host}/${path.name}/@v/${path.file}`, request, response);
-  }
-
-  #send(path: string, request: Request, response: Response): void {
-    const file = this.#files.get(path);
-    if (!file) throw new Problem('not_found');
-    file.send(request, response);
+  module(@Param() { host, name, file }: Record<string, string>): UnchangingDocument {
+    return this.file(`go/${host}/${name}/@v/${file}`);
   }
 }
 

@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import { OpenApiModule } from '../features/openapi/openapi.module.js';
+import { FeaturesModule } from '../features/features.module.js';
 import { LayoutModule } from '../layout/layout.module.js';
 import { DocsController } from './docs.controller.js';
 import { FrontController } from './front.controller.js';
@@ -9,7 +9,7 @@ import { UnknownPage } from './unknown-page.js';
 
 /** The public pages: the front page, the reference with the guides, the clients' packages, and the page for unknown paths. */
 @Module({
-  imports: [LayoutModule, OpenApiModule],
+  imports: [LayoutModule, FeaturesModule],
   controllers: [FrontController, DocsController, PackagesController],
   providers: [Site, UnknownPage],
 })

@@ -3,12 +3,29 @@ import { Injectable } from '@nestjs/common';
 import { apiNameOf, Config } from '../config/config.js';
 import { UnchangingDocument } from '../http/output/unchanging-document.js';
 import { InlineScript, Layout } from '../layout/layout.js';
-import { PLATFORM_LOGO_PATH } from '../member-pages/rendering/platform-logo.js';
+import { PLATFORM_LOGO_PATH } from '../member-pages/rendering/logos.controller.js';
 import { escapeHtml } from '../values/html.js';
 import { highlight } from './highlight.js';
 
 const TEMPLATES = new URL('./templates/', import.meta.url);
 const CLIENT = new URL('../../clients/typescript/src/sign-in.js', import.meta.url);
+
+/** A guide of `docs/` as HTML, rendered from the Markdown when the server is built. */
+interface Guide {
+  /** Its path is `/docs/<name>`. */
+  readonly name: string;
+  readonly title: string;
+  /** One sentence. */
+  readonly summary: string;
+  /** Path of the Markdown file in the repository. */
+  readonly source: string;
+  readonly html: string;
+  readonly sections: readonly { readonly id: string; readonly title: string }[];
+}
+
+export const GUIDES = JSON.parse(
+  readFileSync(new URL('../../docs/guides.json', import.meta.url), 'utf8'),
+) as readonly Guide[];
 
 /** A template of this folder, with its data. */
 export interface SitePage {

@@ -1,7 +1,8 @@
 import type { DataSource, EntityManager } from 'typeorm';
-import { audited, recordEvent, type AuditedTransaction } from '../audit/audit.js';
+import { audited, recordEvent, type AuditedTransaction, type NewAuthEvent } from '../audit/audit.js';
+import { AHEAD, HORIZON } from '../database/sql.js';
+import { concernedBy, kindFor, readScopeSql } from '../resources/resources.js';
 import { TEST_TYPE, type Attempt, type Message } from './webhook-sender.js';
-import { BEGIN_HERE, CLAIM, fanOutSql, LOCK_PLACE, LOCK_READY } from './webhook-sql.js';
 
 const MINUTE = 60;
 const HOUR = 60 * MINUTE;
@@ -31,6 +32,148 @@ const ENOUGH_IN_TIME = 20;
 const MOST_OF_AN_ENDPOINT = 8;
 /** How long an instance has to record the outcome of an attempt, in seconds: twice the maximum duration of one. */
 const LEASE_SECONDS = 20;
+
+/** An endpoint of the platform itself, which depends on no credential. */
+const OF_PLATFORM = 'e.client_id IS NULL AND e.key_id IS NULL';
+
+/**
+ * Which endpoints may be notified about the members in `members` (user_id), and with which scopes: (endpoint_id, user_id, scopes). By a key while
+ * it is valid; by a client while the member's grant to it and one of that grant's tokens are; never about disabled members.
+ */
+const subscribersOf = (members: string) => `SELECT w.endpoint_id, w.user_id, w.scopes FROM (
+    SELECT e.id AS endpoint_id, k.user_id, k.scopes FROM ${members} m JOIN api_keys k ON k.user_id = m.user_id
+    JOIN webhook_endpoints e ON e.key_id = k.id
+    WHERE k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())
+    UNION ALL
+    SELECT e.id, g.user_id, string_to_array((SELECT string_agg(value, ' ') FROM jsonb_each_text(g.payload->'resources')), ' ')
+    FROM ${members} m JOIN oauth_grants g ON g.user_id = m.user_id JOIN webhook_endpoints e ON e.client_id = g.client_id
+    JOIN oauth_clients c ON c.id = g.client_id
+    WHERE c.disabled_at IS NULL AND g.expires_at > now() AND EXISTS (SELECT FROM oauth_tokens t WHERE t.grant_id = g.id
+      AND t.expires_at > now() AND (t.consumed_at IS NULL OR t.model <> 'AuthorizationCode'))
+  ) w JOIN users u ON u.id = w.user_id WHERE u.disabled_at IS NULL`;
+
+/** Whether there is anything to do: read by every instance, several times a second. */
+export const LOOK = `SELECT
+  EXISTS (SELECT FROM webhook_endpoints WHERE disabled_at IS NULL) AND EXISTS (SELECT FROM change_places p
+    WHERE p.name = 'told' AND (p.changed_in > ${AHEAD} OR EXISTS (SELECT FROM changes c
+      WHERE (c.changed_in, c.sequence) > (p.changed_in, p.sequence) AND c.changed_in < ${HORIZON}))) AS behind,
+  EXISTS (SELECT FROM webhook_endpoints e WHERE e.disabled_at IS NULL AND EXISTS (SELECT FROM webhook_deliveries d
+    WHERE d.endpoint_id = e.id AND d.status = 'pending' AND d.due_at <= now())) AS due`;
+
+/**
+ * The position up to which changes were processed, locked for whoever advances it: no row if another instance is doing that. `ahead`: it is from another
+ * server, of which this database was a dump.
+ */
+const LOCK_PLACE = `SELECT changed_in, sequence, changed_in > ${AHEAD} AS ahead FROM change_places
+WHERE name = 'told' FOR NO KEY UPDATE SKIP LOCKED`;
+
+/** The position after everything that can be read now. */
+export const BEGIN_HERE = `UPDATE change_places SET changed_in = ${HORIZON}, sequence = 0 WHERE name = 'told'`;
+
+/**
+ * Creates messages for the next changes after the position ($1, $2), at most $3 of them, and advances the position: in commit order, a
+ * thing once for each endpoint and member, at its latest change. In parts: each part covers a fraction of the members, which one is
+ * $4, and the last part advances the position.
+ */
+const fanOutSql = (parts: number): string => `WITH batch AS MATERIALIZED (
+  SELECT changed_in, sequence, user_id, resource, id, kind, changed_at FROM changes
+  WHERE (changed_in, sequence) > ($1::bigint, $2::bigint) AND changed_in < ${HORIZON} ORDER BY changed_in, sequence LIMIT $3
+), changed AS MATERIALIZED (
+  SELECT DISTINCT ON (user_id, resource, id) * FROM (${concernedBy('batch')}) s
+  ${parts > 1 ? `WHERE user_id % ${parts} = $4` : ''}
+  ORDER BY user_id, resource, id, changed_in DESC, sequence DESC
+), members AS MATERIALIZED (
+  SELECT DISTINCT user_id FROM changed
+), subscribers AS MATERIALIZED (
+  SELECT DISTINCT w.endpoint_id, w.user_id, scope FROM (${subscribersOf('members')}) w CROSS JOIN unnest(w.scopes) scope
+), messages AS (
+  SELECT w.endpoint_id, c.user_id, c.resource || '.' || ${kindFor('c.user_id', 'c.resource', 'c.id')} AS type, c.id, c.changed_at,
+    c.changed_in, c.sequence
+  FROM changed c JOIN subscribers w ON w.user_id = c.user_id AND w.scope = ${readScopeSql('c.resource')}
+  UNION ALL
+  -- The platform is told of the thing itself, not of each member who sees it.
+  SELECT e.id, COALESCE(b.user_id, 0), b.resource || '.' || b.kind, b.id, b.changed_at, b.changed_in, b.sequence
+  FROM batch b JOIN webhook_endpoints e ON ${OF_PLATFORM} WHERE b.resource <> 'people' AND $4::integer = 0
+), made AS (
+  INSERT INTO webhook_deliveries (endpoint_id, user_id, type, thing_id, changed_at)
+  SELECT m.endpoint_id, m.user_id, m.type, m.id, m.changed_at FROM messages m
+  JOIN webhook_endpoints e ON e.id = m.endpoint_id AND e.disabled_at IS NULL AND m.type = ANY (e.types)
+  ORDER BY m.changed_in, m.sequence, m.endpoint_id, m.user_id, m.type, m.id RETURNING 1
+), last AS (
+  SELECT changed_in, sequence FROM batch ORDER BY changed_in DESC, sequence DESC LIMIT 1
+), moved AS (
+  UPDATE change_places p SET changed_in = last.changed_in, sequence = last.sequence FROM last WHERE p.name = 'told' AND $4 = ${parts - 1}
+)
+SELECT (SELECT count(*)::integer FROM batch) AS seen, (SELECT count(*)::integer FROM made) AS made`;
+
+/** The columns of a message `d` that its sender reads, with those of its endpoint `e`. */
+const MESSAGE = `d.sequence, replace(d.id::text, '-', '') AS id, d.endpoint_id, d.type, d.user_id, d.thing_id, d.changed_at, d.attempts,
+  d.leased_until::text AS lease, e.url, e.secret, e.failing_since IS NOT NULL AS failing,
+  CASE WHEN e.previous_secret_until > now() THEN e.previous_secret END AS previous_secret`;
+
+const IS_LEASED = 'd.leased_until > now()';
+
+/** Endpoints with messages to send, locked for a claim; those locked by another instance are skipped. */
+const LOCK_READY = `SELECT e.id FROM webhook_endpoints e WHERE e.disabled_at IS NULL AND EXISTS (
+  SELECT FROM webhook_deliveries d WHERE d.endpoint_id = e.id AND d.status = 'pending' AND d.due_at <= now())
+ORDER BY e.id FOR NO KEY UPDATE SKIP LOCKED`;
+
+/**
+ * Claims messages of the endpoints $1 that are due: at most $2 in progress for each endpoint, one if it is failing, $3 in all; for
+ * $4 seconds. For each member one at a time and in order: a message that failed once goes first, one that failed again holds up nothing.
+ * Messages about members whom the credential may no longer see are not sent, either: they are returned with `withheld`.
+ *
+ * However many messages wait for a member, or for an endpoint, the others have their turn: members by their ids, from the one after $5,
+ * which was the last of the endpoint; endpoints by how much they have in progress.
+ */
+const CLAIM = `WITH chosen AS MATERIALIZED (
+  SELECT next.sequence, next.turn, e.id AS endpoint_id
+  FROM unnest($1::text[], $5::bigint[]) ready (id, last) JOIN webhook_endpoints e ON e.id = ready.id
+  CROSS JOIN LATERAL (
+    SELECT count(*) AS count, array_agg(d.user_id) AS members FROM webhook_deliveries d WHERE d.endpoint_id = e.id AND ${IS_LEASED}
+  ) in_progress
+  CROSS JOIN LATERAL (
+    -- Those after the last one, and then, in the second lap, those up to it.
+    WITH RECURSIVE members (user_id, lap) AS (
+      SELECT ready.last, 0
+      UNION ALL
+      SELECT COALESCE(following.user_id, -1), CASE WHEN following.user_id IS NULL THEN 2 ELSE GREATEST(m.lap, 1) END
+      FROM members m LEFT JOIN LATERAL (
+        SELECT d.user_id FROM webhook_deliveries d
+        WHERE d.endpoint_id = e.id AND d.status = 'pending' AND d.user_id > m.user_id AND d.due_at <= now()
+        ORDER BY d.user_id LIMIT 1) following ON true
+      WHERE m.lap < 2 OR following.user_id <= ready.last
+    )
+    SELECT first.sequence, in_progress.count + row_number() OVER () AS turn FROM members m CROSS JOIN LATERAL (
+      (SELECT d.sequence FROM webhook_deliveries d
+        WHERE m.user_id = 0 AND d.endpoint_id = e.id AND d.status = 'pending' AND d.user_id = 0 AND d.due_at <= now()
+          AND ${IS_LEASED} IS NOT TRUE
+        ORDER BY d.due_at, d.sequence LIMIT $2)
+      UNION ALL
+      SELECT f.sequence FROM (SELECT d.sequence, d.due_at FROM webhook_deliveries d
+        WHERE d.endpoint_id = e.id AND d.status = 'pending' AND d.user_id = m.user_id AND (d.attempts < 2 OR d.due_at <= now())
+        ORDER BY d.sequence LIMIT 1) f
+      WHERE m.user_id > 0 AND f.due_at <= now() AND m.user_id = ANY (in_progress.members) IS NOT TRUE
+    ) first WHERE m.lap > 0
+    LIMIT GREATEST(0, CASE WHEN e.failing_since IS NULL THEN $2::integer ELSE 1 END - in_progress.count)
+  ) next ORDER BY next.turn, next.sequence LIMIT $3
+), judged AS MATERIALIZED (
+  SELECT d.sequence, c.turn, d.type = '${TEST_TYPE}' OR ${OF_PLATFORM} OR EXISTS (
+    SELECT FROM (${subscribersOf('(SELECT d.user_id) ')}) w
+    WHERE w.endpoint_id = e.id AND ${readScopeSql(`split_part(d.type, '.', 1)`)} = ANY (w.scopes)) AS may_know
+  FROM chosen c JOIN webhook_deliveries d ON d.sequence = c.sequence JOIN webhook_endpoints e ON e.id = c.endpoint_id
+)
+UPDATE webhook_deliveries d SET leased_until = CASE WHEN j.may_know THEN now() + make_interval(secs => $4) END,
+  status = CASE WHEN j.may_know THEN 'pending' ELSE 'withheld' END, ended_at = CASE WHEN NOT j.may_know THEN now() END
+FROM judged j, webhook_endpoints e
+WHERE d.sequence = j.sequence AND e.id = d.endpoint_id AND d.status = 'pending' AND ${IS_LEASED} IS NOT TRUE
+RETURNING ${MESSAGE}, NOT j.may_know AS withheld, j.turn`;
+
+/** Creates a message of the type $2 to the endpoint $1, and claims it for $3 seconds. */
+export const MAKE_TEST = `WITH d AS (
+  INSERT INTO webhook_deliveries (endpoint_id, type, user_id, thing_id, changed_at, leased_until)
+  VALUES ($1, $2, 0, 0, now(), now() + make_interval(secs => $3)) RETURNING *)
+SELECT ${MESSAGE} FROM d JOIN webhook_endpoints e ON e.id = d.endpoint_id`;
 
 /** The outcome of an attempt to deliver a message. */
 export interface Outcome {
@@ -158,50 +301,58 @@ WHERE sequence = $1 AND status = 'pending' RETURNING EXTRACT(epoch FROM now() - 
   }
 
   async #failed(message: Message, status: number | null, error: string | null): Promise<Outcome | undefined> {
-    const wait = message.type === TEST_TYPE ? undefined : RETRY_AFTER[message.attempts];
+    const isTest = message.type === TEST_TYPE;
+    const wait = isTest ? undefined : RETRY_AFTER[message.attempts];
     return audited(this.dataSource, async (manager) => {
-      const switchedOff = message.type !== TEST_TYPE && (await noteFailure(manager, message.endpoint_id));
+      const failsTooLong = !isTest && (await noteFailure(manager, message.endpoint_id));
       const [rows] = await manager.query<[{ status: 'pending' | 'dead'; delay: number }[], number]>(
         `UPDATE webhook_deliveries SET attempts = attempts + 1, attempted_at = now(), response_status = $3, error = $4,
   leased_until = NULL, due_at = now() + make_interval(secs => $5), status = CASE WHEN $6 THEN 'dead' ELSE 'pending' END,
   ended_at = CASE WHEN $6 THEN now() END
 WHERE sequence = $1 AND status = 'pending' AND leased_until = $2::timestamptz
 RETURNING status, EXTRACT(epoch FROM now() - changed_at)::float8 AS delay`,
-        [message.sequence, message.lease, status, error, wait ?? 0, wait === undefined || switchedOff],
+        [message.sequence, message.lease, status, error, wait ?? 0, wait === undefined || failsTooLong],
       );
-      if (switchedOff) await endMessages(manager, message.endpoint_id);
+      const switchedOff =
+        failsTooLong && (await switchOff(manager, message.endpoint_id, 'failing', 'system'));
       return rows[0] && { status: rows[0].status, delaySeconds: rows[0].delay, switchedOff };
     });
   }
 }
 
-/** @returns whether this switches the endpoint off */
-async function noteFailure(manager: AuditedTransaction, endpointId: string): Promise<boolean> {
-  const [rows] = await manager.query<
-    [{ off: boolean; client_id: string | null; key_id: string | null }[], number]
-  >(
-    `UPDATE webhook_endpoints SET failing_since = COALESCE(failing_since, now()),
-  disabled_at = CASE WHEN failing_since <= now() - make_interval(days => $2) THEN now() END,
-  disabled_because = CASE WHEN failing_since <= now() - make_interval(days => $2) THEN 'failing' END
-WHERE id = $1 AND disabled_at IS NULL RETURNING disabled_at IS NOT NULL AS off, client_id, key_id`,
+/** @returns whether it has failed for so long that it is to be switched off */
+async function noteFailure(manager: EntityManager, endpointId: string): Promise<boolean> {
+  const [rows] = await manager.query<[{ too_long: boolean }[], number]>(
+    `UPDATE webhook_endpoints SET failing_since = COALESCE(failing_since, now())
+WHERE id = $1 AND disabled_at IS NULL RETURNING failing_since <= now() - make_interval(days => $2) AS too_long`,
     [endpointId, MOST_DAYS_FAILING],
   );
-  const [row] = rows;
-  if (!row?.off) return false;
-  await recordEvent(manager, {
-    type: 'webhook.disabled',
-    actor: 'system',
-    clientId: row.client_id,
-    keyId: row.key_id,
-    details: { webhook: endpointId, reason: 'failing' },
-  });
-  return true;
+  return rows[0]?.too_long === true;
 }
 
-/** Nothing more is sent to an endpoint that is switched off. */
-export async function endMessages(manager: EntityManager, endpointId: string): Promise<void> {
+/** Switches an endpoint off for good: nothing more is sent to it. @returns false if it is off already, or unknown */
+export async function switchOff(
+  manager: AuditedTransaction,
+  endpointId: string,
+  reason: 'admin' | 'failing',
+  actor: NewAuthEvent['actor'],
+): Promise<boolean> {
+  const [[endpoint]] = await manager.query<[{ client_id: string | null; key_id: string | null }[], number]>(
+    `UPDATE webhook_endpoints SET disabled_at = now(), disabled_because = $2 WHERE id = $1 AND disabled_at IS NULL
+RETURNING client_id, key_id`,
+    [endpointId, reason],
+  );
+  if (!endpoint) return false;
   await manager.query(
     `UPDATE webhook_deliveries SET status = 'dead', ended_at = now(), leased_until = NULL WHERE endpoint_id = $1 AND status = 'pending'`,
     [endpointId],
   );
+  await recordEvent(manager, {
+    type: 'webhook.disabled',
+    actor,
+    clientId: endpoint.client_id,
+    keyId: endpoint.key_id,
+    details: { webhook: endpointId, reason },
+  });
+  return true;
 }

@@ -7,10 +7,8 @@ import { LazyDataSource } from '../database/postgres/data-source.js';
 import { Logger } from '../http/logger.js';
 import { Meter } from '../http/meter.js';
 import { Periodic } from '../http/periodic-work.js';
-import { WebhookDeliveries } from './webhook-deliveries.js';
-import { WebhookSecrets } from './webhook-secrets.js';
-import { WebhookSender, type Message } from './webhook-sender.js';
-import { LOOK } from './webhook-sql.js';
+import { LOOK, WebhookDeliveries } from './webhook-deliveries.js';
+import { WebhookSecrets, WebhookSender, type Message } from './webhook-sender.js';
 
 /** Interval between checks for changes and due messages: the maximum delay of a message while nothing else happens. */
 const PAUSE_MS = 250;

@@ -1,6 +1,5 @@
 import { Module } from '@nestjs/common';
-import { WebhookSecrets } from './webhook-secrets.js';
-import { WebhookSender } from './webhook-sender.js';
+import { WebhookSecrets, WebhookSender } from './webhook-sender.js';
 import { WebhookWorker } from './webhook-worker.js';
 
 /** Notifies receivers of changes (docs/webhooks.md). */

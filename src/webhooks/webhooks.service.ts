@@ -2,19 +2,16 @@ import { isIP } from 'node:net';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { audited, recordEvent, type NewAuthEvent } from '../audit/audit.js';
-import { CHANGE_KINDS } from '../changes/changes.js';
 import { Config } from '../config/config.js';
 import { randomText } from '../crypto/random.js';
 import { makeWebhookSecret } from '../crypto/webhook-signatures.js';
 import { PublicHttps } from '../http/public-https.js';
-import { readScope, RESOURCES } from '../resources/resources.js';
+import { CHANGE_KINDS, readScope, RESOURCES } from '../resources/resources.js';
 import { OperatorError } from '../values/operator-error.js';
-import { isLoopbackAddress, isPublicAddress } from '../values/public-address.js';
+import { isLoopbackAddress, isPublicAddress } from '../values/network.js';
 import { isHttpUrl } from '../values/string-rules.js';
-import { endMessages, WebhookDeliveries } from './webhook-deliveries.js';
-import { WebhookSecrets } from './webhook-secrets.js';
-import { TEST_TYPE, WebhookSender, type Attempt, type Message } from './webhook-sender.js';
-import { BEGIN_HERE, MAKE_TEST } from './webhook-sql.js';
+import { BEGIN_HERE, MAKE_TEST, switchOff, WebhookDeliveries } from './webhook-deliveries.js';
+import { TEST_TYPE, WebhookSecrets, WebhookSender, type Attempt, type Message } from './webhook-sender.js';
 
 /** The types of messages: `<resource>.<kind>`. A profile is never removed while anybody may be notified about it. */
 export const WEBHOOK_TYPES = RESOURCES.flatMap((resource) =>
@@ -195,25 +192,9 @@ export class WebhooksService {
    */
   async disable(id: string, actor: Actor): Promise<boolean> {
     return audited(this.dataSource, async (manager) => {
-      const [rows] = await manager.query<[{ client_id: string | null; key_id: string | null }[], number]>(
-        `UPDATE webhook_endpoints SET disabled_at = now(), disabled_because = 'admin' WHERE id = $1 AND disabled_at IS NULL
-RETURNING client_id, key_id`,
-        [id],
-      );
-      const [disabled] = rows;
-      if (!disabled) {
-        await this.find(id, manager);
-        return false;
-      }
-      await endMessages(manager, id);
-      await recordEvent(manager, {
-        type: 'webhook.disabled',
-        actor,
-        clientId: disabled.client_id,
-        keyId: disabled.key_id,
-        details: { webhook: id, reason: 'admin' },
-      });
-      return true;
+      if (await switchOff(manager, id, 'admin', actor)) return true;
+      await this.find(id, manager);
+      return false;
     });
   }
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
-import { ApiKeyUsageRecorder } from '../../src/auth/api-keys/api-key-usage.js';
+import { Usage } from '../../src/auth/usage/usage.js';
 import { thorough } from '../support/database.js';
 import { OauthTest, PASSWORD, type Browser, type FormPage } from '../support/oauth.js';
 import { freshAddress, inOneWindow } from '../support/windows.js';
@@ -79,7 +79,7 @@ describe('an address behind a proxy', () => {
     const get = (value: string) => oauth.api.get('/me', value, { 'X-Forwarded-For': entry });
     expect((await get(inside.key)).status).toBe(200);
     expect((await get(outside.key)).body.code).toBe('ip_not_allowed');
-    await oauth.api.app.get(ApiKeyUsageRecorder, { strict: false }).flush();
+    await oauth.api.app.get(Usage).flush();
     expect(
       await oauth.dataSource.query('SELECT host(last_used_ip) AS ip FROM api_key_usage WHERE key_id = $1', [
         inside.id,

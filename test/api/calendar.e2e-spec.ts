@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { setTimeout } from 'node:timers/promises';
 import nodeIcal, { type VEvent } from 'node-ical';
+import { Usage } from '../../src/auth/usage/usage.js';
 import { CalendarFiles } from '../../src/calendar/calendar-files.js';
 import { CalendarLinks } from '../../src/calendar/calendar-links.js';
 import { TokenKeys } from '../../src/crypto/token-keys.js';
@@ -211,7 +212,12 @@ describe('a calendar link', () => {
       const before = Buffer.from(process.env.TEST_SECRET_KEY!, 'base64');
       const after = Buffer.alloc(32, 'new');
       const find = (secrets: Secrets) =>
-        new CalendarLinks(oauth.api.config, oauth.api.app.get(Database), new TokenKeys(secrets)).find(secret);
+        new CalendarLinks(
+          oauth.api.config,
+          oauth.api.app.get(Database),
+          new TokenKeys(secrets),
+          oauth.api.app.get(Usage),
+        ).find(secret);
       expect(await find(new Secrets(after))).toBeUndefined();
       expect(await find(new Secrets(after, before))).toMatchObject({ user_id: member.id });
       expect(await find(new Secrets(after))).toMatchObject({ user_id: member.id });

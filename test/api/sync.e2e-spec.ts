@@ -4,10 +4,11 @@ import { UsersService } from '../../src/accounts/users.service.js';
 import { createDataSource } from '../../src/database/postgres/data-source.js';
 import { RESOURCES } from '../../src/resources/resources.js';
 import { Sweeper } from '../../src/operations/sweeper/sweeper.js';
-import type { MemberChange } from '../../src/changes/changes.js';
 import type { SyncAnswer } from '../../src/features/sync/sync.dto.js';
 import { TestApi } from '../support/api.js';
 import { postgres, thorough } from '../support/database.js';
+
+type MemberChange = SyncAnswer['data'][number];
 
 describe('GET /api/public/sync', () => {
   let api: TestApi;

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { DeveloperRequests } from '../../src/auth/usage/developer-requests.js';
 import { Usage } from '../../src/auth/usage/usage.js';
 import { postgres, thorough } from '../support/database.js';
 import { OauthTest, PASSWORD, type FormPage } from '../support/oauth.js';
@@ -137,18 +138,10 @@ GROUP BY user_id, app_kind, app_id, scope ORDER BY user_id, app_kind, app_id, sc
   });
 
   it('is told to whoever listens as it happens, refused requests with their reason as well', async () => {
-    const told: {
-      key: string | undefined;
-      status: number;
-      problem: string | undefined;
-      accepted: boolean;
-    }[] = [];
-    oauth.api.app.get(Usage).listen({
-      finished: ({ context, principal }, status) => {
-        const { credentialId: key, problem } = context;
-        told.push({ key, status, problem, accepted: principal !== undefined });
-      },
-      flush: () => Promise.resolve(),
+    const told: object[] = [];
+    const hear = jest.spyOn(oauth.api.app.get(DeveloperRequests), 'finished');
+    hear.mockImplementation(({ context: { credentialId: key, problem }, principal }, status) => {
+      told.push({ key, status, problem, accepted: principal !== undefined });
     });
     const member = await oauth.member();
     const key = await oauth.api.key(member.id, ['events:read']);
@@ -167,6 +160,7 @@ GROUP BY user_id, app_kind, app_id, scope ORDER BY user_id, app_kind, app_id, sc
       { key: keyId(revoked), status: 401, problem: 'invalid_credentials', accepted: false },
       { key: undefined, status: 401, problem: 'missing_credentials', accepted: false },
     ]);
+    hear.mockRestore();
   });
 });
 

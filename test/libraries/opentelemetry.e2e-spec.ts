@@ -11,7 +11,7 @@ import * as client from 'openid-client';
 import { startPostgres } from '../../bin/postgres.mjs';
 import { randomBytes } from '../../src/crypto/random.js';
 import { DEMO_CLIENT } from '../../src/clients/own-clients.js';
-import { DEMO_PASSWORD, DEMO_USERNAMES, FIRST_ID } from '../../src/operations/demo/demo-data.js';
+import { DEMO_PASSWORD, DEMO_USERNAMES, FIRST_ID } from '../../src/operations/demo/demo.js';
 import { Browser, freePort } from '../support/oauth.js';
 import { ServerProcess } from '../support/server.js';
 import { eventually } from '../support/timing.js';

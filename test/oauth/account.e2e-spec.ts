@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { SignInThrottle, type ReservedAttempt } from '../../src/accounts/sign-in/sign-in-throttle.js';
-import { GrantUsageRecorder } from '../../src/auth/usage/usage.js';
+import { Usage } from '../../src/auth/usage/usage.js';
 import { ClientsService } from '../../src/clients/clients.service.js';
 import { CalendarLinks } from '../../src/calendar/calendar-links.js';
 import { pua } from '../support/command-line.js';
@@ -36,7 +36,7 @@ describe('GET and POST /account/apps', () => {
       await oauth.tokens(kept, member.username),
     ];
     expect(await oauth.me(devices[0]!.access_token)).toBe(200);
-    await oauth.api.app.get(GrantUsageRecorder).flush();
+    await oauth.api.app.get(Usage).flush();
 
     const browser = oauth.browser();
     const page = await signedIn(browser, '/account/apps', member.username);
@@ -96,12 +96,12 @@ describe('GET and POST /account/apps', () => {
   thorough.it('knows when an app was used, whatever else was used since', async () => {
     const member = await oauth.member();
     const { access_token } = await oauth.tokens(await oauth.client(), member.username);
-    const usage = oauth.api.app.get(GrantUsageRecorder);
-    usage.record('gone-since');
-    usage.record('\0');
+    const { grants } = oauth.api.app.get(Usage);
+    grants.count('gone-since');
+    grants.count('\0');
     expect(await oauth.me(access_token)).toBe(200);
-    usage.record('\ud800');
-    await usage.flush();
+    grants.count('\ud800');
+    await grants.flush();
     const written = await oauth.dataSource.query<object[]>(
       'SELECT 1 FROM oauth_grant_usage u JOIN oauth_grants g ON g.id = u.grant_id WHERE g.user_id = $1',
       [member.id],

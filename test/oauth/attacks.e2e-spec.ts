@@ -2,11 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { request as httpRequest } from 'node:http';
 import { createHash } from 'node:crypto';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
-import { TokenKeys } from '../../src/crypto/token-keys.js';
-import { adapterFactory } from '../../src/authorization-server/adapters/adapters.js';
+import { adapterFactory } from '../../src/authorization-server/authorization-server.js';
 import { ClientCache } from '../../src/authorization-server/adapters/client-cache.js';
 import { OauthDatabase } from '../../src/authorization-server/requests/oauth-database.js';
-import { Encryption } from '../../src/crypto/encryption.js';
 import { Sweeper } from '../../src/operations/sweeper/sweeper.js';
 import { thorough } from '../support/database.js';
 import { OauthTest, PASSWORD, pkcePair, REDIRECT_URI, type FormPage } from '../support/oauth.js';
@@ -104,15 +102,8 @@ describe('an authorization code', () => {
 
 thorough.describe('what may be used once', () => {
   const adapter = (model: string) => {
-    const { app, config } = oauth.api;
-    const { secrets } = config;
-    return adapterFactory({
-      database: app.get(OauthDatabase),
-      keys: new TokenKeys(secrets),
-      encryption: new Encryption(secrets, 'oauth-state'),
-      clients: app.get(ClientCache),
-      signingAlgorithms: new Set(['ES256']),
-    })(model);
+    const { app } = oauth.api;
+    return adapterFactory(app.get(OauthDatabase), app.get(ClientCache), new Set(['ES256']))(model);
   };
   const outcomes = async (uses: Promise<unknown>[]) =>
     (await Promise.allSettled(uses)).map(({ status }) => status).sort();

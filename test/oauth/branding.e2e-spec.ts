@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { PlatformLogo } from '../../src/member-pages/rendering/platform-logo.js';
+import { PlatformLogo } from '../../src/member-pages/rendering/logos.controller.js';
 import { pua } from '../support/command-line.js';
 import { thorough } from '../support/database.js';
 import { OauthTest, REDIRECT_URI, type FormPage } from '../support/oauth.js';

@@ -10,7 +10,7 @@ import { exportJWK, generateKeyPair } from 'jose';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { clientOf, isDocumentUrl } from '../../src/authorization-server/adapters/client-documents.js';
 import { PublicHttps } from '../../src/http/public-https.js';
-import { isPublicAddress } from '../../src/values/public-address.js';
+import { isPublicAddress } from '../../src/values/network.js';
 import { endApp } from '../support/api.js';
 import { withoutAudit } from '../support/audit.js';
 import { postgres } from '../support/database.js';

@@ -5,7 +5,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { Request, Response } from 'express';
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import { AppModule } from '../../src/app.module.js';
-import { configureApp } from '../../src/configure-app.js';
+import { configureApp } from '../../src/app.js';
 import { ApiAdapter } from '../../src/http/pipeline/api.adapter.js';
 import { OutsideApi } from '../../src/http/pipeline/outside-api.js';
 

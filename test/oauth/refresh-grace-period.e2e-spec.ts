@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createApp } from '../../src/app.js';
 import { createDataSource } from '../../src/database/postgres/data-source.js';
 import { Database } from '../../src/database/database.js';
-import { RefreshGracePeriod } from '../../src/authorization-server/requests/refresh-grace-period.js';
+import { RefreshGracePeriod } from '../../src/authorization-server/requests/token-request.js';
 import { endApp } from '../support/api.js';
 import { createTestDatabase, postgres, testConfig, thorough } from '../support/database.js';
 import { OauthTest } from '../support/oauth.js';

@@ -4,7 +4,8 @@ import { SignIn } from '../../src/accounts/sign-in/sign-in.js';
 import { UsersService } from '../../src/accounts/users.service.js';
 import { SignInMethods } from '../../src/accounts/sign-in/sign-in-methods.js';
 import { AUTH_EVENTS, type AuthEventType, type LoneEvent } from '../../src/audit/audit.js';
-import { ApiKeyUsageRecorder } from '../../src/auth/api-keys/api-key-usage.js';
+import { ApiKeyAuthenticator } from '../../src/auth/api-keys/api-key-authenticator.js';
+import type { Caller } from '../../src/auth/principal.js';
 import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
 import { CalendarLinks } from '../../src/calendar/calendar-links.js';
 import { ClientsService } from '../../src/clients/clients.service.js';
@@ -374,8 +375,9 @@ const ACTS: readonly (readonly [type: AuthEventType, act: string, prepare: () =>
     'noticing that a browser has a key',
     async () => {
       const { id } = await newKey();
-      const recorder = oauth.api.app.get(ApiKeyUsageRecorder, { strict: false });
-      return () => recorder.recordExposure(id, null, 'https://app.example');
+      const authenticator = oauth.api.app.get(ApiKeyAuthenticator, { strict: false });
+      const principal = { credentialId: id, userId: null } as Caller;
+      return () => authenticator.recordExposure(principal, 'https://app.example');
     },
   ],
   [

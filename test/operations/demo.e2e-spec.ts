@@ -6,10 +6,15 @@ import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
 import { parseKey } from '../../src/auth/api-keys/api-key-format.js';
 import { Secrets } from '../../src/crypto/secrets.js';
 import type { Config } from '../../src/config/config.js';
-import { demoMembers, refuseDemoMembers, seedDemo } from '../../src/operations/demo/demo.js';
-import { FIRST_ID, LAST_MEMBER_ID } from '../../src/operations/demo/demo-data.js';
-import { testKey } from '../../src/operations/demo/test-key.js';
-import { banner } from '../../src/operations/demo/banner.js';
+import {
+  banner,
+  demoMembers,
+  FIRST_ID,
+  LAST_MEMBER_ID,
+  refuseDemoMembers,
+  seedDemo,
+  testKey,
+} from '../../src/operations/demo/demo.js';
 import { TestApi } from '../support/api.js';
 
 let api: TestApi;

@@ -230,7 +230,7 @@ describe('erasing a member who has rows in every table', () => {
     const ask = async (mend: boolean) => {
       const state = { current: 0, previous: 0, next: 0, unknown: 0, movedAt: undefined };
       const asked = { mend, sealState: async () => state, webhookSeals: async () => state };
-      return checkDatabase(oauth.dataSource, oauth.api.config, asked);
+      return (await checkDatabase(oauth.dataSource, oauth.api.config, asked)).checks;
     };
     const erasures = async () => (await ask(false)).find(({ name }) => name === 'erasures');
     expect(await erasures()).toMatchObject({ status: 'ok' });

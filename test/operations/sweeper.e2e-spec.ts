@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Client } from 'pg';
-import { batchStatement, deleteExpired, expiredRows } from '../../src/operations/sweeper/expired-rows.js';
-import { Sweeper } from '../../src/operations/sweeper/sweeper.js';
+import { batchStatement, deleteExpired, expiredRows, Sweeper } from '../../src/operations/sweeper/sweeper.js';
 import { postgres, thorough } from '../support/database.js';
 import { OauthTest, PASSWORD, scopesOn, type FormPage } from '../support/oauth.js';
 

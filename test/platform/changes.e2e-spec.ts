@@ -6,7 +6,7 @@ import type { ApiAdapter } from '../../src/http/pipeline/api.adapter.js';
 import { ConnectedApps } from '../../src/clients/connected-apps.js';
 import { Sweeper } from '../../src/operations/sweeper/sweeper.js';
 import type { PlatformChangeItem, PlatformChangesAnswer } from '../../src/platform/changes.dto.js';
-import { LongPoll } from '../../src/platform/long-poll.js';
+import { PlatformChangesService } from '../../src/platform/changes.service.js';
 import { postgres, thorough } from '../support/database.js';
 import { freePort, OauthTest } from '../support/oauth.js';
 import { eventually } from '../support/timing.js';
@@ -234,7 +234,8 @@ describe('GET /api/platform/changes', () => {
 
   describe('with wait', () => {
     const admission = () => (oauth.api.app.getHttpAdapter() as ApiAdapter).frontDoor.admissions.platform;
-    const waiting = (app = oauth.api.app) => eventually(() => app.get(LongPoll).waiting > 0 || undefined);
+    const waiting = (app = oauth.api.app) =>
+      eventually(() => app.get(PlatformChangesService).waiting > 0 || undefined);
 
     it('answers at the first change, and holds no place and no connection until then', async () => {
       const { userId, key: ada } = await member();
@@ -253,7 +254,7 @@ describe('GET /api/platform/changes', () => {
     postgres.it('answers everybody who waited for the same change, however many', async () => {
       const { key: ada } = await member();
       const answers = Array.from({ length: 100 }, () => get(`?after=${start}&wait=30`));
-      await eventually(() => oauth.api.app.get(LongPoll).waiting === 100 || undefined);
+      await eventually(() => oauth.api.app.get(PlatformChangesService).waiting === 100 || undefined);
       await put(ada, { bio: 'for all' });
       const statuses = (await Promise.all(answers)).map(({ status }) => status);
       expect(new Set(statuses)).toEqual(new Set([200]));
@@ -285,7 +286,7 @@ describe('GET /api/platform/changes', () => {
       await waiting();
       gone.abort();
       expect(await asked).toBe('AbortError');
-      await eventually(() => oauth.api.app.get(LongPoll).waiting === 0 || undefined);
+      await eventually(() => oauth.api.app.get(PlatformChangesService).waiting === 0 || undefined);
     });
 
     it('ends when the server ends', async () => {

@@ -45,8 +45,6 @@ function exportsOf(path: string): string[] {
 /** Exported names that have two meanings nevertheless, and why. */
 const TWICE: Readonly<Record<string, string>> = {
   Caller: 'of a credential, and of a place in the queue before it is known',
-  ChangePlace: 'a row of the table, and the position that it stands for',
-  Fault: 'of a parameter, and of a field of an imported record: rooms that never meet',
   Field: 'of a schema in the reference, and of an imported record',
   JsonSchema: 'the vocabulary of OpenAPI, and that of an imported record',
   columnsOf: 'of a response, and of an imported record',

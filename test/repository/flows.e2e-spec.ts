@@ -1,6 +1,6 @@
 import { Session } from 'node:inspector/promises';
 import { afterAll, afterEach, beforeAll, expect, it, jest } from '@jest/globals';
-import { run } from '../../src/cli/run.js';
+import { run } from '../../src/cli/program.js';
 import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
 import { postgres } from '../support/database.js';
 import { OauthTest, PASSWORD, type FormPage } from '../support/oauth.js';
@@ -61,12 +61,12 @@ postgres.describe('from the first line to the last, a reader follows', () => {
     await response.text();
   };
 
-  it('GET /api/public/events through 40 files', async () => {
+  it('GET /api/public/events through 39 files', async () => {
     const key = await oauth.api.key(await oauth.api.platform.user());
-    expectAtMost(40, await filesOf(() => call('/events', key)));
+    expectAtMost(39, await filesOf(() => call('/events', key)));
   });
 
-  it('a refresh of tokens through 45 files', async () => {
+  it('a refresh of tokens through 40 files', async () => {
     const { username } = await oauth.member();
     const clientId = await oauth.client();
     let { refresh_token } = await oauth.tokens(clientId, username);
@@ -75,10 +75,10 @@ postgres.describe('from the first line to the last, a reader follows', () => {
       expect(status).toBe(200);
       ({ refresh_token } = body as { refresh_token: string });
     };
-    expectAtMost(45, await filesOf(refresh));
+    expectAtMost(40, await filesOf(refresh));
   });
 
-  it('the POST of the sign-in form through 80 files', async () => {
+  it('the POST of the sign-in form through 65 files', async () => {
     const { username } = await oauth.member();
     const clientId = await oauth.client();
     const forms = Array.from({ length: ROUNDS + 1 }, async () => {
@@ -90,10 +90,10 @@ postgres.describe('from the first line to the last, a reader follows', () => {
       const { browser, page } = opened.pop()!;
       return browser.submit(page, { username, password: PASSWORD }, /\/sign-in$/);
     };
-    expectAtMost(80, await filesOf(signIn));
+    expectAtMost(65, await filesOf(signIn));
   });
 
-  it('PUT /api/public/profile to a delivered webhook through 25 files besides those of GET', async () => {
+  it('PUT /api/public/profile to a delivered webhook through 16 files besides those of GET', async () => {
     const receiver = await Receiver.start();
     const key = await oauth.api.key(await oauth.api.platform.user());
     const of = { types: ['profile.updated'], keyId: key.split('_')[2]!, actor: 'admin' } as const;
@@ -105,7 +105,7 @@ postgres.describe('from the first line to the last, a reader follows', () => {
       await eventually(async () => ((await oauth.dataSource.query(pending)).length === 0 ? true : undefined));
     };
     const ofGet = await filesOf(() => call('/profile', key));
-    expectAtMost(25, (await filesOf(put)).difference(ofGet));
+    expectAtMost(16, (await filesOf(put)).difference(ofGet));
     await receiver.close();
   });
 

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { AxeResults } from 'axe-core';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { GUIDES } from '../../src/site/guides.js';
+import { GUIDES } from '../../src/site/site.js';
 import { registerDocsClient } from '../../src/clients/own-clients.js';
 import { Layout } from '../../src/layout/layout.js';
 import { launchChromium } from '../support/chromium.js';

@@ -1,8 +1,7 @@
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { registerDemoClient, registerDocsClient } from '../../src/clients/own-clients.js';
-import { DEMO_PASSWORD } from '../../src/operations/demo/demo-data.js';
-import { seedDemo } from '../../src/operations/demo/demo.js';
+import { DEMO_PASSWORD, seedDemo } from '../../src/operations/demo/demo.js';
 import { launchChromium } from '../support/chromium.js';
 import { postgres } from '../support/database.js';
 import { OauthTest } from '../support/oauth.js';

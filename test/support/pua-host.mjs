@@ -1,6 +1,6 @@
 // Runs one `pua` after the other without starting a process for each; each command has its own environment, input and output.
 import { Readable } from 'node:stream';
-import { run } from '../../dist/src/cli/run.js';
+import { run } from '../../dist/src/cli/program.js';
 
 const { TMPDIR } = process.env;
 

@@ -17,12 +17,12 @@ const CURRENT = { memoryCost: 12_288, timeCost: 3, parallelism: 1 };
 /** The maximum cost of imported hashes; otherwise, one sign-in could occupy a processor for minutes. */
 const DEAREST = { bcryptCost: 15, memoryCost: 262_144, timeCost: 16, parallelism: 16 };
 
-const BCRYPT = /^(\$2[aby]\$\d\d)\$[./0-9A-Za-z]{53}$/;
+/** `$2b$12`, and what follows it in a whole hash. */
+const BCRYPT = /^\$2[aby]\$(\d\d)(\$[./0-9A-Za-z]{53})?$/;
+/** `$argon2id$v=19$m=65536,t=3,p=4`, and what follows it in a whole hash. */
 const ARGON2 =
-  /^(\$argon2(?:id|i|d)\$v=(?:16|19)\$m=\d{1,7},t=\d{1,3},p=\d{1,3})\$[+/0-9A-Za-z]{11,86}\$[+/0-9A-Za-z]{16,171}$/;
+  /^\$argon2(id|i|d)\$v=(?:16|19)\$m=(\d{1,7}),t=(\d{1,3}),p=(\d{1,3})(\$[+/0-9A-Za-z]{11,86}\$[+/0-9A-Za-z]{16,171})?$/;
 
-const BCRYPT_KIND = /^\$2[aby]\$(\d\d)$/;
-const ARGON2_KIND = /^\$argon2(id|i|d)\$v=(?:16|19)\$m=(\d{1,7}),t=(\d{1,3}),p=(\d{1,3})$/;
 /** The library's numbers for them. */
 const ARGON2_VARIANTS: Readonly<Record<string, number>> = { d: 0, i: 1, id: 2 };
 
@@ -82,29 +82,24 @@ export async function verifyPassword(
 
 /** Tells whether the text is an argon2 or bcrypt hash that {@link verifyPassword} accepts. */
 export function isPasswordHash(text: string): boolean {
-  return kindOf(text) !== undefined;
-}
-
-/** @returns undefined if it is not a hash that {@link verifyPassword} accepts */
-function kindOf(storedHash: string): HashKind | undefined {
-  const parameters = (BCRYPT.exec(storedHash) ?? ARGON2.exec(storedHash))?.[1];
-  if (parameters === undefined) return undefined;
+  const isWhole = (BCRYPT.exec(text) ?? ARGON2.exec(text))?.at(-1) !== undefined;
+  if (!isWhole || kindFrom(text) === undefined) return false;
   try {
-    if (!BCRYPT.test(storedHash)) parseOptions(storedHash); // looks at what is behind the parameters, too
+    if (!BCRYPT.test(text)) parseOptions(text); // looks at what is behind the parameters, too
+    return true;
   } catch {
-    return undefined;
+    return false;
   }
-  return kindFrom(parameters);
 }
 
 /**
  * Reads the algorithm and the cost of a hash.
  *
- * @param parameters as at the beginning of a hash: `$2b$12`, `$argon2id$v=19$m=65536,t=3,p=4`
+ * @param parameters as at the beginning of a hash, or all of it
  * @returns undefined if there is no such hash, or it costs too much
  */
 export function kindFrom(parameters: string): HashKind | undefined {
-  const bcryptCost = Number(BCRYPT_KIND.exec(parameters)?.[1] ?? Number.NaN);
+  const bcryptCost = Number(BCRYPT.exec(parameters)?.[1] ?? Number.NaN);
   if (bcryptCost >= 4 && bcryptCost <= DEAREST.bcryptCost) {
     return {
       algorithm: 'bcrypt',
@@ -112,7 +107,7 @@ export function kindFrom(parameters: string): HashKind | undefined {
       hash: (password) => bcrypt.hash(password, bcryptCost),
     };
   }
-  const [, variant, ...costs] = ARGON2_KIND.exec(parameters) ?? [];
+  const [, variant, ...costs] = ARGON2.exec(parameters) ?? [];
   if (variant === undefined) return undefined;
   const [memoryCost, timeCost, parallelism] = costs.map(Number) as [number, number, number];
   const isPossible = parallelism >= 1 && timeCost >= 1 && memoryCost >= 8 * parallelism; // RFC 9106 §3.1

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { audited, recordEvent, type AuditedTransaction, type NewAuthEvent } from '../../audit/audit.js';
 import { boundChanges } from '../../auth/owner.js';
+import { Passkey } from '../../database/schema/entities/credentials/passkey.entity.js';
 import { SIGN_INS_VALID_SINCE } from '../../database/sql.js';
 import { OperatorError } from '../../values/operator-error.js';
 
@@ -42,16 +43,7 @@ interface MethodsOfMember {
 }
 
 /** A passkey that a browser has just made, and whose proof was verified. */
-interface NewPasskey {
-  readonly credentialId: Buffer;
-  readonly userHandle: Buffer;
-  readonly publicKey: Buffer;
-  readonly signCount: number;
-  readonly transports: readonly string[];
-  readonly backupEligible: boolean;
-  readonly backedUp: boolean;
-  readonly name: string;
-}
+type NewPasskey = Omit<Passkey, 'id' | 'user_id' | 'created_at' | 'last_used_at'>;
 
 /** The member signed in too long ago, or has been signed out in the meantime: nothing was changed. */
 export class Unconfirmed extends Error {
@@ -65,11 +57,6 @@ const CONFIRMED = `to_timestamp($2) > now() - make_interval(secs => ${CONFIRMED_
 /** Everything that changes ways in locks the member's row first, and therefore sees the results of the others. */
 const TAKE_MEMBER = `SELECT FROM users u WHERE u.id = $1 AND u.disabled_at IS NULL AND ${CONFIRMED}
 AND ${SIGN_INS_VALID_SINCE} IS NOT DISTINCT FROM $3::bigint FOR UPDATE`;
-
-const ADD = `INSERT INTO passkeys (user_id, credential_id, user_handle, public_key, sign_count, transports,
-  backup_eligible, backed_up, name)
-SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9 WHERE (SELECT count(*) FROM passkeys WHERE user_id = $1) < ${MOST_PASSKEYS}
-ON CONFLICT (credential_id) DO NOTHING RETURNING id`;
 
 /** The last way in cannot be removed; $3: whether there is one that is not known here. */
 const REMOVE = `DELETE FROM passkeys WHERE user_id = $1 AND id = $2 AND ($3::boolean
@@ -113,17 +100,14 @@ export class SignInMethods {
     );
   }
 
-  /** What an authenticator needs to create a passkey: the member's handle, and the passkeys that already exist. */
-  async known(
-    userId: number,
-  ): Promise<{ handle: Buffer | undefined; credentials: { id: Buffer; transports: string[] }[] }> {
-    const rows = await this.dataSource.query<
-      { user_handle: Buffer; credential_id: Buffer; transports: string[] }[]
-    >('SELECT user_handle, credential_id, transports FROM passkeys WHERE user_id = $1 ORDER BY id', [userId]);
-    return {
-      handle: rows[0]?.user_handle,
-      credentials: rows.map(({ credential_id: id, transports }) => ({ id, transports })),
-    };
+  /** The member's passkeys as an authenticator knows them, the oldest first. */
+  known(userId: number): Promise<Pick<Passkey, 'user_handle' | 'credential_id' | 'transports'>[]> {
+    const select = { user_handle: true, credential_id: true, transports: true } as const;
+    return this.dataSource.manager.find(Passkey, {
+      select,
+      where: { user_id: userId },
+      order: { id: 'ASC' },
+    });
   }
 
   /**
@@ -133,18 +117,11 @@ export class SignInMethods {
   addPasskey(by: SignedInMember, passkey: NewPasskey): Promise<boolean> {
     return this.#change(by, async (manager) => {
       await boundChanges(manager, by.userId);
-      const [added] = await manager.query<{ id: number }[]>(ADD, [
-        by.userId,
-        passkey.credentialId,
-        passkey.userHandle,
-        passkey.publicKey,
-        passkey.signCount,
-        passkey.transports,
-        passkey.backupEligible,
-        passkey.backedUp,
-        passkey.name,
-      ]);
-      return added && { type: 'passkey.added', details: { passkey: added.id, synced: passkey.backedUp } };
+      if ((await manager.countBy(Passkey, { user_id: by.userId })) >= MOST_PASSKEYS) return undefined;
+      const values = { ...passkey, user_id: by.userId };
+      const insert = manager.createQueryBuilder().insert().into(Passkey).values(values);
+      const [added] = (await insert.orIgnore().returning('id').execute()).raw as { id: number }[];
+      return added && { type: 'passkey.added', details: { passkey: added.id, synced: passkey.backed_up } };
     });
   }
 

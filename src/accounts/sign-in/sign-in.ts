@@ -7,7 +7,7 @@ import { Meter } from '../../http/meter.js';
 import { isStorable } from '../../values/string-rules.js';
 import { Busy, HashingQueue, hashPassword, verifyPassword } from '../passwords/passwords.js';
 import { RefusalTime } from '../passwords/refusal-time.js';
-import { SignInThrottle, type Blocked, type Subject } from './sign-in-throttle.js';
+import { SignInThrottle, type Subject } from './sign-in-throttle.js';
 import { Config } from '../../config/config.js';
 import { randomBytes } from '../../crypto/random.js';
 
@@ -45,7 +45,6 @@ type SignInOutcome =
 
 /** Why a sign-in was refused: only for the audit trail. */
 export type RefusalCause =
-  | 'unknown_user'
   | 'no_password'
   | 'disabled'
   | 'wrong_password'
@@ -54,7 +53,7 @@ export type RefusalCause =
   | `${Subject['kind']}_blocked`;
 
 /** What is known about the typed name; everything but `folded_username` is null if nobody has it. */
-interface Account {
+interface Account extends QueryResultRow {
   readonly folded_username: string;
   readonly id: number | null;
   readonly password_hash: string | null;
@@ -103,10 +102,18 @@ export class SignIn implements OnApplicationShutdown {
     const deadline = performance.now() + this.config.signInPatience;
     const account = await this.#find(username);
     const device = account.id === null ? undefined : deviceOf?.(account.id);
+    // None where nobody has the name: anybody can try any number of such names.
+    const refusal = (cause: RefusalCause) =>
+      account.id === null ? undefined : signInEvent('password', account.id, ip, cause);
     try {
       const place = await this.throttle.take(subjectsOf(account, ip, device), deadline);
-      if ('retryAfterSeconds' in place) return await this.#blocked(place, account.id, ip);
-
+      if ('retryAfterSeconds' in place) {
+        const { kind, retryAfterSeconds, first } = place;
+        // Those after the first say nothing new, and there can be any number of them.
+        const event = first && refusal(`${kind}_blocked`);
+        if (event) await recordAlone((text, values) => this.database.prepared(text, values), event);
+        return { outcome: 'throttled', retryAfterSeconds };
+      }
       const failures = device === undefined ? place.attempts : 0;
       const hashing = this.#hashing.run(() => this.#verify(account, password), deadline, failures);
       const { matches, needsUpgrade, startedAt } = await hashing.catch((error: unknown) => {
@@ -114,7 +121,7 @@ export class SignIn implements OnApplicationShutdown {
         throw error;
       });
       if (!matches || account.id === null) {
-        await place.settle('failed', refusalOf(account.id, ip, causeFor(account)));
+        await place.settle('failed', refusal(causeFor(account)));
         await this.refusalTime.waitFrom(startedAt);
         return { outcome: 'invalid' };
       }
@@ -155,7 +162,7 @@ export class SignIn implements OnApplicationShutdown {
 
   async #find(username: string): Promise<Account> {
     const usable = isStorable(username) && [...username].length <= LONGEST_USERNAME;
-    const [account] = await this.database.read<Account & QueryResultRow>(FIND_ACCOUNT, [
+    const [account] = await this.database.read<Account>(FIND_ACCOUNT, [
       usable ? username : '', // which nobody is called
     ]);
     return account!;
@@ -183,17 +190,6 @@ export class SignIn implements OnApplicationShutdown {
       .finally(() => this.#upgrades.delete(userId));
     this.#upgrades.set(userId, upgrade as Promise<void>);
   }
-
-  async #blocked(
-    { kind, retryAfterSeconds, first }: Blocked,
-    userId: number | null,
-    ip: string | undefined,
-  ): Promise<SignInOutcome> {
-    // Those after the first say nothing new, and there can be any number of them.
-    const event = first && refusalOf(userId, ip, `${kind}_blocked`);
-    if (event) await recordAlone((text, values) => this.database.prepared(text, values), event);
-    return { outcome: 'throttled', retryAfterSeconds };
-  }
 }
 
 /** Gives the event of a sign-in of any kind, or of its refusal. @param cause if it was refused */
@@ -212,15 +208,6 @@ export function signInEvent(
   };
 }
 
-/** @returns undefined if nobody has the name: anybody can try any number of such names */
-function refusalOf(
-  userId: number | null,
-  ip: string | undefined,
-  cause: RefusalCause,
-): LoneEvent | undefined {
-  return userId === null ? undefined : signInEvent('password', userId, ip, cause);
-}
-
 /** In a browser in which the member has signed in before, others cannot use up the allowance of the account or the address. */
 function subjectsOf(account: Account, ip: string | undefined, device: string | undefined): Subject[] {
   if (device !== undefined) return [{ kind: 'device', of: device }];
@@ -230,8 +217,7 @@ function subjectsOf(account: Account, ip: string | undefined, device: string | u
   ];
 }
 
-function causeFor({ id, disabled, password_hash }: Account): RefusalCause {
-  if (id === null) return 'unknown_user';
+function causeFor({ disabled, password_hash }: Account): RefusalCause {
   if (disabled) return 'disabled';
   return password_hash === null ? 'no_password' : 'wrong_password';
 }

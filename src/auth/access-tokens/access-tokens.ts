@@ -1,12 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import type { Request } from 'express';
 import { Database } from '../../database/database.js';
-import type { Authenticator, KnownCredential } from '../credential-cache.js';
+import type { KnownCredential } from '../credential-cache.js';
+import type { Credential } from '../principal.js';
 import { refusal } from '../www-authenticate.js';
-import type { Credential } from '../credentials.js';
 import { isScope } from '../scopes.js';
-import { PROOF_SECONDS, verifyProof } from './dpop.js';
-import { USE_ONCE } from './use-once.js';
+import { PROOF_SECONDS, USE_ONCE, verifyProof } from './dpop.js';
 import { Config } from '../../config/config.js';
 import { eitherOf, TokenKeys } from '../../crypto/token-keys.js';
 
@@ -45,7 +44,7 @@ WHERE t.key IN ($1, $2) AND t.model = 'AccessToken'`,
 
 /** OAuth access tokens, looked up by one statement that joins the token with its grant, client and member. */
 @Injectable()
-export class AccessTokens implements Authenticator {
+export class AccessTokens {
   readonly #audience: string;
 
   constructor(
@@ -56,12 +55,10 @@ export class AccessTokens implements Authenticator {
     this.#audience = `${config.publicUrl}/api/public`;
   }
 
-  couldBe(secret: string): boolean {
-    return ACCESS_TOKEN.test(secret);
-  }
-
+  /** @throws Problem invalid_credentials where it is unknown or has ended; or what the database throws */
   async lookUp(credential: Credential, request: Request): Promise<KnownCredential> {
     const refuse = (reason: string) => refusal(this.config.publicUrl, credential, request, reason);
+    if (!ACCESS_TOKEN.test(credential.secret)) throw refuse('not of the kind oauth_token');
     const keys = this.keys.keysOf('AccessToken', credential.secret);
     const [row] = await this.database.read<TokenRow>(FIND_TOKEN, eitherOf(keys));
     if (!row) throw refuse('unknown or revoked token');

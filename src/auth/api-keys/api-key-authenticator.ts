@@ -1,15 +1,16 @@
 import { BlockList, isIPv6 } from 'node:net';
 import { Injectable } from '@nestjs/common';
 import type { Request } from 'express';
+import { eventValues, recordEventIf } from '../../audit/audit.js';
 import { Database } from '../../database/database.js';
-import type { Authenticator, KnownCredential } from '../credential-cache.js';
+import { Logger } from '../../http/logger.js';
+import type { KnownCredential } from '../credential-cache.js';
 import { refusal } from '../www-authenticate.js';
-import type { Credential } from '../credentials.js';
-import type { Caller } from '../principal.js';
+import type { Caller, Credential } from '../principal.js';
 import type { PlatformScope, Scope } from '../scopes.js';
-import { peppersOf, type Pepper } from '../../crypto/peppers.js';
+import type { Hmac } from '../../crypto/hmac.js';
+import { apiKeyHmac, pepperIdsOf } from '../../crypto/peppers.js';
 import { parseKey } from './api-key-format.js';
-import { ApiKeyUsageRecorder } from './api-key-usage.js';
 import { Config } from '../../config/config.js';
 
 interface KeyRow {
@@ -43,30 +44,29 @@ const NO_HASH = Buffer.alloc(32);
 
 /** API keys, looked up in one indexed read. */
 @Injectable()
-export class ApiKeyAuthenticator implements Authenticator {
-  readonly #peppers: readonly Pepper[];
+export class ApiKeyAuthenticator {
+  readonly #hmac: Hmac;
+  /** Of the current pepper. */
+  readonly #pepperId: Buffer;
 
   constructor(
     private readonly config: Config,
     private readonly database: Database,
-    private readonly usage: ApiKeyUsageRecorder,
+    private readonly logger: Logger,
   ) {
-    this.#peppers = peppersOf(config.secrets);
+    this.#hmac = apiKeyHmac(config.secrets);
+    this.#pepperId = pepperIdsOf(config.secrets)[0]!;
   }
 
-  couldBe(secret: string): boolean {
-    return parseKey(secret) !== undefined;
-  }
-
+  /** @throws Problem invalid_credentials where it is unknown or has ended; or what the database throws */
   async lookUp(credential: Credential, request: Request): Promise<KnownCredential> {
     const refuse = (reason: string) => refusal(this.config.publicUrl, credential, request, reason);
     const { secret } = credential;
     const parsed = parseKey(secret);
-    if (!parsed) throw refuse('not a key');
+    if (!parsed) throw refuse('not of the kind api_key');
     if (parsed.environment === 'test' && this.config.production) throw refuse('a test key in production');
     const [row] = await this.database.read<KeyRow>(FIND_KEY, [parsed.id, parsed.environment]);
-    const pepper = this.#peppers.find(({ id }) => row?.pepper_id.equals(id)) ?? this.#peppers[0]!;
-    const matches = pepper.matches(secret, row?.hash ?? NO_HASH);
+    const matches = this.#hmac.verify(row?.hash ?? NO_HASH, secret);
     if (!row) throw refuse('unknown key');
     request.context.credentialId = parsed.id;
     const developedApp = row.self_issued ? ({ kind: 'key', id: parsed.id } as const) : undefined;
@@ -75,8 +75,7 @@ export class ApiKeyAuthenticator implements Authenticator {
     if (row.revoked) throw refuse('revoked');
     if (row.seconds_left <= 0) throw refuse('expired');
     if (row.owner_disabled) throw refuse('owner disabled');
-    const current = this.#peppers[0]!;
-    if (pepper !== current) this.usage.rehash(parsed.id, row.hash, current.hash(secret), current.id);
+    if (!row.pepper_id.equals(this.#pepperId)) await this.#hashAnew(parsed.id, secret, row.hash);
     return {
       principal: {
         kind: 'api_key',
@@ -95,10 +94,41 @@ export class ApiKeyAuthenticator implements Authenticator {
     };
   }
 
-  /** Records that a browser sent the key, so others may have seen it. */
-  recordExposure({ credentialId, userId }: Caller, origin: string): Promise<void> {
-    return this.usage.recordExposure(credentialId, userId, origin);
+  /** Replaces a key's hash under the previous pepper with one under the current pepper. If that fails, the next look-up tries again. */
+  async #hashAnew(id: string, key: string, before: Buffer): Promise<void> {
+    await this.database
+      .rows('UPDATE api_keys SET hash = $3, pepper_id = $4 WHERE id = $1 AND hash = $2', [
+        id,
+        before,
+        this.#hmac.of(key),
+        this.#pepperId,
+      ])
+      .catch((error: unknown) => this.logger.warn({ err: error }, 'a key could not be hashed anew'));
   }
+
+  /**
+   * Records that a browser sent the key, so others may have seen it. Only the first time: `exposed_at` says since when.
+   *
+   * @param origin the Origin or Sec-Fetch-Site header, as sent
+   */
+  async recordExposure({ credentialId: keyId, userId }: Caller, origin: string): Promise<void> {
+    await this.database.rows(
+      `WITH first AS (
+  INSERT INTO api_key_usage (key_id, exposed_at, exposed_origin) VALUES ($1, now(), $2)
+  ON CONFLICT (key_id) DO UPDATE SET exposed_at = now(), exposed_origin = EXCLUDED.exposed_origin
+    WHERE api_key_usage.exposed_at IS NULL
+  RETURNING key_id)
+${recordEventIf('first', 3)}`,
+      [keyId, originOf(origin), ...eventValues({ type: 'key.exposed', actor: 'system', userId, keyId })],
+    );
+  }
+}
+
+/** The origin of the page that sent the request, or its Sec-Fetch-Site value; anything else is dropped. */
+function originOf(sent: string): string {
+  if (['null', 'cross-site', 'same-site', 'same-origin', 'none'].includes(sent)) return sent;
+  const { origin = 'null' } = URL.parse(sent) ?? {};
+  return origin === 'null' ? 'unknown' : origin.slice(0, 300);
 }
 
 function networksOf(cidrs: readonly string[]): BlockList {

@@ -6,7 +6,8 @@ import { OperatorError } from '../../values/operator-error.js';
 import { audited, recordEvent, type AuditedTransaction, type NewAuthEvent } from '../../audit/audit.js';
 import { takePlace, type Owner } from '../owner.js';
 import type { PlatformScope, Scope } from '../scopes.js';
-import { peppersOf, type Pepper } from '../../crypto/peppers.js';
+import type { Hmac } from '../../crypto/hmac.js';
+import { apiKeyHmac, pepperIdsOf } from '../../crypto/peppers.js';
 import { makeKey, type KeyEnvironment } from './api-key-format.js';
 
 type Actor = NewAuthEvent['actor'];
@@ -91,13 +92,15 @@ FROM api_keys k LEFT JOIN users u ON u.id = k.user_id LEFT JOIN api_key_usage s 
  */
 @Injectable()
 export class ApiKeysService {
-  readonly #pepper: Pepper;
+  readonly #hmac: Hmac;
+  readonly #pepperId: Buffer;
 
   constructor(
     private readonly dataSource: DataSource,
     config: Config,
   ) {
-    this.#pepper = peppersOf(config.secrets)[0]!;
+    this.#hmac = apiKeyHmac(config.secrets);
+    this.#pepperId = pepperIdsOf(config.secrets)[0]!;
   }
 
   /**
@@ -279,7 +282,7 @@ RETURNING user_id`,
 
   /** Hash, pepper and last four characters, in the order of the columns. */
   #stored(key: string): [Buffer, Buffer, string] {
-    return [this.#pepper.hash(key), this.#pepper.id, key.slice(-4)];
+    return [this.#hmac.of(key), this.#pepperId, key.slice(-4)];
   }
 
   async #notRotatable(manager: EntityManager, id: string): Promise<OperatorError> {

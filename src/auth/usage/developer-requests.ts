@@ -7,9 +7,7 @@ import { Logger } from '../../http/logger.js';
 import type { DevelopedApp } from '../../http/pipeline/request-context.js';
 import { namedKeyId } from '../api-keys/api-key-format.js';
 import { looksSecret } from '../../values/string-rules.js';
-import { writeGoodRows } from './usage-batch.js';
-import type { UsageListener } from './usage-tally.js';
-import { Usage } from './usage.js';
+import { writeGoodRows } from './usage-tally.js';
 
 /** Of each app, here and in the database. */
 export const MOST_KEPT = 100;
@@ -51,7 +49,7 @@ interface DeveloperRequestRow extends Omit<ShownRequest, 'occurred_at' | 'app_na
  * not work. They are gathered in memory and written in batches; requests of all others cost one comparison, and leave nothing.
  */
 @Injectable()
-export class DeveloperRequests implements UsageListener {
+export class DeveloperRequests {
   readonly #enabled: boolean;
   #gathered = new Map<string, { app: Named; rows: DeveloperRequestRow[] }>();
   #unproven = 0;
@@ -61,15 +59,20 @@ export class DeveloperRequests implements UsageListener {
     config: Config,
     private readonly database: Database,
     private readonly logger: Logger,
-    usage: Usage,
     private readonly tokenKeys: TokenKeys,
   ) {
     this.#enabled = config.developerConsole;
-    if (this.#enabled) usage.listen(this);
   }
 
-  /** Of the API. A refused request may name a key without proving that it has it: that leaves nothing but that it was refused. */
+  /**
+   * Notes a request to the API that was answered. A refused request may name a key without proving that it has it: that leaves nothing
+   * but that it was refused.
+   *
+   * @param request `principal` is missing where there was no credential, or it was refused; `context` has the code of a problem, and
+   *   the app of a credential that is known, whether or not it was accepted
+   */
   finished(request: Request, status: number): void {
+    if (!this.#enabled) return;
     const { context } = request;
     const proven = context.developedApp;
     const app = proven ?? (status < 400 ? undefined : this.#namedBy(request));

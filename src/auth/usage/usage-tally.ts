@@ -1,69 +1,49 @@
-import type { Request } from 'express';
 import type { Database } from '../../database/database.js';
+import { isUnavailable } from '../../database/postgres/unavailable.js';
 import type { Logger } from '../../http/logger.js';
-import { writeGoodRows } from './usage-batch.js';
-
-/** A listener for finished requests, called by `Usage`. */
-export interface UsageListener {
-  /**
-   * Called for each request to a route that requires a credential, including refused ones, when its response is written and before the caller has it.
-   * Runs within the request: it has to be very cheap, and must not write.
-   *
-   * @param request `principal` is missing where there was no credential, or it was refused; `context` has the code of a problem, and the id of
-   *   a credential that is known, whether or not it was accepted
-   * @param status of the response
-   */
-  finished(request: Request, status: number): void;
-
-  /** Writes what was collected, without throwing: what cannot be written is kept or dropped. Called every half minute and at the end. */
-  flush(): Promise<void>;
-}
 
 /** Rows per statement: some 50 ms of work. */
 const BATCH = 2_000;
 
+/** SQL: the rows that a tally writes, `r`, as the statement's $1 has them. */
+export const USED = 'jsonb_to_recordset($1) AS r (name text, uses bigint, at timestamptz, ip inet)';
+
 /** What was used since the last flush, under one name. */
-interface Use<Row> {
-  readonly row: Row;
+interface Use {
   uses: number;
   /** Of the last time, in ms since 1970. */
   atMs: number;
+  /** Of the last time, where it is recorded. */
+  ip: string | undefined;
 }
 
-/**
- * Adds up uses by name in memory, and writes them in batches, never during a request. Each kind of use defines what it counts of
- * a request, and the one statement that adds it to what is stored.
- */
-export abstract class UsageTally<Row extends object> implements UsageListener {
-  #uses = new Map<string, Use<Row>>();
+/** Adds up uses of one kind by name in memory, and writes them in batches, never during a request. */
+export class UsageTally {
+  #uses = new Map<string, Use>();
   #written = Promise.resolve();
 
   /**
    * @param what name in the log if something cannot be written
-   * @param statement adds the rows of $1, JSON, to the table, each with how often it was used, `uses`, and when last, `at`. It leaves out
-   *   rows whose member, key or grant is gone, and locks those of the others in order, so that they cannot go before it has written
+   * @param statement adds the rows {@link USED} to the table. It leaves out rows whose member, key or grant is gone, and locks those of
+   *   the others in order, so that they cannot go before it has written
    */
-  protected constructor(
-    protected readonly database: Database,
-    protected readonly logger: Logger,
+  constructor(
+    private readonly database: Database,
+    private readonly logger: Logger,
     private readonly what: string,
     private readonly statement: string,
   ) {}
 
-  /** Counts the request if it is a use of this kind. A refused request is not. */
-  abstract finished(request: Request, status: number): void;
-
-  /** Counts one more use under the name. @returns undefined if it is the first, which {@link begin} records */
-  protected again(name: string): Row | undefined {
+  /** Counts one use. */
+  count(name: string, ip?: string): void {
     const use = this.#uses.get(name);
-    if (use === undefined) return undefined;
+    if (use === undefined) {
+      this.#uses.set(name, { uses: 1, atMs: Date.now(), ip });
+      return;
+    }
     use.uses++;
     use.atMs = Date.now();
-    return use.row;
-  }
-
-  protected begin(name: string, row: Row): void {
-    this.#uses.set(name, { row, uses: 1, atMs: Date.now() });
+    use.ip = ip;
   }
 
   /** Writes what was collected so far. What cannot be written is kept for the next time; a row that can never be written is dropped. */
@@ -80,7 +60,7 @@ export abstract class UsageTally<Row extends object> implements UsageListener {
         await writeGoodRows(
           all.slice(start, start + BATCH),
           async (rows) => {
-            const written = rows.map(([, { row, uses, atMs }]) => ({ ...row, uses, at: new Date(atMs) }));
+            const written = rows.map(([name, { atMs, ...use }]) => ({ name, ...use, at: new Date(atMs) }));
             await this.database.rows(this.statement, [JSON.stringify(written)]);
             for (const [name] of rows) uses.delete(name);
           },
@@ -100,5 +80,35 @@ export abstract class UsageTally<Row extends object> implements UsageListener {
         else this.#uses.set(name, use);
       }
     }
+  }
+}
+
+/** The statement itself is wrong, or its table is missing: no row is to blame (PostgreSQL, appendix A). */
+const NOT_OF_A_ROW = /^42/;
+
+/**
+ * Writes as much as possible: if a batch is refused, the rows that are to blame are found by bisection.
+ *
+ * @param write writes all of the rows or none
+ * @param drop called with each row that cannot be written
+ * @throws what `write` throws if no row is to blame: what has not been written then may be tried again
+ */
+export async function writeGoodRows<Row>(
+  rows: readonly Row[],
+  write: (rows: readonly Row[]) => Promise<void>,
+  drop: (row: Row, error: unknown) => void,
+): Promise<void> {
+  if (rows.length === 0) return;
+  try {
+    await write(rows);
+  } catch (error) {
+    if (isUnavailable(error) || NOT_OF_A_ROW.test((error as { code?: string }).code ?? '')) throw error;
+    if (rows.length === 1) {
+      drop(rows[0]!, error);
+      return;
+    }
+    const half = rows.length >> 1;
+    await writeGoodRows(rows.slice(0, half), write, drop);
+    await writeGoodRows(rows.slice(half), write, drop);
   }
 }

@@ -4,109 +4,67 @@ import type { Request } from 'express';
 import { Database } from '../../database/database.js';
 import { Logger } from '../../http/logger.js';
 import { Periodic } from '../../http/periodic-work.js';
-import { ApiKeyUsageRecorder } from '../api-keys/api-key-usage.js';
-import { UsageTally, type UsageListener } from './usage-tally.js';
+import { addressOf } from '../../values/network.js';
+import type { Caller } from '../principal.js';
+import { DeveloperRequests } from './developer-requests.js';
+import { USED, UsageTally } from './usage-tally.js';
 
 const FLUSH_MS = 30_000;
 const DAY_MS = 86_400_000;
 
-interface GrantUse {
-  readonly grant_id: string;
-}
+const USED_KEYS = `INSERT INTO api_key_usage AS u (key_id, last_used_at, last_used_ip, uses_count)
+SELECT k.id, r.at, r.ip, r.uses FROM ${USED} JOIN api_keys k ON k.id = r.name ORDER BY k.id FOR KEY SHARE OF k
+ON CONFLICT (key_id) DO UPDATE SET last_used_at = GREATEST(u.last_used_at, EXCLUDED.last_used_at),
+  last_used_ip = EXCLUDED.last_used_ip, uses_count = u.uses_count + EXCLUDED.uses_count`;
 
-/** Counts when grants were last used. */
-@Injectable()
-export class GrantUsageRecorder extends UsageTally<GrantUse> {
-  constructor(database: Database, logger: Logger) {
-    super(
-      database,
-      logger,
-      'a grant',
-      `INSERT INTO oauth_grant_usage AS u (grant_id, last_used_at)
-SELECT g.id, r.at FROM jsonb_to_recordset($1) AS r (grant_id text, at timestamptz) JOIN oauth_grants g ON g.id = r.grant_id
-ORDER BY g.id FOR KEY SHARE OF g
-ON CONFLICT (grant_id) DO UPDATE SET last_used_at = GREATEST(u.last_used_at, EXCLUDED.last_used_at)`,
-    );
-  }
+const USED_GRANTS = `INSERT INTO oauth_grant_usage AS u (grant_id, last_used_at)
+SELECT g.id, r.at FROM ${USED} JOIN oauth_grants g ON g.id = r.name ORDER BY g.id FOR KEY SHARE OF g
+ON CONFLICT (grant_id) DO UPDATE SET last_used_at = GREATEST(u.last_used_at, EXCLUDED.last_used_at)`;
 
-  finished({ principal }: Request, status: number): void {
-    if (principal?.kind === 'oauth_token' && status < 400) this.record(principal.credentialId);
-  }
-
-  record(grantId: string): void {
-    if (!this.again(grantId)) this.begin(grantId, { grant_id: grantId });
-  }
-}
-
-interface MemberUse {
-  readonly user_id: number;
-  readonly day: string;
-  readonly app_kind: 'client' | 'key';
-  readonly app_id: string;
-  readonly scope: string;
-}
-
-/** Counts which app used which data of a member on which day. */
-@Injectable()
-export class MemberUsageRecorder extends UsageTally<MemberUse> {
-  /** Days since 1970, and how the database writes the last one. */
-  #dayNumber = 0;
-  #day = '';
-
-  constructor(database: Database, logger: Logger) {
-    super(
-      database,
-      logger,
-      'members’ data',
-      `INSERT INTO member_usage AS u (user_id, day, app_kind, app_id, scope, uses, last_used_at)
-SELECT r.user_id, r.day, r.app_kind, r.app_id, r.scope, r.uses, r.at
-FROM jsonb_to_recordset($1) AS r (user_id bigint, day date, app_kind text, app_id text, scope text, uses bigint, at timestamptz)
-JOIN users m ON m.id = r.user_id AND m.erased_at IS NULL
-ORDER BY r.user_id, r.day, r.app_kind, r.app_id, r.scope FOR KEY SHARE OF m
+/** The name is `<days since 1970> <member> <scope> <kind of app> <id of app>`: an id may contain anything, so it is the last part. */
+const USED_DATA = `INSERT INTO member_usage AS u (user_id, day, app_kind, app_id, scope, uses, last_used_at)
+SELECT m.id, date '1970-01-01' + r.part[1]::integer, r.part[4], r.part[5], r.part[3], r.uses, r.at
+FROM (SELECT regexp_match(r.name, '^(\\d+) (\\d+) (\\S+) (\\S+) (.*)$') AS part, r.uses, r.at FROM ${USED}) r
+JOIN users m ON m.id = r.part[2]::bigint AND m.erased_at IS NULL
+ORDER BY m.id, r.part FOR KEY SHARE OF m
 ON CONFLICT (user_id, day, app_kind, app_id, scope) DO UPDATE SET uses = u.uses + EXCLUDED.uses,
-  last_used_at = GREATEST(u.last_used_at, EXCLUDED.last_used_at)`,
-    );
-  }
-
-  finished({ principal, context: { scope } }: Request, status: number): void {
-    if (principal === undefined || status >= 400 || principal.userId === null || scope === null) return;
-    const { userId, clientId, keyId } = principal;
-    const dayNumber = Math.floor(Date.now() / DAY_MS);
-    if (dayNumber !== this.#dayNumber) {
-      this.#dayNumber = dayNumber;
-      this.#day = new Date(dayNumber * DAY_MS).toISOString().slice(0, 10);
-    }
-    const kind = clientId === null ? 'key' : 'client';
-    const appId = clientId ?? keyId!;
-    // Ids of apps may contain anything, so they are the last part. A key's id is never in the place of an app's.
-    const name = `${dayNumber} ${userId} ${scope} ${kind} ${appId}`;
-    if (this.again(name)) return;
-    this.begin(name, { user_id: userId, day: this.#day, app_kind: kind, app_id: appId, scope });
-  }
-}
+  last_used_at = GREATEST(u.last_used_at, EXCLUDED.last_used_at)`;
 
 /**
- * The one place that is notified of every request that requires a credential, when it is answered: last use of keys and grants, and what
- * was used of a member, are counted from here, and everything else that has to know of requests listens here.
+ * The one place that is notified of every request that requires a credential, when it is answered: last use of keys and grants, and which
+ * app used which data of a member on which day, are counted here; developers are shown the requests of their apps.
  */
 @Injectable()
 export class Usage implements OnApplicationShutdown {
-  readonly #listeners: UsageListener[];
+  readonly #tallies: UsageTally[] = [];
+  /** By their ids. */
+  readonly keys: UsageTally;
+  readonly grants: UsageTally;
+  readonly #data: UsageTally;
 
-  constructor(keys: ApiKeyUsageRecorder, grants: GrantUsageRecorder, members: MemberUsageRecorder) {
-    this.#listeners = [keys, grants, members];
+  constructor(
+    private readonly database: Database,
+    private readonly logger: Logger,
+    private readonly developers: DeveloperRequests,
+  ) {
+    this.keys = this.tally('a key', USED_KEYS);
+    this.grants = this.tally('a grant', USED_GRANTS);
+    this.#data = this.tally('members’ data', USED_DATA);
   }
 
   async onApplicationShutdown(): Promise<void> {
     await this.flush();
   }
 
-  listen(listener: UsageListener): void {
-    this.#listeners.push(listener);
+  /** Makes a tally that is written together with the others. */
+  tally(what: string, statement: string): UsageTally {
+    const tally = new UsageTally(this.database, this.logger, what, statement);
+    this.#tallies.push(tally);
+    return tally;
   }
 
   /**
-   * Notifies the listeners once the request is answered: to be called before its credential is checked.
+   * Counts the request once it is answered: to be called before its credential is checked.
    *
    * @param scope the scope that it uses; null if it uses none of the member's data
    */
@@ -123,11 +81,26 @@ export class Usage implements OnApplicationShutdown {
     waits: true,
   })
   async flush(): Promise<void> {
-    await Promise.all(this.#listeners.map((listener) => listener.flush()));
+    await Promise.all([...this.#tallies, this.developers].map((collected) => collected.flush()));
   }
 
-  /** One function for all requests: a closure for each would cost more than everything done here. */
+  /**
+   * Runs within the request, before the caller has the response: it has to be very cheap, and must not write. One function for all
+   * requests: a closure for each would cost more than everything done here.
+   */
   readonly #written = (message: IncomingMessage, { statusCode }: ServerResponse): void => {
-    for (const listener of this.#listeners) listener.finished(message as Request, statusCode);
+    const request = message as Request;
+    if (request.principal && statusCode < 400) this.#count(request, request.principal);
+    this.developers.finished(request, statusCode);
   };
+
+  /** A refused request is no use. */
+  #count(request: Request, { kind, userId, credentialId, clientId, keyId }: Caller): void {
+    if (kind === 'api_key') this.keys.count(credentialId, addressOf(request));
+    else this.grants.count(credentialId);
+    const { scope } = request.context;
+    if (userId === null || scope === null) return;
+    const app = clientId === null ? `key ${keyId}` : `client ${clientId}`;
+    this.#data.count(`${Math.floor(Date.now() / DAY_MS)} ${userId} ${scope} ${app}`);
+  }
 }

@@ -69,8 +69,6 @@ export class ClientCache {
    * @throws Unavailable for the second after a client starts to use a new algorithm, until its keys are loaded
    */
   async find(id: string, algorithms: ReadonlySet<string>): Promise<AdapterPayload | undefined> {
-    // The id may come from an assertion's claim, which can hold anything.
-    if (typeof id !== 'string' || id.length > 100 || !isStorable(id)) return undefined;
     const found = (this.channel.trusted && this.#known.get(id)) || (await this.#lookUp(id));
     if (found && !algorithms.has(found.id_token_signed_response_alg as string)) {
       this.database.current!.unavailable = true;
@@ -80,6 +78,8 @@ export class ClientCache {
   }
 
   async #lookUp(id: string): Promise<AdapterPayload | undefined> {
+    // It may come from an assertion's claim, which can hold anything.
+    if (typeof id !== 'string' || id.length > 100 || !isStorable(id)) return undefined;
     const epoch = this.#epoch;
     const [row] = await this.database.read<FoundClient>(FIND_CLIENT, [id]);
     const client = await this.#current(id, row);

@@ -1,11 +1,18 @@
 import { errors, type Adapter, type AdapterPayload } from 'oidc-provider';
-import { USE_ONCE } from '../../auth/access-tokens/use-once.js';
+import { recordEventIf } from '../../audit/audit.js';
+import { USE_ONCE } from '../../auth/access-tokens/dpop.js';
 import { eitherOf } from '../../crypto/token-keys.js';
 import { SIGN_INS_VALID_SINCE } from '../../database/sql.js';
 import { STEP_GONE } from '../failures/page-fault.js';
-import type { ModelStore, UpstreamSession } from '../requests/oauth-database.js';
+import { LIFETIMES } from '../provider/lifetimes.js';
+import {
+  refusingOrphans,
+  SIGNED_IN,
+  type Decision,
+  type OauthDatabase,
+  type UpstreamSession,
+} from '../requests/oauth-database.js';
 import { ENDED } from '../requests/one-time-states.js';
-import { SIGNED_IN } from '../requests/statement-parts.js';
 
 const FIND_STATE = {
   name: 'find-state',
@@ -36,11 +43,34 @@ SELECT $1, $3, $4, $5, now() + make_interval(secs => $6) WHERE $1::bigint IS NUL
 ON CONFLICT (key) DO UPDATE SET user_id = EXCLUDED.user_id, payload = EXCLUDED.payload, expires_at = EXCLUDED.expires_at
 RETURNING 1`;
 
+/** The answer is stored once: of two forms sent at the same moment, one finds the interaction unanswered. */
+const DECIDED = `WITH ${SIGNED_IN}, decided AS (
+  UPDATE oauth_state SET key = $3, payload = $4, user_id = $1, consumed_at = now()
+  WHERE key IN ($3, $5) AND model = 'Interaction' AND consumed_at IS NULL AND expires_at > now()
+    AND ($1::bigint IS NULL OR EXISTS (SELECT FROM signed_in)) RETURNING 1
+)`;
+const RECORDED = `${DECIDED}, recorded AS (${recordEventIf('decided', 6)})`;
+
+/** For the scopes that were not asked about now, an earlier answer stays as it was. */
+const CONSENTED = `${RECORDED}, remembered AS (
+  INSERT INTO oauth_consents AS c (user_id, client_id, granted, rejected, redirect_origins)
+  SELECT $1, $14, $15::text[], $16::text[], $17::text[] FROM decided
+  ON CONFLICT (user_id, client_id) DO UPDATE SET updated_at = now(),
+    granted = ARRAY(SELECT unnest(c.granted) EXCEPT SELECT unnest($16) UNION SELECT unnest($15)),
+    rejected = ARRAY(SELECT unnest(c.rejected) EXCEPT SELECT unnest($15) UNION SELECT unnest($16)),
+    redirect_origins = CASE WHEN c.redirect_origins IS NULL THEN NULL
+      ELSE ARRAY(SELECT unnest(c.redirect_origins) UNION SELECT unnest($17)) END
+), granted AS (
+  INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at)
+  SELECT $18, $1, $14, $19::jsonb, now() + make_interval(secs => ${LIFETIMES.unusedGrant}) FROM decided
+)`;
+
 /** Interactions (a sign-in or consent in progress) and pushed authorization requests: encrypted, and gone within the hour. */
 export function stateAdapter(
-  { database, keys, encryption }: ModelStore,
+  database: OauthDatabase,
   model: 'Interaction' | 'PushedAuthorizationRequest',
 ): Partial<Adapter> {
+  const { keys, encryption } = database;
   /** Finds it in {@link FIND_STATE}, {@link DELETE} and others: $1 to $3. */
   const placeOf = (id: string) => [...eitherOf(keys.keysOf(model, id)), model];
 
@@ -73,14 +103,29 @@ export function stateAdapter(
     const { decision } = database.current!;
     const signedIn = database.current!.signedIn(memberOf(payload));
     const sealed = encryption.seal(stored, model, key!);
-    const values = [...signedIn, key, model, sealed, expiresIn, earlierKey];
-    const isStored = decision
-      ? await decision.store(database, signedIn, [key!, sealed, earlierKey])
-      : (await database.rows(STORE_STATE, values)).length > 0;
-    if (isStored) return;
+    const written = decision
+      ? decide(decision, [...signedIn, key, sealed, earlierKey])
+      : database.rows(STORE_STATE, [...signedIn, key, model, sealed, expiresIn, earlierKey]);
+    if ((await written).length > 0) return;
     const found = decision && (await find(id));
     if (found?.consumed) return;
     throw new errors.SessionNotFound(decision && !found ? STEP_GONE : 'the sign-in was ended');
+  }
+
+  /**
+   * Stores an answer with what comes of it.
+   *
+   * @returns no row, with nothing written, if there is one already, or the sign-in is no longer valid
+   */
+  function decide({ event, consent }: Decision, values: unknown[]): Promise<unknown[]> {
+    if (event) values.push(...database.eventValues(event));
+    if (consent) {
+      const { id, clientId, payload } = database.current!.grant!;
+      const { granted, rejected, redirect_origins } = consent;
+      values.push(clientId, granted, rejected, redirect_origins, id, payload);
+    }
+    const text = consent ? CONSENTED : event ? RECORDED : DECIDED;
+    return refusingOrphans(database.rows(`${text} SELECT FROM decided`, values));
   }
 
   async function consume(id: string): Promise<void> {
@@ -107,7 +152,8 @@ function memberOf({ prompt, result, lastSubmission, session }: AdapterPayload): 
 }
 
 /** Ids of client assertions and DPoP proofs: of two parallel uses, the insert decides which is first. */
-export function replayAdapter({ database, keys }: ModelStore): Partial<Adapter> {
+export function replayAdapter(database: OauthDatabase): Partial<Adapter> {
+  const { keys } = database;
   const model = 'ReplayDetection';
 
   async function find(id: string): Promise<AdapterPayload | undefined> {

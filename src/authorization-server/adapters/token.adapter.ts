@@ -1,9 +1,8 @@
-import { errors, type Adapter, type AdapterPayload } from 'oidc-provider';
+import type { Adapter, AdapterPayload } from 'oidc-provider';
 import { recordEventIf } from '../../audit/audit.js';
 import { eitherOf } from '../../crypto/token-keys.js';
 import { LIFETIMES } from '../provider/lifetimes.js';
-import type { ModelStore } from '../requests/oauth-database.js';
-import { consented, refusingOrphans, SIGNED_IN, type NewGrant } from '../requests/statement-parts.js';
+import { refusingOrphans, type OauthDatabase } from '../requests/oauth-database.js';
 import { REPEAT_SECONDS, type PresentedToken } from '../requests/token-request.js';
 
 interface TokenRow extends PresentedToken, Record<string, unknown> {
@@ -32,7 +31,9 @@ const NEW_CODE = `WITH used AS (
 VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5))`;
 
 /** Codes, access tokens and refresh tokens. At the token endpoint, {@link TokenRequest} handles them. */
-export function tokenAdapter({ database, keys }: ModelStore, model: string): Partial<Adapter> {
+export function tokenAdapter(database: OauthDatabase, model: string): Partial<Adapter> {
+  const { keys } = database;
+
   async function find(id: string): Promise<AdapterPayload | undefined> {
     const own = eitherOf(keys.keysOf(model, id));
     const [row] = await database.read<TokenRow>(FIND_TOKEN, [...own, model]);
@@ -51,7 +52,8 @@ export function tokenAdapter({ database, keys }: ModelStore, model: string): Par
     // The library needs the session's uid only for tokens that end with their session. These do not, so it is not stored:
     // reading the database does not reveal it.
     const { jti: _, sessionUid: __, ...stored } = payload;
-    const { token: request, authorization } = database.current ?? {};
+    const { current } = database;
+    const request = current?.token;
     if (request) request.jkt ??= payload.jkt;
     // The library binds refresh tokens to the key that was proven with the code for public clients alone.
     if (model === 'RefreshToken') stored.jkt ??= request?.jkt;
@@ -59,7 +61,8 @@ export function tokenAdapter({ database, keys }: ModelStore, model: string): Par
     const grantId = payload.grantId!;
     const token = { key, model, grantId, payload: JSON.stringify(stored), seconds };
     if (request) request.issue(token);
-    else if (!authorization?.issue(token)) {
+    else if (current && current.grant?.id === grantId) current.code = token;
+    else {
       const values = [key, model, grantId, token.payload, seconds, LIFETIMES.grant];
       await refusingOrphans(database.rows(NEW_CODE, values));
     }
@@ -80,17 +83,11 @@ const FIND_GRANT = {
   text: 'SELECT payload FROM oauth_grants WHERE id = $1 AND expires_at > now()',
 };
 
-const STORE_GRANT = `WITH ${SIGNED_IN}, ${consented('$7')}
-INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at)
-SELECT $3, $1, $4, $5::jsonb, now() + make_interval(secs => $6)
-WHERE EXISTS (SELECT FROM signed_in) AND EXISTS (SELECT FROM consented)
-ON CONFLICT (id) DO UPDATE SET payload = EXCLUDED.payload RETURNING 1`;
-
 const END = 'DELETE FROM oauth_grants WHERE id = $1';
 const END_AND_RECORD = `WITH ended AS (${END} RETURNING 1), recorded AS (${recordEventIf('ended', 2)}) SELECT FROM ended`;
 
 /** Grants: one per sign-in of an app, with what the member allowed it. Their ids are not secret. */
-export function grantAdapter({ database }: ModelStore): Partial<Adapter> {
+export function grantAdapter(database: OauthDatabase): Partial<Adapter> {
   async function find(id: string): Promise<AdapterPayload | undefined> {
     const token = database.current?.token?.presented;
     if (token?.grant_id === id) return token.grant ? { ...token.grant, jti: id } : undefined;
@@ -98,26 +95,17 @@ export function grantAdapter({ database }: ModelStore): Partial<Adapter> {
     return row && { ...row.payload, jti: id };
   }
 
-  /** @throws SessionNotFound if the member's sign-in is no longer valid, or the consent was narrowed */
-  async function upsert(id: string, payload: AdapterPayload, expiresIn: number): Promise<void> {
-    const grant = newGrant(id, payload);
-    const request = database.current!;
-    const holder = request.authorization ?? request.decision;
-    if (holder) {
-      holder.grant(grant);
-      return;
-    }
-    const written = await refusingOrphans(
-      database.rows(STORE_GRANT, [
-        ...request.signedIn(Number(payload.accountId)),
-        id,
-        grant.clientId,
-        grant.payload,
-        Math.min(expiresIn, LIFETIMES.unusedGrant),
-        grant.scopes,
-      ]),
-    );
-    if (written.length === 0) throw new errors.SessionNotFound('the sign-in was ended');
+  /** Held until what it comes of is stored: a decision, or its code. */
+  async function upsert(id: string, payload: AdapterPayload): Promise<void> {
+    const { jti: _, ...stored } = payload;
+    const resources = (payload.resources ?? {}) as Record<string, string>;
+    const granted = [(payload.openid as { scope?: string } | undefined)?.scope, ...Object.values(resources)];
+    database.current!.grant = {
+      id,
+      clientId: payload.clientId!,
+      payload: JSON.stringify(stored),
+      scopes: granted.flatMap((scope) => scope?.split(' ') ?? []),
+    };
   }
 
   /** Ends the whole token family in one statement: the grant's codes and tokens are deleted with it. */
@@ -130,17 +118,4 @@ export function grantAdapter({ database }: ModelStore): Partial<Adapter> {
   }
 
   return { find, upsert, destroy };
-}
-
-/** Gives a grant of the library as it is stored. */
-function newGrant(id: string, payload: AdapterPayload): NewGrant {
-  const { jti: _, ...stored } = payload;
-  const resources = (payload.resources ?? {}) as Record<string, string>;
-  const granted = [(payload.openid as { scope?: string } | undefined)?.scope, ...Object.values(resources)];
-  return {
-    id,
-    clientId: payload.clientId!,
-    payload: JSON.stringify(stored),
-    scopes: granted.flatMap((scope) => scope?.split(' ') ?? []),
-  };
 }

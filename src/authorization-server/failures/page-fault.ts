@@ -101,7 +101,8 @@ export function pageFaultOf(error: unknown, signingOut = false): PageFault {
   if (error instanceof TooManyChanges) return new PageFault(429, 'tooManyChanges');
   if (!(error instanceof errors.OIDCProviderError) || !error.expose) return SERVER_FAILED;
   if (error.error === SERVER_BUSY.code) return SERVER_BUSY;
-  return new PageFault(error.statusCode, faultNameOf(error, signingOut), error.error);
+  const fault = error instanceof errors.SessionNotFound ? 'expired' : (FAULTS[error.error] ?? 'wrongRequest');
+  return new PageFault(error.statusCode, signingOut ? 'wrongSignOut' : fault, error.error);
 }
 
 /** As the library says it. */
@@ -134,10 +135,4 @@ export function unregisteredOf(
   const value = name === undefined ? undefined : parameters?.[name];
   if (name === undefined || typeof value !== 'string') return undefined;
   return { name, value, registered: (registered && client?.[registered]) ?? [] };
-}
-
-function faultNameOf(error: errors.OIDCProviderError, signingOut: boolean): FaultName {
-  if (signingOut) return 'wrongSignOut';
-  if (error instanceof errors.SessionNotFound) return 'expired';
-  return FAULTS[error.error] ?? 'wrongRequest';
 }

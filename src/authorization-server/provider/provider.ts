@@ -9,7 +9,6 @@ import {
   type FindAccount,
   type KoaContextWithOIDC,
   type RefreshToken,
-  type ResourceServer,
 } from 'oidc-provider';
 import type { JWTPayload } from 'jose';
 import { ALL_SCOPES } from '../../auth/scopes.js';
@@ -111,13 +110,6 @@ export function createProvider(parts: ProviderParts): Provider {
   const secure = config.publicUrl.startsWith('https:');
   const resource = apiResource(config);
 
-  const resourceServer = (client: Client): ResourceServer => ({
-    scope: client.api_scopes as string,
-    audience: resource,
-    accessTokenTTL: LIFETIMES.accessToken,
-    accessTokenFormat: 'opaque', // a JWT could not be revoked at once
-  });
-
   const configuration: Configuration = {
     adapter: parts.adapter, // default: memory of one process
     jwks: { keys: parts.signingKeys.map((key) => new SynchronousSigningKey(key)) }, // default: keys that everybody knows
@@ -204,7 +196,12 @@ export function createProvider(parts: ProviderParts): Provider {
         useGrantedResource: () => Promise.resolve(true),
         getResourceServerInfo: (_ctx, wanted, client) => {
           if (wanted !== resource) throw new errors.InvalidTarget();
-          return Promise.resolve(resourceServer(client));
+          return Promise.resolve({
+            scope: client.api_scopes as string,
+            audience: resource,
+            accessTokenTTL: LIFETIMES.accessToken,
+            accessTokenFormat: 'opaque', // a JWT could not be revoked at once
+          });
         },
       },
       dPoP: { enabled: true, nonceSecret: nonceSecret(parts.signingKeys[0]!) }, // default: no nonces

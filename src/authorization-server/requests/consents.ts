@@ -2,8 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Grant, KoaContextWithOIDC, Provider } from 'oidc-provider';
 import type { QueryResultRow } from 'pg';
 import { originOf } from '../../clients/client-rules.js';
-import type { Consent } from './statement-parts.js';
-import { OauthDatabase } from './oauth-database.js';
+import { OauthDatabase, type Consent } from './oauth-database.js';
 import { allowedScopes, apiResource, EMPTY_SCOPE, OPENID_SCOPES } from '../provider/provider.js';
 import { Config } from '../../config/config.js';
 
@@ -15,19 +14,14 @@ const FIND_CONSENT = {
 /** Reads what members allowed each client, and creates grants from that. */
 @Injectable()
 export class Consents {
-  readonly #resource: string;
-
   constructor(
     private readonly database: OauthDatabase,
-    config: Config,
-  ) {
-    this.#resource = apiResource(config);
-  }
+    private readonly config: Config,
+  ) {}
 
   async find(userId: number, clientId: string): Promise<Consent | undefined> {
-    const authorization = this.database.current?.authorization;
-    const member = authorization?.clientId === clientId ? authorization.memberOf(userId) : undefined;
-    if (member) return member.consent;
+    const { current } = this.database;
+    if (current?.clientId === clientId && current.member?.userId === userId) return current.member.consent;
     const [consent] = await this.database.read<Consent & QueryResultRow>(FIND_CONSENT, [userId, clientId]);
     return consent;
   }
@@ -40,12 +34,13 @@ export class Consents {
     { granted, rejected }: Pick<Consent, 'granted' | 'rejected'>,
   ): Promise<Grant> {
     const grant = new provider.Grant({ accountId, clientId });
+    const resource = apiResource(this.config);
     const [openid, api] = split(granted);
     const [, rejectedApi] = split(rejected);
     if (openid.length > 0) grant.addOIDCScope(openid.join(' '));
     grant.rejectOIDCScope(EMPTY_SCOPE);
-    if (api.length > 0) grant.addResourceScope(this.#resource, api.join(' '));
-    if (rejectedApi.length > 0) grant.rejectResourceScope(this.#resource, rejectedApi.join(' '));
+    if (api.length > 0) grant.addResourceScope(resource, api.join(' '));
+    if (rejectedApi.length > 0) grant.rejectResourceScope(resource, rejectedApi.join(' '));
     await grant.save();
     return grant;
   }

@@ -1,19 +1,18 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { Injectable } from '@nestjs/common';
 import type { Request } from 'express';
-import type { Logger } from '../../http/logger.js';
-import { eventValues, recordAlone, type LoneEvent, type NewAuthEvent } from '../../audit/audit.js';
-import type { Encryption } from '../../crypto/encryption.js';
-import type { TokenKeys } from '../../crypto/token-keys.js';
+import { errors } from 'oidc-provider';
+import { eventValues, type NewAuthEvent } from '../../audit/audit.js';
+import { Config } from '../../config/config.js';
+import { Encryption } from '../../crypto/encryption.js';
+import { TokenKeys } from '../../crypto/token-keys.js';
 import { Database } from '../../database/database.js';
 import type { NamedStatement } from '../../database/postgres/read-connection.js';
 import { isUnavailable, Unavailable } from '../../database/postgres/unavailable.js';
+import { SIGN_INS_VALID_SINCE } from '../../database/sql.js';
 import { leaveSlot } from '../../http/pipeline/request-context.js';
 import { addressOf } from '../../values/network.js';
-import type { AuthorizationRequest } from './authorization-request.js';
-import type { Decision } from './decision.js';
-import type { SignInParameters } from './statement-parts.js';
-import type { TokenRequest } from './token-request.js';
+import type { NewToken, TokenRequest } from './token-request.js';
 
 /** The session at the platform's own login from which a browser session came: base64url HMACs, to find that one when it ends. */
 export interface UpstreamSession {
@@ -24,6 +23,41 @@ export interface UpstreamSession {
   /** When the member came from there: database clock, seconds since 1970, with their fraction. Missing in stored sessions, which predate any end. */
   readonly at?: number;
 }
+
+/** A member's latest answer to a client's consent prompt. */
+export interface Consent {
+  readonly granted: readonly string[];
+  readonly rejected: readonly string[];
+  /** Origins to which codes may be sent because of it; null: those of all redirect URIs of the client. */
+  readonly redirect_origins: readonly string[] | null;
+}
+
+/** What a member answered where an interaction asked: stored with it in one statement, so that nothing comes of a second answer. */
+export interface Decision {
+  /** Recorded in the audit trail. */
+  readonly event?: NewAuthEvent | undefined;
+  /** Stored with its grant, which is made first. */
+  readonly consent?: Consent;
+}
+
+/** A grant as it is stored. */
+interface NewGrant {
+  readonly id: string;
+  readonly clientId: string;
+  /** JSON */
+  readonly payload: string;
+  /** All that it grants. */
+  readonly scopes: readonly string[];
+}
+
+/**
+ * Finds the member of a sign-in ($1) if the sign-in is still valid ($2, see {@link SIGN_INS_VALID_SINCE}), for a statement that
+ * stores something based on it: ending the member's sign-ins waits until that is stored, and then finds it.
+ */
+export const SIGNED_IN = `signed_in AS (
+  SELECT FROM users u WHERE u.id = $1::bigint AND u.disabled_at IS NULL AND ${SIGN_INS_VALID_SINCE} IS NOT DISTINCT FROM $2::bigint
+  FOR KEY SHARE
+)`;
 
 /** Not the id of any member. */
 const NOBODY = 0;
@@ -36,10 +70,15 @@ export class OauthRequest {
   unavailable = false;
   /** Set at the token and revocation endpoints. */
   token?: TokenRequest;
-  /** Set at the authorization endpoint, before the member is prompted. */
-  authorization?: AuthorizationRequest;
+  /** The client, at the authorization endpoint; the session is then read with its member and what they allowed this client. */
+  clientId?: string;
+  member?: { readonly userId: number; readonly active: boolean; readonly consent: Consent | undefined };
   /** Set where the member answers what an interaction asks. */
   decision?: Decision;
+  /** Held until the decision that it comes of is stored, or its code, or neither: if the member is prompted, another grant is made. */
+  grant?: NewGrant;
+  /** The code of this grant, held until the session is stored, and with it all three. */
+  code?: NewToken | undefined;
   /**
    * The members on whose sign-in this request relies, by id, each with the {@link SIGN_INS_VALID_SINCE} under which the sign-in was
    * found valid: anything written for a member is stored only if that has not changed.
@@ -79,30 +118,32 @@ export class OauthRequest {
   }
 
   /** Gives the parameters of {@link SIGNED_IN}. A member whose sign-in this request has not read counts as nobody. */
-  signedIn(userId: number | null): SignInParameters {
+  signedIn(userId: number | null): readonly [userId: number | null, validSince: number | null] {
     if (userId === null) return [null, null];
     const validSince = this.signIns.get(userId);
     return validSince === undefined ? [NOBODY, null] : [userId, validSince];
   }
 }
 
-/** Where the library's models are stored: under keys that are made of their ids, and encrypted where they could be of use to a reader. */
-export interface ModelStore {
-  readonly database: OauthDatabase;
-  readonly keys: TokenKeys;
-  readonly encryption: Encryption;
-}
-
 /**
- * The database as the authorization server uses it. A token request writes in one statement (see {@link TokenRequest.finish}), and
- * so does an authorization (see {@link AuthorizationRequest}), so no transaction is held open. Once the database was unavailable to
- * a request, that request runs no further statements.
+ * The database as the authorization server uses it: what is secret is stored under keys that are made of it, and encrypted where it could
+ * be of use to a reader. A token request writes in one statement (see {@link TokenRequest.finish}), and so does an authorization (see
+ * {@link sessionAdapter}), so no transaction is held open. Once the database was unavailable to a request, that request runs no further
+ * statements.
  */
 @Injectable()
 export class OauthDatabase {
   readonly #requests = new AsyncLocalStorage<OauthRequest>();
 
-  constructor(private readonly database: Database) {}
+  readonly encryption: Encryption;
+
+  constructor(
+    private readonly database: Database,
+    readonly keys: TokenKeys,
+    { secrets }: Config,
+  ) {
+    this.encryption = new Encryption(secrets, 'oauth-state');
+  }
 
   /** Runs `work` for one request, whose context {@link current} then returns from anywhere within. */
   serve<T>(request: OauthRequest, work: () => Promise<T>): Promise<T> {
@@ -123,22 +164,9 @@ export class OauthDatabase {
     return this.#run(() => this.database.read<Row>(statement, values as unknown[]));
   }
 
-  /** Records a refusal; if that fails, the failure is logged, and the response does not fail because of it. */
-  async recordOrLog(event: LoneEvent, logger: Logger): Promise<void> {
-    try {
-      await recordAlone((text, values) => this.rows(text, values), this.#fromHere(event));
-    } catch (error) {
-      logger.error({ err: error, type: event.type }, 'an audit event could not be written');
-    }
-  }
-
   /** Gives an event of the current request as parameters of {@link recordEventIf}. */
   eventValues(event: NewAuthEvent): unknown[] {
-    return eventValues(this.#fromHere(event));
-  }
-
-  #fromHere<Event extends NewAuthEvent>(event: Event): Event {
-    return { ip: this.current?.ip ?? null, ...event };
+    return eventValues({ ip: this.current?.ip ?? null, ...event });
   }
 
   async #run<T>(statement: () => Promise<T>): Promise<T> {
@@ -150,5 +178,20 @@ export class OauthDatabase {
       if (request && isUnavailable(error)) request.unavailable = true;
       throw error;
     }
+  }
+}
+
+/**
+ * Refuses to store a row whose grant, client or member is gone (23503): it was revoked in the meantime.
+ *
+ * @throws InvalidGrant in that case, and otherwise what `write` throws
+ */
+export async function refusingOrphans<T>(write: Promise<T>): Promise<T> {
+  try {
+    return await write;
+  } catch (error) {
+    const { code, driverError } = error as { code?: string; driverError?: { code?: string } };
+    if ((code ?? driverError?.code) !== '23503') throw error;
+    throw new errors.InvalidGrant('the grant was revoked');
   }
 }

@@ -1,8 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { AdapterPayload } from 'oidc-provider';
-import { Config } from '../../config/config.js';
-import { Encryption } from '../../crypto/encryption.js';
-import { eitherOf, TokenKeys } from '../../crypto/token-keys.js';
+import { eitherOf } from '../../crypto/token-keys.js';
 import { OauthDatabase } from './oauth-database.js';
 
 /** What a one-time state belongs to. */
@@ -21,15 +19,7 @@ WHERE key IN ($1, $2) AND model = 'Interaction' AND expires_at > now()`;
 /** Encrypted state, kept until the browser's response to it arrives, and given out only once, even to parallel responses. */
 @Injectable()
 export class OneTimeStates {
-  readonly #encryption: Encryption;
-
-  constructor(
-    private readonly database: OauthDatabase,
-    config: Config,
-    private readonly keys: TokenKeys,
-  ) {
-    this.#encryption = new Encryption(config.secrets, 'oauth-state');
-  }
+  constructor(private readonly database: OauthDatabase) {}
 
   /** @param id the secret by which the state is found: base64url, at least 128 random bits */
   async put(model: OneTimeModel, id: string, state: object, seconds: number): Promise<void> {
@@ -44,8 +34,8 @@ export class OneTimeStates {
 
   /** Encrypts a state as it is stored. */
   seal(model: string, id: string, state: object): { key: Buffer; payload: Buffer } {
-    const key = this.keys.keyOf(model, id);
-    return { key, payload: this.#encryption.seal(state, model, key) };
+    const key = this.database.keys.keyOf(model, id);
+    return { key, payload: this.database.encryption.seal(state, model, key) };
   }
 
   /** Decrypts the state that a statement returns. @param statement $1 and $2: keys; then `more` */
@@ -55,21 +45,22 @@ export class OneTimeStates {
     id: string,
     ...more: readonly unknown[]
   ): Promise<T | undefined> {
-    const keys = this.keys.keysOf(model, id);
+    const keys = this.database.keys.keysOf(model, id);
     if (keys.length === 0) return undefined;
     const [row] = await this.database.rows<{ key: Buffer; payload: Buffer }>(statement, [
       ...eitherOf(keys),
       ...more,
     ]);
-    return row && this.#encryption.open<T>(row.payload, model, row.key);
+    return row && this.database.encryption.open<T>(row.payload, model, row.key);
   }
 
   /** @returns the parameters of the app's request of which this step was; undefined if it has not ended, or did so long ago */
   async paramsOfCompleted(uid: string): Promise<Readonly<Record<string, unknown>> | undefined> {
-    const keys = this.keys.keysOf(ENDED, uid);
+    const { keys: tokenKeys, encryption } = this.database;
+    const keys = tokenKeys.keysOf(ENDED, uid);
     const [row] = await this.database.rows<{ key: Buffer; payload: Buffer }>(FIND_ENDED, eitherOf(keys));
     if (!row) return undefined;
-    const sealedUnder = this.keys.keysOf('Interaction', uid)[keys.findIndex((key) => key.equals(row.key))]!;
-    return this.#encryption.open<AdapterPayload>(row.payload, 'Interaction', sealedUnder)?.params;
+    const sealedUnder = tokenKeys.keysOf('Interaction', uid)[keys.findIndex((key) => key.equals(row.key))]!;
+    return encryption.open<AdapterPayload>(row.payload, 'Interaction', sealedUnder)?.params;
   }
 }

@@ -25,18 +25,18 @@ const nowhere = { rows: () => Promise.reject(new Error('written')) } as unknown 
 describe('a token request', () => {
   it('uses up what was presented, and nothing else', () => {
     const request = new TokenRequest();
-    expect(() => request.use()).toThrow('a token that is empty cannot be used');
+    expect(() => request.use()).toThrow('there is no token that could be used now');
     request.present(presented);
     request.use();
     expect(request.presented).toBe(presented);
-    expect(() => request.use()).toThrow('a token that is used cannot be used');
+    expect(() => request.use()).toThrow('there is no token that could be used now');
   });
 
   it('issues nothing before it has used up what was presented', () => {
     const request = new TokenRequest();
-    expect(() => request.issue(issued)).toThrow('nothing can come of a token that is empty');
+    expect(() => request.issue(issued)).toThrow('nothing can come of a token before it is used');
     request.present(presented);
-    expect(() => request.issue(issued)).toThrow('nothing can come of a token that is presented');
+    expect(() => request.issue(issued)).toThrow('nothing can come of a token before it is used');
     request.use();
     expect(() => request.issue(issued)).not.toThrow();
   });
@@ -44,18 +44,18 @@ describe('a token request', () => {
   it('repeats an answer that is kept, and stores nothing that is issued beside it', async () => {
     const request = new TokenRequest();
     request.present(presented, kept);
-    expect([request.isRepeatable, request.repeated]).toEqual([true, undefined]);
+    expect([request.kept, request.issued]).toEqual([kept, undefined]);
     request.use();
     request.issue(issued);
-    expect(request.repeated).toBe(kept);
-    await expect(request.finish(nowhere, null, event)).rejects.toThrow('whose token is repeated cannot be');
+    expect(request.kept).toBe(kept);
+    await expect(request.finish(nowhere, null, event)).rejects.toThrow('only a token that is used now');
   });
 
   it('is not finished where nothing was used up', async () => {
     const request = new TokenRequest();
-    await expect(request.finish(nowhere, null, event)).rejects.toThrow('whose token is empty cannot be');
+    await expect(request.finish(nowhere, null, event)).rejects.toThrow('only a token that is used now');
     request.present(presented);
-    await expect(request.finish(nowhere, null, event)).rejects.toThrow('whose token is presented cannot be');
+    await expect(request.finish(nowhere, null, event)).rejects.toThrow('only a token that is used now');
   });
 
   it('begins anew where the token is looked up again', () => {
@@ -63,6 +63,6 @@ describe('a token request', () => {
     request.present(presented);
     request.use();
     request.present(presented, kept);
-    expect([request.isRepeatable, request.repeated]).toEqual([true, undefined]);
+    expect([request.kept, request.issued]).toEqual([kept, undefined]);
   });
 });

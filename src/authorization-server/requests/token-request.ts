@@ -1,7 +1,10 @@
+import { Injectable } from '@nestjs/common';
 import { calculateJwkThumbprint, decodeProtectedHeader } from 'jose';
 import { errors, type AdapterPayload, type KoaContextWithOIDC } from 'oidc-provider';
 import { recordEventIf, type NewAuthEvent } from '../../audit/audit.js';
 import { openWith, sealFor } from '../../crypto/encryption.js';
+import { Database } from '../../database/database.js';
+import { Periodic } from '../../http/periodic-work.js';
 import { ROUTES } from '../provider/provider.js';
 import type { OauthDatabase, OauthRequest } from './oauth-database.js';
 
@@ -34,20 +37,6 @@ interface KeptAnswer {
   readonly sealed: Buffer;
   readonly secondsAgo: number;
 }
-
-/**
- * How far a request has got with its token:
- *
- * - `empty`: no presented token was found;
- * - `presented`: a token was found, either unused or used a moment ago; in the latter case with its kept response;
- * - `used`: the library has checked everything and consumes the token: this is stored together with what it issues, or not at all;
- * - `repeated`: likewise, for a token used a moment ago: what the library issues is dropped, and the kept response repeated.
- */
-type State =
-  | { readonly is: 'empty' }
-  | { readonly is: 'presented'; readonly token: PresentedToken; readonly kept?: KeptAnswer }
-  | { readonly is: 'used'; readonly token: PresentedToken; readonly issued: NewToken[] }
-  | { readonly is: 'repeated'; readonly token: PresentedToken; readonly kept: KeptAnswer };
 
 /** Positions in {@link finishing}: grant, response and presented token come before the event, the new tokens after it. */
 const [EVENT_AT, TOKENS_AT] = [4, 12];
@@ -83,7 +72,15 @@ const finishing = (tokens: number) => `WITH family AS MATERIALIZED (
  * step through the adapters; except for revocations, nothing is written before {@link TokenRequest.finish}.
  */
 export class TokenRequest {
-  #state: State = { is: 'empty' };
+  /** The code or token that was found. */
+  presented: PresentedToken | undefined;
+  /** The response that it got, where it was used a moment ago: then it is repeated. */
+  kept: KeptAnswer | undefined;
+  /**
+   * What is issued for it, from the moment when the library has checked everything and consumes it: stored together with that it is used,
+   * or not at all. Dropped where a response is repeated.
+   */
+  issued: NewToken[] | undefined;
   /** Thumbprint of the key that the request proved (RFC 9449), once a token was issued that is bound to it. */
   jkt: string | undefined;
   /** The id of the grant that was deleted. */
@@ -92,36 +89,21 @@ export class TokenRequest {
   /** @param revoked the event of a grant that is deleted, with its codes and tokens */
   constructor(readonly revoked?: (grantId: string) => NewAuthEvent) {}
 
-  get presented(): PresentedToken | undefined {
-    return this.#state.is === 'empty' ? undefined : this.#state.token;
-  }
-
-  /** The kept response of a token used a moment ago, if the library got as far as consuming it again. */
-  get repeated(): KeptAnswer | undefined {
-    return this.#state.is === 'repeated' ? this.#state.kept : undefined;
-  }
-
-  /** Whether the token that was found was used a moment ago, and its response can be repeated. */
-  get isRepeatable(): boolean {
-    return this.#state.is === 'presented' && this.#state.kept !== undefined;
-  }
-
-  /** A token was found. @param kept the response that it got, if it was used within the window */
   present(token: PresentedToken, kept?: KeptAnswer): void {
-    this.#state = { is: 'presented', token, ...(kept ? { kept } : {}) };
+    this.presented = token;
+    this.kept = kept;
+    this.issued = undefined;
   }
 
-  /** All checks passed, and the token is consumed; {@link finish} decides which of several parallel requests succeeds. */
+  /** Consumes the token that was found; {@link finish} decides which of several parallel requests succeeds. */
   use(): void {
-    if (this.#state.is !== 'presented') throw new Error(`a token that is ${this.#state.is} cannot be used`);
-    const { token, kept } = this.#state;
-    this.#state = kept ? { is: 'repeated', token, kept } : { is: 'used', token, issued: [] };
+    if (!this.presented || this.issued) throw new Error('there is no token that could be used now');
+    this.issued = [];
   }
 
   issue(token: NewToken): void {
-    if (this.#state.is === 'used') this.#state.issued.push(token);
-    else if (this.#state.is !== 'repeated')
-      throw new Error(`nothing can come of a token that is ${this.#state.is}`);
+    if (!this.issued) throw new Error('nothing can come of a token before it is used');
+    this.issued.push(token);
   }
 
   /**
@@ -131,13 +113,12 @@ export class TokenRequest {
    * @returns false, with nothing written, if another request has used the token or ended the grant since it was read
    */
   async finish(database: OauthDatabase, answer: Buffer | null, event: NewAuthEvent): Promise<boolean> {
-    if (this.#state.is !== 'used')
-      throw new Error(`a request whose token is ${this.#state.is} cannot be finished`);
-    const { token, issued } = this.#state;
+    const { presented, kept, issued } = this;
+    if (!presented || !issued || kept) throw new Error('only a token that is used now can be written');
     const written = await database.rows(finishing(issued.length), [
-      token.grant_id,
+      presented.grant_id,
       answer,
-      token.key,
+      presented.key,
       ...database.eventValues(event),
       ...issued.flatMap(({ key, model, grantId, payload, seconds }) => [
         key,
@@ -171,7 +152,7 @@ export function runTokenRequests(
     await next();
     if (request.unavailable) return;
     if (ctx.path === ROUTES.token && ctx.status < 400) {
-      if (token.repeated) await answerAgain(ctx, request, token);
+      if (token.kept && token.issued) await answerAgain(ctx, request, token.kept);
       else if (!(await token.finish(database, await sealResponse(ctx), issued(ctx))))
         await answerLate(ctx, request, token);
     }
@@ -180,12 +161,8 @@ export function runTokenRequests(
 }
 
 /** Replaces the library's response with the kept one, or with a refusal if the request's parameters differ. */
-async function answerAgain(
-  ctx: KoaContextWithOIDC,
-  request: OauthRequest,
-  token: TokenRequest,
-): Promise<void> {
-  const body = await openResponse(ctx, token.repeated!);
+async function answerAgain(ctx: KoaContextWithOIDC, request: OauthRequest, kept: KeptAnswer): Promise<void> {
+  const body = await openResponse(ctx, kept);
   if (body) answerWith(ctx, 200, body);
   else refuse(ctx, request, 'the token was used a moment ago');
 }
@@ -204,9 +181,8 @@ async function answerLate(
     params!.grant_type === 'refresh_token'
       ? await provider.RefreshToken.find(params!.refresh_token as string, { ignoreExpiration: true })
       : await provider.AuthorizationCode.find(params!.code as string, { ignoreExpiration: true });
-  if (found && token.isRepeatable) {
-    token.use();
-    await answerAgain(ctx, request, token);
+  if (found && token.kept) {
+    await answerAgain(ctx, request, token.kept);
     return;
   }
   refuse(ctx, request, 'the token was used by another request');
@@ -282,4 +258,37 @@ async function parametersOf(ctx: KoaContextWithOIDC): Promise<string> {
     resource ?? null,
     jwk ? await calculateJwkThumbprint(jwk) : null,
   ]);
+}
+
+/** A kept response is deleted at most this long after its window closes, or 15 s after the token's use if one run fails. */
+const PAUSE_MS = 2_000;
+const BATCH = 1_000;
+
+/** Uses oauth_tokens_successor_idx. Rows locked by a request or another instance are left to it, or to the next run. */
+const FORGET = `UPDATE oauth_tokens SET successor = NULL WHERE key = ANY (ARRAY(
+  SELECT key FROM oauth_tokens
+  WHERE successor IS NOT NULL AND consumed_at < clock_timestamp() - interval '${REPEAT_SECONDS} s'
+  ORDER BY consumed_at LIMIT ${BATCH} FOR UPDATE SKIP LOCKED)) RETURNING 1`;
+
+/**
+ * Deletes the kept responses of used refresh tokens once they can no longer be repeated: in a copy of the database, they would let
+ * a used token yield the live ones. Every instance does this, starting at once, so that those of a killed instance go as well.
+ */
+@Injectable()
+export class RefreshGracePeriod {
+  constructor(private readonly database: Database) {}
+
+  /** @returns how many responses were deleted */
+  @Periodic({
+    work: 'refresh_answers',
+    everyMs: PAUSE_MS,
+    failure: 'answers of used refresh tokens could not be forgotten',
+  })
+  async forget(end?: AbortSignal): Promise<number> {
+    for (let forgotten = 0; ;) {
+      const batch = await this.database.prepared(FORGET, []);
+      forgotten += batch.length;
+      if (batch.length < BATCH || end?.aborted) return forgotten;
+    }
+  }
 }

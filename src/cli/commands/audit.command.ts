@@ -2,11 +2,10 @@ import { InvalidArgumentError, Option, type Command } from '@commander-js/extra-
 import { UsersService } from '../../accounts/users.service.js';
 import { AUTH_EVENTS, recordAlone } from '../../audit/audit.js';
 import { AuditTrail, type AuditFilter, type AuditLine } from '../../audit/audit-trail.js';
-import { deleteExpired, expiredRows } from '../../operations/sweeper/expired-rows.js';
+import { deleteExpired, expiredRows } from '../../operations/sweeper/sweeper.js';
 import { durationBetween } from '../arguments.js';
 import { addCommand, endable } from '../command.js';
-import { withDatabase } from '../database.js';
-import { columns, jsonOf, note, print, table } from '../output.js';
+import { columns, jsonOf, named, note, table } from '../output.js';
 
 /** Nobody reads more events than this, and they have to fit into memory. */
 const MOST = 1000;
@@ -19,12 +18,10 @@ const OBJECTS = [...new Set(TYPES.map((type) => type.split('.')[0]!))];
 
 const COLUMNS: Record<string, (line: AuditLine) => string | number | null> = {
   'TIME (UTC)': (line) => line.occurred_at,
-  TYPE: (line) => line.type,
-  ACTOR: (line) => line.actor,
+  ...named('type', 'actor'),
   USER: (line) => line.user_id,
   'KEY OR CLIENT': (line) => line.key_id ?? line.client_id,
-  IP: (line) => line.ip,
-  'ERROR ID': (line) => line.error_id,
+  ...named('ip', 'error_id'),
   DETAILS: (line) => JSON.stringify(line.details),
 };
 /** Widths of all columns but the last, for lines that are printed one by one. */
@@ -63,20 +60,22 @@ export function auditCommand(program: Command): void {
       '--follow',
       'then print new events as they are recorded, newest last, until Ctrl-C; with --json, one object per line',
     )
-    .action(async ({ user, client, key, errorId, since, type, follow, json }) => {
-      await withDatabase(async ({ get }) => {
-        const filter: AuditFilter = {
-          userId: user === undefined ? undefined : (await get(UsersService).find(user)).id,
-          clientId: client,
-          keyId: key,
-          errorId,
-          type,
-          sinceSeconds: since ?? (errorId === undefined ? DAY_SECONDS : undefined),
-        };
-        const trail = get(AuditTrail);
-        if (follow) await endable((ended) => followTrail(trail, filter, json, ended));
-        else show(await trail.find(filter, MOST + 1), json);
-      });
+    .runs(async ({ get, print }, { user, client, key, errorId, since, type, follow, json }) => {
+      const filter: AuditFilter = {
+        userId: user === undefined ? undefined : (await get(UsersService).find(user)).id,
+        clientId: client,
+        keyId: key,
+        errorId,
+        type,
+        sinceSeconds: since ?? (errorId === undefined ? DAY_SECONDS : undefined),
+      };
+      const trail = get(AuditTrail);
+      if (follow) return endable((ended) => followTrail(trail, filter, json, ended));
+      const found = await trail.find(filter, MOST + 1);
+      const truncated = found.length > MOST;
+      print({ data: found.slice(0, MOST), truncated }, ({ data }) => table(data, COLUMNS));
+      if (truncated)
+        note('There are more: narrow the result down with --since, --user, --client, --key or --type');
     });
 
   addCommand(
@@ -90,29 +89,19 @@ export function auditCommand(program: Command): void {
       'delete events older than this: a number followed by s, m, h or d, at least 7d',
       durationBetween(7 * DAY_SECONDS, LONGEST_SECONDS),
     )
-    .action(async ({ before, json }) => {
-      const deleted = await withDatabase(async ({ dataSource }) => {
-        await recordAlone((text, values) => dataSource.query(text, values), {
-          type: 'audit.pruned',
-          actor: 'admin',
-          details: { older_than_seconds: before },
-        });
-        const expired = expiredRows({ auditRetentionSeconds: before, changesRetentionSeconds: 0 });
-        return deleteExpired(
-          dataSource,
-          expired.find(({ table }) => table === 'auth_events')!,
-        );
+    .runs(async ({ dataSource, print }, { before }) => {
+      await recordAlone((text, values) => dataSource.query(text, values), {
+        type: 'audit.pruned',
+        actor: 'admin',
+        details: { older_than_seconds: before },
       });
-      print(json, { deleted }, () => `${deleted} events deleted`);
+      const expired = expiredRows({ auditRetentionSeconds: before, changesRetentionSeconds: 0 });
+      const deleted = await deleteExpired(
+        dataSource,
+        expired.find(({ table }) => table === 'auth_events')!,
+      );
+      print({ deleted }, () => `${deleted} events deleted`);
     });
-}
-
-function show(lines: readonly AuditLine[], json: boolean | undefined): void {
-  const truncated = lines.length > MOST;
-  const shown = lines.slice(0, MOST);
-  print(json, { data: shown, truncated }, () => table(shown, COLUMNS));
-  if (truncated)
-    note('There are more: narrow the result down with --since, --user, --client, --key or --type');
 }
 
 async function followTrail(

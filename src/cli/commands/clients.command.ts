@@ -10,10 +10,9 @@ import {
   type ClientDetails,
 } from '../../clients/clients.service.js';
 import { parseName, parseScopes } from '../arguments.js';
-import { addGroup } from '../command.js';
-import { confirm } from '../confirm.js';
+import { addGroup, changesNothing } from '../command.js';
 import { withDatabase, withDatabaseOfAnyVersion } from '../database.js';
-import { fields, note, print, table } from '../output.js';
+import { fields, named, note, table } from '../output.js';
 
 /** The lists of a client: `--add-…` and `--remove-…` change each. */
 const LISTS = [
@@ -39,6 +38,9 @@ function listOptions(
 /** Adds `pua clients` and what it holds. */
 export function clientsCommands(program: Command): void {
   const add = addGroup(program, 'clients', 'Apps that sign members in with OAuth');
+  /** Adds a command about one app, which is its first argument. */
+  const ofApp = (...command: Parameters<typeof add>) =>
+    add(...command).argument('<id>', 'client_id of the app');
 
   add(
     'create',
@@ -77,47 +79,40 @@ export function clientsCommands(program: Command): void {
         .choices(['ES256', 'RS256'])
         .default('ES256'),
     )
-    .action(async (options) => {
-      await withDatabase(async ({ config, get }) => {
-        const clients = get(ClientsService);
-        const id = await clients.create({
-          name: options.name,
-          type: options.type,
-          redirect_uris: options.redirectUri,
-          post_logout_redirect_uris: options.postLogoutRedirectUri,
-          allowed_origins: options.origin,
-          scopes: options.scopes,
-          jwks: options.jwksFile,
-          client_uri: options.clientUri,
-          policy_uri: options.policyUri,
-          logo: options.logoFile,
-          id_token_signed_response_alg: options.idTokenAlg,
-          actor: 'admin',
-        });
-        const client = await clients.find(id);
-        print(options.json, client, () => id);
-        if (!options.json) note(`Send members to ${authorizeUrl(client, config.publicUrl)}`);
+    .runs(async ({ config, get, print }, options) => {
+      const clients = get(ClientsService);
+      const id = await clients.create({
+        name: options.name,
+        type: options.type,
+        redirect_uris: options.redirectUri,
+        post_logout_redirect_uris: options.postLogoutRedirectUri,
+        allowed_origins: options.origin,
+        scopes: options.scopes,
+        jwks: options.jwksFile,
+        client_uri: options.clientUri,
+        policy_uri: options.policyUri,
+        logo: options.logoFile,
+        id_token_signed_response_alg: options.idTokenAlg,
+        actor: 'admin',
       });
+      const client = await clients.find(id);
+      print(client, () => id);
+      if (!options.json) note(`Send members to ${authorizeUrl(client, config.publicUrl)}`);
     });
 
-  add('list', 'List apps, newest first', 'pua clients list').action(async ({ json }) => {
-    const found = await withDatabase(({ get }) => get(ClientsService).list());
-    print(json, { data: found }, () => table(found, COLUMNS));
-  });
+  add('list', 'List apps, newest first', 'pua clients list').runs(async ({ get, print }) =>
+    print({ data: await get(ClientsService).list() }, ({ data }) => table(data, COLUMNS)),
+  );
 
-  add('show', 'Show everything about an app', 'pua clients show demo')
-    .argument('<id>', 'client_id of the app')
-    .action(async (id, { json }) => {
-      const client = await withDatabase(({ get }) => get(ClientsService).find(id));
-      print(json, client, () => fields(client));
-    });
+  ofApp('show', 'Show everything about an app', 'pua clients show demo').runs(async ({ get, print }, id) =>
+    print(await get(ClientsService).find(id), fields),
+  );
 
-  const update = add(
+  const update = ofApp(
     'update',
     'Change the registration of an app. If it loses scopes, its grants that include them end',
     'pua clients update demo --name Calendar --add-redirect-uri https://calendar.example/callback',
   )
-    .argument('<id>', 'client_id of the app')
     .option('--name <text>', 'name of the app on the consent page', parseName)
     .option(
       '--jwks-file <file>',
@@ -129,80 +124,67 @@ export function clientsCommands(program: Command): void {
     .option('--logo-file <file>', 'a PNG, JPEG, WebP or GIF of at most 64 KB', readFile)
     .addOption(
       new Option('--id-token-alg <alg>', 'algorithm that signs its ID tokens').choices(['ES256', 'RS256']),
-    );
+    )
+    .refuses(changesNothing);
   for (const { add, remove } of LISTS) update.addOption(add).addOption(remove);
-  update.action(async (id, { json, ...options }, command) => {
-    if (Object.keys(options).length === 0)
-      command.error('error: nothing to change: name at least one option');
+  update.runs(async ({ get, print }, id, options) => {
     const { name, jwksFile, clientUri, policyUri, logoFile, idTokenAlg } = options;
-    await withDatabase(async ({ get }) => {
-      const clients = get(ClientsService);
-      const changesOf = (before: ChangeableClient): ClientChanges => ({
-        ...changedLists(before, options),
-        name: name ?? before.name,
-        jwks: jwksFile ?? before.jwks,
-        client_uri: clientUri === '' ? null : (clientUri ?? before.client_uri),
-        policy_uri: policyUri === '' ? null : (policyUri ?? before.policy_uri),
-        logo: logoFile ?? before.logo,
-        id_token_signed_response_alg: idTokenAlg ?? before.id_token_signed_response_alg,
-      });
-      const { changed, grants } = await clients.update(id, changesOf, 'admin');
-      if (changed.length === 0) note(`${id} already has these values: nothing changed`);
-      if (grants > 0)
-        note(
-          `${grants} ${grants === 1 ? 'grant that included a removed scope has' : 'grants that included a removed scope have'} ended`,
-        );
-      const client = await clients.find(id);
-      print(json, client, () => fields(client));
+    const clients = get(ClientsService);
+    const changesOf = (before: ChangeableClient): ClientChanges => ({
+      ...changedLists(before, options),
+      name: name ?? before.name,
+      jwks: jwksFile ?? before.jwks,
+      client_uri: clientUri === '' ? null : (clientUri ?? before.client_uri),
+      policy_uri: policyUri === '' ? null : (policyUri ?? before.policy_uri),
+      logo: logoFile ?? before.logo,
+      id_token_signed_response_alg: idTokenAlg ?? before.id_token_signed_response_alg,
     });
+    const { changed, grants } = await clients.update(id, changesOf, 'admin');
+    if (changed.length === 0) note(`${id} already has these values: nothing changed`);
+    if (grants > 0)
+      note(
+        `${grants} ${grants === 1 ? 'grant that included a removed scope has' : 'grants that included a removed scope have'} ended`,
+      );
+    print(await clients.find(id), fields);
   });
 
-  add(
+  ofApp(
     'delete',
     'Delete an app permanently, with all access that members gave it',
     'pua clients delete old-app --yes',
+    withDatabaseOfAnyVersion,
   )
-    .argument('<id>', 'client_id of the app')
     .option('--yes', 'skip the confirmation; this cannot be undone')
-    .action(async (id, options, command) => {
-      await withDatabaseOfAnyVersion(async ({ get }) => {
-        const clients = get(ClientsService);
-        const { name, live_grants_count } = await clients.find(id);
-        await confirm(
-          command,
-          options,
-          `${name} (${id}) would be deleted permanently, and ${live_grants_count} grants of members would end.`,
-        );
-        const grants = await clients.delete(id, 'admin');
-        print(options.json, { client_id: id, deleted: true, grants }, () => `${id} is deleted`);
-      });
+    .runs(async ({ get, print, confirm }, id) => {
+      const clients = get(ClientsService);
+      const { name, live_grants_count } = await clients.find(id);
+      await confirm(
+        `${name} (${id}) would be deleted permanently, and ${live_grants_count} grants of members would end.`,
+      );
+      const grants = await clients.delete(id, 'admin');
+      print({ client_id: id, deleted: true, grants }, () => `${id} is deleted`);
     });
 
-  for (const [verb, description, reach] of [
+  for (const [verb, reach, description] of [
     [
       'disable',
-      'Refuse an app and its tokens everywhere, until it is enabled again',
       withDatabaseOfAnyVersion,
+      'Refuse an app and its tokens everywhere, until it is enabled again',
     ],
-    ['enable', 'Enable a disabled app again', withDatabase],
+    ['enable', withDatabase, 'Enable a disabled app again'],
   ] as const)
-    add(verb, description, `pua clients ${verb} demo`)
-      .argument('<id>', 'client_id of the app')
-      .action(async (id, { json }) => {
-        await reach(async ({ get }) => {
-          const clients = get(ClientsService);
-          const changed = await clients.setDisabled(id, verb === 'disable', 'admin');
-          const { disabled_at } = await clients.find(id);
-          if (!changed) note(`${id} was already ${verb}d: nothing changed`);
-          print(json, { client_id: id, changed, disabled_at }, () => `${id} is ${verb}d`);
-        });
-      });
+    ofApp(verb, description, `pua clients ${verb} demo`, reach).runs(async ({ get, print }, id) => {
+      const clients = get(ClientsService);
+      const changed = await clients.setDisabled(id, verb === 'disable', 'admin');
+      const { disabled_at } = await clients.find(id);
+      if (!changed) note(`${id} was already ${verb}d: nothing changed`);
+      print({ client_id: id, changed, disabled_at }, () => `${id} is ${verb}d`);
+    });
 }
 
 const COLUMNS: Record<string, (client: ClientDetails) => string | number | readonly string[]> = {
   ID: ({ client_id }) => client_id,
-  NAME: ({ name }) => name,
-  TYPE: ({ type }) => type,
+  ...named('name', 'type'),
   AUTHENTICATION: ({ token_endpoint_auth_method }) => token_endpoint_auth_method,
   SCOPES: ({ scopes }) => scopes,
   STATUS: ({ disabled_at }) => (disabled_at === null ? 'enabled' : 'disabled'),

@@ -2,26 +2,25 @@ import type { Command } from '@commander-js/extra-typings';
 import { lastMigration, migrate, rollback } from '../../database/schema/migrate.js';
 import { readSchema } from '../../database/schema/schema.js';
 import { addGroup } from '../command.js';
-import { confirm } from '../confirm.js';
 import { withAnyDatabase } from '../database.js';
-import { note, print, table } from '../output.js';
+import { note, table } from '../output.js';
 
 /** Adds `pua db` and what it holds. */
 export function dbCommands(program: Command): void {
-  const add = addGroup(program, 'db', 'The database’s schema');
+  const add = addGroup(program, 'db', 'The database’s schema', withAnyDatabase);
 
-  add('migrate', 'Run pending migrations', 'pua db migrate').action(async ({ json }) => {
-    const applied = await withAnyDatabase(({ dataSource }) => migrate(dataSource));
+  add('migrate', 'Run pending migrations', 'pua db migrate').runs(async ({ dataSource, print }, { json }) => {
+    const applied = await migrate(dataSource);
     if (applied.length === 0) note('Nothing was pending');
-    if (json || applied.length > 0) print(json, { applied }, () => applied.join('\n'));
+    if (json || applied.length > 0) print({ applied }, () => applied.join('\n'));
   });
 
-  add('status', 'Show which migrations have run', 'pua db status').action(async ({ json }) => {
-    const status = await withAnyDatabase(({ dataSource }) => readSchema(dataSource));
+  add('status', 'Show which migrations have run', 'pua db status').runs(async ({ dataSource, print }) => {
+    const status = await readSchema(dataSource);
     const rows = (['applied', 'pending', 'unknown'] as const).flatMap((state) =>
       status[state].map((name) => ({ state, name })),
     );
-    print(json, status, () => table(rows, { STATE: ({ state }) => state, MIGRATION: ({ name }) => name }));
+    print(status, () => table(rows, { STATE: ({ state }) => state, MIGRATION: ({ name }) => name }));
     if (status.pending.length > 0) note('Run `pua db migrate` to apply the pending migrations');
   });
 
@@ -31,19 +30,14 @@ export function dbCommands(program: Command): void {
     'pua db rollback --yes',
   )
     .option('--yes', 'skip the confirmation')
-    .action(async (options, command) => {
-      const undone = await withAnyDatabase(async ({ dataSource }) => {
-        const last = await lastMigration(dataSource);
-        if (last)
-          await confirm(
-            command,
-            options,
-            `${last.name} would be undone by the following, and the data in what that drops would be lost:\n\n${last.undoing}\n`,
-          );
-        return rollback(dataSource);
-      });
+    .runs(async ({ dataSource, print, confirm }, { json }) => {
+      const last = await lastMigration(dataSource);
+      if (last)
+        await confirm(
+          `${last.name} would be undone by the following, and the data in what that drops would be lost:\n\n${last.undoing}\n`,
+        );
+      const undone = await rollback(dataSource);
       if (undone === undefined) note('No migration has run');
-      if (options.json || undone !== undefined)
-        print(options.json, { undone: undone ?? null }, () => undone!);
+      if (json || undone !== undefined) print({ undone: undone ?? null }, () => undone!);
     });
 }

@@ -8,16 +8,16 @@ import { SigningKeysService } from '../../clients/signing-keys.service.js';
 import {
   checkDatabase,
   checkSettings,
-  checkVitals,
   failed,
-  type Vitals,
+  type Examination,
+  type Findings,
 } from '../../operations/doctor/doctor.js';
 import { fail, ok, warn, type Check } from '../../operations/doctor/check.js';
 import { checkReplicas } from '../../operations/doctor/replicas.js';
-import { WebhookSecrets } from '../../webhooks/webhook-secrets.js';
+import { WebhookSecrets } from '../../webhooks/webhook-sender.js';
 import { durationBetween } from '../arguments.js';
 import { addCommand, endable } from '../command.js';
-import { readConfig, withAnyDatabase, type Work } from '../database.js';
+import { readConfig, withAnyDatabase } from '../database.js';
 import { asTyped, jsonOf, print, statusMark } from '../output.js';
 
 const EVERY_SECONDS = 60;
@@ -50,10 +50,7 @@ export function doctorCommand(program: Command): void {
 }
 
 async function lookOnce(json: boolean | undefined, mend: boolean): Promise<boolean> {
-  const { checks } = await examine(async (of) => ({
-    isWhole: true,
-    checks: await checkDatabase(of.dataSource, of.config, { mend, ...sealsOf(of) }),
-  }));
+  const { checks } = await examine({ mend });
   const healthy = checks.every(({ status }) => status !== 'fail');
   print(json, { healthy, checks }, () => checks.map(line).join('\n'));
   return healthy;
@@ -72,9 +69,9 @@ async function lookAgain(
 ): Promise<boolean> {
   const known = new Map<string, Check['status']>();
   while (!ended.aborted) {
-    const vitals = await examine((of) => checkVitals(of.dataSource, of.config, sealsOf(of)));
+    const found = await examine({ quick: true });
     const time = `${new Date().toISOString().slice(0, 19)}Z`;
-    for (const change of changesOf(known, vitals)) {
+    for (const change of changesOf(known, found)) {
       known.set(change.name, change.status);
       const before = change.was === null ? '' : `${change.was} → `;
       process.stdout.write(`${json ? jsonOf({ time, ...change }) : `${time} ${before}${line(change)}`}\n`);
@@ -85,7 +82,7 @@ async function lookAgain(
 }
 
 /** The results that have changed. A problem that is no longer reported is solved, provided that everything was checked. */
-function changesOf(known: ReadonlyMap<string, Check['status']>, { isWhole, checks }: Vitals): Change[] {
+function changesOf(known: ReadonlyMap<string, Check['status']>, { isWhole, checks }: Findings): Change[] {
   const gone = isWhole
     ? [...known].filter(([name, status]) => status !== 'ok' && !checks.some((check) => check.name === name))
     : [];
@@ -95,13 +92,8 @@ function changesOf(known: ReadonlyMap<string, Check['status']>, { isWhole, check
     .filter(({ was, status }) => was !== status);
 }
 
-const sealsOf = ({ dataSource, get }: Work) => ({
-  sealState: () => get(SigningKeysService).sealState(),
-  webhookSeals: () => get(WebhookSecrets).sealState(dataSource),
-});
-
-/** Checks the settings, and the database with `look`; if that fails, it is itself a failed check. */
-async function examine(look: (of: Work) => Promise<Vitals>): Promise<Vitals> {
+/** Checks the settings, and the database; if that fails, it is itself a failed check. */
+async function examine(asked: Examination): Promise<Findings> {
   let config: Config;
   try {
     config = readConfig();
@@ -111,9 +103,13 @@ async function examine(look: (of: Work) => Promise<Vitals>): Promise<Vitals> {
   }
   const checks = [...checkSettings(config), ...(await checkUpstream(config))];
   try {
-    return await withAnyDatabase(async (of) => {
-      const { isWhole, checks: found } = await look(of);
-      const replicas = await checkReplicas(of.dataSource, config.databaseReadUrls);
+    return await withAnyDatabase(async ({ dataSource, get }) => {
+      const { isWhole, checks: found } = await checkDatabase(dataSource, config, {
+        ...asked,
+        sealState: () => get(SigningKeysService).sealState(),
+        webhookSeals: () => get(WebhookSecrets).sealState(dataSource),
+      });
+      const replicas = await checkReplicas(dataSource, config.databaseReadUrls);
       return { isWhole, checks: [...checks, ...found, ...replicas] };
     }, config);
   } catch (error) {

@@ -9,7 +9,7 @@ import {
 import { folderSource, streamSource } from '../../operations/import/sources.js';
 import { addCommand, endable } from '../command.js';
 import { withDatabase } from '../database.js';
-import { note, print, table } from '../output.js';
+import { named, note, print, table } from '../output.js';
 
 /** Adds `pua import`. */
 export function importCommand(program: Command): void {
@@ -48,12 +48,12 @@ export function importCommand(program: Command): void {
 
 async function run(folder: string, options: ImportOptions): Promise<ImportReport & { seconds: number }> {
   const source = folder === '-' ? streamSource(process.stdin) : folderSource(folder);
-  const bar = source.bytes > 0 ? progressBar() : undefined;
+  const bar = source.bytes > 0 ? progressBar(source.bytes) : undefined;
   const started = performance.now();
   try {
     const report = await endable((signal) =>
       withDatabase(({ dataSource }) =>
-        importRecords(dataSource, source, { ...options, signal, progress: bar?.progress }),
+        importRecords(dataSource, source, { ...options, signal, progress: bar?.draw }),
       ),
     );
     return { ...report, seconds: Math.round((performance.now() - started) / 100) / 10 };
@@ -69,18 +69,8 @@ function parseBatch(text: string): number {
 }
 
 function summary({ files }: ImportReport): string {
-  return table(
-    Object.entries(files).map(([file, report]) => ({ file, ...report })),
-    {
-      FILE: ({ file }) => file,
-      READ: ({ read }) => read,
-      INSERTED: ({ inserted }) => inserted,
-      UPDATED: ({ updated }) => updated,
-      DELETED: ({ deleted }) => deleted,
-      UNCHANGED: ({ unchanged }) => unchanged,
-      REJECTED: ({ rejected }) => rejected,
-    },
-  );
+  const rows = Object.entries(files).map(([file, counts]) => ({ file, ...counts }));
+  return table(rows, named('file', 'read', 'inserted', 'updated', 'deleted', 'unchanged', 'rejected'));
 }
 
 function badLines({ rejected, firstRejects, committed_through }: ImportReport): OperatorError {
@@ -103,43 +93,29 @@ const HIDE_CURSOR = '\x1b[?25l\x1b[?7l'; // and wrap no line
 const SHOW_CURSOR = '\x1b[G\x1b[K\x1b[?7h\x1b[?25h';
 const CLEAR_REST = '\x1b[K';
 
-/** On a terminal only: the file, records per second, and the time left at that pace. */
-function progressBar(): { progress: ImportProgress; end(): void } | undefined {
+/** On a terminal only: the file, records per second, and the time left at that pace. @param total bytes to read */
+function progressBar(total: number): { draw(now: ImportProgress): void; end(): void } | undefined {
   const { stderr } = process;
   if (!stderr.isTTY) return undefined;
-  let file = '';
-  let [total, bytes, records] = [0, 0, 0];
+  let share = 0;
   let drawnAt = -Infinity;
   const began = performance.now();
-  const draw = (what: string) => {
-    const share = Math.min(1, bytes / total);
+  const write = (what: string) => {
     const bar = '█'.repeat(share * BAR_COLUMNS).padEnd(BAR_COLUMNS, '░');
     stderr.write(`\x1b[G${bar} ${Math.floor(share * 100)} % ${what}${CLEAR_REST}`);
   };
-  const drawPace = () => {
+  stderr.write(HIDE_CURSOR);
+  write('reading');
+  const draw = (now: ImportProgress) => {
+    if ('phase' in now) return write(now.phase);
+    const { file, bytes, records } = now;
+    share = Math.min(1, bytes / total);
     if (performance.now() - drawnAt < DRAW_MS) return;
     drawnAt = performance.now();
     const seconds = (performance.now() - began) / 1000;
     const rate = Math.round(records / seconds).toLocaleString('en');
     const left = Math.ceil(((total - bytes) * seconds) / Math.max(bytes, 1));
-    draw(`${file}, ${rate} records/s, ${left > 90 ? `${Math.ceil(left / 60)} min` : `${left} s`} left`);
+    write(`${file}, ${rate} records/s, ${left > 90 ? `${Math.ceil(left / 60)} min` : `${left} s`} left`);
   };
-  const progress: ImportProgress = {
-    begin: (all) => {
-      total = all;
-      stderr.write(HIDE_CURSOR);
-      draw('reading');
-    },
-    file: (name) => (file = name),
-    read: (count) => {
-      bytes += count;
-      drawPace();
-    },
-    records: (count) => {
-      records += count;
-      drawPace();
-    },
-    phase: draw,
-  };
-  return { progress, end: () => stderr.write(SHOW_CURSOR) };
+  return { draw, end: () => stderr.write(SHOW_CURSOR) };
 }

@@ -2,11 +2,12 @@ import { Option, type Command } from '@commander-js/extra-typings';
 import { ApiKeysService, UnknownKey, type KeyDetails } from '../../auth/api-keys/api-keys.service.js';
 import { isPlatformScope } from '../../auth/scopes.js';
 import { UsersService } from '../../accounts/users.service.js';
+import { SigningKeysService } from '../../clients/signing-keys.service.js';
+import { makeSecretKey } from '../../crypto/secrets.js';
 import { collectCidr, durationBetween, parseKeyScopes, parseName, textOf } from '../arguments.js';
 import { addGroup } from '../command.js';
-import { confirmOnTerminal } from '../confirm.js';
-import { withDatabase, withDatabaseOfAnyVersion } from '../database.js';
-import { fields, note, print, table } from '../output.js';
+import { withDatabaseOfAnyVersion } from '../database.js';
+import { fields, named, note, print, table } from '../output.js';
 
 const DAY = 86_400;
 const DEFAULT_EXPIRY = 90 * DAY;
@@ -51,44 +52,39 @@ export function keysCommands(program: Command): void {
         .choices(['live', 'test'])
         .default('live'),
     )
-    .action(async (options, command) => {
-      if (!options.expiry && options.reason === undefined)
-        command.error('error: --no-expiry requires --reason <text>: say why the key needs no expiry');
-      if (options.expiry && options.reason !== undefined)
-        command.error('error: --reason is only for --no-expiry: leave it out, or add --no-expiry');
-      const { platform: ofPlatform = false, scopes, json } = options;
-      if (!ofPlatform && options.user === undefined)
-        command.error('error: name a member with --user, or use --platform');
-      if (scopes.some((scope) => isPlatformScope(scope) !== ofPlatform))
-        command.error(
-          'error: platform:read and platform:write are only for --platform, all other scopes only for --user',
-        );
-      if (ofPlatform && scopes.length === 0)
-        command.error('error: a key of the platform needs at least one scope');
-      await withDatabase(async ({ config, get }) => {
-        const user = options.user === undefined ? undefined : await get(UsersService).find(options.user);
-        const keys = get(ApiKeysService);
-        const { key, id } = await keys.create({
-          userId: user?.id ?? null,
-          name: options.name,
-          scopes: options.scopes,
-          environment: options.env,
-          cidrs: options.cidr ?? [],
-          ...(options.expiry
-            ? { expiresInSeconds: options.expires ?? DEFAULT_EXPIRY }
-            : { noExpiryReason: options.reason! }),
-          actor: 'admin',
-        });
-        if (user?.disabled_at)
-          note(`${user.username} is disabled: the key will not work until they are enabled`);
-        print(json, json ? { ...(await keys.find(id)), key } : undefined, () => key);
-        if (!json)
-          note(
-            ofPlatform
-              ? `Use it: export API_KEY=<the key>; ${config.publicUrl}/docs#platform lists the calls that it opens`
-              : `Use it: export API_KEY=<the key>; curl -H "X-API-Key: $API_KEY" ${config.publicUrl}/api/public/credential`,
-          );
+    .refuses(({ expiry, reason, platform = false, user, scopes }) => {
+      if (!expiry && reason === undefined)
+        return '--no-expiry requires --reason <text>: say why the key needs no expiry';
+      if (expiry && reason !== undefined)
+        return '--reason is only for --no-expiry: leave it out, or add --no-expiry';
+      if (!platform && user === undefined) return 'name a member with --user, or use --platform';
+      if (scopes.some((scope) => isPlatformScope(scope) !== platform))
+        return 'platform:read and platform:write are only for --platform, all other scopes only for --user';
+      return platform && scopes.length === 0 && 'a key of the platform needs at least one scope';
+    })
+    .runs(async ({ config, get, print }, options) => {
+      const user = options.user === undefined ? undefined : await get(UsersService).find(options.user);
+      const keys = get(ApiKeysService);
+      const { key, id } = await keys.create({
+        userId: user?.id ?? null,
+        name: options.name,
+        scopes: options.scopes,
+        environment: options.env,
+        cidrs: options.cidr ?? [],
+        ...(options.expiry
+          ? { expiresInSeconds: options.expires ?? DEFAULT_EXPIRY }
+          : { noExpiryReason: options.reason! }),
+        actor: 'admin',
       });
+      if (user?.disabled_at)
+        note(`${user.username} is disabled: the key will not work until they are enabled`);
+      print({ ...(await keys.find(id)), key }, () => key);
+      if (!options.json)
+        note(
+          options.platform
+            ? `Use it: export API_KEY=<the key>; ${config.publicUrl}/docs#platform lists the calls that it opens`
+            : `Use it: export API_KEY=<the key>; curl -H "X-API-Key: $API_KEY" ${config.publicUrl}/api/public/credential`,
+        );
     });
 
   add('list', 'List keys, newest first', 'pua keys list --user ada')
@@ -99,24 +95,22 @@ export function keysCommands(program: Command): void {
       'only keys that expire within this time and have not been rotated, soonest first: a number followed by s, m, h or d',
       durationBetween(1, LONGEST_EXPIRY),
     )
-    .action(async ({ user, platform, expiring, json }) => {
-      const found = await withDatabase(async ({ get }) => {
-        const userId = user === undefined ? undefined : (await get(UsersService).find(user)).id;
-        return get(ApiKeysService).list({
-          userId,
-          ofPlatform: platform,
-          expiringWithin: expiring,
-        });
+    .runs(async ({ get, print }, { user, platform, expiring }) => {
+      const userId = user === undefined ? undefined : (await get(UsersService).find(user)).id;
+      const data = await get(ApiKeysService).list({
+        userId,
+        ofPlatform: platform,
+        expiringWithin: expiring,
       });
-      print(json, { data: found }, () => table(found, COLUMNS));
+      print({ data }, () => table(data, COLUMNS));
     });
 
   add('show', 'Show everything about a key except the key itself', 'pua keys show 4fGh7Kq2LmPz')
     .argument('<id>', 'id of the key: the 12 characters after pua_live_')
-    .action(async (id, { json }) => {
-      const key = await withDatabase(({ get }) => get(ApiKeysService).find(id));
+    .runs(async ({ get, print }, id) => {
+      const key = await get(ApiKeysService).find(id);
       if (!key) throw new UnknownKey(id);
-      print(json, key, () => fields(key));
+      print(key, fields);
     });
 
   add(
@@ -133,33 +127,29 @@ export function keysCommands(program: Command): void {
         .argParser(durationBetween(0, LONGEST_EXPIRY))
         .default(DAY, '24h'),
     )
-    .action(async (old, { overlap, json }) => {
-      await withDatabase(async ({ get }) => {
-        const keys = get(ApiKeysService);
-        const { key, id } = await keys.rotate(old, overlap, 'admin');
-        note(`${old} stays valid until ${(await keys.find(old))!.expires_at} UTC`);
-        print(json, json ? { ...(await keys.find(id)), key } : undefined, () => key);
-      });
+    .runs(async ({ get, print }, old, { overlap }) => {
+      const keys = get(ApiKeysService);
+      const { key, id } = await keys.rotate(old, overlap, 'admin');
+      note(`${old} stays valid until ${(await keys.find(old))!.expires_at} UTC`);
+      print({ ...(await keys.find(id)), key }, () => key);
     });
 
   add(
     'revoke',
     'Revoke a key at once and permanently. If it is already revoked, nothing changes',
     "pua keys revoke 4fGh7Kq2LmPz --reason 'found in a public repository'",
+    withDatabaseOfAnyVersion,
   )
     .argument('<id>', 'id of the key')
     .requiredOption('--reason <text>', 'why it is revoked; stored with the key', textOf([1, 500]))
     .option('--yes', 'skip the confirmation, which only a terminal asks for; this cannot be undone')
-    .action(async (id, options, command) => {
-      const { reason, json } = options;
-      await confirmOnTerminal(command, options, `The key ${id} would be revoked at once and permanently.`);
-      await withDatabaseOfAnyVersion(async ({ get }) => {
-        const keys = get(ApiKeysService);
-        const changed = await keys.revoke(id, reason, 'admin');
-        const key = (await keys.find(id))!;
-        if (!changed) note(`${id} was already revoked at ${key.revoked_at} UTC: ${key.revocation_reason}`);
-        print(json, { id, changed, revoked_at: key.revoked_at, reason: key.revocation_reason }, () => id);
-      });
+    .runs(async ({ get, print, confirm }, id, { reason }) => {
+      await confirm(`The key ${id} would be revoked at once and permanently.`, 'go on');
+      const keys = get(ApiKeysService);
+      const changed = await keys.revoke(id, reason, 'admin');
+      const key = (await keys.find(id))!;
+      if (!changed) note(`${id} was already revoked at ${key.revoked_at} UTC: ${key.revocation_reason}`);
+      print({ id, changed, revoked_at: key.revoked_at, reason: key.revocation_reason }, () => id);
     });
 }
 
@@ -168,9 +158,40 @@ const COLUMNS: Record<string, (key: KeyDetails) => string | null | readonly stri
   USER: ({ user_id, username }) => (user_id === null ? 'platform' : `${user_id} ${username}`),
   NAME: ({ name }) => name,
   ENV: ({ environment }) => environment,
-  SCOPES: ({ scopes }) => scopes,
-  STATUS: ({ status }) => status,
+  ...named('scopes', 'status'),
   EXPIRES: ({ expires_at }) => expires_at ?? 'never',
-  'LAST USED': ({ last_used_at }) => last_used_at,
-  EXPOSED: ({ exposed_at }) => exposed_at,
+  ...named('last_used_at', 'exposed_at'),
 };
+
+const SIGNING_KEY_COLUMNS = named('kid', 'status', 'alg', 'created_at', 'activated_at', 'retired_at');
+
+/** Adds `pua signing-keys` and what it holds. */
+export function signingKeysCommands(program: Command): void {
+  const add = addGroup(program, 'signing-keys', 'Keys that sign ID tokens');
+
+  add('list', 'List signing keys, oldest first', 'pua signing-keys list').runs(async ({ get, print }) =>
+    print({ data: await get(SigningKeysService).list() }, ({ data }) => table(data, SIGNING_KEY_COLUMNS)),
+  );
+
+  add(
+    'rotate',
+    'Sign with the next key from now on; running servers follow within a second, and everything signed before stays valid',
+    'pua signing-keys rotate',
+  ).runs(async ({ get, print }) =>
+    print({ data: await get(SigningKeysService).rotate() }, ({ data }) => table(data, SIGNING_KEY_COLUMNS)),
+  );
+}
+
+/** Adds `pua secrets` and what it holds. */
+export function secretsCommands(program: Command): void {
+  const add = addGroup(program, 'secrets', 'Secrets of the server');
+
+  add(
+    'generate',
+    'Print a new random SECRET_KEY',
+    'echo "SECRET_KEY=$(pua secrets generate)" >> .env',
+  ).action(({ json }) => {
+    const secret = makeSecretKey();
+    print(json, { secret_key: secret }, () => secret);
+  });
+}

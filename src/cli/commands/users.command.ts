@@ -1,30 +1,18 @@
-import type { Command, CommandUnknownOpts, OptionValues } from '@commander-js/extra-typings';
+import type { Command, OptionValues } from '@commander-js/extra-typings';
 import { UsersService, type ListedUser } from '../../accounts/users.service.js';
 import { SignInMethods } from '../../accounts/sign-in/sign-in-methods.js';
 import { ConnectedApps } from '../../clients/connected-apps.js';
 import { ClientsService } from '../../clients/clients.service.js';
 import { parseEmail, parseHttpUrl, parsePasskeyId, parseUsername, textOf } from '../arguments.js';
-import { addGroup } from '../command.js';
-import { confirm } from '../confirm.js';
+import { addGroup, changesNothing } from '../command.js';
 import { withDatabase, withDatabaseOfAnyVersion } from '../database.js';
 import { LENGTHS, type Length } from '../../values/vocabulary.js';
-import { fields, note, plain, print, table } from '../output.js';
+import { fields, named, note, plain, table } from '../output.js';
 
 /** Nobody reads more members than this. */
 const MOST = 1000;
 
 const atMost = ([, longest]: Length) => `at most ${longest} characters`;
-
-interface ProfileOptions {
-  username?: string;
-  externalId?: string;
-  email?: string;
-  firstName?: string;
-  lastName?: string;
-  displayName?: string;
-  bio?: string;
-  profilePicture?: string;
-}
 
 /** Adds `pua users` and what it holds. */
 export function usersCommands(program: Command): void {
@@ -47,20 +35,18 @@ export function usersCommands(program: Command): void {
       '--password-stdin',
       'read the password from stdin: 10 to 128 characters, and none of the most common passwords',
     );
-  profileOptions(create).action(async (options, command) => {
-    const password = options.passwordStdin ? await readPassword(command) : undefined;
-    await withDatabase(async ({ get }) => {
+  profileOptions(create)
+    .refuses(({ passwordStdin }) => passwordStdin && process.stdin.isTTY && NO_PIPE)
+    .runs(async ({ get, print }, options) => {
+      const password = options.passwordStdin ? await readPassword() : undefined;
       const users = get(UsersService);
       const id = await users.create({ ...columnsOf(options), username: options.username, password }, 'admin');
-      const user = await users.find(String(id));
-      print(options.json, user, () => fields(user));
+      print(await users.find(String(id)), fields);
     });
-  });
 
-  ofMember('show', 'Show a member', 'pua users show ada').action(async (who, { json }) => {
-    const user = await withDatabase(({ get }) => get(UsersService).find(who));
-    print(json, user, () => fields(user));
-  });
+  ofMember('show', 'Show a member', 'pua users show ada').runs(async ({ get, print }, who) =>
+    print(await get(UsersService).find(who), fields),
+  );
 
   add('list', `List members, newest first, at most ${MOST}`, 'pua users list --search ada')
     .option(
@@ -68,10 +54,10 @@ export function usersCommands(program: Command): void {
       'only members whose username or name contains this text, ignoring case',
       textOf([1, 100]),
     )
-    .action(async ({ search, json }) => {
-      const found = await withDatabase(({ get }) => get(UsersService).list(MOST + 1, search));
-      const [shown, truncated] = [found.slice(0, MOST), found.length > MOST];
-      print(json, { data: shown, truncated }, () => table(shown, COLUMNS));
+    .runs(async ({ get, print }, { search }) => {
+      const found = await get(UsersService).list(MOST + 1, search);
+      const truncated = found.length > MOST;
+      print({ data: found.slice(0, MOST), truncated }, ({ data }) => table(data, COLUMNS));
       if (truncated) note('There are more: narrow it down with --search');
     });
 
@@ -80,19 +66,20 @@ export function usersCommands(program: Command): void {
     'Change a member’s account as the platform would; an import may change it again. "" clears a field',
     "pua users update ada --first-name Augusta --bio ''",
   ).option('--username <username>', 'unique, ignoring case; must not consist of digits only', parseUsername);
-  profileOptions(update, { empty: true }).action(async (who, { json, ...options }, command) => {
-    if (Object.keys(options).length === 0)
-      command.error('error: nothing to change: name at least one option');
-    const absent = (text: string | undefined) => (text === '' ? null : text);
-    await withDatabase(async ({ get }) => {
+  profileOptions(update, { empty: true })
+    .refuses(changesNothing)
+    .runs(async ({ get, print }, who, options) => {
       const users = get(UsersService);
       const { id } = await users.find(who);
-      const changed = await users.update(id, columnsOf(options, absent), 'admin');
+      const changed = await users.update(
+        id,
+        { ...columnsOf(options, (text) => (text === '' ? null : text)), username: options.username },
+        'admin',
+      );
       const user = await users.find(String(id));
       if (changed.length === 0) note(`${user.username} already has these values: nothing changed`);
-      print(json, user, () => fields(user));
+      print(user, fields);
     });
-  });
 
   ofMember(
     'set-password',
@@ -104,34 +91,31 @@ export function usersCommands(program: Command): void {
       'read the password from stdin: 10 to 128 characters, and none of the most common passwords',
     )
     .option('--keep-sessions', 'end none of these')
-    .action(async (who, { keepSessions, json }, command) => {
-      const password = await readPassword(command);
-      await withDatabase(async ({ get }) => {
-        const users = get(UsersService);
-        const { id, username } = await users.find(who);
-        await users.setPassword(id, password, 'admin', { keepSessions });
-        const ended = keepSessions ? '' : ', and is signed out everywhere';
-        print(json, { id, username, changed: true, sessions_kept: keepSessions === true }, () =>
-          plain(`${username} has a new password${ended}`),
-        );
-      });
+    .refuses(() => process.stdin.isTTY && NO_PIPE)
+    .runs(async ({ get, print }, who, { keepSessions = false }) => {
+      const password = await readPassword();
+      const users = get(UsersService);
+      const { id, username } = await users.find(who);
+      await users.setPassword(id, password, 'admin', { keepSessions });
+      const ended = keepSessions ? '' : ', and is signed out everywhere';
+      print({ id, username, changed: true, sessions_kept: keepSessions }, () =>
+        plain(`${username} has a new password${ended}`),
+      );
     });
 
-  ofMember('passkeys', 'Show a member’s passkeys', 'pua users passkeys ada').action(async (who, { json }) => {
-    const passkeys = await withDatabase(async ({ get }) => {
+  ofMember('passkeys', 'Show a member’s passkeys', 'pua users passkeys ada').runs(
+    async ({ get, print }, who) => {
       const { id } = await get(UsersService).find(who);
-      return get(SignInMethods).listPasskeys(id);
-    });
-    print(json, { data: passkeys }, () =>
-      table(passkeys, {
-        ID: ({ id }) => id,
-        NAME: ({ name }) => name,
-        SYNCED: ({ synced }) => (synced ? 'yes' : 'no'),
-        CREATED: ({ created_at }) => created_at,
-        'LAST USED': ({ last_used_at }) => last_used_at,
-      }),
-    );
-  });
+      const data = await get(SignInMethods).listPasskeys(id);
+      print({ data }, () =>
+        table(data, {
+          ...named('id', 'name'),
+          SYNCED: ({ synced }) => (synced ? 'yes' : 'no'),
+          ...named('created_at', 'last_used_at'),
+        }),
+      );
+    },
+  );
 
   ofMember(
     'remove-passkey',
@@ -139,33 +123,29 @@ export function usersCommands(program: Command): void {
     'pua users remove-passkey ada 7',
   )
     .argument('<passkey>', 'id of the passkey, from `pua users passkeys`', parsePasskeyId)
-    .action(async (who, passkey, { json }) => {
-      await withDatabase(async ({ get }) => {
-        const { id, username } = await get(UsersService).find(who);
-        await get(SignInMethods).removeLostPasskey(id, passkey);
-        print(json, { id, username, passkey, removed: true }, () =>
-          plain(`Passkey ${passkey} of ${username} is removed`),
-        );
-      });
+    .runs(async ({ get, print }, who, passkey) => {
+      const { id, username } = await get(UsersService).find(who);
+      await get(SignInMethods).removeLostPasskey(id, passkey);
+      print({ id, username, passkey, removed: true }, () =>
+        plain(`Passkey ${passkey} of ${username} is removed`),
+      );
     });
 
-  for (const [verb, description, reach] of [
+  for (const [verb, reach, description] of [
     [
       'disable',
-      'End all access to a member’s data, and omit the member from other members’ lists',
       withDatabaseOfAnyVersion,
+      'End all access to a member’s data, and omit the member from other members’ lists',
     ],
-    ['enable', 'Enable a disabled member again', withDatabase],
+    ['enable', withDatabase, 'Enable a disabled member again'],
   ] as const)
-    ofMember(verb, description, `pua users ${verb} ada`).action(async (who, { json }) => {
-      await reach(async ({ get }) => {
-        const users = get(UsersService);
-        const { id, username } = await users.identify(who);
-        const changed = await users[verb](id, 'admin');
-        const { disabled_at } = await users.identify(String(id));
-        if (!changed) note(`${username} was already ${verb}d: nothing changed`);
-        print(json, { id, username, changed, disabled_at }, () => plain(`${username} is ${verb}d`));
-      });
+    ofMember(verb, description, `pua users ${verb} ada`, reach).runs(async ({ get, print }, who) => {
+      const users = get(UsersService);
+      const { id, username } = await users.identify(who);
+      const changed = await users[verb](id, 'admin');
+      const { disabled_at } = await users.identify(String(id));
+      if (!changed) note(`${username} was already ${verb}d: nothing changed`);
+      print({ id, username, changed, disabled_at }, () => plain(`${username} is ${verb}d`));
     });
 
   ofMember(
@@ -175,40 +155,34 @@ export function usersCommands(program: Command): void {
   )
     .alias('delete')
     .option('--yes', 'skip the confirmation; this cannot be undone')
-    .action(async (who, options, command) => {
-      await withDatabase(async ({ get }) => {
-        const users = get(UsersService);
-        const user = await users.find(who);
-        await confirm(
-          command,
-          options,
-          `Everything about ${user.username} (id ${user.id}) would be erased permanently: the profile, ${user.connections_count} connections, ` +
-            `the RSVPs to ${user.events_count} events, ${user.achievements_count} achievements, all API keys, sessions and grants.`,
-        );
-        const { id } = user;
-        const erased = (await users.erase(id, 'admin')) ?? null;
-        if (!erased) note(`${id} was already erased: nothing changed`);
-        print(options.json, { id, erased }, () => `${id} is erased`);
-      });
+    .runs(async ({ get, print, confirm }, who) => {
+      const users = get(UsersService);
+      const user = await users.find(who);
+      await confirm(
+        `Everything about ${user.username} (id ${user.id}) would be erased permanently: the profile, ${user.connections_count} connections, ` +
+          `the RSVPs to ${user.events_count} events, ${user.achievements_count} achievements, all API keys, sessions and grants.`,
+      );
+      const { id } = user;
+      const erased = (await users.erase(id, 'admin')) ?? null;
+      if (!erased) note(`${id} was already erased: nothing changed`);
+      print({ id, erased }, () => `${id} is erased`);
     });
 
   ofMember(
     'sessions',
     'Show where a member is signed in, and which apps have access to their data',
     'pua users sessions ada',
-  ).action(async (who, { json }) => {
-    const { sessions, apps } = await withDatabase(async ({ get }) => {
-      const { id } = await get(UsersService).find(who);
-      const access = get(ConnectedApps);
-      return { sessions: await access.listSessions(id), apps: await access.listApps(id) };
-    });
+  ).runs(async ({ get, print }, who) => {
+    const { id } = await get(UsersService).find(who);
+    const sessions = await get(ConnectedApps).listSessions(id);
+    const apps = await get(ConnectedApps).listApps(id);
     const result = {
       sessions: sessions.shown,
       sessions_count: sessions.count,
       apps: apps.shown,
       apps_count: apps.count,
     };
-    print(json, result, () =>
+    print(result, () =>
       [
         table(sessions.shown, {
           'SIGNED IN': ({ signed_in_at }) => signed_in_at,
@@ -218,9 +192,7 @@ export function usersCommands(program: Command): void {
         }),
         table(apps.shown, {
           APP: ({ client_id, client_name }) => `${client_id} ${client_name}`,
-          SCOPES: ({ scopes }) => scopes,
-          SINCE: ({ since }) => since,
-          'LAST USED': ({ last_used_at }) => last_used_at,
+          ...named('scopes', 'since', 'last_used_at'),
         }),
       ].join('\n\n'),
     );
@@ -232,32 +204,30 @@ export function usersCommands(program: Command): void {
     'revoke-access',
     'Revoke the access of apps to a member’s data, including unused authorization codes; without --client, end browser sessions and calendar links, too',
     'pua users revoke-access ada --client demo',
+    withDatabaseOfAnyVersion,
   )
     .option('--client <id>', 'revoke only the access of this app, and end no session')
-    .action(async (who, { client, json }) => {
-      await withDatabaseOfAnyVersion(async ({ get }) => {
-        const { id, username } = await get(UsersService).identify(who);
-        if (client !== undefined) await get(ClientsService).find(client);
-        const access = get(ConnectedApps);
-        const by = { actor: 'admin' } as const;
-        const { grants, sessions } =
-          client === undefined
-            ? await access.revokeAll(id, by)
-            : { grants: await access.revoke(id, client, by), sessions: 0 };
-        print(json, { id, username, grants, sessions }, () =>
-          plain(`${username}: ${grants} grants and ${sessions} browser sessions ended`),
-        );
-      });
+    .runs(async ({ get, print }, who, { client }) => {
+      const { id, username } = await get(UsersService).identify(who);
+      if (client !== undefined) await get(ClientsService).find(client);
+      const access = get(ConnectedApps);
+      const by = { actor: 'admin' } as const;
+      const { grants, sessions } =
+        client === undefined
+          ? await access.revokeAll(id, by)
+          : { grants: await access.revoke(id, client, by), sessions: 0 };
+      print({ id, username, grants, sessions }, () =>
+        plain(`${username}: ${grants} grants and ${sessions} browser sessions ended`),
+      );
     });
 }
 
 /** The columns that the options of {@link profileOptions} set. */
 function columnsOf<Text = string>(
-  options: ProfileOptions,
+  options: ReturnType<ReturnType<typeof profileOptions<[], {}>>['opts']>,
   read = (text: string | undefined) => text as Text | undefined,
 ) {
   return {
-    username: options.username,
     external_id: read(options.externalId),
     email: read(options.email),
     first_name: read(options.firstName),
@@ -268,7 +238,7 @@ function columnsOf<Text = string>(
   };
 }
 
-/** Adds the options for a member's profile and external id. @param empty whether an empty text clears a field */
+/** Adds the options for a member’s profile and external id. @param empty whether an empty text clears a field */
 function profileOptions<Args extends unknown[], Given extends OptionValues>(
   command: Command<Args, Given>,
   { empty = false } = {},
@@ -295,20 +265,18 @@ function profileOptions<Args extends unknown[], Given extends OptionValues>(
 }
 
 const COLUMNS: Record<string, (user: ListedUser) => string | number | null> = {
-  ID: ({ id }) => id,
-  USERNAME: ({ username }) => username,
+  ...named('id', 'username'),
   NAME: ({ display_name }) => display_name,
   STATUS: ({ disabled_at, erased_at }) => (erased_at ? 'erased' : disabled_at ? 'disabled' : 'enabled'),
   PASSWORD: ({ has_password }) => (has_password ? 'yes' : 'no'),
   CREATED: ({ created_at }) => created_at,
 };
 
+const NO_PIPE =
+  '--password-stdin reads from a pipe, not from the terminal: printf %s "$PASSWORD" | pua users …';
+
 /** Reads stdin, without a final line break: a password is never an argument, which others could see. */
-async function readPassword(command: CommandUnknownOpts): Promise<string> {
-  if (process.stdin.isTTY)
-    command.error(
-      'error: --password-stdin reads from a pipe, not from the terminal: printf %s "$PASSWORD" | pua users …',
-    );
+async function readPassword(): Promise<string> {
   let text = '';
   for await (const chunk of process.stdin.setEncoding('utf8')) {
     text += chunk as string;

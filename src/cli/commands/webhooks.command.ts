@@ -8,9 +8,7 @@ import {
 } from '../../webhooks/webhooks.service.js';
 import { durationBetween } from '../arguments.js';
 import { addGroup } from '../command.js';
-import { confirmOnTerminal } from '../confirm.js';
-import { withDatabase } from '../database.js';
-import { fields, note, print, table } from '../output.js';
+import { fields, named, note, table } from '../output.js';
 
 const DAY = 86_400;
 const LONGEST_OVERLAP = 30 * DAY;
@@ -18,6 +16,9 @@ const LONGEST_OVERLAP = 30 * DAY;
 /** Adds `pua webhooks` and what it holds. */
 export function webhooksCommands(program: Command): void {
   const add = addGroup(program, 'webhooks', 'Receivers that are notified of changes (Standard Webhooks)');
+  /** Adds a command about one receiver, which is its first argument. */
+  const ofReceiver = (...command: Parameters<typeof add>) =>
+    add(...command).argument('<id>', 'id of the receiver');
 
   add(
     'create',
@@ -51,68 +52,63 @@ export function webhooksCommands(program: Command): void {
         'key',
       ]),
     )
-    .action(async (options, command) => {
-      const { url, types, client, key, platform, json } = options;
-      if (client === undefined && key === undefined && !platform)
-        command.error('error: say whose receiver it is: --client <id>, --key <id> or --platform');
-      await withService(async (service) => {
-        const { id, secret } = await service.create({
-          url,
-          types,
-          clientId: client,
-          keyId: key,
-          actor: 'admin',
-        });
-        print(json, json ? { ...(await service.find(id)), secret } : undefined, () => secret);
-        if (!json)
-          note(
-            `Give the secret to the receiver ${id}, which verifies messages with it. Try it: pua webhooks test ${id}`,
-          );
+    .refuses(
+      ({ client, key, platform }) =>
+        client === undefined &&
+        key === undefined &&
+        !platform &&
+        'say whose receiver it is: --client <id>, --key <id> or --platform',
+    )
+    .runs(async ({ get, print }, { url, types, client, key, json }) => {
+      const webhooks = get(WebhooksService);
+      const { id, secret } = await webhooks.create({
+        url,
+        types,
+        clientId: client,
+        keyId: key,
+        actor: 'admin',
       });
+      print({ ...(await webhooks.find(id)), secret }, () => secret);
+      if (!json)
+        note(
+          `Give the secret to the receiver ${id}, which verifies messages with it. Try it: pua webhooks test ${id}`,
+        );
     });
 
-  add('list', 'List receivers, newest first', 'pua webhooks list').action(async ({ json }) => {
-    const found = await withService((service) => service.list());
-    print(json, { data: found }, () => table(found, COLUMNS));
-  });
+  add('list', 'List receivers, newest first', 'pua webhooks list').runs(async ({ get, print }) =>
+    print({ data: await get(WebhooksService).list() }, ({ data }) => table(data, COLUMNS)),
+  );
 
-  add(
+  ofReceiver(
     'show',
     'Show everything about a receiver except its secret, and its last messages',
     'pua webhooks show wh_4fGh7Kq2LmPz9xQa',
-  )
-    .argument('<id>', 'id of the receiver')
-    .action(async (id, { json }) => {
-      const { webhook, deliveries } = await withService(async (service) => ({
-        webhook: await service.find(id),
-        deliveries: await service.deliveries(id),
-      }));
-      print(json, { ...webhook, deliveries }, () =>
-        [fields(webhook), ...(deliveries.length > 0 ? ['', table(deliveries, DELIVERY_COLUMNS)] : [])].join(
-          '\n',
-        ),
-      );
-    });
+  ).runs(async ({ get, print }, id) => {
+    const webhook = await get(WebhooksService).find(id);
+    const deliveries = await get(WebhooksService).deliveries(id);
+    print({ ...webhook, deliveries }, () =>
+      [fields(webhook), ...(deliveries.length > 0 ? ['', table(deliveries, DELIVERY_COLUMNS)] : [])].join(
+        '\n',
+      ),
+    );
+  });
 
-  add(
+  ofReceiver(
     'test',
     'Send one message of the type webhook.test from here, and print the response',
     'pua webhooks test wh_4fGh7Kq2LmPz9xQa',
-  )
-    .argument('<id>', 'id of the receiver')
-    .action(async (id, { json }) => {
-      const { taken, status, error, seconds } = await withService((service) => service.test(id));
-      const answer = status === null ? `nothing (${error})` : String(status);
-      print(
-        json,
-        { id, taken, response_status: status, error, seconds: Number(seconds.toFixed(3)) },
-        () => `${answer} after ${seconds.toFixed(3)} s`,
+  ).runs(async ({ get, print }, id) => {
+    const { taken, status, error, seconds } = await get(WebhooksService).test(id);
+    const answer = status === null ? `nothing (${error})` : String(status);
+    print(
+      { id, taken, response_status: status, error, seconds: Number(seconds.toFixed(3)) },
+      () => `${answer} after ${seconds.toFixed(3)} s`,
+    );
+    if (!taken)
+      throw new OperatorError(
+        `The receiver did not accept it: the response was ${answer}, where 2xx was expected`,
       );
-      if (!taken)
-        throw new OperatorError(
-          `The receiver did not accept it: the response was ${answer}, where 2xx was expected`,
-        );
-    });
+  });
 
   add(
     'redeliver',
@@ -120,45 +116,38 @@ export function webhooksCommands(program: Command): void {
     'pua webhooks redeliver msg_0b5e6c1a9f3d4e2b8c7a6f5e4d3c2b1a',
   )
     .argument('<id>', 'id of a message, or of a receiver for all of its messages that were given up')
-    .action(async (id, { json }) => {
-      const count = await withService((service) => service.redeliver(id));
-      print(json, { id, redelivered: count }, () => `${count} ${count === 1 ? 'message' : 'messages'}`);
+    .runs(async ({ get, print }, id) => {
+      const redelivered = await get(WebhooksService).redeliver(id);
+      print({ id, redelivered }, () => `${redelivered} ${redelivered === 1 ? 'message' : 'messages'}`);
     });
 
-  add(
+  ofReceiver(
     'rotate',
     'Create a new secret. Until the overlap ends, messages are signed with both. stdout has only the new secret',
     'pua webhooks rotate wh_4fGh7Kq2LmPz9xQa --overlap 24h',
   )
-    .argument('<id>', 'id of the receiver')
     .addOption(
       new Option('--overlap <duration>', 'how long the old secret also signs; with 0s, it ends at once')
         .argParser(durationBetween(0, LONGEST_OVERLAP))
         .default(DAY, '24h'),
     )
-    .action(async (id, { overlap, json }) => {
-      await withService(async (service) => {
-        const secret = await service.rotate(id, overlap, 'admin');
-        print(json, json ? { ...(await service.find(id)), secret } : undefined, () => secret);
-      });
+    .runs(async ({ get, print }, id, { overlap }) => {
+      const secret = await get(WebhooksService).rotate(id, overlap, 'admin');
+      print({ ...(await get(WebhooksService).find(id)), secret }, () => secret);
     });
 
-  add(
+  ofReceiver(
     'disable',
     'Disable a receiver permanently: nothing more is sent to it. If it is already disabled, nothing changes',
     'pua webhooks disable wh_4fGh7Kq2LmPz9xQa',
   )
-    .argument('<id>', 'id of the receiver')
     .option('--yes', 'skip the confirmation, which only a terminal asks for; this cannot be undone')
-    .action(async (id, options, command) => {
-      const { json } = options;
-      await confirmOnTerminal(command, options, `The receiver ${id} would be disabled permanently.`);
-      await withService(async (service) => {
-        const changed = await service.disable(id, 'admin');
-        const { disabled_at } = await service.find(id);
-        if (!changed) note(`${id} was already disabled at ${disabled_at} UTC`);
-        print(json, { id, changed, disabled_at }, () => id);
-      });
+    .runs(async ({ get, print, confirm }, id) => {
+      await confirm(`The receiver ${id} would be disabled permanently.`, 'go on');
+      const changed = await get(WebhooksService).disable(id, 'admin');
+      const { disabled_at } = await get(WebhooksService).find(id);
+      if (!changed) note(`${id} was already disabled at ${disabled_at} UTC`);
+      print({ id, changed, disabled_at }, () => id);
     });
 }
 
@@ -168,25 +157,18 @@ const COLUMNS: Record<string, (webhook: WebhookDetails) => string | number | nul
     client_id !== null ? `client ${client_id}` : key_id !== null ? `key ${key_id}` : 'platform',
   STATUS: ({ status }) => status,
   PENDING: ({ pending_count }) => pending_count,
-  'FAILING SINCE': ({ failing_since }) => failing_since,
-  TYPES: ({ types }) => types,
-  URL: ({ url }) => url,
+  ...named('failing_since', 'types', 'url'),
 };
 
 const DELIVERY_COLUMNS: Record<string, (delivery: DeliveryDetails) => string | number | null> = {
   MESSAGE: ({ id }) => id,
   TYPE: ({ type }) => type,
   MEMBER: ({ member_id }) => member_id,
-  STATUS: ({ status }) => status,
-  ATTEMPTS: ({ attempts }) => attempts,
+  ...named('status', 'attempts'),
   LAST: ({ attempted_at }) => attempted_at,
   ANSWER: ({ response_status, error }) => response_status ?? error,
   NEXT: ({ next_attempt_at }) => next_attempt_at,
 };
-
-function withService<T>(work: (service: WebhooksService) => Promise<T>): Promise<T> {
-  return withDatabase(({ get }) => work(get(WebhooksService)));
-}
 
 /** Reads message types, comma separated, and drops repetitions. */
 function parseTypes(text: string): string[] {

@@ -1,5 +1,6 @@
+import { once } from 'node:events';
 import { setFlagsFromString } from 'node:v8';
-import { Worker } from 'node:worker_threads';
+import { MessageChannel, Worker, type MessagePort } from 'node:worker_threads';
 
 // V8 may abort the process when it frees WebAssembly code that was replaced by faster code (nodejs/node#64500). It keeps it instead.
 setFlagsFromString('--no-wasm-code-gc');
@@ -10,15 +11,15 @@ export interface EmbeddedFiles {
   readonly socket: string;
 }
 
-/** A request to the thread: open a database under a number, or close the one with that number. */
-export type ThreadRequest =
-  | { readonly id: number; readonly files: EmbeddedFiles; readonly patienceMs?: never }
-  | { readonly id: number; readonly patienceMs: number; readonly files?: never };
+/** Asks the thread to open a database. It answers at the port, and closes the database once it is told there how long to wait. */
+export interface ThreadRequest {
+  readonly files: EmbeddedFiles;
+  readonly port: MessagePort;
+}
 
 /** Success, or why the request failed. */
 export interface ThreadResponse {
-  readonly id: number;
-  error?: unknown;
+  readonly error?: unknown;
 }
 
 /** A database that is served in a thread. */
@@ -31,10 +32,8 @@ export interface OpenInThread {
 export class EmbeddedThread {
   readonly #worker = new Worker(new URL('./worker.js', import.meta.url));
   readonly #failed: Promise<never>;
-  #opened = 0;
 
   constructor() {
-    this.#worker.setMaxListeners(0);
     this.#failed = new Promise<never>((_, reject) => {
       this.#worker.once('error', reject);
       this.#worker.once('exit', (code) => reject(new Error(`its thread ended with ${code}`)));
@@ -44,9 +43,19 @@ export class EmbeddedThread {
 
   /** Opens a database. @throws Error if its files cannot be opened */
   async open(files: EmbeddedFiles): Promise<OpenInThread> {
-    const id = ++this.#opened;
-    await this.#ask({ id, files });
-    return { close: (patienceMs = 5_000) => this.#ask({ id, patienceMs }) };
+    const { port1, port2 } = new MessageChannel();
+    const answered = async () => {
+      const [{ error }] = (await Promise.race([once(port1, 'message'), this.#failed])) as [ThreadResponse];
+      if (error !== undefined) throw error as Error;
+    };
+    this.#worker.postMessage({ files, port: port2 } satisfies ThreadRequest, [port2]);
+    await answered();
+    return {
+      close: (patienceMs = 5_000) => {
+        port1.postMessage(patienceMs);
+        return answered();
+      },
+    };
   }
 
   /** Lets the process exit while the thread runs. */
@@ -57,20 +66,6 @@ export class EmbeddedThread {
   /** Ends the thread, without closing its databases. */
   async end(): Promise<void> {
     await this.#worker.terminate();
-  }
-
-  #ask(request: ThreadRequest): Promise<void> {
-    const answered = new Promise<void>((resolve, reject) => {
-      const listen = ({ id, error }: ThreadResponse) => {
-        if (id !== request.id) return;
-        this.#worker.off('message', listen);
-        if (error === undefined) resolve();
-        else reject(error as Error);
-      };
-      this.#worker.on('message', listen);
-    });
-    this.#worker.postMessage(request);
-    return Promise.race([answered, this.#failed]);
   }
 }
 

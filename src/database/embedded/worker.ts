@@ -116,19 +116,18 @@ async function open({ folder, socket }: EmbeddedFiles): Promise<(patienceMs: num
   };
 }
 
-const opened = new Map<number, (patienceMs: number) => Promise<void>>();
-
-parentPort!.on('message', async ({ id, files, patienceMs }: ThreadRequest) => {
-  const response: ThreadResponse = { id };
-  try {
-    if (files) {
-      opened.set(id, await open(files));
-    } else {
-      await opened.get(id)!(patienceMs);
-      opened.delete(id);
-    }
-  } catch (error) {
-    response.error = error;
-  }
-  parentPort!.postMessage(response);
+parentPort!.on('message', ({ files, port }: ThreadRequest) => {
+  const answer = async (work: Promise<unknown>) => {
+    const response = await work.then(
+      (): ThreadResponse => ({}),
+      (error: unknown): ThreadResponse => ({ error }),
+    );
+    port.postMessage(response);
+  };
+  const opened = open(files);
+  void answer(opened);
+  port.once('message', async (patienceMs: number) => {
+    await answer(opened.then((close) => close(patienceMs)));
+    port.close();
+  });
 });

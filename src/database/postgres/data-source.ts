@@ -9,12 +9,12 @@ type DataSourceUse = 'requests' | 'maintenance' | 'sweeping' | 'feeding' | 'tell
 /** Feeds that a process writes at once; others wait. */
 export const FEEDS_AT_ONCE = 2;
 
-/** Direct connections for background work: how many, and in milliseconds how long they stay, and a statement and a lock may take. */
+/** Direct connections for background work: how many, and in milliseconds how long they stay, and one, a statement and a lock may take. */
 const BACKGROUND = {
-  sweeping: { max: 1, stay: 1_000, statement: 5_000, lock: 300 },
+  sweeping: { max: 1, stay: 1_000, connect: 5_000, statement: 5_000, lock: 300 },
   // A lock may take longer than the database takes to detect a deadlock.
-  feeding: { max: FEEDS_AT_ONCE, stay: 10_000, statement: 10_000, lock: 3_000 },
-  telling: { max: 2, stay: 10_000, statement: 30_000, lock: 3_000 },
+  feeding: { max: FEEDS_AT_ONCE, stay: 10_000, connect: 5_000, statement: 10_000, lock: 3_000 },
+  telling: { max: 2, stay: 10_000, connect: 5_000, statement: 30_000, lock: 3_000 },
 } as const;
 
 type Work<T> = (manager: EntityManager) => Promise<T>;
@@ -71,31 +71,21 @@ export function createDataSource(config: Config, use: DataSourceUse): DataSource
 function poolOptions(config: Config, use: DataSourceUse) {
   if (use === 'maintenance')
     return { max: 2, connectionTimeoutMillis: 5_000, ...bounds(config, undefined, false) };
-  if (use === 'requests') {
-    const { connect, lock, statement } = config.databaseDeadlines;
-    return {
-      max: config.databasePoolSize,
-      connectionTimeoutMillis: connect,
-      lock_timeout: lock,
-      statement_timeout: statement,
-      idle_in_transaction_session_timeout: 5_000,
-      keepAlive: true,
-      ...requestPlans(config),
-      ...bounds(config, statement, isDirect(config)),
-    };
-  }
-  const { max, stay, statement, lock } = BACKGROUND[use];
+  const isForRequests = use === 'requests';
+  const { max, stay, connect, statement, lock } = isForRequests
+    ? { max: config.databasePoolSize, stay: undefined, ...config.databaseDeadlines }
+    : BACKGROUND[use];
   return {
     max,
     idleTimeoutMillis: stay,
-    connectionTimeoutMillis: 5_000,
+    connectionTimeoutMillis: connect,
     lock_timeout: lock,
     statement_timeout: statement,
-    idle_in_transaction_session_timeout: 10_000,
+    idle_in_transaction_session_timeout: isForRequests ? 5_000 : 10_000,
     keepAlive: true,
     // What a crash undoes is swept again; and a lost synchronous standby does not block sweeping.
     ...(use === 'sweeping' ? { options: '-c synchronous_commit=off' } : requestPlans(config)),
-    ...bounds(config, statement, true),
+    ...bounds(config, statement, !isForRequests || isDirect(config)),
   };
 }
 

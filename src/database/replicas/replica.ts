@@ -3,7 +3,7 @@ import pg, { type QueryConfig } from 'pg';
 import type { Config } from '../../config/config.js';
 import { PipelinedReads } from '../postgres/pipelined-reads.js';
 import type { ReadConsistency } from './primary-wal.js';
-import type { ReadConnection } from '../postgres/read-connection.js';
+import type { NamedStatement, ReadConnection } from '../postgres/read-connection.js';
 import { commented } from '../postgres/request-comments.js';
 
 /** Pause between two checks of a session's position, in ms; one check serves all waiting reads. */
@@ -49,12 +49,15 @@ interface Seen {
 export class Replica {
   readonly #reads: PipelinedReads;
   readonly #pool: pg.Pool;
+  /** Whether statements carry ids of requests, and can therefore not be prepared. */
+  readonly #requestIds: boolean;
   /** For each session, because a new connection may reach another server, or a server that was restored. */
   readonly #seen = new WeakMap<ReadConnection, Seen>();
   readonly #lookedAt = new WeakMap<ReadConnection, number>();
 
   constructor(config: Config, url: string) {
     const { connect, lock } = config.databaseDeadlines;
+    this.#requestIds = config.sqlRequestIds;
     this.#reads = new PipelinedReads(config, { connectionString: url, options: SESSION });
     this.#pool = new pg.Pool({
       connectionString: url,
@@ -78,8 +81,8 @@ export class Replica {
       const session = this.#reads.next();
       if (session === undefined) continue;
       if (this.#has(session, need)) return session;
-      if (performance.now() - (this.#lookedAt.get(session) ?? -Infinity) < LOOK_AGAIN_MS) continue;
-      void this.#look(session, need);
+      if (performance.now() - (this.#lookedAt.get(session) ?? -Infinity) >= LOOK_AGAIN_MS)
+        void this.#look(session, need);
     }
     return undefined;
   }
@@ -89,14 +92,19 @@ export class Replica {
     for (const session of this.#reads.connections) void this.#look(session, need);
   }
 
-  /** Reads in a session from {@link sessionWith}. @param otherwise reads elsewhere if this read fails for any reason */
-  rows<Row>(
-    session: ReadConnection,
-    statement: { name: string; text: string },
-    values: readonly unknown[],
-    otherwise: () => Promise<Row[]>,
-  ): Promise<Row[]> {
-    return this.#reads.rows(statement, values, otherwise, session);
+  /**
+   * Runs a read of the hot path in a session from {@link sessionWith}.
+   *
+   * @returns undefined if it was not asked; no rows if the read failed for any reason
+   */
+  async read<Row>(
+    statement: NamedStatement,
+    values: unknown[],
+    need: ReadConsistency,
+  ): Promise<Row[] | undefined> {
+    if (this.#requestIds) return this.query({ ...statement, values }, need);
+    const session = this.sessionWith(need);
+    return session && this.#reads.rows<Row>(statement, values, () => Promise.resolve([]), session);
   }
 
   /**

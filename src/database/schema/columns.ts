@@ -77,15 +77,18 @@ export const jsonb = column<unknown>('jsonb');
 
 /** The primary key where the database numbers the rows. */
 export const identity = (generatedIdentity: 'ALWAYS' | 'BY DEFAULT') =>
-  new TableColumn<number>({ type: 'bigint', generatedIdentity });
+  new TableColumn<number>({ type: 'bigint', generatedIdentity, primary: true });
 
-type Columns = Readonly<Record<string, TableColumn<unknown>>>;
+/** The columns of a table, by name. */
+export type Columns = Readonly<Record<string, TableColumn<unknown>>>;
 
 type Row<Of extends Columns> = { -readonly [Name in keyof Of]: Of[Name]['value'] };
 
 /** Makes the class that an entity extends: its columns, with the types of their values. */
-export function row<Of extends Columns>(columns: Of): new () => Row<Of> {
-  class EntityRow {}
+export function row<Of extends Columns>(columns: Of): (new () => Row<Of>) & { readonly columns: Of } {
+  class EntityRow {
+    static readonly columns = columns;
+  }
   for (const [name, { options, reference }] of Object.entries(columns)) {
     const decorators = [
       options.generatedIdentity ? PrimaryGeneratedColumn('identity', options as object) : Column(options),
@@ -93,5 +96,5 @@ export function row<Of extends Columns>(columns: Of): new () => Row<Of> {
     ];
     for (const decorate of decorators) decorate(EntityRow.prototype, name);
   }
-  return EntityRow as new () => Row<Of>;
+  return EntityRow as never;
 }

@@ -1,70 +1,55 @@
-import { getMetadataArgsStorage } from 'typeorm';
-import { declarationOf, type AnyRow, type ExportedRows, type MemberTableDeclaration } from './of-member.js';
+import type { Columns } from './columns.js';
+import {
+  declarationOf,
+  type AnyRow,
+  type ExportedRows,
+  type MemberTableDeclaration,
+} from './declarations.js';
 import { ENTITIES, tableNameOf } from './tables.js';
 
-interface Reference {
-  readonly to: object;
-  readonly cascades: boolean;
-}
-
-interface TableColumn {
+interface MemberColumn {
   readonly name: string;
   readonly type: string;
   readonly isKey: boolean;
   /** SQL. */
   readonly default: string;
   /** What it refers to, if it is the reference's only column. */
-  readonly reference: Reference | undefined;
+  readonly reference: { readonly to: object; readonly cascades: boolean } | undefined;
 }
 
 /** A table with rows of members. */
-export interface MemberTable extends Omit<MemberTableDeclaration<AnyRow>, 'table'> {
+export interface MemberTable extends Required<Omit<MemberTableDeclaration<AnyRow>, 'table' | 'only'>> {
   readonly entity: object;
   readonly name: string;
-  readonly columns: readonly TableColumn[];
-  readonly secrets: readonly string[];
+  readonly only?: string;
+  readonly columns: readonly MemberColumn[];
 }
-
-type EntityClass = new () => object;
-
-const storage = getMetadataArgsStorage();
 
 /** Every table that is declared with `@OfMember`; what refers to rows of another one comes before it, and logs last. */
 export const MEMBER_TABLES: readonly MemberTable[] = referringFirst(ENTITIES.flatMap(tableOf));
 
-/** The class of an entity, and the one that has its columns. */
-function withBase(entity: object): EntityClass[] {
-  return [entity as EntityClass, Object.getPrototypeOf(entity) as EntityClass];
-}
-
-function foreignKeysOf(entity: object) {
-  return storage.filterForeignKeys(withBase(entity));
-}
-
-function tableOf(entity: EntityClass): MemberTable[] {
+function tableOf(entity: object): MemberTable[] {
   const declaration = declarationOf(entity);
   if (!declaration) return [];
-  const { table, owner, secrets = [], ...rest } = declaration;
-  const name = table ?? tableNameOf(entity);
-  const references = foreignKeysOf(entity);
-  const columns = storage.filterColumns(withBase(entity)).map(({ propertyName, options }): TableColumn => {
-    const reference = references.find((foreign) => foreign.propertyName === propertyName);
-    return {
-      name: propertyName,
-      type: String(options.type),
-      isKey: options.primary === true,
-      default: defaultOf(options.default),
-      reference: reference && {
-        to: (reference.type as () => object)(),
-        cascades: reference.onDelete === 'CASCADE',
-      },
-    };
-  });
-  return [{ ...rest, owner, secrets, entity, name, columns }];
-}
-
-function defaultOf(value: unknown): string {
-  return typeof value === 'function' ? (value as () => string)() : 'NULL';
+  const { table, owner = ['user_id'], erase = 'delete', secrets = [], ...rest } = declaration;
+  const { columns = {} } = entity as { columns?: Columns };
+  return [
+    {
+      ...rest,
+      owner,
+      erase,
+      secrets,
+      entity,
+      name: table ?? tableNameOf(entity),
+      columns: Object.entries(columns).map(([name, { options, reference }]) => ({
+        name,
+        type: String(options.type),
+        isKey: options.primary === true,
+        default: typeof options.default === 'function' ? (options.default as () => string)() : 'NULL',
+        reference: reference && { to: reference.to(), cascades: reference.onDelete === 'CASCADE' },
+      })),
+    },
+  ];
 }
 
 function referringFirst(tables: readonly MemberTable[]): MemberTable[] {
@@ -78,7 +63,7 @@ function referringFirst(tables: readonly MemberTable[]): MemberTable[] {
   };
   for (const table of tables) visit(table);
   // What refers to nothing is a log: triggers may write it when rows of another table are erased.
-  const refers = ({ entity }: MemberTable) => foreignKeysOf(entity).length > 0;
+  const refers = ({ columns }: MemberTable) => columns.some(({ reference }) => reference);
   return [...ordered.filter(refers), ...ordered.filter((table) => !refers(table))];
 }
 
@@ -149,7 +134,7 @@ export const ERASURES: readonly Erasure[] = MEMBER_TABLES.flatMap((table) => {
 });
 
 /** SQL: a column of the rows `t` as the API would show it. */
-function shownAs({ name, type }: TableColumn, called: string): string {
+function shownAs({ name, type }: MemberColumn, called: string): string {
   const forms: Record<string, string> = {
     timestamptz: `api_time(t.${name})`,
     inet: `host(t.${name})`,
@@ -181,7 +166,7 @@ function rowsOf(table: MemberTable, part: ExportedRows<AnyRow>): MemberRows {
   const members = memberColumnsOf(table);
   const left = new Set([...members, ...table.secrets, ...without]);
   const shown = table.columns.filter(({ name }) => !left.has(name));
-  const isKey = (column: TableColumn) =>
+  const isKey = (column: MemberColumn) =>
     newestBy ? newestBy.includes(column.name) : column.isKey && !members.includes(column.name);
   return {
     name: as,

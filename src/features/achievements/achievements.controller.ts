@@ -18,8 +18,7 @@ import {
   PINNED,
   PinnedQuery,
 } from './achievement.dto.js';
-import { CATALOGUE_LIST, EARNED_LIST, PINNED_LIST } from './achievements.queries.js';
-import { AchievementsService } from './achievements.service.js';
+import { AchievementsService, CATALOGUE_LIST, EARNED_LIST, PINNED_LIST } from './achievements.service.js';
 
 @Controller('api/public/achievements')
 @RequireScopes('achievements:read')

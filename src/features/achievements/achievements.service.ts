@@ -1,10 +1,140 @@
-import { isId, RARITIES, type Rarity } from '../../values/vocabulary.js';
 import { Injectable } from '@nestjs/common';
+import { List, type Filter, type SortOf } from '../../database/list.js';
 import { MemberReads } from '../../database/member-reads.js';
+import { contains, foldedText, totalOfMember } from '../../database/sql.js';
+import { columnsOf, jsonOf } from '../../http/output/fields.js';
 import { JsonResponse } from '../../http/output/json-response.js';
 import { Problem } from '../../http/output/problems.js';
-import type { AchievementStatistics } from './achievement.dto.js';
-import { READ_DETAIL, READ_STATISTICS } from './achievements.queries.js';
+import { accessTo } from '../../resources/resources.js';
+import { isId, RARITIES, type Rarity } from '../../values/vocabulary.js';
+import {
+  AchievementDetail,
+  AchievementItem,
+  COMPUTED_AT,
+  HAS_PROGRESS,
+  NAME,
+  PROGRESS_PERCENTAGE,
+  RARITY,
+  RARITY_PERCENTAGE,
+  RarestEarned,
+  type AchievementStatistics,
+  type AllQuery,
+  type EarnedQuery,
+  type PinnedListQuery,
+} from './achievement.dto.js';
+
+/**
+ * How many members are active, `t`. The LIMIT is for the planner: autovacuum never analyses a table of one row, and without
+ * statistics PostgreSQL expects 2,000 rows, and therefore plans the statement again at every execution.
+ */
+const ACTIVE_USERS = '(SELECT active_users_count FROM platform_totals LIMIT 1) t';
+
+/**
+ * Every achievement `a` with the progress of the member ($1), `ua` (null if there is none), and how many members
+ * are active, `t`. A few hundred rows at most: the platform's catalogue, not the members' records.
+ */
+const CATALOGUE = `achievements a LEFT JOIN user_achievements ua ON ua.user_id = $1 AND ua.achievement_id = a.id
+  CROSS JOIN ${ACTIVE_USERS}`;
+/** Retired achievements are visible only to members who earned them. */
+const VISIBLE = '(a.retired_at IS NULL OR ua.earned_at IS NOT NULL)';
+
+/** The same for earned achievements, driven by the member's own rows. */
+const EARNED = `user_achievements ua JOIN achievements a ON a.id = ua.achievement_id CROSS JOIN ${ACTIVE_USERS}`;
+const OF_MEMBER = accessTo('achievements');
+
+const ITEMS = { item: jsonOf(AchievementItem), id: 'a.id', few: true };
+
+const byRarity: SortOf<unknown> = { key: RARITY_PERCENTAGE, type: 'numeric', nullable: true };
+const inCategory: Filter<string[]> = (at) => `a.category = ANY (${at})`;
+const ofRarity: Filter<string[]> = (at) => `${RARITY} = ANY (${at})`;
+
+/** The achievements that the member has earned. */
+export const EARNED_LIST = new List<EarnedQuery>({
+  ...ITEMS,
+  name: 'earned-achievements',
+  rows: EARNED,
+  ...OF_MEMBER,
+  sorts: {
+    earned_at: { key: 'ua.earned_at', type: 'timestamptz' },
+    '-earned_at': { key: 'ua.earned_at', type: 'timestamptz', descending: true },
+    name: { key: foldedText('a.name'), type: 'text' },
+    rarity_percentage: byRarity,
+    '-rarity_percentage': { ...byRarity, descending: true },
+  },
+  filters: {
+    category: inCategory,
+    rarity: ofRarity,
+    earned_after: (at) => `ua.earned_at >= ${at}::timestamptz`,
+    earned_before: (at) => `ua.earned_at < ${at}::timestamptz`,
+    q: (at) => contains(foldedText('a.name'), at),
+  },
+  total: totalOfMember('achievements_count'),
+});
+
+/** Every achievement that the member can see, with its earned status. */
+export const CATALOGUE_LIST = new List<AllQuery>({
+  ...ITEMS,
+  name: 'all-achievements',
+  rows: CATALOGUE,
+  own: 'true',
+  access: VISIBLE,
+  sorts: {
+    position: { key: 'a.position::bigint', type: 'bigint' },
+    name: { key: foldedText(NAME), type: 'text' },
+    '-earned_at': { key: 'ua.earned_at', type: 'timestamptz', descending: true, nullable: true },
+    rarity_percentage: byRarity,
+    '-progress': {
+      key: `CASE WHEN ${HAS_PROGRESS} THEN ${PROGRESS_PERCENTAGE} END`,
+      type: 'numeric',
+      descending: true,
+      nullable: true,
+    },
+  },
+  filters: {
+    action: { all: null },
+    category: inCategory,
+    rarity: ofRarity,
+    earned: { true: 'ua.earned_at IS NOT NULL', false: 'ua.earned_at IS NULL' },
+  },
+});
+
+/** The pinned achievements, which the member has earned, in the member's order. */
+export const PINNED_LIST = new List<PinnedListQuery>({
+  ...ITEMS,
+  name: 'pinned-achievements',
+  rows: EARNED,
+  own: OF_MEMBER.own,
+  access: `${OF_MEMBER.access} AND ua.pin_position IS NOT NULL`,
+  sorts: { pin_position: { key: 'ua.pin_position::bigint', type: 'bigint' } },
+  filters: { action: { pinned: null } },
+});
+
+/** $1: the member, $2: the id. */
+const READ_DETAIL = {
+  name: 'read-achievement',
+  text: `SELECT ${jsonOf(AchievementDetail)} AS json FROM ${CATALOGUE} WHERE a.id = $2 AND ${VISIBLE}`,
+};
+
+/**
+ * $1: the member. One row, {@link StatisticsRow}: the catalogue is read once, and counted by category and tier. What is summed up
+ * from there is summed up in Node.
+ */
+const READ_STATISTICS = {
+  name: 'read-achievement-statistics',
+  text: `SELECT COALESCE('[' || string_agg('[' || json_text(category) || ',"' || rarity || '",' || total || ',' || earned || ','
+    || points_total || ',' || points_earned || ']', ',') || ']', '[]') AS groups,
+  (SELECT to_json(r) FROM (
+    SELECT ${columnsOf(RarestEarned)} FROM achievements a CROSS JOIN ${ACTIVE_USERS} WHERE a.id = (min(rarest))[2]::bigint
+  ) r) AS rarest_earned,
+  api_time(max(last_earned_at)) AS last_earned_at, api_time(${COMPUTED_AT}) AS rarity_computed_at
+FROM (
+  SELECT a.category, ${RARITY} AS rarity, count(*) FILTER (WHERE ${VISIBLE}) AS total, count(ua.earned_at) AS earned,
+    COALESCE(sum(a.points) FILTER (WHERE ${VISIBLE}), 0) AS points_total,
+    COALESCE(sum(a.points) FILTER (WHERE ua.earned_at IS NOT NULL), 0) AS points_earned, max(ua.earned_at) AS last_earned_at,
+    min(ARRAY[${RARITY_PERCENTAGE}, a.id]) FILTER (WHERE ua.earned_at IS NOT NULL) AS rarest
+  FROM ${CATALOGUE} GROUP BY 1, 2
+) groups`,
+};
 
 /** What READ_STATISTICS returns. */
 interface StatisticsRow {

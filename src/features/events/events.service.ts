@@ -1,11 +1,96 @@
-import { isId } from '../../values/vocabulary.js';
 import { Injectable } from '@nestjs/common';
+import { List, type ListDeclaration } from '../../database/list.js';
 import { MemberReads } from '../../database/member-reads.js';
+import type { NamedStatement } from '../../database/postgres/read-connection.js';
+import { contains, totalOfMember } from '../../database/sql.js';
+import { jsonOf } from '../../http/output/fields.js';
 import { JsonResponse } from '../../http/output/json-response.js';
-import { Paging } from '../../http/paging.js';
 import { Problem } from '../../http/output/problems.js';
-import type { EventsQuery } from './event.dto.js';
-import { EVENTS, EVENTS_IN_ANY_ZONE, type EventReads } from './events.queries.js';
+import { Paging } from '../../http/paging.js';
+import { EVENT_ACCESS, listOf } from '../../resources/resources.js';
+import { isId } from '../../values/vocabulary.js';
+import { EventDetail, EventItem, type EventsQuery } from './event.dto.js';
+
+/** Of the member's relations to events, the events themselves. */
+const EVENT = 'JOIN events e ON e.id = p.event_id JOIN users o ON o.id = e.organizer_id';
+
+/**
+ * Columns for filters and sorts that a relation does not have. OFFSET 0: looked up by id for each relation of the member,
+ * however many there are; never a scan of all events of the platform.
+ */
+const OF_EVENT = `CROSS JOIN LATERAL (SELECT status, is_online, folded_title, ends_at, created_at, updated_at, changed_in
+  FROM events WHERE id = p.event_id OFFSET 0) e`;
+
+/** The queries for events, with the SQL function for their local times. */
+interface EventReads {
+  readonly list: List<EventsQuery>;
+  /** The same list, with each event as {@link detail} shows it. */
+  readonly whole: List<EventsQuery>;
+  /** Reads one event: $1 the member, $2 the id. There is no row if the member may not see it, for whatever reason. */
+  readonly detail: NamedStatement;
+}
+
+/** How events are read as long as PostgreSQL knows every time zone that they name. */
+const EVENTS = eventReads('local_time');
+/** How events are read when PostgreSQL no longer knows one of their time zones: such an event has its times in UTC. */
+export const EVENTS_IN_ANY_ZONE = eventReads('local_time_or_utc');
+
+function eventReads(localTime: string): EventReads {
+  const json = (model: Parameters<typeof jsonOf>[0]) =>
+    jsonOf(model).replaceAll('local_time(', `${localTime}(`);
+  const declaration: ListDeclaration<EventsQuery> = {
+    ...listOf('events'),
+    name: `events:${localTime}`,
+    item: json(EventItem),
+    shown: EVENT,
+    joined: { alias: 'e', sql: OF_EVENT },
+    sorts: {
+      starts_at: { key: 'p.starts_at', type: 'timestamptz' },
+      '-starts_at': { key: 'p.starts_at', type: 'timestamptz', descending: true },
+      created_at: { key: 'e.created_at', type: 'timestamptz' },
+      '-created_at': { key: 'e.created_at', type: 'timestamptz', descending: true },
+      updated_at: { key: 'e.updated_at', type: 'timestamptz' },
+      '-updated_at': { key: 'e.updated_at', type: 'timestamptz', descending: true },
+      title: { key: 'e.folded_title', type: 'text' },
+      '-title': { key: 'e.folded_title', type: 'text', descending: true },
+    },
+    filters: {
+      // Every event is in exactly one of the three; one without an end is past once it has started.
+      time_filter: {
+        all: null,
+        upcoming: 'p.starts_at > now()',
+        ongoing: 'p.starts_at <= now() AND e.ends_at >= now()',
+        past: 'p.starts_at <= now() AND (e.ends_at IS NULL OR e.ends_at < now())',
+      },
+      starts_after: (at) => `p.starts_at >= ${at}::timestamptz`,
+      starts_before: (at) => `p.starts_at < ${at}::timestamptz`,
+      status: (at) => `e.status = ANY (${at})`,
+      role: (at) => `p.role = ANY (${at})`,
+      rsvp_status: (at) => `p.rsvp_status = ANY (${at})`,
+      is_online: (at) => `e.is_online = ${at}`,
+      q: (at) => contains('e.folded_title', at),
+      updated_since: changedSince,
+    },
+    total: totalOfMember('events_count'),
+  };
+  return {
+    list: new List(declaration),
+    whole: new List({ ...declaration, name: `whole-events:${localTime}`, item: json(EventDetail) }),
+    detail: {
+      name: `read-event:${localTime}`,
+      text: `SELECT ${json(EventDetail)} AS json FROM participants p ${EVENT} WHERE ${EVENT_ACCESS} AND p.event_id = $2`,
+    },
+  };
+}
+
+/**
+ * Events that the platform updated at this time or later, and those that changed here after it: the event itself, or the member's
+ * relation to it. So a client that polls with the time of the previous response misses nothing, however long a writer took to commit.
+ */
+function changedSince(moment: string): string {
+  const mark = `(SELECT last_mark_before(${moment}::timestamptz))`;
+  return `e.updated_at >= ${moment}::timestamptz OR committed_after(p.changed_in, ${mark}) OR committed_after(e.changed_in, ${mark})`;
+}
 
 /** PostgreSQL, appendix A: among others, a time zone that it does not know. */
 const INVALID_PARAMETER_VALUE = '22023';

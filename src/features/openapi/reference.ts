@@ -72,46 +72,32 @@ function callsOf(method: string, path: string, operation: Json, schemas: Record<
   const body = schemaOf(operation.requestBody as Json | undefined);
   const responses = operation.responses as Record<string, Json>;
   const parameters = operation.parameters as Json[];
+  const { operationId: name, summary, description = '' } = operation as Record<string, string>;
   const variants = operation['x-variants'] as Variant[] | undefined;
-  const whole = {
+  const everywhere = parameters.filter(({ in: place }) => place !== 'query');
+  const calls = variants?.map((variant) => ({
+    ...variant,
+    parameters: [...variant.parameters, ...everywhere],
+  })) ?? [{ name, by: '', summary, description, parameters, schema: schemaOf(responses['200'])! } as Variant];
+  return calls.map(({ by, value, schema, ...call }) => ({
+    ...call,
     tag: (operation.tags as [string])[0],
     method,
     path,
     scope: operation['x-required-scope'] as string | null | undefined,
     body: body ? fieldsOf(body, schemas) : [],
-    errors: Object.entries(responses)
-      .filter(([status]) => Number(status) >= 400)
-      .map(([status, response]) => ({ status, codes: codesOf(response) })),
-  };
-  const call = ({ name, summary, description, parameters: own, schema, by, value }: Variant): Endpoint => ({
-    ...whole,
-    name,
-    summary,
-    description,
     fixed: value === undefined ? {} : { [by]: value },
-    parameters: own.map(parameterOf),
+    parameters: call.parameters.map(parameterOf),
     answer: fieldsOf(schema, schemas),
     answerTitle: titleOf(schema),
-    errors: whole.errors
-      .map(({ status, codes }) => ({ status, codes: codes.filter((code) => canHave(code, own)) }))
+    errors: Object.entries(responses)
+      .filter(([status]) => Number(status) >= 400)
+      .map(([status, response]) => ({
+        status,
+        codes: codesOf(response).filter((code) => canHave(code, call.parameters)),
+      }))
       .filter(({ codes }) => codes.length > 0),
-  });
-  if (variants) {
-    const everywhere = parameters.filter(({ in: place }) => place !== 'query');
-    return variants.map((variant) =>
-      call({ ...variant, parameters: [...variant.parameters, ...everywhere] }),
-    );
-  }
-  return [
-    call({
-      name: operation.operationId as string,
-      by: '',
-      summary: operation.summary as string,
-      description: (operation.description as string | undefined) ?? '',
-      parameters,
-      schema: schemaOf(responses['200'])!,
-    }),
-  ];
+  }));
 }
 
 /** Whether a variant with these parameters can be answered so: the document says it of all variants together. */
@@ -137,13 +123,9 @@ function codesOf(response: Json): string[] {
   return types['application/problem+json']!.schema.allOf[1].properties.code.enum;
 }
 
-function parameterOf({ name, in: place, required, description, schema, example }: Json): Field {
-  return {
-    ...fieldOf('', name as string, schema as Json, description as string),
-    required: required === true,
-    place: place as string,
-    ...(example === undefined ? {} : { example: String(example as string | number) }),
-  };
+function parameterOf({ name, in: place, required, description, schema }: Json): Field {
+  const field = fieldOf('', name as string, { ...(schema as Json), description });
+  return { ...field, required: required === true, place: place as string };
 }
 
 function titleOf(schema: Json): string {
@@ -176,7 +158,7 @@ function resolve(schema: Json, schemas: Record<string, Json>): Json {
   return schema.$ref ? schemas[(schema.$ref as string).split('/').at(-1)!]! : schema;
 }
 
-function fieldOf(parent: string, name: string, schema: Json, description?: string): Field {
+function fieldOf(parent: string, name: string, schema: Json): Field {
   const types = [schema.type ?? []].flat() as string[];
   const alternatives = (schema.anyOf ?? []) as Json[];
   const items = schema.items as Json | undefined;
@@ -189,7 +171,7 @@ function fieldOf(parent: string, name: string, schema: Json, description?: strin
     nullable: types.includes('null') || alternatives.some((alternative) => alternative.type === 'null'),
     required: false,
     limits: limitsOf(schema),
-    description: description ?? (schema.description as string | undefined) ?? '',
+    description: (schema.description as string | undefined) ?? '',
     allowed: ((schema.enum ?? items?.enum ?? []) as (string | null)[]).filter(
       (value) => value !== null,
     ) as string[],

@@ -1,6 +1,5 @@
 import { Model } from '../../http/output/schema.js';
-import { CHANGE_KINDS } from '../../changes/changes.js';
-import { RESOURCES, type Resource } from '../../resources/resources.js';
+import { CHANGE_KINDS, RESOURCES, type Resource } from '../../resources/resources.js';
 import { Cursor, ListOf, WholeNumber } from '../../http/input/parameters.js';
 import {
   booleanField,

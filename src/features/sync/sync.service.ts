@@ -1,28 +1,71 @@
 import { Injectable } from '@nestjs/common';
 import type { Principal } from '../../auth/principal.js';
-import { Changes, type ChangePlace } from '../../changes/changes.js';
-import { RESOURCES, readScope } from '../../resources/resources.js';
 import { Config } from '../../config/config.js';
-import { Problem } from '../../http/output/problems.js';
+import { Database } from '../../database/database.js';
 import { MemberReads } from '../../database/member-reads.js';
+import { AHEAD, HORIZON, ORIGIN } from '../../database/sql.js';
+import { Problem } from '../../http/output/problems.js';
 import { SignedCursors } from '../../http/signed-cursors.js';
+import { concernedBy, kindFor, readScope, RESOURCES, type Resource } from '../../resources/resources.js';
 import type { SyncAnswer, SyncQuery } from './sync.dto.js';
 
-type CursorPlace = [
+/**
+ * A position in a member's changes: just after one of the items that a change, identified by its number and its transaction, is about.
+ * One change can be about several items: a change of an organizer's name, for example. '' and 0: before all of them.
+ */
+type Place = readonly [
   origin: string,
   changedIn: number,
   sequence: number,
-  resource: ChangePlace['resource'],
+  resource: Resource | '',
   id: number,
 ];
 
-/** Reads the changes for a member, as far as the credential may see them. */
+const READ_PLACE = {
+  name: 'read-change-place',
+  text: `SELECT ${ORIGIN} AS origin, ${HORIZON} AS horizon`,
+};
+
+/**
+ * The changes of the member ($1) in the resources ($4) behind a place ($2, $3, $5, $6), each thing once, where it changed last; $7: how
+ * many at most. Rows of the member's own are in the log; of what others see, too, the log is asked for each thing in the member's lists.
+ * Planned for each call: one who was here a second ago and one who was away for a month need other ways through it.
+ */
+const READ_CHANGES = `WITH changed AS (
+  SELECT * FROM (${concernedBy('changes')}) concerned
+  WHERE user_id = $1 AND resource = ANY ($4::text[])
+    AND (changed_in, sequence) >= ($2::bigint, $3::bigint) AND changed_in < ${HORIZON}
+), last AS (
+  SELECT DISTINCT ON (resource, id) resource, id, changed_in, sequence FROM changed
+  ORDER BY resource, id, changed_in DESC, sequence DESC
+), page AS (
+  SELECT * FROM last WHERE (changed_in, sequence, resource, id) > ($2, $3, $5, $6::bigint)
+  ORDER BY changed_in, sequence, resource, id LIMIT $7::int + 1
+)
+SELECT ${ORIGIN} AS origin, ${HORIZON} AS horizon, ${AHEAD} AS ahead,
+  EXISTS (SELECT FROM change_places
+    WHERE name = 'swept' AND (changed_in, sequence) >= ($2, $3) AND changed_in < ${AHEAD}) AS swept,
+  (SELECT COALESCE(json_agg(json_build_object('resource', resource, 'id', id, 'changedIn', changed_in, 'sequence', sequence,
+    'kind', ${kindFor('$1', 'resource', 'page.id')}) ORDER BY changed_in, sequence, resource, id), '[]') FROM page) AS items`;
+
+interface Here {
+  readonly origin: string;
+  readonly horizon: number;
+}
+
+interface Reading extends Here {
+  readonly ahead: number;
+  readonly swept: boolean;
+  readonly items: (SyncAnswer['data'][number] & { changedIn: number; sequence: number })[];
+}
+
+/** Reads the changes for a member, as far as the credential may see them (docs/changes.md): the database records them, whoever writes. */
 @Injectable()
 export class SyncService {
   readonly #cursors: SignedCursors;
 
   constructor(
-    private readonly recorded: Changes,
+    private readonly database: Database,
     private readonly reads: MemberReads,
     config: Config,
   ) {
@@ -30,34 +73,48 @@ export class SyncService {
   }
 
   /**
-   * Returns the changes after the cursor; without one, a cursor to start from.
+   * Returns the changes after the cursor, each item once; without one, a cursor to start from.
    *
    * @throws Problem invalid_cursor if the cursor belongs to another member, or was issued for resources other than the credential may read now
    * @throws Problem cursor_expired if the changes since then have been swept
    */
-  async changes({ userId, scopes }: Principal, query: SyncQuery): Promise<SyncAnswer> {
-    const { cursor, limit, resources: asked = RESOURCES } = query;
+  async changes(
+    { userId, scopes }: Pick<Principal, 'userId' | 'scopes'>,
+    { cursor, limit, resources: asked = RESOURCES }: SyncQuery,
+  ): Promise<SyncAnswer> {
     const resources = RESOURCES.filter(
       (resource) => asked.includes(resource) && scopes.includes(readScope(resource)),
     );
     const binding = ['sync', userId, resources];
-    const cursorOf = ({ origin, changedIn, sequence, resource, id }: ChangePlace) =>
-      this.#cursors.make(binding, [origin, changedIn, sequence, resource, id] satisfies CursorPlace);
     if (cursor === undefined) {
-      const here = await this.recorded.here();
+      const [here] = await this.database.read<Reading>(READ_PLACE, []);
       await this.reads.advance(userId); // what is read from now on must not be older than that position
-      return { data: [], next: cursorOf(here), more: false, resources };
+      return { data: [], next: this.#cursors.make(binding, after(here!)), more: false, resources };
     }
 
-    const [origin, changedIn, sequence, resource, id] = this.#cursors.read<CursorPlace>(
-      binding,
-      cursor,
-      'these resources of this member',
-    );
-    const place = { origin, changedIn, sequence, resource, id };
-    const page = await this.recorded.of(userId, resources, place, limit);
-    if (!page) throw new Problem('cursor_expired');
-    if (page.changes.length > 0) await this.reads.advance(userId);
-    return { data: [...page.changes], next: cursorOf(page.next), more: page.more, resources };
+    const place = this.#cursors.read<Place>(binding, cursor, 'these resources of this member');
+    const [origin, changedIn, sequence, ...item] = place;
+    const values = [userId, changedIn, sequence, resources, ...item, limit];
+    const [reading] = await this.database.long<Reading>({ text: READ_CHANGES }, values);
+    const { items, ...now } = reading!;
+    if (now.swept || now.origin !== origin || changedIn > now.ahead) throw new Problem('cursor_expired');
+    if (items.length > 0) await this.reads.advance(userId);
+    const more = items.length > limit;
+    const shown = items.slice(0, limit);
+    const last = shown.at(-1)!;
+    const next: Place = more
+      ? [now.origin, last.changedIn, last.sequence, last.resource, last.id]
+      : after(now);
+    return {
+      data: shown.map(({ resource, id, kind }) => ({ resource, id, kind })),
+      next: this.#cursors.make(binding, next),
+      more,
+      resources,
+    };
   }
+}
+
+/** The position after everything that can be read now: any later read contains everything before it. */
+function after({ origin, horizon }: Here): Place {
+  return [origin, horizon, 0, '', 0];
 }

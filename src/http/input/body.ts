@@ -1,12 +1,12 @@
+import { promisify } from 'node:util';
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import express, { type Request, type Response } from 'express';
 import { Documents, type RequestBody } from '../output/openapi.js';
 import { pointerTo, Problem, type ProblemDetail } from '../output/problems.js';
 import { nullable, refTo, type Model, type Property } from '../output/schema.js';
-import { receiving } from '../pipeline/request-context.js';
+import { receiving, requestOf, responseOf } from '../pipeline/request-context.js';
 import { isHttpUrl, isStorable } from '../../values/string-rules.js';
 import type { Length } from '../../values/vocabulary.js';
-import type { Fault } from './rules.js';
 
 /** The largest legitimate body, a full profile, has 11 KB. */
 const BODY_LIMIT_BYTES = 16_384;
@@ -14,8 +14,22 @@ const MOST_FIELDS = 32;
 /** The body itself counts as 1. */
 const DEEPEST = 8;
 
-const rawReader = (limit: number) => express.raw({ type: () => true, limit });
+/** Makes a function that reads a whole body into `request.body`. */
+const rawReader = (limit: number) => promisify<Request, Response>(express.raw({ type: () => true, limit }));
 const readRaw = rawReader(BODY_LIMIT_BYTES);
+
+const JSON_TYPE = /^\s*application\/json\s*(;\s*charset\s*=\s*"?(utf-?8|us-ascii)"?\s*)?;?\s*$/i;
+const NDJSON_TYPE = /^\s*application\/x-ndjson\s*(;\s*charset\s*=\s*"?utf-?8"?\s*)?;?\s*$/i;
+
+/** What is wrong with a field, in the API's words. */
+interface Fault {
+  /** As in `errors` of a problem. */
+  readonly code: string;
+  readonly detail: string;
+  readonly max?: number;
+  /** Code points of a text that is too long. */
+  readonly actual?: number;
+}
 
 /** A field of a body that may be absent or null. */
 interface BodyField extends Property {
@@ -34,29 +48,35 @@ export type BodyOf<Body extends Model> = { readonly [Name in keyof Body['propert
  * @param resource fields of it that the body does not have cannot be changed: `read_only_field`
  * @throws Problem payload_too_large, unsupported_media_type, invalid_json, validation_failed
  */
-export const JsonBody = (fields: Model<BodyFields>, resource: Model): ParameterDecorator => {
-  const inject = createParamDecorator(async (_: unknown, context: ExecutionContext): Promise<object> => {
-    const http = context.switchToHttp();
-    const body = await readJsonObject(http.getRequest<Request>(), http.getResponse<Response>());
-    return checkFields(body, fields.properties, resource);
-  });
+export const JsonBody = (fields: Model<BodyFields>, resource: Model): ParameterDecorator =>
+  injected(
+    async (request, response) =>
+      checkFields(await readJsonObject(request, response), fields.properties, resource),
+    { content: { 'application/json': { schema: refTo(fields) } } },
+  );
+
+/** Makes a decorator that injects what `read` makes of the body, and documents it. */
+function injected(
+  read: (request: Request, response: Response) => Promise<object>,
+  documentation: Omit<RequestBody, 'required'>,
+): ParameterDecorator {
+  const inject = createParamDecorator((_: unknown, context: ExecutionContext) =>
+    read(requestOf(context), responseOf(context)),
+  );
   return (controller, name, index) => {
-    documentBody(controller, name!, { content: { 'application/json': { schema: refTo(fields) } } });
+    Documents({
+      body: { required: true, ...documentation },
+      problems: ['invalid_json', 'payload_too_large', 'unsupported_media_type', 'validation_failed'],
+    })(controller, name!, Object.getOwnPropertyDescriptor(controller, name!)!);
     inject()(controller, name, index);
   };
-};
-
-function documentBody(controller: object, name: string | symbol, body: Omit<RequestBody, 'required'>): void {
-  Documents({
-    body: { required: true, ...body },
-    problems: ['invalid_json', 'payload_too_large', 'unsupported_media_type', 'validation_failed'],
-  })(controller, name, Object.getOwnPropertyDescriptor(controller, name)!);
 }
 
 async function readJsonObject(request: Request, response: Response): Promise<Record<string, unknown>> {
   const bytes = await readBytes(request, response);
   const type = request.headers['content-type'];
-  if ((bytes.length > 0 || type !== undefined) && !isJson(type)) throw new Problem('unsupported_media_type');
+  if ((bytes.length > 0 || type !== undefined) && !JSON_TYPE.test(type ?? ''))
+    throw new Problem('unsupported_media_type');
   let value: unknown;
   try {
     value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
@@ -80,45 +100,33 @@ export const NdjsonBody = (
   mostBytes: number,
 ): ParameterDecorator => {
   const read = rawReader(mostBytes);
-  const inject = createParamDecorator(async (_: unknown, context: ExecutionContext): Promise<Buffer> => {
-    const http = context.switchToHttp();
-    const request = http.getRequest<Request>();
-    const bytes = await readBytes(request, http.getResponse<Response>(), read);
-    if (
-      !/^\s*application\/x-ndjson\s*(;\s*charset\s*=\s*"?utf-?8"?\s*)?;?\s*$/i.test(
-        request.headers['content-type'] ?? '',
-      )
-    )
-      throw new Problem('unsupported_media_type', {
-        detail: 'The request body is not application/x-ndjson.',
-      });
-    return bytes;
-  });
-  return (controller, name, index) => {
-    documentBody(controller, name!, {
+  return injected(
+    async (request, response) => {
+      const bytes = await readBytes(request, response, read);
+      if (!NDJSON_TYPE.test(request.headers['content-type'] ?? ''))
+        throw new Problem('unsupported_media_type', {
+          detail: 'The request body is not application/x-ndjson.',
+        });
+      return bytes;
+    },
+    {
       description: 'One line for each record',
       content: { 'application/x-ndjson': { schema: { allOf: [refTo(Line)], oneOf: [...forms] } } },
-    });
-    inject()(controller, name, index);
-  };
+    },
+  );
 };
 
 async function readBytes(request: Request, response: Response, read = readRaw): Promise<Buffer> {
-  await receiving(
-    request,
-    () =>
-      new Promise<void>((resolve, reject) => {
-        read(request, response, (error?: unknown) => {
-          if (error === undefined || error === null) resolve();
-          else reject(bodyProblem(error as { type?: string; status?: number; code?: string }));
-        });
-      }),
+  await receiving(request, () =>
+    read(request, response).catch((error: unknown) => {
+      throw bodyProblem(error as { type?: string; code?: string });
+    }),
   );
   return Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
 }
 
 /** Maps errors of the body parser (http-errors with a `type`) to the API's codes. */
-function bodyProblem(error: { type?: string; status?: number; code?: string }): Problem {
+function bodyProblem(error: { type?: string; code?: string }): Problem {
   if (error.type === 'entity.too.large') {
     // The rest is not read: the connection cannot be used again.
     return new Problem('payload_too_large', { headers: { Connection: 'close' }, cause: error });
@@ -131,16 +139,12 @@ function bodyProblem(error: { type?: string; status?: number; code?: string }): 
   return new Problem('invalid_json', { cause: error, ...(detail ? { detail } : {}) });
 }
 
-function isJson(type: string | undefined): boolean {
-  return (
-    type !== undefined &&
-    /^\s*application\/json\s*(;\s*charset\s*=\s*"?(utf-?8|us-ascii)"?\s*)?;?\s*$/i.test(type)
-  );
-}
-
 /** Declares a text of so many Unicode code points, or null. */
-export const text = ([least, most]: Length, { example }: { example?: string } = {}): BodyField => ({
-  schema: nullable({ type: 'string', maxLength: most, ...(example === undefined ? {} : { example }) }),
+export const text = (
+  [least, most]: Length,
+  facts: { readonly example?: string; readonly format?: 'uri' } = {},
+): BodyField => ({
+  schema: nullable({ type: 'string', maxLength: most, ...facts }),
   required: false,
   faultOf: (name, value) => {
     if (typeof value !== 'string')
@@ -153,40 +157,32 @@ export const text = ([least, most]: Length, { example }: { example?: string } = 
     const actual = [...value].length;
     if (actual < least || actual > most)
       return { code: 'too_long', detail: `${name} must have at most ${most} characters.`, max: most, actual };
+    if (facts.format === 'uri' && !isHttpUrl(value))
+      return {
+        code: 'invalid_url',
+        detail: `${name} must be an absolute http or https URL without user and password.`,
+      };
     return undefined;
   },
 });
 
 /** Declares an absolute http(s) URL of so many code points, or null. The server never fetches it. */
-export const httpUrl = (length: Length): BodyField => {
-  const { faultOf } = text(length);
-  return {
-    schema: nullable({ type: 'string', maxLength: length[1], format: 'uri' }),
-    required: false,
-    faultOf: (name, value) =>
-      faultOf(name, value) ??
-      (isHttpUrl(value as string)
-        ? undefined
-        : {
-            code: 'invalid_url',
-            detail: `${name} must be an absolute http or https URL without user and password.`,
-          }),
-  };
-};
+export const httpUrl = (length: Length) => text(length, { format: 'uri' });
+
+const WHOLE_BODY = { pointer: '#', field: null };
 
 /** @throws Problem validation_failed with every fault */
 function checkFields(body: Record<string, unknown>, fields: BodyFields, resource: Model): object {
   const names = Object.keys(body);
   if (names.length > MOST_FIELDS) {
-    throw wholeBody(
-      'too_many_fields',
-      `The body must have at most ${MOST_FIELDS} fields.`,
-      MOST_FIELDS,
-      names.length,
-    );
+    const detail = `The body must have at most ${MOST_FIELDS} fields.`;
+    const facts = { code: 'too_many_fields', detail, max: MOST_FIELDS, actual: names.length };
+    throw validationFailed([{ ...WHOLE_BODY, ...facts }]);
   }
-  if (isDeeperThan(body, DEEPEST))
-    throw wholeBody('too_deep', `The body must be nested at most ${DEEPEST} deep.`, DEEPEST);
+  if (isDeeperThan(body, DEEPEST)) {
+    const detail = `The body must be nested at most ${DEEPEST} deep.`;
+    throw validationFailed([{ ...WHOLE_BODY, code: 'too_deep', detail, max: DEEPEST }]);
+  }
   const errors = names.flatMap((name) => {
     const value = body[name];
     if (!Object.hasOwn(fields, name)) return [fieldError(name, notAField(name, resource))];
@@ -206,12 +202,6 @@ function notAField(name: string, resource: Model): Fault {
 function fieldError(name: string, { detail, ...fault }: Fault): ProblemDetail {
   const wellFormed = name.toWellFormed();
   return { pointer: pointerTo([wellFormed]), field: wellFormed, ...fault, detail };
-}
-
-function wholeBody(code: string, detail: string, max: number, actual?: number): Problem {
-  return validationFailed([
-    { pointer: '#', field: null, code, detail, max, ...(actual === undefined ? {} : { actual }) },
-  ]);
 }
 
 function validationFailed(errors: readonly ProblemDetail[]): Problem {

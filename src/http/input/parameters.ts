@@ -14,7 +14,6 @@ import {
 } from 'class-validator';
 import { MOMENT_PATTERN, parseTimestamp } from '../../values/timestamps.js';
 import { Described, type JsonSchema } from '../output/schema.js';
-import { CodePoints, ReadableTimestamp, Storable } from './rules.js';
 
 /**
  * The parameters of a query: a class whose properties are the parameters, each with one of these decorators, which says how the text
@@ -23,7 +22,7 @@ import { CodePoints, ReadableTimestamp, Storable } from './rules.js';
 export type QueryClass = new () => object;
 
 interface Parameter {
-  /** Reads the text; returns what it cannot read unchanged, for the rules to refuse. */
+  /** Reads the text; returns something that the rules refuse where it cannot. */
   readonly read?: (text: string) => unknown;
   /** JSON Schema, with its description. */
   readonly schema: JsonSchema;
@@ -42,6 +41,9 @@ function parameter({ read, schema, rules, required = false }: Parameter): Proper
     ...rules,
   );
 }
+
+/** SQL cannot store the others: U+0000, and halves of surrogate pairs. With the flag u, of regular expressions that count code points. */
+const STORABLE = '[^\\0\\p{Surrogate}]';
 
 /** Options of a rule whose breach is `invalid_parameter`. */
 const must = (rule: string, allowed?: readonly string[]) => ({
@@ -93,7 +95,7 @@ export const ListOfTexts = (description: string) => {
   const rule = must('be a list of 1 to 50 texts, none of them empty');
   return parameter({
     read: (text) => [...new Set(text.split(','))].toSorted(),
-    rules: [ArrayMaxSize(50, rule), IsNotEmpty({ ...rule, each: true }), Storable({ ...rule, each: true })],
+    rules: [ArrayMaxSize(50, rule), Matches(new RegExp(`^${STORABLE}+$`, 'u'), { ...rule, each: true })],
     schema: { ...LIST, items: { type: 'string' }, description: `${description}; ${LIST_FORMS}` },
   });
 };
@@ -109,10 +111,8 @@ export const Flag = (description: string) =>
 /** Declares a moment, as {@link parseTimestamp} reads it; what is read is RFC 3339 in UTC with microseconds. */
 export const DateTime = (description: string) =>
   parameter({
-    read: (text) => parseTimestamp(text) ?? text,
-    rules: [
-      ReadableTimestamp(must('be YYYY-MM-DD HH:MM:SS (UTC), RFC 3339 with its + written as %2B, or a date')),
-    ],
+    read: (text) => parseTimestamp(text) ?? false,
+    rules: [IsString(must('be YYYY-MM-DD HH:MM:SS (UTC), RFC 3339 with its + written as %2B, or a date'))],
     schema: {
       type: 'string',
       pattern: MOMENT_PATTERN,
@@ -125,7 +125,7 @@ export const DateTime = (description: string) =>
 export const Search = (minimum: number, maximum: number, description: string) => {
   const rule = must(`have ${minimum} to ${maximum} characters, none of them U+0000`);
   return parameter({
-    rules: [CodePoints(minimum, maximum, rule), Storable(rule)],
+    rules: [Matches(new RegExp(`^${STORABLE}{${minimum},${maximum}}$`, 'u'), rule)],
     schema: { type: 'string', minLength: minimum, maxLength: maximum, description },
   });
 };

@@ -6,7 +6,6 @@ import { Problem, type ProblemDetail } from '../output/problems.js';
 import { isOutsideApi } from '../pipeline/outside-api.js';
 import { propertiesOf } from '../output/schema.js';
 import type { QueryClass } from './parameters.js';
-import { faultOf, VALIDATION } from './rules.js';
 import { requestOf } from '../pipeline/request-context.js';
 
 /** Several query classes for one path, chosen by the value of one parameter. */
@@ -18,6 +17,25 @@ export interface QueryVariants {
 }
 
 const QUERY = 'http:query';
+
+/** How every query is checked. */
+const VALIDATION = {
+  forbidUnknownValues: false, // a query without parameters has no rules
+  stopAtFirstError: true,
+  validationError: { target: false },
+} as const;
+
+/** What a rule of a parameter has as its `context`: what a response says besides its message when it is broken. */
+interface RuleContext {
+  /** As in `errors` of a problem. */
+  readonly code: string;
+  readonly allowed?: readonly string[];
+}
+
+/** Gives the query as it was sent, for pages: nothing else parses it. */
+export function queryOf({ originalUrl, context }: Request): URLSearchParams {
+  return new URLSearchParams(originalUrl.slice(context.path.length));
+}
 const readParameters = createParamDecorator((_: unknown, context: ExecutionContext): object => {
   return requestOf<Request & { parameters: object }>(context).parameters;
 });
@@ -62,7 +80,7 @@ export class QueryGuard implements CanActivate {
       if (isOutsideApi(context.getClass())) return true;
       this.#accepted.set(handler, (accepted = queryOfHandler(handler) ?? NoParameters));
     }
-    request.parameters = parseQuery(accepted, queryOf(request.url));
+    request.parameters = parseQuery(accepted, queryTextOf(request.url));
     return true;
   }
 }
@@ -74,7 +92,7 @@ export function queryOfHandler(handler: object): QueryClass | QueryVariants | un
 
 class NoParameters {}
 
-function queryOf(url: string): string {
+function queryTextOf(url: string): string {
   const start = url.indexOf('?');
   return start === -1 ? '' : url.slice(start + 1);
 }
@@ -140,10 +158,11 @@ function check(
     else single[name] = list[0]!;
   }
   const parameters = plainToInstance(query, single);
-  for (const error of validateSync(parameters, VALIDATION)) {
-    const { property: parameter } = error;
+  for (const { property: parameter, constraints, contexts } of validateSync(parameters, VALIDATION)) {
+    const [rule, detail] = Object.entries(constraints!)[0]!;
+    const { code, ...facts } = contexts![rule] as RuleContext;
     // A repeated one has been reported already.
-    if (parameter in single || !values.has(parameter)) faults.push({ parameter, ...faultOf(error) });
+    if (parameter in single || !values.has(parameter)) faults.push({ parameter, code, detail, ...facts });
   }
   return { parameters, faults };
 }

@@ -78,39 +78,34 @@ function field<Value>(
   return { schema: described, kind, nullable: orNull, from, ...(object ? { object } : {}) };
 }
 
-/** Declares the id of a resource. */
-export const idField = (options: FieldOptions = {}) =>
-  field<number>('number', { type: 'integer', minimum: 1, maximum: HIGHEST_ID }, options);
+/** Makes what declares fields of one type, which may be null. */
+const declaring =
+  <Value, Allowed extends FieldOptions = FieldOptions>(kind: JsonKind, schema: JsonSchema) =>
+  <const Options extends Allowed = Allowed>(options: Options = {} as Options) =>
+    field<Nullable<Value, Options>>(kind, schema, options);
 
-/** Declares any integer that JavaScript represents exactly. */
-export const integerField = <const Options extends NumberOptions>(options: Options) =>
-  field<Nullable<number, Options>>('number', { type: 'integer' }, options);
+/** The id of a resource. */
+export const idField = declaring<number>('number', { type: 'integer', minimum: 1, maximum: HIGHEST_ID });
 
-/** Declares any number; in the database a numeric or double precision. */
-export const numberField = <const Options extends NumberOptions>(options: Options) =>
-  field<Nullable<number, Options>>('number', { type: 'number' }, options);
+/** Any integer that JavaScript represents exactly. */
+export const integerField = declaring<number, NumberOptions>('number', { type: 'integer' });
 
-/** Declares a count: an integer from 0. */
-export const countField = <const Options extends FieldOptions = object>(options: Options = {} as Options) =>
-  field<Nullable<number, Options>>('number', { type: 'integer', minimum: 0 }, options);
+/** Any number; in the database a numeric or double precision. */
+export const numberField = declaring<number, NumberOptions>('number', { type: 'number' });
 
-/** Declares a percentage: 0 to 100, with two decimals. */
-export const percentageField = <const Options extends FieldOptions = object>(
-  options: Options = {} as Options,
-) =>
-  field<Nullable<number, Options>>(
-    'number',
-    { type: 'number', minimum: 0, maximum: 100, description: '2 decimals' },
-    options,
-  );
+/** A count: an integer from 0. */
+export const countField = declaring<number>('number', { type: 'integer', minimum: 0 });
+
+const PERCENTAGE = { type: 'number', minimum: 0, maximum: 100, description: '2 decimals' };
+/** A percentage: 0 to 100, with two decimals. */
+export const percentageField = declaring<number>('number', PERCENTAGE);
 
 /** Declares true or false; never null. */
 export const booleanField = (options: FieldOptions = {}) =>
   field<boolean>('boolean', { type: 'boolean' }, options);
 
-/** Declares any text; it is escaped. */
-export const textField = <const Options extends TextOptions = object>(options: Options = {} as Options) =>
-  field<Nullable<string, Options>>('text', { type: 'string' }, options);
+/** Any text; it is escaped. */
+export const textField = declaring<string, TextOptions>('text', { type: 'string' });
 
 /** Declares one of a few words, which need no escaping. */
 export const enumField = <Word extends string, const Options extends FieldOptions = object>(
@@ -118,10 +113,8 @@ export const enumField = <Word extends string, const Options extends FieldOption
   options: Options = {} as Options,
 ) => field<Nullable<Word, Options>>('word', { type: 'string', enum: words }, options);
 
-/** Declares a date and time in UTC; `from` a timestamptz. */
-export const timestampField = <const Options extends FieldOptions = object>(
-  options: Options = {} as Options,
-) => field<Nullable<string, Options>>('timestamp', { type: 'string', pattern: TIMESTAMP_PATTERN }, options);
+/** A date and time in UTC; `from` a timestamptz. */
+export const timestampField = declaring<string>('timestamp', { type: 'string', pattern: TIMESTAMP_PATTERN });
 
 /** Declares an object of another model. */
 export const objectField = <Own extends Fields, const Options extends ObjectOptions = object>(

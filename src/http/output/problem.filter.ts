@@ -46,6 +46,20 @@ export class ProblemFilter implements ExceptionFilter {
     sendProblem(problem, request, response, this.config.publicUrl);
   }
 
+  /** Answers OPTIONS outside the API, and refuses every other method: those that the path has are `methods`. */
+  answerMethod(methods: readonly string[], request: Request, response: Response): void {
+    if (request.method !== 'OPTIONS') {
+      this.answer(methodNotAllowed(methods), request, response);
+      return;
+    }
+    const allow = methods.join(', ');
+    response.setHeader('Allow', allow);
+    response.setHeader('Content-Length', Buffer.byteLength(allow));
+    response.setHeader('Content-Type', 'text/plain');
+    response.setHeader('X-Content-Type-Options', 'nosniff');
+    response.end(allow);
+  }
+
   /** `undefined`: not an error, but OPTIONS on a route that exists. */
   #problemOf(error: unknown, request: Request): Problem | undefined {
     if (error instanceof Problem) return error;

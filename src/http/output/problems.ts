@@ -1,165 +1,141 @@
 /**
- * Every error code of the API: status, title, meaning, and how to fix it. OpenAPI, `/api/public/problems` and
- * `docs/errors.md` are generated from this table.
+ * Every error code of the API: status, meaning, how to fix it, and a title that says more than the code, if there is one. OpenAPI,
+ * `/api/public/problems` and `docs/errors.md` are generated from this table.
  */
 const table = {
   invalid_json: [
     400,
-    'Invalid JSON',
     'The request body is empty, is not JSON, or is not a JSON object.',
     'Send one JSON object in UTF-8.',
+    'Invalid JSON',
   ],
   invalid_parameter: [
     400,
-    'Invalid parameter',
     'A query parameter has a value that is not allowed, is out of range, or is repeated although it is not a list.',
     'Read `errors`: each entry names the parameter and, if there is a fixed set, the allowed values.',
   ],
   unknown_parameter: [
     400,
-    'Unknown parameter',
     'The endpoint has no query parameter with this name.',
     'Remove it, or correct its name: `errors` names it, and its `detail` lists the existing ones.',
   ],
   missing_parameter: [
     400,
-    'Missing parameter',
     'A required query parameter is absent or empty.',
     'Add the parameter that `errors` names.',
   ],
   invalid_cursor: [
     400,
-    'Invalid cursor',
     'The cursor was altered, belongs to another user, path, sort or filter, or was signed with a key that is no longer in use.',
     'Start again without a cursor, and keep sort and filters the same while you follow next_cursor.',
   ],
   ambiguous_credentials: [
     400,
-    'Ambiguous credentials',
     'The request carries more than one credential.',
     'Send either X-API-Key or Authorization: Bearer, once.',
   ],
   missing_credentials: [
     401,
-    'Missing credentials',
     'The request carries no credential.',
     'Send `X-API-Key: <key>` from a server, or `Authorization: Bearer <access token>`.',
   ],
   invalid_credentials: [
     401,
-    'Invalid credentials',
     'The credential is unknown, expired or revoked, or its owner is disabled.',
     'Refresh the access token, or ask an admin for a new key.',
   ],
   insufficient_scope: [
     403,
-    'Insufficient scope',
     'The credential is valid, but was not granted the scope that this endpoint requires.',
     'Request `required_scope` when you sign the member in, or have a key with that scope issued.',
   ],
   wrong_credential_kind: [
     403,
-    'Wrong kind of credential',
     'A key of the platform gives no access to members’ data, and a member’s credential gives none to the platform’s endpoints.',
     'Use a member’s access token or key under `/api/public`, and a key created by `pua keys create --platform` under `/api/platform`.',
+    'Wrong kind of credential',
   ],
   api_key_in_browser: [
     403,
-    'API key in a browser',
     'The key was sent with Origin or Sec-Fetch-Site, so it came from a browser, whose user can read it. The exposure was recorded.',
     'Use OAuth with PKCE in browsers, and rotate this key.',
+    'API key in a browser',
   ],
   ip_not_allowed: [
     403,
-    'Address not allowed',
     'The key may not be used from this network address.',
     'Call from an allowed network, or have a key for this one issued.',
+    'Address not allowed',
   ],
-  not_found: [
-    404,
-    'Not found',
-    'There is no such route.',
-    'Compare the path with openapi.json: case and slashes matter.',
-  ],
+  not_found: [404, 'There is no such route.', 'Compare the path with openapi.json: case and slashes matter.'],
   event_not_found: [
     404,
-    'Event not found',
     'There is no event with this id that the user has access to.',
     'Use an id from GET /api/public/events.',
   ],
   achievement_not_found: [
     404,
-    'Achievement not found',
     'There is no achievement with this id that the user can see.',
     'Use an id from GET /api/public/achievements?action=all.',
   ],
   method_not_allowed: [
     405,
-    'Method not allowed',
     'The route exists, but not with this method.',
     'Use a method that the Allow header lists.',
   ],
   not_acceptable: [
     406,
-    'Not acceptable',
     'The Accept header excludes application/json, the only media type available.',
     'Send Accept: application/json, or no Accept header.',
   ],
   idempotency_conflict: [
     409,
-    'Idempotency key in use',
     'The Idempotency-Key was used for another body within the last 24 hours.',
     'Use a new key for a new body, and the same key only for the same body.',
+    'Idempotency key in use',
   ],
   cursor_expired: [
     410,
-    'Cursor expired',
     'The changes since this cursor are no longer kept, or the database was restored or replaced in the meantime.',
     'Get a new cursor, read everything again, then continue from that cursor.',
   ],
   precondition_failed: [
     412,
-    'Precondition failed',
     'If-Match does not match: the profile was changed since it was read.',
     'Read the profile again, merge the changes, and send the ETag of that response.',
   ],
   payload_too_large: [
     413,
-    'Payload too large',
     'The request body is larger than the endpoint accepts: 16384 bytes; for a feed, 8 MB or 5,000 lines.',
     'Send only the fields that change; split a feed into parts.',
   ],
   unsupported_media_type: [
     415,
-    'Unsupported media type',
     'The request body does not have the media type that the endpoint accepts: application/json; for a feed, application/x-ndjson.',
     'Send Content-Type: application/json; for a feed, application/x-ndjson.',
   ],
   validation_failed: [
     422,
-    'Validation failed',
     'The body is readable, but some of its fields or lines are invalid; nothing was saved.',
     'Read `errors`: it lists every invalid field, or line of a feed, with its own code.',
   ],
   rate_limited: [
     429,
-    'Too many requests',
     'The limit of this user and credential, or of failed authentication from this address, is used up.',
     'Wait for the number of seconds in Retry-After, then try again.',
+    'Too many requests',
   ],
   internal_error: [
     500,
-    'Internal error',
     'The server failed in a way that is not the caller’s fault.',
     'Report the request_id.',
   ],
   temporarily_unavailable: [
     503,
-    'Temporarily unavailable',
     'The database is unavailable, or the server is overloaded or shutting down.',
     'Wait for the number of seconds in Retry-After, then send the same request again.',
   ],
-} as const satisfies Record<string, readonly [status: number, title: string, meaning: string, fix: string]>;
+} as const satisfies Record<string, Row>;
 
 export type ProblemCode = keyof typeof table;
 
@@ -171,9 +147,14 @@ export interface ProblemDefinition {
   readonly fix: string;
 }
 
+type Row = readonly [status: number, meaning: string, fix: string, title?: string];
+
+/** `Not found` for not_found. */
+const titleOf = (code: string) => code[0]!.toUpperCase() + code.slice(1).replaceAll('_', ' ');
+
 export const PROBLEMS: ReadonlyMap<string, ProblemDefinition> = new Map(
   (Object.keys(table) as ProblemCode[]).map((code) => {
-    const [status, title, meaning, fix] = table[code];
+    const [status, meaning, fix, title = titleOf(code)]: Row = table[code];
     return [code, { code, status, title, meaning, fix }];
   }),
 );

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { etagOf, noneMatch } from './etag.js';
 
-/** A document that stays the same for the life of the process: bytes, validator and headers are made once. */
+/** A document that stays the same for the life of the process: bytes, validator and headers are made once. A handler returns it. */
 export class UnchangingDocument {
   readonly #bytes: Buffer;
   readonly #etag: string;

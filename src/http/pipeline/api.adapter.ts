@@ -3,6 +3,7 @@ import { ExpressAdapter } from '@nestjs/platform-express';
 import express, { type Request, type Response } from 'express';
 import { JsonResponse } from '../output/json-response.js';
 import { etagOf, noneMatch } from '../output/etag.js';
+import { UnchangingDocument } from '../output/unchanging-document.js';
 import type { Config } from '../../config/config.js';
 import { FrontDoor } from './front-door.js';
 import { messagesOf } from './messages.js';
@@ -55,7 +56,11 @@ export class ApiAdapter extends ExpressAdapter {
   }
 
   override reply(response: Response, body: unknown, statusCode?: number): void {
-    if (response.headersSent) return; // the deadline was first
+    if (response.headersSent) return; // by the handler itself, or the deadline was first
+    if (body instanceof UnchangingDocument) {
+      body.send(response.req as Request, response);
+      return;
+    }
     if (!(body instanceof JsonResponse) && (typeof body !== 'object' || body === null)) {
       super.reply(response, body, statusCode);
       return;

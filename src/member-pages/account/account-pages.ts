@@ -1,36 +1,45 @@
 import { createParamDecorator, Injectable, type PipeTransform } from '@nestjs/common';
 import type { Response } from 'express';
 import type { Session } from 'oidc-provider';
-import { BrowserCookie } from '../../accounts/browsers/cookies.js';
-import { Csrf } from '../../accounts/browsers/csrf.js';
+import { BrowserCookie, Csrf } from '../../accounts/browser-cookies.js';
 import { SignInMethods } from '../../accounts/sign-in/sign-in-methods.js';
 import type { Owner } from '../../auth/owner.js';
+import { PageFault } from '../../authorization-server/failures/page-fault.js';
 import { Config } from '../../config/config.js';
 import { TokenKeys } from '../../crypto/token-keys.js';
-import { addressOf } from '../../values/network.js';
-import { SignInForms } from '../sign-in/sign-in-forms.js';
-import { SignOuts } from '../../federation/sign-outs.js';
 import { pathOf, type SignInPage } from '../../federation/sign-in-pages.js';
-import { BrowserSessions, type SignedInUser } from '../sign-in/browser-sessions.js';
-import { requireOwnForm, sentForm, type Form } from '../requests/form-body.js';
-import { AnsweredOtherwise } from '../requests/page.filter.js';
-import { PageFault } from '../../authorization-server/failures/page-fault.js';
+import { SignOuts } from '../../federation/sign-outs.js';
+import { responseOf } from '../../http/pipeline/request-context.js';
+import { addressOf } from '../../values/network.js';
+import type {
+  FlashMessage,
+  MemberPageParts,
+  Page,
+  PageOf,
+  SignedInUser,
+} from '../rendering/page-contents.js';
 import { Pages, redirect } from '../rendering/pages.js';
 import { ENGLISH } from '../rendering/texts/texts.js';
-import type { FlashMessage, MemberPageParts, Page, PageOf } from '../rendering/page-contents.js';
+import { AnsweredOtherwise, requireOwnForm, sentForm, type Form } from '../requests/page-requests.js';
+import { BrowserSessions, SignInForms } from '../sign-in/sign-in-steps.js';
 
-/** The member who is signed in on the account pages, or on the developer's. */
+/** The member who is signed in on the account pages, or on the developer's, with the ways to answer them. */
 export interface Member {
+  readonly response: Response;
   readonly user: SignedInUser;
   readonly session: Session;
   /** The keys under which the session may be stored. */
   readonly sessionKeys: readonly Buffer[];
-  /** For the forms on the page. */
-  readonly csrf: string;
   /** Who acts, for the audit trail. */
   readonly by: { readonly actor: 'user'; readonly ip: string | null };
   /** The same as the owner of apps and keys. */
   readonly owner: Owner;
+  /** Sends a page of theirs, with the notice of what was done before it, once. */
+  send(page: MemberPage, status?: number): void;
+  /** Redirects to another of their pages, which shows a notice of what was done. @param count how many items it is about */
+  redirect(path: string, done?: FlashMessage, count?: number): void;
+  /** @returns where they sign in again before they use a form of this page; undefined if they just did */
+  confirmationOn(page: SignInPage): Promise<string | undefined>;
 }
 
 /** A member with the form that they sent. */
@@ -65,7 +74,7 @@ export class AccountPages {
   async visitor(page: SignInPage, response: Response): Promise<Member> {
     const member = await this.#member(response);
     if (member) return member;
-    if (this.config.localSignIn) this.showSignIn(page, response, 200);
+    if (this.config.localSignIn) this.showSignIn(page, response);
     else redirect(response, `${pathOf(page)}/upstream`);
     throw new AnsweredOtherwise();
   }
@@ -81,7 +90,7 @@ export class AccountPages {
   async sender(response: Response, form: Form, confirmedOn?: SignInPage): Promise<Sender> {
     const member = await this.sentBy(response, form);
     if (!member) throw new PageFault(401, 'signedOut');
-    const confirmation = confirmedOn && (await this.confirmationOf(confirmedOn, member));
+    const confirmation = confirmedOn && (await member.confirmationOn(confirmedOn));
     if (confirmation === undefined) return { ...member, form };
     redirect(response, confirmation);
     throw new AnsweredOtherwise();
@@ -93,22 +102,43 @@ export class AccountPages {
     return this.#member(response);
   }
 
-  /** @returns where the member signs in again before they use such a form; undefined if they just did */
-  async confirmationOf(page: SignInPage, { user, session }: Member): Promise<string | undefined> {
-    const ways = await this.signInMethods.find(user.id, session.loginTs ?? 0);
-    return ways?.confirmed === true ? undefined : `${pathOf(page)}/confirm`;
+  /** Sends the sign-in in place of a page. */
+  showSignIn(page: SignInPage, response: Response, said: Said = {}): void {
+    const lead = page.startsWith('developer') ? ({ lead: 'toDeveloper' } as const) : {};
+    this.signInForms.show(response, { path: pathOf(page), client: null, ...lead, ...said });
   }
 
-  /** Sends a page that has a sign-out form, with the notice of what was done before it, once. */
-  send(response: Response, { user, csrf }: Member, page: MemberPage, status = 200): void {
-    const { formTargets } = this.signOuts;
-    this.pages.send(response, status, { ...page, ...this.#takeDone(response), csrf, user }, { formTargets });
-  }
-
-  /** Redirects to another of the member's pages, which shows a notice of what was done. @param count how many items it is about */
-  redirectDone(response: Response, path: string, done: FlashMessage | undefined, count?: number): void {
-    if (done !== undefined) this.#notice.set(response, count === undefined ? done : `${done}.${count}`);
-    redirect(response, path);
+  async #member(response: Response): Promise<Member | undefined> {
+    const current = await this.sessions.current(response);
+    if (!current) return undefined;
+    const { user, session } = current;
+    const csrf = this.csrf.token(response.req, response);
+    const ip = addressOf(response.req) ?? null;
+    return {
+      response,
+      user,
+      session,
+      sessionKeys: this.keys.keysOf('Session.uid', session.uid),
+      by: { actor: 'user', ip },
+      owner: { userId: user.id, ip },
+      send: (page, status = 200) => {
+        const { formTargets } = this.signOuts;
+        this.pages.send(
+          response,
+          status,
+          { ...page, ...this.#takeDone(response), csrf, user },
+          { formTargets },
+        );
+      },
+      redirect: (path, done, count) => {
+        if (done !== undefined) this.#notice.set(response, count === undefined ? done : `${done}.${count}`);
+        redirect(response, path);
+      },
+      confirmationOn: async (page) => {
+        const ways = await this.signInMethods.find(user.id, session.loginTs ?? 0);
+        return ways?.confirmed === true ? undefined : `${pathOf(page)}/confirm`;
+      },
+    };
   }
 
   #takeDone(response: Response): Pick<MemberPageParts, 'done' | 'done_count'> {
@@ -119,33 +149,6 @@ export class AccountPages {
       return { done: done as FlashMessage, ...(count === undefined ? {} : { done_count: Number(count) }) };
     }
     return {};
-  }
-
-  /** Sends the sign-in in place of a page. */
-  showSignIn(page: SignInPage, response: Response, status: number, said: Said = {}): void {
-    this.pages.send(response, status, {
-      name: 'sign-in',
-      path: pathOf(page),
-      csrf: this.csrf.token(response.req, response),
-      client: null,
-      ...(page.startsWith('developer') ? { lead: 'toDeveloper' } : {}),
-      login: this.config.upstream?.label,
-      passkeys: this.signInForms.offerPasskeys ? 'too' : undefined,
-      ...said,
-    });
-  }
-
-  async #member(response: Response): Promise<Member | undefined> {
-    const current = await this.sessions.current(response);
-    if (!current) return undefined;
-    const ip = addressOf(response.req) ?? null;
-    return {
-      ...current,
-      sessionKeys: this.keys.keysOf('Session.uid', current.session.uid),
-      csrf: this.csrf.token(response.req, response),
-      by: { actor: 'user', ip },
-      owner: { userId: current.user.id, ip },
-    };
   }
 }
 
@@ -165,17 +168,13 @@ class AskAccountPages implements PipeTransform<Question, Promise<Member>> {
 }
 
 const visitor = createParamDecorator((page: SignInPage, context): Question => {
-  const response = context.switchToHttp().getResponse<Response>();
-  return (account) => account.visitor(page, response);
+  return (account) => account.visitor(page, responseOf(context));
 });
 
-const sender = createParamDecorator(
-  async (confirmedOn: SignInPage | undefined, context): Promise<Question> => {
-    const response = context.switchToHttp().getResponse<Response>();
-    const form = await sentForm(context);
-    return (account) => account.sender(response, form, confirmedOn);
-  },
-);
+const sender = createParamDecorator(async (page: SignInPage | undefined, context): Promise<Question> => {
+  const form = await sentForm(context);
+  return (account) => account.sender(responseOf(context), form, page);
+});
 
 /** The {@link Member} who is shown the page: see {@link AccountPages.visitor}. */
 export const Visitor = (page: SignInPage) => visitor(page, AskAccountPages);

@@ -2,26 +2,35 @@ import { Controller, Get, Param, Post, Res } from '@nestjs/common';
 import type { Response } from 'express';
 import { DataSource } from 'typeorm';
 import { ApiKeysService } from '../../auth/api-keys/api-keys.service.js';
-import { Usage } from '../../auth/usage/usage.js';
-import { CalendarLinks } from '../../calendar/calendar-links.js';
 import { CredentialCache } from '../../auth/credential-cache.js';
+import { LimitReached } from '../../auth/owner.js';
+import { Usage } from '../../auth/usage/usage.js';
+import { PageFault } from '../../authorization-server/failures/page-fault.js';
+import { clientLogoPath, hostOf } from '../../authorization-server/ports/page-client.js';
+import { OauthDatabase } from '../../authorization-server/requests/oauth-database.js';
+import { CalendarLinks, LONGEST_NAME, MOST_LINKS } from '../../calendar/calendar-links.js';
 import { activityOf } from '../../clients/activity.js';
 import { ConnectedApps } from '../../clients/connected-apps.js';
-import { AccountPages, FormSender, Visitor, type Member, type Sender } from './account-pages.js';
-import { BrowserSessions } from '../sign-in/browser-sessions.js';
-import { FormBody, type Form } from '../requests/form-body.js';
-import { OauthDatabase } from '../../authorization-server/requests/oauth-database.js';
-import { clientLogoPath, hostOf } from '../../authorization-server/ports/page-client.js';
-import { PageFault } from '../../authorization-server/failures/page-fault.js';
-import { ServesPages } from '../requests/page.decorator.js';
-import { redirect } from '../rendering/pages.js';
 import { SignOuts } from '../../federation/sign-outs.js';
+import { asShown, isName } from '../../values/names.js';
 import { isStorable } from '../../values/string-rules.js';
+import type { PageOf } from '../rendering/page-contents.js';
+import { redirect } from '../rendering/pages.js';
+import { fieldText, FormBody, ServesPages, type Form } from '../requests/page-requests.js';
+import { BrowserSessions } from '../sign-in/sign-in-steps.js';
+import { AccountPages, FormSender, Visitor, type Member, type Sender } from './account-pages.js';
+import { SentForms } from './sent-forms.js';
+
+type CalendarPage = PageOf<'calendar'>;
+type MadeLink = NonNullable<CalendarPage['made']>;
 
 /** A member may have any number of keys; this many are shown. */
 const MOST_KEYS = 100;
 
-/** Connected apps, sessions, activity, and keys that an admin issued to act for the member, below `/account`. Members who are not signed in sign in on the page itself. */
+/**
+ * Connected apps, sessions, activity, keys that an admin issued to act for the member, and links with which calendar programs read their
+ * events, below `/account`. Members who are not signed in sign in on the page itself.
+ */
 @Controller('account')
 @ServesPages()
 export class AccountController {
@@ -34,6 +43,7 @@ export class AccountController {
     private readonly usage: Usage,
     private readonly signOuts: SignOuts,
     private readonly links: CalendarLinks,
+    private readonly forms: SentForms,
     private readonly access: ConnectedApps,
     private readonly keys: ApiKeysService,
   ) {}
@@ -44,7 +54,7 @@ export class AccountController {
   }
 
   @Get('apps')
-  async apps(@Res() response: Response, @Visitor('apps') visitor: Member): Promise<void> {
+  async apps(@Visitor('apps') visitor: Member): Promise<void> {
     await this.usage.flush(); // so that what this process has counted is shown at once
     const { shown, count } = await this.access.listApps(visitor.user.id);
     const apps = shown.map((app) => ({
@@ -55,95 +65,119 @@ export class AccountController {
         ...(app.has_logo ? { logo: clientLogoPath(app.client_id) } : {}),
       },
     }));
-    this.account.send(response, visitor, {
-      name: 'apps',
-      apps,
-      more: count - shown.length,
-    });
+    visitor.send({ name: 'apps', apps, more: count - shown.length });
   }
 
   @Get('sessions')
-  async allSessions(@Res() response: Response, @Visitor('sessions') visitor: Member): Promise<void> {
+  async allSessions(@Visitor('sessions') visitor: Member): Promise<void> {
     const userId = visitor.user.id;
-    const own = visitor.sessionKeys.map((key) => key.toString('hex'));
     const { shown, count } = await this.access.listSessions(userId, visitor.sessionKeys);
     const apps = await this.access.listApps(userId);
     const links = await this.links.list(userId);
-    this.account.send(response, visitor, {
+    visitor.send({
       name: 'sessions',
-      sessions: shown.map((session) => ({ ...session, current: own.includes(session.id) })),
+      sessions: shown.map((session) => ({ ...session, current: isOwn(visitor, session.id) })),
       more: count - shown.length,
       also: { apps: apps.count, links: links.length },
     });
   }
 
   @Get('activity')
-  async activity(@Res() response: Response, @Visitor('activity') visitor: Member): Promise<void> {
+  async activity(@Visitor('activity') visitor: Member): Promise<void> {
     await this.usage.flush(); // so that what this process has counted is shown at once
-    const activity = await activityOf(this.dataSource, visitor.user.id);
-    this.account.send(response, visitor, { name: 'activity', ...activity });
+    visitor.send({ name: 'activity', ...(await activityOf(this.dataSource, visitor.user.id)) });
   }
 
   @Get('keys')
-  async allKeys(@Res() response: Response, @Visitor('keys') visitor: Member): Promise<void> {
+  async allKeys(@Visitor('keys') visitor: Member): Promise<void> {
     await this.usage.flush(); // so that what this process has counted is shown at once
     const accepted = (await this.keys.list({ userId: visitor.user.id })).filter(
       ({ status }) => status === 'active' || status === 'replaced',
     );
-    this.account.send(response, visitor, {
-      name: 'keys',
-      keys: accepted.slice(0, MOST_KEYS),
-      more: Math.max(0, accepted.length - MOST_KEYS),
-    });
+    const keys = accepted.slice(0, MOST_KEYS);
+    visitor.send({ name: 'keys', keys, more: accepted.length - keys.length });
   }
 
   @Post('keys/:key/revoke')
-  async revokeKey(
-    @Res() response: Response,
-    @FormSender() { user, by }: Sender,
-    @Param('key') id: string,
-  ): Promise<void> {
-    const revoked = await this.keys.revokeOf(user.id, id, 'revoked by the member', by);
+  async revokeKey(@FormSender() member: Sender, @Param('key') id: string): Promise<void> {
+    const revoked = await this.keys.revokeOf(member.user.id, id, 'revoked by the member', member.by);
     this.credentials.revoke({ kind: 'key', id });
-    this.account.redirectDone(response, '/account/keys', revoked ? 'key-revoked' : undefined);
+    member.redirect('/account/keys', revoked ? 'key-revoked' : undefined);
   }
 
   /** The client's id is a form field: an id that an admin chose may contain characters that a path cannot. */
   @Post('apps/revoke')
-  async revoke(@Res() response: Response, @FormSender() { user, by, form }: Sender): Promise<void> {
-    const { client_id: clientId } = form;
+  async revoke(@FormSender() member: Sender): Promise<void> {
+    const { client_id: clientId } = member.form;
     if (typeof clientId !== 'string' || clientId.length > 100 || !isStorable(clientId))
       throw new PageFault(400, 'malformed');
-    await this.access.revoke(user.id, clientId, by);
-    this.credentials.revoke({ kind: 'user', id: String(user.id) });
-    this.account.redirectDone(response, '/account/apps', 'access-revoked');
+    await this.#revokeApps(member, clientId);
+    member.redirect('/account/apps', 'access-revoked');
   }
 
   @Post('sessions/:session/end')
-  async endSession(
-    @Res() response: Response,
-    @FormSender() { user, sessionKeys, by }: Sender,
-    @Param('session') sessionId: string,
-  ): Promise<void> {
-    const ended = await this.access.endSession(user.id, sessionId, by);
-    const own = sessionKeys.some((key) => key.toString('hex') === sessionId);
-    this.account.redirectDone(response, '/account/sessions', ended && !own ? 'session-ended' : undefined);
+  async endSession(@FormSender() member: Sender, @Param('session') sessionId: string): Promise<void> {
+    const ended = await this.access.endSession(member.user.id, sessionId, member.by);
+    member.redirect('/account/sessions', ended && !isOwn(member, sessionId) ? 'session-ended' : undefined);
   }
 
   @Post('sessions/end-others')
-  async endOtherSessions(
-    @Res() response: Response,
-    @FormSender() { user, sessionKeys, by, form }: Sender,
-  ): Promise<void> {
+  async endOtherSessions(@FormSender() member: Sender): Promise<void> {
+    const { user, sessionKeys, by, form } = member;
     const also = [form.also ?? []].flat();
     await this.access.endOtherSessions(user.id, by, sessionKeys);
-    if (also.includes('apps')) {
-      await this.access.revoke(user.id, null, by);
-      this.credentials.revoke({ kind: 'user', id: String(user.id) });
-    }
+    if (also.includes('apps')) await this.#revokeApps(member, null);
     if (also.includes('links')) await this.links.revokeAll(user.id, by);
-    const done = also.length > 0 ? 'others-and-access-ended' : 'others-ended';
-    this.account.redirectDone(response, '/account/sessions', done);
+    member.redirect('/account/sessions', also.length > 0 ? 'others-and-access-ended' : 'others-ended');
+  }
+
+  @Get('calendar')
+  async calendar(@Visitor('calendar') visitor: Member): Promise<void> {
+    await this.usage.flush(); // so that what this process has counted is shown at once
+    await this.#showCalendar(visitor, { made: await this.forms.take<MadeLink>(visitor) });
+  }
+
+  /** The link is shown once, on the page to which this redirects; it is in no URL of ours and no cookie. */
+  @Post('calendar/create')
+  async createLink(@FormSender('calendar') member: Sender): Promise<void> {
+    const name = asShown(fieldText(member.form.name));
+    if (!isName(name, LONGEST_NAME)) {
+      await this.#showCalendar(member, { fault: 'name' }, 422);
+      return;
+    }
+    try {
+      const { formId } = await this.forms.once<MadeLink>(member, async (manager) => ({
+        name,
+        url: await this.links.create(member.user.id, name, member.by, manager),
+      }));
+      member.redirect(`/account/calendar?made=${formId}`);
+    } catch (error) {
+      if (!(error instanceof LimitReached)) throw error;
+      await this.#showCalendar(member, { fault: 'limit' }, 422);
+    }
+  }
+
+  @Post('calendar/:link/revoke')
+  async revokeLink(@FormSender() member: Sender, @Param('link') link: string): Promise<void> {
+    if (!/^[1-9]\d{0,14}$/.test(link)) throw new PageFault(400, 'malformed');
+    const ended = await this.links.revoke(member.user.id, Number(link), member.by);
+    member.redirect('/account/calendar', ended ? 'calendar-link-revoked' : undefined);
+  }
+
+  async #showCalendar(
+    member: Member,
+    said: Pick<CalendarPage, 'fault' | 'made'>,
+    status = 200,
+  ): Promise<void> {
+    const page = {
+      name: 'calendar',
+      confirm: await member.confirmationOn('calendar'),
+      longest: LONGEST_NAME,
+      most: MOST_LINKS,
+      links: await this.links.list(member.user.id),
+      ...said,
+    } as const;
+    member.send(page, status);
   }
 
   @Post('sign-out')
@@ -156,4 +190,14 @@ export class AccountController {
     }
     redirect(response, onwards ?? '/sign-in/signed-out');
   }
+
+  /** @param clientId null: of all apps */
+  async #revokeApps({ user, by }: Member, clientId: string | null): Promise<void> {
+    await this.access.revoke(user.id, clientId, by);
+    this.credentials.revoke({ kind: 'user', id: String(user.id) });
+  }
+}
+
+function isOwn({ sessionKeys }: Member, sessionId: string): boolean {
+  return sessionKeys.some((key) => key.toString('hex') === sessionId);
 }

@@ -1,13 +1,12 @@
 import { Injectable } from '@nestjs/common';
-import type { Request, Response } from 'express';
 import { DataSource, type EntityManager } from 'typeorm';
 import { TokenKeys } from '../../crypto/token-keys.js';
-import { USE_ONCE } from '../../auth/access-tokens/use-once.js';
+import { USE_ONCE } from '../../auth/access-tokens/dpop.js';
 import { OneTimeStates } from '../../authorization-server/requests/one-time-states.js';
-import { queryOf } from '../../http/input/raw-query.js';
-import { fieldText } from '../requests/form-body.js';
+import { queryOf } from '../../http/input/query.js';
+import { FORM_ID, newFormId } from '../rendering/pages.js';
+import { fieldText } from '../requests/page-requests.js';
 import type { Member, Sender } from './account-pages.js';
-import { FORM_ID, newFormId, redirect } from '../rendering/pages.js';
 
 /** How long a form that was sent is known, and what it made can be shown, in seconds. */
 const KNOWN_SECONDS = 600;
@@ -41,7 +40,8 @@ export class SentForms {
    * Runs `make`, in a transaction, unless the member sent this form before; one that is sent meanwhile waits for its end. If it throws,
    * the form counts as not sent.
    *
-   * @returns what it made, now or before, unless that was shown since; and the form's id, for {@link redirectToMade}
+   * @returns what it made, now or before, unless that was shown since; and the form's id, which the
+   * page that is to show it gets as its parameter `made`
    */
   async once<Made extends object>(
     { user, form }: Sender,
@@ -64,14 +64,9 @@ export class SentForms {
     return { made: made ?? (await this.states.find<Made>(FIND, MODEL, id)), formId };
   }
 
-  /** Redirects to the page that shows what the form made, with {@link take}. */
-  redirectToMade(response: Response, path: string, formId: string): void {
-    redirect(response, `${path}?made=${formId}`);
-  }
-
   /** @returns what the form made that redirected the member here; undefined if that was shown before */
-  async take<Made extends object>({ user }: Member, request: Request): Promise<Made | undefined> {
-    const made = queryOf(request).get('made');
+  async take<Made extends object>({ user, response }: Member): Promise<Made | undefined> {
+    const made = queryOf(response.req).get('made');
     if (made === null || !FORM_ID.test(made)) return undefined;
     return this.states.find<Made>(TAKE, MODEL, idOf(user.id, made));
   }

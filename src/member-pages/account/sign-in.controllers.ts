@@ -1,17 +1,14 @@
 import { Controller, Get, Post, Res, type Type } from '@nestjs/common';
 import type { Response } from 'express';
-import { Csrf } from '../../accounts/browsers/csrf.js';
 import type { SignedIn } from '../../accounts/sign-in/sign-in.js';
 import { PageFault } from '../../authorization-server/failures/page-fault.js';
 import { Config } from '../../config/config.js';
 import { pathOf, type SignInPage } from '../../federation/sign-in-pages.js';
 import { UpstreamSignIns } from '../../federation/upstream-sign-ins.js';
-import { queryOf } from '../../http/input/raw-query.js';
+import { queryOf } from '../../http/input/query.js';
 import { redirect } from '../rendering/pages.js';
-import { FormBody, requireOwnForm, type Form } from '../requests/form-body.js';
-import { ServesPages } from '../requests/page.decorator.js';
-import { BrowserSessions } from '../sign-in/browser-sessions.js';
-import { SignInForms, type SignInRefusal } from '../sign-in/sign-in-forms.js';
+import { OwnForm, ServesPages, type Form } from '../requests/page-requests.js';
+import { BrowserSessions, SignInForms, type SignInRefusal } from '../sign-in/sign-in-steps.js';
 import { AccountPages, Visitor, type Member } from './account-pages.js';
 
 /** Makes the controller for signing in on such a page itself: by password, passkey, or the platform's own login. */
@@ -27,7 +24,6 @@ export function signInController(page: SignInPage): Type {
       private readonly sessions: BrowserSessions,
       private readonly forms: SignInForms,
       private readonly upstream: UpstreamSignIns,
-      private readonly csrf: Csrf,
     ) {}
 
     @Get('upstream')
@@ -41,38 +37,31 @@ export function signInController(page: SignInPage): Type {
 
     /** Asks a signed-in member to authenticate again; after that they are redirected to the page. */
     @Get('confirm')
-    confirm(@Res() response: Response, @Visitor(page) { user }: Member): void {
-      if (!this.config.localSignIn) {
-        redirect(response, `${path}/upstream?other=1`);
-        return;
-      }
-      const { username } = user;
-      this.account.showSignIn(page, response, 200, { username, lead: 'again', prompted: true });
+    confirm(@Visitor(page) { response, user: { username } }: Member): void {
+      if (!this.config.localSignIn) redirect(response, `${path}/upstream?other=1`);
+      else this.account.showSignIn(page, response, { username, lead: 'again', prompted: true });
     }
 
     @Post('sign-in')
-    async signIn(@Res() response: Response, @FormBody() form: Form): Promise<void> {
-      requireOwnForm(this.csrf, response.req, form);
+    async signIn(@Res() response: Response, @OwnForm() form: Form): Promise<void> {
       if (!this.config.localSignIn) throw new PageFault(400, 'malformed');
       await this.#finish(response, await this.forms.withPassword(response, form, 'account'));
     }
 
     /** Sends the passkey options that the sign-in page's script requests. */
     @Post('passkey/options')
-    async passkeyOptions(@Res() response: Response, @FormBody() form: Form): Promise<void> {
-      requireOwnForm(this.csrf, response.req, form);
+    async passkeyOptions(@Res() response: Response, @OwnForm() _form: Form): Promise<void> {
       await this.forms.sendPasskeyOptions(response, path);
     }
 
     @Post('passkey')
-    async signInWithPasskey(@Res() response: Response, @FormBody() form: Form): Promise<void> {
-      requireOwnForm(this.csrf, response.req, form);
+    async signInWithPasskey(@Res() response: Response, @OwnForm() form: Form): Promise<void> {
       await this.#finish(response, await this.forms.withPasskey(response, form, path, 'account'));
     }
 
     async #finish(response: Response, result: SignedIn | SignInRefusal): Promise<void> {
-      if ('status' in result) {
-        this.account.showSignIn(page, response, result.status, result.said);
+      if ('fault' in result) {
+        this.account.showSignIn(page, response, result);
         return;
       }
       await this.sessions.signIn(response, result);

@@ -2,7 +2,7 @@ import { ALL_SCOPES, isScope } from '../../auth/scopes.js';
 import { asShown } from '../../values/names.js';
 import { allowedOriginsOf, keySetOf } from '../../clients/client-rules.js';
 import type { ClientChanges, ClientDetails } from '../../clients/clients.service.js';
-import { fieldText, type Form } from '../requests/form-body.js';
+import { fieldText, type Form } from '../requests/page-requests.js';
 import { clientLogoPath } from '../../authorization-server/ports/page-client.js';
 import type { ClientForm, DeveloperClient } from '../rendering/page-contents.js';
 

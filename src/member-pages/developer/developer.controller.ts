@@ -10,32 +10,32 @@ import { CredentialCache } from '../../auth/credential-cache.js';
 import { LimitReached } from '../../auth/owner.js';
 import { ALL_SCOPES } from '../../auth/scopes.js';
 import { DeveloperRequests, MOST_KEPT } from '../../auth/usage/developer-requests.js';
+import { ClientCache } from '../../authorization-server/adapters/client-cache.js';
 import { hostOf } from '../../authorization-server/ports/page-client.js';
+import { ClientFault, redirectUriFault } from '../../clients/client-rules.js';
 import { ClientsService, MOST_OWN_CLIENTS, type ClientDetails } from '../../clients/clients.service.js';
 import { Config } from '../../config/config.js';
-import { queryOf } from '../../http/input/raw-query.js';
-import { OperatorError } from '../../values/operator-error.js';
+import { queryOf } from '../../http/input/query.js';
 import { asShown, isName } from '../../values/names.js';
+import { OperatorError } from '../../values/operator-error.js';
 import { AccountPages, FormSender, Visitor, type Member, type Sender } from '../account/account-pages.js';
 import { SentForms } from '../account/sent-forms.js';
-import type { PageOf } from '../rendering/page-contents.js';
-import { redirect } from '../rendering/pages.js';
-import { fieldText } from '../requests/form-body.js';
-import { ServesPages } from '../requests/page.decorator.js';
-import { shownClient } from './client-form.js';
-import { checkedId, hideUnknown, nothingHere } from './own.js';
+import type { ClientForm, FlashMessage, PageOf } from '../rendering/page-contents.js';
+import { languageOf, textsIn } from '../rendering/texts/texts.js';
+import { fill, sentence } from '../rendering/wording.js';
+import { fieldText, nothingHere, ServesPages, UploadBody } from '../requests/page-requests.js';
+import { clientFormOf, EMPTY_FORM, formOf, linesOf, shownClient, wantedOf } from './client-form.js';
 
 /** The lifetimes offered for keys, in days. */
 const KEY_DAYS: readonly number[] = [1, 7, 30, 90];
 const DAY_SECONDS = 86_400;
-const MADE_PATH = '/developer/made-key';
 
 type MadeKey = Awaited<ReturnType<ApiKeysService['create']>>;
 
 /**
- * Overview of the member's own apps and keys, and of their requests, and where they create keys: below `/developer`, only with
- * DEVELOPER_CONSOLE. Uses the services of the command line, limited here to what belongs to the member; anything else is 404. Making a
- * key requires a recent sign-in, so that nobody can do it in an abandoned browser.
+ * The member's own apps, keys and requests, below `/developer`, only with DEVELOPER_CONSOLE. Uses the services of the command line,
+ * limited here to what belongs to the member; anything else is 404. Making a key requires a recent sign-in, so that nobody can do it in
+ * an abandoned browser.
  */
 @Controller('developer')
 @ServesPages()
@@ -46,14 +46,15 @@ export class DeveloperController {
     private readonly forms: SentForms,
     private readonly requests: DeveloperRequests,
     private readonly credentials: CredentialCache,
+    private readonly known: ClientCache,
     private readonly clients: ClientsService,
     private readonly keys: ApiKeysService,
   ) {}
 
   @Get()
-  async overview(@Res() response: Response, @Visitor('developer') developer: Member): Promise<void> {
+  async overview(@Visitor('developer') developer: Member): Promise<void> {
     const [clients, keys] = await this.#own(developer);
-    this.account.send(response, developer, {
+    developer.send({
       name: 'developer',
       clients: clients.map((client) => ({ ...shownClient(client), host: hostOf(client.redirect_uris[0]!) })),
       keys: keys.map((key) => ({
@@ -66,51 +67,168 @@ export class DeveloperController {
   }
 
   @Get('requests')
-  async lastRequests(@Res() response: Response, @Visitor('developer') developer: Member): Promise<void> {
-    const asked = queryOf(response.req).get('of');
-    const of = asked === null ? null : checkedId(asked);
+  async lastRequests(@Visitor('developer') developer: Member): Promise<void> {
+    const of = queryOf(developer.response.req).get('of');
     const [clients, keys] = await this.#own(developer);
     const apps = [...clients.map(({ client_id: id, name }) => ({ id, name })), ...keys];
     if (of !== null && !apps.some(({ id }) => id === of)) throw nothingHere();
     const requests = await this.requests.last(developer.user.id, of);
-    const page = { name: 'developer-requests', of, apps, requests, most: MOST_KEPT } as const;
-    this.account.send(response, developer, page);
+    developer.send({ name: 'developer-requests', of, apps, requests, most: MOST_KEPT });
   }
 
   #own({ user, owner }: Member): Promise<[ClientDetails[], KeyDetails[]]> {
     return Promise.all([this.clients.list(owner), this.keys.list({ userId: user.id, own: true })]);
   }
 
+  @Get('new-client')
+  newClient(@Visitor('developer') developer: Member): void {
+    this.#showClient(developer, null, EMPTY_FORM);
+  }
+
+  @Post('clients')
+  async register(@FormSender() developer: Sender): Promise<void> {
+    const { owner, form } = developer;
+    const values = clientFormOf(form);
+    await this.#orShowFault(developer, null, values, async () => {
+      const { made } = await this.forms.once(developer, async (manager) => {
+        const wanted = { ...wantedOf(values), type: values.type, actor: 'user', owner } as const;
+        return { id: await this.clients.create(wanted, manager) };
+      });
+      developer.redirect(`/developer/clients/${made!.id}`, 'app-registered');
+    });
+  }
+
+  /** Checks redirect URIs while they are typed, and responds with the faults as JSON for the form's script. */
+  @Post('redirect-uris')
+  checkRedirectUris(@FormSender() { form, response }: Sender): void {
+    const { faults } = textsIn(languageOf(undefined, response.req.headers['accept-language'])).developer;
+    const { type } = clientFormOf(form);
+    const found = linesOf(fieldText(form.redirect_uris)).flatMap((uri) => {
+      const fault = redirectUriFault(uri, type, this.config.production);
+      return fault ? sentence(fill(faults[fault], { value: uri.slice(0, 200) })) : [];
+    });
+    response.status(200).json({ faults: found });
+  }
+
+  @Get('clients/:client')
+  async client(@Visitor('developer') developer: Member, @Param('client') id: string): Promise<void> {
+    const client = await this.clients.find(id, developer.owner);
+    this.#showClient(developer, client, formOf(client));
+  }
+
+  @Post('clients/:client')
+  async change(@FormSender() developer: Sender, @Param('client') id: string): Promise<void> {
+    const { owner, form } = developer;
+    const client = await this.clients.find(id, owner);
+    const values = { ...clientFormOf(form), type: client.type };
+    await this.#orShowFault(developer, client, values, async () => {
+      const { jwks, ...wanted } = wantedOf(values); // without keys, it keeps those that it has
+      await this.clients.update(id, () => ({ ...wanted, ...(jwks && { jwks }) }), 'user', owner);
+      this.#clientChanged(developer, id, 'app-changed');
+    });
+  }
+
+  @Post('clients/:client/logo')
+  async changeLogo(
+    @Res() response: Response,
+    @UploadBody() form: FormData,
+    @Param('client') id: string,
+  ): Promise<void> {
+    const [csrf, file] = [form.get('csrf'), form.get('logo')];
+    const developer = await this.account.sender(response, typeof csrf === 'string' ? { csrf } : {});
+    const client = await this.clients.find(id, developer.owner);
+    const logo = form.has('remove') || !(file instanceof File) ? null : Buffer.from(await file.arrayBuffer());
+    await this.#orShowFault(developer, client, formOf(client), async () => {
+      await this.clients.update(id, () => ({ logo }), 'user', developer.owner);
+      this.#clientChanged(developer, id, 'app-changed');
+    });
+  }
+
+  @Post('clients/:client/disable')
+  async disable(@FormSender() developer: Sender, @Param('client') id: string): Promise<void> {
+    await this.clients.setDisabled(id, true, 'user', developer.owner);
+    this.#clientChanged(developer, id, 'app-disabled');
+  }
+
+  @Post('clients/:client/enable')
+  async enable(@FormSender() developer: Sender, @Param('client') id: string): Promise<void> {
+    await this.clients.setDisabled(id, false, 'user', developer.owner);
+    this.#clientChanged(developer, id, 'app-enabled');
+  }
+
+  @Post('clients/:client/delete')
+  async delete(@FormSender() developer: Sender, @Param('client') id: string): Promise<void> {
+    await this.clients.delete(id, 'user', developer.owner);
+    this.#clientChanged(developer, id, 'app-deleted', '/developer');
+  }
+
+  /** Forgets what this process has cached of the app, and says what was done; other processes are notified by the database. */
+  #clientChanged(developer: Member, id: string, done: FlashMessage, path = `/developer/clients/${id}`): void {
+    this.credentials.revoke({ kind: 'client', id });
+    this.known.forget(id);
+    developer.redirect(path, done);
+  }
+
+  /** Shows the form again if `change` finds a fault in it. */
+  async #orShowFault(
+    developer: Member,
+    client: ClientDetails | null,
+    values: ClientForm,
+    change: () => Promise<void>,
+  ): Promise<void> {
+    try {
+      await change();
+    } catch (error) {
+      if (error instanceof ClientFault) this.#showClient(developer, client, values, error);
+      else if (error instanceof LimitReached) developer.redirect('/developer');
+      else throw error;
+    }
+  }
+
+  #showClient(
+    developer: Member,
+    client: ClientDetails | null,
+    values: ClientForm,
+    fault?: ClientFault,
+  ): void {
+    const hasKeys = client?.token_endpoint_auth_method === 'private_key_jwt';
+    const page = {
+      name: 'developer-client',
+      client: client && { ...shownClient(client), has_keys: hasKeys },
+      values,
+      scopes: ALL_SCOPES,
+      server: this.config.publicUrl,
+      fault,
+    } as const;
+    developer.send(page, fault ? 400 : 200);
+  }
+
   @Get('new-key')
-  async newKey(@Res() response: Response, @Visitor('developer/new-key') developer: Member): Promise<void> {
-    const confirmation = await this.account.confirmationOf('developer/new-key', developer);
+  async newKey(@Visitor('developer/new-key') developer: Member): Promise<void> {
+    const confirmation = await developer.confirmationOn('developer/new-key');
     if (confirmation === undefined)
-      this.#showForm(response, developer, { values: { name: '', scopes: [], days: 30 } });
-    else redirect(response, confirmation);
+      this.#showKeyForm(developer, { values: { name: '', scopes: [], days: 30 } });
+    else developer.redirect(confirmation);
   }
 
   /** Shows the key that was just made or rotated, this once. */
   @Get('made-key')
-  async madeKey(@Res() response: Response, @Visitor('developer') developer: Member): Promise<void> {
-    const made = await this.forms.take<MadeKey>(developer, response.req);
+  async madeKey(@Visitor('developer') developer: Member): Promise<void> {
+    const made = await this.forms.take<MadeKey>(developer);
     const call = `${this.config.publicUrl}/api/public/credential`;
-    if (made)
-      this.account.send(response, developer, { name: 'developer-made-key', key: made.key, try: call });
-    else redirect(response, '/developer');
+    if (made) developer.send({ name: 'developer-made-key', key: made.key, try: call });
+    else developer.redirect('/developer');
   }
 
   @Post('keys')
-  async makeKey(
-    @Res() response: Response,
-    @FormSender('developer/new-key') developer: Sender,
-  ): Promise<void> {
+  async makeKey(@FormSender('developer/new-key') developer: Sender): Promise<void> {
     const { form } = developer;
     const name = asShown(fieldText(form.name));
     const scopes = ALL_SCOPES.filter((scope) => [form.scopes ?? []].flat().includes(scope));
     const days = Number(fieldText(form.days));
     const values = { name: name.slice(0, 200), scopes, days };
     if (!isName(name) || !KEY_DAYS.includes(days)) {
-      this.#showForm(response, developer, { values, fault: 'bad' }, 400);
+      this.#showKeyForm(developer, { values, fault: 'bad' }, 400);
       return;
     }
     const wanted: NewKey = {
@@ -127,57 +245,43 @@ export class DeveloperController {
       const { formId } = await this.forms.once<MadeKey>(developer, (manager) =>
         this.keys.create(wanted, manager),
       );
-      this.forms.redirectToMade(response, MADE_PATH, formId);
+      developer.redirect(`/developer/made-key?made=${formId}`);
     } catch (error) {
       if (!(error instanceof LimitReached)) throw error;
-      this.#showForm(response, developer, { values, fault: 'full' }, 409);
+      this.#showKeyForm(developer, { values, fault: 'full' }, 409);
     }
   }
 
   /** Replaces a key, which ends at once. */
   @Post('keys/:key/rotate')
-  async rotateKey(
-    @Res() response: Response,
-    @FormSender('developer') developer: Sender,
-    @Param('key') id: string,
-  ): Promise<void> {
+  async rotateKey(@FormSender('developer') developer: Sender, @Param('key') id: string): Promise<void> {
     const { owner } = developer;
-    if (!(await this.keys.find(checkedId(id), owner))) throw nothingHere();
+    if (!(await this.keys.find(id, owner))) throw nothingHere();
     try {
       const { formId } = await this.forms.once<MadeKey>(developer, (manager) =>
         this.keys.rotate(id, 0, 'user', owner, manager),
       );
       this.credentials.revoke({ kind: 'key', id });
-      this.forms.redirectToMade(response, MADE_PATH, formId);
+      developer.redirect(`/developer/made-key?made=${formId}`);
     } catch (error) {
       if (!(error instanceof OperatorError)) throw error;
-      this.account.redirectDone(response, '/developer', 'key-not-rotated');
+      developer.redirect('/developer', 'key-not-rotated');
     }
   }
 
   @Post('keys/:key/revoke')
-  async revokeKey(
-    @Res() response: Response,
-    @FormSender() { owner }: Sender,
-    @Param('key') id: string,
-  ): Promise<void> {
-    await this.keys.revoke(checkedId(id), 'by the member who made it', 'user', owner).catch(hideUnknown);
+  async revokeKey(@FormSender() developer: Sender, @Param('key') id: string): Promise<void> {
+    await this.keys.revoke(id, 'by the member who made it', 'user', developer.owner);
     this.credentials.revoke({ kind: 'key', id });
-    this.account.redirectDone(response, '/developer', 'key-revoked');
+    developer.redirect('/developer', 'key-revoked');
   }
 
-  #showForm(
-    response: Response,
+  #showKeyForm(
     developer: Member,
     said: Pick<PageOf<'developer-key'>, 'values' | 'fault'>,
     status = 200,
   ): void {
-    const offered = {
-      name: 'developer-key',
-      scopes: ALL_SCOPES,
-      days: KEY_DAYS,
-      most: MOST_OWN_KEYS,
-    } as const;
-    this.account.send(response, developer, { ...offered, ...said }, status);
+    const offered = { scopes: ALL_SCOPES, days: KEY_DAYS, most: MOST_OWN_KEYS };
+    developer.send({ name: 'developer-key', ...offered, ...said }, status);
   }
 }

@@ -1,24 +1,16 @@
 import { Controller, Get, Post, Res } from '@nestjs/common';
 import type { Response } from 'express';
 import { errors, type Client, type Interaction } from 'oidc-provider';
-import { Csrf } from '../../accounts/browsers/csrf.js';
+import { Csrf } from '../../accounts/browser-cookies.js';
 import type { SignedIn } from '../../accounts/sign-in/sign-in.js';
-import { AuthorizationServer } from '../../authorization-server/authorization-server.js';
-import { BrowserSessions } from '../sign-in/browser-sessions.js';
-import { FinishedSteps } from './finished-steps.js';
-import { originOf } from '../../clients/client-rules.js';
 import { ClientDocuments } from '../../authorization-server/adapters/client-documents.js';
-import { asksForRefusedAlone, Consents } from '../../authorization-server/requests/consents.js';
-import { Decision } from '../../authorization-server/requests/decision.js';
-import { Config } from '../../config/config.js';
-import { OpenidProvider } from '../../federation/openid-provider.js';
-import { UpstreamSignIns, wishesOf } from '../../federation/upstream-sign-ins.js';
-import { queryOf } from '../../http/input/raw-query.js';
-import { FormBody, requireOwnForm, type Form } from '../requests/form-body.js';
-import { formTargetsOf, pageClientOf } from '../../authorization-server/ports/page-client.js';
+import { AuthorizationServer } from '../../authorization-server/authorization-server.js';
 import { PageFault } from '../../authorization-server/failures/page-fault.js';
-import { ServesPages } from '../requests/page.decorator.js';
-import { Pages, redirect, type Sending } from '../rendering/pages.js';
+import {
+  formTargetsOf,
+  pageClientOf,
+  type PageClient,
+} from '../../authorization-server/ports/page-client.js';
 import { PASSKEY_WANTED } from '../../authorization-server/provider/assurance.js';
 import { LIFETIMES } from '../../authorization-server/provider/lifetimes.js';
 import {
@@ -27,7 +19,15 @@ import {
   OPENID_SCOPES,
   ROUTES,
 } from '../../authorization-server/provider/provider.js';
-import { SignInForms, type SignInRefusal } from '../sign-in/sign-in-forms.js';
+import { asksForRefusedAlone, Consents } from '../../authorization-server/requests/consents.js';
+import { originOf } from '../../clients/client-rules.js';
+import { Config } from '../../config/config.js';
+import { OpenidProvider } from '../../federation/openid-provider.js';
+import { UpstreamSignIns, wishesOf } from '../../federation/upstream-sign-ins.js';
+import { queryOf } from '../../http/input/query.js';
+import { Pages, redirect, type Sending } from '../rendering/pages.js';
+import { FormBody, requireOwnForm, ServesPages, type Form } from '../requests/page-requests.js';
+import { BrowserSessions, SignInForms, type SignInRefusal } from '../sign-in/sign-in-steps.js';
 
 /** The steps between an authorization request and its response: sign-in and consent, below `/interaction/:uid`. */
 @Controller('interaction/:uid')
@@ -42,7 +42,6 @@ export class InteractionsController {
     private readonly forms: SignInForms,
     private readonly csrf: Csrf,
     private readonly documents: ClientDocuments,
-    private readonly steps: FinishedSteps,
     private readonly upstream: UpstreamSignIns,
     private readonly upstreamProvider: OpenidProvider,
   ) {}
@@ -50,109 +49,85 @@ export class InteractionsController {
   @Get()
   async show(@Res() response: Response): Promise<void> {
     const step = await this.#step(response);
-    const { prompt, uid } = step.interaction;
-    if (prompt.name !== 'login') await this.#showConsent(response, step);
-    else if (this.config.localSignIn) this.#showSignIn(response, step, 200);
-    else redirect(response, `/interaction/${uid}/upstream`);
+    if (step.interaction.prompt.name !== 'login') await this.#showConsent(response, step);
+    else if (this.config.localSignIn) this.#showSignIn(response, step);
+    else redirect(response, `${step.shown.path}/upstream`);
   }
 
   /** Redirects to the platform's own login. A link, which other sites may follow as well, since it grants nothing by itself. */
   @Get('upstream')
   async signInUpstream(@Res() response: Response): Promise<void> {
-    const { interaction } = await this.#step(response);
-    if (interaction.prompt.name !== 'login') throw new errors.SessionNotFound('another step');
+    const { interaction } = await this.#step(response, 'login');
     const wishes = wishesOf(interaction, queryOf(response.req).has('other'));
     redirect(response, await this.upstream.begin(response, { interaction: interaction.uid }, wishes));
   }
 
-  #showSignIn(response: Response, step: Step, status: number, said: SignInRefusal['said'] = {}): void {
-    const { interaction, client } = step;
-    const hint = interaction.params.login_hint;
-    this.pages.send(
-      response,
-      status,
-      {
-        name: 'sign-in',
-        path: `/interaction/${interaction.uid}`,
-        login: this.config.upstream?.label,
-        passkeys: this.forms.offerPasskeys ? (wantsPasskey(interaction) ? 'only' : 'too') : undefined,
-        csrf: this.csrf.token(response.req, response),
-        client: pageClientOf(client, interaction.params.redirect_uri as string),
-        ...(typeof hint === 'string' ? { username: hint.slice(0, 100) } : {}),
-        ...said,
-      },
-      sendingOf(step),
-    );
+  #showSignIn(response: Response, step: Step, refusal: Partial<SignInRefusal> = {}): void {
+    const hint = step.interaction.params.login_hint;
+    const typed = typeof hint === 'string' ? { username: hint.slice(0, 100) } : {};
+    const passkeys = wantsPasskey(step.interaction) ? 'only' : 'too';
+    this.forms.show(response, { ...step.shown, ...typed, ...refusal }, passkeys, sendingOf(step));
   }
 
   async #showConsent(response: Response, step: Step): Promise<void> {
-    const { interaction, client } = step;
+    const { interaction, client, shown } = step;
     const user = await this.#user(interaction);
     const before = await this.consents.find(user.id, client.clientId);
     const requested = requestedScopes(interaction, client);
     const refused = before && !asksForRefusedAlone(before, requested) ? before.rejected : [];
-    this.pages.send(
-      response,
-      200,
-      {
-        name: 'consent',
-        path: `/interaction/${interaction.uid}`,
-        csrf: this.csrf.token(response.req, response),
-        client: pageClientOf(client, interaction.params.redirect_uri as string),
-        user,
-        again: before !== undefined,
-        days: daysOf(client),
-        scopes: requested.map((scope) => ({
-          name: scope,
-          checked: !refused.includes(scope),
-          required: OPENID_SCOPES.includes(scope),
-          writes: scope.endsWith(':write'),
-        })),
-      },
-      // Another member may sign in instead, and be redirected to the platform's own login at once.
-      sendingOf(step, this.config.localSignIn ? [] : [this.upstreamProvider.origin ?? []].flat()),
-    );
+    const page = {
+      name: 'consent',
+      ...shown,
+      csrf: this.csrf.token(response.req, response),
+      user,
+      again: before !== undefined,
+      days: daysOf(client),
+      scopes: requested.map((scope) => ({
+        name: scope,
+        checked: !refused.includes(scope),
+        required: OPENID_SCOPES.includes(scope),
+        writes: scope.endsWith(':write'),
+      })),
+    } as const;
+    // Another member may sign in instead, and be redirected to the platform's own login at once.
+    const upstream = this.config.localSignIn ? [] : [this.upstreamProvider.origin ?? []].flat();
+    this.pages.send(response, 200, page, sendingOf(step, upstream));
   }
 
   @Post('sign-in')
   async signIn(@Res() response: Response, @FormBody() form: Form): Promise<void> {
-    const step = await this.#posted(response, form, 'login');
+    const step = await this.#step(response, 'login', form);
     if (!this.config.localSignIn || wantsPasskey(step.interaction)) throw new PageFault(400, 'malformed');
-    const result = await this.forms.withPassword(response, form, 'authorization');
-    await this.#finishSignIn(response, step, result);
+    await this.#finishSignIn(response, step, await this.forms.withPassword(response, form, 'authorization'));
   }
 
   @Post('passkey/options')
   async passkeyOptions(@Res() response: Response, @FormBody() form: Form): Promise<void> {
-    const { interaction } = await this.#posted(response, form, 'login');
-    await this.forms.sendPasskeyOptions(response, `/interaction/${interaction.uid}`);
+    const { shown } = await this.#step(response, 'login', form);
+    await this.forms.sendPasskeyOptions(response, shown.path);
   }
 
   @Post('passkey')
   async signInWithPasskey(@Res() response: Response, @FormBody() form: Form): Promise<void> {
-    const step = await this.#posted(response, form, 'login');
-    const page = `/interaction/${step.interaction.uid}`;
-    const result = await this.forms.withPasskey(response, form, page, 'authorization');
+    const step = await this.#step(response, 'login', form);
+    const result = await this.forms.withPasskey(response, form, step.shown.path, 'authorization');
     await this.#finishSignIn(response, step, result);
   }
 
   async #finishSignIn(response: Response, step: Step, result: SignedIn | SignInRefusal): Promise<void> {
-    if ('status' in result) {
-      this.#showSignIn(response, step, result.status, result.said);
-      return;
-    }
-    await this.steps.signedIn(response, step.interaction, result);
+    if ('fault' in result) this.#showSignIn(response, step, result);
+    else await this.sessions.finishSignIn(response, step.interaction, result);
   }
 
   @Post('consent')
   async consent(@Res() response: Response, @FormBody() form: Form): Promise<void> {
-    const { interaction, client } = await this.#posted(response, form, 'consent');
+    const { interaction, client } = await this.#step(response, 'consent', form);
     const user = await this.#user(interaction);
     const requested = requestedScopes(interaction, client);
     const told = { actor: 'user', userId: user.id, clientId: client.clientId } as const;
     if (form.decision !== 'allow') {
       const event = { ...told, type: 'consent.denied', details: { scopes: requested } } as const;
-      await this.steps.declined(response, interaction, 'the member did not allow it', event);
+      await this.sessions.decline(response, interaction, 'the member did not allow it', event);
       return;
     }
     const ticked = [form.scope ?? []].flat();
@@ -160,51 +135,52 @@ export class InteractionsController {
     const rejected = requested.filter((scope) => !granted.includes(scope));
     await this.documents.keep(client.clientId);
     const answer = { granted, rejected };
-    const decision = new Decision(
-      { ...told, type: 'consent.granted', details: answer },
-      { ...answer, redirect_origins: [originOf(interaction.params.redirect_uri as string)] },
-    );
-    await this.steps.consented(response, interaction, decision, () =>
+    const redirect_origins = [originOf(interaction.params.redirect_uri as string)];
+    const event = { ...told, type: 'consent.granted', details: answer } as const;
+    const decision = { event, consent: { ...answer, redirect_origins } };
+    await this.sessions.finishConsent(response, interaction, decision, () =>
       this.consents.createGrant(this.server.provider, String(user.id), client.clientId, answer),
     );
   }
 
   @Post('cancel')
   async cancel(@Res() response: Response, @FormBody() form: Form): Promise<void> {
-    const { interaction } = await this.#posted(response, form);
-    await this.steps.declined(response, interaction, 'the member went back to the app');
+    const { interaction } = await this.#step(response, undefined, form);
+    await this.sessions.decline(response, interaction, 'the member went back to the app');
   }
 
   /** Restarts the same request at the sign-in. */
   @Post('switch-user')
   async switchUser(@Res() response: Response, @FormBody() form: Form): Promise<void> {
-    const { interaction } = await this.#posted(response, form, 'consent');
+    const { interaction } = await this.#step(response, 'consent', form);
     const asked = Object.entries(interaction.params).filter(([, value]) => typeof value === 'string');
     const parameters = new URLSearchParams({ ...Object.fromEntries(asked), prompt: 'login' });
     redirect(response, `${ROUTES.authorization}?${parameters}`);
   }
 
-  /** @throws SessionNotFound if the sign-in has expired or belongs to another browser */
-  async #step(response: Response): Promise<Step> {
+  /**
+   * @param prompt the step that it has to be
+   * @param form of the step, if one was sent
+   * @throws SessionNotFound if it is another step, or the sign-in has expired or belongs to another browser; PageFault if the form
+   * does not come from one of our pages
+   */
+  async #step(response: Response, prompt?: 'login' | 'consent', form?: Form): Promise<Step> {
     const { provider } = this.server;
     const { uid } = response.req.params as { uid: string };
     const interaction = await provider
       .interactionDetails(response.req, response)
       .catch(async (error: unknown) => {
-        throw await this.steps.explain(error, uid);
+        throw await this.sessions.explain(error, uid);
       });
     if (interaction.uid !== uid) throw new errors.SessionNotFound('another interaction');
-    const client = await provider.Client.find(interaction.params.client_id as string);
+    const { client_id, redirect_uri } = interaction.params as Record<string, string>;
+    const client = await provider.Client.find(client_id!);
     if (!client) throw new errors.SessionNotFound('the client is gone');
-    return { interaction, client };
-  }
-
-  async #posted(response: Response, form: Form, prompt?: string): Promise<Step> {
-    const step = await this.#step(response);
-    requireOwnForm(this.csrf, response.req, form);
-    if (prompt !== undefined && step.interaction.prompt.name !== prompt)
+    if (form) requireOwnForm(this.csrf, response.req, form);
+    if (prompt !== undefined && interaction.prompt.name !== prompt)
       throw new errors.SessionNotFound('another step');
-    return step;
+    const shown = { path: `/interaction/${uid}`, client: pageClientOf(client, redirect_uri) };
+    return { interaction, client, shown };
   }
 
   async #user(interaction: Interaction) {
@@ -218,6 +194,8 @@ export class InteractionsController {
 interface Step {
   readonly interaction: Interaction;
   readonly client: Client;
+  /** What its pages show: its path, below which their forms are, and the app. */
+  readonly shown: { readonly path: string; readonly client: PageClient };
 }
 
 /** Whether the app requests a passkey, and the member's session did not come from one. */

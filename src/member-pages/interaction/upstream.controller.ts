@@ -1,21 +1,19 @@
 import { Controller, Get, Post, Res } from '@nestjs/common';
 import type { Response } from 'express';
+import { AuthorizationServer } from '../../authorization-server/authorization-server.js';
+import { NOT_SIGNED_IN } from '../../authorization-server/middleware.js';
 import { Config } from '../../config/config.js';
 import { isUnavailable } from '../../database/postgres/unavailable.js';
-import { Logger } from '../../http/logger.js';
-import { BrowserSessions } from '../sign-in/browser-sessions.js';
-import { FinishedSteps } from './finished-steps.js';
-import { NOT_SIGNED_IN } from '../../authorization-server/middleware/middleware.js';
-import { FormBody, type Form } from '../requests/form-body.js';
-import { ServesPages } from '../requests/page.decorator.js';
-import { Pages, redirect } from '../rendering/pages.js';
-import { AuthorizationServer } from '../../authorization-server/authorization-server.js';
 import { LogoutTokens } from '../../federation/logout-tokens.js';
 import { UpstreamFault } from '../../federation/openid-provider.js';
+import { pathOf } from '../../federation/sign-in-pages.js';
 import { SignOuts } from '../../federation/sign-outs.js';
 import { UpstreamSignIns } from '../../federation/upstream-sign-ins.js';
-import { pathOf } from '../../federation/sign-in-pages.js';
-import { queryOf } from '../../http/input/raw-query.js';
+import { queryOf } from '../../http/input/query.js';
+import { Logger } from '../../http/logger.js';
+import { Pages, redirect } from '../rendering/pages.js';
+import { FormBody, ServesPages, type Form } from '../requests/page-requests.js';
+import { BrowserSessions } from '../sign-in/sign-in-steps.js';
 
 /** Where the platform's own login redirects back to and sends logout tokens, below `/sign-in`. */
 @Controller('sign-in')
@@ -26,7 +24,6 @@ export class UpstreamController {
     private readonly server: AuthorizationServer,
     private readonly signIns: UpstreamSignIns,
     private readonly signOuts: SignOuts,
-    private readonly steps: FinishedSteps,
     private readonly sessions: BrowserSessions,
     private readonly pages: Pages,
     private readonly logger: Logger,
@@ -41,7 +38,7 @@ export class UpstreamController {
     if ('account' in purpose) {
       const signedIn = await this.signIns.finish(response, begun);
       // Without a sign-in of our own, the page would lead straight back to the provider.
-      if (!signedIn && !this.config.localSignIn) throw this.signIns.declined(purpose);
+      if (!signedIn && !this.config.localSignIn) throw this.signIns.fault('declined', purpose);
       if (signedIn) await this.sessions.signIn(response, signedIn);
       redirect(response, pathOf(purpose.account));
       return;
@@ -53,8 +50,8 @@ export class UpstreamController {
       return;
     }
     const signedIn = await this.signIns.finish(response, begun);
-    if (signedIn) await this.steps.signedIn(response, interaction, signedIn);
-    else await this.steps.declined(response, interaction, NOT_SIGNED_IN);
+    if (signedIn) await this.sessions.finishSignIn(response, interaction, signedIn);
+    else await this.sessions.decline(response, interaction, NOT_SIGNED_IN);
   }
 
   /** Where the provider redirects after a sign-out: continues to the app that requested it, or shows a confirmation. */

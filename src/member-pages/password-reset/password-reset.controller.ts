@@ -1,16 +1,13 @@
 import { Controller, Get, Param, Post, Res } from '@nestjs/common';
 import type { Response } from 'express';
-import { Csrf } from '../../accounts/browsers/csrf.js';
-import { DeviceCookies } from '../../accounts/browsers/device-cookies.js';
+import { Csrf, DeviceCookies } from '../../accounts/browser-cookies.js';
 import { withoutSlot } from '../../http/pipeline/request-context.js';
 import { addressOf } from '../../values/network.js';
-import { FormBody, requireOwnForm, fieldText, type Form } from '../requests/form-body.js';
-import { RESET_PATH } from '../rendering/page-paths.js';
-import { ServesPages } from '../requests/page.decorator.js';
-import { Pages, redirect } from '../rendering/pages.js';
 import type { PageOf } from '../rendering/page-contents.js';
-import { PasswordResets } from './password-resets.js';
+import { Pages, redirect, RESET_PATH } from '../rendering/pages.js';
 import { languageOf } from '../rendering/texts/texts.js';
+import { fieldText, OwnForm, ServesPages, type Form } from '../requests/page-requests.js';
+import { PasswordResets } from './password-resets.js';
 
 type ResetPage = Omit<PageOf<'password-reset'>, 'name' | 'csrf'>;
 
@@ -32,9 +29,8 @@ export class PasswordResetController {
 
   /** Responds the same for every username. */
   @Post('password-reset/send')
-  send(@Res() response: Response, @FormBody() form: Form): void {
+  send(@Res() response: Response, @OwnForm() form: Form): void {
     const request = response.req;
-    requireOwnForm(this.csrf, request, form);
     const language = languageOf(undefined, request.headers['accept-language']);
     this.resets.begin(fieldText(form.username), language, addressOf(request));
     redirect(response, `${RESET_PATH}/sent`);
@@ -54,9 +50,8 @@ export class PasswordResetController {
   }
 
   @Post('new-password/:token/set')
-  async set(@Res() response: Response, @FormBody() form: Form, @Param('token') token: string): Promise<void> {
+  async set(@Res() response: Response, @OwnForm() form: Form, @Param('token') token: string): Promise<void> {
     const request = response.req;
-    requireOwnForm(this.csrf, request, form);
     const result = await withoutSlot(request, () =>
       this.resets.finish(token, fieldText(form.new_password), addressOf(request)),
     );

@@ -5,17 +5,17 @@ import { passwordFault, type PasswordFault } from '../../accounts/passwords/pass
 import { SignIn } from '../../accounts/sign-in/sign-in.js';
 import { SignInMethods, type ShownPasskey } from '../../accounts/sign-in/sign-in-methods.js';
 import { eventValues, recordAlone, recordEventIf } from '../../audit/audit.js';
+import { LIFETIMES } from '../../authorization-server/provider/lifetimes.js';
 import { Config } from '../../config/config.js';
 import { randomBytes } from '../../crypto/random.js';
 import { eitherOf, TokenKeys } from '../../crypto/token-keys.js';
 import { Database } from '../../database/database.js';
 import { Logger } from '../../http/logger.js';
 import { isStorable } from '../../values/string-rules.js';
-import { PasskeyCeremonies } from '../sign-in/passkey-ceremonies.js';
-import { LIFETIMES } from '../../authorization-server/provider/lifetimes.js';
-import { NEW_PASSWORD_PATH, SECURITY_PATH } from '../rendering/page-paths.js';
+import { NEW_PASSWORD_PATH, SECURITY_PATH } from '../rendering/pages.js';
 import { textsIn } from '../rendering/texts/texts.js';
 import { fill } from '../rendering/wording.js';
+import { PasskeyCeremonies } from '../sign-in/passkey-ceremonies.js';
 
 const MODEL = 'PasswordReset';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { DateTimes } from './date-times.js';
+import { DateTimes } from './wording.js';
 
 const [english, german] = [new DateTimes('en-GB'), new DateTimes('de')];
 

@@ -1,13 +1,78 @@
-import { Controller, Get, Req, Res } from '@nestjs/common';
-import type { Request, Response } from 'express';
+import { createReadStream } from 'node:fs';
+import { Controller, Get, Injectable, Req } from '@nestjs/common';
+import type { Request } from 'express';
 import { Public } from '../../auth/auth.decorators.js';
+import { Config } from '../../config/config.js';
 import { Database } from '../../database/database.js';
+import { queryOf } from '../../http/input/query.js';
 import { Problem } from '../../http/output/problems.js';
 import { UnchangingDocument } from '../../http/output/unchanging-document.js';
+import { Periodic } from '../../http/periodic-work.js';
 import { OutsideApi } from '../../http/pipeline/outside-api.js';
-import { pixelImageType } from '../../values/images.js';
+import { imageType, pixelImageType } from '../../values/images.js';
 import { isStorable } from '../../values/string-rules.js';
-import { PlatformLogo, type Image } from './platform-logo.js';
+
+export const PLATFORM_LOGO_PATH = '/logos/platform';
+
+const MOST_BYTES = 262_144;
+const LONGEST_WAIT_MS = 5_000;
+const AGAIN_MS = 60_000;
+
+/** An image, with the type found from its bytes. */
+interface Image {
+  readonly bytes: Buffer;
+  readonly type: string;
+}
+
+/**
+ * The platform's logo, read once from PLATFORM_LOGO_URL and served from here. Startup does not wait for it: pages have no logo
+ * until it is loaded, and a failed attempt is repeated every minute. Only images are accepted, and redirects are not followed, so
+ * the address is always the one that the operator configured.
+ */
+@Injectable()
+export class PlatformLogo {
+  /** undefined until it is loaded. */
+  image: Image | undefined;
+
+  constructor(private readonly config: Config) {}
+
+  /** Loads it, unless it is loaded. @throws Error that says what is wrong with it */
+  @Periodic({
+    work: 'platform_logo',
+    everyMs: AGAIN_MS,
+    failure: 'PLATFORM_LOGO_URL could not be read: pages have no logo',
+  })
+  async load(): Promise<void> {
+    const { platformLogoUrl } = this.config;
+    if (platformLogoUrl === undefined || this.image) return;
+    try {
+      const bytes = await bytesOf(new URL(platformLogoUrl));
+      const type = imageType(bytes);
+      if (type === undefined) throw new Error('it is no PNG, JPEG, WebP, GIF or SVG');
+      this.image = { bytes, type };
+    } catch (error) {
+      const { message, cause } = error as Error;
+      throw new Error((cause as Error | undefined)?.message ?? message, { cause: error });
+    }
+  }
+}
+
+async function bytesOf(url: URL): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of url.protocol === 'file:' ? createReadStream(url) : await fetched(url)) {
+    chunks.push(chunk);
+    size += chunk.length;
+    if (size > MOST_BYTES) throw new Error(`it has more than ${MOST_BYTES} bytes`); // which ends the transfer
+  }
+  return Buffer.concat(chunks);
+}
+
+async function fetched(url: URL): Promise<AsyncIterable<Uint8Array>> {
+  const response = await fetch(url, { redirect: 'error', signal: AbortSignal.timeout(LONGEST_WAIT_MS) });
+  if (!response.ok || response.body === null) throw new Error(`the answer is ${response.status}`);
+  return response.body;
+}
 
 const FIND_LOGO = 'SELECT logo FROM oauth_clients WHERE id = $1 AND logo IS NOT NULL AND disabled_at IS NULL';
 
@@ -22,27 +87,27 @@ export class LogosController {
   ) {}
 
   @Get('platform')
-  ofPlatform(@Req() request: Request, @Res() response: Response): void {
+  ofPlatform(): UnchangingDocument {
     const { image } = this.platform;
     if (!image) throw new Problem('not_found');
-    send(request, response, image);
+    return documentOf(image);
   }
 
   @Get('client')
-  async ofClient(@Req() request: Request, @Res() response: Response): Promise<void> {
-    const [clientId, another] = new URLSearchParams(request.url.split('?')[1]).getAll('client_id');
+  async ofClient(@Req() request: Request): Promise<UnchangingDocument> {
+    const [clientId, another] = queryOf(request).getAll('client_id');
     if (clientId === undefined || another !== undefined || clientId.length > 100 || !isStorable(clientId))
       throw new Problem('not_found');
     const [found] = await this.database.prepared<{ logo: Buffer }>(FIND_LOGO, [clientId]);
     const type = found && pixelImageType(found.logo);
     if (type === undefined) throw new Problem('not_found');
-    send(request, response, { bytes: found!.logo, type });
+    return documentOf({ bytes: found!.logo, type });
   }
 }
 
 /** An SVG image that is opened directly can run no script and load nothing. */
-function send(request: Request, response: Response, { bytes, type }: Image): void {
-  new UnchangingDocument(bytes, {
+function documentOf({ bytes, type }: Image): UnchangingDocument {
+  return new UnchangingDocument(bytes, {
     'Content-Type': type,
     'Content-Security-Policy':
       "default-src 'none'; style-src 'unsafe-inline'; sandbox; frame-ancestors 'none'",
@@ -50,5 +115,5 @@ function send(request: Request, response: Response, { bytes, type }: Image): voi
     'X-Content-Type-Options': 'nosniff',
     'Referrer-Policy': 'no-referrer',
     'Cache-Control': 'public, max-age=300',
-  }).send(request, response);
+  });
 }

@@ -17,6 +17,10 @@ export interface PageUser {
   readonly display_name: string;
 }
 
+export interface SignedInUser extends PageUser {
+  readonly id: number;
+}
+
 /** A notice of what a member's action has done. */
 export type FlashMessage = keyof Texts['done'];
 
@@ -30,26 +34,10 @@ export interface MemberPageParts {
   readonly done_count?: number;
 }
 
-export interface CalendarPage extends MemberPageParts {
-  readonly name: 'calendar';
-  /** See {@link DataPage.confirm}. */
-  readonly confirm?: string | undefined;
-  /** Maximum length of a link's name, in code points. */
-  readonly longest: number;
-  /** How many links a member may have. */
-  readonly most: number;
-  readonly links: readonly CalendarLinkDetails[];
-  /** The link just created, shown only once. */
-  readonly made?: { readonly name: string; readonly url: string } | undefined;
-  readonly fault?: 'name' | 'limit';
-}
-
-/** Where a member downloads what is held about them. */
-export interface DataPage extends MemberPageParts {
-  readonly name: 'data';
-  /** Where the member authenticates again, if the sign-in is too old for the form; the page does not have it then. */
-  readonly confirm?: string | undefined;
-  readonly fault?: 'running' | 'full' | undefined;
+/** Why nobody was signed in. `busy`: too many are signing in, and the password was not checked. */
+export interface SignInFault {
+  readonly reason: 'invalid' | 'unproven' | 'throttled' | 'busy';
+  readonly retryAfterSeconds?: number;
 }
 
 /** What the page of this name shows. */
@@ -67,8 +55,7 @@ export type Page =
       /** What the member signs in for, if neither an app nor the account. */
       readonly lead?: 'toDeveloper' | 'again';
       readonly username?: string;
-      readonly fault?:
-        { reason: 'invalid' | 'busy' | 'unproven' } | { reason: 'throttled'; retryAfterSeconds: number };
+      readonly fault?: SignInFault;
       /** Name of the platform's own login, if there is one. */
       readonly login: string | undefined;
       /** Whether it is to ask who signs in, even if it has a session of theirs. */
@@ -113,8 +100,26 @@ export type Page =
       })[];
       readonly more?: number;
     })
-  | CalendarPage
-  | DataPage
+  | (MemberPageParts & {
+      readonly name: 'calendar';
+      /** Where the member authenticates again, if the sign-in is too old for the form; the page does not have it then. */
+      readonly confirm?: string | undefined;
+      /** Maximum length of a link's name, in code points. */
+      readonly longest: number;
+      /** How many links a member may have. */
+      readonly most: number;
+      readonly links: readonly CalendarLinkDetails[];
+      /** The link just created, shown only once. */
+      readonly made?: { readonly name: string; readonly url: string } | undefined;
+      readonly fault?: 'name' | 'limit';
+    })
+  | (MemberPageParts & {
+      /** Where a member downloads what is held about them. */
+      readonly name: 'data';
+      /** As on the calendar's page. */
+      readonly confirm?: string | undefined;
+      readonly fault?: 'running' | 'full' | undefined;
+    })
   | (MemberPageParts & {
       readonly name: 'keys';
       readonly keys: readonly Pick<

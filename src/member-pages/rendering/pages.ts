@@ -8,13 +8,28 @@ import { randomBytes } from '../../crypto/random.js';
 import { InlineScript, Layout } from '../../layout/layout.js';
 import { ACCOUNT_PAGES } from '../../federation/sign-in-pages.js';
 import { escapeHtml } from '../../values/html.js';
-import { DateTimes } from './date-times.js';
 import type { Page } from './page-contents.js';
-import { RESET_PATH, resetsPasswords } from './page-paths.js';
-import { PLATFORM_LOGO_PATH, PlatformLogo } from './platform-logo.js';
+import { PLATFORM_LOGO_PATH, PlatformLogo } from './logos.controller.js';
 import { ENGLISH, LANGUAGES, languageOf, textsIn } from './texts/texts.js';
-import { browserOf } from './user-agent.js';
-import { clip, fill, fillHtml, initialOf, isolated, sentence } from './wording.js';
+import { browserOf, clip, DateTimes, fill, fillHtml, initialOf, isolated, sentence } from './wording.js';
+
+/** The page where members see and change how they sign in. */
+export const SECURITY_PATH = '/account/security';
+
+/** The page where a member who forgot their password requests an email. */
+export const RESET_PATH = '/account/password-reset';
+
+/** The start of the link in that email. The secret follows it, and is never logged. */
+export const NEW_PASSWORD_PATH = '/account/new-password';
+
+/** Whether this server sends password reset emails; otherwise those two pages do not exist. */
+export function resetsPasswords({
+  mail,
+  localSignIn,
+  passwordResetUrl,
+}: Pick<Config, 'mail' | 'localSignIn' | 'passwordResetUrl'>): boolean {
+  return localSignIn && mail !== undefined && passwordResetUrl === undefined;
+}
 
 /** How a page is sent. */
 export interface Sending {

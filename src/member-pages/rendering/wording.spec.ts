@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { browserOf } from './user-agent.js';
-import { clip, fill, fillHtml, initialOf, isolated } from './wording.js';
+import { browserOf, clip, fill, fillHtml, initialOf, isolated } from './wording.js';
 
 describe('clip', () => {
   it('leaves an honest name as it is', () => {

@@ -6,7 +6,7 @@ import type {
 } from '@simplewebauthn/server';
 import type { Request } from 'express';
 import { z } from 'zod';
-import { Csrf } from '../../accounts/browsers/csrf.js';
+import { Csrf } from '../../accounts/browser-cookies.js';
 import { passkeyDomain, Passkeys } from '../../accounts/sign-in/passkeys.js';
 import type { SignedIn } from '../../accounts/sign-in/sign-in.js';
 import { SignInMethods, type SignedInMember } from '../../accounts/sign-in/sign-in-methods.js';
@@ -15,20 +15,15 @@ import { randomBytes } from '../../crypto/random.js';
 import { PageFault } from '../../authorization-server/failures/page-fault.js';
 import { LIFETIMES } from '../../authorization-server/provider/lifetimes.js';
 import { OneTimeStates, type OneTimeModel } from '../../authorization-server/requests/one-time-states.js';
-import type { SignedInUser } from './browser-sessions.js';
+import { addressOf } from '../../values/network.js';
+import type { SignedInUser } from '../rendering/page-contents.js';
 
-/** What a challenge was issued for: a response to it is valid for nothing else. */
-interface CeremonyPurpose {
-  /** The browser that requested it ({@link Csrf.browserOf}). */
-  readonly browser: string;
-  /** The step of an app's request, the account page, or the session in which a passkey is added. */
+/** What is kept until the response to a challenge arrives. */
+interface Challenged {
+  /** The step of an app's request, the account page, or the session in which a passkey is added: the response is valid for nothing else. */
   readonly of: string;
-}
-
-interface Registration {
-  readonly of: string;
-  /** base64url */
-  readonly handle: string;
+  /** User handle of the passkey that is added: base64url. */
+  readonly handle?: string;
 }
 
 /** EdDSA, ES256 and RS256 (RFC 9053 §2, RFC 8812 §2). */
@@ -91,21 +86,15 @@ export class PasskeyCeremonies {
     return this.#domain !== undefined;
   }
 
-  /**
-   * Binds a ceremony to the browser that requests it; its CSRF token must have been checked.
-   *
-   * @throws PageFault if this server offers no passkeys
-   */
-  purposeFor(request: Request, of: string): CeremonyPurpose {
+  /** @throws PageFault if this server offers no passkeys */
+  requireOffered(): void {
     if (!this.areOffered) throw new PageFault(400, 'malformed');
-    return { browser: this.csrf.browserOf(request)!, of };
   }
 
   /** Options for `navigator.credentials.get`. They list no passkeys, so they reveal nothing about members. */
-  async signInOptions(purpose: CeremonyPurpose): Promise<PublicKeyCredentialRequestOptionsJSON> {
-    const challenge = await this.#challenge('PasskeySignIn', purpose, { of: purpose.of });
+  async signInOptions(request: Request, of: string): Promise<PublicKeyCredentialRequestOptionsJSON> {
     return {
-      challenge,
+      challenge: await this.#challenge('PasskeySignIn', request, { of }),
       rpId: this.#domain!,
       timeout: LIFETIMES.passkeyChallenge * 1000,
       userVerification: 'required',
@@ -118,13 +107,10 @@ export class PasskeyCeremonies {
    * @param text what the script sent
    * @returns undefined if anything is wrong
    */
-  async signIn(
-    text: unknown,
-    purpose: CeremonyPurpose,
-    ip: string | undefined,
-  ): Promise<SignedIn | undefined> {
+  async signIn(text: unknown, request: Request, of: string): Promise<SignedIn | undefined> {
+    const ip = addressOf(request);
     const credential = parsed(ASSERTION, text);
-    const taken = await this.#take<{ of: string }>('PasskeySignIn', credential, purpose);
+    const taken = await this.#take('PasskeySignIn', credential, request, of);
     if (!credential || !taken) return undefined;
     const passkey = await this.passkeys.find(Buffer.from(credential.id, 'base64url'));
     if (!passkey) return undefined;
@@ -151,16 +137,17 @@ export class PasskeyCeremonies {
   /** Options for `navigator.credentials.create`. */
   async registrationOptions(
     { id: userId, username, display_name }: SignedInUser,
-    purpose: CeremonyPurpose,
+    request: Request,
+    of: string,
   ): Promise<PublicKeyCredentialCreationOptionsJSON> {
     const { platformName } = this.config;
-    const { handle = randomBytes(64), credentials } = await this.signInMethods.known(userId);
-    const registration: Registration = { of: purpose.of, handle: handle.toString('base64url') };
-    const challenge = await this.#challenge('PasskeyRegistration', purpose, registration);
+    const known = await this.signInMethods.known(userId);
+    const handle = known[0]?.user_handle ?? randomBytes(64); // the same for all passkeys of a member
+    const id = handle.toString('base64url');
     return {
-      challenge,
+      challenge: await this.#challenge('PasskeyRegistration', request, { of, handle: id }),
       rp: { id: this.#domain!, name: platformName ?? this.#domain! },
-      user: { id: registration.handle, name: username, displayName: display_name },
+      user: { id, name: username, displayName: display_name },
       pubKeyCredParams: ALGORITHMS.map((alg) => ({ alg, type: 'public-key' })),
       timeout: LIFETIMES.passkeyChallenge * 1000,
       attestation: 'none',
@@ -169,8 +156,8 @@ export class PasskeyCeremonies {
         requireResidentKey: true,
         userVerification: 'required',
       },
-      excludeCredentials: credentials.map(({ id, transports }) => ({
-        id: id.toString('base64url'),
+      excludeCredentials: known.map(({ credential_id, transports }) => ({
+        id: credential_id.toString('base64url'),
         type: 'public-key',
         transports: transports as AuthenticatorTransport[],
       })),
@@ -188,10 +175,11 @@ export class PasskeyCeremonies {
     text: unknown,
     name: string,
     by: SignedInMember,
-    purpose: CeremonyPurpose,
+    request: Request,
+    of: string,
   ): Promise<boolean> {
     const credential = parsed(ATTESTATION, text);
-    const taken = await this.#take<Registration>('PasskeyRegistration', credential, purpose);
+    const taken = await this.#take('PasskeyRegistration', credential, request, of);
     if (!credential || !taken) return false;
     const info = await this.#verifyRegistration(
       { ...credential, rawId: credential.id, clientExtensionResults: {} },
@@ -199,13 +187,13 @@ export class PasskeyCeremonies {
     );
     if (!info) return false;
     return this.signInMethods.addPasskey(by, {
-      credentialId: Buffer.from(info.credential.id, 'base64url'),
-      userHandle: Buffer.from(taken.state.handle, 'base64url'),
-      publicKey: Buffer.from(info.credential.publicKey),
-      signCount: info.credential.counter,
+      credential_id: Buffer.from(info.credential.id, 'base64url'),
+      user_handle: Buffer.from(taken.handle!, 'base64url'),
+      public_key: Buffer.from(info.credential.publicKey),
+      sign_count: info.credential.counter,
       transports: credential.response.transports,
-      backupEligible: info.credentialDeviceType === 'multiDevice',
-      backedUp: info.credentialBackedUp,
+      backup_eligible: info.credentialDeviceType === 'multiDevice',
+      backed_up: info.credentialBackedUp,
       name,
     });
   }
@@ -243,24 +231,31 @@ export class PasskeyCeremonies {
     };
   }
 
-  async #challenge(model: OneTimeModel, { browser }: CeremonyPurpose, state: object): Promise<string> {
+  /** Binds a challenge to the browser that requests it; its CSRF token must have been checked. @throws PageFault as above */
+  async #challenge(model: OneTimeModel, request: Request, state: Challenged): Promise<string> {
+    this.requireOffered();
     const challenge = randomBytes(32).toString('base64url');
-    await this.states.put(model, `${challenge}-${browser}`, state, LIFETIMES.passkeyChallenge);
+    await this.states.put(model, this.#idOf(challenge, request), state, LIFETIMES.passkeyChallenge);
     return challenge;
   }
 
   /** @returns undefined unless this browser got this challenge for this purpose, and it is neither expired nor used */
-  async #take<State extends { readonly of: string }>(
+  async #take(
     model: OneTimeModel,
     credential: { readonly response: { readonly clientDataJSON: string } } | undefined,
-    { browser, of }: CeremonyPurpose,
-  ): Promise<{ challenge: string; state: State } | undefined> {
+    request: Request,
+    of: string,
+  ): Promise<(Challenged & { readonly challenge: string }) | undefined> {
     const clientData = Buffer.from(credential?.response.clientDataJSON ?? '', 'base64url').toString();
     const said = parsed(CLIENT_DATA, clientData);
     if (!said) return undefined;
     const { challenge } = said;
-    const state = await this.states.take<State>(model, `${challenge}-${browser}`);
-    return state?.of === of ? { challenge, state } : undefined;
+    const state = await this.states.take<Challenged>(model, this.#idOf(challenge, request));
+    return state?.of === of ? { ...state, challenge } : undefined;
+  }
+
+  #idOf(challenge: string, request: Request): string {
+    return `${challenge}-${this.csrf.browserOf(request)!}`;
   }
 }
 

@@ -1,7 +1,46 @@
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { DataSource, EntityManager } from 'typeorm';
 import { hashPassword, verifyPassword } from '../../accounts/passwords/passwords.js';
-import { DEMO_PASSWORD, demoRows, FIRST_ID, LAST_MEMBER_ID } from './demo-data.js';
+import { parseKey } from '../../auth/api-keys/api-key-format.js';
+import { ApiKeysService } from '../../auth/api-keys/api-keys.service.js';
+import { ALL_SCOPES } from '../../auth/scopes.js';
+import type { Config } from '../../config/config.js';
+import { apiKeyHmac } from '../../crypto/peppers.js';
+import { styled } from '../../http/terminal.js';
 import { OperatorError } from '../../values/operator-error.js';
+
+/** Ids and keys of the demo are such that imports do not collide with them. */
+export const FIRST_ID = 900_000_001;
+
+export const LAST_MEMBER_ID = 900_000_024;
+
+/** The demo's last possible id, in every table. */
+export const LAST_ID = 900_000_999;
+
+/** Printed at start, so the demo is refused where others than this machine's user could reach it. */
+export const DEMO_PASSWORD = 'correct-horse-battery';
+
+export const DEMO_USERNAMES = ['ada', 'grace'] as const;
+
+/** The day in the file that becomes the day of seeding. */
+const DAY_OF_SEEDING = Date.UTC(2025, 0, 1);
+
+type Row = Readonly<Record<string, unknown>>;
+
+/** Reads the rows of the demo's tables, in an order in which none refers to a later one, with times relative to `today`. */
+export function demoRows(today: Date): ReadonlyMap<string, readonly Row[]> {
+  const shift = Date.UTC(today.getUTCFullYear(), today.getUTCMonth(), today.getUTCDate()) - DAY_OF_SEEDING;
+  const shifted = (column: string, value: unknown) =>
+    column.endsWith('_at') ? new Date(Date.parse(value as string) + shift).toISOString() : value;
+  const lines = readFileSync(join(import.meta.dirname, 'demo-data.ndjson'), 'utf8')
+    .trim()
+    .split('\n');
+  const rows = lines.map((line) => JSON.parse(line, shifted) as { table: string; row: Row });
+  return new Map(
+    [...Map.groupBy(rows, ({ table }) => table)].map(([table, of]) => [table, of.map(({ row }) => row)]),
+  );
+}
 
 /**
  * Seeds the demo into a database without members, all or nothing.
@@ -74,3 +113,100 @@ async function insert(
     );
   }
 }
+
+const LIFETIME_SECONDS = 90 * 86_400;
+
+/**
+ * Finds or makes the first demo member's test key, which every start prints. It is kept in DATA_DIR, readable by its owner only; if
+ * it was revoked, has expired, or belongs to another database, a new one is made.
+ *
+ * @returns undefined if that member is missing or disabled
+ * @throws OperatorError if DATA_DIR cannot be written to
+ */
+export async function testKey(dataSource: DataSource, config: Config): Promise<string | undefined> {
+  const owners = await dataSource.query<unknown[]>(
+    'SELECT FROM users WHERE id = $1 AND disabled_at IS NULL',
+    [FIRST_ID],
+  );
+  if (owners.length === 0) return undefined;
+  const file = join(config.dataDir, 'test-key');
+  const kept = existsSync(file) ? readFileSync(file, 'utf8').trim() : undefined;
+  if (kept !== undefined && (await isAccepted(dataSource, config, kept))) return kept;
+  const { key } = await new ApiKeysService(dataSource, config).create({
+    userId: FIRST_ID,
+    name: 'demo',
+    scopes: ALL_SCOPES,
+    environment: 'test',
+    cidrs: [],
+    expiresInSeconds: LIFETIME_SECONDS,
+    actor: 'system',
+  });
+  keep(file, key, config.dataDir);
+  return key;
+}
+
+async function isAccepted(dataSource: DataSource, config: Config, key: string): Promise<boolean> {
+  const parsed = parseKey(key);
+  if (!parsed) return false;
+  const [row] = await dataSource.query<{ hash: Buffer }[]>(
+    `SELECT hash FROM api_keys WHERE id = $1 AND user_id = $2 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())`,
+    [parsed.id, FIRST_ID],
+  );
+  return row !== undefined && apiKeyHmac(config.secrets).verify(row.hash, key);
+}
+
+function keep(file: string, key: string, dataDir: string): void {
+  try {
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    const draft = `${file}.${process.pid}`;
+    writeFileSync(draft, `${key}\n`, { mode: 0o600 });
+    renameSync(draft, file);
+  } catch (error) {
+    throw new OperatorError(
+      `DATA_DIR ${dataDir} cannot be used (${(error as NodeJS.ErrnoException).code ?? 'unknown error'}): ` +
+        'name a folder that this user may write to',
+      { cause: error },
+    );
+  }
+}
+
+/** What the demo offers. */
+export interface DemoFacts {
+  /** A test key of the first demo member; undefined if that member is missing or disabled. */
+  readonly key: string | undefined;
+  /** Usernames of members who can sign in with the demo's password. */
+  readonly members: readonly string[];
+}
+
+/** Returns the line printed first, since the start takes a moment. Never printed in production. */
+export function beginning(config: Config): string {
+  return `Starting on ${databaseOf(config)} …`;
+}
+
+/** Returns what a developer sees once the server is ready. Never printed in production. */
+export function banner(config: Config, demo: DemoFacts | undefined): string {
+  const { publicUrl } = config;
+  const { key, members = [] } = demo ?? {};
+  const named = DEMO_USERNAMES.filter((username) => members.includes(username));
+  const lines = [
+    ['Front page', `${publicUrl}/`],
+    ['API', `${publicUrl}/api/public`],
+    ['Docs', `${publicUrl}/docs`],
+    ['OAuth', `${publicUrl}/.well-known/oauth-authorization-server`],
+    ['Account', `${publicUrl}/account/apps`],
+    ...(demo ? [['Demo', `${publicUrl}/demo`]] : []),
+    ...(demo || config.loopbackOnly
+      ? []
+      : [['Demo', 'none where others can reach the server: PUBLIC_URL or HOST is not loopback']]),
+    ...(named.length > 0 ? [['Members', `${named.join(', ')} (password: ${DEMO_PASSWORD})`]] : []),
+    ['Database', databaseOf(config)],
+  ].map(([name, value]) => `  ${styled('bold', name!.padEnd(10))} ${value}`);
+  const call = key
+    ? `\n\nA call as ${named[0] ?? 'the first demo member'}:\n\n` +
+      `  export API_KEY=${key}\n  curl -H "X-API-Key: $API_KEY" ${publicUrl}/api/public/profile`
+    : '';
+  return `\n${styled('green', 'Public User API is ready.')}\n\n${lines.join('\n')}${call}\n\nCtrl-C ends it.\n`;
+}
+
+const databaseOf = ({ databaseUrl, dataDir }: Config) =>
+  databaseUrl === undefined ? `the embedded database in ${dataDir}` : 'PostgreSQL (DATABASE_URL)';

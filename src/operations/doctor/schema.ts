@@ -133,13 +133,3 @@ GROUP BY kind ORDER BY kind DESC`,
     ),
   );
 }
-
-/** Finds time zones of events that the database does not know. */
-export function findUnknownTimeZones(
-  manager: EntityManager,
-): Promise<{ timezone: string; events: number }[]> {
-  return manager.query(
-    `SELECT timezone, count(*) AS events FROM events
-WHERE timezone NOT IN (SELECT name FROM pg_timezone_names) GROUP BY timezone ORDER BY timezone`,
-  );
-}

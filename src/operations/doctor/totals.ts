@@ -1,5 +1,8 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import { ADVISORY_LOCKS } from '../../database/schema/advisory-locks.js';
+import type { Copies } from '../import/record-type.js';
+import { RECORD_TYPES } from '../import/record-types.js';
+import { allOf, fail, MEND, type Check } from './check.js';
 
 /** What the database keeps beside the rows that it follows from, so that it can be read at once. */
 interface Kept {
@@ -70,39 +73,24 @@ const TOTALS: readonly Kept[] = [
   },
 ];
 
-/** Columns that a row copies from the row of `other` that it refers to; foreign keys keep them true. */
-const copy = (
-  table: string,
-  other: string,
-  reference: string,
-  columns: Readonly<Record<string, string>>,
-): Kept => {
+/** The columns that a row copies from the row that it refers to; foreign keys keep them true. */
+const copyOf = (table: string, { from, by, columns }: Copies): Kept => {
   const copies = Object.keys(columns);
-  const originals = Object.values(columns).map((column) => `o.${column}`);
-  const differs = `o.id = t.${reference} AND t.user_id > $1 AND t.user_id <= $2
+  const originals = Object.values(columns);
+  const differs = `o.id = t.${by} AND t.user_id > $1 AND t.user_id <= $2
     AND (${copies.map((column) => `t.${column}`).join(', ')}) IS DISTINCT FROM (${originals.join(', ')})`;
   return {
     name: `${table} (${copies.join(', ')})`,
     owners: 'users',
-    wrong: `SELECT t.user_id AS id FROM ${table} t JOIN ${other} o ON ${differs}`,
+    wrong: `SELECT t.user_id AS id FROM ${table} t JOIN ${from} o ON ${differs}`,
     mend: `UPDATE ${table} t SET ${copies.map((column, i) => `${column} = ${originals[i]!}`).join(', ')}
-  FROM ${other} o WHERE ${differs}`,
+  FROM ${from} o WHERE ${differs}`,
   };
 };
 
-const COPIES: readonly Kept[] = [
-  copy('participants', 'events', 'event_id', {
-    starts_at: 'starts_at',
-    event_is_draft: 'is_draft',
-    event_is_deleted: 'is_deleted',
-  }),
-  copy('connections', 'users', 'peer_id', {
-    peer_is_disabled: 'is_disabled',
-    peer_name: 'folded_name',
-    peer_username: 'folded_username',
-  }),
-  copy('user_achievements', 'users', 'user_id', { user_is_disabled: 'is_disabled' }),
-];
+const COPIES: readonly Kept[] = RECORD_TYPES.flatMap(({ name, copies }) =>
+  copies ? [copyOf(name, copies)] : [],
+);
 
 const NOTHING = '0';
 const EVERYTHING = '9223372036854775807';
@@ -143,6 +131,31 @@ export async function countLoneSides(manager: EntityManager): Promise<number> {
         IS NOT DISTINCT FROM (c.source, c.met_at_event_id, c.requested_at, c.connected_at))`,
   );
   return row!.sides;
+}
+
+/** Checks copies, totals, and that connections have both sides; in one snapshot, as {@link findDrift}. */
+export async function checkTotals(manager: EntityManager): Promise<Check[]> {
+  const copies = (await findStaleCopies(manager)).map(({ name, wrong }) =>
+    fail(name, `differs from what it copies in ${wrong} rows`, MEND),
+  );
+  const totals = (await findDrift(manager)).map(({ name, wrong, example }) =>
+    fail(
+      name,
+      `is wrong in ${wrong} rows: ${example.id} has ${example.kept}, a recount gives ${example.counted}`,
+      MEND,
+    ),
+  );
+  const sides = await countLoneSides(manager);
+  const connections = fail(
+    'connections',
+    `${sides} sides have no matching other side`,
+    'import these connections again, or delete both sides: every connection has two rows with one id',
+  );
+  return [
+    ...allOf(copies, 'copies', 'every copied column equals what it copies'),
+    ...allOf(totals, 'totals', 'every maintained number was recounted, and is right'),
+    ...(sides > 0 ? [connections] : []),
+  ];
 }
 
 /** Owners per repair statement. */

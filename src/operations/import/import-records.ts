@@ -22,19 +22,12 @@ export interface ImportOptions {
   readonly keepProfile?: boolean | undefined;
   /** Cancels the run: what is not committed is undone. */
   readonly signal?: AbortSignal | undefined;
-  readonly progress?: ImportProgress | undefined;
+  readonly progress?: ((now: ImportProgress) => void) | undefined;
 }
 
-export interface ImportProgress {
-  /** Bytes of all files together. */
-  begin(bytes: number): void;
-  /** Reading of the next file begins. */
-  file(name: string): void;
-  read(bytes: number): void;
-  records(count: number): void;
-  /** Everything has been read; what happens now. */
-  phase(name: string): void;
-}
+/** How far an import has come: what it reads, or, when everything has been read, what it does. */
+export type ImportProgress =
+  { readonly file: string; readonly bytes: number; readonly records: number } | { readonly phase: string };
 
 /** A position in the input. */
 interface SourceLine {
@@ -100,9 +93,7 @@ class ImportRun {
     private readonly source: Source,
     private readonly options: ImportOptions,
     private readonly rejects: RejectsFile | undefined,
-  ) {
-    options.progress?.begin(source.bytes);
-  }
+  ) {}
 
   /** All or nothing. */
   async whole(): Promise<ImportReport> {
@@ -190,11 +181,12 @@ class ImportRun {
 
   async *#portions(): AsyncGenerator<Portion> {
     const { progress, signal } = this.options;
+    let [bytes, records] = [0, 0];
     for (const [position, file] of this.source.files.entries()) {
-      progress?.file(file.name);
-      for await (const lines of file.lines((bytes) => progress?.read(bytes))) {
+      for await (const lines of file.lines((more) => (bytes += more))) {
         signal?.throwIfAborted();
-        progress?.records(lines.length);
+        records += lines.length;
+        progress?.({ file: file.name, bytes, records });
         yield { position, lines };
       }
     }

@@ -2,18 +2,22 @@ import type { DatabaseError } from 'pg';
 import type { EntityManager } from 'typeorm';
 import { OperatorError } from '../../values/operator-error.js';
 import { spell, type FaultCode, type LineFault } from './fields.js';
-import { columnList, NEW_USERS, staged, type Author, type RecordType } from './record-type.js';
-import { RECORD_TYPES } from './record-types.js';
 import {
+  type Author,
+  columnList,
   differs,
   dropStaleSql,
   insertSql,
   isLostRace,
   lockSql,
+  NEW_USERS,
+  type RecordType,
   recordVersionsSql,
+  staged,
   updateSql,
   withPresent,
-} from './import-sql.js';
+} from './record-type.js';
+import { RECORD_TYPES } from './record-types.js';
 import { leaveMembersPending, writePendingMembers } from './pending-members.js';
 import { Chunks, CHUNK_RECORDS, rowsOf } from './staging.js';
 import type { RejectsFile } from './rejects-file.js';
@@ -52,7 +56,7 @@ export interface Reject {
 }
 
 /** As it is staged, with the place of its file in the source, and its text, encoded. */
-type StagedReject = Omit<Reject, 'file'> & { readonly position: number; readonly text: string };
+type StagedReject = Reject & { readonly position: number; readonly text: string };
 
 /** The outcome of the lines of one type. */
 export interface RecordCounts {
@@ -79,7 +83,7 @@ export const noCounts = (): RecordCounts => ({
 interface SetOptions {
   readonly dryRun?: boolean | undefined;
   readonly keepProfile?: boolean | undefined;
-  readonly progress?: { phase(name: string): void } | undefined;
+  readonly progress?: ((now: { readonly phase: string }) => void) | undefined;
   /** Who sends the records; an admin if not given. */
   readonly by?: Author | undefined;
   /** How many times writing is tried if others change the same rows. */
@@ -121,11 +125,11 @@ export class ImportSet {
     const before = rejects?.size;
     await this.#stage(portions, rejects !== undefined);
     for (;;) {
-      progress?.phase('checking');
+      progress?.({ phase: 'checking' });
       if (!settled) for (const type of this.#versioned) await this.#dropStale(type);
       await this.#check();
       // Whatever can be done before the first row is locked that somebody else may want to write, is.
-      this.firstRejects = (await this.#rejects(FIRST_REJECTS)).map(this.#named);
+      this.firstRejects = await this.#rejects(FIRST_REJECTS);
       rejects?.rewind(before!);
       if (rejects) await this.#writeRejects(rejects);
       for (const type of this.#inOrder)
@@ -134,7 +138,7 @@ export class ImportSet {
         );
       const writes = !dryRun && (this.rejected === 0 || rejects !== undefined);
       if (writes) {
-        progress?.phase('writing');
+        progress?.({ phase: 'writing' });
         if (!(await this.#tryToWrite())) continue;
       } else {
         for (const type of this.#inOrder) await this.#compare(type);
@@ -361,26 +365,19 @@ WHERE last >= (SELECT last_value FROM ${sequence})`,
 
   async #writeRejects(rejects: RejectsFile): Promise<void> {
     for (let rows = await this.#rejects(CHUNK_RECORDS); rows.length > 0;) {
-      rejects.write(rows.map((row) => ({ ...this.#named(row), text: decode(row.text) })));
+      rejects.write(rows.map((row) => ({ ...row, text: decode(row.text) })));
       rows = await this.#rejects(CHUNK_RECORDS, rows.at(-1));
     }
   }
 
-  readonly #named = ({ position, line, path, code, reason }: StagedReject): Reject => ({
-    file: this.#nameOf(position),
-    line,
-    path,
-    code,
-    reason,
-  });
-
   /** The next rejects in the order of the files. */
-  #rejects(limit: number, after?: StagedReject): Promise<StagedReject[]> {
-    return this.manager.query<StagedReject[]>(
+  async #rejects(limit: number, after?: StagedReject): Promise<StagedReject[]> {
+    const rows = await this.manager.query<Omit<StagedReject, 'file'>[]>(
       `SELECT file AS position, line, path, code, reason, text FROM import_rejects
 WHERE (file, line) > ($1, $2) ORDER BY file, line LIMIT $3`,
       [after?.position ?? -1, after?.line ?? 0, limit],
     );
+    return rows.map((row) => ({ ...row, file: this.#nameOf(row.position) }));
   }
 
   #nameOf(position: number): string {

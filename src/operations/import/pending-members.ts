@@ -2,8 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import type { DataSource, EntityManager } from 'typeorm';
 import { ADVISORY_LOCKS } from '../../database/schema/advisory-locks.js';
 import { OperatorError } from '../../values/operator-error.js';
-import { differs, isLostRace, valuesOf } from './import-sql.js';
-import { staged } from './record-type.js';
+import { differs, isLostRace, staged, valuesOf } from './record-type.js';
 import { EXTERNAL_ID_IS_WANTED, USERNAME_IS_WANTED, users } from './record-types.js';
 import { ARE_PENDING, stagingColumns } from './staging.js';
 

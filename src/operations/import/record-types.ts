@@ -16,7 +16,7 @@ import {
 } from '../../values/vocabulary.js';
 import * as is from './fields.js';
 import type { LineFault } from './fields.js';
-import { code, erased, EXCLUSIVE, NEW_USERS, recordType, twice, type RecordType } from './record-type.js';
+import { code, erased, NEW_USERS, recordType, twice, type RecordType } from './record-type.js';
 
 /** What is wrong between fields of one record. */
 const together = (path: string, text: string): LineFault => ({ path, code: 'inconsistent', text });
@@ -50,15 +50,11 @@ export const users = recordType({
     // A member who has such a name already keeps it.
     `SELECT s.line, ${code('invalid_characters')}, 'username: must ${USERNAME_RULE}' FROM import_users s
   WHERE NOT s.is_well_named AND NOT EXISTS (SELECT FROM users t WHERE t.id = s.id AND t.username = s.username)`,
-    `SELECT s.line, ${code('duplicate')}, 'username: line ' || d.first || ' has the same' FROM import_users s
-  JOIN (SELECT fold_case(username) AS folded, min(line) AS first FROM import_users GROUP BY 1 HAVING count(*) > 1) d
-    ON d.folded = fold_case(s.username) WHERE s.line > d.first`,
+    twice('users', ['fold_case(username)'], "'username: line ' || d.first || ' has the same'"),
     `SELECT s.line, ${code('taken')}, 'username: is taken by member ' || t.id FROM import_users s
   JOIN users t ON t.folded_username = fold_case(s.username) AND t.id <> s.id
   WHERE NOT EXISTS (SELECT FROM import_users r WHERE r.id = t.id)`,
-    `SELECT s.line, ${code('duplicate')}, 'external_id: line ' || d.first || ' has the same' FROM import_users s
-  JOIN (SELECT external_id, min(line) AS first FROM import_users GROUP BY 1 HAVING count(*) > 1) d USING (external_id)
-  WHERE s.line > d.first`,
+    twice('users', ['external_id'], "'external_id: line ' || d.first || ' has the same'"),
     `SELECT s.line, ${code('taken')}, 'external_id: is taken by member ' || t.id FROM import_users s
   JOIN users t ON t.external_id = s.external_id AND t.id <> s.id
   WHERE NOT EXISTS (SELECT FROM import_users r WHERE r.id = t.id AND (r.deleted OR r.says_external_id))`,
@@ -102,7 +98,7 @@ const achievements = recordType({
     retired_at: is.moment,
   },
   rules: [
-    twice('achievements', 'key', 'key: the same'),
+    twice('achievements', ['key'], "'key: the same already stands in line ' || d.first"),
     `SELECT s.line, ${code('taken')}, 'key: is taken by achievement ' || t.id FROM import_achievements s
   JOIN achievements t ON t.key = s.key AND t.id <> s.id
   WHERE NOT EXISTS (SELECT FROM import_achievements r WHERE r.id = t.id AND NOT r.deleted)`,
@@ -181,15 +177,14 @@ const participants = recordType({
     );
   },
   key: ['user_id', 'event_id'],
-  // The foreign key keeps the copies true, and a trigger the last one.
-  besides: {
-    starts_at: 'o.starts_at',
-    event_is_draft: 'o.is_draft',
-    event_is_deleted: 'o.is_deleted',
-    // What comes with its member is nothing new to anybody.
-    changed_in: 'CASE WHEN n.id IS NULL THEN pg_current_xact_id()::text::bigint END',
+  copies: {
+    from: 'events',
+    by: 'event_id',
+    columns: { starts_at: 'o.starts_at', event_is_draft: 'o.is_draft', event_is_deleted: 'o.is_deleted' },
   },
-  joins: `JOIN events o ON o.id = s.event_id LEFT JOIN ${NEW_USERS} n ON n.id = s.user_id`,
+  // What comes with its member is nothing new to anybody. A trigger keeps it true.
+  besides: { changed_in: 'CASE WHEN n.id IS NULL THEN pg_current_xact_id()::text::bigint END' },
+  joins: `LEFT JOIN ${NEW_USERS} n ON n.id = s.user_id`,
 });
 
 /** Both sides of every connection that stays. */
@@ -223,12 +218,11 @@ const connections = recordType({
     return undefined;
   },
   rules: [
-    `SELECT s.line, ${code('duplicate')}, 'requester_id, addressee_id: line ' || d.first || ' connects the two already'
-  FROM import_connections s
-  JOIN (SELECT least(requester_id, addressee_id) AS one, greatest(requester_id, addressee_id) AS other, min(line) AS first
-    FROM import_connections WHERE ${EXCLUSIVE} GROUP BY 1, 2 HAVING count(*) > 1) d
-    ON d.one = least(s.requester_id, s.addressee_id) AND d.other = greatest(s.requester_id, s.addressee_id)
-  WHERE s.line > d.first AND ${EXCLUSIVE}`,
+    twice(
+      'connections',
+      ['least(requester_id, addressee_id)', 'greatest(requester_id, addressee_id)'],
+      "'requester_id, addressee_id: line ' || d.first || ' connects the two already'",
+    ),
     // Unless that one gives its id up: it is in the folder, with another id or deleted.
     `SELECT s.line, ${code('taken')}, 'id: is that of a connection between other members' FROM import_connections s
   JOIN connections t ON t.id = s.id AND t.user_id < t.peer_id
@@ -239,13 +233,15 @@ const connections = recordType({
   sides: SIDES,
   key: ['user_id', 'peer_id'],
   columns: 'user_id id peer_id status source met_at_event_id requested_at connected_at'.split(' '),
-  // The foreign key keeps them true.
-  besides: {
-    peer_is_disabled: 'o.is_disabled',
-    peer_name: 'o.folded_name',
-    peer_username: 'o.folded_username',
+  copies: {
+    from: 'users',
+    by: 'peer_id',
+    columns: {
+      peer_is_disabled: 'o.is_disabled',
+      peer_name: 'o.folded_name',
+      peer_username: 'o.folded_username',
+    },
   },
-  joins: 'JOIN users o ON o.id = s.peer_id',
   // Pairs whose id changes are written anew, so that two of them can change places.
   release: `WITH gone AS (
   DELETE FROM connections t USING ${SIDES}
@@ -286,7 +282,11 @@ const userAchievements = recordType({
       ? together('pin_position', 'only what is earned can be pinned')
       : undefined,
   rules: [
-    twice('user_achievements', 'user_id, pin_position', 'pin_position: the same of this member'),
+    twice(
+      'user_achievements',
+      ['user_id', 'pin_position'],
+      "'pin_position: the same of this member already stands in line ' || d.first",
+    ),
     `SELECT s.line, ${code('taken')}, 'pin_position: is taken by achievement ' || t.achievement_id FROM import_user_achievements s
   JOIN user_achievements t ON t.user_id = s.user_id AND t.pin_position = s.pin_position
     AND t.achievement_id <> s.achievement_id
@@ -294,9 +294,7 @@ const userAchievements = recordType({
     WHERE r.user_id = t.user_id AND r.achievement_id = t.achievement_id)`,
   ],
   key: ['user_id', 'achievement_id'],
-  // The foreign key keeps it true.
-  besides: { user_is_disabled: 'o.is_disabled' },
-  joins: 'JOIN users o ON o.id = s.user_id',
+  copies: { from: 'users', by: 'user_id', columns: { user_is_disabled: 'o.is_disabled' } },
   release: `UPDATE user_achievements t SET pin_position = NULL FROM import_user_achievements s
   WHERE s.user_id = t.user_id AND s.achievement_id = t.achievement_id
     AND t.pin_position IS NOT NULL AND s.pin_position IS DISTINCT FROM t.pin_position`,

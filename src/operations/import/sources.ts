@@ -1,18 +1,24 @@
+import { isUtf8 } from 'node:buffer';
 import { createReadStream, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
+import { createGunzip } from 'node:zlib';
 import { OperatorError } from '../../values/operator-error.js';
 import { readRecord, shownName, type FaultCode, type LineFault } from './fields.js';
-import { readLines, type Line } from './ndjson-reader.js';
 import { RECORD_TYPES } from './record-types.js';
 import type { RecordType } from './record-type.js';
 
-/** A line as it was read: a row of its type's staging table, or the reason why it cannot be one. */
-export interface ReadLine {
+interface Line {
   /** From 1. */
   readonly number: number;
-  /** As it stands in the file. */
+  /** The line; only its beginning if it is too long. */
   readonly text: string;
+  /** Why it cannot even be parsed. */
+  readonly fault?: string;
+}
+
+/** A line as it was read: a row of its type's staging table, or the reason why it cannot be one. */
+export interface ReadLine extends Omit<Line, 'fault'> {
   /** Unknown where the line does not say it. */
   readonly type?: RecordType;
   readonly row?: Record<string, unknown>;
@@ -28,7 +34,7 @@ export interface SourceFile {
   readonly path?: string;
   /** What its lines can be. */
   readonly types: readonly RecordType[];
-  /** Some lines at a time, in their order. */
+  /** Some lines at a time, in their order. @param progress told of bytes that were read */
   lines(progress: (bytes: number) => void): AsyncGenerator<ReadLine[]>;
 }
 
@@ -81,14 +87,6 @@ export function folderSource(folder: string): Source {
   };
 }
 
-/**
- * Reads a line of a stream or a feed, which says its type: `{"type": "participants", "op": "put", "record": {…}, "version": 3}`.
- * `op` and `version` may be absent.
- */
-export function readFeedLine(line: Line): ReadLine {
-  return { ...line, ...readStreamLine(line) };
-}
-
 /** Opens one stream of such lines. */
 export function streamSource(stream: Readable): Source {
   const name = '-';
@@ -112,11 +110,15 @@ function readFileLine(type: RecordType, line: Line): Pick<ReadLine, 'row' | 'fau
 
 const ENVELOPE = ['type', 'op', 'record', 'version'];
 
-function readStreamLine(line: Line): Pick<ReadLine, 'type' | 'row' | 'faults'> {
+/**
+ * Reads a line of a stream or a feed, which says its type: `{"type": "participants", "op": "put", "record": {…}, "version": 3}`.
+ * `op` and `version` may be absent.
+ */
+export function readFeedLine(line: Line): ReadLine {
   const { value, faults: unread } = parse(line);
-  if (unread) return { faults: unread };
+  if (unread) return { ...line, faults: unread };
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    return { faults: [{ path: '', code: 'invalid_type', text: 'must be a JSON object' }] };
+    return { ...line, faults: [{ path: '', code: 'invalid_type', text: 'must be a JSON object' }] };
   const { type: name, op = 'put', record, version = null } = value as Record<string, unknown>;
   const type = RECORD_TYPES.find((known) => known.name === name);
   const faults: LineFault[] = Object.keys(value)
@@ -130,27 +132,15 @@ function readStreamLine(line: Line): Pick<ReadLine, 'type' | 'row' | 'faults'> {
     fault('version', 'invalid_value', `must be an integer from 0 to ${Number.MAX_SAFE_INTEGER}`);
   if (typeof record !== 'object' || record === null || Array.isArray(record))
     fault('record', record === undefined ? 'missing' : 'invalid_type', 'must be an object');
-  if (faults.length > 0) return { faults };
-  const { row, faults: inRecord } = rowOf(type!, record, op === 'delete');
-  if (inRecord)
-    return {
-      type: type!,
-      faults: inRecord.map(({ path, ...rest }) => ({
-        path: path === '' ? 'record' : `record.${path}`,
-        ...rest,
-      })),
-    };
-  if (version !== null) {
-    if (type!.version.some((column) => (row![column] ?? null) === null))
-      return {
-        type: type!,
-        faults: [
-          { path: 'record', code: 'missing', text: `needs ${type!.version.join(', ')} beside a version` },
-        ],
-      };
-    row!.version = version;
+  if (!type || faults.length > 0) return { ...line, faults };
+  const { row, faults: inRecord = [] } = rowOf(type, record, op === 'delete');
+  for (const { path, code, text } of inRecord) fault(path === '' ? 'record' : `record.${path}`, code, text);
+  if (row && version !== null) {
+    if (type.version.some((column) => (row[column] ?? null) === null))
+      fault('record', 'missing', `needs ${type.version.join(', ')} beside a version`);
+    row.version = version;
   }
-  return { type: type!, row: row! };
+  return row && faults.length === 0 ? { ...line, type, row } : { ...line, type, faults };
 }
 
 function parse({ text, fault }: Line): { value?: unknown; faults?: readonly LineFault[] } {
@@ -192,4 +182,69 @@ export function recordKeys({ type, row }: ReadLine): string[] {
     if (type.sides) values.sort((a, b) => a! - b!);
     return [`${type.name} ${columns.join()} ${values.join()}`];
   });
+}
+
+/** The longest legitimate record, an event with 20,000 characters, has 160 KB even if all of them are escaped. */
+const LONGEST_LINE_BYTES = 1_048_576;
+const SHOWN_OF_A_LONG_LINE = 1_000;
+
+/**
+ * Reads the lines of a stream, decompressed if `name` ends in `.gz`, a few at a time, and skips blank ones. Memory stays flat
+ * whatever the stream contains.
+ *
+ * @throws OperatorError if it cannot be read or decompressed
+ */
+export async function* readLines(source: Readable, name: string): AsyncGenerator<Line[]> {
+  const unpacked = name.endsWith('.gz') ? source.pipe(createGunzip({ chunkSize: 262_144 })) : source;
+  source.on('error', (error) => unpacked.destroy(error));
+  const splitter = new Splitter();
+  try {
+    for await (const chunk of unpacked as AsyncIterable<Buffer>) yield splitter.push(chunk);
+  } catch (error) {
+    throw new OperatorError(`${name} cannot be read (${(error as Error).message})`, { cause: error });
+  } finally {
+    source.destroy();
+  }
+  yield splitter.end();
+}
+
+/** Splits bytes into lines, and keeps no more of a line than the maximum length. */
+class Splitter {
+  #number = 0;
+  #rest: Buffer[] = [];
+  #restBytes = 0;
+
+  push(chunk: Buffer): Line[] {
+    const lines: Line[] = [];
+    let start = 0;
+    for (let end = chunk.indexOf(10); end !== -1; end = chunk.indexOf(10, start)) {
+      this.#keep(chunk.subarray(start, end));
+      lines.push(...this.end());
+      start = end + 1;
+    }
+    this.#keep(chunk.subarray(start));
+    return lines;
+  }
+
+  /** The incomplete line at the end. */
+  end(): Line[] {
+    const bytes = this.#rest.length === 1 ? this.#rest[0]! : Buffer.concat(this.#rest);
+    const length = this.#restBytes;
+    this.#rest = [];
+    this.#restBytes = 0;
+    const number = ++this.#number;
+    if (length > LONGEST_LINE_BYTES) {
+      const text = bytes.toString('utf8', 0, SHOWN_OF_A_LONG_LINE);
+      return [{ number, text, fault: `is longer than ${LONGEST_LINE_BYTES} bytes` }];
+    }
+    if (!isUtf8(bytes)) return [{ number, text: bytes.toString('utf8'), fault: 'is not UTF-8' }];
+    const text = bytes.toString('utf8');
+    const record = number === 1 ? text.replace(/^\u{feff}/u, '') : text;
+    return record.trim() === '' ? [] : [{ number, text: record }];
+  }
+
+  #keep(bytes: Buffer): void {
+    this.#restBytes += bytes.length;
+    if (bytes.length > 0 && this.#restBytes - bytes.length <= LONGEST_LINE_BYTES) this.#rest.push(bytes);
+  }
 }

@@ -1,8 +1,122 @@
+import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { Registry } from 'prom-client';
+import { AggregatorRegistry, Registry } from 'prom-client';
 import type { Config } from '../../config/config.js';
+import { metricOf } from '../../http/metrics.js';
 import { OperatorError } from '../../values/operator-error.js';
+
+/** A worker that does not respond in time is counted with its last values: a scrape never waits for one that hangs. */
+const PATIENCE_MS = 1_000;
+
+/** A worker's registry in prom-client's format. */
+type Snapshot = readonly { readonly name: string; readonly type: string }[];
+
+interface Question {
+  readonly scrape: number;
+}
+
+interface Reply extends Question {
+  readonly snapshot: Snapshot;
+}
+
+/** Sends the metrics in `registry` from a worker to the primary process whenever it asks. */
+export function tellPrimary(registry: Registry): void {
+  process.on('message', (message: Partial<Question> | null) => {
+    const scrape = message?.scrape;
+    if (scrape !== undefined) void answer(scrape);
+  });
+  const answer = async (scrape: number) => {
+    const snapshot = await snapshotOf(registry);
+    if (process.connected) process.send?.({ scrape, snapshot } satisfies Reply);
+  };
+}
+
+/**
+ * The metrics of all workers as those of one process. Counters never shrink: those of a worker that has ended, or that does not
+ * respond, keep their last values, or rate() would see a restart. (prom-client's own clusterMetrics fails as a whole if one worker
+ * hangs, and forgets those that ended.)
+ */
+export class WorkersMetrics {
+  /** Last snapshots by worker id, while the worker lives. */
+  readonly #said = new Map<number, Snapshot>();
+  /** Counters, histograms and summaries of workers that have ended. */
+  #ended: Snapshot[] = [];
+  #scrapes = 0;
+  #collecting: Promise<string> | undefined;
+
+  constructor() {
+    cluster.on('exit', ({ id }) => {
+      const said = this.#said.get(id);
+      this.#said.delete(id);
+      if (said) this.#ended.push(said.filter(grows));
+    });
+  }
+
+  /** Concurrent calls share one collection. */
+  collect(): Promise<string> {
+    this.#collecting ??= this.#collect().finally(() => (this.#collecting = undefined));
+    return this.#collecting;
+  }
+
+  async #collect(): Promise<string> {
+    const workers = Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
+    const answered = await this.#ask(workers);
+    const ended = this.#ended.length;
+    if (ended > 1) {
+      const together = await snapshotOf(AggregatorRegistry.aggregate(this.#ended));
+      this.#ended.splice(0, ended, together);
+    }
+    const silent = { labels: { state: 'silent' }, value: workers.length - answered.size };
+    return AggregatorRegistry.aggregate([
+      ...[...this.#said].map(([id, said]) => (answered.has(id) ? said : said.filter(grows))),
+      ...this.#ended,
+      [{ ...metricOf('server_processes'), name: 'server_processes', aggregator: 'sum', values: [silent] }],
+    ]).metrics();
+  }
+
+  /** @returns the ids of those that responded in time */
+  async #ask(workers: readonly Worker[]): Promise<Set<number>> {
+    const scrape = ++this.#scrapes;
+    const answered = new Set<number>();
+    const waiting = new Set(workers.filter((worker) => worker.isConnected()).map(({ id }) => id));
+    let done = (): void => undefined;
+    const settled = new Promise<void>((resolve) => (done = resolve));
+    const settle = ({ id }: Worker): void => {
+      waiting.delete(id);
+      if (waiting.size === 0) done();
+    };
+    const hear = (worker: Worker, message: Partial<Reply> | null): void => {
+      if (message?.scrape !== scrape || message.snapshot === undefined) return;
+      answered.add(worker.id);
+      this.#said.set(worker.id, message.snapshot);
+      settle(worker);
+    };
+    const late = setTimeout(done, PATIENCE_MS);
+    cluster.on('message', hear);
+    cluster.on('exit', settle);
+    try {
+      if (waiting.size === 0) done();
+      for (const worker of workers)
+        if (waiting.has(worker.id)) worker.send({ scrape } satisfies Question, () => undefined);
+      await settled;
+    } finally {
+      clearTimeout(late);
+      cluster.off('message', hear);
+      cluster.off('exit', settle);
+    }
+    return answered;
+  }
+}
+
+function grows({ type }: Snapshot[number]): boolean {
+  return ['counter', 'histogram', 'summary'].includes(type);
+}
+
+async function snapshotOf(registry: Registry): Promise<Snapshot> {
+  // prom-client declares `type` as a number, but returns names.
+  return (await registry.getMetricsAsJSON()) as unknown as Snapshot;
+}
 
 /**
  * Serves the result of `collect` at GET /metrics on METRICS_PORT; does nothing if that is not set.

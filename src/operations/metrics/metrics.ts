@@ -8,9 +8,8 @@ import { MemberReads } from '../../database/member-reads.js';
 import { Meter } from '../../http/meter.js';
 import { metricOf, METRICS, type LabelsOf, type MetricName } from '../../http/metrics.js';
 import { MOST_LAG_SECONDS } from '../../database/replicas/primary-wal.js';
-import { serveMetrics } from './metrics-server.js';
+import { serveMetrics, tellPrimary } from './metrics-server.js';
 import { VERSION } from './version.js';
-import { tellPrimary } from './workers-metrics.js';
 import { Config } from '../../config/config.js';
 
 const EXPIRING_KEYS = `SELECT count(*)::integer AS keys FROM api_keys k JOIN api_key_usage u ON u.key_id = k.id

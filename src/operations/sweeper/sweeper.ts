@@ -1,11 +1,69 @@
+import { setTimeout } from 'node:timers/promises';
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import type { DataSource } from 'typeorm';
+import { EXPIRIES } from '../../database/schema/declarations.js';
+import { tableNameOf } from '../../database/schema/tables.js';
 import { LazyDataSource } from '../../database/postgres/data-source.js';
 import { Logger } from '../../http/logger.js';
 import { Meter } from '../../http/meter.js';
 import type { MetricName } from '../../http/metrics.js';
 import { Periodic } from '../../http/periodic-work.js';
-import { deleteExpired, expiredRows, oldestStatement, type ExpiredRows } from './expired-rows.js';
 import { Config } from '../../config/config.js';
+
+/** Rows that one statement deletes: some 20 ms of work, so its locks are released soon. */
+const BATCH = 1_000;
+/** Longest pause between two batches. */
+const LONGEST_PAUSE_MS = 1_000;
+
+/** Rows of one table that are no longer needed: those whose `moment` is before `before`. */
+type ExpiredRows = ReturnType<typeof expiredRows>[number];
+
+type Retention = Pick<Config, 'auditRetentionSeconds' | 'changesRetentionSeconds'>;
+
+/** Everything that expires, in sweeping order, as the entities declare it. */
+export function expiredRows(retention: Retention) {
+  return EXPIRIES.flatMap(({ entity, at, kept = '0', only = 'true', name, also }) => {
+    const table = tableNameOf(entity);
+    const age = typeof kept === 'string' ? kept : `${retention[kept.setting]} seconds`;
+    if (age === '0 seconds') return [];
+    return [{ name: name ?? table, table, moment: at, before: `now() - interval '${age}'`, only, also }];
+  });
+}
+
+/** Writes SQL that deletes one batch from time $1 on, oldest first, without rows that another transaction has locked. */
+export function batchStatement({ table, moment, before, only, also }: ExpiredRows): string {
+  return `WITH expired AS MATERIALIZED (
+  SELECT ctid, ${moment} AS moment FROM ${table} WHERE ${only} AND ${moment} < ${before} AND ${moment} >= $1
+  ORDER BY ${moment} LIMIT ${BATCH} FOR UPDATE SKIP LOCKED
+), gone AS (
+  DELETE FROM ${table} WHERE ctid = ANY(ARRAY(SELECT ctid FROM expired)) RETURNING ${also?.columns ?? '1'}
+)${also ? `, afterwards AS (\n  ${also.statement}\n)` : ''}
+SELECT count(*)::integer AS deleted, max(moment)::text AS last FROM expired`;
+}
+
+/**
+ * Deletes expired rows in batches, each followed by a pause as long as the batch took: half of the time is left to others. Each
+ * batch begins where the previous one ended, since the index still contains deleted rows while any transaction could see them.
+ *
+ * @param more asked after each batch whether to go on
+ * @returns how many rows were deleted
+ */
+export async function deleteExpired(
+  dataSource: DataSource,
+  rows: ExpiredRows,
+  more: () => boolean = () => true,
+): Promise<number> {
+  const statement = batchStatement(rows);
+  let last = '-infinity';
+  for (let sum = 0; ;) {
+    const startedAt = performance.now();
+    const [batch] = await dataSource.query<{ deleted: number; last: string | null }[]>(statement, [last]);
+    sum += batch!.deleted;
+    if (batch!.deleted < BATCH || !more()) return sum;
+    last = batch!.last!;
+    await setTimeout(Math.min(performance.now() - startedAt, LONGEST_PAUSE_MS));
+  }
+}
 
 /** Longest time for one kind of rows; the rest waits for the next sweep, so other kinds need not wait. */
 const LONGEST_SWEEP_MS = 10_000;
@@ -99,9 +157,11 @@ export class Sweeper implements OnApplicationShutdown {
     return deleted;
   }
 
-  async #lookForOldest(rows: ExpiredRows, sweeping: Sweeping): Promise<void> {
+  async #lookForOldest({ table, moment, before, only }: ExpiredRows, sweeping: Sweeping): Promise<void> {
     const dataSource = await this.#dataSource.open();
-    const [oldest] = await dataSource.query<{ since: Date }[]>(oldestStatement(rows));
+    const [oldest] = await dataSource.query<{ since: Date }[]>(
+      `SELECT now() - (${before} - ${moment}) AS since FROM ${table} WHERE ${only} AND ${moment} < ${before} ORDER BY ${moment} LIMIT 1`,
+    );
     sweeping.overdueSince = oldest?.since;
   }
 }

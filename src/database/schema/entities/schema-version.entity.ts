@@ -1,6 +1,12 @@
 import { Entity } from 'typeorm';
 import { jsonb, row, text, timestamptz } from '../columns.js';
 
+/** A migration that older programs are compatible with: see `readSchema`. */
+@Entity('compatible_migrations')
+export class CompatibleMigration extends row({
+  name: text.primary,
+}) {}
+
 /** A state of schema/ that was applied: see `applyRepeatable`. */
 @Entity('schema_versions')
 export class SchemaVersion extends row({

@@ -1,14 +1,19 @@
 import { Entity } from 'typeorm';
-import { bigint, identity, row, text, timestamptz } from '../../columns.js';
-import { Expires, recordedAs } from '../../expires.js';
-import { OfMember } from '../../of-member.js';
+import { bigint, identity, jsonb, row, text, timestamptz } from '../../columns.js';
+import { Expires, OfMember, recordedAs } from '../../declarations.js';
+
+/** The transactions that had ended at a moment: by it, later commits are recognized. */
+@Entity('change_marks')
+export class ChangeMark extends row({
+  taken_at: timestamptz.primary,
+  /** A pg_snapshot. */
+  snapshot: text,
+}) {}
 
 /** A change to what members see through the API. Written by the database alone. */
 @Entity('changes')
 @Expires({ at: 'changed_at', kept: { setting: 'changesRetentionSeconds' }, also: recordedAs('swept') })
 @OfMember<Change>({
-  owner: ['user_id'],
-  erase: 'delete',
   export: { none: 'which item of a list changed when, for a few days; the items are in the file' },
 })
 export class Change extends row({
@@ -29,4 +34,27 @@ export class ChangePlace extends row({
   name: text.as<'coalesced' | 'swept' | 'told' | 'platform_swept'>().primary,
   changed_in: bigint.default(0),
   sequence: bigint.default(0),
+}) {}
+
+/** An action of a member, for the platform's backend to fetch. */
+@Entity('platform_changes')
+@Expires({
+  at: 'changed_at',
+  kept: { setting: 'changesRetentionSeconds' },
+  also: recordedAs('platform_swept'),
+})
+@OfMember<PlatformChange>({ export: { as: 'platform_news', without: ['changed_in', 'sequence'] } })
+export class PlatformChange extends row({
+  /** Number of the transaction (xid8). */
+  changed_in: bigint.primary.sqlDefault('pg_current_xact_id()::text::bigint'),
+  sequence: identity('ALWAYS'),
+  type: text.as<'profile.updated' | 'consent.granted' | 'consent.revoked' | 'member.signed_in'>(),
+  user_id: bigint,
+  /** Id of the app or key used. */
+  by_id: text.nullable,
+  /** For profile.updated: the changed fields and their new values. */
+  fields: jsonb.as<Record<string, string | null>>().nullable,
+  /** For a consent: the scopes granted or withdrawn. */
+  scopes: text.array.nullable,
+  changed_at: timestamptz.sqlDefault('now()'),
 }) {}

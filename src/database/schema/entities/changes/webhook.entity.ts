@@ -1,7 +1,6 @@
 import { Entity } from 'typeorm';
 import { bigint, bytea, identity, integer, row, text, timestamptz, uuid } from '../../columns.js';
-import { Expires } from '../../expires.js';
-import { OfMember } from '../../of-member.js';
+import { Expires, OfMember } from '../../declarations.js';
 import { ApiKey } from '../credentials/api-key.entity.js';
 import { OauthClient } from '../credentials/oauth.entity.js';
 
@@ -9,7 +8,6 @@ import { OauthClient } from '../credentials/oauth.entity.js';
 @Entity('webhook_endpoints')
 @OfMember<WebhookEndpoint>({
   owner: ['client_id', 'key_id'],
-  erase: 'delete',
   secrets: ['secret', 'previous_secret'],
   export: { as: 'webhooks', without: ['previous_secret_until'] },
 })
@@ -37,8 +35,6 @@ export class WebhookEndpoint extends row({
 @Entity('webhook_deliveries')
 @Expires({ at: 'ended_at', kept: '7 days', only: `status <> 'pending'` })
 @OfMember<WebhookDelivery>({
-  owner: ['user_id'],
-  erase: 'delete',
   export: { none: 'that a receiver is to be told of a change, for a few days; the change is in the file' },
 })
 export class WebhookDelivery extends row({

@@ -1,16 +1,22 @@
-import { Entity, ForeignKey } from 'typeorm';
-import { bigint, boolean, bytea, cidr, inet, row, text, timestamptz } from '../../columns.js';
-import { OfMember } from '../../of-member.js';
+import { Entity, ForeignKey, Unique } from 'typeorm';
+import {
+  bigint,
+  boolean,
+  bytea,
+  cidr,
+  identity,
+  inet,
+  row,
+  smallint,
+  text,
+  timestamptz,
+} from '../../columns.js';
+import { OfMember } from '../../declarations.js';
 import { User } from '../members/user.entity.js';
 
 /** A partner's key to one member's data, or a platform key. The key itself is not stored. */
 @Entity('api_keys')
-@OfMember<ApiKey>({
-  owner: ['user_id'],
-  erase: 'delete',
-  secrets: ['hash', 'pepper_id'],
-  export: { in: 'keys' },
-})
+@OfMember<ApiKey>({ secrets: ['hash', 'pepper_id'], export: { in: 'keys' } })
 @ForeignKey(() => ApiKey, ['replaced_by'], ['id'])
 export class ApiKey extends row({
   id: text.primary,
@@ -37,11 +43,7 @@ export class ApiKey extends row({
 
 /** Use of a key, written in batches. */
 @Entity('api_key_usage')
-@OfMember<ApiKeyUsage>({
-  owner: ['key_id'],
-  erase: 'delete',
-  export: { in: 'keys' },
-})
+@OfMember<ApiKeyUsage>({ owner: ['key_id'], export: { in: 'keys' } })
 export class ApiKeyUsage extends row({
   key_id: text.primary.refersTo(() => ApiKey),
   last_used_at: timestamptz.nullable,
@@ -50,4 +52,21 @@ export class ApiKeyUsage extends row({
   /** When the key was first seen in a browser, and on which page's origin. */
   exposed_at: timestamptz.nullable,
   exposed_origin: text.nullable,
+}) {}
+
+/** A link under which calendar programs read a member's events. Its secret is not stored. */
+@Entity('calendar_links')
+@Unique('calendar_links_slot_key', ['user_id', 'slot'])
+@OfMember<CalendarLink>({ secrets: ['key'], export: { as: 'calendar_links', without: ['slot'] } })
+export class CalendarLink extends row({
+  id: identity('BY DEFAULT'),
+  user_id: bigint.refersTo(() => User),
+  /** There are as many slots as a member may have links. */
+  slot: smallint,
+  name: text,
+  /** HMAC-SHA-256 of the secret. */
+  key: bytea.unique.unselected,
+  created_at: timestamptz.sqlDefault('now()'),
+  /** Written in batches. */
+  last_used_at: timestamptz.nullable,
 }) {}

@@ -1,7 +1,8 @@
 import { Entity } from 'typeorm';
-import { bigint, identity, inet, jsonb, row, text, timestamptz } from '../../columns.js';
-import { Expires } from '../../expires.js';
-import { OfMember } from '../../of-member.js';
+import { bigint, identity, inet, jsonb, row, smallint, text, timestamptz } from '../../columns.js';
+import { Expires, OfMember } from '../../declarations.js';
+import { ApiKey } from './api-key.entity.js';
+import { OauthClient } from './oauth.entity.js';
 
 /**
  * One line of the audit trail: who did what when, without secrets. Never changed, and deleted no sooner than after a week.
@@ -9,7 +10,6 @@ import { OfMember } from '../../of-member.js';
 @Entity('auth_events')
 @Expires({ at: 'occurred_at', kept: { setting: 'auditRetentionSeconds' } })
 @OfMember<AuthEvent>({
-  owner: ['user_id'],
   erase: { clear: ['ip', 'details'] },
   export: { as: 'account_events', without: ['id', 'error_id'], newestBy: ['occurred_at', 'id'] },
 })
@@ -27,4 +27,60 @@ export class AuthEvent extends row({
   /** The error id that an error page or response showed the caller. */
   error_id: text.nullable,
   details: jsonb.as<Record<string, unknown>>().sqlDefault("'{}'"),
+}) {}
+
+/** A recent request of an app or a key whose developer is a member, for their troubleshooting. */
+@Entity('developer_requests')
+@OfMember<DeveloperRequest>({
+  owner: ['client_id', 'key_id'],
+  export: {
+    as: 'own_apps_requests',
+    without: ['id'],
+    also: '(SELECT name FROM oauth_clients c WHERE c.id = t.client_id UNION ALL SELECT name FROM api_keys k WHERE k.id = t.key_id) AS app_name',
+  },
+})
+export class DeveloperRequest extends row({
+  id: identity('ALWAYS'),
+  /** Either this or {@link DeveloperRequest.key_id}. */
+  client_id: text.nullable.refersTo(() => OauthClient, 'CASCADE'),
+  key_id: text.nullable.refersTo(() => ApiKey, 'CASCADE'),
+  occurred_at: timestamptz,
+  method: text,
+  /** Template of the route, such as `/api/public/events/:id`. */
+  route: text,
+  status: smallint,
+  /** Code of the problem or of the OAuth error; null if the request succeeded. */
+  error: text.nullable,
+  /** Why, as one of the words in docs/audit.md. */
+  reason: text.nullable,
+  /** The part of the request that was at fault. */
+  parameter: text.nullable,
+  /** The value sent, without what could be a secret. */
+  value: text.nullable,
+  /** The error id that the response showed. */
+  error_id: text.nullable,
+}) {}
+
+/**
+ * A refusal that concerns no member, to be found by its error id. Anyone can cause any number of them, so they are stored in a
+ * ring: a new one replaces the oldest.
+ */
+@Entity('oauth_refusals')
+@Expires({ at: 'occurred_at', kept: '30 days' })
+export class OauthRefusal extends row({
+  place: smallint.primary.sqlDefault("nextval('oauth_refusals_place')"),
+  occurred_at: timestamptz.sqlDefault('now()'),
+  /** The error id that the error page or response showed. */
+  error_id: text,
+  /** Template of the route, such as `/oauth/authorize`. */
+  route: text,
+  /** Error code of the response. */
+  error: text,
+  /** One of the words in docs/audit.md. */
+  reason: text,
+  /** As sent, so it may name no client; without what could be a secret. */
+  client_id: text.nullable,
+  /** As sent, without query, fragment and what could be a secret. */
+  redirect_uri: text.nullable,
+  ip: inet.nullable,
 }) {}

@@ -1,14 +1,12 @@
 import { Entity } from 'typeorm';
 import { bigint, boolean, bytea, inet, jsonb, row, text, timestamptz, uuid } from '../../columns.js';
-import { Expires } from '../../expires.js';
-import { OfMember } from '../../of-member.js';
+import { Expires, OfMember } from '../../declarations.js';
 import { User } from '../members/user.entity.js';
 
 /** An app that signs members in. */
 @Entity('oauth_clients')
 @OfMember<OauthClient>({
   owner: ['owner_id'],
-  erase: 'delete',
   export: { as: 'own_apps', without: ['document_read_at', 'disabled_by_owner'], called: { id: 'client_id' } },
 })
 export class OauthClient extends row({
@@ -43,11 +41,7 @@ export class OauthClient extends row({
 
 /** A member's latest response to a client's request for consent. */
 @Entity('oauth_consents')
-@OfMember<OauthConsent>({
-  owner: ['user_id'],
-  erase: 'delete',
-  export: { as: 'consents', without: ['redirect_origins'] },
-})
+@OfMember<OauthConsent>({ export: { as: 'consents', without: ['redirect_origins'] } })
 export class OauthConsent extends row({
   user_id: bigint.primary.refersTo(() => User, 'CASCADE'),
   client_id: text.primary.refersTo(() => OauthClient, 'CASCADE'),
@@ -62,11 +56,7 @@ export class OauthConsent extends row({
 /** One sign-in of one member in one client on one device: a family of tokens. Its id is no credential. */
 @Entity('oauth_grants')
 @Expires({ at: 'expires_at' })
-@OfMember<OauthGrant>({
-  owner: ['user_id'],
-  erase: 'delete',
-  export: { in: 'connected_apps' },
-})
+@OfMember<OauthGrant>({ export: { in: 'connected_apps' } })
 export class OauthGrant extends row({
   id: text.primary,
   user_id: bigint.refersTo(() => User, 'CASCADE'),
@@ -78,11 +68,7 @@ export class OauthGrant extends row({
 
 /** When a grant's tokens were last used, written in batches. */
 @Entity('oauth_grant_usage')
-@OfMember<OauthGrantUsage>({
-  owner: ['grant_id'],
-  erase: 'delete',
-  export: { in: 'connected_apps' },
-})
+@OfMember<OauthGrantUsage>({ owner: ['grant_id'], export: { in: 'connected_apps' } })
 export class OauthGrantUsage extends row({
   grant_id: text.primary.refersTo(() => OauthGrant, 'CASCADE'),
   last_used_at: timestamptz,
@@ -114,7 +100,6 @@ const END_GRANTS = {
 @Expires({ at: 'expires_at', kept: '1 minute', only: `model <> 'AuthorizationCode'`, also: END_GRANTS })
 @OfMember<OauthToken>({
   owner: ['grant_id'],
-  erase: 'delete',
   secrets: ['key', 'payload', 'successor'],
   export: { none: 'hashes of secrets; connected_apps says what they allow' },
 })
@@ -136,8 +121,6 @@ export class OauthToken extends row({
 @Entity('oauth_sessions')
 @Expires({ at: 'expires_at' })
 @OfMember<OauthSession>({
-  owner: ['user_id'],
-  erase: 'delete',
   secrets: ['uid_key', 'key', 'payload', 'upstream_subject_key', 'upstream_session_key'],
   export: { as: 'sessions', without: ['public_id', 'expires_at'], where: 't.expires_at > now()' },
 })
@@ -163,12 +146,7 @@ export class OauthSession extends row({
 /** State that lives for minutes: interactions, pushed authorization requests, ids of used proofs. */
 @Entity('oauth_state')
 @Expires({ at: 'expires_at' })
-@OfMember<OauthState>({
-  owner: ['user_id'],
-  erase: 'delete',
-  secrets: ['key', 'payload'],
-  export: { none: 'sign-ins in progress, for minutes' },
-})
+@OfMember<OauthState>({ secrets: ['key', 'payload'], export: { none: 'sign-ins in progress, for minutes' } })
 export class OauthState extends row({
   key: bytea.primary,
   model: text.as<

@@ -1,14 +1,12 @@
 import { Entity, Unique } from 'typeorm';
 import { bigint, boolean, bytea, identity, row, text, timestamptz } from '../../columns.js';
-import { OfMember } from '../../of-member.js';
+import { OfMember } from '../../declarations.js';
 import { User } from '../members/user.entity.js';
 
 /** A passkey of a member (a credential record of WebAuthn level 3, §4). It contains no secret: the private key is the member's. */
 @Entity('passkeys')
 @Unique('passkeys_credential_id_key', ['credential_id'])
 @OfMember<Passkey>({
-  owner: ['user_id'],
-  erase: 'delete',
   export: {
     as: 'passkeys',
     without: ['credential_id', 'user_handle', 'public_key', 'sign_count', 'transports', 'backup_eligible'],

@@ -1,6 +1,6 @@
 import { Entity, ForeignKey } from 'typeorm';
 import { bigint, boolean, identity, integer, row, smallint, text, timestamptz } from '../../columns.js';
-import { OfMember } from '../../of-member.js';
+import { OfMember } from '../../declarations.js';
 import { User } from './user.entity.js';
 
 @Entity('achievements')
@@ -27,11 +27,7 @@ export class Achievement extends row({
 /** A member's progress towards an achievement. */
 @Entity('user_achievements')
 @ForeignKey(() => User, ['user_id', 'user_is_disabled'], ['id', 'is_disabled'], { onUpdate: 'CASCADE' })
-@OfMember<UserAchievement>({
-  owner: ['user_id'],
-  erase: 'delete',
-  export: { in: 'achievements' },
-})
+@OfMember<UserAchievement>({ export: { in: 'achievements' } })
 export class UserAchievement extends row({
   user_id: bigint.primary,
   /** A copy of the member's `is_disabled`, filled in by a trigger and kept true by the foreign key. */

@@ -1,6 +1,6 @@
 import { Entity, ForeignKey, Unique } from 'typeorm';
 import { bigint, boolean, row, text, timestamptz } from '../../columns.js';
-import { OfMember } from '../../of-member.js';
+import { OfMember } from '../../declarations.js';
 import { Event } from './event.entity.js';
 import { User } from './user.entity.js';
 
@@ -8,11 +8,7 @@ import { User } from './user.entity.js';
 @Entity('connections')
 @Unique('connections_pair_key', ['user_id', 'peer_id'])
 @ForeignKey(() => User, ['peer_id', 'peer_is_disabled'], ['id', 'is_disabled'], { onUpdate: 'CASCADE' })
-@OfMember<Connection>({
-  owner: ['user_id', 'peer_id'],
-  erase: 'delete',
-  export: { in: 'connections' },
-})
+@OfMember<Connection>({ owner: ['user_id', 'peer_id'], export: { in: 'connections' } })
 export class Connection extends row({
   user_id: bigint.primary.refersTo(() => User),
   id: bigint.primary.sqlDefault("nextval('connections_id_seq')"),

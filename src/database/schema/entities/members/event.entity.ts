@@ -9,7 +9,7 @@ import {
   text,
   timestamptz,
 } from '../../columns.js';
-import { OfMember } from '../../of-member.js';
+import { OfMember } from '../../declarations.js';
 import { User } from './user.entity.js';
 
 @Entity('events')
@@ -72,11 +72,7 @@ export class Event extends row({
   ['id', 'starts_at', 'is_draft', 'is_deleted'],
   { onUpdate: 'CASCADE' },
 )
-@OfMember<Participant>({
-  owner: ['user_id'],
-  erase: 'delete',
-  export: { in: 'events' },
-})
+@OfMember<Participant>({ export: { in: 'events' } })
 export class Participant extends row({
   user_id: bigint.primary.refersTo(() => User),
   event_id: bigint.primary,

@@ -1,0 +1,156 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Injectable } from '@nestjs/common';
+import { Config } from '../config/config.js';
+import { Hmac } from '../crypto/hmac.js';
+import { randomBytes } from '../crypto/random.js';
+
+/** A cookie of ours, which no script reads, and which no form of another site sends. */
+export class BrowserCookie {
+  readonly #name: string;
+  readonly #attributes: string;
+
+  /**
+   * @param prefix for https, since browsers refuse such names on http. `__Host-`: no neighbouring host can set it
+   * @param lifetimeSeconds without it, until the browser is closed
+   */
+  constructor(
+    { publicUrl }: Config,
+    name: string,
+    prefix: '__Host-' | '__Secure-',
+    private readonly lifetimeSeconds?: number,
+  ) {
+    const secure = publicUrl.startsWith('https:');
+    this.#name = secure ? `${prefix}${name}` : name;
+    this.#attributes = `HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`;
+  }
+
+  /** The values that the browser sent, unchecked. There may be several: a sibling host can set one, too. */
+  valuesIn(request: IncomingMessage): string[] {
+    return (request.headers.cookie ?? '')
+      .split(';')
+      .map((pair) => pair.trim())
+      .filter((pair) => pair.startsWith(`${this.#name}=`))
+      .map((pair) => pair.slice(this.#name.length + 1));
+  }
+
+  set(response: ServerResponse, value: string, lifetimeSeconds = this.lifetimeSeconds): void {
+    const lifetime = lifetimeSeconds === undefined ? '' : `Max-Age=${lifetimeSeconds}; `;
+    response.appendHeader('Set-Cookie', `${this.#name}=${value}; Path=/; ${lifetime}${this.#attributes}`);
+  }
+}
+
+/**
+ * Our forms carry a token that only our pages can have made, and only for this browser (signed double submit): the
+ * browser keeps a random id in a cookie that no script reads, the form its HMAC.
+ */
+@Injectable()
+export class Csrf {
+  readonly #hmac: Hmac;
+  readonly #origin: string;
+  readonly #cookie: BrowserCookie;
+  /** Ids issued in responses that are still being written, for a second form on the same page. */
+  readonly #given = new WeakMap<ServerResponse, string>();
+
+  constructor(config: Config) {
+    this.#hmac = new Hmac(config.secrets, 'csrf');
+    this.#origin = config.publicUrl;
+    this.#cookie = new BrowserCookie(config, 'pua_csrf', '__Host-');
+  }
+
+  /** Makes the token for a form in this response, and sets the cookie if the browser has none. */
+  token(request: IncomingMessage, response: ServerResponse): string {
+    let id = this.browserOf(request) ?? this.#given.get(response);
+    if (id === undefined) {
+      id = randomBytes(32).toString('base64url');
+      this.#given.set(response, id);
+      this.#cookie.set(response, id);
+    }
+    return this.#hmac.of(id).toString('base64url');
+  }
+
+  /**
+   * Tells whether the form came from one of our pages. `Origin: null` is what Chrome sends under `Referrer-Policy: no-referrer`; with
+   * a valid token, and unless Sec-Fetch-Site contradicts it, that is accepted.
+   */
+  verify(request: IncomingMessage, submitted: unknown): boolean {
+    const { origin, 'sec-fetch-site': site } = request.headers;
+    if (origin !== undefined && origin !== 'null' && origin !== this.#origin) return false;
+    if (site !== undefined && site !== 'same-origin' && site !== 'none') return false;
+    const id = this.browserOf(request);
+    if (id === undefined || typeof submitted !== 'string') return false;
+    return this.#hmac.verify(Buffer.from(submitted, 'base64url'), id);
+  }
+
+  /** Identifies the browser by the secret of its cookie. @returns undefined if it has none */
+  browserOf(request: IncomingMessage): string | undefined {
+    return this.#cookie.valuesIn(request).find((id) => /^[\w-]{43}$/.test(id));
+  }
+}
+
+const LIFETIME_SECONDS = 180 * 24 * 3600;
+
+/** How many members are remembered in one browser. */
+const MOST_MEMBERS = 5;
+
+const TIME_BYTES = 6;
+const ID_BYTES = 16;
+const MAC_BYTES = 32;
+
+/**
+ * Remembers a browser in which a member has signed in (a device cookie, OWASP: Slow Down Online Guessing Attacks with
+ * Device Cookies). Attempts from it have an allowance of their own, so that nobody keeps the member out by guessing
+ * elsewhere. It gives no access: the password is still required, and whoever steals the cookie has one allowance of guesses at
+ * this one member. So it survives signing out and a change of the password, which it does not help to guess; whoever
+ * changes the password because of an attack is the one who needs it.
+ *
+ * One cookie has an entry for each member, newest first, joined by dots: base64url of the time (6 bytes, seconds), a
+ * random id (16) and HMAC-SHA-256 (32) of both with the member's id, which the cookie does not contain.
+ */
+@Injectable()
+export class DeviceCookies {
+  readonly #hmac: Hmac;
+  readonly #cookie: BrowserCookie;
+
+  constructor(config: Config) {
+    this.#hmac = new Hmac(config.secrets, 'device-cookie');
+    this.#cookie = new BrowserCookie(config, 'pua_device', '__Host-', LIFETIME_SECONDS);
+  }
+
+  /** @returns the id of this browser as one in which the member has signed in */
+  find(request: IncomingMessage, userId: number): string | undefined {
+    return entriesOf(this.#cookie.valuesIn(request)).find((entry) => this.#isOf(entry, userId))?.id;
+  }
+
+  /** Records that the member has just signed in with this browser. */
+  issue(request: IncomingMessage, response: ServerResponse, userId: number): void {
+    const others = entriesOf(this.#cookie.valuesIn(request)).filter((entry) => !this.#isOf(entry, userId));
+    const time = Buffer.alloc(TIME_BYTES);
+    time.writeUIntBE(Math.floor(Date.now() / 1000), 0, TIME_BYTES);
+    const signed = Buffer.concat([time, randomBytes(ID_BYTES)]);
+    const own = Buffer.concat([signed, this.#hmac.of(signed, String(userId))]).toString('base64url');
+    this.#cookie.set(response, [own, ...others.map(({ text }) => text)].slice(0, MOST_MEMBERS).join('.'));
+  }
+
+  #isOf({ signed, tag }: Entry, userId: number): boolean {
+    return this.#hmac.verify(tag, signed, String(userId));
+  }
+}
+
+type Entry = ReturnType<typeof entriesOf>[number];
+
+/** Entries that have not expired; whose they are, and whether they are genuine, has not been checked yet. */
+function entriesOf([value = '']: readonly string[]) {
+  const oldest = Math.floor(Date.now() / 1000) - LIFETIME_SECONDS;
+  return value.split('.', MOST_MEMBERS).flatMap((text) => {
+    const bytes = Buffer.from(text, 'base64url');
+    const isWhole =
+      bytes.length === TIME_BYTES + ID_BYTES + MAC_BYTES && bytes.toString('base64url') === text;
+    if (!isWhole || bytes.readUIntBE(0, TIME_BYTES) <= oldest) return [];
+    return {
+      text,
+      signed: bytes.subarray(0, TIME_BYTES + ID_BYTES),
+      id: bytes.toString('base64url', TIME_BYTES, TIME_BYTES + ID_BYTES),
+      tag: bytes.subarray(TIME_BYTES + ID_BYTES),
+    };
+  });
+}

@@ -1,0 +1,103 @@
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+import { describe, expect, it } from '@jest/globals';
+import { loadConfig } from '../config/config.js';
+import { Csrf } from './browser-cookies.js';
+
+const secret = (fill: string) => Buffer.alloc(32, fill).toString('base64');
+const csrfWith = (settings: Record<string, string> = {}) =>
+  new Csrf(
+    loadConfig({
+      NODE_ENV: 'test',
+      SECRET_KEY: secret('a'),
+      PUBLIC_URL: 'https://api.example',
+      ...settings,
+    }),
+  );
+
+function requestWith(headers: Record<string, string>): IncomingMessage {
+  const request = new IncomingMessage(new Socket());
+  Object.assign(request.headers, headers);
+  return request;
+}
+
+/** A page with a form: its token, and the cookie that the browser keeps. */
+function openPage(csrf: Csrf, headers: Record<string, string> = {}) {
+  const request = requestWith(headers);
+  const response = new ServerResponse(request);
+  const token = csrf.token(request, response);
+  const set = response.getHeader('set-cookie') as string | undefined;
+  return { token, set, cookie: set?.split(';')[0] ?? headers.cookie!, response, request };
+}
+
+describe('Csrf', () => {
+  const csrf = csrfWith();
+  const { token, cookie } = openPage(csrf);
+  const verify = (headers: Record<string, string>, submitted: unknown = token) =>
+    csrf.verify(requestWith({ cookie, ...headers }), submitted);
+
+  it('accepts the token together with its cookie', () => {
+    expect(verify({})).toBe(true);
+    expect(verify({ cookie: `theme=dark; ${cookie}; lang=en` })).toBe(true);
+  });
+
+  it('refuses a token without its cookie, a cookie without its token, and those of two browsers', () => {
+    expect(verify({ cookie: '' })).toBe(false);
+    expect(verify({}, null)).toBe(false);
+    expect(verify({}, '')).toBe(false);
+    expect(verify({}, [token])).toBe(false);
+    expect(verify({}, openPage(csrf).token)).toBe(false);
+  });
+
+  it('refuses the cookie itself as token, and altered tokens', () => {
+    expect(verify({}, cookie.split('=')[1])).toBe(false);
+    expect(
+      verify(
+        {},
+        token.replace(/^./, (first) => (first === 'A' ? 'B' : 'A')),
+      ),
+    ).toBe(false);
+    expect(verify({}, `${token}AAAA`)).toBe(false);
+  });
+
+  it('takes a same Origin, none, or null; refuses every other', () => {
+    expect(verify({ origin: 'https://api.example' })).toBe(true);
+    expect(verify({ origin: 'null' })).toBe(true);
+    for (const origin of [
+      'https://evil.example',
+      'http://api.example',
+      'https://api.example:8443',
+      'https://api.example.evil.example',
+    ])
+      expect(verify({ origin })).toBe(false);
+  });
+
+  it('refuses what a browser says came from another site, a null Origin too', () => {
+    expect(verify({ origin: 'null', 'sec-fetch-site': 'same-origin' })).toBe(true);
+    expect(verify({ origin: 'null', 'sec-fetch-site': 'cross-site' })).toBe(false);
+    expect(verify({ 'sec-fetch-site': 'same-site' })).toBe(false);
+  });
+
+  it('keeps the id from scripts, from other hosts and from forms of other sites', () => {
+    expect(openPage(csrf).set).toMatch(
+      /^__Host-pua_csrf=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax; Secure$/,
+    );
+    expect(openPage(csrfWith({ PUBLIC_URL: 'http://localhost:3000' })).set).toMatch(
+      /^pua_csrf=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax$/,
+    );
+  });
+
+  it('leaves a browser the id that it has, and gives one answer one id', () => {
+    expect(openPage(csrf, { cookie })).toMatchObject({ token, set: undefined });
+    const page = openPage(csrf);
+    page.response.appendHeader('Set-Cookie', 'other=1');
+    expect(csrf.token(page.request, page.response)).toBe(page.token);
+    expect(page.response.getHeader('set-cookie')).toHaveLength(2);
+  });
+
+  it('accepts tokens of the previous SECRET_KEY, and of no other', () => {
+    const after = csrfWith({ SECRET_KEY: secret('b'), SECRET_KEY_PREVIOUS: secret('a') });
+    expect(after.verify(requestWith({ cookie }), token)).toBe(true);
+    expect(csrfWith({ SECRET_KEY: secret('b') }).verify(requestWith({ cookie }), token)).toBe(false);
+  });
+});

@@ -1,0 +1,377 @@
+import { Injectable } from '@nestjs/common';
+import type { Client, errors, KoaContextWithOIDC, Provider } from 'oidc-provider';
+import { recordAlone } from '../audit/audit.js';
+import { CredentialCache } from '../auth/credential-cache.js';
+import { DeveloperRequests } from '../auth/usage/developer-requests.js';
+import { Config } from '../config/config.js';
+import { Unavailable } from '../database/postgres/unavailable.js';
+import { Logger } from '../http/logger.js';
+import { SECURITY_HEADERS } from '../layout/layout.js';
+import { looksSecret } from '../values/string-rules.js';
+import { PageFault, pageFaultOf, SERVER_BUSY } from './failures/page-fault.js';
+import { refusalOf, type RefusalReason, type RefusalWords } from './failures/refusal-reasons.js';
+import { maskedInput, placeOf, Refusals } from './failures/refusals.js';
+import { hostOf, pageClientOf } from './ports/page-client.js';
+import { ShownPages, type ShownPage } from './ports/shown-pages.js';
+import { UpstreamSignOut } from './ports/upstream-sign-out.js';
+import { apiResource, routeOf, ROUTES, SUPPORTED_SCOPES } from './provider/provider.js';
+import { Consents } from './requests/consents.js';
+import { OauthDatabase, type OauthRequest } from './requests/oauth-database.js';
+import { runTokenRequests } from './requests/token-request.js';
+
+type Next = () => Promise<void>;
+type Step = (ctx: KoaContextWithOIDC, next: Next) => Promise<void>;
+
+/** What an app is told where the platform's own login sent the member back without signing them in. */
+export const NOT_SIGNED_IN = 'the member did not sign in';
+
+/** What is done around the library's own handling of a request. */
+@Injectable()
+export class Middleware {
+  constructor(
+    private readonly config: Config,
+    private readonly logger: Logger,
+    private readonly database: OauthDatabase,
+    private readonly refusals: Refusals,
+    private readonly consents: Consents,
+    private readonly pages: ShownPages,
+    private readonly credentials: CredentialCache,
+    private readonly upstreamSignOut: UpstreamSignOut,
+    private readonly developers: DeveloperRequests,
+  ) {}
+
+  /** The first one is the outermost. */
+  addTo(provider: Provider): void {
+    const steps: readonly Step[] = [
+      (ctx, next) => this.#answerFailures(ctx, next),
+      (ctx, next) => this.#correctMetadata(ctx, next),
+      (ctx, next) => this.#refuseOtherResponses(ctx, next),
+      (ctx, next) => this.#signOutUpstream(ctx, next),
+      (ctx, next) => this.#stayWithStrangers(ctx, next),
+      (ctx, next) => this.#signOutOfNothing(ctx, next),
+      (ctx, next) => this.#gatherAuthorizations(ctx, next),
+      runTokenRequests(this.database, (id) => this.credentials.revoke({ kind: 'grant', id })),
+    ];
+    for (const step of steps) provider.use(step);
+  }
+
+  /** Answers with a page, in the language that the app asked for, or else the browser. */
+  show(ctx: KoaContextWithOIDC, page: ShownPage, formTargets: readonly string[] = []): void {
+    const uiLocales = ctx.oidc?.params?.ui_locales ?? ctx.query.ui_locales;
+    const language = this.pages.languageOf(uiLocales, ctx.get('accept-language'));
+    const { html, headers } = this.pages.render(page, language, formTargets);
+    ctx.set(headers);
+    ctx.body = html;
+  }
+
+  /**
+   * Sets security headers on every response; answers 503 after the deadline, or where the database was unreachable, whatever the library
+   * made of that; writes the true reason of a refusal to the log, and to the audit trail where it concerns a member, else to
+   * {@link Refusals}, under the error id that the caller sees. Records every request of a member’s app for its developer.
+   */
+  async #answerFailures(ctx: KoaContextWithOIDC, next: Next): Promise<void> {
+    const request = this.database.current!;
+    ctx.set(SECURITY_HEADERS);
+    try {
+      await inTime(request, next(), this.config.databaseDeadlines.answer);
+    } catch (error) {
+      request.failure ??= error as Error;
+      // The session is stored around the library's own handler of errors.
+      this.#answer(ctx, request, pageFaultOf(error));
+    }
+    if (request.unavailable) {
+      this.#answer(ctx, request, SERVER_BUSY);
+      ctx.set('Retry-After', '1');
+    }
+    const route = routeOf(ctx.path);
+    const { failure } = request;
+    if (!failure) {
+      tellDeveloper(this.developers, ctx, route);
+      return;
+    }
+    const unexpected = (failure as errors.OIDCProviderError).error === undefined;
+    const words = refusalOf(failure);
+    const error = request.unavailable ? 'temporarily_unavailable' : words.error;
+    this.refusals.count(error);
+    tellDeveloper(this.developers, ctx, route, { ...words, error, errorId: request.id, failure });
+    const clientId = ctx.oidc?.client?.clientId;
+    const line = { request_id: request.id, route, client_id: clientId, ...words };
+    if (unexpected && !request.unavailable)
+      this.logger.error({ ...line, err: failure }, 'oauth request failed');
+    else this.logger.info(line, 'oauth request refused');
+    if (isErrorBody(ctx.body)) ctx.body = { ...ctx.body, error_id: request.id };
+    if (request.unavailable) return;
+    const accountId = ctx.oidc?.account?.accountId;
+    const userId = accountId === undefined ? request.token?.presented?.user_id : Number(accountId);
+    const event = {
+      type: ctx.path === ROUTES.token ? 'token.refused' : 'authorization.refused',
+      actor: 'client',
+      ip: request.ip ?? null,
+      clientId: clientId ?? null,
+      errorId: looksSecret(request.id) ? null : request.id,
+      details: words,
+    } as const;
+    if (userId !== undefined) {
+      const query = (text: string, values: unknown[]) => this.database.rows(text, values);
+      await recordAlone(query, { ...event, userId }).catch((err: unknown) =>
+        this.logger.error({ err, type: event.type }, 'an audit event could not be written'),
+      );
+      return;
+    }
+    const sent = { ...ctx.oidc?.body, ...ctx.oidc?.params };
+    await this.refusals.keep({
+      ...words,
+      errorId: request.id,
+      route,
+      clientId: clientId ?? sent.client_id,
+      redirectUri: sent.redirect_uri,
+      ip: request.ip,
+    });
+    // The browser keeps the response from the page, so nobody sees its error id.
+    if (words.reason === 'origin_not_allowed') await this.refusals.record(event);
+  }
+
+  #answer(ctx: KoaContextWithOIDC, request: OauthRequest, fault: PageFault): void {
+    ctx.remove('Location');
+    ctx.status = fault.status;
+    if (ctx.method === 'GET' && ctx.accepts('json', 'html') === 'html') {
+      this.show(ctx, fault.page(request.id));
+    } else {
+      ctx.type = 'json';
+      ctx.body = { error: fault.code, error_description: this.pages.meaningOf(fault.fault) };
+    }
+  }
+
+  /** Corrects the metadata (RFC 8414, RFC 9728 §4): some of the library’s is what it could do, not what it does here. */
+  async #correctMetadata(ctx: KoaContextWithOIDC, next: Next): Promise<void> {
+    await next();
+    if (ctx.status !== 200) return;
+    if (ctx.path === ROUTES.jwks) {
+      ctx.set('Cache-Control', 'public, max-age=60'); // a new key is published a rotation before it signs
+    } else if (ctx.path.startsWith('/.well-known/')) {
+      ctx.set('Cache-Control', 'public, max-age=300');
+      ctx.body = {
+        ...(ctx.body as object),
+        scopes_supported: SUPPORTED_SCOPES,
+        response_types_supported: ['code'],
+        response_modes_supported: ['query'],
+        id_token_signing_alg_values_supported: ['ES256', 'RS256'],
+        claims_supported: ['sub', 'preferred_username', 'name', 'picture', 'iss', 'auth_time', 'amr', 'acr'],
+        userinfo_endpoint: this.config.publicUrl + ROUTES.userinfo,
+        revocation_endpoint_auth_methods_supported: ['none', 'private_key_jwt'],
+        introspection_endpoint_auth_methods_supported: ['none', 'private_key_jwt'],
+        ui_locales_supported: this.pages.languages,
+        ...(this.config.clientIdMetadataDocuments ? { client_id_metadata_document_supported: true } : {}),
+        protected_resources: [apiResource(this.config)],
+      };
+    }
+  }
+
+  /**
+   * Refuses other response modes and types: the library would answer a refused `form_post` with a page that submits itself, and report a
+   * refused response type in the mode that belongs to it. Values that it does not know it refuses correctly, by a redirect with the RFC’s code.
+   */
+  #refuseOtherResponses(ctx: KoaContextWithOIDC, next: Next): Promise<void> {
+    if (ctx.path === ROUTES.authorization) {
+      const { response_mode: mode, response_type: type } = ctx.query;
+      const query = { ...ctx.query };
+      if (typeof mode === 'string' && mode !== 'query') query.response_mode = 'unsupported';
+      if (typeof type === 'string' && type !== 'code') query.response_type = 'unsupported';
+      if (query.response_mode !== mode || query.response_type !== type) ctx.query = query;
+    }
+    return next();
+  }
+
+  /** After a sign-out, leads on to the platform's own login where the session came from it; from there the browser goes where it would have gone. */
+  async #signOutUpstream(ctx: KoaContextWithOIDC, next: Next): Promise<void> {
+    await next();
+    const { params } = ctx.oidc ?? {};
+    if (ctx.path !== `${ROUTES.end_session}/confirm` || ctx.status >= 400 || !params?.logout) return;
+    const target = ctx.response.get('Location'); // none where a page was sent
+    const isOurs = target === '' || target === `${this.config.publicUrl}${ROUTES.end_session}/success`;
+    const onwards = await this.upstreamSignOut.addressFor(isOurs ? undefined : target);
+    if (onwards === undefined) return;
+    ctx.redirect(onwards);
+    ctx.status = 303;
+  }
+
+  /**
+   * Leads nobody away to an app that they do not know. Anybody can register one of a member's, or describe one in a document, and every
+   * request that fails and every sign-out would make this server redirect there (RFC 9700 §4.11.2). Where the browser's member has not
+   * consented to such an app, and did not answer on our page just now, they get a page with a link.
+   */
+  async #stayWithStrangers(ctx: KoaContextWithOIDC, next: Next): Promise<void> {
+    await next();
+    const { client, session } = ctx.oidc ?? {};
+    const href = ctx.response.get('Location');
+    if (ctx.status !== 303 || !client || isOfPlatform(client) || href.startsWith(`${this.config.publicUrl}/`))
+      return;
+    const target = URL.parse(href);
+    if (!target || (isAnswered(ctx) && target.searchParams.get('error_description') !== NOT_SIGNED_IN))
+      return;
+    const member = session?.accountId;
+    if (member !== undefined && (await this.consents.find(Number(member), client.clientId))) return;
+    ctx.remove('Location');
+    if (ctx.path.startsWith(ROUTES.end_session)) {
+      ctx.status = 200;
+      this.show(ctx, { name: 'signed-out', client: pageClientOf(client, href), back: href });
+    } else {
+      const next = { text: 'toApp', href, host: hostOf(href) } as const;
+      const code = target.searchParams.get('error') ?? undefined;
+      const fault = new PageFault(400, 'strangeApp', code, { next });
+      const detail = target.searchParams.get('error_description') ?? undefined;
+      ctx.status = fault.status;
+      this.show(ctx, { ...fault.page(this.database.current!.id), detail });
+    }
+  }
+
+  /** Answers a sign-out where nobody is signed in: nothing has to be confirmed, but the library would send a page that submits itself. */
+  async #signOutOfNothing(ctx: KoaContextWithOIDC, next: Next): Promise<void> {
+    await next();
+    if (ctx.path !== ROUTES.end_session || ctx.status !== 200 || ctx.oidc.session?.accountId) return;
+    const { post_logout_redirect_uri: target, state } = ctx.oidc.params ?? {};
+    if (typeof target !== 'string') {
+      this.show(ctx, { name: 'signed-out', client: null });
+      return;
+    }
+    const url = new URL(target); // registered, or the library would have dropped it
+    if (typeof state === 'string') url.searchParams.set('state', state);
+    ctx.redirect(url.href);
+    ctx.status = 303;
+  }
+
+  /** Reads once and writes once where the member is signed in and needs to be asked nothing: see {@link sessionAdapter}. */
+  async #gatherAuthorizations(ctx: KoaContextWithOIDC, next: Next): Promise<void> {
+    const request = this.database.current!;
+    const { client_id: clientId } = ctx.query;
+    if (ctx.path === ROUTES.authorization && typeof clientId === 'string') request.clientId = clientId;
+    await next();
+    if (request.code) throw new Error('a code was issued, and the session that it came of not stored');
+  }
+}
+
+/** Every wait for the database is bounded; this bounds their sum. The rest of `work` then fails at its next statement. */
+async function inTime(request: OauthRequest, work: Promise<void>, deadlineMs: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      request.unavailable = true;
+      reject(new Unavailable('not answered in time'));
+    }, deadlineMs);
+  });
+  try {
+    await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Registered by an admin. */
+function isOfPlatform(client: Client): boolean {
+  return client.by_member !== true && client.has_document !== true;
+}
+
+/** Whether the member has just answered on our page, which says which app it is. */
+function isAnswered({ path }: KoaContextWithOIDC): boolean {
+  return path.startsWith(`${ROUTES.authorization}/`);
+}
+
+function isErrorBody(body: unknown): body is { error: string } {
+  return typeof body === 'object' && body !== null && 'error' in body;
+}
+
+/** The parameter that a reason is about; for those in `SHOWN` the developer also sees what was sent. */
+const CONCERNED: { readonly [Reason in RefusalReason]?: string } = {
+  unknown_client: 'client_id',
+  unregistered_redirect_uri: 'redirect_uri',
+  unregistered_post_logout_redirect_uri: 'post_logout_redirect_uri',
+  other_redirect_uri: 'redirect_uri',
+  code_not_found: 'code',
+  code_expired: 'code',
+  code_used: 'code',
+  refresh_token_not_found: 'refresh_token',
+  refresh_token_expired: 'refresh_token',
+  refresh_token_used: 'refresh_token',
+  wrong_code_verifier: 'code_verifier',
+  no_pkce: 'code_challenge',
+  bad_dpop_proof: 'DPoP',
+  request_uri: 'request_uri',
+  bad_id_token_hint: 'id_token_hint',
+  bad_client_authentication: 'client_assertion',
+  scope: 'scope',
+  resource: 'resource',
+};
+
+/** What was sent, without what could be a secret; codes, tokens and proofs are never shown. */
+const SHOWN: Readonly<Record<string, (sent: unknown) => string | null>> = {
+  redirect_uri: withMarkedQuery,
+  post_logout_redirect_uri: withMarkedQuery,
+  resource: withMarkedQuery,
+  scope: (sent) =>
+    typeof sent !== 'string'
+      ? null
+      : sent
+          .split(' ', 20)
+          .map((scope) => maskedInput(scope, 60))
+          .join(' ')
+          .slice(0, 200),
+};
+
+/** The form of the ids of apps that members registered. */
+const RANDOM_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** Why a request was refused, and the error id under which its sender finds that. */
+interface RefusedRequest extends RefusalWords {
+  readonly errorId: string;
+  readonly failure: Error;
+}
+
+/**
+ * Records, for the member who developed an app, a request that the app sent to the authorization server: how it was answered, and
+ * which part of it was wrong.
+ */
+export function tellDeveloper(
+  requests: DeveloperRequests,
+  ctx: KoaContextWithOIDC,
+  route: string,
+  refused?: RefusedRequest,
+): void {
+  const { client, body, params } = ctx.oidc ?? {};
+  // Of an unknown app there is only what was sent; it may be a member’s app that is disabled.
+  if (client ? client.by_member !== true : refused === undefined) return;
+  const sent: Readonly<Record<string, unknown>> = { ...body, ...params };
+  const id = client?.clientId ?? sent.client_id;
+  if (typeof id !== 'string' || !RANDOM_ID.test(id)) return;
+  const parameter = refused && (CONCERNED[refused.reason] ?? missingOf(refused));
+  // For a refused scope the library says which one it is.
+  const { scope } = (refused?.failure ?? {}) as { scope?: unknown };
+  const value = parameter === 'scope' && scope ? scope : sent[parameter ?? ''];
+  requests.record(
+    { kind: 'client', id },
+    {
+      atMs: Date.now(),
+      method: ctx.method.slice(0, 20),
+      route,
+      status: ctx.status,
+      error: refused?.error ?? null,
+      reason: refused?.reason ?? null,
+      parameter: parameter ?? null,
+      value: (parameter !== undefined && SHOWN[parameter]?.(value)) || null,
+      error_id: refused?.errorId ?? null,
+    },
+    client !== undefined,
+  );
+}
+
+/** The first parameter that the library says is missing. */
+function missingOf({ reason, failure }: RefusedRequest): string | undefined {
+  if (reason !== 'missing_parameter') return undefined;
+  const { error_description: said } = failure as { error_description?: string };
+  return /'([a-z_]{1,40})'/.exec(said ?? '')?.[1];
+}
+
+/** A query may hold secrets, but matters where URIs are compared: only its presence is shown. */
+function withMarkedQuery(sent: unknown): string | null {
+  const place = placeOf(sent);
+  return place !== null && (sent as string).includes('?') ? `${place}?…` : place;
+}

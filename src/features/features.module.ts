@@ -1,0 +1,31 @@
+import { Module } from '@nestjs/common';
+import { AchievementsController } from './achievements/achievements.controller.js';
+import { AchievementsService } from './achievements/achievements.service.js';
+import { ConnectionsController } from './connections/connections.controller.js';
+import { CredentialController } from './credential/credential.controller.js';
+import { EventsController } from './events/events.controller.js';
+import { EventsService } from './events/events.service.js';
+import { OpenApiDocument } from './openapi/openapi-document.js';
+import { OpenApiController } from './openapi/openapi.controller.js';
+import { ProblemsController } from './problems/problems.controller.js';
+import { ProfileController } from './profile/profile.controller.js';
+import { ProfileService } from './profile/profile.service.js';
+import { SyncController } from './sync/sync.controller.js';
+import { SyncService } from './sync/sync.service.js';
+
+/** Every call of the members' API. */
+@Module({
+  controllers: [
+    CredentialController,
+    ProblemsController,
+    ProfileController,
+    EventsController,
+    ConnectionsController,
+    AchievementsController,
+    SyncController,
+    OpenApiController,
+  ],
+  providers: [ProfileService, EventsService, AchievementsService, SyncService, OpenApiDocument],
+  exports: [OpenApiDocument],
+})
+export class FeaturesModule {}

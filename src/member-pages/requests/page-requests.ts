@@ -1,0 +1,237 @@
+import {
+  applyDecorators,
+  Catch,
+  createParamDecorator,
+  Injectable,
+  SetMetadata,
+  UseFilters,
+  type ArgumentsHost,
+  type ExceptionFilter,
+  type ExecutionContext,
+  type PipeTransform,
+} from '@nestjs/common';
+import express, { type Request, type RequestHandler, type Response as ServerResponse } from 'express';
+import { Csrf } from '../../accounts/browser-cookies.js';
+import { Public } from '../../auth/auth.decorators.js';
+import { UnknownKey } from '../../auth/api-keys/api-keys.service.js';
+import { pageFaultOf, PageFault } from '../../authorization-server/failures/page-fault.js';
+import {
+  refusalOf,
+  type RefusalReason,
+  type RefusalWords,
+} from '../../authorization-server/failures/refusal-reasons.js';
+import { Refusals } from '../../authorization-server/failures/refusals.js';
+import { OauthDatabase, OauthRequest } from '../../authorization-server/requests/oauth-database.js';
+import { UnknownClient } from '../../clients/clients.service.js';
+import { Logger } from '../../http/logger.js';
+import { ProblemFilter } from '../../http/output/problem.filter.js';
+import { Problem } from '../../http/output/problems.js';
+import { OutsideApi } from '../../http/pipeline/outside-api.js';
+import { receiving, requestOf, responseOf } from '../../http/pipeline/request-context.js';
+import { pathPattern, RouteTable, type Route } from '../../http/route-table.js';
+import { SECURITY_HEADERS } from '../../layout/layout.js';
+import { addressOf } from '../../values/network.js';
+import { Pages, redirect } from '../rendering/pages.js';
+
+/** The form that a path parameter must have: anything else matches no page. */
+const PARAMETER = '[\\w-]{1,100}';
+
+/** Handles requests for pages before their controllers do. */
+@Injectable()
+export class PageRoutes {
+  #paths: ReturnType<typeof pathsOf> | undefined;
+
+  constructor(
+    private readonly routeTable: RouteTable,
+    private readonly database: OauthDatabase,
+    private readonly problems: ProblemFilter,
+  ) {}
+
+  handler(): RequestHandler {
+    return (request, response, next) => {
+      const { context, method } = request;
+      this.#paths ??= pathsOf(this.routeTable.routes);
+      const found = this.#paths.filter(({ any }) => any.test(context.path));
+      const page = found.find(({ plain }) => plain.test(context.path));
+      if (found.length === 0) next();
+      else if (page === undefined) this.problems.answer(new Problem('not_found'), request, response);
+      else if (page.methods.includes(method)) {
+        context.route = page.route;
+        response.set(SECURITY_HEADERS);
+        void this.database.serve(OauthRequest.from(request), () => Promise.resolve(next()));
+      } else {
+        // The address of a form, from the history or a reload: its page is the nearest one above it.
+        const above = method === 'GET' || method === 'HEAD' ? this.#pageAbove(context.path) : undefined;
+        if (above === undefined) this.problems.answerMethod(page.methods, request, response);
+        else {
+          context.route = page.route;
+          redirect(response.set(SECURITY_HEADERS), above);
+        }
+      }
+    };
+  }
+
+  /** @returns the path of the nearest page above */
+  #pageAbove(path: string): string | undefined {
+    const above = path.slice(0, path.lastIndexOf('/'));
+    if (above === '') return undefined;
+    const isRead = this.#paths!.some(({ methods, plain }) => methods.includes('GET') && plain.test(above));
+    return isRead ? above : this.#pageAbove(above);
+  }
+}
+
+/**
+ * The paths of all pages. Each has the template of its route, by which the log names it, since the path may contain the id of a sign-in;
+ * `any` matches every path that Express, which decodes paths, would route there.
+ */
+function pathsOf(routes: readonly Route[]) {
+  const pages = routes.filter(({ controller }) => servesPages(controller));
+  return [...Map.groupBy(pages, ({ path }) => path)].map(([route, ofPath]) => ({
+    route,
+    methods: ofPath.flatMap(({ method }) => (method === 'GET' ? [method, 'HEAD'] : [method])),
+    any: pathPattern(route),
+    plain: pathPattern(route, PARAMETER),
+  }));
+}
+
+/** The fields of the request's form; a field that was sent twice is an array. */
+export type Form = Readonly<Record<string, string | string[] | undefined>>;
+
+/** Gives the value of a single field; empty if it is missing or was sent twice. */
+export function fieldText(value: Form[string]): string {
+  return typeof value === 'string' ? value : '';
+}
+
+/** Refuses a form that does not come from one of our pages in this browser. @throws PageFault 403 */
+export function requireOwnForm(csrf: Csrf, request: Request, form: Form): void {
+  if (!csrf.verify(request, form.csrf)) throw new PageFault(403, 'foreignForm');
+}
+
+/** The server's own forms have a few short fields … */
+const readForm = express.urlencoded({ extended: false, limit: '16kb', parameterLimit: 50 });
+/** … and one has a small file. */
+const readUpload = express.raw({ type: 'multipart/form-data', limit: '96kb' });
+
+/** Gives the {@link Form} that was sent to a page; empty if there is none. @throws PageFault if it cannot be read */
+export async function sentForm(context: ExecutionContext): Promise<Form> {
+  const { body } = await withBody(context, readForm);
+  return { ...(body as Form | undefined) };
+}
+
+/** See {@link sentForm}. */
+export const FormBody = createParamDecorator((_: unknown, context) => sentForm(context));
+
+/** Reads a form with a file (RFC 7578). @throws PageFault if it cannot be read */
+export const UploadBody = createParamDecorator(async (_: unknown, context): Promise<FormData> => {
+  const { body, headers } = await withBody(context, readUpload);
+  try {
+    if (!Buffer.isBuffer(body)) throw new Error('not a form with a file');
+    const type = { 'Content-Type': headers['content-type']! };
+    return await new Response(new Uint8Array(body), { headers: type }).formData();
+  } catch {
+    throw new PageFault(400, 'unreadableForm');
+  }
+});
+
+async function withBody(context: ExecutionContext, read: RequestHandler): Promise<Request> {
+  const request = requestOf(context);
+  const parsed = () =>
+    new Promise<void>((resolve, reject) => {
+      void read(request, responseOf(context), (fault?: unknown) => {
+        if (fault) reject(new PageFault(400, 'unreadableForm'));
+        else resolve();
+      });
+    });
+  await receiving(request, parsed);
+  return request;
+}
+
+@Injectable()
+class RequireOwnForm implements PipeTransform<readonly [Request, Form], Form> {
+  constructor(private readonly csrf: Csrf) {}
+
+  transform([request, form]: readonly [Request, Form]): Form {
+    requireOwnForm(this.csrf, request, form);
+    return form;
+  }
+}
+
+const ownForm = createParamDecorator(
+  async (_: unknown, context) => [requestOf(context), await sentForm(context)] as const,
+);
+
+/** The form that was sent: see {@link requireOwnForm}. */
+export const OwnForm = () => ownForm(RequireOwnForm);
+
+/** Another page, or a redirect to one, was sent in place of what was wanted: there is nothing left to do. */
+export class AnsweredOtherwise extends Error {}
+
+/** Turns any error thrown by a page into an error page for members. Stack traces go only to the log. */
+@Catch()
+@Injectable()
+class PageFilter implements ExceptionFilter {
+  constructor(
+    private readonly refusals: Refusals,
+    private readonly pages: Pages,
+    private readonly problems: ProblemFilter,
+    private readonly logger: Logger,
+  ) {}
+
+  catch(error: unknown, host: ArgumentsHost): void {
+    if (error instanceof AnsweredOtherwise) return;
+    const [request, response] = [requestOf(host), responseOf(host)];
+    // Nest does not await filters: an unhandled error here would end the process.
+    this.#answer(error, request, response).catch((failure: unknown) =>
+      this.problems.answer(failure, request, response),
+    );
+  }
+
+  async #answer(thrown: unknown, request: Request, response: ServerResponse): Promise<void> {
+    if (response.headersSent) {
+      response.destroy();
+      return;
+    }
+    // Another member's app or key is answered as one that does not exist.
+    const isUnknown = thrown instanceof UnknownClient || thrown instanceof UnknownKey;
+    const error = isUnknown ? nothingHere() : thrown;
+    const { id, route } = request.context;
+    const fault = pageFaultOf(error);
+    const words = error instanceof PageFault ? wordsOf(error) : refusalOf(error as Error);
+    const detail = error instanceof PageFault ? error.detail : undefined;
+    const line = { request_id: id, route, ...words, ...(detail === undefined ? {} : { detail }) };
+    if (fault.status === 500) this.logger.error({ ...line, err: error }, 'page failed');
+    else this.logger.info(line, 'page refused');
+    this.refusals.count(fault.code ?? words.error);
+    if (fault.status === 503) response.set('Retry-After', '1');
+    else await this.refusals.keep({ ...words, errorId: id, route: route!, ip: addressOf(request) });
+    this.pages.send(response, fault.status, fault.page(id));
+  }
+}
+
+/** Makes the 404 page, for what does not exist or is not this member's. */
+export function nothingHere(): PageFault {
+  return new PageFault(404, 'nothingHere');
+}
+
+function wordsOf({ status, code, reason }: PageFault): RefusalWords {
+  const reasons: Record<number, RefusalReason> = {
+    401: 'sign_in_expired',
+    403: 'foreign_form',
+    429: 'too_many_requests',
+  };
+  return { error: code ?? 'invalid_request', reason: reason ?? reasons[status] ?? 'malformed_request' };
+}
+
+const PAGE = 'oauth:page';
+
+/**
+ * Marks a controller that serves pages for members and determines itself who is signed in. Without this, its routes are closed,
+ * like every route that does not declare its access; {@link PageRoutes} precedes those that have it.
+ */
+export const ServesPages = () =>
+  applyDecorators(SetMetadata(PAGE, true), Public(), OutsideApi(), UseFilters(PageFilter));
+
+/** Tells whether a controller is marked with {@link ServesPages}. */
+function servesPages(controller: object): boolean {
+  return Reflect.hasMetadata(PAGE, controller);
+}

@@ -1,0 +1,312 @@
+import { Injectable } from '@nestjs/common';
+import type { Request, Response } from 'express';
+import type { Grant, Interaction, InteractionResults, Session } from 'oidc-provider';
+import type { QueryResultRow } from 'pg';
+import { Csrf, DeviceCookies } from '../../accounts/browser-cookies.js';
+import { SignInThrottle } from '../../accounts/sign-in/sign-in-throttle.js';
+import { SignIn, type SignedIn } from '../../accounts/sign-in/sign-in.js';
+import type { NewAuthEvent } from '../../audit/audit.js';
+import { CredentialCache } from '../../auth/credential-cache.js';
+import { AuthorizationServer } from '../../authorization-server/authorization-server.js';
+import { isStepGone, PageFault } from '../../authorization-server/failures/page-fault.js';
+import { formTargetsOf } from '../../authorization-server/ports/page-client.js';
+import { LIFETIMES } from '../../authorization-server/provider/lifetimes.js';
+import { sessionCookie } from '../../authorization-server/provider/provider.js';
+import { OauthDatabase, type Decision } from '../../authorization-server/requests/oauth-database.js';
+import { OneTimeStates } from '../../authorization-server/requests/one-time-states.js';
+import { Config } from '../../config/config.js';
+import { Meter } from '../../http/meter.js';
+import type { LabelsOf } from '../../http/metrics.js';
+import { withoutSlot } from '../../http/pipeline/request-context.js';
+import { addressOf } from '../../values/network.js';
+import type { PageOf, SignedInUser, SignInFault } from '../rendering/page-contents.js';
+import { Pages, redirect, type Sending } from '../rendering/pages.js';
+import { fieldText, type Form } from '../requests/page-requests.js';
+import { PasskeyCeremonies } from './passkey-ceremonies.js';
+
+type Labels = LabelsOf<'sign_ins_total'>;
+
+/** Status of the page that shows it. */
+export const SIGN_IN_STATUSES = { invalid: 401, unproven: 401, throttled: 429, busy: 503 } as const;
+
+/** When to try again if too many sign-ins are in progress. */
+const BUSY_SECONDS = 2;
+
+/** With what the sign-in page is shown again. */
+export interface SignInRefusal {
+  readonly fault: SignInFault;
+  readonly username?: string;
+}
+
+/** The sign-in page and its forms, which are the same for apps and for the account pages. */
+@Injectable()
+export class SignInForms {
+  constructor(
+    private readonly config: Config,
+    private readonly pages: Pages,
+    private readonly csrf: Csrf,
+    private readonly signIn: SignIn,
+    private readonly ceremonies: PasskeyCeremonies,
+    private readonly devices: DeviceCookies,
+    private readonly throttle: SignInThrottle,
+    private readonly meter: Meter,
+  ) {}
+
+  /** Sends the sign-in page. @param passkeys how they are offered, where there are any */
+  show(
+    response: Response,
+    page: Omit<PageOf<'sign-in'>, 'name' | 'csrf' | 'login' | 'passkeys'>,
+    passkeys: PageOf<'sign-in'>['passkeys'] = 'too',
+    sending: Sending = {},
+  ): void {
+    const { reason, retryAfterSeconds } = page.fault ?? {};
+    if (retryAfterSeconds !== undefined) response.set('Retry-After', String(retryAfterSeconds));
+    const shared = {
+      name: 'sign-in',
+      csrf: this.csrf.token(response.req, response),
+      login: this.config.upstream?.label,
+      passkeys: this.ceremonies.areOffered ? passkeys : undefined,
+    } as const;
+    this.pages.send(response, reason ? SIGN_IN_STATUSES[reason] : 200, { ...shared, ...page }, sending);
+  }
+
+  /**
+   * @param way the page on which the form was filled in
+   * @returns the member, whose browser is remembered; otherwise how to show the page again
+   */
+  withPassword(response: Response, form: Form, way: Labels['way']): Promise<SignedIn | SignInRefusal> {
+    const username = fieldText(form.username);
+    return this.#counted(response, { way, method: 'password' }, async () => {
+      const result = await this.check(response.req, username, fieldText(form.password));
+      return 'userId' in result ? result : { username: username.slice(0, 100), fault: result };
+    });
+  }
+
+  /** Checks a password. @param confirms whether the member is signed in already, and confirms a change */
+  async check(
+    request: Request,
+    username: string,
+    password: string,
+    confirms = false,
+  ): Promise<SignedIn | SignInFault> {
+    const ip = addressOf(request);
+    const deviceOf = (userId: number) => this.devices.find(request, userId);
+    const result = await withoutSlot(request, () =>
+      this.signIn.attempt({ username, password, ip, deviceOf, confirms }),
+    );
+    if (result.outcome === 'signed-in') return result;
+    const { outcome: reason, ...more } = result;
+    return reason === 'busy' ? { reason, retryAfterSeconds: BUSY_SECONDS } : { reason, ...more };
+  }
+
+  /**
+   * Responds with the options for `navigator.credentials.get`.
+   *
+   * @param page path of the page with the form
+   * @throws PageFault if there are no passkeys
+   */
+  async sendPasskeyOptions(response: Response, page: string): Promise<void> {
+    response.status(200).json(await this.ceremonies.signInOptions(response.req, page));
+  }
+
+  /**
+   * The same as {@link withPassword}.
+   *
+   * @throws PageFault if there are no passkeys, and Busy if too many from this address are being checked
+   */
+  async withPasskey(
+    response: Response,
+    form: Form,
+    page: string,
+    way: Labels['way'],
+  ): Promise<SignedIn | SignInRefusal> {
+    const request = response.req;
+    this.ceremonies.requireOffered();
+    const deadline = performance.now() + this.config.signInPatience;
+    const place = await this.throttle.take([{ kind: 'passkeys', of: addressOf(request) }], deadline);
+    return this.#counted(response, { way, method: 'passkey' }, async () => {
+      if ('retryAfterSeconds' in place)
+        return { fault: { reason: 'throttled', retryAfterSeconds: place.retryAfterSeconds } };
+      const signedIn = await this.ceremonies
+        .signIn(form.credential, request, page)
+        .catch((error: unknown) => {
+          place.withdraw();
+          throw error;
+        });
+      await place.settle(signedIn ? 'signed-in' : 'failed');
+      return signedIn ?? { fault: { reason: 'unproven' } };
+    });
+  }
+
+  /** Counts a sign-in by its result, and remembers the browser of who is signed in. */
+  async #counted(
+    response: Response,
+    labels: Pick<Labels, 'way' | 'method'>,
+    attempt: () => Promise<SignedIn | SignInRefusal>,
+  ): Promise<SignedIn | SignInRefusal> {
+    const count = (result: Labels['result']) => this.meter.count('sign_ins_total', { ...labels, result });
+    const result = await attempt().catch((error: unknown) => {
+      count('failed');
+      throw error;
+    });
+    if ('fault' in result) count(result.fault.reason === 'unproven' ? 'invalid' : result.fault.reason);
+    else {
+      count('signed-in');
+      this.devices.issue(response.req, response, result.userId);
+    }
+    return result;
+  }
+}
+
+const FIND_USER = {
+  name: 'find-signed-in-user',
+  text: 'SELECT id, username, display_name FROM users WHERE id = $1 AND disabled_at IS NULL',
+};
+
+/** The library's state of a browser: its session, and the step of an app's request. */
+@Injectable()
+export class BrowserSessions {
+  constructor(
+    private readonly config: Config,
+    private readonly server: AuthorizationServer,
+    private readonly database: OauthDatabase,
+    private readonly credentials: CredentialCache,
+    private readonly states: OneTimeStates,
+  ) {}
+
+  /** @returns undefined if nobody is signed in, or the member is disabled */
+  async current(response: Response): Promise<{ session: Session; user: SignedInUser } | undefined> {
+    const { session } = await this.#of(response);
+    if (session.accountId === undefined) return undefined;
+    const user = await this.user(session.accountId);
+    return user && { session, user };
+  }
+
+  /** @returns the member if they are not disabled */
+  async user(accountId: string): Promise<SignedInUser | undefined> {
+    const [user] = await this.database.read<SignedInUser & QueryResultRow>(FIND_USER, [accountId]);
+    return user;
+  }
+
+  /** Starts a session with a new id, for pages that are no step of an app's request, and destroys any that the browser had before. */
+  async signIn(response: Response, signedIn: SignedIn): Promise<void> {
+    const { userId, at, validSince, amr, acr, upstream } = signedIn;
+    const { provider } = this.server;
+    const { context, session: before } = await this.#of(response);
+    if (before.exp !== undefined) await before.destroy();
+    const session = new provider.Session();
+    this.database.current!.signIns.set(userId, validSince);
+    this.database.current!.upstream = upstream;
+    this.database.current!.cameUpstream = upstream !== undefined;
+    session.loginAccount({
+      accountId: String(userId),
+      loginTs: at,
+      ...(amr ? { amr: [...amr] } : {}),
+      ...(acr === undefined ? {} : { acr }),
+    });
+    await session.save(LIFETIMES.session);
+    context.cookies.set(provider.cookieName('session'), session.jti, {
+      ...sessionCookie(this.config),
+      maxAge: LIFETIMES.session * 1000,
+    });
+  }
+
+  /** Ends the browser's session; apps keep their access. */
+  async signOut(response: Response): Promise<void> {
+    const { context, session } = await this.#of(response);
+    if (session.exp !== undefined) await session.destroy();
+    const name = this.server.provider.cookieName('session');
+    context.cookies.set(name, null, sessionCookie(this.config));
+  }
+
+  /**
+   * Lets another member sign in over the current one: the library would otherwise respond with a self-submitting page. The session
+   * keeps its uid, to which the interaction is bound, and loses everything else.
+   */
+  async #forgetMember(response: Response): Promise<void> {
+    const { session } = await this.#of(response);
+    if (session.accountId === undefined) return;
+    for (const name of ['accountId', 'loginTs', 'amr', 'acr', 'authorizations'] as const)
+      delete session[name];
+    await session.persist();
+  }
+
+  async #of(response: Response) {
+    const { provider } = this.server;
+    const context = provider.createContext(response.req, response);
+    return { context, session: await provider.Session.get(context) };
+  }
+
+  /** Ends the sign-in step of an app's request, however the member completed it, and returns to the library. */
+  async finishSignIn(
+    response: Response,
+    interaction: Interaction,
+    { userId, at, validSince, amr, acr, upstream }: SignedIn,
+  ): Promise<void> {
+    const accountId = String(userId);
+    const before = interaction.session?.accountId;
+    this.database.current!.signIns.set(userId, validSince);
+    const login = {
+      accountId,
+      ts: at,
+      ...(amr ? { amr: [...amr] } : {}),
+      ...(acr ? { acr } : {}),
+      ...(upstream ? { upstream } : {}),
+    };
+    await this.#store(interaction, { login }, {});
+    if (before !== undefined && before !== accountId) await this.#forgetMember(response);
+    redirect(response, interaction.returnTo);
+  }
+
+  /** The same for consent, with the grant that comes of it. @param grant makes it */
+  async finishConsent(
+    response: Response,
+    interaction: Interaction,
+    decision: Decision,
+    grant: () => Promise<Grant>,
+  ): Promise<void> {
+    const { jti: grantId } = await grant();
+    await this.#store(interaction, { ...interaction.lastSubmission, consent: { grantId } }, decision);
+    // Tokens from before may do less now; other processes are notified by the database.
+    this.credentials.revoke({ kind: 'user', id: interaction.session!.accountId });
+    redirect(response, interaction.returnTo);
+  }
+
+  /** The same where the member declined. @param event records it */
+  async decline(
+    response: Response,
+    interaction: Interaction,
+    description: string,
+    event?: NewAuthEvent,
+  ): Promise<void> {
+    const result = { error: 'access_denied', error_description: description };
+    await this.#store(interaction, result, { event });
+    redirect(response, interaction.returnTo);
+  }
+
+  /**
+   * Explains why a step is not found: after Back, a reload or a second click, it is one that ended, and the page says so.
+   *
+   * @param error of the library
+   * @returns what to throw instead
+   */
+  async explain(error: unknown, uid: string): Promise<unknown> {
+    if (!isStepGone(error)) return error;
+    const params = await this.states.paramsOfCompleted(uid);
+    const client = params && (await this.server.provider.Client.find(params.client_id as string));
+    if (!client) return error;
+    const [target] = formTargetsOf(params.redirect_uri);
+    const href = client.clientUri ?? (target?.includes('//') ? target : undefined); // none for an app on the device
+    const next = href === undefined ? {} : { next: { text: 'backToApp', href } as const };
+    return new PageFault(410, 'finished', undefined, next, 'sign_in_expired');
+  }
+
+  async #store(interaction: Interaction, result: InteractionResults, decision: Decision): Promise<void> {
+    this.database.current!.decision = decision;
+    interaction.result = result;
+    const seconds = interaction.exp - Math.floor(Date.now() / 1000);
+    await interaction.save(seconds).catch(async (error: unknown) => {
+      throw await this.explain(error, interaction.uid);
+    });
+  }
+}

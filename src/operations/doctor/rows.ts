@@ -1,0 +1,173 @@
+import type { DataSource, EntityManager } from 'typeorm';
+import { eraseRows } from '../../accounts/erasure.js';
+import { ERASED, ERASURES } from '../../database/schema/member-tables.js';
+import { asShown, isName, isUsername } from '../../values/names.js';
+import { HIGHEST_ID } from '../../values/vocabulary.js';
+import { FIRST_ID, LAST_ID } from '../demo/demo.js';
+import { allOf, fail, MEND, ok, warn, warnIf, type Check } from './check.js';
+
+/** Tables whose ids come from a sequence, `<table>_id_seq`. */
+const NUMBERED = ['users', 'events', 'connections', 'achievements'];
+
+interface BadSequence {
+  readonly sequence: string;
+  /** Numbers as text: they may exceed JavaScript's safe integers. */
+  readonly next: string;
+  /** The greatest number that it may return, and that its table accepts. */
+  readonly greatest: string;
+  /** The highest id, without those so high that only somebody's own statement can have made them. */
+  readonly highest: string;
+}
+
+/** SQL: the sequence of a table, if it will return an id already in use, or has come to its end. */
+const badSequence = (table: string) =>
+  // Without the demo's ids, which are deliberately far beyond those of any sequence.
+  `SELECT '${table}_id_seq' AS sequence, next::text, greatest::text, highest::text
+FROM (SELECT last_value::numeric + is_called::int AS next FROM ${table}_id_seq) s,
+  (SELECT LEAST(seqmax, ${Number.MAX_SAFE_INTEGER}) AS greatest FROM pg_sequence WHERE seqrelid = '${table}_id_seq'::regclass) m,
+  (SELECT COALESCE(max(id), 0) AS highest FROM ${table} WHERE id <= ${HIGHEST_ID} AND id NOT BETWEEN ${FIRST_ID} AND ${LAST_ID}) t
+WHERE highest >= next OR next > greatest`;
+
+/** Checks whether any sequence's next number will be refused. */
+export async function checkSequences(manager: EntityManager): Promise<readonly Check[]> {
+  const bad = await manager.query<BadSequence[]>(NUMBERED.map(badSequence).join(' UNION ALL '));
+  const wrong = bad.map(({ sequence, next, greatest, highest }) =>
+    fail(
+      sequence,
+      BigInt(next) > BigInt(greatest)
+        ? `is at its end, ${greatest}: a new row will be refused`
+        : `goes on with ${next}, but its table has the id ${highest}: a new row will be refused`,
+      BigInt(highest) < BigInt(greatest)
+        ? MEND
+        : `run in psql: ALTER SEQUENCE ${sequence} NO MAXVALUE; then \`pua doctor --mend\``,
+    ),
+  );
+  return allOf(wrong, 'sequences', 'each is beyond the ids in its table, and not at its end');
+}
+
+/** Moves them to the highest id in their table, where they allow it. @returns 1 for each sequence moved */
+export async function mendSequences(manager: EntityManager): Promise<Record<string, number>> {
+  const mended: Record<string, number> = {};
+  for (const table of NUMBERED) {
+    // In the statement that looks: other sessions may have drawn numbers meanwhile.
+    const moved = await manager.query<BadSequence[]>(
+      `SELECT sequence, setval(sequence::regclass, GREATEST(highest::bigint, 1), highest <> '0')
+FROM (${badSequence(table)}) bad WHERE highest::bigint < greatest::bigint`,
+    );
+    for (const { sequence } of moved) mended[sequence] = 1;
+  }
+  return mended;
+}
+
+/** Checks that the database knows the time zones of all events. */
+export async function checkTimeZones(manager: EntityManager): Promise<readonly Check[]> {
+  const unknown = await manager.query<{ timezone: string; events: number }[]>(
+    `SELECT timezone, count(*) AS events FROM events
+WHERE timezone NOT IN (SELECT name FROM pg_timezone_names) GROUP BY timezone ORDER BY timezone`,
+  );
+  const wrong = unknown.map(({ timezone, events }) =>
+    warn(
+      'time zones',
+      `${events} events are in ${timezone}, which the database does not know: their local times are shown in UTC`,
+      'install the time zone on the machine of PostgreSQL, or import these events with a current one',
+    ),
+  );
+  return allOf(wrong, 'time zones', 'the database knows the time zones of all events');
+}
+
+/** Checks whether receivers of webhooks accept messages. */
+export async function checkWebhooks(manager: EntityManager): Promise<readonly Check[]> {
+  const failing = await manager.query<{ id: string; since: string }[]>(
+    `SELECT id, api_time(failing_since) AS since FROM webhook_endpoints
+WHERE disabled_at IS NULL AND failing_since < now() - interval '1 day' ORDER BY webhook_endpoints.failing_since LIMIT 10`,
+  );
+  const wrong = warnIf(
+    failing.length > 0,
+    'webhooks',
+    `receivers have accepted nothing for more than a day: ${failing.map(({ id, since }) => `${id} since ${since}`).join(', ')}`,
+    '`pua webhooks show` shows their responses; after five days they are disabled',
+  );
+  return allOf(wrong, 'webhooks', 'no receiver has been failing for a day');
+}
+
+const ROWS_AT_ONCE = 5_000;
+const MOST_NAMED = 10;
+
+/** Everything that is named by somebody, and shown under that name. Plain ASCII is left to the database: it is most of all names. */
+const NAMED = (
+  [
+    ['member', 'users', 'username'],
+    ['app', 'oauth_clients', 'name'],
+    ['key', 'api_keys', 'name'],
+    ['calendar link', 'calendar_links', 'name'],
+    ['passkey', 'passkeys', 'name'],
+  ] as const
+)
+  .map(
+    ([what, table, name]) => `SELECT '${what}' AS what, id::text AS id, ${name} AS name FROM ${table}
+WHERE ${name} COLLATE "C" !~ '^[!-~]+( [!-~]+)*$'`,
+  )
+  .join(' UNION ALL ');
+
+interface Named {
+  readonly what: string;
+  readonly id: string;
+  readonly name: string;
+}
+
+/** Checks for names from before there was a rule for them. */
+export async function checkNames(manager: EntityManager): Promise<Check> {
+  await manager.query(`DECLARE odd_names NO SCROLL CURSOR FOR ${NAMED}`);
+  const first: string[] = [];
+  let count = 0;
+  for (;;) {
+    const rows = await manager.query<Named[]>(`FETCH ${ROWS_AT_ONCE} FROM odd_names`);
+    for (const { what, id, name } of rows) {
+      if (what === 'member' ? isUsername(name) : isName(name)) continue;
+      if (++count <= MOST_NAMED) first.push(`${what} ${id}, shown as “${asShown(name)}”`);
+    }
+    if (rows.length < ROWS_AT_ONCE) break;
+  }
+  await manager.query('CLOSE odd_names');
+  if (count === 0) return ok('names', 'each is shown as it is stored');
+  return warn(
+    'names',
+    `${count} have characters that nobody sees, or could pass for others: ${first.join('; ')}${count > first.length ? '; …' : ''}`,
+    'rename members with `pua users update <id> --username`, apps with `pua clients update <id> --name`; everything keeps working until then',
+  );
+}
+
+/** Counts what is left of erased members: a backup may bring it back, or another program may have written it since. */
+async function findLeftovers(manager: EntityManager): Promise<{ table: string; rows: number }[]> {
+  const counts = ERASURES.map(
+    ({ table, left }) => `SELECT '${table}' AS table, count(*) AS rows FROM (${left}) l`,
+  );
+  return manager.query(`SELECT * FROM (${counts.join(' UNION ALL ')}) c WHERE rows > 0`);
+}
+
+/** Checks whether anything is left. */
+export async function checkErasures(manager: EntityManager): Promise<Check[]> {
+  const left = (await findLeftovers(manager)).map(({ table, rows }) => `${table} (${rows})`).join(', ');
+  return left === ''
+    ? [ok('erasures', 'nothing is left of erased members')]
+    : [
+        fail(
+          'erasures',
+          `of erased members, there are rows in ${left}`,
+          'run `pua doctor --mend`: it erases them',
+        ),
+      ];
+}
+
+/** Erases it. @returns numbers of rows by table, without zeros */
+export async function mendErasures(dataSource: DataSource): Promise<Record<string, number>> {
+  return dataSource.transaction(async (manager) => {
+    if ((await findLeftovers(manager)).length === 0) return {};
+    const erased = await manager.query<{ id: number }[]>(ERASED);
+    const rows = await eraseRows(
+      manager,
+      erased.map(({ id }) => id),
+    );
+    return Object.fromEntries(Object.entries(rows).filter(([, count]) => count > 0));
+  });
+}

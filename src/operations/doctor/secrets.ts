@@ -1,0 +1,110 @@
+import type { DataSource, EntityManager } from 'typeorm';
+import type { Config } from '../../config/config.js';
+import type { SealCounts } from '../../crypto/encryption.js';
+import { pepperIdsOf } from '../../crypto/peppers.js';
+import { fail, ok, warn, warnIf, type Check } from './check.js';
+
+/** The numbers of published signing keys by the SECRET_KEY that encrypts them. */
+export interface SealState extends SealCounts {
+  /** When SECRET_KEY changed, as far as is known. */
+  readonly movedAt: Date | undefined;
+}
+
+/** Checks under which SECRET_KEY live API keys were created, and whether a browser has sent any. */
+export async function checkKeys(manager: EntityManager, config: Config): Promise<Check[]> {
+  const [current, previous] = pepperIdsOf(config.secrets);
+  const [live] = await manager.query<{ all: number; previous: number; unknown: number; exposed: number }[]>(
+    `SELECT count(*) AS all, count(*) FILTER (WHERE pepper_id = $2) AS previous,
+  count(*) FILTER (WHERE pepper_id <> $1 AND pepper_id IS DISTINCT FROM $2) AS unknown,
+  count(u.exposed_at) AS exposed
+FROM api_keys k LEFT JOIN api_key_usage u ON u.key_id = k.id
+WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())`,
+    [current, previous ?? null],
+  );
+  const { all, previous: older, unknown, exposed } = live!;
+  return [
+    unknown > 0
+      ? fail(
+          'keys',
+          `${unknown} live keys were created under another SECRET_KEY, and are refused`,
+          'set SECRET_KEY_PREVIOUS to the SECRET_KEY of that time, or create new keys',
+        )
+      : older > 0
+        ? warn(
+            'keys',
+            `${older} of ${all} live keys still need SECRET_KEY_PREVIOUS`,
+            'keep it until none are left: each moves to SECRET_KEY when it is used',
+          )
+        : ok('keys', `${all} live, all under the current SECRET_KEY`),
+    ...warnIf(
+      exposed > 0,
+      'exposed keys',
+      `${exposed} live keys were sent by a browser`,
+      '`pua keys list` shows them under EXPOSED: rotate them with --overlap 0s',
+    ),
+  ];
+}
+
+/** Checks whether sign-ins still need SECRET_KEY_PREVIOUS. */
+export async function checkSignIns(
+  dataSource: DataSource,
+  config: Config,
+  { movedAt }: SealState,
+): Promise<Check[]> {
+  if (!config.secrets.hasPrevious || !movedAt) return [];
+  const [older] = await dataSource.query<{ tokens: number; sessions: number; until: string | null }[]>(
+    `WITH older AS (
+  SELECT true AS token, expires_at FROM oauth_tokens
+  WHERE model = 'RefreshToken' AND consumed_at IS NULL AND created_at < $1 AND expires_at > now()
+  UNION ALL
+  SELECT false, expires_at FROM oauth_sessions WHERE user_id IS NOT NULL AND last_seen_at < $1 AND expires_at > now())
+SELECT count(*) FILTER (WHERE token) AS tokens, count(*) FILTER (WHERE NOT token) AS sessions,
+  left(max(expires_at)::text, 10) AS until FROM older`,
+    [movedAt],
+  );
+  const { tokens, sessions, until } = older!;
+  return [
+    tokens + sessions > 0
+      ? warn(
+          'sign-ins',
+          `${tokens} refresh tokens and ${sessions} sessions date from before the change of SECRET_KEY`,
+          `keep SECRET_KEY_PREVIOUS until ${until}, or they end when it is removed: each moves to SECRET_KEY when it is used`,
+        )
+      : ok('sign-ins', 'none date from before the change of SECRET_KEY'),
+  ];
+}
+
+/** Checks that the keys that sign ID tokens can be decrypted. */
+export const checkSigningKeys = (state: SealCounts) => checkSeals('signing keys', state, 'no server starts');
+
+/** Checks the same of the secrets of webhooks. */
+export const checkWebhookSecrets = (state: SealCounts) =>
+  checkSeals('webhook secrets', state, 'nothing is sent to their receivers');
+
+/** @param consequence if some cannot be decrypted */
+function checkSeals(
+  name: string,
+  { current, previous, next, unknown }: SealCounts,
+  consequence: string,
+): Check {
+  const all = current + previous + next + unknown;
+  if (unknown > 0)
+    return fail(
+      name,
+      `${unknown} of ${all} cannot be decrypted, so that ${consequence}`,
+      'set SECRET_KEY_PREVIOUS to the other SECRET_KEY that is in use',
+    );
+  if (previous > 0)
+    return warn(
+      name,
+      `${previous} of ${all} still need SECRET_KEY_PREVIOUS`,
+      'start a server with these settings, which moves them to SECRET_KEY; keep SECRET_KEY_PREVIOUS until then',
+    );
+  if (next > 0)
+    return warn(
+      name,
+      `${next} of ${all} are already under the next SECRET_KEY, which is SECRET_KEY_PREVIOUS here`,
+      'continue the change: make it SECRET_KEY here, too',
+    );
+  return ok(name, `${all}, all under the current SECRET_KEY`);
+}

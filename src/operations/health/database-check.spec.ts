@@ -1,0 +1,45 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { describe, expect, it } from '@jest/globals';
+import { TtlMemo } from './database-check.js';
+
+describe('what was found recently', () => {
+  const counting = (maxAgeMs: number, look: () => Promise<number>) => {
+    let looks = 0;
+    const recent = new TtlMemo(maxAgeMs, async () => {
+      looks++;
+      return look();
+    });
+    return { recent, looks: () => looks };
+  };
+
+  it('is looked for once, however many ask at once and after it', async () => {
+    const { recent, looks } = counting(60_000, async () => wait(5, 1));
+    await Promise.all(Array.from({ length: 1_500 }, () => recent.find()));
+    await recent.find();
+    expect(looks()).toBe(1);
+  });
+
+  it('is looked for again when it is too old, counted from when it was found', async () => {
+    const { recent, looks } = counting(20, async () => wait(40, 1));
+    await recent.find();
+    await recent.find();
+    expect(looks()).toBe(1);
+    await wait(25);
+    await recent.find();
+    expect(looks()).toBe(2);
+  });
+
+  it('is a failure, too, and is over like any other', async () => {
+    let fails = true;
+    const { recent, looks } = counting(500, async () => {
+      if (fails) throw new Error('away');
+      return 1;
+    });
+    await expect(recent.find()).rejects.toThrow('away');
+    await expect(recent.find()).rejects.toThrow('away');
+    expect(looks()).toBe(1);
+    fails = false;
+    await wait(520);
+    expect(await recent.find()).toBe(1);
+  });
+});

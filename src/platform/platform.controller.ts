@@ -1,0 +1,70 @@
+import { Controller, Get, Headers, HttpCode, Post, Req } from '@nestjs/common';
+import type { Request } from 'express';
+import { CurrentPrincipal, RequireScopes } from '../auth/auth.decorators.js';
+import type { PlatformPrincipal } from '../auth/principal.js';
+import { NdjsonBody } from '../http/input/body.js';
+import { Parameters } from '../http/input/query.js';
+import { RespondsWith, RespondsWithProblems } from '../http/output/openapi.js';
+import { Problem } from '../http/output/problems.js';
+import { withoutSlot } from '../http/pipeline/request-context.js';
+import { extendDeadline } from '../http/pipeline/response-deadline.js';
+import { PlatformChangesAnswer, PlatformChangesQuery } from './changes.dto.js';
+import { PlatformChangesService } from './changes.service.js';
+import { FEED_LINE_FORMS, FeedCounts, FeedLine } from './feed.dto.js';
+import { FEED_PATIENCE_MS, FeedService, MOST_FEED_BYTES } from './feed.service.js';
+
+const IDEMPOTENCY_KEY = /^[!-~]{1,200}$/;
+
+/** What the platform's backend calls: it keeps the data here up to date, and learns what members did through the API. */
+@Controller('api/platform')
+export class PlatformController {
+  constructor(
+    private readonly feeds: FeedService,
+    private readonly changes: PlatformChangesService,
+  ) {}
+
+  @Post('records')
+  @RequireScopes('platform:write')
+  @HttpCode(200)
+  @RespondsWith(
+    'Feed records',
+    FeedCounts,
+    'At most 5,000 lines of JSON (8 MB), each with one record, in the format of an import (`docs/import.md`). They are applied in order, all or none: if any line is invalid, nothing is changed, and the response names the first 100 such lines. Deleting a member erases everything about them. If a request with an `Idempotency-Key` is repeated within 24 hours, it has no effect and gets the same response.',
+  )
+  @RespondsWithProblems('idempotency_conflict')
+  feedRecords(
+    @CurrentPrincipal() { keyId }: PlatformPrincipal,
+    @Req() request: Request,
+    @Headers('idempotency-key') idempotencyKey: string | undefined,
+    @NdjsonBody(FeedLine, FEED_LINE_FORMS, MOST_FEED_BYTES) body: Buffer,
+  ): Promise<FeedCounts> {
+    if (idempotencyKey !== undefined && !IDEMPOTENCY_KEY.test(idempotencyKey))
+      throw new Problem('invalid_parameter', {
+        errors: [
+          {
+            parameter: 'Idempotency-Key',
+            code: 'invalid_parameter',
+            detail: 'Idempotency-Key must have 1 to 200 visible ASCII characters.',
+          },
+        ],
+      });
+    extendDeadline(request, FEED_PATIENCE_MS);
+    // Two feeds are written at a time: the others wait for them, and hold up nobody else.
+    return withoutSlot(request, () => this.feeds.feed(keyId, body, idempotencyKey));
+  }
+
+  @Get('changes')
+  @RequireScopes('platform:read')
+  @RespondsWith(
+    'List what members did',
+    PlatformChangesAnswer,
+    'Profiles that members edited, with the new values; consents that they gave and withdrew; sign-ins. Oldest first: store `next`, and pass it as `after` in the next call. With `wait`, the server waits up to 30 seconds for a change before it responds, so that calls in a loop learn of every change at once (long polling).',
+  )
+  @RespondsWithProblems('invalid_cursor', 'cursor_expired')
+  listPlatformChanges(
+    @Req() request: Request,
+    @Parameters() query: PlatformChangesQuery,
+  ): Promise<PlatformChangesAnswer> {
+    return this.changes.list(query, request);
+  }
+}
