@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { Config } from '../config/config.js';
-import { TokenKeys } from '../crypto/token-keys.js';
+import { TokenKeys } from '../crypto/hmac.js';
 import { AccessTokens } from './access-tokens/access-tokens.js';
 import { ApiKeyAuthenticator } from './api-keys/api-key-authenticator.js';
 import { ApiKeysService } from './api-keys/api-keys.service.js';

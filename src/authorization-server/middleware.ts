@@ -330,7 +330,7 @@ interface RefusedRequest extends RefusalWords {
  * Records, for the member who developed an app, a request that the app sent to the authorization server: how it was answered, and
  * which part of it was wrong.
  */
-export function tellDeveloper(
+function tellDeveloper(
   requests: DeveloperRequests,
   ctx: KoaContextWithOIDC,
   route: string,

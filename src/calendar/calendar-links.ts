@@ -6,7 +6,7 @@ import { USED, type UsageTally } from '../auth/usage/usage-tally.js';
 import { Usage } from '../auth/usage/usage.js';
 import { Config } from '../config/config.js';
 import { randomBytes } from '../crypto/random.js';
-import { eitherOf, TokenKeys } from '../crypto/token-keys.js';
+import { eitherOf, TokenKeys } from '../crypto/hmac.js';
 import { Database } from '../database/database.js';
 import { CALENDAR_PREFIX } from '../http/pipeline/api-headers.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { Hmac, isSame } from './hmac.js';
+import { apiKeyHmac, eitherOf, Hmac, isSame, pepperIdsOf, TokenKeys } from './hmac.js';
 import { Secrets } from './secrets.js';
 
 const OLD = Buffer.alloc(32, 'a');
@@ -60,4 +60,84 @@ describe('comparing secrets', () => {
   ])('tells of %p and %p: %p', (one, other, same) =>
     expect(isSame(Buffer.from(one), Buffer.from(other))).toBe(same),
   );
+});
+
+describe('the hash of an API key', () => {
+  const KEY = 'pua_test_key';
+
+  it('and the name of its pepper are what the database holds since the first release', () => {
+    const [id] = pepperIdsOf(new Secrets(OLD));
+    expect(id!.toString('hex')).toBe('58da37bb'); // computed by another program, as is the hash
+    expect(apiKeyHmac(new Secrets(OLD)).of(KEY).toString('hex')).toBe(
+      'b5ef51257659487257a9c94283264508d933363f64550f2cae114c0ad92c6dc0',
+    );
+  });
+
+  it('is made with the current pepper, and the one before is still known', () => {
+    const before = apiKeyHmac(new Secrets(OLD));
+    const both = apiKeyHmac(new Secrets(NEW, OLD));
+    expect(both.of(KEY)).not.toEqual(before.of(KEY));
+    expect(both.verify(before.of(KEY), KEY)).toBe(true);
+    const [current, previous] = pepperIdsOf(new Secrets(NEW, OLD));
+    expect([previous]).toEqual(pepperIdsOf(new Secrets(OLD)));
+    expect(current).not.toEqual(previous);
+  });
+
+  it('matches its key under its pepper alone', () => {
+    const [hmac, before] = [apiKeyHmac(new Secrets(NEW)), apiKeyHmac(new Secrets(OLD))];
+    expect(hmac.verify(hmac.of(KEY), KEY)).toBe(true);
+    expect(hmac.verify(hmac.of(KEY), `${KEY}.`)).toBe(false);
+    expect(hmac.verify(before.of(KEY), KEY)).toBe(false);
+    expect(hmac.verify(Buffer.alloc(32), KEY)).toBe(false);
+    expect(hmac.verify(Buffer.alloc(0), KEY)).toBe(false);
+  });
+});
+
+describe('the key under which a token is stored', () => {
+  const ID = 'abcdefghijklmnopqrstu';
+  const before = new TokenKeys(new Secrets(OLD));
+  const keys = new TokenKeys(new Secrets(NEW, OLD));
+
+  it('is an HMAC of its kind and itself, as the database holds it since the first release', () => {
+    expect(before.keyOf('AccessToken', ID).toString('hex')).toBe(
+      '2d467b539254bd136db682606d32b9ef32ff2e329d00103ed5eec3b297913d51', // computed by another program
+    );
+  });
+
+  it('is another for another kind, and under another secret', () => {
+    const found = [keys, before].flatMap((of) =>
+      ['AccessToken', 'RefreshToken'].map((model) => of.keyOf(model, ID)),
+    );
+    expect(new Set(found.map((key) => key.toString('hex'))).size).toBe(4);
+  });
+
+  it('is looked for under both secrets, the current one first', () => {
+    expect(keys.keysOf('AccessToken', ID)).toEqual([
+      keys.keyOf('AccessToken', ID),
+      before.keyOf('AccessToken', ID),
+    ]);
+    expect(keys.everyKeyOf('AccessToken', ID)).toEqual(keys.keysOf('AccessToken', ID));
+  });
+
+  it.each([
+    '',
+    'short',
+    'x'.repeat(101),
+    `${ID} `,
+    `${ID}\n`,
+    'with/slash/and+plus+signs',
+    '\u0000'.repeat(30),
+  ])('is none for what was never issued: %j', (id) => expect(keys.keysOf('AccessToken', id)).toEqual([]));
+});
+
+describe('two parameters of a look-up', () => {
+  const [one, other] = [Buffer.from('one'), Buffer.from('other')];
+  it.each([
+    [
+      [one, other],
+      [one, other],
+    ],
+    [[one], [one, one]],
+    [[], [null, null]],
+  ])('of %p are %p', (given, parameters) => expect(eitherOf(given)).toEqual(parameters));
 });

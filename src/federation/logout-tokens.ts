@@ -8,7 +8,7 @@ import { OauthDatabase } from '../authorization-server/requests/oauth-database.j
 import { LIFETIMES } from '../authorization-server/provider/lifetimes.js';
 import { ConnectedApps } from '../clients/connected-apps.js';
 import { Config } from '../config/config.js';
-import { TokenKeys } from '../crypto/token-keys.js';
+import { TokenKeys } from '../crypto/hmac.js';
 import { OpenidProvider, UpstreamFault } from './openid-provider.js';
 import { UpstreamSignIns } from './upstream-sign-ins.js';
 

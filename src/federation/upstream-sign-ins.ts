@@ -7,7 +7,7 @@ import type { SignedIn } from '../accounts/sign-in/sign-in.js';
 import { UpstreamMembers, type UpstreamMember } from '../accounts/sign-in/upstream-members.js';
 import { Config } from '../config/config.js';
 import { randomBytes } from '../crypto/random.js';
-import { TokenKeys } from '../crypto/token-keys.js';
+import { TokenKeys } from '../crypto/hmac.js';
 import { Meter } from '../http/meter.js';
 import { queryOf } from '../http/input/query.js';
 import { addressOf } from '../values/network.js';

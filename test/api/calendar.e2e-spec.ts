@@ -4,7 +4,7 @@ import nodeIcal, { type VEvent } from 'node-ical';
 import { Usage } from '../../src/auth/usage/usage.js';
 import { CalendarFiles } from '../../src/calendar/calendar-files.js';
 import { CalendarLinks } from '../../src/calendar/calendar-links.js';
-import { TokenKeys } from '../../src/crypto/token-keys.js';
+import { TokenKeys } from '../../src/crypto/hmac.js';
 import { Secrets } from '../../src/crypto/secrets.js';
 import { Database } from '../../src/database/database.js';
 import { pua } from '../support/command-line.js';

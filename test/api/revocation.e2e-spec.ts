@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import supertest from 'supertest';
 import { closeApp, createApp } from '../../src/app.js';
-import { TokenKeys } from '../../src/crypto/token-keys.js';
+import { TokenKeys } from '../../src/crypto/hmac.js';
 import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
 import { RevocationChannel } from '../../src/auth/revocation-channel.js';
 import { UsersService } from '../../src/accounts/users.service.js';

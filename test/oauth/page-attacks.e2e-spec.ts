@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
 import { CalendarLinks } from '../../src/calendar/calendar-links.js';
 import { RouteTable } from '../../src/http/route-table.js';
-import { TokenKeys } from '../../src/crypto/token-keys.js';
+import { TokenKeys } from '../../src/crypto/hmac.js';
 import { Encryption } from '../../src/crypto/encryption.js';
 import { thorough } from '../support/database.js';
 import { OauthTest, PASSWORD, type Browser, type FormPage } from '../support/oauth.js';

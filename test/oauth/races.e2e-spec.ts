@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
-import { TokenKeys } from '../../src/crypto/token-keys.js';
+import { TokenKeys } from '../../src/crypto/hmac.js';
 import { postgres } from '../support/database.js';
 import { OauthTest, type Answer } from '../support/oauth.js';
 import { ServerProcess } from '../support/server.js';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { TokenKeys } from '../../src/crypto/token-keys.js';
+import { TokenKeys } from '../../src/crypto/hmac.js';
 import { Encryption } from '../../src/crypto/encryption.js';
 import { OauthTest, type Browser, type FormPage } from '../support/oauth.js';
 import { thorough } from '../support/database.js';

@@ -7,7 +7,7 @@ import { refusal } from '../www-authenticate.js';
 import { isScope } from '../scopes.js';
 import { PROOF_SECONDS, USE_ONCE, verifyProof } from './dpop.js';
 import { Config } from '../../config/config.js';
-import { eitherOf, TokenKeys } from '../../crypto/token-keys.js';
+import { eitherOf, TokenKeys } from '../../crypto/hmac.js';
 
 /** What the authorization server issues: 256 random bits in base64url. */
 const ACCESS_TOKEN = /^[\w-]{43}$/;

@@ -8,8 +8,7 @@ import type { KnownCredential } from '../credential-cache.js';
 import { refusal } from '../www-authenticate.js';
 import type { Caller, Credential } from '../principal.js';
 import type { PlatformScope, Scope } from '../scopes.js';
-import type { Hmac } from '../../crypto/hmac.js';
-import { apiKeyHmac, pepperIdsOf } from '../../crypto/peppers.js';
+import { apiKeyHmac, pepperIdsOf, type Hmac } from '../../crypto/hmac.js';
 import { parseKey } from './api-key-format.js';
 import { Config } from '../../config/config.js';
 

@@ -6,8 +6,7 @@ import { OperatorError } from '../../values/operator-error.js';
 import { audited, recordEvent, type AuditedTransaction, type NewAuthEvent } from '../../audit/audit.js';
 import { takePlace, type Owner } from '../owner.js';
 import type { PlatformScope, Scope } from '../scopes.js';
-import type { Hmac } from '../../crypto/hmac.js';
-import { apiKeyHmac, pepperIdsOf } from '../../crypto/peppers.js';
+import { apiKeyHmac, pepperIdsOf, type Hmac } from '../../crypto/hmac.js';
 import { makeKey, type KeyEnvironment } from './api-key-format.js';
 
 type Actor = NewAuthEvent['actor'];

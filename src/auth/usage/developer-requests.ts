@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Request } from 'express';
 import { Config } from '../../config/config.js';
-import { TokenKeys } from '../../crypto/token-keys.js';
+import { TokenKeys } from '../../crypto/hmac.js';
 import { Database } from '../../database/database.js';
 import { Logger } from '../../http/logger.js';
 import type { DevelopedApp } from '../../http/pipeline/request-context.js';

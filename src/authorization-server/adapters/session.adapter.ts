@@ -1,6 +1,6 @@
 import { errors, type Adapter, type AdapterPayload } from 'oidc-provider';
 import { recordEventIf } from '../../audit/audit.js';
-import { eitherOf } from '../../crypto/token-keys.js';
+import { eitherOf } from '../../crypto/hmac.js';
 import { SIGN_INS_VALID_SINCE } from '../../database/sql.js';
 import { LIFETIMES } from '../provider/lifetimes.js';
 import { refusingOrphans, SIGNED_IN, type OauthDatabase } from '../requests/oauth-database.js';

@@ -1,7 +1,7 @@
 import { errors, type Adapter, type AdapterPayload } from 'oidc-provider';
 import { recordEventIf } from '../../audit/audit.js';
 import { USE_ONCE } from '../../auth/access-tokens/dpop.js';
-import { eitherOf } from '../../crypto/token-keys.js';
+import { eitherOf } from '../../crypto/hmac.js';
 import { SIGN_INS_VALID_SINCE } from '../../database/sql.js';
 import { STEP_GONE } from '../failures/page-fault.js';
 import { LIFETIMES } from '../provider/lifetimes.js';

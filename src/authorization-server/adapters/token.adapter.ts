@@ -1,6 +1,6 @@
 import type { Adapter, AdapterPayload } from 'oidc-provider';
 import { recordEventIf } from '../../audit/audit.js';
-import { eitherOf } from '../../crypto/token-keys.js';
+import { eitherOf } from '../../crypto/hmac.js';
 import { LIFETIMES } from '../provider/lifetimes.js';
 import { refusingOrphans, type OauthDatabase } from '../requests/oauth-database.js';
 import { REPEAT_SECONDS, type PresentedToken } from '../requests/token-request.js';

@@ -5,7 +5,7 @@ import { errors } from 'oidc-provider';
 import { eventValues, type NewAuthEvent } from '../../audit/audit.js';
 import { Config } from '../../config/config.js';
 import { Encryption } from '../../crypto/encryption.js';
-import { TokenKeys } from '../../crypto/token-keys.js';
+import { TokenKeys } from '../../crypto/hmac.js';
 import { Database } from '../../database/database.js';
 import type { NamedStatement } from '../../database/postgres/read-connection.js';
 import { isUnavailable, Unavailable } from '../../database/postgres/unavailable.js';

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { AdapterPayload } from 'oidc-provider';
-import { eitherOf } from '../../crypto/token-keys.js';
+import { eitherOf } from '../../crypto/hmac.js';
 import { OauthDatabase } from './oauth-database.js';
 
 /** What a one-time state belongs to. */

@@ -1,9 +1,8 @@
 import { connect } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { QueryConfig, QueryResult } from 'pg';
-import { currentCaller, type Requester } from './callers.js';
+import { commented, currentCaller, type Requester } from './callers.js';
 import { PrimaryClient, type PrimaryConfig } from './primary.js';
-import { commented } from './request-comments.js';
 import { Unavailable } from './unavailable.js';
 
 /** Routine of PostgreSQL's warning that it gave up waiting for a standby; the warning's text depends on the language. */

@@ -4,7 +4,7 @@ import type { Config } from '../../config/config.js';
 import { PipelinedReads } from '../postgres/pipelined-reads.js';
 import type { ReadConsistency } from './primary-wal.js';
 import type { NamedStatement, ReadConnection } from '../postgres/read-connection.js';
-import { commented } from '../postgres/request-comments.js';
+import { commented } from '../postgres/callers.js';
 
 /** Pause between two checks of a session's position, in ms; one check serves all waiting reads. */
 const LOOK_AGAIN_MS = 2;

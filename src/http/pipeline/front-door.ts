@@ -4,8 +4,7 @@ import { Admission, type Caller } from '../admission/admission.js';
 import type { Config } from '../../config/config.js';
 import { isUnder, isUnderApi, PLATFORM_PREFIX } from './api-headers.js';
 import { Connections } from '../admission/connections.js';
-import { endWorkFor, workFor } from '../../database/postgres/callers.js';
-import { commentOf } from '../../database/postgres/request-comments.js';
+import { commentOf, endWorkFor, workFor } from '../../database/postgres/callers.js';
 import { networkOf, parseAddress } from '../../values/network.js';
 import { describeRequest, leaveSlot, type RequestContext } from './request-context.js';
 

@@ -6,7 +6,7 @@ import { SignInMethods } from '../../accounts/sign-in/sign-in-methods.js';
 import type { Owner } from '../../auth/owner.js';
 import { PageFault } from '../../authorization-server/failures/page-fault.js';
 import { Config } from '../../config/config.js';
-import { TokenKeys } from '../../crypto/token-keys.js';
+import { TokenKeys } from '../../crypto/hmac.js';
 import { pathOf, type SignInPage } from '../../federation/sign-in-pages.js';
 import { SignOuts } from '../../federation/sign-outs.js';
 import { responseOf } from '../../http/pipeline/request-context.js';

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
-import { TokenKeys } from '../../crypto/token-keys.js';
+import { TokenKeys } from '../../crypto/hmac.js';
 import { USE_ONCE } from '../../auth/access-tokens/dpop.js';
 import { OneTimeStates } from '../../authorization-server/requests/one-time-states.js';
 import { queryOf } from '../../http/input/query.js';

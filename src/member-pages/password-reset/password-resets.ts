@@ -8,7 +8,7 @@ import { eventValues, recordAlone, recordEventIf } from '../../audit/audit.js';
 import { LIFETIMES } from '../../authorization-server/provider/lifetimes.js';
 import { Config } from '../../config/config.js';
 import { randomBytes } from '../../crypto/random.js';
-import { eitherOf, TokenKeys } from '../../crypto/token-keys.js';
+import { eitherOf, TokenKeys } from '../../crypto/hmac.js';
 import { Database } from '../../database/database.js';
 import { Logger } from '../../http/logger.js';
 import { isStorable } from '../../values/string-rules.js';

@@ -6,7 +6,7 @@ import { parseKey } from '../../auth/api-keys/api-key-format.js';
 import { ApiKeysService } from '../../auth/api-keys/api-keys.service.js';
 import { ALL_SCOPES } from '../../auth/scopes.js';
 import type { Config } from '../../config/config.js';
-import { apiKeyHmac } from '../../crypto/peppers.js';
+import { apiKeyHmac } from '../../crypto/hmac.js';
 import { styled } from '../../http/terminal.js';
 import { OperatorError } from '../../values/operator-error.js';
 

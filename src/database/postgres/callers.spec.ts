@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { Requester, workFor } from './callers.js';
-import { commented, commentOf } from './request-comments.js';
+import { commented, commentOf, Requester, workFor } from './callers.js';
 
 function inRequest<T>(id: string, work: () => T): T {
   const requester = new Requester();
