@@ -39,12 +39,9 @@ export class RateLimits implements OnApplicationShutdown {
       failed_authentication: rateLimits.auth,
       oauth_requests: rateLimits.auth * OAUTH_REQUESTS_PER_REFUSAL,
     };
-    const store =
-      (redisUrl && redisCounts(redisUrl, databaseDeadlines)) ||
-      (databaseDirectUrl && postgresCounts(databaseDirectUrl, databaseDeadlines)) ||
-      undefined;
-    this.#counter = new Counter(store, logger);
-    if (store) meter.read('rate_limits_shared', () => [[{}, this.#counter.alone ? 0 : 1]]);
+    const [url, counts] = redisUrl ? [redisUrl, redisCounts] : [databaseDirectUrl, postgresCounts];
+    this.#counter = new Counter(url ? counts(url, databaseDeadlines) : undefined, logger);
+    if (url) meter.read('rate_limits_shared', () => [[{}, this.#counter.alone ? 0 : 1]]);
   }
 
   /** Tells the other instances what was counted here, and learns what they counted. */
@@ -111,10 +108,9 @@ export class RateLimits implements OnApplicationShutdown {
 
 function refusalOf(count: ReturnType<Counter['take']> | undefined): Problem | undefined {
   if (count?.admitted !== false) return undefined;
-  const { resetSeconds } = count;
   return new Problem('rate_limited', {
-    detail: `Too many requests: the next window begins in ${resetSeconds} s.`,
-    extensions: { retry_after: resetSeconds },
-    headers: { 'Retry-After': String(resetSeconds) },
+    detail: `Too many requests: the next window begins in ${count.resetSeconds} s.`,
+    extensions: { retry_after: count.resetSeconds },
+    headers: { 'Retry-After': String(count.resetSeconds) },
   });
 }
