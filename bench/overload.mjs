@@ -1,5 +1,6 @@
 // Loads below and above what the server can handle: how much is answered, how fast, and whether anything is refused or fails.
 import { request as send } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { request, runGenerator } from './generator.mjs';
 import { AUTHORIZE } from './oauth-client.mjs';
 import { cpuMicroseconds, memoryMegabytes } from './usage.mjs';
@@ -7,6 +8,8 @@ import { cpuMicroseconds, memoryMegabytes } from './usage.mjs';
 /** Closed loop, to find out what it can handle. */
 const PEAK_CONNECTIONS = 32;
 const PROBE_MS = 50;
+/** Between two loads: that a thousand clients leave at once is not part of the next one. */
+const SETTLE_MS = 1_000;
 const HONEST_ADDRESS = '127.0.0.2';
 
 /** Where nothing may be refused or fail; where 85 % of the peak must be answered; and a flood that others must not feel. */
@@ -97,8 +100,10 @@ export async function measureOverload(server, { path, requests }, dataset, secon
   await run({ connections: PEAK_CONNECTIONS, seconds: 2 }); // warms up code and caches
   const peak = await run({ connections: PEAK_CONNECTIONS });
   const rows = { peak };
-  for (const load of LOADS)
+  for (const load of LOADS) {
+    await sleep(SETTLE_MS);
     rows[load.name] = await run({ ...load, rate: load.times && Math.round(load.times * peak.rate) });
+  }
   for (const row of Object.values(rows)) {
     row.ratio = row.rate / peak.rate;
     row.cpuRatio = row.perCpu / peak.perCpu;

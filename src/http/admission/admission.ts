@@ -1,4 +1,4 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
+import { AsyncResource } from 'node:async_hooks';
 
 /** How long a request may wait before it is refused, in ms. */
 const PATIENCE_MS = 250;
@@ -20,12 +20,15 @@ export interface Caller {
 /** A connection that can be left unread: what its client sends then waits in the kernel, where it costs nothing. */
 type Readable = Record<'pause' | 'resume', () => unknown>;
 
-interface Waiting {
-  readonly since: number;
-  readonly begin: () => void;
-  readonly refuse: (() => void) | undefined;
-  /** Does it in the request's asynchronous context, for whoever traces it. */
-  readonly run: (work: () => void) => void;
+/** A request in its asynchronous context, for whoever traces it. */
+class Waiting extends AsyncResource {
+  constructor(
+    readonly since: number,
+    readonly begin: () => void,
+    readonly refuse: (() => void) | undefined,
+  ) {
+    super('WaitingRequest');
+  }
 }
 
 /**
@@ -79,8 +82,7 @@ export class Admission {
       }
       this.#standingSince = this.#time();
     }
-    const since = refuse ? this.#time() : Infinity;
-    this.#waiting.add({ since, begin, refuse, run: AsyncLocalStorage.snapshot() }, address, credential);
+    this.#waiting.add(new Waiting(refuse ? this.#time() : Infinity, begin, refuse), address, credential);
     this.#lookLater();
   }
 
@@ -114,7 +116,7 @@ export class Admission {
     while (this.#waiting.size > 0 && this.#atWork < this.mostAtWork) {
       const next = this.#waiting.next()!;
       this.#atWork++;
-      next.run(next.begin);
+      next.runInAsyncScope(next.begin);
     }
     if (this.#isOverloaded) this.#readOn(this.mostAtWork - this.#waiting.size);
   }
@@ -147,7 +149,7 @@ export class Admission {
     const late = this.#waiting.takeOlderThan(time, this.mostAtWork);
     if (late.length === this.mostAtWork) setImmediate(() => this.#refuseOlderThan(time));
     this.refused += late.length;
-    for (const { run, refuse } of late) run(refuse!);
+    for (const one of late) one.runInAsyncScope(one.refuse!);
   }
 }
 
