@@ -11,7 +11,8 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { thorough } from '../support/database.js';
 
 /** A project of a few files, built by the script of this one. */
 const folder = mkdtempSync(join(process.env.TEST_FOLDER!, 'build-'));
@@ -32,7 +33,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-describe('npm run build', () => {
+thorough.describe('npm run build', () => {
   it('makes a script with its source map of every source but the tests, and copies what is no TypeScript', () => {
     expect(build()).toMatchObject({ status: 0, stderr: '' });
     expect(built('src/a.js')).toBe('export const a = 1;\n//# sourceMappingURL=a.js.map\n');
