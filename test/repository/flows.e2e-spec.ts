@@ -66,7 +66,7 @@ postgres.describe('from the first line to the last, a reader follows', () => {
     expectAtMost(39, await filesOf(() => call('/events', key)));
   });
 
-  it('a refresh of tokens through 40 files', async () => {
+  it('a refresh of tokens through 35 files', async () => {
     const { username } = await oauth.member();
     const clientId = await oauth.client();
     let { refresh_token } = await oauth.tokens(clientId, username);
@@ -75,10 +75,10 @@ postgres.describe('from the first line to the last, a reader follows', () => {
       expect(status).toBe(200);
       ({ refresh_token } = body as { refresh_token: string });
     };
-    expectAtMost(40, await filesOf(refresh));
+    expectAtMost(35, await filesOf(refresh));
   });
 
-  it('the POST of the sign-in form through 65 files', async () => {
+  it('the POST of the sign-in form through 58 files', async () => {
     const { username } = await oauth.member();
     const clientId = await oauth.client();
     const forms = Array.from({ length: ROUNDS + 1 }, async () => {
@@ -90,7 +90,7 @@ postgres.describe('from the first line to the last, a reader follows', () => {
       const { browser, page } = opened.pop()!;
       return browser.submit(page, { username, password: PASSWORD }, /\/sign-in$/);
     };
-    expectAtMost(65, await filesOf(signIn));
+    expectAtMost(58, await filesOf(signIn));
   });
 
   it('PUT /api/public/profile to a delivered webhook through 16 files besides those of GET', async () => {
@@ -109,12 +109,12 @@ postgres.describe('from the first line to the last, a reader follows', () => {
     await receiver.close();
   });
 
-  it('pua keys create through 18 files besides those of another command', async () => {
+  it('pua keys create through 9 files besides those of another command', async () => {
     const id = String(await oauth.api.platform.user());
     jest.replaceProperty(process, 'env', { ...process.env, ...oauth.api.environment });
     for (const stream of [process.stdout, process.stderr]) jest.spyOn(stream, 'write').mockReturnValue(true);
     const ofAny = await filesOf(() => run(['users', 'show', id]));
     const create = () => run(['keys', 'create', '--user', id, '--name', 'x', '--scopes', '']);
-    expectAtMost(18, (await filesOf(create)).difference(ofAny));
+    expectAtMost(9, (await filesOf(create)).difference(ofAny));
   });
 });
