@@ -221,16 +221,24 @@ describe('admission', () => {
     });
   });
 
-  it('leaves no connection unread where there is no overload', async () => {
-    enterAll(6, 'r');
-    pass(50);
-    await leave(2);
+  it('leaves connections unread only when somebody has always waited for more than 100 ms', async () => {
+    now = 500;
+    enterAll(MOST + 3, 'r');
     const reads: string[] = [];
-    admission.answered(
-      { pause: () => reads.push('paused'), resume: () => reads.push('read') },
-      { address: '10.0.0.1', credential: '' },
-    );
+    const answered = () =>
+      admission.answered(
+        { pause: () => reads.push('paused'), resume: () => reads.push('read') },
+        { address: '10.0.0.1', credential: '' },
+      );
+    answered();
+    pass(100);
+    await leave();
+    answered();
     expect(reads).toEqual([]);
+    pass(10);
+    await leave();
+    answered();
+    expect(reads).toEqual(['paused']);
   });
 });
 
