@@ -62,7 +62,7 @@ const AREAS = {
     tests: ['test/api/{paging,paging.properties,events,connections,achievements}.*'],
   },
   'token-request': {
-    source: 'src/authorization-server/requests/{token-request,refresh-grace-period}.ts',
+    source: 'src/authorization-server/requests/token-request.ts',
     tests: [
       'src/authorization-server/**',
       'test/oauth/{refresh,refresh-grace-period,dpop-refresh,flow,inputs,races,consents,audit}.*',
