@@ -136,9 +136,8 @@ export class Admission {
   #look(): void {
     this.#looking = undefined;
     this.#paused += Math.max(0, this.now() - this.#plannedAt - LONGEST_PAUSE_MS);
-    const now = this.#time();
-    this.#refuseOlderThan(now - PATIENCE_MS);
-    for (const { connection } of this.#held.takeOlderThan(now - LONGEST_HOLD_MS, this.mostAtWork))
+    this.#refuseOlderThan(this.#time() - PATIENCE_MS);
+    for (const { connection } of this.#held.takeOlderThan(this.#time() - LONGEST_HOLD_MS, this.mostAtWork))
       connection.resume();
     if (this.#atWork < this.mostAtWork) this.#readOn(this.mostAtWork);
     if (this.#waiting.size > 0 || this.#held.size > 0) this.#lookLater();
