@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { NestExpressApplication } from '@nestjs/platform-express';
+import pg from 'pg';
 import { createLocalJWKSet, exportJWK, generateKeyPair, jwtVerify, SignJWT } from 'jose';
 import { closeApp, createApp } from '../../src/app.js';
 import { Secrets } from '../../src/crypto/secrets.js';
@@ -84,6 +85,24 @@ postgres.describe('while SECRET_KEY changes', () => {
       (app) => `http://127.0.0.1:${(app.getHttpServer().address() as { port: number }).port}`,
     );
   }
+
+  it('a key is hashed anew by each instance once in half a minute, however often it is used', async () => {
+    const key = await oauth.api.key(await oauth.api.platform.user());
+    const announced: (string | undefined)[] = [];
+    const listener = new pg.Client(oauth.api.config.databaseUrl);
+    await listener.connect();
+    listener.on('notification', ({ payload }) => announced.push(payload));
+    await listener.query('LISTEN revocations');
+    await start([
+      [NEW, OLD],
+      [OLD, NEW],
+    ]);
+    for (let i = 0; i < 12; i++) expect((await api('/api/public/me', { 'X-API-Key': key })).status).toBe(200);
+    await listener.query('SELECT'); // what was announced before it has arrived
+    await listener.end();
+    expect(announced.length).toBeGreaterThan(0);
+    expect(announced.length).toBeLessThanOrEqual(2);
+  });
 
   const api = (path: string, headers: Record<string, string>) =>
     fetch(`${oauth.issuer}${path}`, { headers }).then(async (answer) => ({

@@ -1,6 +1,7 @@
 import { BlockList, isIPv6 } from 'node:net';
 import { Injectable } from '@nestjs/common';
 import type { Request } from 'express';
+import { LRUCache } from 'lru-cache';
 import { eventValues, recordEventIf } from '../../audit/audit.js';
 import { Database } from '../../database/database.js';
 import { Logger } from '../../http/logger.js';
@@ -38,6 +39,9 @@ const FIND_KEY = {
 FROM api_keys k LEFT JOIN users u ON u.id = k.user_id WHERE k.id = $1 AND k.environment = $2`,
 };
 
+/** While instances change to another SECRET_KEY, each undoes what the other did, and both forget the key: not more often than this. */
+const HASHED_ANEW_MS = 30_000;
+
 /** Compared with if the id is unknown, so an unknown id takes as long as a wrong secret. */
 const NO_HASH = Buffer.alloc(32);
 
@@ -47,6 +51,7 @@ export class ApiKeyAuthenticator {
   readonly #hmac: Hmac;
   /** Of the current pepper. */
   readonly #pepperId: Buffer;
+  readonly #hashedAnew = new LRUCache<string, true>({ max: 10_000, ttl: HASHED_ANEW_MS });
 
   constructor(
     private readonly config: Config,
@@ -74,7 +79,7 @@ export class ApiKeyAuthenticator {
     if (row.revoked) throw refuse('revoked');
     if (row.seconds_left <= 0) throw refuse('expired');
     if (row.owner_disabled) throw refuse('owner disabled');
-    if (!row.pepper_id.equals(this.#pepperId)) await this.#hashAnew(parsed.id, secret, row.hash);
+    if (!row.pepper_id.equals(this.#pepperId)) this.#hashAnew(parsed.id, secret, row.hash);
     return {
       principal: {
         kind: 'api_key',
@@ -93,9 +98,11 @@ export class ApiKeyAuthenticator {
     };
   }
 
-  /** Replaces a key's hash under the previous pepper with one under the current pepper. If that fails, the next look-up tries again. */
-  async #hashAnew(id: string, key: string, before: Buffer): Promise<void> {
-    await this.database
+  /** Replaces a key's hash under the previous pepper with one under the current pepper; no request waits for it. */
+  #hashAnew(id: string, key: string, before: Buffer): void {
+    if (this.#hashedAnew.has(id)) return;
+    this.#hashedAnew.set(id, true);
+    this.database
       .rows('UPDATE api_keys SET hash = $3, pepper_id = $4 WHERE id = $1 AND hash = $2', [
         id,
         before,
