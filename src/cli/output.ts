@@ -18,6 +18,14 @@ export function jsonOf(value: unknown, indent?: number): string {
   );
 }
 
+/** Adds the details of what a secret was made for: it is shown only now, so also where they cannot be read any more. */
+export async function withDetails<Secret extends object>(
+  details: Promise<object | undefined>,
+  secret: Secret,
+): Promise<Secret> {
+  return { ...(await details.catch(() => undefined)), ...secret };
+}
+
 /** Prints what is not the result, on stderr. */
 export function note(text: string): void {
   process.stderr.write(`${asTyped(plain(text))}\n`);

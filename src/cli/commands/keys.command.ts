@@ -7,7 +7,7 @@ import { makeSecretKey } from '../../crypto/secrets.js';
 import { collectCidr, durationBetween, parseKeyScopes, parseName, textOf } from '../arguments.js';
 import { addGroup } from '../command.js';
 import { withDatabaseOfAnyVersion } from '../database.js';
-import { fields, named, note, print, table } from '../output.js';
+import { fields, named, note, print, table, withDetails } from '../output.js';
 
 const DAY = 86_400;
 const DEFAULT_EXPIRY = 90 * DAY;
@@ -78,7 +78,7 @@ export function keysCommands(program: Command): void {
       });
       if (user?.disabled_at)
         note(`${user.username} is disabled: the key will not work until they are enabled`);
-      print({ ...(await keys.find(id)), key }, () => key);
+      print(await withDetails(keys.find(id), { id, key }), () => key);
       if (!options.json)
         note(
           options.platform
@@ -131,7 +131,7 @@ export function keysCommands(program: Command): void {
       const keys = get(ApiKeysService);
       const { key, id } = await keys.rotate(old, overlap, 'admin');
       note(`${old} stays valid until ${(await keys.find(old))!.expires_at} UTC`);
-      print({ ...(await keys.find(id)), key }, () => key);
+      print(await withDetails(keys.find(id), { id, key }), () => key);
     });
 
   add(

@@ -8,7 +8,7 @@ import {
 } from '../../webhooks/webhooks.service.js';
 import { durationBetween } from '../arguments.js';
 import { addGroup } from '../command.js';
-import { fields, named, note, table } from '../output.js';
+import { fields, named, note, table, withDetails } from '../output.js';
 
 const DAY = 86_400;
 const LONGEST_OVERLAP = 30 * DAY;
@@ -68,7 +68,7 @@ export function webhooksCommands(program: Command): void {
         keyId: key,
         actor: 'admin',
       });
-      print({ ...(await webhooks.find(id)), secret }, () => secret);
+      print(await withDetails(webhooks.find(id), { id, secret }), () => secret);
       if (!json)
         note(
           `Give the secret to the receiver ${id}, which verifies messages with it. Try it: pua webhooks test ${id}`,
@@ -133,7 +133,7 @@ export function webhooksCommands(program: Command): void {
     )
     .runs(async ({ get, print }, id, { overlap }) => {
       const secret = await get(WebhooksService).rotate(id, overlap, 'admin');
-      print({ ...(await get(WebhooksService).find(id)), secret }, () => secret);
+      print(await withDetails(get(WebhooksService).find(id), { id, secret }), () => secret);
     });
 
   ofReceiver(
