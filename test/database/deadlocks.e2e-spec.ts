@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { DataSource } from 'typeorm';
 import { TestApi } from '../support/api.js';
-import { postgres } from '../support/database.js';
-import { eventually } from '../support/timing.js';
+import { postgres, waitingForLock } from '../support/database.js';
 
 postgres.describe('Two transactions that wait for each other', () => {
   let api: TestApi;
@@ -22,11 +22,7 @@ postgres.describe('Two transactions that wait for each other', () => {
       await manager.query(lock, [other]);
       return 'done';
     });
-    await eventually(async () => {
-      const rows = (await holder.query(`SELECT FROM pg_locks JOIN pg_stat_activity USING (pid)
-WHERE NOT granted AND datname = current_database()`)) as unknown[];
-      return rows.length > 0 || undefined;
-    });
+    await waitingForLock(api.app.get(DataSource));
     // The database looks for deadlocks when a statement has waited for a second: that of the transaction waits longer.
     await holder.query(lock, [one]);
     await holder.commitTransaction();

@@ -99,7 +99,10 @@ export function testConfig(environment: Record<string, string>, overrides: Parti
   return { ...config, ...patient, rateLimits, platformRateLimit: 1e6, ...overrides };
 }
 
-/** Resolves when a session waits for a lock in this database: then what is tested has come that far. */
+/**
+ * Resolves when a session waits for a lock in this database: then what is tested has come that far. It is asked outside of any
+ * transaction, in which pg_stat_activity shows for ever what it showed first.
+ */
 export async function waitingForLock(dataSource: { query<T>(sql: string): Promise<T> }): Promise<void> {
   const deadline = Date.now() + 10_000;
   for (;;) {
