@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { Config } from '../config/config.js';
 import { Database } from '../database/database.js';
-import { Semaphore } from '../database/semaphore.js';
+import { Semaphore } from '../database/postgres/semaphore.js';
 import { ONLINE_URL } from '../database/sql.js';
 import { etagOf } from '../http/output/etag.js';
 import { EVENT_ACCESS } from '../resources/resources.js';

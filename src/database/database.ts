@@ -2,10 +2,10 @@ import { setTimeout } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import type { Pool, QueryConfig } from 'pg';
 import { DataSource } from 'typeorm';
-import { isDirect } from './postgres/data-source.js';
+import { createDataSource, isDirect, type BackgroundUse } from './postgres/data-source.js';
 import { PipelinedReads } from './postgres/pipelined-reads.js';
 import type { NamedStatement } from './postgres/read-connection.js';
-import { Semaphore } from './semaphore.js';
+import { Semaphore } from './postgres/semaphore.js';
 import { Unavailable } from './postgres/unavailable.js';
 import { Config } from '../config/config.js';
 
@@ -39,12 +39,13 @@ export class Database {
   readonly #ownSessions: boolean;
   readonly #names = new Map<string, string>();
   readonly #long: Semaphore;
+  readonly #background = new Map<BackgroundUse, Promise<DataSource>>();
   /** Number of requests refused because too many were waiting for a connection. */
   refusals = 0;
 
   constructor(
     readonly dataSource: DataSource,
-    config: Config,
+    private readonly config: Config,
   ) {
     this.#pool = (dataSource.driver as unknown as { master: Pool }).master;
     this.#mostWaiting = config.databasePoolSize * WAITERS_PER_CONNECTION;
@@ -125,6 +126,19 @@ export class Database {
     );
   }
 
+  /**
+   * Connections for background work, opened when they are first needed: the database may be away at the start, and most instances
+   * never need some. What failed is tried again by the next who asks.
+   */
+  background(use: BackgroundUse): Promise<DataSource> {
+    let opening = this.#background.get(use);
+    if (!opening) {
+      this.#background.set(use, (opening = createDataSource(this.config, use).initialize()));
+      opening.catch(() => this.#background.delete(use));
+    }
+    return opening;
+  }
+
   /** Connections in use and idle, and requests that wait for one. */
   poolState(): { busy: number; idle: number; waiting: number } {
     const { totalCount, idleCount, waitingCount } = this.#pool;
@@ -138,6 +152,9 @@ export class Database {
 
   async end(): Promise<void> {
     await this.#pipelined?.end();
+    await Promise.allSettled(
+      [...this.#background.values()].map(async (opening) => (await opening).destroy()),
+    );
     await this.dataSource.destroy();
   }
 

@@ -3,7 +3,7 @@ import type { QueryConfig } from 'pg';
 import { Database, type Reads } from './database.js';
 import { ANNOUNCE, PrimaryWal, TRUST_MS, type ChannelState, type Written } from './replicas/primary-wal.js';
 import { Replica } from './replicas/replica.js';
-import { Semaphore } from './semaphore.js';
+import { Semaphore } from './postgres/semaphore.js';
 import { Config } from '../config/config.js';
 
 /** How often the replicas' positions are checked, and whether they still are replicas. */

@@ -1,7 +1,5 @@
-import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
-import { Config } from '../config/config.js';
+import { Injectable } from '@nestjs/common';
 import { Database } from '../database/database.js';
-import { LazyDataSource } from '../database/postgres/data-source.js';
 import { Periodic } from '../http/periodic-work.js';
 import { writeNextMembers } from './import/pending-members.js';
 import { ARE_PENDING } from './import/staging.js';
@@ -10,19 +8,8 @@ const SECOND_MS = 1_000;
 
 /** What the database leaves to be done a moment after a change, by its own functions, so that whoever changes something need not wait. */
 @Injectable()
-export class Upkeep implements OnApplicationShutdown {
-  readonly #dataSource: LazyDataSource;
-
-  constructor(
-    private readonly database: Database,
-    config: Config,
-  ) {
-    this.#dataSource = new LazyDataSource(config, 'feeding');
-  }
-
-  async onApplicationShutdown(): Promise<void> {
-    await this.#dataSource.close();
-  }
+export class Upkeep {
+  constructor(private readonly database: Database) {}
 
   /**
    * Folds counted changes into the totals. Totals are right without it: it keeps short what a read must add up, and the rarities of
@@ -47,7 +34,7 @@ export class Upkeep implements OnApplicationShutdown {
   async writePendingMembers(end: AbortSignal): Promise<void> {
     const [row] = await this.database.prepared<{ pending: boolean }>(ARE_PENDING, []);
     if (!row!.pending) return;
-    const dataSource = await this.#dataSource.open();
+    const dataSource = await this.database.background('settling');
     while (!end.aborted && (await writeNextMembers(dataSource)) > 0);
   }
 

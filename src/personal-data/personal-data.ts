@@ -11,7 +11,7 @@ import { CATALOGUE_LIST } from '../features/achievements/achievements.service.js
 import { CONNECTIONS, ConnectionsQuery } from '../features/connections/connection.dto.js';
 import { EventsQuery } from '../features/events/event.dto.js';
 import { EVENTS_IN_ANY_ZONE } from '../features/events/events.service.js';
-import { Semaphore } from '../database/semaphore.js';
+import { Semaphore } from '../database/postgres/semaphore.js';
 import { isUnavailable } from '../database/postgres/unavailable.js';
 import { timestampOf } from '../values/timestamps.js';
 

@@ -1,12 +1,12 @@
 import { Readable } from 'node:stream';
 import { setImmediate, setTimeout } from 'node:timers/promises';
-import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import { Config } from '../config/config.js';
+import { Database } from '../database/database.js';
 import { sha256 } from '../crypto/digests.js';
 import { MemberReads } from '../database/member-reads.js';
-import { FEEDS_AT_ONCE, LazyDataSource } from '../database/postgres/data-source.js';
-import { Semaphore } from '../database/semaphore.js';
+import { FEEDS_AT_ONCE } from '../database/postgres/data-source.js';
+import { Semaphore } from '../database/postgres/semaphore.js';
 import { Unavailable } from '../database/postgres/unavailable.js';
 import { readerOf } from '../http/output/fields.js';
 import { pointerTo, Problem } from '../http/output/problems.js';
@@ -37,20 +37,13 @@ const FEED = { files: [{ name: 'feed' }] };
 
 /** Applies what the platform sends, by the rules and statements of the import, a few feeds at a time on separate connections. */
 @Injectable()
-export class FeedService implements OnApplicationShutdown {
+export class FeedService {
   readonly #slots = new Semaphore(FEEDS_AT_ONCE, MOST_WAITING, WAIT_MS);
-  readonly #dataSource: LazyDataSource;
 
   constructor(
-    config: Config,
+    private readonly database: Database,
     private readonly reads: MemberReads,
-  ) {
-    this.#dataSource = new LazyDataSource(config, 'feeding');
-  }
-
-  async onApplicationShutdown(): Promise<void> {
-    await this.#dataSource.close();
-  }
+  ) {}
 
   /**
    * Applies all lines in order, or none.
@@ -62,7 +55,7 @@ export class FeedService implements OnApplicationShutdown {
     const counts = await this.#slots.take(async () => {
       const lines = await readFeed(body);
       const request = idempotencyKey === undefined ? undefined : { keyId, idempotencyKey, body };
-      const dataSource = await this.#dataSource.open();
+      const dataSource = await this.database.background('feeding');
       for (let attempt = 1; ; attempt++) {
         try {
           return await dataSource.transaction((manager) => writeOnce(manager, keyId, lines, request));

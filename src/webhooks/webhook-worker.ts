@@ -3,7 +3,6 @@ import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { Config } from '../config/config.js';
 import { Database } from '../database/database.js';
 import { MemberReads } from '../database/member-reads.js';
-import { LazyDataSource } from '../database/postgres/data-source.js';
 import { Logger } from '../http/logger.js';
 import { Meter } from '../http/meter.js';
 import { Periodic } from '../http/periodic-work.js';
@@ -31,7 +30,6 @@ WHERE e.disabled_at IS NULL AND e.failing_since IS NULL`;
 export class WebhookWorker implements OnApplicationShutdown {
   readonly #underWay = new Map<Message, Promise<void>>();
   readonly #stop = new AbortController();
-  readonly #dataSource: LazyDataSource;
   #known: WebhookDeliveries | undefined;
   #claiming: Promise<void> | undefined;
   #claimAgain = false;
@@ -47,7 +45,6 @@ export class WebhookWorker implements OnApplicationShutdown {
     private readonly secrets: WebhookSecrets,
     private readonly meter: Meter,
   ) {
-    this.#dataSource = new LazyDataSource(config, 'telling');
     meter.read('webhook_deliveries_pending', async () => {
       const [row] = await database.prepared<{ pending: number }>(PENDING, []);
       return [[{}, row!.pending]];
@@ -65,7 +62,6 @@ export class WebhookWorker implements OnApplicationShutdown {
     await Promise.race([all, setTimeout(LAST_MS, undefined, { ref: false })]);
     this.#stop.abort();
     await all;
-    await this.#dataSource.close();
   }
 
   @Periodic({ work: 'webhooks', everyMs: PAUSE_MS, failure: 'webhooks could not be sent' })
@@ -136,7 +132,7 @@ export class WebhookWorker implements OnApplicationShutdown {
   }
 
   async #deliveries(): Promise<WebhookDeliveries> {
-    const dataSource = await this.#dataSource.open();
+    const dataSource = await this.database.background('telling');
     return (this.#known ??= new WebhookDeliveries(dataSource));
   }
 }

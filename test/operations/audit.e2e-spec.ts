@@ -7,6 +7,7 @@ import { AUTH_EVENTS, boundedDetails } from '../../src/audit/audit.js';
 import { AuditTrail } from '../../src/audit/audit-trail.js';
 import { RateLimits } from '../../src/auth/rate-limits/rate-limits.js';
 import { SignIn } from '../../src/accounts/sign-in/sign-in.js';
+import { Database } from '../../src/database/database.js';
 import { Meter } from '../../src/http/meter.js';
 import { placeOf, Refusals, maskedInput } from '../../src/authorization-server/failures/refusals.js';
 import { Sweeper } from '../../src/operations/sweeper/sweeper.js';
@@ -406,6 +407,7 @@ GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO ${role}`);
     const sweeperOf = async (auditRetentionSeconds: number) =>
       new Sweeper(
         { ...oauth.api.config, auditRetentionSeconds },
+        oauth.api.app.get(Database),
         { warn: () => undefined } as never,
         new Meter(),
       );
@@ -414,11 +416,9 @@ GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO ${role}`);
     );
     const forever = await sweeperOf(0);
     expect(await forever.sweep()).not.toHaveProperty('auth_events');
-    await forever.onApplicationShutdown();
     const sweeper = await sweeperOf(400 * DAY);
     expect((await sweeper.sweep()).auth_events).toBe(1);
     expect((await sweeper.sweep()).auth_events).toBe(0);
-    await sweeper.onApplicationShutdown();
   });
 
   it('is of a type that the list has, wherever one is recorded', () => {

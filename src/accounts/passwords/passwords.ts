@@ -1,7 +1,7 @@
 import { hash, parseOptions, verify } from '@node-rs/argon2';
 import bcrypt from 'bcrypt';
 import { Unavailable } from '../../database/postgres/unavailable.js';
-import { Semaphore } from '../../database/semaphore.js';
+import { Semaphore } from '../../database/postgres/semaphore.js';
 import { Meter } from '../../http/meter.js';
 import { OperatorError } from '../../values/operator-error.js';
 

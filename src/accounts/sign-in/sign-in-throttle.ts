@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { eventValues, recordEventIf, type LoneEvent } from '../../audit/audit.js';
 import { Database } from '../../database/database.js';
-import { Semaphore } from '../../database/semaphore.js';
+import { Semaphore } from '../../database/postgres/semaphore.js';
 import { networkOf } from '../../values/network.js';
 import { Busy } from '../passwords/passwords.js';
 import { Config } from '../../config/config.js';

@@ -1,10 +1,8 @@
-import { DataSource, type EntityManager } from 'typeorm';
+import { DataSource, type DataSourceOptions, type EntityManager } from 'typeorm';
 import type { Config } from '../../config/config.js';
 import { BoundedClient, WriteGate } from './bounded-client.js';
 import { embeddedAddress } from '../embedded/address.js';
 import { ENTITIES, MIGRATIONS } from '../schema/tables.js';
-
-type DataSourceUse = 'requests' | 'maintenance' | 'sweeping' | 'feeding' | 'telling';
 
 /** Feeds that a process writes at once; others wait. */
 export const FEEDS_AT_ONCE = 2;
@@ -14,8 +12,12 @@ const BACKGROUND = {
   sweeping: { max: 1, stay: 1_000, connect: 5_000, statement: 5_000, lock: 300 },
   // A lock may take longer than the database takes to detect a deadlock.
   feeding: { max: FEEDS_AT_ONCE, stay: 10_000, connect: 5_000, statement: 10_000, lock: 3_000 },
+  settling: { max: 1, stay: 10_000, connect: 5_000, statement: 10_000, lock: 3_000 },
   telling: { max: 2, stay: 10_000, connect: 5_000, statement: 30_000, lock: 3_000 },
 } as const;
+
+export type BackgroundUse = keyof typeof BACKGROUND;
+type DataSourceUse = 'requests' | 'maintenance' | BackgroundUse;
 
 type Work<T> = (manager: EntityManager) => Promise<T>;
 type IsolationLevel = Parameters<DataSource['transaction']>[0];
@@ -29,12 +31,10 @@ const ATTEMPTS = 5;
  * other one goes on. No caller needs to know.
  */
 class RetryingDataSource extends DataSource {
-  override transaction<T>(work: Work<T>): Promise<T>;
-  override transaction<T>(isolation: IsolationLevel, work: Work<T>): Promise<T>;
-  override async transaction<T>(first: IsolationLevel | Work<T>, second?: Work<T>): Promise<T> {
+  override async transaction<T>(...given: [Work<T>] | [IsolationLevel, Work<T>]): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await super.transaction(first as IsolationLevel, second as Work<T>);
+        return await super.transaction(...(given as [Work<T>]));
       } catch (error) {
         if (attempt === ATTEMPTS || (error as { code?: unknown }).code !== DEADLOCK) throw error;
       }
@@ -50,6 +50,7 @@ class RetryingDataSource extends DataSource {
  * - `sweeping`: one direct connection, open only while there is work, whose statements may take longer than a request but hardly
  *   wait for locks;
  * - `feeding`: direct connections for what the platform's backend sends, so that it never takes those of members;
+ * - `settling`: one like those, for members whom an import left pending;
  * - `telling`: direct connections for webhooks, open only while there are messages.
  */
 export function createDataSource(config: Config, use: DataSourceUse): DataSource {
@@ -106,14 +107,10 @@ export function isDirect({ databaseUrl, databaseDirectUrl }: Config): boolean {
   return databaseUrl !== undefined && databaseUrl === databaseDirectUrl;
 }
 
-interface DatabaseAddress {
-  readonly url?: string;
-  readonly host?: string;
-  readonly port?: number;
-  readonly username?: string;
-  readonly password?: string;
-  readonly database?: string;
-}
+type DatabaseAddress = Pick<
+  Extract<DataSourceOptions, { type: 'postgres' }>,
+  'url' | 'host' | 'port' | 'username' | 'password' | 'database'
+>;
 
 /** The database's address as TypeORM options: a URL, or the embedded database's socket. */
 export function databaseAddress(config: Config, use: DataSourceUse): DatabaseAddress {
@@ -127,29 +124,4 @@ function bounds({ databaseUrl }: Config, statementMs: number | undefined, primar
   const answerMs = statementMs && statementMs + 50;
   if (databaseUrl) return { Client: BoundedClient, answerMs, writes: new WriteGate(), primary };
   return { query_timeout: answerMs }; // the embedded one accepts no CancelRequest, and has no standby
-}
-
-/** Connections that are opened when they are first needed: the database may be away at the start, and most instances never need some. */
-export class LazyDataSource {
-  #opened: Promise<DataSource> | undefined;
-
-  constructor(
-    private readonly config: Config,
-    private readonly use: DataSourceUse,
-  ) {}
-
-  /** Opens it, unless it is open; what failed is tried again by the next who asks. */
-  open(): Promise<DataSource> {
-    this.#opened ??= createDataSource(this.config, this.use)
-      .initialize()
-      .catch((error: unknown) => {
-        this.#opened = undefined;
-        throw error;
-      });
-    return this.#opened;
-  }
-
-  async close(): Promise<void> {
-    await (await this.#opened?.catch(() => undefined))?.destroy();
-  }
 }

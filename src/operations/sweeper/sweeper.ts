@@ -1,9 +1,9 @@
 import { setTimeout } from 'node:timers/promises';
-import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { EXPIRIES } from '../../database/schema/declarations.js';
 import { tableNameOf } from '../../database/schema/tables.js';
-import { LazyDataSource } from '../../database/postgres/data-source.js';
+import { Database } from '../../database/database.js';
 import { Logger } from '../../http/logger.js';
 import { Meter } from '../../http/meter.js';
 import type { MetricName } from '../../http/metrics.js';
@@ -87,17 +87,16 @@ interface Sweeping {
  * one kind does not prevent sweeping the others.
  */
 @Injectable()
-export class Sweeper implements OnApplicationShutdown {
+export class Sweeper {
   readonly #rows: readonly ExpiredRows[];
   readonly #sweeping = new Map<string, Sweeping>();
-  readonly #dataSource: LazyDataSource;
 
   constructor(
     config: Config,
+    private readonly database: Database,
     private readonly logger: Logger,
     meter: Meter,
   ) {
-    this.#dataSource = new LazyDataSource(config, 'sweeping');
     const report = (name: SweeperMetric, read: (of: Sweeping) => number) =>
       meter.read(name, () => [...this.#sweeping].map(([rows, of]) => [{ rows }, read(of)] as const));
     report('sweeper_last_success_timestamp_seconds', (of) => (of.lastSuccessAt?.getTime() ?? 0) / 1000);
@@ -108,10 +107,6 @@ export class Sweeper implements OnApplicationShutdown {
     report('sweeper_failures_total', ({ failures }) => failures);
     this.#rows = expiredRows(config);
     for (const { name } of this.#rows) this.#sweeping.set(name, { deleted: 0, failures: 0 });
-  }
-
-  async onApplicationShutdown(): Promise<void> {
-    await this.#dataSource.close();
   }
 
   /** By {@link ExpiredRows.name}. */
@@ -141,7 +136,7 @@ export class Sweeper implements OnApplicationShutdown {
     const latest = performance.now() + LONGEST_SWEEP_MS;
     let deleted = 0;
     try {
-      const dataSource = await this.#dataSource.open();
+      const dataSource = await this.database.background('sweeping');
       deleted = await deleteExpired(dataSource, rows, () => !end?.aborted && performance.now() < latest);
       sweeping.deleted += deleted;
       sweeping.lastSuccessAt = new Date();
@@ -158,7 +153,7 @@ export class Sweeper implements OnApplicationShutdown {
   }
 
   async #lookForOldest({ table, moment, before, only }: ExpiredRows, sweeping: Sweeping): Promise<void> {
-    const dataSource = await this.#dataSource.open();
+    const dataSource = await this.database.background('sweeping');
     const [oldest] = await dataSource.query<{ since: Date }[]>(
       `SELECT now() - (${before} - ${moment}) AS since FROM ${table} WHERE ${only} AND ${moment} < ${before} ORDER BY ${moment} LIMIT 1`,
     );

@@ -1,9 +1,7 @@
-import { Unavailable } from './postgres/unavailable.js';
+import { Unavailable } from './unavailable.js';
 
-interface Waiting {
+interface Waiting extends PromiseWithResolvers<void> {
   readonly rank: number;
-  enter(): void;
-  refuse(reason: string): void;
 }
 
 /** Lets a limited number through at once; the others wait, those of the lowest rank first, and of one rank in order of arrival. */
@@ -39,32 +37,21 @@ export class Semaphore {
     } finally {
       const next = this.#waiting.shift();
       if (next)
-        next.enter(); // takes over the slot
+        next.resolve(); // takes over the slot
       else this.#free++;
     }
   }
 
-  #wait(patienceMs: number, rank: number): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const one: Waiting = {
-        rank,
-        enter: () => {
-          clearTimeout(timer);
-          resolve();
-        },
-        refuse: (reason) => {
-          clearTimeout(timer);
-          reject(this.refusal(reason));
-        },
-      };
-      const timer = setTimeout(() => {
-        this.#waiting.splice(this.#waiting.indexOf(one), 1);
-        one.refuse('no turn came in time');
-      }, patienceMs);
-      const before = this.#waiting.findLastIndex((other) => other.rank <= rank);
-      this.#waiting.splice(before + 1, 0, one);
-      if (this.#waiting.length > this.mostWaiting)
-        this.#waiting.pop()!.refuse('too many wait for their turn');
-    });
+  async #wait(patienceMs: number, rank: number): Promise<void> {
+    const one: Waiting = { rank, ...Promise.withResolvers<void>() };
+    const before = this.#waiting.findLastIndex((other) => other.rank <= rank);
+    this.#waiting.splice(before + 1, 0, one);
+    if (this.#waiting.length > this.mostWaiting)
+      this.#waiting.pop()!.reject(this.refusal('too many wait for their turn'));
+    const timer = setTimeout(() => {
+      this.#waiting.splice(this.#waiting.indexOf(one), 1);
+      one.reject(this.refusal('no turn came in time'));
+    }, patienceMs);
+    await one.promise.finally(() => clearTimeout(timer));
   }
 }
