@@ -13,10 +13,7 @@ export type Revocation = { readonly kind: 'key' | 'user' | 'grant' | 'client'; r
 export class RevocationChannel extends NoticeChannel {
   readonly #listeners: ((revocation: Revocation) => void)[] = [];
 
-  constructor(
-    config: Config,
-    private readonly logger: Logger,
-  ) {
+  constructor(config: Config, logger: Logger) {
     // The embedded database delivers no notices: without the channel nothing is cached, so none is missed.
     super(config.databaseDirectUrl, {
       applicationName: 'public-user-api revocations',
@@ -25,6 +22,10 @@ export class RevocationChannel extends NoticeChannel {
       // Less than the second within which a revocation must take effect.
       trustMs: 900,
     });
+    this.onChange = (reason) => {
+      if (reason === undefined) logger.info({}, 'the revocation channel is heard again');
+      else logger.warn({ reason }, 'the revocation channel is cut: credentials are looked up each time');
+    };
   }
 
   onRevocation(listener: (revocation: Revocation) => void): void {
@@ -38,14 +39,6 @@ export class RevocationChannel extends NoticeChannel {
   protected hear(payload: string | undefined): void {
     const [, kind, id] = NOTICE.exec(payload ?? '') ?? [];
     this.#tell(id === undefined ? 'all' : { kind: kind as 'key', id });
-  }
-
-  protected lose(reason: string): void {
-    this.logger.warn({ reason }, 'the revocation channel is cut: credentials are looked up each time');
-  }
-
-  protected regain(): void {
-    this.logger.info({}, 'the revocation channel is heard again');
   }
 
   #tell(revocation: Revocation): void {

@@ -1,17 +1,16 @@
 import { Injectable, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
-import type { QueryConfig } from 'pg';
 import { Database, type Reads } from './database.js';
-import { ANNOUNCE, PrimaryWal, TRUST_MS, type ChannelState, type Written } from './replicas/primary-wal.js';
+import { ANNOUNCE, PrimaryWal, TRUST_MS, type Written } from './replicas/primary-wal.js';
 import { Replica } from './replicas/replica.js';
-import { Semaphore } from './postgres/semaphore.js';
 import { Config } from '../config/config.js';
 
 /** How often the replicas' positions are checked, and whether they still are replicas. */
 const LOOK_MS = 250;
 /** 2^32 divided by the golden ratio (Knuth, The Art of Computer Programming 6.4): also spreads ids with a common factor. */
 const SPREAD = 0x9e3779b1;
-/** How many connections of each replica's pool long statements may use; more go to the primary. */
-const LONG_SHARE = 0.2;
+
+/** The primary, or a replica, which says where a read can be made elsewhere (see {@link Replica.read}). */
+type Askable = Pick<Replica, 'read' | 'rows' | 'long'>;
 
 /**
  * Reads members' data from replicas if there are any (DATABASE_READ_URL), otherwise from the primary. It reads nothing
@@ -23,15 +22,12 @@ const LONG_SHARE = 0.2;
 @Injectable()
 export class MemberReads implements OnModuleInit, OnApplicationShutdown {
   readonly #replicas: readonly Replica[];
-  /** Of each replica. */
-  readonly #long: readonly Semaphore[];
   readonly #log: PrimaryWal | undefined;
   /** The members of the next announcement, and that announcement. */
   #whom = new Set<Written>();
   #announcing: Promise<number> | undefined;
   /** Numbers of reads of members' data, by the server that answered them. */
   readonly reads = { primary: 0, replica: 0 };
-  #tell: (channel: ChannelState) => void = () => undefined;
   #watch: NodeJS.Timeout | undefined;
 
   constructor(
@@ -39,11 +35,7 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
     config: Config,
   ) {
     this.#replicas = config.databaseReadUrls.map((url) => new Replica(config, url));
-    // Without a free place, the read goes to the primary at once.
-    const places = Math.max(1, Math.floor(config.databasePoolSize * LONG_SHARE));
-    this.#long = this.#replicas.map(() => new Semaphore(places, 0, 0));
-    if (this.#replicas.length > 0)
-      this.#log = new PrimaryWal(config.databaseDirectUrl, (channel) => this.#tell(channel));
+    if (this.#replicas.length > 0) this.#log = new PrimaryWal(config.databaseDirectUrl);
   }
 
   onModuleInit(): void {
@@ -70,26 +62,11 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
       this.reads.primary++;
       return this.database;
     }
+    const read = <Row>(ask: (server: Askable) => Promise<Row[] | undefined>) => this.#read(userId, ask);
     return {
-      read: (statement, values) =>
-        this.#read(
-          userId,
-          (replica) => replica.read(statement, values, need),
-          () => this.database.read(statement, values),
-        ),
-      rows: (text, values) =>
-        this.#read(
-          userId,
-          (replica) => replica.query({ text, values }, need),
-          () => this.database.rows(text, values),
-        ),
-      long: <Row>(statement: QueryConfig, values: unknown[]) =>
-        this.#read<Row>(
-          userId,
-          (replica, long) =>
-            long.take(() => replica.query<Row>({ ...statement, values }, need)).catch(() => undefined),
-          () => this.database.long(statement, values),
-        ),
+      read: (statement, values) => read((server) => server.read(statement, values, need)),
+      rows: (text, values) => read((server) => server.rows(text, values, need)),
+      long: (statement, values) => read((server) => server.long(statement, values, need)),
     };
   }
 
@@ -111,9 +88,9 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
     await Promise.all(this.#replicas.map((replica) => replica.reaches(() => log.needFor(position), latest)));
   }
 
-  /** @param listener is called when notifications of writes elsewhere stop arriving, with the reason, and when they arrive again */
-  onChannel(listener: (channel: ChannelState) => void): void {
-    this.#tell = listener;
+  /** @param listener as {@link PrimaryWal.onChange}, for notifications of writes elsewhere */
+  onChannel(listener: PrimaryWal['onChange']): void {
+    if (this.#log) this.#log.onChange = listener;
   }
 
   /** Whether replicas may be used because notifications of writes elsewhere arrive; undefined without replicas. */
@@ -148,27 +125,21 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
     return this.#announcing;
   }
 
-  /** @param ask resolves with undefined where that replica was not asked, and with no rows where it failed: the primary is asked then, too */
-  async #read<Row>(
-    userId: number,
-    ask: (replica: Replica, long: Semaphore) => Promise<Row[] | undefined>,
-    primary: () => Promise<Row[]>,
-  ): Promise<Row[]> {
-    for (const index of this.#order(userId)) {
-      const rows = await ask(this.#replicas[index]!, this.#long[index]!);
+  async #read<Row>(userId: number, ask: (server: Askable) => Promise<Row[] | undefined>): Promise<Row[]> {
+    for (const replica of this.#inOrder(userId)) {
+      const rows = await ask(replica);
       if (rows === undefined) continue;
       if (rows.length === 0) break;
       this.reads.replica++;
       return rows;
     }
     this.reads.primary++;
-    return primary();
+    return (await ask(this.database))!;
   }
 
   /** Each member has a preferred replica, so what they see does not jump between versions, and its caches are used well. */
-  #order(userId: number): number[] {
-    const count = this.#replicas.length;
-    const first = (Math.imul(userId, SPREAD) >>> 16) % count;
-    return this.#replicas.map((_, index) => (first + index) % count);
+  #inOrder(userId: number): readonly Replica[] {
+    const first = (Math.imul(userId, SPREAD) >>> 16) % this.#replicas.length;
+    return [...this.#replicas.slice(first), ...this.#replicas.slice(0, first)];
   }
 }

@@ -18,13 +18,10 @@ import { Upkeep } from './upkeep.js';
 export class OperationsModule {
   /** Logs when notifications of member writes by other instances stop arriving, and when they arrive again. */
   constructor(reads: MemberReads, logger: Logger) {
-    reads.onChannel((channel) => {
-      if (channel.heard) logger.info({}, 'the channel of member writes is heard again: replicas are asked');
-      else
-        logger.warn(
-          { reason: channel.reason },
-          'the channel of member writes is cut: members are read from the primary',
-        );
+    reads.onChannel((reason) => {
+      if (reason === undefined)
+        logger.info({}, 'the channel of member writes is heard again: replicas are asked');
+      else logger.warn({ reason }, 'the channel of member writes is cut: members are read from the primary');
     });
   }
 }

@@ -18,6 +18,11 @@ interface NoticeChannelOptions {
  * connection, so the response to a heartbeat proves that every notification sent before it has arrived.
  */
 export abstract class NoticeChannel implements OnModuleInit, OnApplicationShutdown {
+  /**
+   * Called once with the reason when the connection is lost, or could not be made at the start: new connections are tried until one
+   * works; then, once, without a reason.
+   */
+  onChange: (cutBecause: string | undefined) => void = () => undefined;
   #client: Client | undefined;
   #isCut = false;
   #trustedUntil = 0;
@@ -56,12 +61,6 @@ export abstract class NoticeChannel implements OnModuleInit, OnApplicationShutdo
 
   protected abstract hear(payload: string | undefined): void;
 
-  /** Called once when the connection is lost, or could not be made at the start: new connections are tried until one works. */
-  protected abstract lose(reason: string): void;
-
-  /** Called once when everything is received again. */
-  protected abstract regain(): void;
-
   async #connect(url: string): Promise<void> {
     const { applicationName, channel, trustMs } = this.options;
     let client: Client | undefined;
@@ -87,7 +86,7 @@ export abstract class NoticeChannel implements OnModuleInit, OnApplicationShutdo
       client?.end().catch(() => undefined);
       if (this.#ended) return;
       this.#trustedUntil = 0;
-      if (!this.#isCut) this.lose((error as Error).message);
+      if (!this.#isCut) this.onChange((error as Error).message);
       this.#isCut = true;
       this.#timer = setTimeout(() => void this.#connect(url), RECONNECT_MS);
     }
@@ -99,7 +98,7 @@ export abstract class NoticeChannel implements OnModuleInit, OnApplicationShutdo
       await this.beat(client);
       if (this.#ended) return;
       this.#trustedUntil = asked + this.options.trustMs;
-      if (this.#isCut) this.regain();
+      if (this.#isCut) this.onChange(undefined);
       this.#isCut = false;
       await new Promise<void>((resolve) => (this.#timer = setTimeout(resolve, this.options.heartbeatMs)));
       if (this.#ended) return;

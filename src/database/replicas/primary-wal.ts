@@ -49,9 +49,6 @@ interface WalPosition {
   readonly at: number;
 }
 
-/** Whether an instance is notified of others' writes; if not, why. */
-export type ChannelState = { readonly heard: true } | { readonly heard: false; readonly reason: string };
-
 /** What a replica has to prove before it is used. */
 export interface ReadConsistency {
   /** Position in the log of the primary, in bytes. */
@@ -78,14 +75,8 @@ export class PrimaryWal extends NoticeChannel {
   #epoch = 0;
   #proof: { readonly text: string; readonly at: number } | undefined;
 
-  /**
-   * @param url the primary, without a pooler
-   * @param tell called when the channel is cut, with the reason, and when it works again
-   */
-  constructor(
-    url: string | undefined,
-    private readonly tell: (channel: ChannelState) => void,
-  ) {
+  /** @param url the primary, without a pooler */
+  constructor(url: string | undefined) {
     super(url, {
       applicationName: 'public-user-api writes',
       channel: NOTICES,
@@ -136,14 +127,6 @@ export class PrimaryWal extends NoticeChannel {
     const [, whom, position] = NOTICE.exec(payload ?? '') ?? [];
     if (position === undefined) return;
     this.mark(whom === 'all' ? 'all' : Number(whom), Number(position));
-  }
-
-  protected lose(reason: string): void {
-    this.tell({ heard: false, reason });
-  }
-
-  protected regain(): void {
-    this.tell({ heard: true });
   }
 
   protected override async beat(client: Client): Promise<void> {

@@ -5,6 +5,7 @@ import { PipelinedReads } from '../postgres/pipelined-reads.js';
 import type { ReadConsistency } from './primary-wal.js';
 import type { NamedStatement, ReadConnection } from '../postgres/read-connection.js';
 import { commented } from '../postgres/callers.js';
+import { Semaphore } from '../postgres/semaphore.js';
 
 /** Pause between two checks of a session's position, in ms; one check serves all waiting reads. */
 const LOOK_AGAIN_MS = 2;
@@ -13,6 +14,8 @@ const LOOK_COUNTS_MS = 1_000;
 /** A long statement that takes longer than this here, in ms, is sent to the primary while there is still time. */
 const LONGEST_MS = 300;
 const IDLE_MS = 10_000;
+/** How many connections of the pool long statements may use; more go elsewhere at once. */
+const LONG_SHARE = 0.2;
 
 /** Even a session of a promoted server writes nothing. No parallel workers and no JIT, as on the primary. */
 const SESSION = '-c default_transaction_read_only=on -c max_parallel_workers_per_gather=0 -c jit=off';
@@ -49,6 +52,7 @@ interface Seen {
 export class Replica {
   readonly #reads: PipelinedReads;
   readonly #pool: pg.Pool;
+  readonly #long: Semaphore;
   /** Whether statements carry ids of requests, and can therefore not be prepared. */
   readonly #requestIds: boolean;
   /** For each session, because a new connection may reach another server, or a server that was restored. */
@@ -58,6 +62,7 @@ export class Replica {
   constructor(config: Config, url: string) {
     const { connect, lock } = config.databaseDeadlines;
     this.#requestIds = config.sqlRequestIds;
+    this.#long = new Semaphore(Math.max(1, Math.floor(config.databasePoolSize * LONG_SHARE)), 0, 0);
     this.#reads = new PipelinedReads(config, { connectionString: url, options: SESSION });
     this.#pool = new pg.Pool({
       connectionString: url,
@@ -107,8 +112,22 @@ export class Replica {
     return session && this.#reads.rows<Row>(statement, values, () => Promise.resolve([]), session);
   }
 
+  /** Runs any other statement, as {@link query} does. */
+  rows<Row>(text: string, values: unknown[], need: ReadConsistency): Promise<Row[] | undefined> {
+    return this.query({ text, values }, need);
+  }
+
+  /** Runs a statement that takes time in proportion to the member's rows, if not too many of these run already. */
+  async long<Row>(
+    statement: QueryConfig,
+    values: unknown[],
+    need: ReadConsistency,
+  ): Promise<Row[] | undefined> {
+    return this.#long.take(() => this.query<Row>({ ...statement, values }, need)).catch(() => undefined);
+  }
+
   /**
-   * Runs any other statement in a session of the pool.
+   * Runs a statement in a session of the pool.
    *
    * @returns undefined if the read failed for any reason
    */
