@@ -58,7 +58,7 @@ const AREAS = {
     ],
   },
   keyset: {
-    source: 'src/database/{keyset,list}.ts',
+    source: 'src/database/list.ts',
     tests: ['test/api/{paging,paging.properties,events,connections,achievements}.*'],
   },
   'token-request': {

@@ -2,7 +2,7 @@ import { Global, Module } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { createLogger, Logger } from './logger.js';
 import { Meter } from './meter.js';
-import { Paging } from './paging.js';
+import { Paging, SignedCursors } from './paging.js';
 import { PeriodicWork } from './periodic-work.js';
 import { PublicHttps } from './public-https.js';
 import { ProblemFilter } from './output/problem.filter.js';
@@ -21,7 +21,8 @@ import { Config } from '../config/config.js';
     PublicHttps,
     ProblemFilter,
     RouteTable,
+    SignedCursors,
   ],
-  exports: [Logger, Meter, Paging, PublicHttps, ProblemFilter, RouteTable],
+  exports: [Logger, Meter, Paging, PublicHttps, ProblemFilter, RouteTable, SignedCursors],
 })
 export class HttpModule {}

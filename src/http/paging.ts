@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
+import { Hmac } from '../crypto/hmac.js';
 import { MemberReads } from '../database/member-reads.js';
-import type { CursorPosition } from '../database/keyset.js';
-import { filtersOf, type List, type ListQuery } from '../database/list.js';
+import { filtersOf, type CursorPosition, type List, type ListQuery } from '../database/list.js';
 import { JsonResponse } from './output/json-response.js';
 import { Cursor, WholeNumber } from './input/parameters.js';
+import { Problem } from './output/problems.js';
 import { Config } from '../config/config.js';
-import { SignedCursors } from './signed-cursors.js';
 
 /** The parameters of every list. */
 export class PageQuery {
@@ -18,20 +18,62 @@ export class PageQuery {
 
 const HEAD = Buffer.from('{"data":[');
 const NOTHING = Buffer.alloc(0);
+const MAC_BYTES = 16;
+
+/** Cursors in responses: opaque to callers, signed, and valid only for what they are bound to (docs/api-contract.md §7). */
+@Injectable()
+export class SignedCursors {
+  readonly #hmac: Hmac;
+
+  constructor({ secrets }: Config) {
+    this.#hmac = new Hmac(secrets, 'cursor', MAC_BYTES);
+  }
+
+  /**
+   * Makes a cursor from a position.
+   *
+   * @param binding whose it is, and of which list: JSON
+   * @param position the position: JSON
+   */
+  make(binding: readonly unknown[], position: readonly unknown[]): string {
+    const payload = Buffer.from(JSON.stringify(position));
+    return Buffer.concat([this.#hmac.of(textOf(binding), payload), payload]).toString('base64url');
+  }
+
+  /**
+   * Reads the position from a cursor.
+   *
+   * @param what what the cursor should belong to, for the message to whoever sent another
+   * @param parameter in which it came
+   * @throws Problem invalid_cursor where it was not made for this binding
+   */
+  read<Position extends readonly unknown[]>(
+    binding: readonly unknown[],
+    cursor: string,
+    what: string,
+    parameter = 'cursor',
+  ): Position {
+    const bytes = Buffer.from(cursor, 'base64url');
+    const canonical = bytes.toString('base64url') === cursor;
+    const payload = bytes.subarray(MAC_BYTES);
+    const genuine = canonical && this.#hmac.verify(bytes.subarray(0, MAC_BYTES), textOf(binding), payload);
+    if (!genuine) {
+      throw new Problem('invalid_cursor', {
+        errors: [{ parameter, code: 'invalid_cursor', detail: `${parameter} is not one of ${what}.` }],
+      });
+    }
+    return JSON.parse(payload.toString('utf8')) as Position;
+  }
+}
 
 /** Keyset paging with opaque, signed cursors (docs/api-contract.md §7). */
 @Injectable()
 export class Paging {
-  readonly #cursors: SignedCursors;
-  readonly #publicUrl: string;
-
   constructor(
     private readonly reads: MemberReads,
-    config: Config,
-  ) {
-    this.#cursors = new SignedCursors(config.secrets);
-    this.#publicUrl = config.publicUrl;
-  }
+    private readonly cursors: SignedCursors,
+    private readonly config: Config,
+  ) {}
 
   /**
    * Answers with the page of the list that the query asks for: `data`, `pagination`, and the headers Link and X-Total-Count.
@@ -57,7 +99,7 @@ export class Paging {
     const { items, found, total, behind, near_key, near_id, far_key, far_id } = page;
     const forwards = position === undefined || position.side === 'after' || position.side === 'from';
     const cursorAt = (side: CursorPosition['side'], key: string | null, id: number) =>
-      this.#cursors.make(binding, [side, key, id]);
+      this.cursors.make(binding, [side, key, id]);
     const onward = found > limit ? cursorAt(forwards ? 'after' : 'before', far_key, far_id!) : null;
     let back: string | null = null;
     if (behind && near_id !== null) back = cursorAt(forwards ? 'before' : 'after', near_key, near_id);
@@ -75,7 +117,7 @@ export class Paging {
     };
     const parameters = new URLSearchParams(fixed ? {} : { limit: String(limit), sort });
     for (const [name, value] of Object.entries(filters)) parameters.set(name, String(value));
-    const url = `${this.#publicUrl}${path}?${parameters.toString()}`;
+    const url = `${this.config.publicUrl}${path}?${parameters.toString()}`;
     const links = [`<${url}>; rel="first"`];
     if (previous !== null) links.push(`<${url}&cursor=${previous}>; rel="prev"`);
     if (next !== null) links.push(`<${url}&cursor=${next}>; rel="next"`);
@@ -89,11 +131,16 @@ export class Paging {
   }
 
   #position(binding: readonly unknown[], cursor: string): CursorPosition {
-    const [side, key, id] = this.#cursors.read<[CursorPosition['side'], string | null, number]>(
+    const [side, key, id] = this.cursors.read<[CursorPosition['side'], string | null, number]>(
       binding,
       cursor,
       'this list',
     );
     return { side, key, id };
   }
+}
+
+/** Terminated by a character that cannot occur in the text. */
+function textOf(binding: readonly unknown[]): string {
+  return `${JSON.stringify(binding)}\0`;
 }

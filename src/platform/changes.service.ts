@@ -1,13 +1,12 @@
 import { setTimeout } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import type { Request } from 'express';
-import { Config } from '../config/config.js';
 import { Database } from '../database/database.js';
 import { AHEAD, HORIZON, ORIGIN } from '../database/sql.js';
 import { Problem } from '../http/output/problems.js';
 import { withoutSlot } from '../http/pipeline/request-context.js';
 import { extendDeadline } from '../http/pipeline/response-deadline.js';
-import { SignedCursors } from '../http/signed-cursors.js';
+import { SignedCursors } from '../http/paging.js';
 import { Readiness } from '../operations/health/readiness.js';
 import type { PlatformChangeItem, PlatformChangesAnswer, PlatformChangesQuery } from './changes.dto.js';
 
@@ -46,7 +45,6 @@ const BINDING = ['platform-changes'];
 /** What members did, for the platform: read in commit order, with long polling. */
 @Injectable()
 export class PlatformChangesService {
-  readonly #cursors: SignedCursors;
   /** How many wait for a change. */
   waiting = 0;
   #look: Promise<number> | undefined;
@@ -54,10 +52,8 @@ export class PlatformChangesService {
   constructor(
     private readonly database: Database,
     private readonly readiness: Readiness,
-    config: Config,
-  ) {
-    this.#cursors = new SignedCursors(config.secrets);
-  }
+    private readonly cursors: SignedCursors,
+  ) {}
 
   /**
    * Returns the changes after the cursor; if there are none, waits for one, and returns an empty list when the wait is over.
@@ -71,7 +67,7 @@ export class PlatformChangesService {
     const place =
       after === undefined
         ? undefined
-        : this.#cursors.read<CursorPlace>(BINDING, after, 'these changes', 'after');
+        : this.cursors.read<CursorPlace>(BINDING, after, 'these changes', 'after');
     let page = await this.#read(place, limit, types);
     if (page.data.length === 0 && wait > 0) {
       extendDeadline(request, 1000 * wait);
@@ -80,7 +76,7 @@ export class PlatformChangesService {
       while (page.data.length === 0 && (await withoutSlot(request, changed)))
         page = await this.#read(page.next, limit, types);
     }
-    return { data: page.data, next: this.#cursors.make(BINDING, page.next), more: page.more };
+    return { data: page.data, next: this.cursors.make(BINDING, page.next), more: page.more };
   }
 
   /**

@@ -1,11 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import type { Principal } from '../../auth/principal.js';
-import { Config } from '../../config/config.js';
 import { Database } from '../../database/database.js';
 import { MemberReads } from '../../database/member-reads.js';
 import { AHEAD, HORIZON, ORIGIN } from '../../database/sql.js';
 import { Problem } from '../../http/output/problems.js';
-import { SignedCursors } from '../../http/signed-cursors.js';
+import { SignedCursors } from '../../http/paging.js';
 import { concernedBy, kindFor, readScope, RESOURCES, type Resource } from '../../resources/resources.js';
 import type { SyncAnswer, SyncQuery } from './sync.dto.js';
 
@@ -62,15 +61,11 @@ interface Reading extends Here {
 /** Reads the changes for a member, as far as the credential may see them (docs/changes.md): the database records them, whoever writes. */
 @Injectable()
 export class SyncService {
-  readonly #cursors: SignedCursors;
-
   constructor(
     private readonly database: Database,
     private readonly reads: MemberReads,
-    config: Config,
-  ) {
-    this.#cursors = new SignedCursors(config.secrets);
-  }
+    private readonly cursors: SignedCursors,
+  ) {}
 
   /**
    * Returns the changes after the cursor, each item once; without one, a cursor to start from.
@@ -89,10 +84,10 @@ export class SyncService {
     if (cursor === undefined) {
       const [here] = await this.database.read<Reading>(READ_PLACE, []);
       await this.reads.advance(userId); // what is read from now on must not be older than that position
-      return { data: [], next: this.#cursors.make(binding, after(here!)), more: false, resources };
+      return { data: [], next: this.cursors.make(binding, after(here!)), more: false, resources };
     }
 
-    const place = this.#cursors.read<Place>(binding, cursor, 'these resources of this member');
+    const place = this.cursors.read<Place>(binding, cursor, 'these resources of this member');
     const [origin, changedIn, sequence, ...item] = place;
     const values = [userId, changedIn, sequence, resources, ...item, limit];
     const [reading] = await this.database.long<Reading>({ text: READ_CHANGES }, values);
@@ -107,7 +102,7 @@ export class SyncService {
       : after(now);
     return {
       data: shown.map(({ resource, id, kind }) => ({ resource, id, kind })),
-      next: this.#cursors.make(binding, next),
+      next: this.cursors.make(binding, next),
       more,
       resources,
     };
