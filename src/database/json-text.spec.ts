@@ -2,18 +2,21 @@ import { describe, expect, it } from '@jest/globals';
 import {
   JsonFragment,
   jsonText,
-  type JsonKey,
+  type JsonField,
   type JsonKind,
+  type JsonObject,
   type JsonSource,
   type ValueSql,
 } from './json-text.js';
 
 /** The relation `t` is none of this application's. */
-const key = (name: string, kind: JsonKind, from: unknown, nullable = false): JsonKey => ({
+const key = (name: string, kind: JsonKind, from: unknown, nullable = false): [string, JsonField] => [
   name,
-  kind,
-  from: from as JsonSource,
-  nullable,
+  { kind, from: from as JsonSource, nullable },
+];
+const objectOf = (...keys: [string, JsonField][]): JsonObject => ({
+  name: 'Thing',
+  properties: Object.fromEntries(keys),
 });
 
 it('of a column that its entity does not have does not compile', () => {
@@ -38,12 +41,12 @@ describe('the SQL of JSON text', () => {
     ['items', false, `'{"k":[' || t.k || ']}'`],
     ['texts', false, `'{"k":' || to_json(t.k)::text || '}'`],
   ])('of %s (null too: %s)', (kind, nullable, sql) => {
-    expect(jsonText({ keys: [key('k', kind, 't.k', nullable)] })).toBe(sql);
+    expect(jsonText(objectOf(key('k', kind, 't.k', nullable)))).toBe(sql);
   });
 
   it('has one literal between two values, and puts what is no name in parentheses', () => {
     const keys = [key('a', 'word', 't.a'), key('b', 'number', 'x + y'), key('c', 'boolean', 't.c IS NULL')];
-    expect(jsonText({ keys })).toBe(
+    expect(jsonText(objectOf(...keys))).toBe(
       `'{"a":"' || t.a || '","b":' || (x + y) || ',"c":' || CASE WHEN (t.c IS NULL) THEN 'true' ELSE 'false' END || '}'`,
     );
   });
@@ -58,28 +61,30 @@ describe('the SQL of JSON text', () => {
       key('c', 'text', rest),
       key('d', 'text', rest),
     ];
-    expect(jsonText({ keys })).toBe(`t.card || ',"b":' || json_text(t.b) || ',' || t.rest || '}'`);
+    expect(jsonText(objectOf(...keys))).toBe(`t.card || ',"b":' || json_text(t.b) || ',' || t.rest || '}'`);
   });
 
   it('refuses a fragment that would open the object in its middle', () => {
     const card = new JsonFragment('t.card', true);
-    expect(() => jsonText({ keys: [key('a', 'text', 't.a'), key('id', 'number', card)] })).toThrow(/^id: /);
+    expect(() => jsonText(objectOf(key('a', 'text', 't.a'), key('id', 'number', card)))).toThrow(
+      /^Thing.id: /,
+    );
   });
 
   it('has an object in the object, and null where its condition or its row is missing', () => {
     const keys = [key('x', 'number', 't.x')];
-    expect(jsonText({ keys: [key('o', 'json', { keys })] })).toBe(`'{"o":{"x":' || t.x || '}}'`);
-    expect(jsonText({ keys: [key('o', 'json', { keys, when: 't.y' })] })).toBe(
+    expect(jsonText(objectOf(key('o', 'json', objectOf(...keys))))).toBe(`'{"o":{"x":' || t.x || '}}'`);
+    expect(jsonText(objectOf(key('o', 'json', { ...objectOf(...keys), when: 't.y' })))).toBe(
       `'{"o":' || CASE WHEN t.y THEN '{"x":' || t.x || '}' ELSE 'null' END || '}'`,
     );
-    expect(jsonText({ keys: [key('o', 'json', { keys, lookup: 't WHERE t.id = 1' })] })).toBe(
+    expect(jsonText(objectOf(key('o', 'json', { ...objectOf(...keys), lookup: 't WHERE t.id = 1' })))).toBe(
       `'{"o":' || COALESCE((SELECT '{"x":' || t.x || '}' FROM t WHERE t.id = 1), 'null') || '}'`,
     );
   });
 
   it('has local times in their zone', () => {
     const local = { local: 't.at', zone: 't.zone' };
-    expect(jsonText({ keys: [key('at', 'timestamp', local)] })).toBe(
+    expect(jsonText(objectOf(key('at', 'timestamp', local)))).toBe(
       `'{"at":"' || local_time(t.at, t.zone) || '"}'`,
     );
   });

@@ -32,7 +32,7 @@ export type JsonSource =
   | ValueSql
   /** Several keys at once: text that is stored, or made, as a whole. */
   | JsonFragment
-  /** An object: its keys. */
+  /** An object: its fields. */
   | JsonObject
   /** A date and time in a time zone. */
   | { readonly local: ValueSql; readonly zone: ValueSql };
@@ -46,7 +46,8 @@ export class JsonFragment {
 }
 
 export interface JsonObject {
-  readonly keys: readonly JsonKey[];
+  readonly name: string;
+  readonly properties: Readonly<Record<string, JsonField>>;
   /** Condition under which it is present; otherwise it is null. */
   readonly when?: string | undefined;
   /** FROM and WHERE of a query for the row that provides its keys; without a row, the object is null. */
@@ -59,17 +60,22 @@ export interface JsonObject {
  */
 export type JsonKind = 'text' | 'word' | 'timestamp' | 'number' | 'boolean' | 'json' | 'items' | 'texts';
 
-export interface JsonKey {
-  readonly name: string;
+export interface JsonField {
   readonly kind: JsonKind;
   readonly nullable: boolean;
-  readonly from: JsonSource;
+  /** Undefined where it is computed in Node. */
+  readonly from: JsonSource | undefined;
 }
 
-/** SQL of the JSON text of an object, in the order of its keys; a fragment is placed at the position of its first key. */
-export function jsonText({ keys, when, lookup }: JsonObject): string {
+/**
+ * SQL of the JSON text of an object, in the order of its fields; a fragment is placed at the position of its first one.
+ *
+ * @throws Error where a field does not say what it is read from
+ */
+export function jsonText(of: JsonObject): string {
+  const { when, lookup } = of;
   // Each `||` costs time: what stands beside other text is one with it.
-  const object = piecesOf(keys).join(' || ').replaceAll(`' || '`, '');
+  const object = piecesOf(of).join(' || ').replaceAll(`' || '`, '');
   if (lookup !== undefined) return `COALESCE((SELECT ${object} FROM ${lookup}), 'null')`;
   return when === undefined ? object : `CASE WHEN ${when} THEN ${object} ELSE 'null' END`;
 }
@@ -80,39 +86,39 @@ export function quoted(sql: string): string {
 }
 
 /** SQL of the parts of the text, some of them constant, in their order. */
-function piecesOf(keys: readonly JsonKey[]): string[] {
+function piecesOf({ name: of, properties }: JsonObject): string[] {
   const pieces: string[] = [];
   const written = new Set<JsonFragment>();
-  for (const key of keys) {
+  for (const [name, { kind, nullable, from }] of Object.entries(properties)) {
     const before = pieces.length === 0 ? '{' : ',';
-    if (key.from instanceof JsonFragment) {
-      if (written.has(key.from)) continue;
-      written.add(key.from);
-      if (key.from.opens && pieces.length > 0) throw new Error(`${key.name}: its fragment opens the object`);
-      if (!key.from.opens) pieces.push(`'${before}'`);
-      pieces.push(key.from.sql);
+    if (from === undefined) throw new Error(`${of}.${name} does not say what it is read from`);
+    if (from instanceof JsonFragment) {
+      if (written.has(from)) continue;
+      written.add(from);
+      if (from.opens && pieces.length > 0) throw new Error(`${of}.${name}: its fragment opens the object`);
+      if (!from.opens) pieces.push(`'${before}'`);
+      pieces.push(from.sql);
     } else {
-      pieces.push(`'${before}"${key.name}":'`, ...valueOf(key));
+      pieces.push(`'${before}"${name}":'`, ...valueOf(kind, nullable, from));
     }
   }
   return [...pieces, `'}'`];
 }
 
-function valueOf({ kind, nullable, from }: JsonKey): string[] {
-  if (typeof from === 'object' && 'keys' in from) {
+function valueOf(kind: JsonKind, nullable: boolean, from: Exclude<JsonSource, JsonFragment>): string[] {
+  if (typeof from === 'object' && 'properties' in from) {
     const plain = from.when === undefined && from.lookup === undefined;
-    return plain ? piecesOf(from.keys) : [jsonText(from)];
+    return plain ? piecesOf(from) : [jsonText(from)];
   }
-  if (typeof from === 'object' && 'local' in from)
-    return inQuotes(`local_time(${from.local}, ${from.zone})`, nullable);
-  const sql = operand(from as string);
+  if (typeof from === 'object') return inQuotes(`local_time(${from.local}, ${from.zone})`, nullable);
+  const sql = operand(from);
   switch (kind) {
     case 'text':
-      return [`json_text(${from as string})`];
+      return [`json_text(${from})`];
     case 'word':
       return inQuotes(sql, nullable);
     case 'timestamp':
-      return inQuotes(`api_time(${from as string})`, nullable);
+      return inQuotes(`api_time(${from})`, nullable);
     case 'number':
       return [nullable ? `COALESCE(${sql}::text, 'null')` : sql];
     case 'boolean':
@@ -123,7 +129,7 @@ function valueOf({ kind, nullable, from }: JsonKey): string[] {
     case 'items':
       return [`'['`, sql, `']'`];
     case 'texts':
-      return [`to_json(${from as string})::text`];
+      return [`to_json(${from})::text`];
   }
 }
 

@@ -1,9 +1,8 @@
 import { HIGHEST_ID } from '../../values/vocabulary.js';
 import {
   jsonText,
-  type JsonKey,
+  type JsonField,
   type JsonKind,
-  type JsonObject,
   type JsonSource,
   type ValueSql,
 } from '../../database/json-text.js';
@@ -45,16 +44,7 @@ interface ObjectOptions extends Omit<FieldOptions, 'from' | 'example'> {
 }
 
 type Nullable<Value, Options> = Options extends { readonly nullable: true } ? Value | null : Value;
-interface Field<Value = unknown> extends Property {
-  readonly kind: JsonKind;
-  readonly nullable: boolean;
-  readonly from: JsonSource | undefined;
-  /** For an object that is made from the fields of its model. */
-  readonly object?: {
-    readonly model: FieldModel;
-    readonly when?: string | undefined;
-    readonly lookup?: string | undefined;
-  };
+interface Field<Value = unknown> extends Property, JsonField {
   /** Only for the compiler. */
   readonly value?: Value;
 }
@@ -72,10 +62,13 @@ function field<Value>(
   kind: JsonKind,
   schema: JsonSchema,
   { from, nullable: orNull = false, ...documentation }: FieldOptions,
-  object?: Field['object'],
 ): Field<Value> {
-  const described = { ...(orNull ? nullable(schema) : schema), ...documentation };
-  return { schema: described, kind, nullable: orNull, from, ...(object ? { object } : {}) };
+  return {
+    schema: { ...(orNull ? nullable(schema) : schema), ...documentation },
+    kind,
+    nullable: orNull,
+    from,
+  };
 }
 
 /** Makes what declares fields of one type, which may be null. */
@@ -121,8 +114,9 @@ export const objectField = <Own extends Fields, const Options extends ObjectOpti
   model: Model<Own>,
   options: Options = {} as Options,
 ) => {
-  const { when, lookup, ...own } = options as ObjectOptions;
-  return field<Nullable<ValueOf<Model<Own>>, Options>>('json', refTo(model), own, { model, when, lookup });
+  const { name, properties } = model;
+  const { when, lookup, from = { name, properties, when, lookup }, ...own } = options as ObjectOptions;
+  return field<Nullable<ValueOf<Model<Own>>, Options>>('json', refTo(model), { from, ...own });
 };
 
 /** Declares a list of objects; `from` SQL of their JSON texts with commas between them. */
@@ -146,17 +140,7 @@ export const fieldOf = <Value>(schema: JsonSchema) => field<Value>('json', schem
  * @throws Error where a field does not say what it is read from
  */
 export function jsonOf(model: FieldModel): string {
-  return jsonText(objectOf(model));
-}
-
-function objectOf({ name: of, properties }: FieldModel): JsonObject {
-  const keys = Object.entries(properties).map(([name, { kind, nullable, object, from }]): JsonKey => {
-    if (from !== undefined) return { name, kind, nullable, from };
-    if (!object) throw new Error(`${of}.${name} does not say what it is read from`);
-    const { when, lookup } = object;
-    return { name, kind, nullable, from: { ...objectOf(object.model), when, lookup } };
-  });
-  return { keys };
+  return jsonText(model);
 }
 
 /**
