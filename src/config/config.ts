@@ -8,40 +8,7 @@ import { SEVERAL_HOSTS } from './setting-types.js';
 import { SETTINGS, type Environment, type SettingName } from './settings.js';
 import { OperatorError } from '../values/operator-error.js';
 
-/** Settings that are in the configuration as they were read. */
-const AS_READ = {
-  port: 'PORT',
-  dataDir: 'DATA_DIR',
-  databaseUrl: 'DATABASE_URL',
-  databasePoolSize: 'DATABASE_POOL_SIZE',
-  trustProxy: 'TRUST_PROXY',
-  redisUrl: 'REDIS_URL',
-  platformRateLimit: 'RATE_LIMIT_PLATFORM',
-  rateLimitSyncMs: 'RATE_LIMIT_SYNC',
-  workers: 'WORKERS',
-  metricsPort: 'METRICS_PORT',
-  sweepIntervalSeconds: 'SWEEP_INTERVAL',
-  auditRetentionSeconds: 'AUDIT_RETENTION',
-  changesRetentionSeconds: 'CHANGES_RETENTION',
-  clientIdMetadataDocuments: 'CLIENT_ID_METADATA_DOCUMENTS',
-  localSignIn: 'LOCAL_SIGN_IN',
-  developerConsole: 'DEVELOPER_CONSOLE',
-  supportUrl: 'SUPPORT_URL',
-  securityContact: 'SECURITY_CONTACT',
-  platformName: 'PLATFORM_NAME',
-  platformLogoUrl: 'PLATFORM_LOGO_URL',
-  platformColor: 'PLATFORM_COLOR',
-  privacyUrl: 'PRIVACY_URL',
-  signUpUrl: 'SIGN_UP_URL',
-  passwordResetUrl: 'PASSWORD_RESET_URL',
-  sqlRequestIds: 'SQL_REQUEST_IDS',
-  logLevel: 'LOG_LEVEL',
-} as const satisfies Readonly<Record<string, SettingName>>;
-
-type AsRead = {
-  readonly [Property in keyof typeof AS_READ]: Environment[(typeof AS_READ)[Property]];
-};
-type Values = AsRead & Readonly<ReturnType<typeof placeOf> & ReturnType<typeof decided>>;
+type Values = Readonly<ReturnType<typeof placeOf> & ReturnType<typeof decided>>;
 
 /** The settings of the process, read once and frozen. Made by {@link loadConfig}; a class, so that it can be injected by its type. */
 export abstract class Config extends (Object as unknown as abstract new () => Values) {}
@@ -103,14 +70,12 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
     faults.push('LOCAL_SIGN_IN can be false only with UPSTREAM_ISSUER: otherwise nobody could sign in');
   if ((env.SMTP_URL === undefined) !== (env.MAIL_FROM === undefined))
     faults.push('SMTP_URL and MAIL_FROM must be set together');
-  if (faults.length > 0) throw badSettings(faults);
+  if (faults.length > 0)
+    throw new OperatorError(
+      `${faults.length === 1 ? 'A setting is' : `${faults.length} settings are`} wrong: ${faults.join('; ')}`,
+    );
 
-  const asRead = Object.entries(AS_READ).map(([property, name]) => [property, env[name]]);
-  return Object.freeze({
-    ...(Object.fromEntries(asRead) as AsRead),
-    ...place,
-    ...decided(env, place, upstream),
-  });
+  return Object.freeze({ ...place, ...decided(env, place, upstream) });
 }
 
 /** Where the server is, and who reaches it. */
@@ -124,7 +89,7 @@ function placeOf(env: Environment) {
   return { production, host, publicUrl, loopbackOnly };
 }
 
-/** What depends on several settings, or on none. */
+/** What the settings mean: most are used as they were read. */
 function decided(
   env: Environment,
   { production, loopbackOnly }: ReturnType<typeof placeOf>,
@@ -154,6 +119,32 @@ function decided(
     shutdownDelaySeconds: env.SHUTDOWN_DELAY ?? (production ? 5 : 0),
     upstream,
     mail: env.SMTP_URL && env.MAIL_FROM ? { smtpUrl: env.SMTP_URL, from: env.MAIL_FROM } : undefined,
+    port: env.PORT,
+    dataDir: env.DATA_DIR,
+    databaseUrl: env.DATABASE_URL,
+    databasePoolSize: env.DATABASE_POOL_SIZE,
+    trustProxy: env.TRUST_PROXY,
+    redisUrl: env.REDIS_URL,
+    platformRateLimit: env.RATE_LIMIT_PLATFORM,
+    rateLimitSyncMs: env.RATE_LIMIT_SYNC,
+    workers: env.WORKERS,
+    metricsPort: env.METRICS_PORT,
+    sweepIntervalSeconds: env.SWEEP_INTERVAL,
+    auditRetentionSeconds: env.AUDIT_RETENTION,
+    changesRetentionSeconds: env.CHANGES_RETENTION,
+    clientIdMetadataDocuments: env.CLIENT_ID_METADATA_DOCUMENTS,
+    localSignIn: env.LOCAL_SIGN_IN,
+    developerConsole: env.DEVELOPER_CONSOLE,
+    supportUrl: env.SUPPORT_URL,
+    securityContact: env.SECURITY_CONTACT,
+    platformName: env.PLATFORM_NAME,
+    platformLogoUrl: env.PLATFORM_LOGO_URL,
+    platformColor: env.PLATFORM_COLOR,
+    privacyUrl: env.PRIVACY_URL,
+    signUpUrl: env.SIGN_UP_URL,
+    passwordResetUrl: env.PASSWORD_RESET_URL,
+    sqlRequestIds: env.SQL_REQUEST_IDS,
+    logLevel: env.LOG_LEVEL,
     logFormat: env.LOG_FORMAT ?? (process.stdout.isTTY && isInstalled('pino-pretty') ? 'pretty' : 'json'),
   };
 }
@@ -216,12 +207,6 @@ function clientKeyOf(file: string, faults: string[]) {
 /** Reads `.env` in the working folder, where there is one; what the environment already holds wins. */
 export function loadDotEnv(): void {
   if (existsSync('.env')) process.loadEnvFile('.env');
-}
-
-function badSettings(faults: readonly string[]): OperatorError {
-  return new OperatorError(
-    `${faults.length === 1 ? 'A setting is' : `${faults.length} settings are`} wrong: ${faults.join('; ')}`,
-  );
 }
 
 /** Whether the URL of a database says where it is: pg takes that from PGHOST otherwise. */
