@@ -45,7 +45,6 @@ export function configureApp(app: NestExpressApplication): void {
   const config = app.get(Config);
   const filter = app.get(ProblemFilter);
   const metrics = app.get(Metrics);
-  app.set('trust proxy', config.trustProxy);
   const { refusals, admissions } = (app.getHttpAdapter() as unknown as ApiAdapter).frontDoor;
   refusals.api = refusals.platform = refuseBusy(config.publicUrl);
   refusals.oauth = refusals.pages = refuseBusyOauth;

@@ -2,26 +2,21 @@ import { BlockList, isIP, isIPv4, isIPv6, SocketAddress } from 'node:net';
 import type { Request } from 'express';
 
 /**
- * Finds the address that a request came from, believed as far as TRUST_PROXY says: an IPv4 address, or an IPv6 one in its one
- * canonical form (RFC 5952), without port, zone or brackets; IPv4 in IPv6 (`::ffff:…`) as IPv4. Nothing else is ever
- * taken for an address: if an entry of X-Forwarded-For is not one (`unknown`, RFC 7239 §6.2; `_hidden`, §6.3), the result is
- * that of the nearest proxy behind it that has one, or else the socket's.
+ * Finds the address that a request came from, in the form of {@link parseAddress}: what its proxies say, as far as TRUST_PROXY believes
+ * them, or else the socket's.
  *
  * @returns undefined if the connection is already closed
  */
-export function addressOf(request: Request): string | undefined {
-  const { context } = request;
-  if (context.address === undefined) {
-    const hops = [...request.ips, request.socket.remoteAddress ?? ''];
-    for (const hop of hops) {
-      context.address = parseAddress(hop);
-      if (context.address !== undefined) break;
-    }
-  }
-  return context.address;
+export function addressOf({ context, socket }: Request): string | undefined {
+  return (context.address ??= parseAddress(socket.remoteAddress ?? ''));
 }
 
-/** Reads an address, with or without a port or zone. @returns undefined if it is not an address, or something other than a port or zone follows it */
+/**
+ * Reads an address, with or without a port or zone.
+ *
+ * @returns an IPv4 address, or an IPv6 one in its one canonical form (RFC 5952), without port, zone or brackets; IPv4 in IPv6
+ *   (`::ffff:…`) as IPv4; undefined if it is not an address, or something other than a port or zone follows it
+ */
 export function parseAddress(text: string): string | undefined {
   const [, bracketed, ported] = /^\s*(?:\[([^\]]*)\](?::\d{1,5})?|([\d.]+):\d{1,5})\s*$/.exec(text) ?? [];
   const bare = (bracketed ?? ported ?? text.trim())

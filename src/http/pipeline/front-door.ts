@@ -129,21 +129,25 @@ export class FrontDoor {
     workFor(requester, () => this.application(request, response));
   }
 
-  #callerOf({ headers, socket }: IncomingMessage): Caller {
+  #callerOf({ headers, socket, context }: IncomingMessage): Caller {
     const key = headers['x-api-key'];
+    context.address = this.#forwardedFor(headers['x-forwarded-for']);
+    const forwarded = context.address === undefined ? undefined : networkOf(context.address);
     return {
-      address: this.connections.addressOf(socket, this.#forwardedFor(headers['x-forwarded-for'])),
+      address: this.connections.addressOf(socket, forwarded),
       credential: typeof key === 'string' ? key : (headers.authorization ?? ''),
     };
   }
 
-  /** As in addressOf: where an entry is no address, the nearest proxy behind it. */
+  /** Where an entry is no address (`unknown`, RFC 7239 §6.2; `_hidden`, §6.3), that of the nearest proxy behind it that has one. */
   #forwardedFor(header: string | string[] | undefined): string | undefined {
     const { trustProxy } = this.config;
     if (trustProxy === 0 || typeof header !== 'string') return undefined;
-    const hops = header.split(',').slice(-trustProxy).map(parseAddress);
-    const address = hops.find((hop) => hop !== undefined);
-    return address === undefined ? undefined : networkOf(address);
+    return header
+      .split(',')
+      .slice(-trustProxy)
+      .map(parseAddress)
+      .find((address) => address !== undefined);
   }
 }
 
