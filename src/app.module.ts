@@ -24,7 +24,12 @@ export class AppModule {
     return {
       module: AppModule,
       imports: [
-        ConfigModule.with(config),
+        {
+          module: class ConfigModule {},
+          global: true,
+          providers: [{ provide: Config, useValue: config }],
+          exports: [Config],
+        },
         DatabaseModule,
         HttpModule,
         AuthModule,
@@ -45,18 +50,6 @@ export class AppModule {
         { provide: APP_GUARD, useClass: ScopesGuard },
         { provide: APP_GUARD, useClass: QueryGuard },
       ],
-    };
-  }
-}
-
-@Module({})
-class ConfigModule {
-  static with(config: Config): DynamicModule {
-    return {
-      module: ConfigModule,
-      global: true,
-      providers: [{ provide: Config, useValue: config }],
-      exports: [Config],
     };
   }
 }

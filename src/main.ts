@@ -1,4 +1,4 @@
-import cluster from 'node:cluster';
+import cluster, { type Worker } from 'node:cluster';
 import { connect, createServer } from 'node:net';
 import type { DataSource } from 'typeorm';
 import { exposedDevelopment, loadConfig, loadDotEnv, type Config } from './config/config.js';
@@ -15,8 +15,10 @@ import {
   testKey,
 } from './operations/demo/demo.js';
 import { serveMetrics, WorkersMetrics } from './operations/metrics/metrics-server.js';
-import { superviseWorkers } from './workers.js';
 import { OperatorError } from './values/operator-error.js';
+
+/** A dead worker is replaced after this long: without a pause, it might die again and again in a tight loop. */
+const REPLACE_MS = 1_000;
 
 /** Loading takes much of the start, so it runs while the embedded database opens, and only if this process serves requests. */
 const loadApp = () => import('./app.js');
@@ -59,6 +61,43 @@ async function serve(config: Config): Promise<() => Promise<void>> {
     throw error.syscall === 'listen' ? portFault(config, error) : error;
   });
   return () => closeApp(app);
+}
+
+interface Workers {
+  /** Resolves when all listen; rejects with OperatorError if one ends before, having reported why itself. */
+  readonly ready: Promise<void>;
+  end(): Promise<void>;
+}
+
+/** Runs `count` server processes on one port, and replaces those that die. */
+function superviseWorkers(count: number): Workers {
+  let ending = false;
+  const fork = (): Worker => {
+    const worker = cluster.fork();
+    worker.once('exit', () => {
+      if (!ending) setTimeout(() => (ending ? undefined : fork()), REPLACE_MS);
+    });
+    return worker;
+  };
+  const listening = Array.from({ length: count }, () => {
+    const worker = fork();
+    return new Promise<void>((resolve, reject) => {
+      worker.once('listening', () => resolve());
+      worker.once('exit', () => {
+        if (!ending) reject(new OperatorError('A server process ended before it was ready'));
+      });
+    });
+  });
+  return {
+    ready: Promise.all(listening).then(() => undefined),
+    end: async () => {
+      ending = true;
+      const workers = Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
+      const ended = workers.map((worker) => new Promise((resolve) => worker.once('exit', resolve)));
+      for (const worker of workers) worker.process.kill('SIGTERM');
+      await Promise.all(ended);
+    },
+  };
 }
 
 function onSignal(end: () => Promise<void>): void {
