@@ -3,7 +3,7 @@ import type { Request, Response } from 'express';
 import { SUPPORTED_DPOP_ALGORITHMS } from '../auth/access-tokens/dpop.js';
 import { Public } from '../auth/auth.decorators.js';
 import { ALL_SCOPES } from '../auth/scopes.js';
-import { UnchangingDocument } from '../http/output/unchanging-document.js';
+import { UnchangingDocument } from '../http/output/responses.js';
 import { OutsideApi } from '../http/pipeline/outside-api.js';
 import { apiResource } from './provider/provider.js';
 import { apiNameOf, Config } from '../config/config.js';

@@ -4,7 +4,7 @@ import { Config } from '../config/config.js';
 import { Database } from '../database/database.js';
 import { Semaphore } from '../database/postgres/semaphore.js';
 import { ONLINE_URL } from '../database/sql.js';
-import { etagOf } from '../http/output/etag.js';
+import { etagOf } from '../http/output/responses.js';
 import { EVENT_ACCESS } from '../resources/resources.js';
 import { calendarFile, type CalendarEvent, type CalendarSource } from './calendar-file.js';
 

@@ -2,7 +2,7 @@ import { Controller, Get, Param, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { Public } from '../auth/auth.decorators.js';
 import { RateLimits } from '../auth/rate-limits/rate-limits.js';
-import { noneMatch } from '../http/output/etag.js';
+import { noneMatch } from '../http/output/responses.js';
 import { Problem } from '../http/output/problems.js';
 import { OutsideApi } from '../http/pipeline/outside-api.js';
 import { leaveSlot } from '../http/pipeline/request-context.js';

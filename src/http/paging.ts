@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Hmac } from '../crypto/hmac.js';
 import { MemberReads } from '../database/member-reads.js';
 import { filtersOf, type CursorPosition, type List, type ListQuery } from '../database/list.js';
-import { JsonResponse } from './output/json-response.js';
+import { JsonResponse } from './output/responses.js';
 import { Cursor, WholeNumber } from './input/parameters.js';
 import { Problem } from './output/problems.js';
 import { Config } from '../config/config.js';

@@ -1,7 +1,7 @@
 import { Controller, Get, Req } from '@nestjs/common';
 import type { Request } from 'express';
 import { Public } from '../auth/auth.decorators.js';
-import { UnchangingDocument } from '../http/output/unchanging-document.js';
+import { UnchangingDocument } from '../http/output/responses.js';
 import { OutsideApi } from '../http/pipeline/outside-api.js';
 import { Layout } from './layout.js';
 

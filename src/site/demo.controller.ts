@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { Controller, Get, Param } from '@nestjs/common';
 import { Public } from '../auth/auth.decorators.js';
 import { Problem } from '../http/output/problems.js';
-import { UnchangingDocument } from '../http/output/unchanging-document.js';
+import { UnchangingDocument } from '../http/output/responses.js';
 import { OutsideApi } from '../http/pipeline/outside-api.js';
 
 const HEADERS = {

@@ -7,7 +7,7 @@ import { OpenApiDocument } from '../features/openapi/openapi-document.js';
 import { endpointsOf, type Endpoint } from '../features/openapi/reference.js';
 import { OutsideApi } from '../http/pipeline/outside-api.js';
 import { Problem, PROBLEMS } from '../http/output/problems.js';
-import { UnchangingDocument } from '../http/output/unchanging-document.js';
+import { UnchangingDocument } from '../http/output/responses.js';
 import { DOCS_CLIENT } from '../clients/own-clients.js';
 import { GUIDES, Site, type SitePage } from './site.js';
 import { snippetsOf } from './snippets.js';

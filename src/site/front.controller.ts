@@ -4,7 +4,7 @@ import type { Response } from 'express';
 import { Public } from '../auth/auth.decorators.js';
 import { Config } from '../config/config.js';
 import { EXAMPLES } from '../features/openapi/examples.js';
-import { UnchangingDocument } from '../http/output/unchanging-document.js';
+import { UnchangingDocument } from '../http/output/responses.js';
 import { Problem } from '../http/output/problems.js';
 import { OutsideApi } from '../http/pipeline/outside-api.js';
 import { SECURITY_PATH } from '../member-pages/rendering/pages.js';

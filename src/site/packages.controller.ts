@@ -4,7 +4,7 @@ import { Controller, Get, Param, Res } from '@nestjs/common';
 import type { Response } from 'express';
 import { Public } from '../auth/auth.decorators.js';
 import { Problem } from '../http/output/problems.js';
-import { UnchangingDocument } from '../http/output/unchanging-document.js';
+import { UnchangingDocument } from '../http/output/responses.js';
 import { OutsideApi } from '../http/pipeline/outside-api.js';
 
 const FOLDER = join(import.meta.dirname, '../../packages');

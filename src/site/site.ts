@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Injectable } from '@nestjs/common';
 import { apiNameOf, Config } from '../config/config.js';
-import { UnchangingDocument } from '../http/output/unchanging-document.js';
+import { UnchangingDocument } from '../http/output/responses.js';
 import { InlineScript, Layout } from '../layout/layout.js';
 import { PLATFORM_LOGO_PATH } from '../member-pages/rendering/logos.controller.js';
 import { escapeHtml } from '../values/html.js';

@@ -2,7 +2,7 @@ import { Controller, Get, Req } from '@nestjs/common';
 import type { Request } from 'express';
 import { CurrentPrincipal, RequireScopes } from '../../auth/auth.decorators.js';
 import type { Principal } from '../../auth/principal.js';
-import type { JsonResponse } from '../../http/output/json-response.js';
+import type { JsonResponse } from '../../http/output/responses.js';
 import { pageOf, RespondsWithProblems, RespondsWithVariants } from '../../http/output/openapi.js';
 import { refTo } from '../../http/output/schema.js';
 import { Parameters } from '../../http/input/query.js';

@@ -3,7 +3,7 @@ import { List, type Filter, type SortOf } from '../../database/list.js';
 import { MemberReads } from '../../database/member-reads.js';
 import { contains, foldedText, totalOfMember } from '../../database/sql.js';
 import { columnsOf, jsonOf } from '../../http/output/fields.js';
-import { JsonResponse } from '../../http/output/json-response.js';
+import { JsonResponse } from '../../http/output/responses.js';
 import { Problem } from '../../http/output/problems.js';
 import { accessTo } from '../../resources/resources.js';
 import { isId, RARITIES, type Rarity } from '../../values/vocabulary.js';

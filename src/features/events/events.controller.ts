@@ -2,7 +2,7 @@ import { Controller, Get, Param, Req } from '@nestjs/common';
 import type { Request } from 'express';
 import { CurrentPrincipal, RequireScopes } from '../../auth/auth.decorators.js';
 import type { Principal } from '../../auth/principal.js';
-import type { JsonResponse } from '../../http/output/json-response.js';
+import type { JsonResponse } from '../../http/output/responses.js';
 import {
   ID,
   PathParameter,

@@ -4,7 +4,7 @@ import { MemberReads } from '../../database/member-reads.js';
 import type { NamedStatement } from '../../database/postgres/read-connection.js';
 import { contains, totalOfMember } from '../../database/sql.js';
 import { jsonOf } from '../../http/output/fields.js';
-import { JsonResponse } from '../../http/output/json-response.js';
+import { JsonResponse } from '../../http/output/responses.js';
 import { Problem } from '../../http/output/problems.js';
 import { Paging } from '../../http/paging.js';
 import { EVENT_ACCESS, listOf } from '../../resources/resources.js';

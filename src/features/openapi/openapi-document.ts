@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { accessOf, type Access } from '../../auth/auth.decorators.js';
 import { isPlatformScope, SCOPES } from '../../auth/scopes.js';
 import { apiNameOf, Config } from '../../config/config.js';
-import { JsonResponse } from '../../http/output/json-response.js';
+import { JsonResponse } from '../../http/output/responses.js';
 import { operationOf, type RequestBody } from '../../http/output/openapi.js';
 import { PROBLEMS, type ProblemCode } from '../../http/output/problems.js';
 import { schemasUsedBy, type JsonSchema } from '../../http/output/schema.js';

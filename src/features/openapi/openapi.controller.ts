@@ -1,6 +1,6 @@
 import { Controller, Get } from '@nestjs/common';
 import { Public } from '../../auth/auth.decorators.js';
-import type { JsonResponse } from '../../http/output/json-response.js';
+import type { JsonResponse } from '../../http/output/responses.js';
 import { RespondsWith } from '../../http/output/openapi.js';
 import { OpenApiDocument } from './openapi-document.js';
 

@@ -1,6 +1,6 @@
 import { Controller, Get, Param } from '@nestjs/common';
 import { Public } from '../../auth/auth.decorators.js';
-import { JsonResponse } from '../../http/output/json-response.js';
+import { JsonResponse } from '../../http/output/responses.js';
 import { integerField, objectListField, textField } from '../../http/output/fields.js';
 import { PathParameter, RespondsWith, RespondsWithProblems } from '../../http/output/openapi.js';
 import { Problem, PROBLEMS } from '../../http/output/problems.js';

@@ -2,7 +2,7 @@ import { Controller, Get, Headers, Put, Req } from '@nestjs/common';
 import type { Request } from 'express';
 import { CurrentPrincipal, RequireScopes } from '../../auth/auth.decorators.js';
 import type { Principal } from '../../auth/principal.js';
-import type { JsonResponse } from '../../http/output/json-response.js';
+import type { JsonResponse } from '../../http/output/responses.js';
 import { JsonBody } from '../../http/input/body.js';
 import { RespondsWith, RespondsWithProblems } from '../../http/output/openapi.js';
 import { LOCK_PATIENCE_MS } from '../../database/database.js';

@@ -1,9 +1,7 @@
 import { createServer, type RequestListener } from 'node:http';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express, { type Request, type Response } from 'express';
-import { JsonResponse } from '../output/json-response.js';
-import { etagOf, noneMatch } from '../output/etag.js';
-import { UnchangingDocument } from '../output/unchanging-document.js';
+import { etagOf, JsonResponse, noneMatch, UnchangingDocument } from '../output/responses.js';
 import type { Config } from '../../config/config.js';
 import { FrontDoor } from './front-door.js';
 import { messagesOf } from './messages.js';

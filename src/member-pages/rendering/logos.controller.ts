@@ -6,7 +6,7 @@ import { Config } from '../../config/config.js';
 import { Database } from '../../database/database.js';
 import { queryOf } from '../../http/input/query.js';
 import { Problem } from '../../http/output/problems.js';
-import { UnchangingDocument } from '../../http/output/unchanging-document.js';
+import { UnchangingDocument } from '../../http/output/responses.js';
 import { Periodic } from '../../http/periodic-work.js';
 import { OutsideApi } from '../../http/pipeline/outside-api.js';
 import { imageType, pixelImageType } from '../../values/images.js';
