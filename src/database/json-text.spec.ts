@@ -10,9 +10,9 @@ import {
 } from './json-text.js';
 
 /** The relation `t` is none of this application's. */
-const key = (name: string, kind: JsonKind, from: unknown, nullable = false): [string, JsonField] => [
+const key = (name: string, kind: JsonKind, from: unknown, orNull = false): [string, JsonField] => [
   name,
-  { kind, from: from as JsonSource, nullable },
+  { kind, from: from as JsonSource, orNull },
 ];
 const objectOf = (...keys: [string, JsonField][]): JsonObject => ({
   name: 'Thing',
@@ -40,8 +40,8 @@ describe('the SQL of JSON text', () => {
     ['json', false, `'{"k":' || t.k || '}'`],
     ['items', false, `'{"k":[' || t.k || ']}'`],
     ['texts', false, `'{"k":' || to_json(t.k)::text || '}'`],
-  ])('of %s (null too: %s)', (kind, nullable, sql) => {
-    expect(jsonText(objectOf(key('k', kind, 't.k', nullable)))).toBe(sql);
+  ])('of %s (null too: %s)', (kind, orNull, sql) => {
+    expect(jsonText(objectOf(key('k', kind, 't.k', orNull)))).toBe(sql);
   });
 
   it('has one literal between two values, and puts what is no name in parentheses', () => {

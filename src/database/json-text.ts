@@ -62,7 +62,7 @@ export type JsonKind = 'text' | 'word' | 'timestamp' | 'number' | 'boolean' | 'j
 
 export interface JsonField {
   readonly kind: JsonKind;
-  readonly nullable: boolean;
+  readonly orNull: boolean;
   /** Undefined where it is computed in Node. */
   readonly from: JsonSource | undefined;
 }
@@ -89,7 +89,7 @@ export function quoted(sql: string): string {
 function piecesOf({ name: of, properties }: JsonObject): string[] {
   const pieces: string[] = [];
   const written = new Set<JsonFragment>();
-  for (const [name, { kind, nullable, from }] of Object.entries(properties)) {
+  for (const [name, { kind, orNull, from }] of Object.entries(properties)) {
     const before = pieces.length === 0 ? '{' : ',';
     if (from === undefined) throw new Error(`${of}.${name} does not say what it is read from`);
     if (from instanceof JsonFragment) {
@@ -99,28 +99,28 @@ function piecesOf({ name: of, properties }: JsonObject): string[] {
       if (!from.opens) pieces.push(`'${before}'`);
       pieces.push(from.sql);
     } else {
-      pieces.push(`'${before}"${name}":'`, ...valueOf(kind, nullable, from));
+      pieces.push(`'${before}"${name}":'`, ...valueOf(kind, orNull, from));
     }
   }
   return [...pieces, `'}'`];
 }
 
-function valueOf(kind: JsonKind, nullable: boolean, from: Exclude<JsonSource, JsonFragment>): string[] {
+function valueOf(kind: JsonKind, orNull: boolean, from: Exclude<JsonSource, JsonFragment>): string[] {
   if (typeof from === 'object' && 'properties' in from) {
     const plain = from.when === undefined && from.lookup === undefined;
     return plain ? piecesOf(from) : [jsonText(from)];
   }
-  if (typeof from === 'object') return inQuotes(`local_time(${from.local}, ${from.zone})`, nullable);
+  if (typeof from === 'object') return inQuotes(`local_time(${from.local}, ${from.zone})`, orNull);
   const sql = operand(from);
   switch (kind) {
     case 'text':
       return [`json_text(${from})`];
     case 'word':
-      return inQuotes(sql, nullable);
+      return inQuotes(sql, orNull);
     case 'timestamp':
-      return inQuotes(`api_time(${from})`, nullable);
+      return inQuotes(`api_time(${from})`, orNull);
     case 'number':
-      return [nullable ? `COALESCE(${sql}::text, 'null')` : sql];
+      return [orNull ? `COALESCE(${sql}::text, 'null')` : sql];
     case 'boolean':
       // Half the cost of a cast, which allocates the text.
       return [`CASE WHEN ${sql} THEN 'true' ELSE 'false' END`];
@@ -133,8 +133,8 @@ function valueOf(kind: JsonKind, nullable: boolean, from: Exclude<JsonSource, Js
   }
 }
 
-function inQuotes(sql: string, nullable: boolean): string[] {
-  return nullable ? [quoted(sql)] : [`'"'`, sql, `'"'`];
+function inQuotes(sql: string, orNull: boolean): string[] {
+  return orNull ? [quoted(sql)] : [`'"'`, sql, `'"'`];
 }
 
 /** Adds parentheses where `||` and `::` require them. */

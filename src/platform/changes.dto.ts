@@ -4,6 +4,7 @@ import {
   enumField,
   fieldOf,
   idField,
+  IN_NODE,
   objectListField,
   textField,
   textListField,
@@ -41,32 +42,30 @@ export class PlatformChangesQuery {
 }
 
 export const PlatformChangeItem = new Model('PlatformChange', {
-  sequence: textField({
-    description:
-      'Identifies the change. Compare it for equality only: the order of changes is that of the list',
-  }),
-  type: enumField(PLATFORM_CHANGE_TYPES, { description: 'What the member did' }),
-  at: timestampField({ description: 'When the member did it' }),
-  member_id: idField({ description: 'Id of the member' }),
-  by: textField({
-    nullable: true,
-    description: 'Id of the app or key that was used, or that the consent concerns; null if there is none',
-  }),
+  sequence: textField(
+    IN_NODE,
+    'Identifies the change. Compare it for equality only: the order of changes is that of the list',
+  ),
+  type: enumField(PLATFORM_CHANGE_TYPES, IN_NODE, 'What the member did'),
+  at: timestampField(IN_NODE, 'When the member did it'),
+  member_id: idField(IN_NODE, 'Id of the member'),
+  by: textField(
+    IN_NODE,
+    'Id of the app or key that was used, or that the consent concerns; null if there is none',
+  ).nullable,
   fields: fieldOf<Record<string, string | null> | null>({
     type: ['object', 'null'],
     additionalProperties: { type: ['string', 'null'] },
     example: { bio: 'Walks in the mountains' },
     description: 'For profile.updated, the changed fields with their new values; otherwise null',
   }),
-  scopes: textListField({
-    description: 'For a consent, the scopes that were granted or revoked; otherwise empty',
-  }),
+  scopes: textListField(IN_NODE, 'For a consent, the scopes that were granted or revoked; otherwise empty'),
 });
 export type PlatformChangeItem = ValueOf<typeof PlatformChangeItem>;
 
 export const PlatformChangesAnswer = new Model('PlatformChanges', {
-  data: objectListField(PlatformChangeItem, { description: 'Oldest first, in commit order' }),
-  next: textField({ description: 'Cursor for the next call' }),
-  more: booleanField({ description: 'Whether there are more changes to read now' }),
+  data: objectListField(PlatformChangeItem, IN_NODE, 'Oldest first, in commit order'),
+  next: textField(IN_NODE, 'Cursor for the next call'),
+  more: booleanField(IN_NODE, 'Whether there are more changes to read now'),
 });
 export type PlatformChangesAnswer = ValueOf<typeof PlatformChangesAnswer>;

@@ -1,4 +1,4 @@
-import { countField, fieldOf, type ValueOf } from '../http/output/fields.js';
+import { countField, fieldOf, IN_NODE, type ValueOf } from '../http/output/fields.js';
 import { Model } from '../http/output/schema.js';
 import { schemaOf } from '../operations/import/fields.js';
 import { RECORD_TYPES } from '../operations/import/record-types.js';
@@ -56,14 +56,14 @@ export const FEED_LINE_FORMS = RECORD_TYPES.flatMap(({ name, fields, removal }) 
 
 /** The outcome of a feed. */
 export const FeedCounts = new Model('FeedCounts', {
-  received: countField({ description: 'Lines in the feed' }),
-  created: countField({ description: 'Records that were created' }),
-  updated: countField({ description: 'Records that were changed' }),
-  deleted: countField({ description: 'Records that were deleted' }),
-  unchanged: countField({ description: 'Records that already had these values' }),
-  stale: countField({
-    description:
-      'Lines without effect: a later line is about the same record, or the same or a later version is stored',
-  }),
+  received: countField(IN_NODE, 'Lines in the feed'),
+  created: countField(IN_NODE, 'Records that were created'),
+  updated: countField(IN_NODE, 'Records that were changed'),
+  deleted: countField(IN_NODE, 'Records that were deleted'),
+  unchanged: countField(IN_NODE, 'Records that already had these values'),
+  stale: countField(
+    IN_NODE,
+    'Lines without effect: a later line is about the same record, or the same or a later version is stored',
+  ),
 });
 export type FeedCounts = ValueOf<typeof FeedCounts>;

@@ -5,6 +5,7 @@ import {
   countField,
   enumField,
   idField,
+  IN_NODE,
   integerField,
   numberField,
   objectField,
@@ -131,20 +132,20 @@ const PIN_POSITION = `CASE WHEN ua.pin_position IS NOT NULL THEN (SELECT count(*
 export const COMPUTED_AT = `date_bin('30 seconds', now(), 'epoch')`;
 
 const AchievementProgress = new Model('AchievementProgress', {
-  current: countField({
-    from: 'COALESCE(ua.progress, 0)',
-    description: 'What the member has reached so far',
-  }),
-  target: integerField({ from: 'a.target', minimum: 1, description: 'What is needed to earn it' }),
-  percentage: percentageField({ from: PROGRESS_PERCENTAGE }),
+  current: countField('COALESCE(ua.progress, 0)', 'What the member has reached so far'),
+  target: integerField('a.target', { minimum: 1, description: 'What is needed to earn it' }),
+  percentage: percentageField(PROGRESS_PERCENTAGE),
 });
 
+const CATEGORY = 'One of the platform’s categories';
 const TIER =
   'common from 50 %, uncommon from 20, rare from 5, epic from 1, legendary below; unrated with fewer than 10 active members';
+const NO_EARNED = 'null if the member has earned nothing';
+const COMPUTED = 'When the rarities were computed';
 
 const RATED = {
-  rarity: enumField(RARITIES, { from: RARITY, description: TIER }),
-  rarity_percentage: percentageField({ from: RARITY_PERCENTAGE, nullable: true }),
+  rarity: enumField(RARITIES, RARITY, TIER),
+  rarity_percentage: percentageField(RARITY_PERCENTAGE).nullable,
 };
 
 /** The fields of a hidden achievement that are masked until it is earned. */
@@ -154,95 +155,68 @@ const TOLD = new JsonFragment(REVEALED);
 export const AchievementItem = new Model(
   'Achievement',
   {
-    id: idField({ from: 'a.id' }),
-    key: textField({
-      from: TOLD,
-      nullable: true,
-      description: 'Stable name for programs; null if it has none or is masked',
-    }),
-    name: textField({ from: TOLD }),
-    description: textField({ from: TOLD, nullable: true }),
-    icon_url: textField({ from: TOLD, nullable: true, description: 'URL of an image' }),
-    category: textField({ from: 'a.category', description: 'One of the platform’s categories' }),
+    id: idField('a.id'),
+    key: textField(TOLD, 'Stable name for programs; null if it has none or is masked').nullable,
+    name: textField(TOLD),
+    description: textField(TOLD).nullable,
+    icon_url: textField(TOLD, 'URL of an image').nullable,
+    category: textField('a.category', CATEGORY),
     ...RATED,
-    points: countField({ from: 'a.points', description: 'Points for earning it' }),
-    is_hidden: booleanField({
-      from: 'a.is_hidden',
-      description: 'Whether it is masked until the member earns it',
-    }),
-    earned: booleanField({ from: 'ua.earned_at IS NOT NULL' }),
-    earned_at: timestampField({
-      from: 'ua.earned_at',
-      nullable: true,
-      description: 'null if the member has not earned it',
-    }),
-    progress: objectField(AchievementProgress, {
-      when: HAS_PROGRESS,
-      nullable: true,
-      description: 'null if it has no target',
-    }),
-    is_pinned: booleanField({
-      from: 'ua.pin_position IS NOT NULL',
-      description: 'Whether the member has pinned it, to be shown first',
-    }),
-    pin_position: integerField({
-      from: PIN_POSITION,
-      nullable: true,
+    points: countField('a.points', 'Points for earning it'),
+    is_hidden: booleanField('a.is_hidden', 'Whether it is masked until the member earns it'),
+    earned: booleanField('ua.earned_at IS NOT NULL'),
+    earned_at: timestampField('ua.earned_at', 'null if the member has not earned it').nullable,
+    progress: objectField(AchievementProgress, { when: HAS_PROGRESS }, 'null if it has no target').nullable,
+    is_pinned: booleanField(
+      'ua.pin_position IS NOT NULL',
+      'Whether the member has pinned it, to be shown first',
+    ),
+    pin_position: integerField(PIN_POSITION, {
       minimum: 1,
       maximum: MAX_PINNED,
       description: '1 is shown first; null if it is not pinned',
-    }),
+    }).nullable,
   },
   'A hidden achievement that the member has not earned is masked: its name is replaced; key, description, icon and progress are null',
 );
 
 export const AchievementDetail = new Model('AchievementDetail', {
   ...AchievementItem.properties,
-  criteria: textField({
-    from: `CASE WHEN NOT ${MASKED} THEN a.criteria END`,
-    nullable: true,
-    description: 'What a member has to do to earn it',
-  }),
-  earned_by_count: countField({ from: EARNERS, description: 'Number of active members who have earned it' }),
-  eligible_users_count: countField({ from: ACTIVE_MEMBERS, description: 'Number of active members' }),
-  rarity_computed_at: timestampField({ from: COMPUTED_AT, description: 'When the rarities were computed' }),
+  criteria: textField(`CASE WHEN NOT ${MASKED} THEN a.criteria END`, 'What a member has to do to earn it')
+    .nullable,
+  earned_by_count: countField(EARNERS, 'Number of active members who have earned it'),
+  eligible_users_count: countField(ACTIVE_MEMBERS, 'Number of active members'),
+  rarity_computed_at: timestampField(COMPUTED_AT, COMPUTED),
 });
 
-const COMPLETION = {
-  total: countField(),
-  earned: countField(),
-  completion_percentage: percentageField(),
-};
+const COMPLETION = { total: countField(), earned: countField(), completion_percentage: percentageField() };
 
 const CategoryCompletion = new Model('CategoryCompletion', {
   ...COMPLETION,
-  category: textField({ description: 'One of the platform’s categories' }),
+  category: textField(IN_NODE, CATEGORY),
 });
 
 const RarityCompletion = new Model('RarityCompletion', {
   ...COMPLETION,
-  rarity: enumField(RARITIES, { description: TIER }),
-  min_percentage: numberField({ nullable: true, description: 'Inclusive' }),
-  max_percentage: numberField({ nullable: true, description: 'Exclusive, except 100' }),
+  rarity: enumField(RARITIES, IN_NODE, TIER),
+  min_percentage: numberField(IN_NODE, 'Inclusive').nullable,
+  max_percentage: numberField(IN_NODE, 'Exclusive, except 100').nullable,
 });
 
 export const RarestEarned = new Model('RarestEarned', {
-  id: idField({ from: 'a.id' }),
-  name: textField({ from: 'a.name' }),
+  id: idField('a.id'),
+  name: textField('a.name'),
   ...RATED,
 });
 
 export const AchievementStatistics = new Model('AchievementStatistics', {
   ...COMPLETION,
-  points_earned: countField({ description: 'Points of all achievements that the member has earned' }),
-  points_total: countField({ description: 'Points of all achievements' }),
-  last_earned_at: timestampField({ nullable: true, description: 'null if the member has earned nothing' }),
-  by_category: objectListField(CategoryCompletion, { description: 'In alphabetical order' }),
-  by_rarity: objectListField(RarityCompletion, { description: 'From common to legendary, then unrated' }),
-  rarest_earned: objectField(RarestEarned, {
-    nullable: true,
-    description: 'null if the member has earned nothing',
-  }),
-  rarity_computed_at: timestampField({ description: 'When the rarities were computed' }),
+  points_earned: countField(IN_NODE, 'Points of all achievements that the member has earned'),
+  points_total: countField(IN_NODE, 'Points of all achievements'),
+  last_earned_at: timestampField(IN_NODE, NO_EARNED).nullable,
+  by_category: objectListField(CategoryCompletion, IN_NODE, 'In alphabetical order'),
+  by_rarity: objectListField(RarityCompletion, IN_NODE, 'From common to legendary, then unrated'),
+  rarest_earned: objectField(RarestEarned, IN_NODE, NO_EARNED).nullable,
+  rarity_computed_at: timestampField(IN_NODE, COMPUTED),
 });
 export type AchievementStatistics = ValueOf<typeof AchievementStatistics>;

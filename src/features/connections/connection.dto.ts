@@ -37,35 +37,27 @@ export class ConnectionsQuery extends PageQuery {
   source?: string[];
 }
 
-const MetAtEvent = new Model('MetAtEvent', {
-  id: idField({ from: 'e.id' }),
-  title: textField({ from: 'e.title' }),
-});
+const MetAtEvent = new Model('MetAtEvent', { id: idField('e.id'), title: textField('e.title') });
 
 /** The member's side of a connection, `c`, and the other person, `u`. */
 export const ConnectionItem = new Model('Connection', {
-  id: idField({ from: 'c.id' }),
-  user: objectField(UserCard, { from: 'u.card', description: 'The other person' }),
-  status: enumField(CONNECTION_STATUSES, {
-    from: 'c.status',
-    description: 'pending_sent: the member sent the request; pending_received: the other person did',
-  }),
-  requested_at: timestampField({ from: 'c.requested_at', description: 'When the request was sent' }),
-  connected_at: timestampField({
-    from: 'c.connected_at',
-    nullable: true,
-    description: 'null while the request is pending',
-  }),
-  source: enumField(CONNECTION_SOURCES, {
-    from: 'c.source',
-    nullable: true,
-    description: 'How they found each other',
-  }),
-  met_at_event: objectField(MetAtEvent, {
-    lookup: `participants p JOIN events e ON e.id = p.event_id WHERE ${EVENT_ACCESS} AND p.event_id = c.met_at_event_id`,
-    nullable: true,
-    description: 'Also null if the member has no access to the event',
-  }),
+  id: idField('c.id'),
+  user: objectField(UserCard, 'u.card', 'The other person'),
+  status: enumField(
+    CONNECTION_STATUSES,
+    'c.status',
+    'pending_sent: the member sent the request; pending_received: the other person did',
+  ),
+  requested_at: timestampField('c.requested_at', 'When the request was sent'),
+  connected_at: timestampField('c.connected_at', 'null while the request is pending').nullable,
+  source: enumField(CONNECTION_SOURCES, 'c.source', 'How they found each other').nullable,
+  met_at_event: objectField(
+    MetAtEvent,
+    {
+      lookup: `participants p JOIN events e ON e.id = p.event_id WHERE ${EVENT_ACCESS} AND p.event_id = c.met_at_event_id`,
+    },
+    'Also null if the member has no access to the event',
+  ).nullable,
 });
 
 const ACCEPTED = 'accepted';

@@ -7,6 +7,7 @@ import {
   enumField,
   enumListField,
   idField,
+  IN_NODE,
   objectListField,
   textField,
   timestampField,
@@ -18,26 +19,20 @@ import { ALL_SCOPES, isPlatformScope } from '../../auth/scopes.js';
 
 const Endpoint = new Model('Endpoint', {
   method: enumField<string>(['GET', 'PUT']),
-  path: textField({ example: '/api/public/events/{id}' }),
-  scope: textField({ nullable: true, description: 'null: any credential' }),
-  allowed: booleanField({ description: 'Whether this credential has the scope' }),
+  path: textField(IN_NODE, { example: '/api/public/events/{id}' }),
+  scope: textField(IN_NODE, 'null: any credential').nullable,
+  allowed: booleanField(IN_NODE, 'Whether this credential has the scope'),
 });
 
 const CredentialAnswer = new Model('Credential', {
   type: enumField(['api_key', 'oauth_token']),
-  user_id: idField({ description: 'The member whose data it gives access to' }),
-  scopes: enumListField(ALL_SCOPES, { description: 'Granted scopes' }),
-  client_id: textField({
-    nullable: true,
-    description: 'The app that the token was issued to; null for a key',
-  }),
-  key_id: textField({
-    nullable: true,
-    description: 'The part of the key that is not secret; null for a token',
-  }),
-  expires_at: timestampField({ nullable: true, description: 'null if it does not expire' }),
+  user_id: idField(IN_NODE, 'The member whose data it gives access to'),
+  scopes: enumListField(ALL_SCOPES, IN_NODE, 'Granted scopes'),
+  client_id: textField(IN_NODE, 'The app that the token was issued to; null for a key').nullable,
+  key_id: textField(IN_NODE, 'The part of the key that is not secret; null for a token').nullable,
+  expires_at: timestampField(IN_NODE, 'null if it does not expire').nullable,
   created_at: timestampField(),
-  endpoints: objectListField(Endpoint, { description: 'Every call that requires a credential' }),
+  endpoints: objectListField(Endpoint, IN_NODE, 'Every call that requires a credential'),
 });
 
 @Controller('api/public/credential')

@@ -81,138 +81,78 @@ const LOCATION = 'e.location';
 const LOCATION_KEYS = new JsonFragment(`left(${LOCATION}, -1)`, true);
 
 const EventLocation = new Model('EventLocation', {
-  name: textField({ from: LOCATION_KEYS, nullable: true, description: 'Name of the venue' }),
-  city: textField({ from: LOCATION_KEYS, nullable: true }),
-  country_code: textField({
-    from: LOCATION_KEYS,
-    nullable: true,
-    pattern: COUNTRY_CODE_PATTERN,
-    description: 'ISO 3166-1 alpha-2',
-  }),
+  name: textField(LOCATION_KEYS, 'Name of the venue').nullable,
+  city: textField(LOCATION_KEYS).nullable,
+  country_code: textField(LOCATION_KEYS, { pattern: COUNTRY_CODE_PATTERN, description: 'ISO 3166-1 alpha-2' })
+    .nullable,
 });
 
 const EventLocationDetail = new Model('EventLocationDetail', {
   ...EventLocation.properties,
-  address: textField({ from: 'e.location_address', nullable: true, description: 'Street and number' }),
-  latitude: numberField({
-    from: 'e.location_latitude',
-    nullable: true,
-    minimum: -MAX_LATITUDE,
-    maximum: MAX_LATITUDE,
-  }),
-  longitude: numberField({
-    from: 'e.location_longitude',
-    nullable: true,
-    minimum: -MAX_LONGITUDE,
-    maximum: MAX_LONGITUDE,
-  }),
+  address: textField('e.location_address', 'Street and number').nullable,
+  latitude: numberField('e.location_latitude', { minimum: -MAX_LATITUDE, maximum: MAX_LATITUDE }).nullable,
+  longitude: numberField('e.location_longitude', { minimum: -MAX_LONGITUDE, maximum: MAX_LONGITUDE })
+    .nullable,
 });
+
+const NO_VENUE = 'null if there is no venue, or it is not known';
 
 /** An event `e`, and the member's relation to it, `p`. */
 export const EventItem = new Model('Event', {
-  id: idField({ from: CARD }),
-  title: textField({ from: CARD }),
-  summary: textField({ from: CARD, nullable: true, description: 'A line or two, for lists' }),
-  status: enumField(EVENT_STATUSES, {
-    from: CARD,
-    description: 'draft: visible only to those who organise the event',
-  }),
-  visibility: enumField(EVENT_VISIBILITIES, {
-    from: CARD,
-    description:
-      'Who can find it on the platform. In this API, only members with a role in the event see it, whatever its visibility',
-  }),
-  starts_at: timestampField({ from: CARD, example: EXAMPLE, description: 'UTC' }),
-  ends_at: timestampField({
-    from: CARD,
-    nullable: true,
-    description: 'UTC; null if no end is known: the event is then past once it has started',
-  }),
-  timezone: textField({ from: CARD, example: 'Europe/Berlin', description: 'IANA time zone' }),
-  location: objectField(EventLocation, {
-    from: LOCATION,
-    nullable: true,
-    description: 'null if there is no venue, or it is not known',
-  }),
-  starts_at_local: timestampField({
-    from: { local: 'e.starts_at', zone: 'e.timezone' },
-    example: EXAMPLE,
-    description: '`starts_at` in `timezone`',
-  }),
-  ends_at_local: timestampField({
-    from: { local: 'e.ends_at', zone: 'e.timezone' },
-    nullable: true,
-    description: '`ends_at` in `timezone`',
-  }),
-  is_all_day: booleanField({
-    from: CARD,
-    description: 'Whether only the dates of its start and end matter, not the times',
-  }),
-  is_online: booleanField({ from: CARD, description: 'Whether it takes place online' }),
-  cover_image: textField({ from: CARD, nullable: true, description: 'URL of an image' }),
-  organizer: objectField(UserCard, { from: 'o.card', description: 'The person whose event it is' }),
-  role: enumField(EVENT_ROLES, { from: 'p.role', description: 'The member’s role in the event' }),
-  rsvp_status: enumField(RSVP_STATUSES, {
-    from: 'p.rsvp_status',
-    nullable: true,
-    description: 'The member’s response; null for organizers and co-organizers',
-  }),
-  attendees_count: countField({ from: ATTENDEES, description: 'Number of people who are going' }),
-  capacity: countField({
-    from: CARD,
-    nullable: true,
-    description: 'Maximum number of attendees; null if there is none',
-  }),
-  created_at: timestampField({ from: CARD, example: EXAMPLE, description: 'When the event was created' }),
-  updated_at: timestampField({
-    from: CARD,
-    example: EXAMPLE,
-    description: 'When the event itself last changed',
-  }),
+  id: idField(CARD),
+  title: textField(CARD),
+  summary: textField(CARD, 'A line or two, for lists').nullable,
+  status: enumField(EVENT_STATUSES, CARD, 'draft: visible only to those who organise the event'),
+  visibility: enumField(
+    EVENT_VISIBILITIES,
+    CARD,
+    'Who can find it on the platform. In this API, only members with a role in the event see it, whatever its visibility',
+  ),
+  starts_at: timestampField(CARD, { example: EXAMPLE, description: 'UTC' }),
+  ends_at: timestampField(CARD, 'UTC; null if no end is known: the event is then past once it has started')
+    .nullable,
+  timezone: textField(CARD, { example: 'Europe/Berlin', description: 'IANA time zone' }),
+  location: objectField(EventLocation, LOCATION, NO_VENUE).nullable,
+  starts_at_local: timestampField(
+    { local: 'e.starts_at', zone: 'e.timezone' },
+    { example: EXAMPLE, description: '`starts_at` in `timezone`' },
+  ),
+  ends_at_local: timestampField({ local: 'e.ends_at', zone: 'e.timezone' }, '`ends_at` in `timezone`')
+    .nullable,
+  is_all_day: booleanField(CARD, 'Whether only the dates of its start and end matter, not the times'),
+  is_online: booleanField(CARD, 'Whether it takes place online'),
+  cover_image: textField(CARD, 'URL of an image').nullable,
+  organizer: objectField(UserCard, 'o.card', 'The person whose event it is'),
+  role: enumField(EVENT_ROLES, 'p.role', 'The member’s role in the event'),
+  rsvp_status: enumField(
+    RSVP_STATUSES,
+    'p.rsvp_status',
+    'The member’s response; null for organizers and co-organizers',
+  ).nullable,
+  attendees_count: countField(ATTENDEES, 'Number of people who are going'),
+  capacity: countField(CARD, 'Maximum number of attendees; null if there is none').nullable,
+  created_at: timestampField(CARD, { example: EXAMPLE, description: 'When the event was created' }),
+  updated_at: timestampField(CARD, { example: EXAMPLE, description: 'When the event itself last changed' }),
 });
 
 export const EventDetail = new Model('EventDetail', {
   ...EventItem.properties,
-  description: textField({ from: 'e.description', nullable: true, description: 'The full description' }),
-  tags: textListField({ from: 'e.tags', description: 'Keywords' }),
-  location: objectField(EventLocationDetail, {
-    when: `${LOCATION} <> 'null'`,
-    nullable: true,
-    description: 'null if there is no venue, or it is not known',
-  }),
-  online_url: textField({
-    from: ONLINE_URL,
-    nullable: true,
-    description: 'Only for organizers and those who are going',
-  }),
-  spots_left: countField({
-    from: `CASE WHEN e.capacity IS NOT NULL THEN GREATEST(e.capacity - (${ATTENDEES}), 0) END`,
-    nullable: true,
-    description: 'Never below 0; null if there is no capacity',
-  }),
-  responded_at: timestampField({
-    from: 'p.responded_at',
-    nullable: true,
-    description: 'When the member responded to the invitation',
-  }),
-  checked_in_at: timestampField({
-    from: 'p.checked_in_at',
-    nullable: true,
-    description: 'When the member checked in',
-  }),
-  co_organizers: objectListField(UserCard, {
-    from: `SELECT COALESCE(string_agg(u.card, ',' ORDER BY u.id), '')
+  description: textField('e.description', 'The full description').nullable,
+  tags: textListField('e.tags', 'Keywords'),
+  location: objectField(EventLocationDetail, { when: `${LOCATION} <> 'null'` }, NO_VENUE).nullable,
+  online_url: textField(ONLINE_URL, 'Only for organizers and those who are going').nullable,
+  spots_left: countField(
+    `CASE WHEN e.capacity IS NOT NULL THEN GREATEST(e.capacity - (${ATTENDEES}), 0) END`,
+    'Never below 0; null if there is no capacity',
+  ).nullable,
+  responded_at: timestampField('p.responded_at', 'When the member responded to the invitation').nullable,
+  checked_in_at: timestampField('p.checked_in_at', 'When the member checked in').nullable,
+  co_organizers: objectListField(
+    UserCard,
+    `SELECT COALESCE(string_agg(u.card, ',' ORDER BY u.id), '')
       FROM participants c JOIN users u ON u.id = c.user_id WHERE c.event_id = e.id AND c.role = 'co_organizer'`,
-    description: 'The people who organise it together with the organizer',
-  }),
-  cancelled_at: timestampField({
-    from: 'e.cancelled_at',
-    nullable: true,
-    description: 'null if it was not cancelled',
-  }),
-  cancellation_reason: textField({
-    from: 'e.cancellation_reason',
-    nullable: true,
-    description: 'As given by the person who cancelled it',
-  }),
+    'The people who organise it together with the organizer',
+  ),
+  cancelled_at: timestampField('e.cancelled_at', 'null if it was not cancelled').nullable,
+  cancellation_reason: textField('e.cancellation_reason', 'As given by the person who cancelled it').nullable,
 });

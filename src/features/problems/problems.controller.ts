@@ -1,22 +1,20 @@
 import { Controller, Get, Param } from '@nestjs/common';
 import { Public } from '../../auth/auth.decorators.js';
 import { JsonResponse } from '../../http/output/responses.js';
-import { integerField, objectListField, textField } from '../../http/output/fields.js';
+import { IN_NODE, integerField, objectListField, textField } from '../../http/output/fields.js';
 import { PathParameter, RespondsWith, RespondsWithProblems } from '../../http/output/openapi.js';
 import { Problem, PROBLEMS } from '../../http/output/problems.js';
 import { Model } from '../../http/output/schema.js';
 
 const ProblemEntry = new Model('ProblemDefinition', {
-  code: textField({ description: 'Stable name of the error, for programs' }),
-  status: integerField({ minimum: 400, maximum: 599 }),
+  code: textField(IN_NODE, 'Stable name of the error, for programs'),
+  status: integerField(IN_NODE, { minimum: 400, maximum: 599 }),
   title: textField(),
-  meaning: textField({ description: 'What went wrong' }),
-  fix: textField({ description: 'How to fix it' }),
+  meaning: textField(IN_NODE, 'What went wrong'),
+  fix: textField(IN_NODE, 'How to fix it'),
 });
 
-const ProblemCatalogue = new Model('ProblemCatalogue', {
-  data: objectListField(ProblemEntry),
-});
+const ProblemCatalogue = new Model('ProblemCatalogue', { data: objectListField(ProblemEntry) });
 
 const CATALOGUE = JsonResponse.unchanging({ data: [...PROBLEMS.values()] });
 const ENTRIES = new Map([...PROBLEMS].map(([code, problem]) => [code, JsonResponse.unchanging(problem)]));

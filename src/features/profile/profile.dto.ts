@@ -3,6 +3,7 @@ import {
   countField,
   enumField,
   idField,
+  IN_NODE,
   objectField,
   textField,
   timestampField,
@@ -11,70 +12,60 @@ import {
 import { httpUrl, text, type BodyOf } from '../../http/input/body.js';
 import { LENGTHS } from '../../values/vocabulary.js';
 
+const ON_PLATFORM = 'Unique on the platform';
+const IMAGE = 'URL of an image';
+
 /** A person, as others may see them: `users.card` is its JSON text. */
 export const UserCard = new Model('UserCard', {
   id: idField(),
-  username: textField({ description: 'Unique on the platform' }),
+  username: textField(IN_NODE, ON_PLATFORM),
   display_name: textField(),
-  profile_picture: textField({ nullable: true, description: 'URL of an image' }),
+  profile_picture: textField(IN_NODE, IMAGE).nullable,
 });
 
-const USERNAME = textField({ from: 'u.username', description: 'Unique on the platform' });
-const BIO = textField({
-  from: 'u.bio',
-  nullable: true,
+const USERNAME = textField('u.username', ON_PLATFORM);
+const BIO = textField('u.bio', {
   maxLength: LENGTHS.users.bio[1],
   description: 'What the member says about themselves',
-});
-const PICTURE = textField({ from: 'u.profile_picture', nullable: true, description: 'URL of an image' });
+}).nullable;
+const PICTURE = textField('u.profile_picture', IMAGE).nullable;
+const WRITTEN = 'As written by the member';
 /** Of a member `u` (users). */
 const NAMED_MEMBER = {
-  id: idField({ from: 'u.id' }),
+  id: idField('u.id'),
   username: USERNAME,
-  first_name: textField({
-    from: 'u.first_name',
-    nullable: true,
-    maxLength: LENGTHS.users.first_name[1],
-    description: 'As written by the member',
-  }),
-  last_name: textField({
-    from: 'u.last_name',
-    nullable: true,
-    maxLength: LENGTHS.users.last_name[1],
-    description: 'As written by the member',
-  }),
-  display_name: textField({ from: 'u.display_name' }),
+  first_name: textField('u.first_name', { maxLength: LENGTHS.users.first_name[1], description: WRITTEN })
+    .nullable,
+  last_name: textField('u.last_name', { maxLength: LENGTHS.users.last_name[1], description: WRITTEN })
+    .nullable,
+  display_name: textField('u.display_name'),
 };
 
-export const Me = new Model('Me', {
-  ...NAMED_MEMBER,
-  profile_picture: PICTURE,
-});
+export const Me = new Model('Me', { ...NAMED_MEMBER, profile_picture: PICTURE });
 export type Me = ValueOf<typeof Me>;
 
 /** The profile of a member `u`, with the member’s totals, `t`. */
 export const Profile = new Model('Profile', {
-  id: idField({ from: 'u.id' }),
+  id: idField('u.id'),
   username: USERNAME,
-  display_name: textField({
-    from: 'u.display_name',
-    description: 'The name set on the platform; first and last name, or the username, if there is none',
-  }),
+  display_name: textField(
+    'u.display_name',
+    'The name set on the platform; first and last name, or the username, if there is none',
+  ),
   bio: BIO,
   profile_picture: PICTURE,
-  created_at: timestampField({
-    from: 'u.created_at',
+  created_at: timestampField('u.created_at', {
     example: '2026-01-31 18:00:00',
     description: 'When the member joined',
   }),
-  achievements_count: countField({
-    from: 'COALESCE(t.achievements_count, 0)',
-    description: 'Equals `pagination.total` of the default achievements list',
-  }),
-  connections_count: countField({
-    from: 'COALESCE(t.connections_count, 0)',
-    description: 'Equals `pagination.total` of the default connections list',
-  }),
+  achievements_count: countField(
+    'COALESCE(t.achievements_count, 0)',
+    'Equals `pagination.total` of the default achievements list',
+  ),
+  connections_count: countField(
+    'COALESCE(t.connections_count, 0)',
+    'Equals `pagination.total` of the default connections list',
+  ),
 });
 
 export const ChangedProfile = new Model('ChangedProfile', {

@@ -6,6 +6,7 @@ import {
   enumField,
   enumListField,
   idField,
+  IN_NODE,
   objectListField,
   textField,
   type ValueOf,
@@ -28,21 +29,23 @@ export class SyncQuery {
 }
 
 const ChangeItem = new Model('Change', {
-  resource: enumField(RESOURCES, { description: 'The resource that changed' }),
-  id: idField({ description: 'Id of the event, connection or achievement; for a profile, id of the member' }),
-  kind: enumField(CHANGE_KINDS, {
-    description: 'updated: it is new or has changed; removed: it is no longer in the member’s lists',
-  }),
+  resource: enumField(RESOURCES, IN_NODE, 'The resource that changed'),
+  id: idField(IN_NODE, 'Id of the event, connection or achievement; for a profile, id of the member'),
+  kind: enumField(
+    CHANGE_KINDS,
+    IN_NODE,
+    'updated: it is new or has changed; removed: it is no longer in the member’s lists',
+  ),
 });
 
 export const SyncAnswer = new Model('Changes', {
-  data: objectListField(ChangeItem, {
-    description: 'Each item once, in the order of their most recent changes',
-  }),
-  next: textField({ description: 'Cursor for the next call' }),
-  more: booleanField({ description: 'Whether there are more changes to read now' }),
-  resources: enumListField(RESOURCES, {
-    description: 'The resources that the response covers: those requested that the credential may read',
-  }),
+  data: objectListField(ChangeItem, IN_NODE, 'Each item once, in the order of their most recent changes'),
+  next: textField(IN_NODE, 'Cursor for the next call'),
+  more: booleanField(IN_NODE, 'Whether there are more changes to read now'),
+  resources: enumListField(
+    RESOURCES,
+    IN_NODE,
+    'The resources that the response covers: those requested that the credential may read',
+  ),
 });
 export type SyncAnswer = ValueOf<typeof SyncAnswer>;

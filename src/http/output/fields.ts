@@ -11,46 +11,51 @@ import { nullable, refTo, type JsonSchema, type Model, type Property } from './s
 
 /**
  * The fields of a response. Each function declares everything about a field: its JSON type, for the OpenAPI document; its TypeScript
- * type, from which that of the response follows ({@link ValueOf}); and, where it comes from the database, what it is read from. A model
- * of such fields becomes either JSON text that PostgreSQL makes ({@link jsonOf}) or columns of a row ({@link columnsOf}).
+ * type, from which that of the response follows ({@link ValueOf}); where it comes from the database, what it is read from; and what
+ * it means. A model of such fields becomes either JSON text that PostgreSQL makes ({@link jsonOf}) or columns of a row ({@link columnsOf}).
  */
+class Field<Value = unknown> implements Property, JsonField {
+  /** Only for the compiler. */
+  declare readonly value: Value;
 
-/** What can be declared of a field besides its type. */
-interface FieldOptions {
-  /** SQL over the relations of the statement. A field without it is computed in Node, and its model cannot be read by a statement. */
-  readonly from?: JsonSource;
-  readonly nullable?: boolean;
-  readonly description?: string;
-  readonly example?: string;
+  /** @param from SQL over the relations of the statement; undefined: {@link IN_NODE} */
+  constructor(
+    readonly kind: JsonKind,
+    readonly schema: JsonSchema,
+    readonly from: JsonSource | undefined,
+    readonly orNull = false,
+  ) {}
+
+  /** The same field, which may also be null. */
+  get nullable(): Field<Value | null> {
+    return new Field(this.kind, nullable(this.schema), this.from, true);
+  }
 }
 
-interface NumberOptions extends FieldOptions {
+/** Of a field that is computed in Node: its model cannot be read by a statement. */
+export const IN_NODE = undefined;
+
+/** What is said of a field besides its type: what it means, or that and more. */
+type Facts<Rules = object> = string | (Rules & { readonly description?: string; readonly example?: string });
+
+interface NumberRules {
   readonly minimum?: number;
   readonly maximum?: number;
 }
 
-interface TextOptions extends FieldOptions {
+interface TextRules {
   readonly maxLength?: number;
   readonly pattern?: string;
 }
 
-interface ObjectOptions extends Omit<FieldOptions, 'from' | 'example'> {
-  /** SQL of its JSON text, where that is stored or computed as a whole; the text `null` where there is none. */
-  readonly from?: ValueSql;
-  /** Otherwise it is made from the fields of its model: the condition under which there is one. */
-  readonly when?: string;
-  /** What the fields of its model are read from: FROM and WHERE of a query for one row. */
-  readonly lookup?: string;
-}
-
-type Nullable<Value, Options> = Options extends { readonly nullable: true } ? Value | null : Value;
-interface Field<Value = unknown> extends Property, JsonField {
-  /** Only for the compiler. */
-  readonly value?: Value;
-}
+/** What an object is made of, where its JSON text is not one value: the fields of its model, */
+type ObjectSource =
+  /** under this condition; */
+  | { readonly when: string }
+  /** from FROM and WHERE of a query for one row. */
+  | { readonly lookup: string };
 
 type Fields = Readonly<Record<string, Field>>;
-type FieldModel<Own extends Fields = Fields> = Model<Own>;
 
 /** The type of the objects that a model of fields describes. */
 export type ValueOf<Described> =
@@ -58,33 +63,25 @@ export type ValueOf<Described> =
     ? { -readonly [Name in keyof Own]: Own[Name] extends Field<infer Value> ? Value : never }
     : never;
 
-function field<Value>(
-  kind: JsonKind,
-  schema: JsonSchema,
-  { from, nullable: orNull = false, ...documentation }: FieldOptions,
-): Field<Value> {
-  return {
-    schema: { ...(orNull ? nullable(schema) : schema), ...documentation },
-    kind,
-    nullable: orNull,
-    from,
-  };
+function field<Value>(kind: JsonKind, schema: JsonSchema, from?: JsonSource, facts: Facts = {}) {
+  const said = typeof facts === 'string' ? { description: facts } : facts;
+  return new Field<Value>(kind, { ...schema, ...said }, from);
 }
 
-/** Makes what declares fields of one type, which may be null. */
+/** Makes what declares fields of one type. */
 const declaring =
-  <Value, Allowed extends FieldOptions = FieldOptions>(kind: JsonKind, schema: JsonSchema) =>
-  <const Options extends Allowed = Allowed>(options: Options = {} as Options) =>
-    field<Nullable<Value, Options>>(kind, schema, options);
+  <Value, Rules = object>(kind: JsonKind, schema: JsonSchema) =>
+  (from?: JsonSource, facts?: Facts<Rules>) =>
+    field<Value>(kind, schema, from, facts);
 
 /** The id of a resource. */
 export const idField = declaring<number>('number', { type: 'integer', minimum: 1, maximum: HIGHEST_ID });
 
 /** Any integer that JavaScript represents exactly. */
-export const integerField = declaring<number, NumberOptions>('number', { type: 'integer' });
+export const integerField = declaring<number, NumberRules>('number', { type: 'integer' });
 
 /** Any number; in the database a numeric or double precision. */
-export const numberField = declaring<number, NumberOptions>('number', { type: 'number' });
+export const numberField = declaring<number, NumberRules>('number', { type: 'number' });
 
 /** A count: an integer from 0. */
 export const countField = declaring<number>('number', { type: 'integer', minimum: 0 });
@@ -93,53 +90,50 @@ const PERCENTAGE = { type: 'number', minimum: 0, maximum: 100, description: '2 d
 /** A percentage: 0 to 100, with two decimals. */
 export const percentageField = declaring<number>('number', PERCENTAGE);
 
-/** Declares true or false; never null. */
-export const booleanField = (options: FieldOptions = {}) =>
-  field<boolean>('boolean', { type: 'boolean' }, options);
+/** True or false; never null. */
+export const booleanField = declaring<boolean>('boolean', { type: 'boolean' });
 
 /** Any text; it is escaped. */
-export const textField = declaring<string, TextOptions>('text', { type: 'string' });
+export const textField = declaring<string, TextRules>('text', { type: 'string' });
 
 /** Declares one of a few words, which need no escaping. */
-export const enumField = <Word extends string, const Options extends FieldOptions = object>(
-  words: readonly Word[],
-  options: Options = {} as Options,
-) => field<Nullable<Word, Options>>('word', { type: 'string', enum: words }, options);
+export const enumField = <Word extends string>(words: readonly Word[], from?: JsonSource, facts?: Facts) =>
+  field<Word>('word', { type: 'string', enum: words }, from, facts);
 
 /** A date and time in UTC; `from` a timestamptz. */
 export const timestampField = declaring<string>('timestamp', { type: 'string', pattern: TIMESTAMP_PATTERN });
 
-/** Declares an object of another model. */
-export const objectField = <Own extends Fields, const Options extends ObjectOptions = object>(
+/** Declares an object of another model; `from` SQL of its JSON text, which is the text `null` where there is none. */
+export const objectField = <Own extends Fields>(
   model: Model<Own>,
-  options: Options = {} as Options,
+  from?: ValueSql | ObjectSource,
+  facts?: Facts,
 ) => {
-  const { name, properties } = model;
-  const { when, lookup, from = { name, properties, when, lookup }, ...own } = options as ObjectOptions;
-  return field<Nullable<ValueOf<Model<Own>>, Options>>('json', refTo(model), { from, ...own });
+  const source =
+    typeof from === 'object' ? { name: model.name, properties: model.properties, ...from } : from;
+  return field<ValueOf<Model<Own>>>('json', refTo(model), source, facts);
 };
 
 /** Declares a list of objects; `from` SQL of their JSON texts with commas between them. */
-export const objectListField = <Own extends Fields>(model: Model<Own>, options: FieldOptions = {}) =>
-  field<ValueOf<Model<Own>>[]>('items', { type: 'array', items: refTo(model) }, options);
+export const objectListField = <Own extends Fields>(model: Model<Own>, from?: ValueSql, facts?: Facts) =>
+  field<ValueOf<Model<Own>>[]>('items', { type: 'array', items: refTo(model) }, from, facts);
 
-/** Declares a list of texts; `from` a text[]. */
-export const textListField = (options: FieldOptions = {}) =>
-  field<string[]>('texts', { type: 'array', items: { type: 'string' } }, options);
+/** A list of texts; `from` a text[]. */
+export const textListField = declaring<string[]>('texts', { type: 'array', items: { type: 'string' } });
 
 /** Declares a list of some of a few words. */
-export const enumListField = <Word extends string>(words: readonly Word[], options: FieldOptions = {}) =>
-  field<readonly Word[]>('texts', { type: 'array', items: { type: 'string', enum: words } }, options);
+export const enumListField = <Word extends string>(words: readonly Word[], from?: ValueSql, facts?: Facts) =>
+  field<readonly Word[]>('texts', { type: 'array', items: { type: 'string', enum: words } }, from, facts);
 
 /** Declares what no other function does; it is computed in Node. */
-export const fieldOf = <Value>(schema: JsonSchema) => field<Value>('json', schema, {});
+export const fieldOf = <Value>(schema: JsonSchema) => field<Value>('json', schema);
 
 /**
  * Writes SQL of the JSON text of an object of the model, its keys in the order in which they are declared.
  *
  * @throws Error where a field does not say what it is read from
  */
-export function jsonOf(model: FieldModel): string {
+export function jsonOf(model: Model<Fields>): string {
   return jsonText(model);
 }
 
@@ -148,7 +142,7 @@ export function jsonOf(model: FieldModel): string {
  *
  * @throws Error where a field is not a single value in the database
  */
-export function columnsOf({ name: of, properties }: FieldModel): string {
+export function columnsOf({ name: of, properties }: Model<Fields>): string {
   return Object.entries(properties)
     .map(([name, { from }]) => {
       if (typeof from !== 'string') throw new Error(`${of}.${name} is no column`);

@@ -1,19 +1,16 @@
 import { HIGHEST_ID } from '../../values/vocabulary.js';
-import { booleanField, countField, integerField, textField } from './fields.js';
+import { booleanField, countField, IN_NODE, integerField, textField } from './fields.js';
 import type { ProblemCode } from './problems.js';
 import { Model, refTo, type JsonSchema } from './schema.js';
 
 export const Pagination = new Model('Pagination', {
-  limit: integerField({ minimum: 1, maximum: 100, description: 'Maximum number of items per page' }),
-  count: countField({ description: 'Number of items on this page' }),
-  total: countField({ description: 'Exact number of items on all pages together' }),
-  has_more: booleanField({ description: 'Whether there is a next page' }),
-  next_cursor: textField({ nullable: true, description: 'Cursor of the next page; null on the last page' }),
-  prev_cursor: textField({
-    nullable: true,
-    description: 'Cursor of the previous page; null on the first page',
-  }),
-  sort: textField({ description: 'Sort order of the list' }),
+  limit: integerField(IN_NODE, { minimum: 1, maximum: 100, description: 'Maximum number of items per page' }),
+  count: countField(IN_NODE, 'Number of items on this page'),
+  total: countField(IN_NODE, 'Exact number of items on all pages together'),
+  has_more: booleanField(IN_NODE, 'Whether there is a next page'),
+  next_cursor: textField(IN_NODE, 'Cursor of the next page; null on the last page').nullable,
+  prev_cursor: textField(IN_NODE, 'Cursor of the previous page; null on the first page').nullable,
+  sort: textField(IN_NODE, 'Sort order of the list'),
 });
 
 /** Makes the JSON Schema of a page of a list of `item`. */

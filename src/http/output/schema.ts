@@ -42,8 +42,8 @@ function propertiesIn(prototype: object): ReadonlyMap<string, Property> {
 }
 
 /** Makes a schema that null satisfies, too. */
-export function nullable({ type, enum: words, ...schema }: JsonSchema): JsonSchema {
-  if (type === undefined) return { anyOf: [schema, { type: 'null' }] };
+export function nullable({ $ref, type, enum: words, ...schema }: JsonSchema): JsonSchema {
+  if ($ref !== undefined) return { anyOf: [{ $ref }, { type: 'null' }], ...schema };
   return { type: [type, 'null'], ...(words ? { enum: [...(words as unknown[]), null] } : {}), ...schema };
 }
 
