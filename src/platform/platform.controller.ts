@@ -4,7 +4,7 @@ import { CurrentPrincipal, RequireScopes } from '../auth/auth.decorators.js';
 import type { PlatformPrincipal } from '../auth/principal.js';
 import { NdjsonBody } from '../http/input/body.js';
 import { Parameters } from '../http/input/query.js';
-import { RespondsWith, RespondsWithProblems } from '../http/output/openapi.js';
+import { RequestHeader, RespondsWith, RespondsWithProblems } from '../http/output/openapi.js';
 import { Problem } from '../http/output/problems.js';
 import { withoutSlot } from '../http/pipeline/request-context.js';
 import { extendDeadline } from '../http/pipeline/response-deadline.js';
@@ -30,6 +30,11 @@ export class PlatformController {
     'Feed records',
     FeedCounts,
     'At most 5,000 lines of JSON (8 MB), each with one record, in the format of an import (`docs/import.md`). They are applied in order, all or none: if any line is invalid, nothing is changed, and the response names the first 100 such lines. Deleting a member erases everything about them. If a request with an `Idempotency-Key` is repeated within 24 hours, it has no effect and gets the same response.',
+  )
+  @RequestHeader(
+    'Idempotency-Key',
+    'A key of your choice, in visible ASCII characters: the same key and body get the same response for 24 hours',
+    { minLength: 1, maxLength: 200, pattern: '^[!-~]+$' },
   )
   @RespondsWithProblems('idempotency_conflict')
   feedRecords(

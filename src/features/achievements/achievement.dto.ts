@@ -1,4 +1,4 @@
-import { Model } from '../../http/output/schema.js';
+import { Model, refTo } from '../../http/output/schema.js';
 import { JsonFragment } from '../../database/json-text.js';
 import {
   booleanField,
@@ -25,6 +25,7 @@ import {
   RequiredInteger,
   Search,
 } from '../../http/input/parameters.js';
+import { pageOf } from '../../http/output/openapi.js';
 import type { QueryVariants } from '../../http/input/query.js';
 import { MAX_PINNED, RARITIES } from '../../values/vocabulary.js';
 
@@ -73,7 +74,7 @@ export class AllQuery extends PageQuery {
   rarity?: string[];
 }
 
-class StatsQuery {
+class StatisticsQuery {
   @OneOf(['stats'], VIEW)
   action: 'stats';
 }
@@ -94,12 +95,6 @@ export class PinnedQuery {
 /** The only page of pinned achievements. */
 export const PINNED = { action: 'pinned', limit: MAX_PINNED, sort: 'pin_position' } as const;
 export type PinnedListQuery = typeof PINNED;
-
-export const ACHIEVEMENT_QUERIES: QueryVariants = {
-  by: 'action',
-  absent: EarnedQuery,
-  values: { all: AllQuery, stats: StatsQuery, detail: DetailQuery, pinned: PinnedQuery },
-};
 
 // SQL over an achievement `a`, the member's progress towards it, `ua`, and the platform's totals, `t`.
 
@@ -220,3 +215,49 @@ export const AchievementStatistics = new Model('AchievementStatistics', {
   rarity_computed_at: timestampField(IN_NODE, COMPUTED),
 });
 export type AchievementStatistics = ValueOf<typeof AchievementStatistics>;
+
+const PAGE = pageOf(AchievementItem);
+
+export const ACHIEVEMENT_VIEWS: QueryVariants = {
+  by: 'action',
+  absent: {
+    query: EarnedQuery,
+    name: 'listAchievements',
+    summary: 'List earned achievements',
+    description: 'The achievements that the member has earned.',
+    response: PAGE,
+  },
+  values: {
+    all: {
+      query: AllQuery,
+      name: 'listAllAchievements',
+      summary: 'List all achievements',
+      description:
+        'All achievements, with `earned` and the member’s progress. Hidden achievements that are not earned are masked; retired ones are listed only if the member has earned them.',
+      response: PAGE,
+    },
+    stats: {
+      query: StatisticsQuery,
+      name: 'getAchievementStatistics',
+      summary: 'Get statistics',
+      description:
+        'How many achievements there are, and how many the member has earned: in total, by category, and by rarity. Every category and rarity is listed, even if empty.',
+      response: refTo(AchievementStatistics),
+    },
+    detail: {
+      query: DetailQuery,
+      name: 'getAchievement',
+      summary: 'Get an achievement',
+      description: 'One achievement with its criteria and the number of members who have earned it.',
+      response: refTo(AchievementDetail),
+    },
+    pinned: {
+      query: PinnedQuery,
+      name: 'listPinnedAchievements',
+      summary: 'List pinned achievements',
+      description:
+        'The achievements that the member has pinned, at most six, by `pin_position`. There is only one page.',
+      response: PAGE,
+    },
+  },
+};

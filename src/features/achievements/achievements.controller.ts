@@ -3,15 +3,12 @@ import type { Request } from 'express';
 import { CurrentPrincipal, RequireScopes } from '../../auth/auth.decorators.js';
 import type { Principal } from '../../auth/principal.js';
 import type { JsonResponse } from '../../http/output/responses.js';
-import { pageOf, RespondsWithProblems, RespondsWithVariants } from '../../http/output/openapi.js';
-import { refTo } from '../../http/output/schema.js';
-import { Parameters } from '../../http/input/query.js';
+import { RespondsWith, RespondsWithProblems } from '../../http/output/openapi.js';
+import { anyResponse, Parameters } from '../../http/input/query.js';
 import { Paging } from '../../http/paging.js';
 import {
-  ACHIEVEMENT_QUERIES,
-  AchievementDetail,
-  AchievementItem,
-  AchievementStatistics,
+  ACHIEVEMENT_VIEWS,
+  type AchievementStatistics,
   AllQuery,
   DetailQuery,
   EarnedQuery,
@@ -29,50 +26,16 @@ export class AchievementsController {
   ) {}
 
   @Get()
-  @RespondsWithVariants(
+  @RespondsWith(
     'List achievements',
+    anyResponse(ACHIEVEMENT_VIEWS),
     'Without `action`, the achievements that the member has earned. `action` selects another view: `all` achievements, `stats`, one achievement in `detail`, or the `pinned` ones. Each view has its own parameters, and refuses those of the others.',
-    {
-      '': {
-        name: 'listAchievements',
-        summary: 'List earned achievements',
-        description: 'The achievements that the member has earned.',
-        response: pageOf(AchievementItem),
-      },
-      all: {
-        name: 'listAllAchievements',
-        summary: 'List all achievements',
-        description:
-          'All achievements, with `earned` and the member’s progress. Hidden achievements that are not earned are masked; retired ones are listed only if the member has earned them.',
-        response: pageOf(AchievementItem),
-      },
-      stats: {
-        name: 'getAchievementStatistics',
-        summary: 'Get statistics',
-        description:
-          'How many achievements there are, and how many the member has earned: in total, by category, and by rarity. Every category and rarity is listed, even if empty.',
-        response: refTo(AchievementStatistics),
-      },
-      detail: {
-        name: 'getAchievement',
-        summary: 'Get an achievement',
-        description: 'One achievement with its criteria and the number of members who have earned it.',
-        response: refTo(AchievementDetail),
-      },
-      pinned: {
-        name: 'listPinnedAchievements',
-        summary: 'List pinned achievements',
-        description:
-          'The achievements that the member has pinned, at most six, by `pin_position`. There is only one page.',
-        response: pageOf(AchievementItem),
-      },
-    },
   )
   @RespondsWithProblems('achievement_not_found')
   listAchievements(
     @CurrentPrincipal() { userId }: Principal,
     @Req() request: Request,
-    @Parameters(ACHIEVEMENT_QUERIES) query: object,
+    @Parameters(ACHIEVEMENT_VIEWS) query: object,
   ): Promise<JsonResponse | AchievementStatistics> {
     const { path } = request.context;
     if (query instanceof EarnedQuery) return this.paging.page(EARNED_LIST, userId, path, query);

@@ -8,10 +8,7 @@ const header = (description: string, schema: Json = { type: 'string' }) => ({ de
 export const HEADERS = {
   'X-Request-Id': header(
     'The one sent with the request, if it was 1–64 characters of `[A-Za-z0-9._-]`; otherwise generated',
-    {
-      type: 'string',
-      pattern: '^[A-Za-z0-9._-]{1,64}$',
-    },
+    { type: 'string', pattern: '^[A-Za-z0-9._-]{1,64}$' },
   ),
   ETag: header('Strong validator'),
   'Cache-Control': header('`private, no-cache`; on errors `no-store`'),

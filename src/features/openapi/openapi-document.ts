@@ -2,16 +2,17 @@ import { Injectable } from '@nestjs/common';
 import { accessOf, type Access } from '../../auth/auth.decorators.js';
 import { isPlatformScope, SCOPES } from '../../auth/scopes.js';
 import { apiNameOf, Config } from '../../config/config.js';
+import type { QueryClass } from '../../http/input/parameters.js';
+import { queryOfHandler } from '../../http/input/query.js';
 import { JsonResponse } from '../../http/output/responses.js';
 import { operationOf, type RequestBody } from '../../http/output/openapi.js';
 import { PROBLEMS, type ProblemCode } from '../../http/output/problems.js';
-import { schemasUsedBy, type JsonSchema } from '../../http/output/schema.js';
+import { propertiesOf, schemasUsedBy, type JsonSchema } from '../../http/output/schema.js';
 import { API_PREFIX, isUnder, PLATFORM_PREFIX } from '../../http/pipeline/api-headers.js';
 import { RouteTable, type Route } from '../../http/route-table.js';
 import { ABOUT } from '../../resources/resources.js';
 import { HEADERS, PLATFORM_PROBLEM, PROBLEM } from './components.js';
 import { EXAMPLES, RECORDED_AT, type Example } from './examples.js';
-import { describeVariants, parametersOf, queryClasses, queryParameters } from './query-parameters.js';
 
 type Json = Record<string, unknown>;
 /** Who holds the credentials of the calls: members, or the platform's own backend. */
@@ -42,46 +43,51 @@ export class OpenApiDocument {
   }
 
   #ofPlatform(): Json {
-    return this.#build(PLATFORM_PREFIX, {
+    const info = {
       title: `${apiNameOf(this.config)}, for the platform`,
       description:
         'The API for the platform’s own backend, which feeds the data of all members. Keys are issued by `pua keys create --platform`, ' +
         'belong to no member, and give no access to `/api/public`. Errors are `application/problem+json` (RFC 9457) with a `code`.',
-      problem: PLATFORM_PROBLEM,
-      securitySchemes: { api_key: apiKey('Key of the platform’s backend') },
-    });
+    };
+    const securitySchemes = { api_key: apiKey('Key of the platform’s backend') };
+    return this.#build(PLATFORM_PREFIX, info, PLATFORM_PROBLEM, securitySchemes);
   }
 
   #ofMembers(): Json {
     const { publicUrl } = this.config;
-    return this.#build(API_PREFIX, {
+    const info = {
       title: apiNameOf(this.config),
       description:
         'A member’s own profile, events, connections and achievements. Every response holds only data of the member ' +
         'whose access token or API key is sent. Times are UTC, `YYYY-MM-DD HH:MM:SS`. Errors are ' +
         '`application/problem+json` (RFC 9457) with a `code`.',
-      problem: PROBLEM,
-      securitySchemes: {
-        api_key: apiKey('Key of a partner’s backend'),
-        oauth2: {
-          type: 'oauth2',
-          description: 'The member signs in: authorization code flow with PKCE (S256).',
-          flows: {
-            authorizationCode: {
-              authorizationUrl: `${publicUrl}/oauth/authorize`,
-              tokenUrl: `${publicUrl}/oauth/token`,
-              refreshUrl: `${publicUrl}/oauth/token`,
-              scopes: SCOPES,
-            },
+    };
+    return this.#build(API_PREFIX, info, PROBLEM, {
+      api_key: apiKey('Key of a partner’s backend'),
+      oauth2: {
+        type: 'oauth2',
+        description: 'The member signs in: authorization code flow with PKCE (S256).',
+        flows: {
+          authorizationCode: {
+            authorizationUrl: `${publicUrl}/oauth/authorize`,
+            tokenUrl: `${publicUrl}/oauth/token`,
+            refreshUrl: `${publicUrl}/oauth/token`,
+            scopes: SCOPES,
           },
         },
       },
     });
   }
 
-  /** @throws Error for a route of the API whose decorators do not say what it responds with */
-  #build(prefix: string, { title, description, problem, securitySchemes }: Contents): Json {
-    const { publicUrl } = this.config;
+  /**
+   * Builds the document, in which what is undefined is left out when it becomes JSON.
+   *
+   * @throws Error for a route of the API whose decorators do not say what it responds with
+   */
+  #build(prefix: string, info: Json, problem: Json, securitySchemes: Json): Json {
+    const { publicUrl, supportUrl = `${publicUrl}/` } = this.config;
+    const email = /^mailto:(.*)/.exec(supportUrl)?.[1];
+    const contact = { name: 'Support', ...(email === undefined ? { url: supportUrl } : { email }) };
     const paths: Record<string, Record<string, Json>> = {};
     for (const route of this.routeTable.routes) {
       if (!isUnder(prefix, route.path)) continue;
@@ -94,7 +100,7 @@ export class OpenApiDocument {
     const tags = [...new Set([...Object.keys(TAGS), ...used])].filter((name) => used.includes(name));
     return {
       openapi: '3.1.0',
-      info: { title, description, version: '1.0.0', contact: this.#contact(), license: LICENSE },
+      info: { ...info, version: '1.0.0', contact, license: LICENSE },
       servers: [{ url: publicUrl }],
       tags: tags.map((name) => ({ name, description: TAGS[name] ?? name })),
       paths,
@@ -110,75 +116,47 @@ export class OpenApiDocument {
   /** Describes what the route's decorators say and imply: scope, query, headers, and every error that it can respond with. */
   #operation(route: Route, path: string): Json {
     const { handler, controller, method } = route;
-    const { summary, description, response, pathParameters, body } = operationOf(handler);
+    const { summary, description, response, parameters, body } = operationOf(handler);
     if (!response) throw new Error(`${method} ${path} does not say what it responds with`);
     const access = accessOf(handler, controller)!;
-    const variants = describeVariants(route);
-    const examples = [handler.name, ...(variants ?? []).map(({ name }) => name as string)]
+    const variants = describeVariants(handler);
+    const examples = [handler.name, ...(variants ?? []).map(({ name }) => name)]
       .flatMap((name) => EXAMPLES[name] ?? [])
       .map((example) => this.#here(example));
     return {
       operationId: handler.name,
       tags: [tagOf(path)],
       summary,
-      ...(description === undefined ? {} : { description }),
+      description,
       security: securityOf(access),
-      ...(access === 'public' ? {} : { 'x-required-scope': access }),
-      ...(variants ? { 'x-variants': variants } : {}),
-      parameters: [...pathParameters, ...queryParameters(route), ...requestHeaders(route)],
-      ...(body ? { requestBody: withExample(body, examples) } : {}),
+      'x-required-scope': access === 'public' ? undefined : access,
+      'x-variants': variants,
+      parameters: [...parameters, ...queryParameters(handler), ...(method === 'GET' ? [IF_NONE_MATCH] : [])],
+      requestBody: body && withExample(body, examples),
       responses: {
         200: {
           description: summary,
           headers: headerRefs(successHeaders(access, response, method)),
-          content: { 'application/json': { schema: response, ...examplesOf(examples, 200) } },
+          content: { 'application/json': { schema: response, examples: examplesOf(examples, 200) } },
         },
-        ...(method === 'GET'
-          ? { 304: { description: 'Not modified', headers: headerRefs(['ETag', 'X-Request-Id']) } }
-          : {}),
+        304:
+          method === 'GET'
+            ? { description: 'Not modified', headers: headerRefs(['ETag', 'X-Request-Id']) }
+            : undefined,
         ...Object.fromEntries(
-          [...problemsByStatus(route, access)].map(([status, codes]) => [
+          Array.from(problemsByStatus(handler, access), ([status, codes]) => [
             status,
-            {
-              description: codes.map((code) => `\`${code}\`: ${PROBLEMS.get(code)!.title}`).join('; '),
-              headers: headerRefs(problemHeaders(status)),
-              content: {
-                'application/problem+json': {
-                  schema: {
-                    allOf: [
-                      { $ref: '#/components/schemas/Problem' },
-                      { properties: { code: { enum: codes } } },
-                    ],
-                  },
-                  ...examplesOf(examples, Number(status)),
-                },
-              },
-            },
+            problemResponse(status, codes, examplesOf(examples, status)),
           ]),
         ),
       },
     };
   }
 
-  #contact(): { name: string; url?: string; email?: string } {
-    const { supportUrl, publicUrl } = this.config;
-    if (supportUrl?.startsWith('mailto:'))
-      return { name: 'Support', email: supportUrl.slice('mailto:'.length) };
-    return { name: 'Support', url: supportUrl ?? `${publicUrl}/` };
-  }
-
   /** The example with addresses of this server. */
   #here(example: Example): Example {
     return JSON.parse(JSON.stringify(example).replaceAll(RECORDED_AT, this.config.publicUrl)) as Example;
   }
-}
-
-/** What sets one document apart from the other. */
-interface Contents {
-  readonly title: string;
-  readonly description: string;
-  readonly problem: Json;
-  readonly securitySchemes: Json;
 }
 
 function apiKey(whose: string): Json {
@@ -192,59 +170,97 @@ function securityOf(access: Access): Json[] {
   return [{ api_key: [] }, { oauth2: access === null ? [] : [access] }];
 }
 
-function requestHeaders({ handler, method }: Route): Json[] {
-  const { problems } = operationOf(handler);
-  return [
-    ...(problems.includes('precondition_failed')
-      ? [requestHeader('If-Match', 'ETag of GET /profile')]
-      : method === 'GET'
-        ? [requestHeader('If-None-Match', 'ETag of an earlier response')]
-        : []),
-    ...(problems.includes('idempotency_conflict')
-      ? [
-          requestHeader(
-            'Idempotency-Key',
-            'A key of your choice, in visible ASCII characters: the same key and body get the same response for 24 hours',
-            { minLength: 1, maxLength: 200, pattern: '^[!-~]+$' },
-          ),
-        ]
-      : []),
-  ];
-}
-
-const requestHeader = (name: string, description: string, rules: Json = {}): Json => ({
-  name,
+const IF_NONE_MATCH: Json = {
+  name: 'If-None-Match',
   in: 'header',
   required: false,
-  schema: { type: 'string', ...rules },
-  description,
-});
+  schema: { type: 'string' },
+  description: 'ETag of an earlier response',
+};
 
 /** The examples whose response has this status, as a member of a media type. */
-function examplesOf(examples: readonly Example[], status: number): Json {
-  const fitting = examples.filter((example) => example.response.status === status);
-  if (fitting.length === 0) return {};
-  return {
-    examples: Object.fromEntries(
-      fitting.map(({ name, summary, response: { body } }) => [name, { summary, value: body }]),
-    ),
-  };
+function examplesOf(examples: readonly Example[], status: number): Json | undefined {
+  const fitting = examples.filter(({ response }) => response.status === status);
+  if (fitting.length === 0) return undefined;
+  return Object.fromEntries(
+    fitting.map(({ name, summary, response }) => [name, { summary, value: response.body }]),
+  );
 }
 
 /** The body that a route takes, with the first of the examples that has one. */
 function withExample(body: RequestBody, examples: readonly Example[]): Json {
   const value = examples.find(({ request }) => request.body !== undefined)?.request.body;
-  if (value === undefined) return { ...body };
-  const content = Object.entries(body.content).map(([type, media]) => [
+  const content = Object.entries(body.content).map(([type, { schema }]) => [
     type,
-    { ...media, examples: { changes: { value } } },
+    { schema, examples: value && { changes: { value } } },
   ]);
   return { ...body, content: Object.fromEntries(content) as Json };
 }
 
-function problemsByStatus(route: Route, access: Access): Map<string, ProblemCode[]> {
+/** The classes that a query of the route can have. */
+function queryClasses(handler: object): QueryClass[] {
+  const accepted = queryOfHandler(handler);
+  if (accepted === undefined) return [];
+  if (typeof accepted === 'function') return [accepted];
+  return [accepted.absent, ...Object.values(accepted.values)].map(({ query }) => query);
+}
+
+/** The query parameters of a route, those of all its variants together. */
+function queryParameters(handler: object): Json[] {
+  const classes = queryClasses(handler);
+  if (classes.length < 2) return classes.flatMap(parametersOf);
+  const all = new Map<string, ReturnType<typeof parametersOf>[number]>();
+  for (const parameter of classes.flatMap(parametersOf)) {
+    const known = all.get(parameter.name)?.schema;
+    if (!known) all.set(parameter.name, parameter);
+    // The same name means the same in each variant; only the accepted values differ.
+    else if (known.enum) known.enum = [...new Set([...known.enum, ...parameter.schema.enum!])];
+  }
+  for (const parameter of all.values()) {
+    parameter.required = false;
+    // Generated clients send what is declared as a default, and a variant refuses what it does not know; `x-variants` has the defaults.
+    delete parameter.schema.default;
+  }
+  return [...all.values()];
+}
+
+/** What each value of the deciding parameter returns, and its parameters. OpenAPI itself cannot express that. */
+function describeVariants(handler: object) {
+  const accepted = queryOfHandler(handler);
+  if (accepted === undefined || typeof accepted === 'function') return undefined;
+  const { by, absent, values } = accepted;
+  const all = [[undefined, absent] as const, ...Object.entries(values)];
+  return all.map(([value, { query, name, summary, description, response }]) => ({
+    name,
+    value,
+    by,
+    summary,
+    description,
+    parameters: parametersOf(query).filter((parameter) => parameter.name !== by),
+    schema: response,
+  }));
+}
+
+/** The parameters that a class of queries declares. */
+function parametersOf(query: QueryClass) {
+  const defaults = new query() as Record<string, unknown>;
+  return Array.from(propertiesOf(query), ([name, { schema, required }]) => {
+    const { description, style, explode, ...rules } = schema as JsonSchema & { readonly enum?: string[] };
+    return {
+      name,
+      in: 'query',
+      required,
+      description,
+      style,
+      explode,
+      schema: { ...rules, default: defaults[name] },
+    };
+  });
+}
+
+function problemsByStatus(handler: object, access: Access): Map<number, ProblemCode[]> {
   const codes: ProblemCode[] = [
-    ...operationOf(route.handler).problems,
+    ...operationOf(handler).problems,
     'unknown_parameter',
     'invalid_parameter',
     'not_acceptable',
@@ -263,11 +279,11 @@ function problemsByStatus(route: Route, access: Access): Map<string, ProblemCode
     );
     if (access !== null) codes.push('insufficient_scope');
   }
-  const parameters = queryClasses(route).flatMap(parametersOf);
+  const parameters = queryClasses(handler).flatMap(parametersOf);
   if (parameters.some(({ name }) => name === 'cursor')) codes.push('invalid_cursor');
   if (parameters.some(({ required }) => required)) codes.push('missing_parameter');
   const inOrder = ([...PROBLEMS.keys()] as ProblemCode[]).filter((code) => codes.includes(code));
-  return Map.groupBy(inOrder, (code) => String(PROBLEMS.get(code)!.status));
+  return Map.groupBy(inOrder, (code) => PROBLEMS.get(code)!.status);
 }
 
 function successHeaders(access: Access, response: JsonSchema, method: string): string[] {
@@ -278,12 +294,19 @@ function successHeaders(access: Access, response: JsonSchema, method: string): s
   return names;
 }
 
-function problemHeaders(status: string): string[] {
+function problemResponse(status: number, codes: readonly ProblemCode[], examples: Json | undefined): Json {
   const names = ['X-Request-Id', 'Cache-Control', 'Vary'];
-  if (status === '401' || status === '403') names.push('WWW-Authenticate');
-  if (status === '429' || status === '503') names.push('Retry-After');
-  if (status === '412') names.push('ETag');
-  return names;
+  if (status === 401 || status === 403) names.push('WWW-Authenticate');
+  if (status === 429 || status === 503) names.push('Retry-After');
+  if (status === 412) names.push('ETag');
+  const schema = {
+    allOf: [{ $ref: '#/components/schemas/Problem' }, { properties: { code: { enum: codes } } }],
+  };
+  return {
+    description: codes.map((code) => `\`${code}\`: ${PROBLEMS.get(code)!.title}`).join('; '),
+    headers: headerRefs(names),
+    content: { 'application/problem+json': { schema, examples } },
+  };
 }
 
 function headerRefs(names: readonly string[]): Json {

@@ -3,50 +3,13 @@ import { TIMESTAMP_PATTERN } from '../../values/timestamps.js';
 /** JSON as the OpenAPI document holds it. */
 type Json = Record<string, unknown>;
 
-/** A call, as the reference shows it: an operation of the document, or one variant of it. */
-export interface Endpoint {
-  /** `operationId`, or the variant's name; also its anchor on the page. */
-  readonly name: string;
-  /** The group that it belongs to. */
-  readonly tag: string;
-  readonly method: string;
-  readonly path: string;
-  readonly summary: string;
-  readonly description: string;
-  /** null: any credential; undefined: none. */
-  readonly scope: string | null | undefined;
-  /** Of a variant: the parameter that decides, with its value. */
-  readonly fixed: Readonly<Record<string, string>>;
-  readonly parameters: readonly Field[];
-  readonly body: readonly Field[];
-  readonly answer: readonly Field[];
-  /** What the response is: `list of events`. */
-  readonly answerTitle: string;
-  readonly errors: readonly { readonly status: string; readonly codes: readonly string[] }[];
-}
-
-/** A parameter, or a key of a body. */
-export interface Field {
-  /** Keys that lead to it, each with its dot: `organizer.`; empty at the top. */
-  readonly parent: string;
-  readonly name: string;
-  readonly type: string;
-  readonly nullable: boolean;
-  /** `1 to 100`, `at most 500 characters`; empty if there is none worth mentioning. */
-  readonly limits: string;
-  readonly required: boolean;
-  /** Where a parameter is sent: path, query or header. */
-  readonly place?: string;
-  readonly description: string;
-  readonly allowed: readonly string[];
-  readonly default?: string;
-  readonly example?: string;
-}
+/** Schemas by name: of the document, or of an object's keys. */
+type Schemas = Record<string, Json>;
 
 /** Every call of an OpenAPI 3.1 document, in the order of the groups: those that need no credential last. */
 export function endpointsOf(document: Json): Endpoint[] {
   const { paths } = document as { paths: Record<string, Record<string, Json>> };
-  const schemas = (document.components as { schemas: Record<string, Json> }).schemas;
+  const { schemas } = document.components as { schemas: Schemas };
   const rank = ({ scope }: Endpoint) => (scope === undefined ? 2 : scope === null ? 1 : 0);
   return Object.entries(paths)
     .flatMap(([path, operations]) =>
@@ -56,6 +19,9 @@ export function endpointsOf(document: Json): Endpoint[] {
     )
     .toSorted((one, other) => rank(one) - rank(other));
 }
+
+/** A call, as the reference shows it: an operation of the document, or one variant of it. */
+export type Endpoint = ReturnType<typeof callsOf>[number];
 
 /** A variant, as the document has it in `x-variants`. */
 interface Variant {
@@ -68,9 +34,9 @@ interface Variant {
   readonly schema: Json;
 }
 
-function callsOf(method: string, path: string, operation: Json, schemas: Record<string, Json>): Endpoint[] {
+function callsOf(method: string, path: string, operation: Json, schemas: Schemas) {
   const body = schemaOf(operation.requestBody as Json | undefined);
-  const responses = operation.responses as Record<string, Json>;
+  const responses = operation.responses as Schemas;
   const parameters = operation.parameters as Json[];
   const { operationId: name, summary, description = '' } = operation as Record<string, string>;
   const variants = operation['x-variants'] as Variant[] | undefined;
@@ -80,15 +46,20 @@ function callsOf(method: string, path: string, operation: Json, schemas: Record<
     parameters: [...variant.parameters, ...everywhere],
   })) ?? [{ name, by: '', summary, description, parameters, schema: schemaOf(responses['200'])! } as Variant];
   return calls.map(({ by, value, schema, ...call }) => ({
+    /** With `name`: `operationId`, or the variant's name; also its anchor on the page. */
     ...call,
+    /** The group that it belongs to. */
     tag: (operation.tags as [string])[0],
     method,
     path,
+    /** null: any credential; undefined: none. */
     scope: operation['x-required-scope'] as string | null | undefined,
     body: body ? fieldsOf(body, schemas) : [],
-    fixed: value === undefined ? {} : { [by]: value },
+    /** Of a variant: the parameter that decides, with its value. */
+    fixed: (value === undefined ? {} : { [by]: value }) as Record<string, string>,
     parameters: call.parameters.map(parameterOf),
     answer: fieldsOf(schema, schemas),
+    /** What the response is: `list of events`. */
     answerTitle: titleOf(schema),
     errors: Object.entries(responses)
       .filter(([status]) => Number(status) >= 400)
@@ -123,8 +94,9 @@ function codesOf(response: Json): string[] {
   return types['application/problem+json']!.schema.allOf[1].properties.code.enum;
 }
 
-function parameterOf({ name, in: place, required, description, schema }: Json): Field {
+function parameterOf({ name, in: place, required, description, schema }: Json) {
   const field = fieldOf('', name as string, { ...(schema as Json), description });
+  /** `place`, where it is sent: path, query or header. */
   return { ...field, required: required === true, place: place as string };
 }
 
@@ -136,47 +108,43 @@ function titleOf(schema: Json): string {
 }
 
 /** Every key of an object with those of the objects in it; the pagination of lists is described once, elsewhere. */
-function fieldsOf(schema: Json, schemas: Record<string, Json>, parent = ''): Field[] {
-  const object = resolve(schema, schemas);
-  const required = (object.required as string[] | undefined) ?? [];
-  return Object.entries((object.properties as Record<string, Json> | undefined) ?? {}).flatMap(
-    ([name, property]) => {
-      const field = { ...fieldOf(parent, name, property), required: required.includes(name) };
-      if (field.type === 'pagination') return [field];
-      const inner = resolve(property, schemas);
-      const items = inner.type === 'array' ? (inner.items as Json) : undefined;
-      const path = `${parent}${name}${items ? '[]' : ''}.`;
-      return [field, ...fieldsOf(items ?? inner, schemas, path)];
-    },
-  );
+function fieldsOf(schema: Json, schemas: Schemas, parent = ''): Field[] {
+  const { properties = {} } = resolve(schema, schemas) as { properties?: Schemas };
+  return Object.entries(properties).flatMap(([name, property]) => {
+    const field = fieldOf(parent, name, property);
+    if (field.type === 'pagination') return [field];
+    const inner = resolve(property, schemas);
+    const items = inner.items as Json | undefined;
+    const path = `${parent}${name}${items ? '[]' : ''}.`;
+    return [field, ...fieldsOf(items ?? inner, schemas, path)];
+  });
 }
 
 /** The schema itself, or the one that it points to, null aside. */
-function resolve(schema: Json, schemas: Record<string, Json>): Json {
+function resolve(schema: Json, schemas: Schemas): Json {
   const wrapped = (schema.allOf ?? schema.anyOf) as Json[] | undefined;
   if (wrapped) return resolve(wrapped[0]!, schemas);
   return schema.$ref ? schemas[(schema.$ref as string).split('/').at(-1)!]! : schema;
 }
 
-function fieldOf(parent: string, name: string, schema: Json): Field {
-  const types = [schema.type ?? []].flat() as string[];
+/** A parameter, or a key of a body. */
+type Field = ReturnType<typeof fieldOf>;
+
+function fieldOf(parent: string, name: string, schema: Json) {
   const alternatives = (schema.anyOf ?? []) as Json[];
   const items = schema.items as Json | undefined;
-  const fallback = schema.default as string | number | undefined;
-  const example = (schema.example ?? (schema.examples as unknown[] | undefined)?.[0]) as string | undefined;
   return {
+    /** Keys that lead to it, each with its dot: `organizer.`; empty at the top. */
     parent,
     name,
     type: typeOf(schema),
-    nullable: types.includes('null') || alternatives.some((alternative) => alternative.type === 'null'),
-    required: false,
+    nullable: [schema, ...alternatives].flatMap(({ type }) => type).includes('null'),
+    /** `1 to 100`, `at most 500 characters`; empty if there is none worth mentioning. */
     limits: limitsOf(schema),
-    description: (schema.description as string | undefined) ?? '',
-    allowed: ((schema.enum ?? items?.enum ?? []) as (string | null)[]).filter(
-      (value) => value !== null,
-    ) as string[],
-    ...(fallback === undefined ? {} : { default: String(fallback) }),
-    ...(example === undefined ? {} : { example: String(example) }),
+    description: schema.description ?? '',
+    allowed: ((schema.enum ?? items?.enum ?? []) as (string | null)[]).filter((word) => word !== null),
+    default: schema.default,
+    example: schema.example ?? (schema.examples as unknown[] | undefined)?.[0],
   };
 }
 

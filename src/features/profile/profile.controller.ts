@@ -4,7 +4,7 @@ import { CurrentPrincipal, RequireScopes } from '../../auth/auth.decorators.js';
 import type { Principal } from '../../auth/principal.js';
 import type { JsonResponse } from '../../http/output/responses.js';
 import { JsonBody } from '../../http/input/body.js';
-import { RespondsWith, RespondsWithProblems } from '../../http/output/openapi.js';
+import { RequestHeader, RespondsWith, RespondsWithProblems } from '../../http/output/openapi.js';
 import { LOCK_PATIENCE_MS } from '../../database/database.js';
 import { extendDeadline } from '../../http/pipeline/response-deadline.js';
 import { Me, Profile, ProfileChanges, ProfileUpdated } from './profile.dto.js';
@@ -43,6 +43,7 @@ export class ProfileController {
     ProfileUpdated,
     'Only included fields change; `null` clears a field, `""` is stored as an empty text. If fields are invalid, one response names all of them, and nothing is saved. With `If-Match`, changes made by somebody else in the meantime are not overwritten.',
   )
+  @RequestHeader('If-Match', 'ETag of GET /profile')
   @RespondsWithProblems('precondition_failed')
   updateProfile(
     @CurrentPrincipal() principal: Principal,

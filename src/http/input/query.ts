@@ -4,16 +4,31 @@ import { validateSync } from 'class-validator';
 import type { Request } from 'express';
 import { Problem, type ProblemDetail } from '../output/problems.js';
 import { isOutsideApi } from '../pipeline/outside-api.js';
-import { propertiesOf } from '../output/schema.js';
+import { propertiesOf, type JsonSchema } from '../output/schema.js';
 import type { QueryClass } from './parameters.js';
 import { requestOf } from '../pipeline/request-context.js';
 
-/** Several query classes for one path, chosen by the value of one parameter. */
+/** What a route does for one value of the parameter that decides it. */
+interface Variant {
+  readonly query: QueryClass;
+  /** The name of the call for generated clients, as `operationId` is that of a route. */
+  readonly name: string;
+  readonly summary: string;
+  readonly description: string;
+  readonly response: JsonSchema;
+}
+
+/** What a route does by the value of one parameter. OpenAPI cannot express that: the document says it in `x-variants`. */
 export interface QueryVariants {
   readonly by: string;
   /** Where the parameter is absent. */
-  readonly absent: QueryClass;
-  readonly values: Readonly<Record<string, QueryClass>>;
+  readonly absent: Variant;
+  readonly values: Readonly<Record<string, Variant>>;
+}
+
+/** Makes one JSON Schema of the responses of all variants. */
+export function anyResponse({ absent, values }: QueryVariants): JsonSchema {
+  return { oneOf: [...new Set([absent, ...Object.values(values)].map(({ response }) => response))] };
 }
 
 const QUERY = 'http:query';
@@ -101,7 +116,7 @@ const withoutQuery = new Map<QueryClass, object>();
 
 /** Reads and checks a query string, without its question mark. @throws Problem with one entry for every parameter that is wrong */
 export function parseQuery(accepted: QueryClass | QueryVariants, query: string): object {
-  if (query === '' && typeof accepted !== 'function') accepted = accepted.absent;
+  if (query === '' && typeof accepted !== 'function') accepted = accepted.absent.query;
   if (query === '' && typeof accepted === 'function') {
     const known = withoutQuery.get(accepted);
     if (known) return known;
@@ -123,9 +138,9 @@ export function parseQuery(accepted: QueryClass | QueryVariants, query: string):
 
 function variantOf(variants: QueryVariants, values: Map<string, string[]>): QueryClass {
   const given = values.get(variants.by);
-  if (given === undefined) return variants.absent;
+  if (given === undefined) return variants.absent.query;
   const chosen = Object.entries(variants.values).find(([name]) => given.length === 1 && name === given[0]);
-  if (chosen) return chosen[1];
+  if (chosen) return chosen[1].query;
   throw queryProblem([
     given.length > 1
       ? repeated(variants.by)

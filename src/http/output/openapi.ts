@@ -36,24 +36,14 @@ export interface RequestBody {
   readonly content: Readonly<Record<string, { readonly schema: JsonSchema }>>;
 }
 
-/** What a route does for one value of the parameter that decides it. */
-export interface Variant {
-  /** The name of the call for generated clients, as `operationId` is that of a route. */
-  readonly name: string;
-  readonly summary: string;
-  readonly description: string;
-  readonly response: JsonSchema;
-}
-
 /** What the decorators of a route say about it, for the OpenAPI documents. */
 export interface Operation {
   readonly summary?: string;
   readonly description?: string | undefined;
   /** JSON Schema of the response on success. */
   readonly response?: JsonSchema;
-  /** By the value of the parameter that decides what the route does; '' where it is absent. */
-  readonly variants?: Readonly<Record<string, Variant>>;
-  readonly pathParameters: readonly JsonSchema[];
+  /** In its path, and headers that it reads; those of its query are declared by a class. */
+  readonly parameters: readonly JsonSchema[];
   readonly body?: RequestBody;
   /** Codes of the problems that it can answer besides those that its access and its query imply. */
   readonly problems: readonly ProblemCode[];
@@ -64,16 +54,17 @@ const OPERATION = 'http:operation';
 /** What the decorators say about the handler. */
 export function operationOf(handler: object): Operation {
   const said = Reflect.getMetadata(OPERATION, handler) as Operation | undefined;
-  return said ?? { pathParameters: [], problems: [] };
+  return said ?? { parameters: [], problems: [] };
 }
 
 /** Adds to what is said about a route. */
 export const Documents =
-  ({ problems = [], ...part }: Partial<Operation>): MethodDecorator =>
+  (part: Partial<Operation>): MethodDecorator =>
   (_controller, _name, { value: handler }) => {
     const said = operationOf(handler as object);
-    const all = { ...said, ...part, problems: [...said.problems, ...problems] };
-    Reflect.defineMetadata(OPERATION, all, handler as object);
+    const parameters = [...said.parameters, ...(part.parameters ?? [])];
+    const problems = [...said.problems, ...(part.problems ?? [])];
+    Reflect.defineMetadata(OPERATION, { ...said, ...part, parameters, problems }, handler as object);
   };
 
 /**
@@ -89,22 +80,13 @@ export const RespondsWithPage = (summary: string, item: Model, description?: str
 
 /** Documents a parameter in the route's path. */
 export const PathParameter = (name: string, description: string, schema: JsonSchema) =>
-  Documents({ pathParameters: [{ name, required: true, in: 'path', description, schema }] });
+  Documents({ parameters: [{ name, required: true, in: 'path', description, schema }] });
 
-/**
- * Documents a route where one parameter decides what it does ({@link Parameters} with variants). OpenAPI cannot express that, so the
- * document says it in `x-variants`, besides one schema of all.
- */
-export function RespondsWithVariants(
-  summary: string,
-  description: string,
-  variants: Readonly<Record<string, Variant>>,
-) {
-  const schemas = new Map(
-    Object.values(variants).map(({ response }) => [JSON.stringify(response), response]),
-  );
-  return Documents({ summary, description, response: { oneOf: [...schemas.values()] }, variants });
-}
+/** Documents a header that the route reads, beyond those that all routes do. @param rules of its text, as JSON Schema */
+export const RequestHeader = (name: string, description: string, rules: JsonSchema = {}) =>
+  Documents({
+    parameters: [{ name, in: 'header', required: false, schema: { type: 'string', ...rules }, description }],
+  });
 
 /** Declares which problems a route can answer besides those that its access and its query imply. */
 export const RespondsWithProblems = (...problems: readonly ProblemCode[]) => Documents({ problems });
