@@ -11,7 +11,7 @@ import { join } from 'node:path';
 
 const COMMONEST = 100_000;
 const SHORTEST = 10;
-/** As src/accounts/passwords/password-rules.ts expects. */
+/** As src/accounts/passwords/passwords.ts expects. */
 const DIGITS = 12;
 
 const [file] = process.argv.slice(2);

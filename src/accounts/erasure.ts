@@ -2,7 +2,7 @@ import type { DataSource, EntityManager } from 'typeorm';
 import { audited, recordEvent, type NewAuthEvent } from '../audit/audit.js';
 import { CLEARED_OF_USERS, ERASURES } from '../database/schema/member-tables.js';
 
-export interface ErasedRows {
+interface ErasedRows {
   readonly connections: number;
   readonly participations: number;
   readonly achievements: number;

@@ -5,9 +5,7 @@ import { OperatorError } from '../values/operator-error.js';
 import { User } from '../database/schema/entities/members/user.entity.js';
 import { contains, totalOfMember } from '../database/sql.js';
 import { isId } from '../values/vocabulary.js';
-import { eraseMembers, type ErasedRows } from './erasure.js';
-import { checkPassword } from './passwords/password-rules.js';
-import { hashPassword } from './passwords/passwords.js';
+import { checkPassword, hashPassword } from './passwords/passwords.js';
 
 type Actor = NewAuthEvent['actor'];
 
@@ -205,17 +203,6 @@ WHERE id::text = $1 OR fold_case(username) = fold_case($1) ORDER BY id::text = $
   async enable(userId: number, actor: Actor): Promise<boolean> {
     await this.#refuseErased(userId);
     return this.#setDisabled({ id: userId, disabled_at: Not(IsNull()), erased_at: IsNull() }, false, actor);
-  }
-
-  /**
-   * Erases everything about a member except the id, permanently (GDPR art. 17): profile, password, connections on both sides, RSVPs,
-   * achievements, API keys, sessions, grants, and in the audit trail addresses and details. Events that they organised belong to the platform,
-   * and stay.
-   *
-   * @returns what was erased; undefined if the member had already been erased
-   */
-  erase(userId: number, actor: Actor): Promise<ErasedRows | undefined> {
-    return eraseMembers(this.dataSource, [userId], { actor });
   }
 
   async #refuseErased(userId: number): Promise<void> {

@@ -5,8 +5,7 @@ import { isPublicJwk } from '../crypto/signing-keys.js';
 import type { OauthClient } from '../database/schema/entities/credentials/oauth.entity.js';
 import { pixelImageType } from '../values/images.js';
 import { OperatorError } from '../values/operator-error.js';
-import { isName } from '../values/names.js';
-import { isHttpUrl, isStorable } from '../values/string-rules.js';
+import { isHttpUrl, isName, isStorable } from '../values/string-rules.js';
 
 /** The columns of a client that can be changed after its registration. */
 export const CHANGEABLE = [

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { contrastOf } from '../values/colors.js';
-import { isName } from '../values/names.js';
-import { isMailbox } from '../values/string-rules.js';
+import { isMailbox, isName } from '../values/string-rules.js';
 import { secondsOf } from './duration.js';
 
 /** How the text of a setting is read; what is wrong with one is said without its value, which may be a secret. */

@@ -15,8 +15,29 @@ import { PageFault } from '../authorization-server/failures/page-fault.js';
 import { LIFETIMES } from '../authorization-server/provider/lifetimes.js';
 import { OneTimeStates } from '../authorization-server/requests/one-time-states.js';
 import type { UpstreamSession } from '../authorization-server/requests/oauth-database.js';
-import { pathOf, type SignInPage } from './sign-in-pages.js';
 import { OpenidProvider, UpstreamFault } from './openid-provider.js';
+
+/** Pages of a member's account. */
+export const ACCOUNT_PAGES = [
+  'apps',
+  'sessions',
+  'security',
+  'activity',
+  'keys',
+  'calendar',
+  'data',
+] as const;
+
+/** Pages for developers; they exist only with DEVELOPER_CONSOLE. */
+export const DEVELOPER_PAGES = ['developer', 'developer/new-key'] as const;
+
+/** Pages on which a member can sign in. */
+export type SignInPage = (typeof ACCOUNT_PAGES)[number] | (typeof DEVELOPER_PAGES)[number];
+
+/** Gives the path of such a page. */
+export function pathOf(page: SignInPage): string {
+  return page.startsWith('developer') ? `/${page}` : `/account/${page}`;
+}
 
 /** What a sign-in with the platform's own login is for: an app's request, or an account or developer page. */
 type Purpose = { readonly interaction: string } | { readonly account: SignInPage };

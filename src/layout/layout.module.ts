@@ -1,6 +1,5 @@
 import { Module } from '@nestjs/common';
-import { Layout } from './layout.js';
-import { StyleController } from './style.controller.js';
+import { Layout, StyleController } from './layout.js';
 
 /** What all pages share. */
 @Module({ controllers: [StyleController], providers: [Layout], exports: [Layout] })

@@ -1,9 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { Injectable } from '@nestjs/common';
+import { Controller, Get, Injectable, Req } from '@nestjs/common';
 import { Eta } from 'eta';
+import type { Request } from 'express';
+import { Public } from '../auth/auth.decorators.js';
 import { Config } from '../config/config.js';
 import { fingerprint, sha256 } from '../crypto/digests.js';
+import { UnchangingDocument } from '../http/output/responses.js';
+import { OutsideApi } from '../http/pipeline/outside-api.js';
 import { mixed, readableOn } from '../values/colors.js';
 
 /** For every response to a browser, redirects and JSON too. {@link Layout.render} overrides some of them. */
@@ -95,4 +99,30 @@ export function paletteOf(color: string): string {
     `\n:root{${variables(light, mixed(light, '#000000', 0.2), '#ffffff', mixed(light, '#ffffff', 0.9))}}` +
     `\n@media (prefers-color-scheme: dark){:root{${variables(dark, mixed(dark, '#ffffff', 0.3), '#0b0f19', mixed(color, DARK_CARD, 0.8))}}}\n`
   );
+}
+
+/** The style sheet of all pages, kept by browsers for a year, since its address changes with it. */
+@Controller('style.css')
+@Public()
+@OutsideApi()
+export class StyleController {
+  readonly #current: UnchangingDocument;
+  readonly #other: UnchangingDocument;
+
+  constructor(private readonly layout: Layout) {
+    const document = (cacheControl: string) =>
+      new UnchangingDocument(layout.style, {
+        'Content-Type': 'text/css; charset=utf-8',
+        'X-Content-Type-Options': 'nosniff',
+        'Cache-Control': cacheControl,
+      });
+    this.#current = document('public, max-age=31536000, immutable');
+    this.#other = document('no-cache');
+  }
+
+  /** A page of another version of the server, as during an upgrade, gets this one's style sheet for that once. */
+  @Get()
+  style(@Req() request: Request): UnchangingDocument {
+    return request.url === this.layout.styleAddress ? this.#current : this.#other;
+  }
 }

@@ -1,4 +1,4 @@
-import { escapeHtml } from '../values/html.js';
+import { escapeHtml } from '../values/string-rules.js';
 
 /** Strings, comments, numbers and JSON's words: what a reader looks for in a snippet. */
 const TOKENS =

@@ -4,7 +4,7 @@ import { apiNameOf, Config } from '../config/config.js';
 import { UnchangingDocument } from '../http/output/responses.js';
 import { InlineScript, Layout } from '../layout/layout.js';
 import { PLATFORM_LOGO_PATH } from '../member-pages/rendering/logos.controller.js';
-import { escapeHtml } from '../values/html.js';
+import { escapeHtml } from '../values/string-rules.js';
 import { highlight } from './highlight.js';
 
 const TEMPLATES = new URL('./templates/', import.meta.url);

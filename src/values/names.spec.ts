@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { asShown, isName, isUsername } from './names.js';
+import { asShown, isName, isUsername } from './string-rules.js';
 
 /** Each passes for `ann` where it is shown. */
 const LOOK_ALIKES = [

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { DataSource } from 'typeorm';
-import { UsersService } from '../../src/accounts/users.service.js';
+import { eraseMembers } from '../../src/accounts/erasure.js';
 import { createDataSource } from '../../src/database/postgres/data-source.js';
 import { RESOURCES } from '../../src/resources/resources.js';
 import { Sweeper } from '../../src/operations/sweeper/sweeper.js';
@@ -196,7 +196,7 @@ describe('GET /api/public/sync', () => {
       ],
       [
         'a connection who was erased',
-        ({ peer }) => new UsersService(api.dataSource).erase(peer, 'admin'),
+        ({ peer }) => eraseMembers(api.dataSource, [peer], { actor: 'admin' }),
         ({ id, connection }) => [removed('connections', connection), updated('profile', id)],
       ],
       [
@@ -478,7 +478,7 @@ VALUES (9000000000001, $1, 'profile', $1, 'updated', now() - interval '31 days')
   it('has no row of a member who was erased', async () => {
     const { id } = await member();
     await sql(`UPDATE users SET bio = 'new' WHERE id = $1`, [id]);
-    await new UsersService(api.dataSource).erase(id, 'admin');
+    await eraseMembers(api.dataSource, [id], { actor: 'admin' });
     expect(await sql('SELECT FROM changes WHERE user_id = $1', [id])).toEqual([]);
   });
 });

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { DataSource } from 'typeorm';
-import { UsersService } from '../../src/accounts/users.service.js';
+import { eraseMembers } from '../../src/accounts/erasure.js';
 import { createDataSource } from '../../src/database/postgres/data-source.js';
 import type { SyncAnswer } from '../../src/features/sync/sync.dto.js';
 import { importRecords } from '../../src/operations/import/import-records.js';
@@ -226,7 +226,7 @@ WHERE user_id = ${m} AND achievement_id = ${a} AND earned_at IS NOT NULL`,
       participants: [{ user_id: 1, event_id: 900_002, deleted: true }],
     });
     await api.platform.connection(1, await api.platform.user({ id: 700 }));
-    for (const id of [3, 4, 700]) await new UsersService(api.dataSource).erase(id, 'admin');
+    for (const id of [3, 4, 700]) await eraseMembers(api.dataSource, [id], { actor: 'admin' });
     await api.platform.settleChanges();
     for (const app of apps) {
       await app.walk();

@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
 import { exampleOf } from '../../src/cli/command.js';
 import { createProgram } from '../../src/cli/program.js';
-import { asShown } from '../../src/values/names.js';
+import { asShown } from '../../src/values/string-rules.js';
 import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
 import { PROCESS, puaJson } from '../support/command-line.js';
 import { postgres } from '../support/database.js';

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
+import { eraseMembers } from '../../src/accounts/erasure.js';
 import { UsersService } from '../../src/accounts/users.service.js';
 import { ClientsService } from '../../src/clients/clients.service.js';
 import { Usage } from '../../src/auth/usage/usage.js';
@@ -763,7 +764,7 @@ describe('A developer who is erased', () => {
     const { username } = await oauth.member();
     const tokens = await oauth.tokens(clientId, username, { scope: 'profile:read' });
     await ada.open('/developer/requests');
-    await new UsersService(oauth.dataSource).erase(ada.id, 'admin');
+    await eraseMembers(oauth.dataSource, [ada.id], { actor: 'admin' });
     expect(await oauth.me(tokens.access_token)).toBe(401);
     expect((await call('/api/public/me', { 'X-API-Key': key })).status).toBe(401);
     for (const [table, column] of [

@@ -9,7 +9,11 @@ import { configureApp } from '../../src/app.js';
 import { ApiAdapter } from '../../src/http/pipeline/api.adapter.js';
 import { OutsideApi } from '../../src/http/pipeline/outside-api.js';
 
-import { ACCOUNT_PAGES, DEVELOPER_PAGES, pathOf as pathOfPage } from '../../src/federation/sign-in-pages.js';
+import {
+  ACCOUNT_PAGES,
+  DEVELOPER_PAGES,
+  pathOf as pathOfPage,
+} from '../../src/federation/upstream-sign-ins.js';
 import { RouteTable } from '../../src/http/route-table.js';
 import { endApp } from '../support/api.js';
 import { createTestDatabase, testConfig } from '../support/database.js';

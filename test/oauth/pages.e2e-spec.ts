@@ -11,7 +11,7 @@ import { Layout, paletteOf, SECURITY_HEADERS } from '../../src/layout/layout.js'
 import { PlatformLogo } from '../../src/member-pages/rendering/logos.controller.js';
 import { Pages } from '../../src/member-pages/rendering/pages.js';
 import type { Page as SamplePage } from '../../src/member-pages/rendering/page-contents.js';
-import { languageOf } from '../../src/member-pages/rendering/texts/texts.js';
+import { languageOf } from '../../src/member-pages/rendering/wording.js';
 import { contrastOf } from '../../src/values/colors.js';
 import { launchChromium } from '../support/chromium.js';
 import { postgres } from '../support/database.js';

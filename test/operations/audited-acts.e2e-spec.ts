@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { Passkeys } from '../../src/accounts/sign-in/passkeys.js';
 import { SignIn } from '../../src/accounts/sign-in/sign-in.js';
+import { eraseMembers } from '../../src/accounts/erasure.js';
 import { UsersService } from '../../src/accounts/users.service.js';
 import { SignInMethods } from '../../src/accounts/sign-in/sign-in-methods.js';
 import { AUTH_EVENTS, type AuthEventType, type LoneEvent } from '../../src/audit/audit.js';
@@ -12,6 +12,7 @@ import { ClientsService } from '../../src/clients/clients.service.js';
 import { ConnectedApps } from '../../src/clients/connected-apps.js';
 import { DOCS_CLIENT, registerDocsClient } from '../../src/clients/own-clients.js';
 import { SigningKeysService } from '../../src/clients/signing-keys.service.js';
+import { PasskeyCeremonies } from '../../src/member-pages/sign-in/passkey-ceremonies.js';
 import { WebhookDeliveries } from '../../src/webhooks/webhook-deliveries.js';
 import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
 import { everyRow, withoutAudit } from '../support/audit.js';
@@ -180,7 +181,7 @@ const ACTS: readonly (readonly [type: AuthEventType, act: string, prepare: () =>
     'erasing a member',
     async () => {
       const { id } = await withApp();
-      return () => users.erase(id, 'admin');
+      return () => eraseMembers(oauth.dataSource, [id], { actor: 'admin' });
     },
   ],
   [
@@ -221,7 +222,7 @@ const ACTS: readonly (readonly [type: AuthEventType, act: string, prepare: () =>
       const [passkey] = await query<{ credential_id: Buffer }>('SELECT * FROM passkeys WHERE user_id = $1', [
         id,
       ]);
-      const passkeys = oauth.api.app.get(Passkeys, { strict: false });
+      const passkeys = oauth.api.app.get(PasskeyCeremonies, { strict: false });
       const found = await passkeys.find(passkey!.credential_id);
       return () => passkeys.use(found!, { signCount: 77, backedUp: true }, undefined);
     },

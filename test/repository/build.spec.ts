@@ -22,7 +22,14 @@ const build = () => spawnSync(process.execPath, ['bin/build.mjs'], { cwd: folder
 
 beforeAll(() => {
   for (const path of ['src/pages', 'migrations']) mkdirSync(join(folder, path), { recursive: true });
-  for (const path of ['bin', 'docs', 'clients', 'src/site/highlight.ts', 'src/values/html.ts', '.swcrc'])
+  for (const path of [
+    'bin',
+    'docs',
+    'clients',
+    'src/site/highlight.ts',
+    'src/values/string-rules.ts',
+    '.swcrc',
+  ])
     cpSync(path, join(folder, path), { recursive: true });
   symlinkSync(join(process.cwd(), 'node_modules'), join(folder, 'node_modules'));
   write('package.json', '{"type":"module"}');

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { OperatorError } from '../../values/operator-error.js';
-import { checkPassword, passwordFault } from './password-rules.js';
+import { checkPassword, passwordFault } from './passwords.js';
 
 describe('A password that somebody wants to have', () => {
   it.each<[string, string, ReturnType<typeof passwordFault>]>([

@@ -1,12 +1,14 @@
+import { readFileSync } from 'node:fs';
 import { hash, parseOptions, verify } from '@node-rs/argon2';
 import bcrypt from 'bcrypt';
+import { sha256 } from '../../crypto/digests.js';
 import { Unavailable } from '../../database/postgres/unavailable.js';
 import { Semaphore } from '../../database/postgres/semaphore.js';
 import { Meter } from '../../http/meter.js';
 import { OperatorError } from '../../values/operator-error.js';
 
 /** In code points of its NFKC form. */
-export const LONGEST_PASSWORD = 128;
+const [SHORTEST, LONGEST] = [10, 128];
 
 /**
  * argon2id (the library's default) with 12 MiB, 3 passes, 1 lane: of the parameters that OWASP's password storage cheat sheet considers
@@ -42,18 +44,9 @@ export const CURRENT_KIND: HashKind = {
   hash: (password) => hash(password, CURRENT),
 };
 
-/**
- * Hashes a password (argon2id, of its NFKC form). Whether it is acceptable as a new one is checked by {@link passwordFault}.
- *
- * @throws OperatorError if {@link verifyPassword} could never match the password
- */
-export async function hashPassword(password: string): Promise<string> {
-  const normal = password.normalize('NFKC');
-  if ([...normal].length > LONGEST_PASSWORD)
-    throw new OperatorError(`The password must have at most ${LONGEST_PASSWORD} characters`);
-  if (!isUsable(normal))
-    throw new OperatorError('The password must not contain U+0000 or half of a surrogate pair');
-  return hash(normal, CURRENT);
+/** Hashes a password (argon2id, of its NFKC form). Whether it is acceptable as a new one is checked by {@link passwordFault}. */
+export function hashPassword(password: string): Promise<string> {
+  return hash(password.normalize('NFKC'), CURRENT);
 }
 
 /**
@@ -66,7 +59,7 @@ export async function verifyPassword(
   password: string,
 ): Promise<{ matches: boolean; needsUpgrade: boolean }> {
   const normal = password.normalize('NFKC');
-  if ([...normal].length > LONGEST_PASSWORD || !isUsable(normal) || !isPasswordHash(storedHash))
+  if ([...normal].length > LONGEST || !isUsable(normal) || !isPasswordHash(storedHash))
     return { matches: false, needsUpgrade: false };
   const needsUpgrade = !isCurrent(storedHash);
   // Another system may have hashed the characters as they were typed.
@@ -128,8 +121,52 @@ function isCurrent(storedHash: string): boolean {
 }
 
 /** Whether every kind of hash takes all of it. */
-export function isUsable(password: string): boolean {
+function isUsable(password: string): boolean {
   return !password.includes('\0') && password.isWellFormed();
+}
+
+/** A password that is the username plus fewer characters than this is refused. */
+const BESIDE_USERNAME = 4;
+
+/** Why a new password is refused. */
+export type PasswordFault = 'length' | 'characters' | 'common' | 'username';
+
+/** Hexadecimal digits kept of each SHA-256: with 2,312 entries, one other password in 10^11 is mistaken for one of them. */
+const DIGITS = 12;
+
+let common: ReadonlySet<string> | undefined;
+
+/**
+ * Checks a new password (NIST SP 800-63B-4 §3.1.1.2): 10 to 128 characters (code points of its NFKC form), not
+ * one of the 100,000 most common, ignoring case, and not the member's own username. No particular kinds of characters are required.
+ *
+ * @returns undefined if it is acceptable
+ */
+export function passwordFault(password: string, username: string): PasswordFault | undefined {
+  const normal = password.normalize('NFKC');
+  if (!isUsable(normal)) return 'characters';
+  const { length } = [...normal];
+  if (length < SHORTEST || length > LONGEST) return 'length';
+  const [folded, name] = [normal.toLowerCase(), username.normalize('NFKC').toLowerCase()];
+  if (folded.includes(name) && folded.length - name.length < BESIDE_USERNAME) return 'username';
+  // The file omits those that are too short anyway (bin/common-passwords.mjs).
+  common ??= new Set(readFileSync(new URL('./common-passwords.txt', import.meta.url), 'utf8').split('\n'));
+  return common.has(sha256(folded, 'hex').slice(0, DIGITS)) ? 'common' : undefined;
+}
+
+const WORDS: Readonly<Record<PasswordFault, string>> = {
+  length: `The password must have ${SHORTEST} to ${LONGEST} characters`,
+  characters: 'The password must not contain U+0000 or half of a surrogate pair',
+  common: 'The password is one of the 100,000 that most people have: choose another',
+  username: 'The password must not be the username',
+};
+
+/** Like {@link passwordFault}, for an admin. @throws OperatorError if it is not allowed */
+export function checkPassword(password: string, username: string): void {
+  const fault = passwordFault(password, username);
+  if (fault === undefined) return;
+  const length = fault === 'length' ? `, it has ${[...password.normalize('NFKC')].length}` : '';
+  throw new OperatorError(`${WORDS[fault]}${length}`);
 }
 
 /** argon2 runs on libuv's four threads, of which files and DNS need some; each hash takes 12 MiB meanwhile. */

@@ -1,7 +1,9 @@
+import { isIP } from 'node:net';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { audited, recordEvent, type AuditedTransaction, type NewAuthEvent } from '../../audit/audit.js';
 import { boundChanges } from '../../auth/owner.js';
+import type { Config } from '../../config/config.js';
 import { Passkey } from '../../database/schema/entities/credentials/passkey.entity.js';
 import { SIGN_INS_VALID_SINCE } from '../../database/sql.js';
 import { OperatorError } from '../../values/operator-error.js';
@@ -223,6 +225,18 @@ export class SignInMethods {
       return told !== undefined;
     });
   }
+}
+
+/**
+ * Gives the RP ID of passkeys (WebAuthn level 3, §4): the host of PUBLIC_URL.
+ *
+ * @returns undefined if there are no passkeys: the host is an IP address, for which browsers create none, or members sign in only
+ * with the platform's own login, which then decides how
+ */
+export function passkeyDomain({ publicUrl, localSignIn }: Config): string | undefined {
+  const { hostname } = new URL(publicUrl);
+  const isName = isIP(hostname.replace(/^\[|\]$/g, '')) === 0;
+  return localSignIn && isName ? hostname : undefined;
 }
 
 type Told = {

@@ -5,8 +5,7 @@ import { randomText } from '../../crypto/random.js';
 import { Database } from '../../database/database.js';
 import { SIGN_INS_VALID_SINCE } from '../../database/sql.js';
 import { Logger } from '../../http/logger.js';
-import { isUsername } from '../../values/names.js';
-import { isHttpUrl, isStorable } from '../../values/string-rules.js';
+import { isHttpUrl, isStorable, isUsername } from '../../values/string-rules.js';
 import { LENGTHS, type Length } from '../../values/vocabulary.js';
 import { signInEvent } from './sign-in.js';
 

@@ -6,7 +6,7 @@ import { Config } from '../../config/config.js';
 import { Unavailable } from '../../database/postgres/unavailable.js';
 import type { OauthClient } from '../../database/schema/entities/credentials/oauth.entity.js';
 import { Logger } from '../../http/logger.js';
-import { nameFrom } from '../../values/names.js';
+import { nameFrom } from '../../values/string-rules.js';
 import { checkClient, isPageUrl, redirectUriFault } from '../../clients/client-rules.js';
 import { OauthDatabase, OauthRequest } from '../requests/oauth-database.js';
 import { PublicHttps } from '../../http/public-https.js';

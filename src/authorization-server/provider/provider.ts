@@ -17,7 +17,7 @@ import type { Logger } from '../../http/logger.js';
 import { CookieSignatures } from '../../crypto/cookie-signatures.js';
 import { Signer, type SigningJwk } from '../../crypto/signing-keys.js';
 import { deriveKey } from '../../crypto/secrets.js';
-import { passkeyDomain } from '../../accounts/sign-in/passkeys.js';
+import { passkeyDomain } from '../../accounts/sign-in/sign-in-methods.js';
 import { PASSKEY_CLASSES, PASSKEY_WANTED, wantsPasskey } from './assurance.js';
 import { LIFETIMES } from './lifetimes.js';
 

@@ -1,4 +1,5 @@
 import type { Command, OptionValues } from '@commander-js/extra-typings';
+import { eraseMembers } from '../../accounts/erasure.js';
 import { UsersService, type ListedUser } from '../../accounts/users.service.js';
 import { SignInMethods } from '../../accounts/sign-in/sign-in-methods.js';
 import { ConnectedApps } from '../../clients/connected-apps.js';
@@ -155,15 +156,14 @@ export function usersCommands(program: Command): void {
   )
     .alias('delete')
     .option('--yes', 'skip the confirmation; this cannot be undone')
-    .runs(async ({ get, print, confirm }, who) => {
-      const users = get(UsersService);
-      const user = await users.find(who);
+    .runs(async ({ get, dataSource, print, confirm }, who) => {
+      const user = await get(UsersService).find(who);
       await confirm(
         `Everything about ${user.username} (id ${user.id}) would be erased permanently: the profile, ${user.connections_count} connections, ` +
           `the RSVPs to ${user.events_count} events, ${user.achievements_count} achievements, all API keys, sessions and grants.`,
       );
       const { id } = user;
-      const erased = (await users.erase(id, 'admin')) ?? null;
+      const erased = (await eraseMembers(dataSource, [id], { actor: 'admin' })) ?? null;
       if (!erased) note(`${id} was already erased: nothing changed`);
       print({ id, erased }, () => `${id} is erased`);
     });

@@ -12,14 +12,12 @@ import { CalendarLinks, LONGEST_NAME, MOST_LINKS } from '../../calendar/calendar
 import { activityOf } from '../../clients/activity.js';
 import { ConnectedApps } from '../../clients/connected-apps.js';
 import { SignOuts } from '../../federation/sign-outs.js';
-import { asShown, isName } from '../../values/names.js';
-import { isStorable } from '../../values/string-rules.js';
+import { asShown, isName, isStorable } from '../../values/string-rules.js';
 import type { PageOf } from '../rendering/page-contents.js';
 import { redirect } from '../rendering/pages.js';
 import { fieldText, FormBody, ServesPages, type Form } from '../requests/page-requests.js';
 import { BrowserSessions } from '../sign-in/sign-in-steps.js';
-import { AccountPages, FormSender, Visitor, type Member, type Sender } from './account-pages.js';
-import { SentForms } from './sent-forms.js';
+import { AccountPages, FormSender, SentForms, Visitor, type Member, type Sender } from './account-pages.js';
 
 type CalendarPage = PageOf<'calendar'>;
 type MadeLink = NonNullable<CalendarPage['made']>;

@@ -1,6 +1,6 @@
 import { Controller, Get, Param, Post } from '@nestjs/common';
 import type { Request } from 'express';
-import { passwordFault } from '../../accounts/passwords/password-rules.js';
+import { passwordFault } from '../../accounts/passwords/passwords.js';
 import { SignIn } from '../../accounts/sign-in/sign-in.js';
 import {
   MOST_PASSKEYS,
@@ -11,11 +11,10 @@ import {
 import { PageFault } from '../../authorization-server/failures/page-fault.js';
 import { OauthDatabase } from '../../authorization-server/requests/oauth-database.js';
 import { withoutSlot } from '../../http/pipeline/request-context.js';
-import { nameFrom } from '../../values/names.js';
+import { nameFrom } from '../../values/string-rules.js';
 import type { FlashMessage, PageOf } from '../rendering/page-contents.js';
 import { SECURITY_PATH } from '../rendering/pages.js';
-import { ENGLISH, languageOf, textsIn } from '../rendering/texts/texts.js';
-import { browserOf, fill } from '../rendering/wording.js';
+import { browserOf, ENGLISH, fill, languageOf, textsIn } from '../rendering/wording.js';
 import { fieldText, ServesPages, type Form } from '../requests/page-requests.js';
 import { PasskeyCeremonies } from '../sign-in/passkey-ceremonies.js';
 import { SIGN_IN_STATUSES, SignInForms } from '../sign-in/sign-in-steps.js';

@@ -1,5 +1,5 @@
 import { ALL_SCOPES, isScope } from '../../auth/scopes.js';
-import { asShown } from '../../values/names.js';
+import { asShown } from '../../values/string-rules.js';
 import { allowedOriginsOf, keySetOf } from '../../clients/client-rules.js';
 import type { ClientChanges, ClientDetails } from '../../clients/clients.service.js';
 import { fieldText, type Form } from '../requests/page-requests.js';

@@ -16,13 +16,18 @@ import { ClientFault, redirectUriFault } from '../../clients/client-rules.js';
 import { ClientsService, MOST_OWN_CLIENTS, type ClientDetails } from '../../clients/clients.service.js';
 import { Config } from '../../config/config.js';
 import { queryOf } from '../../http/input/query.js';
-import { asShown, isName } from '../../values/names.js';
+import { asShown, isName } from '../../values/string-rules.js';
 import { OperatorError } from '../../values/operator-error.js';
-import { AccountPages, FormSender, Visitor, type Member, type Sender } from '../account/account-pages.js';
-import { SentForms } from '../account/sent-forms.js';
+import {
+  AccountPages,
+  FormSender,
+  SentForms,
+  Visitor,
+  type Member,
+  type Sender,
+} from '../account/account-pages.js';
 import type { ClientForm, FlashMessage, PageOf } from '../rendering/page-contents.js';
-import { languageOf, textsIn } from '../rendering/texts/texts.js';
-import { fill, sentence } from '../rendering/wording.js';
+import { fill, languageOf, sentence, textsIn } from '../rendering/wording.js';
 import { fieldText, nothingHere, ServesPages, UploadBody } from '../requests/page-requests.js';
 import { clientFormOf, EMPTY_FORM, formOf, linesOf, shownClient, wantedOf } from './client-form.js';
 

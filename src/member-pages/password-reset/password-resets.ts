@@ -1,7 +1,8 @@
-import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { Controller, Get, Injectable, Param, Post, Res, type OnApplicationShutdown } from '@nestjs/common';
+import type { Response } from 'express';
 import type { Transporter } from 'nodemailer';
-import { Busy } from '../../accounts/passwords/passwords.js';
-import { passwordFault, type PasswordFault } from '../../accounts/passwords/password-rules.js';
+import { Csrf, DeviceCookies } from '../../accounts/browser-cookies.js';
+import { Busy, passwordFault, type PasswordFault } from '../../accounts/passwords/passwords.js';
 import { SignIn } from '../../accounts/sign-in/sign-in.js';
 import { SignInMethods, type ShownPasskey } from '../../accounts/sign-in/sign-in-methods.js';
 import { eventValues, recordAlone, recordEventIf } from '../../audit/audit.js';
@@ -11,10 +12,13 @@ import { randomBytes } from '../../crypto/random.js';
 import { eitherOf, TokenKeys } from '../../crypto/hmac.js';
 import { Database } from '../../database/database.js';
 import { Logger } from '../../http/logger.js';
+import { withoutSlot } from '../../http/pipeline/request-context.js';
+import { addressOf } from '../../values/network.js';
 import { isStorable } from '../../values/string-rules.js';
-import { NEW_PASSWORD_PATH, SECURITY_PATH } from '../rendering/pages.js';
-import { textsIn } from '../rendering/texts/texts.js';
-import { fill } from '../rendering/wording.js';
+import type { PageOf } from '../rendering/page-contents.js';
+import { NEW_PASSWORD_PATH, Pages, redirect, RESET_PATH, SECURITY_PATH } from '../rendering/pages.js';
+import { fill, languageOf, textsIn } from '../rendering/wording.js';
+import { fieldText, OwnForm, ServesPages, type Form } from '../requests/page-requests.js';
 import { PasskeyCeremonies } from '../sign-in/passkey-ceremonies.js';
 
 const MODEL = 'PasswordReset';
@@ -193,5 +197,65 @@ export class PasswordResets implements OnApplicationShutdown {
       ip: ip ?? null,
     } as const;
     await recordAlone((text, values) => this.database.prepared(text, values), event);
+  }
+}
+
+type ResetPage = Omit<PageOf<'password-reset'>, 'name' | 'csrf'>;
+
+/** Password reset by email: the page that requests the email, and the page that its link leads to; see {@link resetsPasswords}. */
+@Controller('account')
+@ServesPages()
+export class PasswordResetController {
+  constructor(
+    private readonly csrf: Csrf,
+    private readonly pages: Pages,
+    private readonly resets: PasswordResets,
+    private readonly devices: DeviceCookies,
+  ) {}
+
+  @Get('password-reset')
+  ask(@Res() response: Response): void {
+    this.#show(response, 200, { step: 'ask' });
+  }
+
+  /** Responds the same for every username. */
+  @Post('password-reset/send')
+  send(@Res() response: Response, @OwnForm() form: Form): void {
+    const request = response.req;
+    const language = languageOf(undefined, request.headers['accept-language']);
+    this.resets.begin(fieldText(form.username), language, addressOf(request));
+    redirect(response, `${RESET_PATH}/sent`);
+  }
+
+  @Get('password-reset/sent')
+  sent(@Res() response: Response): void {
+    this.#show(response, 200, { step: 'sent' });
+  }
+
+  /** Does not use up the link: programs that scan emails open the links in them. */
+  @Get('new-password/:token')
+  async choose(@Res() response: Response, @Param('token') token: string): Promise<void> {
+    const member = await this.resets.memberOf(token);
+    if (!member) this.#show(response, 410, { step: 'expired' });
+    else this.#show(response, 200, { step: 'choose', token, username: member.username });
+  }
+
+  @Post('new-password/:token/set')
+  async set(@Res() response: Response, @OwnForm() form: Form, @Param('token') token: string): Promise<void> {
+    const request = response.req;
+    const result = await withoutSlot(request, () =>
+      this.resets.finish(token, fieldText(form.new_password), addressOf(request)),
+    );
+    if (typeof result === 'object') {
+      // Whoever guesses at the account elsewhere does not keep its owner from signing in with the new password.
+      this.devices.issue(request, response, result.userId);
+      this.#show(response, 200, { step: 'done', passkeys: result.passkeys });
+    } else if (result === 'expired') this.#show(response, 410, { step: 'expired' });
+    else this.#show(response, 400, { step: 'choose', token, fault: result });
+  }
+
+  #show(response: Response, status: number, page: ResetPage): void {
+    const csrf = this.csrf.token(response.req, response);
+    this.pages.send(response, status, { name: 'password-reset', csrf, ...page });
   }
 }

@@ -1,4 +1,4 @@
-import type { PasswordFault } from '../../accounts/passwords/password-rules.js';
+import type { PasswordFault } from '../../accounts/passwords/passwords.js';
 import type { ShownPasskey } from '../../accounts/sign-in/sign-in-methods.js';
 import type { KeyDetails } from '../../auth/api-keys/api-keys.service.js';
 import type { Scope } from '../../auth/scopes.js';
@@ -10,7 +10,7 @@ import type { BrowserSession, ConnectedApp } from '../../clients/connected-apps.
 import type { ErrorPage } from '../../authorization-server/failures/page-fault.js';
 import type { PageClient } from '../../authorization-server/ports/page-client.js';
 import type { SignedOutPage, SignOutPage } from '../../authorization-server/ports/shown-pages.js';
-import type { Texts } from './texts/texts.js';
+import type { Texts } from './wording.js';
 
 export interface PageUser {
   readonly username: string;
@@ -40,171 +40,168 @@ export interface SignInFault {
   readonly retryAfterSeconds?: number;
 }
 
+/** What the pages show on which a member signs in, or allows an app something. All texts may be untrusted; moments are in the API's format. */
+interface SignInPages {
+  readonly 'sign-in': {
+    /** Of the step or page for which the member signs in: the forms and links are below it. */
+    readonly path: string;
+    readonly csrf: string;
+    /** null if the member signs in for the account pages. */
+    readonly client: PageClient | null;
+    /** What the member signs in for, if neither an app nor the account. */
+    readonly lead?: 'toDeveloper' | 'again';
+    readonly username?: string;
+    readonly fault?: SignInFault;
+    /** Name of the platform's own login, if there is one. */
+    readonly login: string | undefined;
+    /** Whether it is to ask who signs in, even if it has a session of theirs. */
+    readonly prompted?: boolean;
+    /** Whether passkeys are offered; `only`: the app requires one, and a password is not accepted. */
+    readonly passkeys: 'too' | 'only' | undefined;
+  };
+  readonly consent: {
+    /** Of the step: its forms are below it. */
+    readonly path: string;
+    readonly csrf: string;
+    readonly client: PageClient;
+    readonly user: PageUser;
+    /** `required` scopes are shown, but cannot be unticked and are not sent; `writes`: the app can change something with it. */
+    readonly scopes: readonly { name: string; checked: boolean; required: boolean; writes: boolean }[];
+    /** The client had consent before. */
+    readonly again: boolean;
+    /** How long the access lasts: in all since the sign-in, and without use. */
+    readonly days: { readonly most: number; readonly idle: number };
+  };
+  /** A password reset by email, step by step. */
+  readonly 'password-reset': {
+    readonly csrf: string;
+    readonly step: 'ask' | 'sent' | 'choose' | 'expired' | 'done';
+    /** The secret of the link, for `choose`. */
+    readonly token?: string;
+    readonly username?: string;
+    readonly fault?: PasswordFault;
+    /** For `done`: the passkeys that still work besides the new password. */
+    readonly passkeys?: readonly Pick<ShownPasskey, 'name' | 'created_at' | 'last_used_at'>[];
+  };
+}
+
+/** The same of the pages of a signed-in member, besides {@link MemberPageParts}. */
+interface MemberPages {
+  readonly apps: {
+    readonly apps: readonly (Pick<ConnectedApp, 'client_id' | 'since' | 'last_used_at'> & {
+      readonly client: PageClient;
+      readonly scopes: readonly string[];
+    })[];
+    readonly more?: number;
+  };
+  readonly calendar: {
+    /** Where the member authenticates again, if the sign-in is too old for the form; the page does not have it then. */
+    readonly confirm?: string | undefined;
+    /** Maximum length of a link's name, in code points. */
+    readonly longest: number;
+    /** How many links a member may have. */
+    readonly most: number;
+    readonly links: readonly CalendarLinkDetails[];
+    /** The link just created, shown only once. */
+    readonly made?: { readonly name: string; readonly url: string } | undefined;
+    readonly fault?: 'name' | 'limit';
+  };
+  /** Where a member downloads what is held about them. */
+  readonly data: {
+    /** As on the calendar's page. */
+    readonly confirm?: string | undefined;
+    readonly fault?: 'running' | 'full' | undefined;
+  };
+  readonly keys: {
+    readonly keys: readonly Pick<
+      KeyDetails,
+      'id' | 'name' | 'environment' | 'scopes' | 'created_at' | 'last_used_at' | 'expires_at'
+    >[];
+    /** How many more there are, older than these. */
+    readonly more?: number;
+  };
+  readonly activity: Activity;
+  readonly sessions: {
+    readonly sessions: readonly (BrowserSession & { readonly current: boolean })[];
+    /** How many more there are, last seen before these. */
+    readonly more?: number;
+    /** How much else still has access, which the member can end with them. */
+    readonly also?: { readonly apps: number; readonly links: number };
+  };
+  readonly security: {
+    readonly fault?: keyof Texts['security']['faults'] | undefined;
+    /** Where the member authenticates again, if the sign-in is too old for a change; the page has no forms then. */
+    readonly confirm?: string | undefined;
+    /** undefined if this server offers no passkeys. */
+    readonly passkeys?:
+      | {
+          /** The default name of a new one. */
+          readonly suggested: string;
+          readonly items: readonly ShownPasskey[];
+          /** Whether one can be removed: not if it is the last way to sign in. */
+          readonly removable: boolean;
+          /** No further one can be added. */
+          readonly full: boolean;
+        }
+      | undefined;
+    readonly password: 'none' | 'on' | 'off';
+    /** For `throttled`. */
+    readonly retryAfterSeconds?: number | undefined;
+    /** Whether the password can be switched off or on: not if it is the only way to sign in. */
+    readonly switchable: boolean;
+  };
+  readonly developer: {
+    readonly clients: readonly (DeveloperClient & { readonly host: string })[];
+    /** Newest first, including those that ended recently. */
+    readonly keys: readonly (Pick<
+      KeyDetails,
+      'id' | 'name' | 'environment' | 'last_four' | 'scopes' | 'status' | 'last_used_at'
+    > & { readonly accepted: boolean; readonly ends_at: string })[];
+    readonly most: { readonly clients: number; readonly keys: number };
+  };
+  readonly 'developer-client': {
+    /** null if it is not registered yet. */
+    readonly client: (DeveloperClient & { readonly has_keys: boolean }) | null;
+    readonly values: ClientForm;
+    readonly scopes: readonly Scope[];
+    /** URL of this server, for the first lines of the app's code. */
+    readonly server: string;
+    readonly fault?: ClientFault | undefined;
+  };
+  readonly 'developer-key': {
+    readonly values: { readonly name: string; readonly scopes: readonly string[]; readonly days: number };
+    readonly scopes: readonly Scope[];
+    readonly days: readonly number[];
+    readonly fault?: 'bad' | 'full' | undefined;
+    readonly most: number;
+  };
+  readonly 'developer-made-key': {
+    /** Shown only once. */
+    readonly key: string;
+    /** URL of an API call for trying the key. */
+    readonly try: string;
+  };
+  readonly 'developer-requests': {
+    /** The app or key to which the list is limited. */
+    readonly of: string | null;
+    readonly apps: readonly { readonly id: string; readonly name: string }[];
+    /** Latest first. */
+    readonly requests: readonly ShownRequest[];
+    readonly most: number;
+  };
+}
+
+type Named<Pages> = { [Name in keyof Pages]: { readonly name: Name } & Pages[Name] }[keyof Pages];
+
+/** A page of a signed-in member, without the parts that all of them share. */
+export type MemberPage = Named<MemberPages>;
+
+/** What a page shows. */
+export type Page =
+  Named<SignInPages> | SignOutPage | SignedOutPage | ErrorPage | (MemberPageParts & MemberPage);
+
 /** What the page of this name shows. */
 export type PageOf<Name extends Page['name']> = Extract<Page, { name: Name }>;
-
-/** What a page shows. All texts may be untrusted; moments are in the API's format. */
-export type Page =
-  | {
-      readonly name: 'sign-in';
-      /** Of the step or page for which the member signs in: the forms and links are below it. */
-      readonly path: string;
-      readonly csrf: string;
-      /** null if the member signs in for the account pages. */
-      readonly client: PageClient | null;
-      /** What the member signs in for, if neither an app nor the account. */
-      readonly lead?: 'toDeveloper' | 'again';
-      readonly username?: string;
-      readonly fault?: SignInFault;
-      /** Name of the platform's own login, if there is one. */
-      readonly login: string | undefined;
-      /** Whether it is to ask who signs in, even if it has a session of theirs. */
-      readonly prompted?: boolean;
-      /** Whether passkeys are offered; `only`: the app requires one, and a password is not accepted. */
-      readonly passkeys: 'too' | 'only' | undefined;
-    }
-  | {
-      readonly name: 'consent';
-      /** Of the step: its forms are below it. */
-      readonly path: string;
-      readonly csrf: string;
-      readonly client: PageClient;
-      readonly user: PageUser;
-      /** `required` scopes are shown, but cannot be unticked and are not sent; `writes`: the app can change something with it. */
-      readonly scopes: readonly { name: string; checked: boolean; required: boolean; writes: boolean }[];
-      /** The client had consent before. */
-      readonly again: boolean;
-      /** How long the access lasts: in all since the sign-in, and without use. */
-      readonly days: { readonly most: number; readonly idle: number };
-    }
-  | SignOutPage
-  | {
-      /** A password reset by email, step by step. */
-      readonly name: 'password-reset';
-      readonly csrf: string;
-      readonly step: 'ask' | 'sent' | 'choose' | 'expired' | 'done';
-      /** The secret of the link, for `choose`. */
-      readonly token?: string;
-      readonly username?: string;
-      readonly fault?: PasswordFault;
-      /** For `done`: the passkeys that still work besides the new password. */
-      readonly passkeys?: readonly Pick<ShownPasskey, 'name' | 'created_at' | 'last_used_at'>[];
-    }
-  | SignedOutPage
-  | ErrorPage
-  | (MemberPageParts & {
-      readonly name: 'apps';
-      readonly apps: readonly (Pick<ConnectedApp, 'client_id' | 'since' | 'last_used_at'> & {
-        readonly client: PageClient;
-        readonly scopes: readonly string[];
-      })[];
-      readonly more?: number;
-    })
-  | (MemberPageParts & {
-      readonly name: 'calendar';
-      /** Where the member authenticates again, if the sign-in is too old for the form; the page does not have it then. */
-      readonly confirm?: string | undefined;
-      /** Maximum length of a link's name, in code points. */
-      readonly longest: number;
-      /** How many links a member may have. */
-      readonly most: number;
-      readonly links: readonly CalendarLinkDetails[];
-      /** The link just created, shown only once. */
-      readonly made?: { readonly name: string; readonly url: string } | undefined;
-      readonly fault?: 'name' | 'limit';
-    })
-  | (MemberPageParts & {
-      /** Where a member downloads what is held about them. */
-      readonly name: 'data';
-      /** As on the calendar's page. */
-      readonly confirm?: string | undefined;
-      readonly fault?: 'running' | 'full' | undefined;
-    })
-  | (MemberPageParts & {
-      readonly name: 'keys';
-      readonly keys: readonly Pick<
-        KeyDetails,
-        'id' | 'name' | 'environment' | 'scopes' | 'created_at' | 'last_used_at' | 'expires_at'
-      >[];
-      /** How many more there are, older than these. */
-      readonly more?: number;
-    })
-  | (MemberPageParts & { readonly name: 'activity' } & Activity)
-  | (MemberPageParts & {
-      readonly name: 'sessions';
-      readonly sessions: readonly (BrowserSession & { readonly current: boolean })[];
-      /** How many more there are, last seen before these. */
-      readonly more?: number;
-      /** How much else still has access, which the member can end with them. */
-      readonly also?: { readonly apps: number; readonly links: number };
-    })
-  | (MemberPageParts & {
-      readonly name: 'security';
-      readonly fault?: keyof Texts['security']['faults'] | undefined;
-      /** Where the member authenticates again, if the sign-in is too old for a change; the page has no forms then. */
-      readonly confirm?: string | undefined;
-      /** undefined if this server offers no passkeys. */
-      readonly passkeys?:
-        | {
-            /** The default name of a new one. */
-            readonly suggested: string;
-            readonly items: readonly ShownPasskey[];
-            /** Whether one can be removed: not if it is the last way to sign in. */
-            readonly removable: boolean;
-            /** No further one can be added. */
-            readonly full: boolean;
-          }
-        | undefined;
-      readonly password: 'none' | 'on' | 'off';
-      /** For `throttled`. */
-      readonly retryAfterSeconds?: number | undefined;
-      /** Whether the password can be switched off or on: not if it is the only way to sign in. */
-      readonly switchable: boolean;
-    })
-  | (MemberPageParts & {
-      readonly name: 'developer';
-      readonly clients: readonly (DeveloperClient & { readonly host: string })[];
-      /** Newest first, including those that ended recently. */
-      readonly keys: readonly (Pick<
-        KeyDetails,
-        'id' | 'name' | 'environment' | 'last_four' | 'scopes' | 'status' | 'last_used_at'
-      > & { readonly accepted: boolean; readonly ends_at: string })[];
-      readonly most: { readonly clients: number; readonly keys: number };
-    })
-  | (MemberPageParts & {
-      readonly name: 'developer-client';
-      /** null if it is not registered yet. */
-      readonly client: (DeveloperClient & { readonly has_keys: boolean }) | null;
-      readonly values: ClientForm;
-      readonly scopes: readonly Scope[];
-      /** URL of this server, for the first lines of the app's code. */
-      readonly server: string;
-      readonly fault?: ClientFault | undefined;
-    })
-  | (MemberPageParts & {
-      readonly name: 'developer-key';
-      readonly values: { readonly name: string; readonly scopes: readonly string[]; readonly days: number };
-      readonly scopes: readonly Scope[];
-      readonly days: readonly number[];
-      readonly fault?: 'bad' | 'full' | undefined;
-      readonly most: number;
-    })
-  | (MemberPageParts & {
-      readonly name: 'developer-made-key';
-      /** Shown only once. */
-      readonly key: string;
-      /** URL of an API call for trying the key. */
-      readonly try: string;
-    })
-  | (MemberPageParts & {
-      readonly name: 'developer-requests';
-      /** The app or key to which the list is limited. */
-      readonly of: string | null;
-      readonly apps: readonly { readonly id: string; readonly name: string }[];
-      /** Latest first. */
-      readonly requests: readonly ShownRequest[];
-      readonly most: number;
-    });
 
 /** An app as its developer sees it. */
 export interface DeveloperClient {

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { errors } from 'oidc-provider';
 import { Unavailable } from '../../database/postgres/unavailable.js';
 import { pageFaultOf } from '../../authorization-server/failures/page-fault.js';
-import { ENGLISH } from './texts/texts.js';
+import { ENGLISH } from './wording.js';
 
 /** The library's message, and its detail for developers. */
 const [SAID, DETAIL] = ['redirect_uris must only contain widgets', 'unable to find the widget'];

@@ -6,12 +6,11 @@ import type { ShownPages } from '../../authorization-server/ports/shown-pages.js
 import { Config } from '../../config/config.js';
 import { randomBytes } from '../../crypto/random.js';
 import { InlineScript, Layout } from '../../layout/layout.js';
-import { ACCOUNT_PAGES } from '../../federation/sign-in-pages.js';
-import { escapeHtml } from '../../values/html.js';
+import { ACCOUNT_PAGES } from '../../federation/upstream-sign-ins.js';
+import { escapeHtml } from '../../values/string-rules.js';
 import type { Page } from './page-contents.js';
 import { PLATFORM_LOGO_PATH, PlatformLogo } from './logos.controller.js';
-import { ENGLISH, LANGUAGES, languageOf, textsIn } from './texts/texts.js';
-import { browserOf, clip, DateTimes, fill, fillHtml, initialOf, isolated, sentence } from './wording.js';
+import * as wording from './wording.js';
 
 /** The page where members see and change how they sign in. */
 export const SECURITY_PATH = '/account/security';
@@ -23,11 +22,7 @@ export const RESET_PATH = '/account/password-reset';
 export const NEW_PASSWORD_PATH = '/account/new-password';
 
 /** Whether this server sends password reset emails; otherwise those two pages do not exist. */
-export function resetsPasswords({
-  mail,
-  localSignIn,
-  passwordResetUrl,
-}: Pick<Config, 'mail' | 'localSignIn' | 'passwordResetUrl'>): boolean {
+export function resetsPasswords({ mail, localSignIn, passwordResetUrl }: Config): boolean {
   return localSignIn && mail !== undefined && passwordResetUrl === undefined;
 }
 
@@ -45,14 +40,14 @@ const scriptIn = (file: string) =>
 /** Renders members' pages in their language. A few have a script; everything works without it. */
 @Injectable()
 export class Pages implements ShownPages {
-  readonly languages = LANGUAGES;
-  readonly languageOf = languageOf;
+  readonly languages = wording.LANGUAGES;
+  readonly languageOf = wording.languageOf;
   readonly #scripts = {
     passkeys: scriptIn('sign-in/passkeys.js'),
     developer: scriptIn('developer/developer.js'),
   };
   readonly #moments = new Map(
-    LANGUAGES.map((language) => [language, new DateTimes(textsIn(language).locale)]),
+    this.languages.map((language) => [language, new wording.DateTimes(wording.textsIn(language).locale)]),
   );
 
   constructor(
@@ -62,12 +57,12 @@ export class Pages implements ShownPages {
   ) {}
 
   meaningOf(fault: FaultName): string {
-    return ENGLISH.faults[fault][1];
+    return wording.ENGLISH.faults[fault][1];
   }
 
   /** Responds with a page; see {@link render}. */
   send(response: Response, status: number, page: Page, sending: Sending = {}): void {
-    const language = languageOf(sending.uiLocales, response.req.headers['accept-language']);
+    const language = this.languageOf(sending.uiLocales, response.req.headers['accept-language']);
     const { html, headers } = this.render(page, language, sending.formTargets);
     response
       .status(status)
@@ -95,12 +90,13 @@ export class Pages implements ShownPages {
     const data = {
       page,
       language,
-      t: textsIn(language),
+      t: wording.textsIn(language),
       scripts: this.#scripts,
       platform,
       moments: this.#moments.get(language),
       newFormId,
-      ...WORDING,
+      escapeHtml,
+      ...wording,
     };
     const { html, headers } = this.layout.render(
       `member-pages/templates/${folderOf(page)}/${page.name}`,
@@ -129,9 +125,6 @@ function folderOf({ name }: Page): string {
   if (name.startsWith('developer')) return 'developer';
   return (ACCOUNT_PAGES as readonly string[]).includes(name) ? 'account' : 'sign-in';
 }
-
-/** Functions for the templates. */
-const WORDING = { browserOf, clip, escapeHtml, fill, fillHtml, initialOf, isolated, sentence };
 
 /** An origin or private-use scheme as CSP writes it; anything else could widen the policy and is left out. */
 function formSource(target: string): string[] {

@@ -21,17 +21,21 @@ import {
   type RefusalWords,
 } from '../../authorization-server/failures/refusal-reasons.js';
 import { Refusals } from '../../authorization-server/failures/refusals.js';
+import { isForPrograms } from '../../authorization-server/provider/provider.js';
 import { OauthDatabase, OauthRequest } from '../../authorization-server/requests/oauth-database.js';
 import { UnknownClient } from '../../clients/clients.service.js';
 import { Logger } from '../../http/logger.js';
 import { ProblemFilter } from '../../http/output/problem.filter.js';
 import { Problem } from '../../http/output/problems.js';
+import { RETRY_AFTER_SECONDS, sendBusy } from '../../http/pipeline/busy.js';
+import type { Refuse } from '../../http/pipeline/front-door.js';
 import { OutsideApi } from '../../http/pipeline/outside-api.js';
 import { receiving, requestOf, responseOf } from '../../http/pipeline/request-context.js';
 import { pathPattern, RouteTable, type Route } from '../../http/route-table.js';
 import { SECURITY_HEADERS } from '../../layout/layout.js';
 import { addressOf } from '../../values/network.js';
 import { Pages, redirect } from '../rendering/pages.js';
+import { ENGLISH, LANGUAGES, languageOf, textsIn } from '../rendering/wording.js';
 
 /** The form that a path parameter must have: anything else matches no page. */
 const PARAMETER = '[\\w-]{1,100}';
@@ -85,7 +89,7 @@ export class PageRoutes {
  * `any` matches every path that Express, which decodes paths, would route there.
  */
 function pathsOf(routes: readonly Route[]) {
-  const pages = routes.filter(({ controller }) => servesPages(controller));
+  const pages = routes.filter(({ controller }) => Reflect.hasMetadata(PAGE, controller));
   return [...Map.groupBy(pages, ({ path }) => path)].map(([route, ofPath]) => ({
     route,
     methods: ofPath.flatMap(({ method }) => (method === 'GET' ? [method, 'HEAD'] : [method])),
@@ -231,7 +235,42 @@ const PAGE = 'oauth:page';
 export const ServesPages = () =>
   applyDecorators(SetMetadata(PAGE, true), Public(), OutsideApi(), UseFilters(PageFilter));
 
-/** Tells whether a controller is marked with {@link ServesPages}. */
-function servesPages(controller: object): boolean {
-  return Reflect.hasMetadata(PAGE, controller);
-}
+/** Unstyled: a page with the style sheet would cost as much as the response that it replaces. */
+const BUSY_PAGES = new Map(
+  LANGUAGES.map((language) => {
+    const [title, message] = textsIn(language).faults.busy;
+    return [
+      language,
+      `<!doctype html><html lang="${language}"><meta charset="utf-8"><meta name="viewport" content="width=device-width">` +
+        `<title>${title}</title><h1>${title}</h1><p>${message}</p><p>Error id: `,
+    ];
+  }),
+);
+const BUSY_JSON = JSON.stringify({
+  error: 'temporarily_unavailable',
+  error_description: ENGLISH.faults.busy[1],
+}).slice(0, -1);
+const busyHeaders = (more: Readonly<Record<string, string>>) =>
+  Object.entries({ ...SECURITY_HEADERS, 'Retry-After': RETRY_AFTER_SECONDS, ...more }).flat();
+const BUSY_PAGE_HEADERS = busyHeaders({
+  Vary: 'Accept-Language',
+  'Content-Type': 'text/html; charset=utf-8',
+});
+const BUSY_JSON_HEADERS = busyHeaders({
+  'Content-Type': 'application/json; charset=utf-8',
+  'Access-Control-Allow-Origin': '*',
+  'Access-Control-Expose-Headers': 'Retry-After',
+});
+
+/** Responds 503 if the process is overloaded: JSON for programs, a page for browsers. */
+export const refuseBusyOauth: Refuse = (request, response) => {
+  const { id, path } = request.context; // the id consists of letters, digits, dots, dashes and underscores
+  const { accept, 'accept-language': languages } = request.headers;
+  // Browsers that open a page accept HTML; programs send no `Accept`, or ask for JSON.
+  if (isForPrograms(path) || accept?.includes('text/html') !== true)
+    sendBusy(request, response, `${BUSY_JSON},"error_id":"${id}"}`, BUSY_JSON_HEADERS);
+  else {
+    const page = BUSY_PAGES.get(languageOf(undefined, languages))!;
+    sendBusy(request, response, `${page}${id}</p>`, BUSY_PAGE_HEADERS);
+  }
+};

@@ -7,16 +7,33 @@ import type {
 import type { Request } from 'express';
 import { z } from 'zod';
 import { Csrf } from '../../accounts/browser-cookies.js';
-import { passkeyDomain, Passkeys } from '../../accounts/sign-in/passkeys.js';
-import type { SignedIn } from '../../accounts/sign-in/sign-in.js';
-import { SignInMethods, type SignedInMember } from '../../accounts/sign-in/sign-in-methods.js';
+import { signInEvent, type RefusalCause, type SignedIn } from '../../accounts/sign-in/sign-in.js';
+import { passkeyDomain, SignInMethods, type SignedInMember } from '../../accounts/sign-in/sign-in-methods.js';
+import { eventValues, recordAlone, recordEventIf } from '../../audit/audit.js';
 import { Config } from '../../config/config.js';
 import { randomBytes } from '../../crypto/random.js';
+import { Database } from '../../database/database.js';
+import type { Passkey } from '../../database/schema/entities/credentials/passkey.entity.js';
+import { SIGN_INS_VALID_SINCE } from '../../database/sql.js';
 import { PageFault } from '../../authorization-server/failures/page-fault.js';
 import { LIFETIMES } from '../../authorization-server/provider/lifetimes.js';
 import { OneTimeStates, type OneTimeModel } from '../../authorization-server/requests/one-time-states.js';
 import { addressOf } from '../../values/network.js';
 import type { SignedInUser } from '../rendering/page-contents.js';
+
+const FIND = `SELECT id, user_id, public_key, user_handle, backup_eligible FROM passkeys WHERE credential_id = $1`;
+
+type StoredPasskey = Pick<Passkey, 'id' | 'user_id' | 'public_key' | 'user_handle' | 'backup_eligible'>;
+
+/** A counter that does not increase indicates a cloned passkey (WebAuthn level 3, §6.1.1). It also lets only one of several uses of a proof succeed. */
+const USE = `WITH used AS (
+  UPDATE passkeys p SET sign_count = $2, backed_up = $3, last_used_at = now() FROM users u
+  WHERE p.id = $1 AND u.id = p.user_id AND u.disabled_at IS NULL AND ($2::bigint > p.sign_count OR ($2::bigint = 0 AND p.sign_count = 0))
+  RETURNING ${SIGN_INS_VALID_SINCE} AS valid_since, floor(EXTRACT(epoch FROM now()))::bigint AS now
+), told AS (${recordEventIf('used', 4)})
+SELECT valid_since, now FROM used`;
+
+const IS_DISABLED = 'SELECT FROM users WHERE id = $1 AND disabled_at IS NOT NULL';
 
 /** What is kept until the response to a challenge arrives. */
 interface Challenged {
@@ -29,11 +46,7 @@ interface Challenged {
 /** EdDSA, ES256 and RS256 (RFC 9053 §2, RFC 8812 §2). */
 const ALGORITHMS = [-8, -7, -257];
 
-const bytes = (most: number) =>
-  z
-    .string()
-    .max(most)
-    .regex(/^[\w-]+$/);
+const bytes = (most: number) => z.base64url().min(1).max(most);
 
 /** A credential as the pages' script sends it (WebAuthn level 3, §5.1); anything else in it is dropped. */
 const CREDENTIAL = { id: bytes(1364), type: z.literal('public-key') };
@@ -73,7 +86,7 @@ export class PasskeyCeremonies {
 
   constructor(
     private readonly config: Config,
-    private readonly passkeys: Passkeys,
+    private readonly database: Database,
     private readonly states: OneTimeStates,
     private readonly signInMethods: SignInMethods,
     private readonly csrf: Csrf,
@@ -112,7 +125,7 @@ export class PasskeyCeremonies {
     const credential = parsed(ASSERTION, text);
     const taken = await this.#take('PasskeySignIn', credential, request, of);
     if (!credential || !taken) return undefined;
-    const passkey = await this.passkeys.find(Buffer.from(credential.id, 'base64url'));
+    const passkey = await this.find(Buffer.from(credential.id, 'base64url'));
     if (!passkey) return undefined;
     const { verifyAuthenticationResponse } = await import('@simplewebauthn/server');
     const proof = await verifyAuthenticationResponse({
@@ -128,10 +141,49 @@ export class PasskeyCeremonies {
       passkey.user_handle.equals(Buffer.from(credential.response.userHandle, 'base64url')) &&
       (credentialDeviceType === 'multiDevice') === passkey.backup_eligible;
     if (!isWhole) {
-      await this.passkeys.refuse(passkey, 'wrong_proof', ip);
+      await this.#refuse(passkey, 'wrong_proof', ip);
       return undefined;
     }
-    return this.passkeys.use(passkey, { signCount: newCounter!, backedUp: credentialBackedUp! }, ip);
+    return this.use(passkey, { signCount: newCounter!, backedUp: credentialBackedUp! }, ip);
+  }
+
+  async find(credentialId: Buffer): Promise<StoredPasskey | undefined> {
+    const [passkey] = await this.database.prepared<StoredPasskey>(FIND, [credentialId]);
+    return passkey;
+  }
+
+  /**
+   * Signs in the member whose passkey made a verified proof, and records it.
+   *
+   * @returns undefined if the member is disabled, or the counter went back
+   */
+  async use(
+    passkey: StoredPasskey,
+    { signCount, backedUp }: { signCount: number; backedUp: boolean },
+    ip: string | undefined,
+  ): Promise<SignedIn | undefined> {
+    const { id, user_id: userId, backup_eligible: backupEligible } = passkey;
+    const event = eventValues(signInEvent('passkey', userId, ip));
+    const values = [id, signCount, backedUp, ...event];
+    const [used] = await this.database.prepared<{ valid_since: number | null; now: number }>(USE, values);
+    if (!used) {
+      const disabled = (await this.database.prepared(IS_DISABLED, [userId])).length > 0;
+      await this.#refuse(passkey, disabled ? 'disabled' : 'counter_went_back', ip);
+      return undefined;
+    }
+    return {
+      userId,
+      at: used.now,
+      validSince: used.valid_since,
+      amr: ['pop', 'user'],
+      // OpenID Connect EAP ACR Values 1.0 §2: phishing-resistant, and phishing-resistant with the key protected by hardware.
+      acr: backupEligible ? 'phr' : 'phrh',
+    };
+  }
+
+  async #refuse({ user_id }: StoredPasskey, cause: RefusalCause, ip: string | undefined): Promise<void> {
+    const event = signInEvent('passkey', user_id, ip, cause);
+    await recordAlone((text, values) => this.database.prepared(text, values), event);
   }
 
   /** Options for `navigator.credentials.create`. */

@@ -1,7 +1,7 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import { eraseRows } from '../../accounts/erasure.js';
 import { ERASED, ERASURES } from '../../database/schema/member-tables.js';
-import { asShown, isName, isUsername } from '../../values/names.js';
+import { asShown, isName, isUsername } from '../../values/string-rules.js';
 import { HIGHEST_ID } from '../../values/vocabulary.js';
 import { FIRST_ID, LAST_ID } from '../demo/demo.js';
 import { allOf, fail, MEND, ok, warn, warnIf, type Check } from './check.js';

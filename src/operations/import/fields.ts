@@ -1,6 +1,5 @@
 import { isPasswordHash } from '../../accounts/passwords/passwords.js';
-import { USERNAME_RULE } from '../../values/names.js';
-import { isEmailAddress, isHttpUrl, isStorable } from '../../values/string-rules.js';
+import { isEmailAddress, isHttpUrl, isStorable, USERNAME_RULE } from '../../values/string-rules.js';
 import { MOMENT_PATTERN, parseTimestamp } from '../../values/timestamps.js';
 import {
   COUNTRY_CODE_PATTERN,

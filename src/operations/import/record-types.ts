@@ -1,6 +1,6 @@
 import { eraseMembers } from '../../accounts/erasure.js';
 import { audited } from '../../audit/audit.js';
-import { isUsername, USERNAME_RULE } from '../../values/names.js';
+import { isUsername, USERNAME_RULE } from '../../values/string-rules.js';
 import {
   CONNECTION_SOURCES,
   EVENT_ROLES,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { ENGLISH, LANGUAGES, languageOf, textsIn } from './texts.js';
+import { ENGLISH, LANGUAGES, languageOf, textsIn } from './wording.js';
 
 /** Every text by its path, such as `signIn.title`. */
 function flat(texts: object, path = ''): [string, string][] {
