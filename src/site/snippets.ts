@@ -11,65 +11,55 @@ interface Sent {
   readonly withKey: boolean;
 }
 
-const LANGUAGES: readonly { language: string; title: string; write: (sent: Sent) => string }[] = [
-  { language: 'curl', title: 'curl', write: curl },
-  { language: 'javascript', title: 'JavaScript', write: javascript },
-  { language: 'python', title: 'Python', write: python },
-  { language: 'go', title: 'Go', write: go },
-  { language: 'php', title: 'PHP', write: php },
-];
-
 /** Writes an example's request in each language, ready to be run with its standard library alone; the key is in API_KEY. */
 export function snippetsOf(
   { method, path, body, type = 'application/json' }: Example['request'],
   publicUrl: string,
   withKey: boolean,
 ) {
-  const sent: Sent = {
-    method,
-    url: publicUrl + path,
-    body: body === undefined ? undefined : JSON.stringify(body),
-    type,
-    withKey,
-  };
-  return LANGUAGES.map(({ language, title, write }) => ({ language, title, code: write(sent) }));
+  const json = body === undefined ? undefined : JSON.stringify(body);
+  const sent: Sent = { method, url: publicUrl + path, body: json, type, withKey };
+  return [
+    { language: 'curl', title: 'curl', code: curl(sent) },
+    { language: 'javascript', title: 'JavaScript', code: javascript(sent) },
+    { language: 'python', title: 'Python', code: python(sent) },
+    { language: 'go', title: 'Go', code: go(sent) },
+    { language: 'php', title: 'PHP', code: php(sent) },
+  ];
 }
 
+/** Leaves out what this request does not have. */
+const those = (...parts: (string | false | undefined)[]) => parts.filter(Boolean);
+
 function curl({ method, url, body, type, withKey }: Sent): string {
-  const options = [
-    ...(method === 'GET' ? [] : [`-X ${method}`]),
-    ...(withKey ? ['-H "X-API-Key: $API_KEY"'] : []),
-    ...(body === undefined ? [] : [`-H 'Content-Type: ${type}'`, `-d '${body}'`]),
-  ];
+  const options = those(
+    method !== 'GET' && `-X ${method}`,
+    withKey && '-H "X-API-Key: $API_KEY"',
+    body && `-H 'Content-Type: ${type}' \\\n  -d '${body}'`,
+  );
   return ['curl', ...options, `'${url}'`].join(' \\\n  ').replace(/^curl \\\n {2}/, 'curl ');
 }
 
 function javascript({ method, url, body, type, withKey }: Sent): string {
-  const headers = [
-    ...(withKey ? [`'X-API-Key': process.env.API_KEY`] : []),
-    ...(body === undefined ? [] : [`'Content-Type': '${type}'`]),
-  ];
-  const options = [
-    ...(method === 'GET' ? [] : [`  method: '${method}',`]),
-    ...(headers.length === 0 ? [] : [`  headers: { ${headers.join(', ')} },`]),
-    ...(body === undefined ? [] : [`  body: JSON.stringify(${body}),`]),
-  ];
+  const headers = those(withKey && `'X-API-Key': process.env.API_KEY`, body && `'Content-Type': '${type}'`);
+  const options = those(
+    method !== 'GET' && `  method: '${method}',`,
+    headers.length > 0 && `  headers: { ${headers.join(', ')} },`,
+    body && `  body: JSON.stringify(${body}),`,
+  );
   const argument = options.length === 0 ? '' : `, {\n${options.join('\n')}\n}`;
   return `const response = await fetch('${url}'${argument});
 console.log(response.status, await response.json());`;
 }
 
 function python({ method, url, body, type, withKey }: Sent): string {
-  const headers = [
-    ...(withKey ? [`"X-API-Key": os.environ["API_KEY"]`] : []),
-    ...(body === undefined ? [] : [`"Content-Type": "${type}"`]),
-  ];
-  const options = [
+  const headers = those(withKey && `"X-API-Key": os.environ["API_KEY"]`, body && `"Content-Type": "${type}"`);
+  const options = those(
     `    "${url}",`,
-    ...(method === 'GET' ? [] : [`    method="${method}",`]),
-    ...(headers.length === 0 ? [] : [`    headers={${headers.join(', ')}},`]),
-    ...(body === undefined ? [] : [`    data=json.dumps(${body}).encode(),`]),
-  ];
+    method !== 'GET' && `    method="${method}",`,
+    headers.length > 0 && `    headers={${headers.join(', ')}},`,
+    body && `    data=json.dumps(${body}).encode(),`,
+  );
   return `import json${withKey ? ', os' : ''}, urllib.request
 
 request = urllib.request.Request(
@@ -80,17 +70,11 @@ with urllib.request.urlopen(request) as response:
 }
 
 function go({ method, url, body, type, withKey }: Sent): string {
-  const packages = [
-    'fmt',
-    'io',
-    'net/http',
-    ...(withKey ? ['os'] : []),
-    ...(body === undefined ? [] : ['strings']),
-  ];
-  const headers = [
-    ...(withKey ? ['\trequest.Header.Set("X-API-Key", os.Getenv("API_KEY"))'] : []),
-    ...(body === undefined ? [] : [`\trequest.Header.Set("Content-Type", "${type}")`]),
-  ];
+  const packages = those('fmt', 'io', 'net/http', withKey && 'os', body && 'strings');
+  const headers = those(
+    withKey && '\trequest.Header.Set("X-API-Key", os.Getenv("API_KEY"))\n',
+    body && `\trequest.Header.Set("Content-Type", "${type}")\n`,
+  );
   const reader = body === undefined ? 'nil' : `strings.NewReader(\`${body}\`)`;
   return `package main
 
@@ -100,7 +84,7 @@ ${packages.map((name) => `\t"${name}"`).join('\n')}
 
 func main() {
 \trequest, _ := http.NewRequest("${method}", "${url}", ${reader})
-${headers.map((line) => `${line}\n`).join('')}\tresponse, err := http.DefaultClient.Do(request)
+${headers.join('')}\tresponse, err := http.DefaultClient.Do(request)
 \tif err != nil {
 \t\tpanic(err)
 \t}
@@ -111,15 +95,12 @@ ${headers.map((line) => `${line}\n`).join('')}\tresponse, err := http.DefaultCli
 }
 
 function php({ method, url, body, type, withKey }: Sent): string {
-  const headers = [
-    ...(withKey ? [`'X-API-Key: ' . getenv('API_KEY')`] : []),
-    ...(body === undefined ? [] : [`'Content-Type: ${type}'`]),
-  ];
-  const options = [
-    ...(method === 'GET' ? [] : [`  'method' => '${method}',`]),
-    ...(headers.length === 0 ? [] : [`  'header' => [${headers.join(', ')}],`]),
-    ...(body === undefined ? [] : [`  'content' => '${body}',`]),
-  ];
+  const headers = those(withKey && `'X-API-Key: ' . getenv('API_KEY')`, body && `'Content-Type: ${type}'`);
+  const options = those(
+    method !== 'GET' && `  'method' => '${method}',`,
+    headers.length > 0 && `  'header' => [${headers.join(', ')}],`,
+    body && `  'content' => '${body}',`,
+  );
   const context =
     options.length === 0
       ? ''
