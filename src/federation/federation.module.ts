@@ -4,22 +4,23 @@ import { AuthModule } from '../auth/auth.module.js';
 import { AuthorizationServerModule } from '../authorization-server/authorization-server.module.js';
 import { UpstreamSignOut } from '../authorization-server/ports/upstream-sign-out.js';
 import { ClientsModule } from '../clients/clients.module.js';
-import { LogoutTokens } from './logout-tokens.js';
 import { OpenidProvider } from './openid-provider.js';
-import { SignOuts } from './sign-outs.js';
+import { LogoutTokens, SignOuts } from './sign-outs.js';
 import { UpstreamSignIns } from './upstream-sign-ins.js';
+
+const SERVICES = [
+  LogoutTokens,
+  OpenidProvider,
+  SignOuts,
+  UpstreamSignIns,
+  { provide: UpstreamSignOut, useExisting: SignOuts },
+];
 
 /** The platform's own login. Global, since the authorization server below it needs its {@link UpstreamSignOut}. */
 @Global()
 @Module({
   imports: [AuthModule, AccountsModule, ClientsModule, AuthorizationServerModule],
-  providers: [
-    LogoutTokens,
-    OpenidProvider,
-    SignOuts,
-    UpstreamSignIns,
-    { provide: UpstreamSignOut, useExisting: SignOuts },
-  ],
-  exports: [LogoutTokens, OpenidProvider, SignOuts, UpstreamSignIns, UpstreamSignOut],
+  providers: SERVICES,
+  exports: SERVICES,
 })
 export class FederationModule {}

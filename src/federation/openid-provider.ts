@@ -50,12 +50,10 @@ export class UpstreamFault extends Error {
   }
 }
 
-/** An authorization request to the platform's own login. */
-interface UpstreamRequest {
-  readonly state: string;
+/** The secrets of a request to the platform's own login: against a response to another one, a repeated ID token, and a stolen code. */
+export interface UpstreamSecrets {
   readonly nonce: string;
   readonly verifier: string;
-  readonly parameters: Readonly<Record<string, string>>;
 }
 
 interface Known {
@@ -98,10 +96,14 @@ export class OpenidProvider implements OnApplicationBootstrap {
   }
 
   /** @throws UpstreamFault */
-  async authorizationUrl({ state, nonce, verifier, parameters }: UpstreamRequest): Promise<URL> {
+  async authorizationUrl(
+    state: string,
+    { nonce, verifier }: UpstreamSecrets,
+    more: Readonly<Record<string, string>>,
+  ): Promise<URL> {
     const { configuration } = await this.#provider();
     return client.buildAuthorizationUrl(configuration, {
-      ...parameters,
+      ...more,
       redirect_uri: this.redirectUri,
       scope: this.config.upstream!.scopes,
       state,
@@ -114,28 +116,25 @@ export class OpenidProvider implements OnApplicationBootstrap {
   /**
    * Redeems the code of an authorization response, once.
    *
-   * @param query of the URL to which the provider redirected
+   * @param query of the URL to which the provider redirected; its state has been found
    * @returns who the member is, and the claims of the signed ID token: alone they say when and how the member authenticated
    * @throws UpstreamFault
    */
   async redeem(
     query: URLSearchParams,
-    { state, nonce, verifier }: Omit<UpstreamRequest, 'parameters'>,
+    { nonce, verifier }: UpstreamSecrets,
   ): Promise<{ idToken: JWTPayload; member: UpstreamClaims }> {
     const known = await this.#provider();
     const { configuration } = known;
     const { claim, createMembers } = this.config.upstream!;
     try {
-      const tokens = await client.authorizationCodeGrant(
-        configuration,
-        new URL(`${this.redirectUri}?${query}`),
-        {
-          expectedState: state,
-          expectedNonce: nonce,
-          pkceCodeVerifier: verifier,
-          idTokenExpected: true,
-        },
-      );
+      const response = new URL(`${this.redirectUri}?${query}`);
+      const tokens = await client.authorizationCodeGrant(configuration, response, {
+        expectedState: query.get('state')!,
+        expectedNonce: nonce,
+        pkceCodeVerifier: verifier,
+        idTokenExpected: true,
+      });
       const verify = () => this.#verify(tokens.id_token!, known);
       const { payload } = await verify().catch(async (error: unknown) => {
         const { JWKSNoMatchingKey, JWSSignatureVerificationFailed } = joseErrors;
@@ -247,12 +246,8 @@ export class OpenidProvider implements OnApplicationBootstrap {
  *
  * @throws UpstreamFault if the provider does not answer, or its metadata cannot be used; it says what is wrong
  */
-export async function discover({
-  issuer,
-  clientId,
-  clientSecret,
-  clientKey,
-}: UpstreamConfig): Promise<Known> {
+export async function discover(upstream: UpstreamConfig): Promise<Known> {
+  const { issuer, clientId, clientSecret, clientKey } = upstream;
   const isInsecure = issuer.startsWith('http:');
   try {
     const auth = clientKey ? client.PrivateKeyJwt(await toClientKey(clientKey)) : bySecret(clientSecret!);

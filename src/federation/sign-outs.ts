@@ -1,9 +1,106 @@
 import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { z } from 'zod';
+import { UpstreamMembers } from '../accounts/sign-in/upstream-members.js';
+import { audited, recordEvent } from '../audit/audit.js';
+import { USE_ONCE } from '../auth/access-tokens/dpop.js';
+import type { UpstreamSignOut } from '../authorization-server/ports/upstream-sign-out.js';
+import { OauthDatabase } from '../authorization-server/requests/oauth-database.js';
+import { LIFETIMES } from '../authorization-server/provider/lifetimes.js';
+import { ConnectedApps } from '../clients/connected-apps.js';
 import { Config } from '../config/config.js';
 import { Encryption } from '../crypto/encryption.js';
-import { OauthDatabase } from '../authorization-server/requests/oauth-database.js';
-import type { UpstreamSignOut } from '../authorization-server/ports/upstream-sign-out.js';
-import { OpenidProvider } from './openid-provider.js';
+import { TokenKeys } from '../crypto/hmac.js';
+import { OpenidProvider, UpstreamFault } from './openid-provider.js';
+import { UpstreamSignIns } from './upstream-sign-ins.js';
+
+/** The event in a logout token (OpenID Connect Back-Channel Logout 1.0 §2.4). */
+const LOGOUT = 'http://schemas.openid.net/event/backchannel-logout';
+/** Events meaning that the member is gone (OpenID RISC Profile 1.0 §2.2, §2.3), which a logout token may also contain. */
+const GONE = ['account-disabled', 'account-purged'].map(
+  (type) => `https://schemas.openid.net/secevent/risc/event-type/${type}`,
+);
+
+const TEXT = z.string().min(1);
+/** What a logout token has to contain, and in which types (OpenID Connect Back-Channel Logout 1.0 §2.4). */
+const LOGOUT_CLAIMS = z.object({
+  sub: TEXT.optional(),
+  sid: TEXT.optional(),
+  jti: TEXT,
+  events: z.looseObject({ [LOGOUT]: z.looseObject({}) }),
+  nonce: z.undefined().optional(), // an ID token has one
+});
+
+/** How long the id of a logout token is kept, in seconds: longer than a token can be valid. */
+const REMEMBERED_SECONDS = 600;
+
+/**
+ * Marks an end for sign-ins in progress: see {@link sessionAdapter}. $3: the keys of the token, which has no effect if it was used
+ * before.
+ */
+const REMEMBER_END = `INSERT INTO oauth_state (key, model, expires_at)
+SELECT key, 'ReplayDetection', now() + make_interval(secs => $2) FROM unnest($1::bytea[]) AS key
+WHERE NOT EXISTS (SELECT FROM oauth_state WHERE oauth_state.key = ANY ($3::bytea[]) AND oauth_state.expires_at > now()) ORDER BY key
+ON CONFLICT (key) DO UPDATE SET expires_at = EXCLUDED.expires_at`;
+
+/** By the session ($1), the subject ($2), or both: a session that the token attributes to another subject does not end. */
+const END = `DELETE FROM oauth_sessions WHERE COALESCE($1, $2::bytea[]) IS NOT NULL
+  AND ($1::bytea[] IS NULL OR upstream_session_key = ANY ($1))
+  AND ($2::bytea[] IS NULL OR upstream_subject_key = ANY ($2)) RETURNING user_id`;
+
+/** Tokens with which the platform's own login says that a member's session there has ended. */
+@Injectable()
+export class LogoutTokens {
+  constructor(
+    private readonly config: Config,
+    private readonly provider: OpenidProvider,
+    private readonly signIns: UpstreamSignIns,
+    private readonly members: UpstreamMembers,
+    private readonly access: ConnectedApps,
+    private readonly keys: TokenKeys,
+    private readonly database: OauthDatabase,
+    private readonly dataSource: DataSource,
+  ) {}
+
+  /**
+   * Ends what a logout token names: a session at the provider, or all sessions of a subject, and so their browser sessions here (OpenID
+   * Connect Back-Channel Logout 1.0). Apps keep their access, unless the token says that the member is gone.
+   *
+   * @throws UpstreamFault if the token is not one that can be accepted
+   */
+  async redeem(token: string): Promise<void> {
+    const claims = LOGOUT_CLAIMS.safeParse(await this.provider.verifyLogoutToken(token));
+    if (!claims.success)
+      throw new UpstreamFault('wrong', `the claim ${claims.error.issues[0]!.path.join('.')} cannot be used`);
+    const { sub, sid, jti, events } = claims.data;
+    if (sub === undefined && sid === undefined)
+      throw new UpstreamFault('wrong', 'the token names neither subject nor session');
+    const used = this.keys.everyKeyOf('UpstreamLogout', jti);
+    const isGone = sub !== undefined && GONE.some((type) => Object.hasOwn(events, type));
+    const subject = sub === undefined ? null : this.signIns.keysOf('sub', sub);
+    const session = sid === undefined || isGone ? null : this.signIns.keysOf('sid', sid);
+    // Before the rest, so that sign-ins that are not seen here see it.
+    await this.database.rows(REMEMBER_END, [session ?? subject, LIFETIMES.upstreamEnd, used]);
+    const named =
+      isGone && this.config.upstream!.claim === 'sub' ? await this.members.find({ sub }) : undefined;
+    await audited(this.dataSource, async (manager) => {
+      if ((await manager.query<unknown[]>(USE_ONCE, [used, REMEMBERED_SECONDS])).length === 0)
+        throw new UpstreamFault('wrong', 'the token was used before');
+      const [ended] = await manager.query<[{ user_id: number }[], number]>(END, [session, subject]);
+      const members = Map.groupBy(ended, ({ user_id }) => user_id);
+      for (const [userId, { length: sessions }] of members)
+        await recordEvent(manager, {
+          type: 'session.ended',
+          actor: 'system',
+          userId,
+          details: { sessions },
+        });
+      if (!isGone) return;
+      for (const userId of new Set([...members.keys(), ...(named ? [named.id] : [])]))
+        await this.access.revokeAll(userId, { actor: 'system', ip: null }, manager);
+    });
+  }
+}
 
 /** How long a member may take to sign out at the provider, in seconds. */
 const LONGEST_SECONDS = 600;

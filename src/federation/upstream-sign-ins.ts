@@ -15,9 +15,8 @@ import { PageFault } from '../authorization-server/failures/page-fault.js';
 import { LIFETIMES } from '../authorization-server/provider/lifetimes.js';
 import { OneTimeStates } from '../authorization-server/requests/one-time-states.js';
 import type { UpstreamSession } from '../authorization-server/requests/oauth-database.js';
-import { OpenidProvider, UpstreamFault } from './openid-provider.js';
+import { OpenidProvider, UpstreamFault, type UpstreamSecrets } from './openid-provider.js';
 
-/** Pages of a member's account. */
 export const ACCOUNT_PAGES = [
   'apps',
   'sessions',
@@ -43,17 +42,14 @@ export function pathOf(page: SignInPage): string {
 type Purpose = { readonly interaction: string } | { readonly account: SignInPage };
 
 /** State kept until the provider's response arrives. */
-interface Begun {
+interface Begun extends UpstreamSecrets {
   readonly purpose: Purpose;
-  readonly nonce: string;
-  readonly verifier: string;
   /** By this process's clock: seconds since 1970. */
   readonly begunAt: number;
   /** How long before that they may have authenticated, in seconds; null if that is not limited, nor has to be known. */
   readonly maxAge: number | null;
 }
 
-/** What is requested of the provider. */
 interface Wishes {
   /** Whether the provider is to ask the member, even if it has a session of theirs. */
   readonly prompted: boolean;
@@ -117,16 +113,11 @@ export class UpstreamSignIns {
       maxAge: wishes.maxAge ?? null,
     };
     const url = await this.provider
-      .authorizationUrl({
-        state,
-        nonce: begun.nonce,
-        verifier: begun.verifier,
-        parameters: {
-          ...wishes.parameters,
-          ...(wishes.prompted ? { prompt: 'login' } : {}),
-          // Always, because a provider then has to say when the member authenticated (OpenID Connect Core §3.1.2.1).
-          max_age: String(wishes.maxAge ?? LIFETIMES.longestSession),
-        },
+      .authorizationUrl(state, begun, {
+        ...wishes.parameters,
+        ...(wishes.prompted ? { prompt: 'login' } : {}),
+        // Always, because a provider then has to say when the member authenticated (OpenID Connect Core §3.1.2.1).
+        max_age: String(wishes.maxAge ?? LIFETIMES.longestSession),
       })
       .catch((error: unknown) => {
         throw this.#faultOf(error, purpose);
@@ -165,13 +156,8 @@ export class UpstreamSignIns {
     const way = 'interaction' in purpose ? 'authorization' : 'account';
     const count = (result: 'signed-in' | 'invalid' | 'failed') =>
       this.meter.count('sign_ins_total', { result, way, method: 'upstream' });
-    const query = queryOf(request);
     try {
-      const answer = await this.provider.redeem(query, {
-        state: query.get('state')!,
-        nonce: begun.nonce,
-        verifier: begun.verifier,
-      });
+      const answer = await this.provider.redeem(queryOf(request), begun);
       const { claim, match } = this.config.upstream!;
       if (answer.member[claim] === undefined)
         throw new UpstreamFault('wrong', `the provider says nothing of the claim ${claim}`);

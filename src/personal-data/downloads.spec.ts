@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
-import { Downloads } from './downloads.js';
+import { Downloads } from './account-data.controller.js';
 
 const MEGABYTE = Buffer.alloc(1_000_000, 'x');
 

@@ -1,7 +1,6 @@
 import { Module } from '@nestjs/common';
 import { AuthModule } from '../auth/auth.module.js';
-import { AccountDataController } from './account-data.controller.js';
-import { Downloads } from './downloads.js';
+import { AccountDataController, Downloads } from './account-data.controller.js';
 import { PersonalData } from './personal-data.js';
 
 @Module({

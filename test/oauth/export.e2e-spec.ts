@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { Downloads } from '../../src/personal-data/downloads.js';
+import { Downloads } from '../../src/personal-data/account-data.controller.js';
 import { PersonalData } from '../../src/personal-data/personal-data.js';
 import { ClientsService } from '../../src/clients/clients.service.js';
 import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';

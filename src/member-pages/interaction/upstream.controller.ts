@@ -4,9 +4,8 @@ import { AuthorizationServer } from '../../authorization-server/authorization-se
 import { NOT_SIGNED_IN } from '../../authorization-server/middleware.js';
 import { Config } from '../../config/config.js';
 import { isUnavailable } from '../../database/postgres/unavailable.js';
-import { LogoutTokens } from '../../federation/logout-tokens.js';
 import { UpstreamFault } from '../../federation/openid-provider.js';
-import { SignOuts } from '../../federation/sign-outs.js';
+import { LogoutTokens, SignOuts } from '../../federation/sign-outs.js';
 import { pathOf, UpstreamSignIns } from '../../federation/upstream-sign-ins.js';
 import { queryOf } from '../../http/input/query.js';
 import { Logger } from '../../http/logger.js';
@@ -29,7 +28,6 @@ export class UpstreamController {
     private readonly logoutTokens: LogoutTokens,
   ) {}
 
-  /** Handles the response to a sign-in, for an app or for an account page. */
   @Get('callback')
   async callback(@Res() response: Response): Promise<void> {
     const begun = await this.signIns.take(response.req);
