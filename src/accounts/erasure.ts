@@ -2,13 +2,6 @@ import type { DataSource, EntityManager } from 'typeorm';
 import { audited, recordEvent, type NewAuthEvent } from '../audit/audit.js';
 import { CLEARED_OF_USERS, ERASURES } from '../database/schema/member-tables.js';
 
-interface ErasedRows {
-  readonly connections: number;
-  readonly participations: number;
-  readonly achievements: number;
-  readonly api_keys: number;
-}
-
 /**
  * Erases everything about members except their ids, permanently (GDPR art. 17), as a part of the caller's transaction if there is
  * one: of each table what its declaration says (docs/personal-data.md).
@@ -20,7 +13,7 @@ export function eraseMembers(
   database: DataSource | EntityManager,
   userIds: readonly number[],
   by: Pick<NewAuthEvent, 'actor' | 'keyId'>,
-): Promise<ErasedRows | undefined> {
+) {
   return audited(database, async (manager) => {
     // First, because it ends their sessions, and prevents others from adding rows of these members in the meantime.
     const [erased] = await manager.query<[{ id: number }[], number]>(ERASE_USERS, [userIds]);
@@ -38,10 +31,7 @@ export function eraseMembers(
 }
 
 /** Erases what the tables say of members who are marked as erased. @returns how many rows, by table */
-export async function eraseRows(
-  manager: EntityManager,
-  ids: readonly number[],
-): Promise<Record<string, number>> {
+export async function eraseRows(manager: EntityManager, ids: readonly number[]) {
   const gone: Record<string, number> = {};
   for (const { table, statement } of ERASURES)
     gone[table] = (await manager.query<[unknown[], number]>(statement, [ids]))[1];

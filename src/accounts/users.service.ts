@@ -210,11 +210,7 @@ WHERE id::text = $1 OR fold_case(username) = fold_case($1) ORDER BY id::text = $
     if (erased) throw new OperatorError(`The member ${userId} was erased: that cannot be undone`);
   }
 
-  async #setDisabled(
-    who: FindOptionsWhere<User> & { id: number },
-    disabled: boolean,
-    actor: Actor,
-  ): Promise<boolean> {
+  async #setDisabled(who: FindOptionsWhere<User> & { id: number }, disabled: boolean, actor: Actor) {
     return audited(this.dataSource, async (manager) => {
       const { affected } = await manager.update(User, who, { disabled_at: disabled ? () => 'now()' : null });
       if (affected === 0) return false;

@@ -78,7 +78,7 @@ postgres.describe('from the first line to the last, a reader follows', () => {
     expectAtMost(35, await filesOf(refresh));
   });
 
-  it('the POST of the sign-in form through 58 files', async () => {
+  it('the POST of the sign-in form through 55 files', async () => {
     const { username } = await oauth.member();
     const clientId = await oauth.client();
     const forms = Array.from({ length: ROUNDS + 1 }, async () => {
@@ -90,7 +90,7 @@ postgres.describe('from the first line to the last, a reader follows', () => {
       const { browser, page } = opened.pop()!;
       return browser.submit(page, { username, password: PASSWORD }, /\/sign-in$/);
     };
-    expectAtMost(58, await filesOf(signIn));
+    expectAtMost(55, await filesOf(signIn));
   });
 
   it('PUT /api/public/profile to a delivered webhook through 16 files besides those of GET', async () => {

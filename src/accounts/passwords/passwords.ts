@@ -6,6 +6,7 @@ import { Unavailable } from '../../database/postgres/unavailable.js';
 import { Semaphore } from '../../database/postgres/semaphore.js';
 import { Meter } from '../../http/meter.js';
 import { OperatorError } from '../../values/operator-error.js';
+import { isStorable } from '../../values/string-rules.js';
 
 /** In code points of its NFKC form. */
 const [SHORTEST, LONGEST] = [10, 128];
@@ -37,7 +38,6 @@ export interface HashKind {
   hash(password: string): Promise<string>;
 }
 
-/** The kind of our own hashes. */
 export const CURRENT_KIND: HashKind = {
   algorithm: 'argon2',
   work: CURRENT.memoryCost * CURRENT.timeCost,
@@ -59,7 +59,7 @@ export async function verifyPassword(
   password: string,
 ): Promise<{ matches: boolean; needsUpgrade: boolean }> {
   const normal = password.normalize('NFKC');
-  if ([...normal].length > LONGEST || !isUsable(normal) || !isPasswordHash(storedHash))
+  if ([...normal].length > LONGEST || !isStorable(normal) || !isPasswordHash(storedHash))
     return { matches: false, needsUpgrade: false };
   const needsUpgrade = !isCurrent(storedHash);
   // Another system may have hashed the characters as they were typed.
@@ -120,15 +120,9 @@ function isCurrent(storedHash: string): boolean {
   return storedHash.startsWith(`$argon2id$v=19$m=${memoryCost},t=${timeCost},p=${parallelism}$`);
 }
 
-/** Whether every kind of hash takes all of it. */
-function isUsable(password: string): boolean {
-  return !password.includes('\0') && password.isWellFormed();
-}
-
 /** A password that is the username plus fewer characters than this is refused. */
 const BESIDE_USERNAME = 4;
 
-/** Why a new password is refused. */
 export type PasswordFault = 'length' | 'characters' | 'common' | 'username';
 
 /** Hexadecimal digits kept of each SHA-256: with 2,312 entries, one other password in 10^11 is mistaken for one of them. */
@@ -144,7 +138,7 @@ let common: ReadonlySet<string> | undefined;
  */
 export function passwordFault(password: string, username: string): PasswordFault | undefined {
   const normal = password.normalize('NFKC');
-  if (!isUsable(normal)) return 'characters';
+  if (!isStorable(normal)) return 'characters'; // nor does every kind of hash take all of it
   const { length } = [...normal];
   if (length < SHORTEST || length > LONGEST) return 'length';
   const [folded, name] = [normal.toLowerCase(), username.normalize('NFKC').toLowerCase()];

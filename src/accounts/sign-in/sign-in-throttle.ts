@@ -70,18 +70,14 @@ WHERE NOT EXISTS (SELECT FROM unnest(t.under_way) AS lease WHERE lease > now())
 RETURNING attempts, under_way[cardinality(under_way)]::text AS lease,
   GREATEST(1, ceil(extract(epoch FROM window_ends_at - now())))::integer AS seconds_left`;
 
-/** The first parameters of the event and of the places in {@link settle}; $1 is the outcome. */
-const EVENT_AT = 2;
-const PLACES_AT = 10;
-
 /**
- * Settles this many places, and records the event. Each place is settled once: its lease is gone afterwards. A failure after the
- * window's end is the first of a new window. Rows are always locked in the same order.
+ * Settles this many places, and records the event, if there is one. Each place is settled once: its lease is gone afterwards. A failure after
+ * the window's end is the first of a new window. Rows are always locked in the same order. $1 is the outcome; then the places; then the event.
  */
-const settle = (places: number) => `WITH places AS MATERIALIZED (
+const settle = (places: number, isRecorded: boolean) => `WITH places AS MATERIALIZED (
   SELECT t.key, given.lease, given.slides
   FROM (VALUES ${Array.from({ length: places }, (_, i) => {
-    const [key, lease, slides] = [0, 1, 2].map((at) => `$${PLACES_AT + 3 * i + at}`);
+    const [key, lease, slides] = [2, 3, 4].map((at) => `$${at + 3 * i}`);
     return `(${key}::bytea, ${lease}::timestamptz, ${slides}::boolean)`;
   }).join(', ')}) AS given (key, lease, slides) JOIN login_throttle t ON t.key = given.key
   ORDER BY t.key FOR UPDATE OF t
@@ -99,9 +95,7 @@ const settle = (places: number) => `WITH places AS MATERIALIZED (
     END,
     blocks = CASE WHEN $1 = 'signed-in' THEN 0 ELSE t.blocks END
   FROM places WHERE t.key = places.key AND places.lease = ANY (t.under_way)
-) ${recordEventIf(`(SELECT WHERE $${EVENT_AT}::text IS NOT NULL) AS told`, EVENT_AT)}`;
-
-const NO_EVENT = Array.from({ length: PLACES_AT - EVENT_AT }, () => null);
+) ${isRecorded ? recordEventIf('(SELECT) AS told', 2 + 3 * places) : 'SELECT'}`;
 
 const FORGET = 'DELETE FROM login_throttle WHERE key = ANY ($1::bytea[])';
 
@@ -232,11 +226,8 @@ export class SignInThrottle {
   ): Promise<void> {
     if (taken.length === 0) return; // all its limits are switched off
     const places = taken.flatMap(({ key, lease, slides }) => [key, lease, slides]);
-    await this.database.prepared(settle(taken.length), [
-      settlement,
-      ...(event ? eventValues(event) : NO_EVENT),
-      ...places,
-    ]);
+    const statement = settle(taken.length, event !== undefined);
+    await this.database.prepared(statement, [settlement, ...places, ...(event ? eventValues(event) : [])]);
     for (const { id } of taken) this.#lines.get(id)?.wake();
   }
 

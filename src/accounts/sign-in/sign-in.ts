@@ -36,12 +36,14 @@ export interface SignedIn {
   readonly upstream?: { readonly subject: string; readonly session: string | null } | undefined;
 }
 
-type SignInOutcome =
-  | ({ readonly outcome: 'signed-in' } & SignedIn)
-  | { readonly outcome: 'invalid' }
-  | { readonly outcome: 'throttled'; readonly retryAfterSeconds: number }
-  /** Too many are signing in: the password was not checked. */
-  | { readonly outcome: 'busy' };
+/** Why nobody was signed in. `unproven`: with a passkey. `busy`: too many are signing in, and the password was not checked. */
+export interface SignInFault {
+  readonly reason: 'invalid' | 'unproven' | 'throttled' | 'busy';
+  readonly retryAfterSeconds?: number;
+}
+
+/** When to try again if too many sign-ins are in progress. */
+const BUSY_SECONDS = 2;
 
 /** Why a sign-in was refused: only for the audit trail. */
 export type RefusalCause =
@@ -98,21 +100,30 @@ export class SignIn implements OnApplicationShutdown {
   }
 
   /** @throws Unavailable (or what the database throws) if nobody can sign in now: the check is never skipped */
-  async attempt({ username, password, ip, deviceOf, confirms }: SignInAttempt): Promise<SignInOutcome> {
+  async attempt(sent: SignInAttempt): Promise<SignedIn | SignInFault> {
+    const { username, password, ip, deviceOf, confirms } = sent;
     const deadline = performance.now() + this.config.signInPatience;
     const account = await this.#find(username);
     const device = account.id === null ? undefined : deviceOf?.(account.id);
+    // In a browser in which the member has signed in before, others cannot use up the allowance of the account or the address.
+    const subjects: Subject[] =
+      device === undefined
+        ? [
+            { kind: 'address', of: ip },
+            { kind: 'account', of: account.folded_username },
+          ]
+        : [{ kind: 'device', of: device }];
     // None where nobody has the name: anybody can try any number of such names.
     const refusal = (cause: RefusalCause) =>
       account.id === null ? undefined : signInEvent('password', account.id, ip, cause);
     try {
-      const place = await this.throttle.take(subjectsOf(account, ip, device), deadline);
+      const place = await this.throttle.take(subjects, deadline);
       if ('retryAfterSeconds' in place) {
         const { kind, retryAfterSeconds, first } = place;
         // Those after the first say nothing new, and there can be any number of them.
         const event = first && refusal(`${kind}_blocked`);
         if (event) await recordAlone((text, values) => this.database.prepared(text, values), event);
-        return { outcome: 'throttled', retryAfterSeconds };
+        return { reason: 'throttled', retryAfterSeconds };
       }
       const failures = device === undefined ? place.attempts : 0;
       const hashing = this.#hashing.run(() => this.#verify(account, password), deadline, failures);
@@ -121,21 +132,21 @@ export class SignIn implements OnApplicationShutdown {
         throw error;
       });
       if (!matches || account.id === null) {
-        await place.settle('failed', refusal(causeFor(account)));
+        const cause = account.password_hash === null ? 'no_password' : 'wrong_password';
+        await place.settle('failed', refusal(account.disabled ? 'disabled' : cause));
         await this.refusalTime.waitFrom(startedAt);
-        return { outcome: 'invalid' };
+        return { reason: 'invalid' };
       }
       await place.settle('signed-in', confirms ? undefined : signInEvent('password', account.id, ip));
       if (needsUpgrade) this.#upgradeHash(account.id, account.password_hash!, password);
       return {
-        outcome: 'signed-in',
         userId: account.id,
         at: account.now,
         validSince: account.valid_since,
         amr: ['pwd'],
       };
     } catch (error) {
-      if (error instanceof Busy) return { outcome: 'busy' };
+      if (error instanceof Busy) return { reason: 'busy', retryAfterSeconds: BUSY_SECONDS };
       throw error;
     }
   }
@@ -206,18 +217,4 @@ export function signInEvent(
     ip: ip ?? null,
     details: { method, ...(cause ? { reason: cause } : {}) },
   };
-}
-
-/** In a browser in which the member has signed in before, others cannot use up the allowance of the account or the address. */
-function subjectsOf(account: Account, ip: string | undefined, device: string | undefined): Subject[] {
-  if (device !== undefined) return [{ kind: 'device', of: device }];
-  return [
-    { kind: 'address', of: ip },
-    { kind: 'account', of: account.folded_username },
-  ];
-}
-
-function causeFor({ disabled, password_hash }: Account): RefusalCause {
-  if (disabled) return 'disabled';
-  return password_hash === null ? 'no_password' : 'wrong_password';
 }

@@ -129,12 +129,8 @@ export class AccountPages {
       owner: { userId: user.id, ip },
       send: (page, status = 200) => {
         const { formTargets } = this.signOuts;
-        this.pages.send(
-          response,
-          status,
-          { ...page, ...this.#takeDone(response), csrf, user },
-          { formTargets },
-        );
+        const shown = { ...page, ...this.#takeDone(response), csrf, user };
+        this.pages.send(response, status, shown, { formTargets });
       },
       redirect: (path, done, count) => {
         if (done !== undefined) this.#notice.set(response, count === undefined ? done : `${done}.${count}`);

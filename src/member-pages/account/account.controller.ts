@@ -162,11 +162,7 @@ export class AccountController {
     member.redirect('/account/calendar', ended ? 'calendar-link-revoked' : undefined);
   }
 
-  async #showCalendar(
-    member: Member,
-    said: Pick<CalendarPage, 'fault' | 'made'>,
-    status = 200,
-  ): Promise<void> {
+  async #showCalendar(member: Member, said: Pick<CalendarPage, 'fault' | 'made'>, status = 200) {
     const page = {
       name: 'calendar',
       confirm: await member.confirmationOn('calendar'),

@@ -24,7 +24,6 @@ const LONGEST_NAME = 60;
 
 const CONFIRM_PATH = `${SECURITY_PATH}/confirm`;
 
-/** A change that was refused, as the page shows it. */
 interface RejectedChange {
   readonly status: number;
   readonly fault: NonNullable<PageOf<'security'>['fault']>;

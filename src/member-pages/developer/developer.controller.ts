@@ -134,11 +134,7 @@ export class DeveloperController {
   }
 
   @Post('clients/:client/logo')
-  async changeLogo(
-    @Res() response: Response,
-    @UploadBody() form: FormData,
-    @Param('client') id: string,
-  ): Promise<void> {
+  async changeLogo(@Res() response: Response, @UploadBody() form: FormData, @Param('client') id: string) {
     const [csrf, file] = [form.get('csrf'), form.get('logo')];
     const developer = await this.account.sender(response, typeof csrf === 'string' ? { csrf } : {});
     const client = await this.clients.find(id, developer.owner);
@@ -174,7 +170,6 @@ export class DeveloperController {
     developer.redirect(path, done);
   }
 
-  /** Shows the form again if `change` finds a fault in it. */
   async #orShowFault(
     developer: Member,
     client: ClientDetails | null,
@@ -190,12 +185,7 @@ export class DeveloperController {
     }
   }
 
-  #showClient(
-    developer: Member,
-    client: ClientDetails | null,
-    values: ClientForm,
-    fault?: ClientFault,
-  ): void {
+  #showClient(developer: Member, client: ClientDetails | null, values: ClientForm, fault?: ClientFault) {
     const hasKeys = client?.token_endpoint_auth_method === 'private_key_jwt';
     const page = {
       name: 'developer-client',
@@ -281,11 +271,7 @@ export class DeveloperController {
     developer.redirect('/developer', 'key-revoked');
   }
 
-  #showKeyForm(
-    developer: Member,
-    said: Pick<PageOf<'developer-key'>, 'values' | 'fault'>,
-    status = 200,
-  ): void {
+  #showKeyForm(developer: Member, said: Pick<PageOf<'developer-key'>, 'values' | 'fault'>, status = 200) {
     const offered = { scopes: ALL_SCOPES, days: KEY_DAYS, most: MOST_OWN_KEYS };
     developer.send({ name: 'developer-key', ...offered, ...said }, status);
   }

@@ -138,9 +138,9 @@ export class InteractionsController {
     const redirect_origins = [originOf(interaction.params.redirect_uri as string)];
     const event = { ...told, type: 'consent.granted', details: answer } as const;
     const decision = { event, consent: { ...answer, redirect_origins } };
-    await this.sessions.finishConsent(response, interaction, decision, () =>
-      this.consents.createGrant(this.server.provider, String(user.id), client.clientId, answer),
-    );
+    const { provider } = this.server;
+    const grant = await this.consents.createGrant(provider, String(user.id), client.clientId, answer);
+    await this.sessions.finishConsent(response, interaction, decision, grant.jti);
   }
 
   @Post('cancel')

@@ -18,7 +18,6 @@ const MOST_BYTES = 262_144;
 const LONGEST_WAIT_MS = 5_000;
 const AGAIN_MS = 60_000;
 
-/** An image, with the type found from its bytes. */
 interface Image {
   readonly bytes: Buffer;
   readonly type: string;

@@ -1,4 +1,5 @@
 import type { PasswordFault } from '../../accounts/passwords/passwords.js';
+import type { SignInFault } from '../../accounts/sign-in/sign-in.js';
 import type { ShownPasskey } from '../../accounts/sign-in/sign-in-methods.js';
 import type { KeyDetails } from '../../auth/api-keys/api-keys.service.js';
 import type { Scope } from '../../auth/scopes.js';
@@ -32,12 +33,6 @@ export interface MemberPageParts {
   readonly done?: FlashMessage | undefined;
   /** How many items that was about. */
   readonly done_count?: number;
-}
-
-/** Why nobody was signed in. `busy`: too many are signing in, and the password was not checked. */
-export interface SignInFault {
-  readonly reason: 'invalid' | 'unproven' | 'throttled' | 'busy';
-  readonly retryAfterSeconds?: number;
 }
 
 /** What the pages show on which a member signs in, or allows an app something. All texts may be untrusted; moments are in the API's format. */

@@ -12,12 +12,8 @@ import type { Page } from './page-contents.js';
 import { PLATFORM_LOGO_PATH, PlatformLogo } from './logos.controller.js';
 import * as wording from './wording.js';
 
-/** The page where members see and change how they sign in. */
 export const SECURITY_PATH = '/account/security';
-
-/** The page where a member who forgot their password requests an email. */
 export const RESET_PATH = '/account/password-reset';
-
 /** The start of the link in that email. The secret follows it, and is never logged. */
 export const NEW_PASSWORD_PATH = '/account/new-password';
 
@@ -26,7 +22,6 @@ export function resetsPasswords({ mail, localSignIn, passwordResetUrl }: Config)
   return localSignIn && mail !== undefined && passwordResetUrl === undefined;
 }
 
-/** How a page is sent. */
 export interface Sending {
   /** Origins and schemes to which redirects after the page's forms may lead: browsers check those too. */
   readonly formTargets?: readonly string[];
@@ -60,7 +55,6 @@ export class Pages implements ShownPages {
     return wording.ENGLISH.faults[fault][1];
   }
 
-  /** Responds with a page; see {@link render}. */
   send(response: Response, status: number, page: Page, sending: Sending = {}): void {
     const language = this.languageOf(sending.uiLocales, response.req.headers['accept-language']);
     const { html, headers } = this.render(page, language, sending.formTargets);
@@ -71,11 +65,7 @@ export class Pages implements ShownPages {
   }
 
   /** @param formTargets see {@link Sending} */
-  render(
-    page: Page,
-    language: string,
-    formTargets: readonly string[] = [],
-  ): { html: string; headers: Record<string, string> } {
+  render(page: Page, language: string, formTargets: readonly string[] = []): ReturnType<Layout['render']> {
     const { config } = this;
     const platform = {
       name: config.platformName,

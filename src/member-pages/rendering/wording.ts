@@ -11,11 +11,9 @@ import { asShown, escapeHtml } from '../../values/string-rules.js';
 export type Texts = Omit<typeof members, 'faults' | 'scopes'> & {
   /** What happened, and what to do. */
   readonly faults: Readonly<Record<FaultName, readonly [title: string, message: string]>>;
-  /** What a scope lets an app do. */
   readonly scopes: typeof members.scopes & typeof SCOPES;
   readonly developer: typeof developers & {
     readonly faults: typeof CLIENT_FAULTS;
-    /** Why a request was refused. */
     readonly reasons: Readonly<Record<string, string>>;
   };
 };
@@ -67,12 +65,8 @@ function textsOf(language: string): Texts {
  */
 export function languageOf(uiLocales: unknown, accept: string | undefined): string {
   const asked = typeof uiLocales === 'string' ? uiLocales.split(' ') : [];
-  return firstKnown(asked) ?? firstKnown(preferred(accept ?? '')) ?? LANGUAGES[0]!;
-}
-
-function firstKnown(tags: readonly string[]): string | undefined {
-  const languages = tags.map((tag) => tag.toLowerCase().split('-')[0]!);
-  return languages.find((language) => TEXTS.has(language));
+  const languages = [...asked, ...preferred(accept ?? '')].map((tag) => tag.toLowerCase().split('-')[0]!);
+  return languages.find((language) => TEXTS.has(language)) ?? LANGUAGES[0]!;
 }
 
 function preferred(accept: string): string[] {
@@ -138,7 +132,6 @@ const UNITS: readonly [unit: Intl.RelativeTimeFormatUnit, seconds: number, most:
   ['day', 86_400, 30],
 ];
 
-/** Formats moments and durations in a language. */
 export class DateTimes {
   readonly #locale: string;
   readonly #days: Intl.DateTimeFormat;
@@ -204,10 +197,7 @@ const SYSTEMS: readonly [pattern: RegExp, name: string][] = [
 ];
 
 /** Gives the browser and system that a `User-Agent` names: `Firefox`, `Linux`. */
-export function browserOf(userAgent: string | null): {
-  browser?: string | undefined;
-  system?: string | undefined;
-} {
+export function browserOf(userAgent: string | null) {
   const find = (names: readonly [RegExp, string][]) =>
     names.find(([pattern]) => pattern.test(userAgent ?? ''))?.[1];
   return { browser: find(BROWSERS), system: find(SYSTEMS) };

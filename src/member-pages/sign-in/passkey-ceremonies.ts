@@ -223,13 +223,7 @@ export class PasskeyCeremonies {
    * @returns false if anything is wrong
    * @throws Unconfirmed
    */
-  async register(
-    text: unknown,
-    name: string,
-    by: SignedInMember,
-    request: Request,
-    of: string,
-  ): Promise<boolean> {
+  async register(text: unknown, name: string, by: SignedInMember, request: Request, of: string) {
     const credential = parsed(ATTESTATION, text);
     const taken = await this.#take('PasskeyRegistration', credential, request, of);
     if (!credential || !taken) return false;

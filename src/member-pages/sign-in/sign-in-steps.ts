@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import type { Grant, Interaction, InteractionResults, Session } from 'oidc-provider';
+import type { Interaction, InteractionResults, Session } from 'oidc-provider';
 import type { QueryResultRow } from 'pg';
 import { Csrf, DeviceCookies } from '../../accounts/browser-cookies.js';
 import { SignInThrottle } from '../../accounts/sign-in/sign-in-throttle.js';
-import { SignIn, type SignedIn } from '../../accounts/sign-in/sign-in.js';
+import { SignIn, type SignedIn, type SignInFault } from '../../accounts/sign-in/sign-in.js';
 import type { NewAuthEvent } from '../../audit/audit.js';
 import { CredentialCache } from '../../auth/credential-cache.js';
 import { AuthorizationServer } from '../../authorization-server/authorization-server.js';
@@ -19,7 +19,7 @@ import { Meter } from '../../http/meter.js';
 import type { LabelsOf } from '../../http/metrics.js';
 import { withoutSlot } from '../../http/pipeline/request-context.js';
 import { addressOf } from '../../values/network.js';
-import type { PageOf, SignedInUser, SignInFault } from '../rendering/page-contents.js';
+import type { PageOf, SignedInUser } from '../rendering/page-contents.js';
 import { Pages, redirect, type Sending } from '../rendering/pages.js';
 import { fieldText, type Form } from '../requests/page-requests.js';
 import { PasskeyCeremonies } from './passkey-ceremonies.js';
@@ -28,9 +28,6 @@ type Labels = LabelsOf<'sign_ins_total'>;
 
 /** Status of the page that shows it. */
 export const SIGN_IN_STATUSES = { invalid: 401, unproven: 401, throttled: 429, busy: 503 } as const;
-
-/** When to try again if too many sign-ins are in progress. */
-const BUSY_SECONDS = 2;
 
 /** With what the sign-in page is shown again. */
 export interface SignInRefusal {
@@ -83,20 +80,11 @@ export class SignInForms {
   }
 
   /** Checks a password. @param confirms whether the member is signed in already, and confirms a change */
-  async check(
-    request: Request,
-    username: string,
-    password: string,
-    confirms = false,
-  ): Promise<SignedIn | SignInFault> {
+  check(request: Request, username: string, password: string, confirms = false) {
     const ip = addressOf(request);
     const deviceOf = (userId: number) => this.devices.find(request, userId);
-    const result = await withoutSlot(request, () =>
-      this.signIn.attempt({ username, password, ip, deviceOf, confirms }),
-    );
-    if (result.outcome === 'signed-in') return result;
-    const { outcome: reason, ...more } = result;
-    return reason === 'busy' ? { reason, retryAfterSeconds: BUSY_SECONDS } : { reason, ...more };
+    const attempt = { username, password, ip, deviceOf, confirms };
+    return withoutSlot(request, () => this.signIn.attempt(attempt));
   }
 
   /**
@@ -190,7 +178,7 @@ export class BrowserSessions {
 
   /** Starts a session with a new id, for pages that are no step of an app's request, and destroys any that the browser had before. */
   async signIn(response: Response, signedIn: SignedIn): Promise<void> {
-    const { userId, at, validSince, amr, acr, upstream } = signedIn;
+    const { userId, at, validSince, upstream } = signedIn;
     const { provider } = this.server;
     const { context, session: before } = await this.#of(response);
     if (before.exp !== undefined) await before.destroy();
@@ -198,12 +186,7 @@ export class BrowserSessions {
     this.database.current!.signIns.set(userId, validSince);
     this.database.current!.upstream = upstream;
     this.database.current!.cameUpstream = upstream !== undefined;
-    session.loginAccount({
-      accountId: String(userId),
-      loginTs: at,
-      ...(amr ? { amr: [...amr] } : {}),
-      ...(acr === undefined ? {} : { acr }),
-    });
+    session.loginAccount({ ...loginOf(signedIn), loginTs: at });
     await session.save(LIFETIMES.session);
     context.cookies.set(provider.cookieName('session'), session.jti, {
       ...sessionCookie(this.config),
@@ -238,34 +221,18 @@ export class BrowserSessions {
   }
 
   /** Ends the sign-in step of an app's request, however the member completed it, and returns to the library. */
-  async finishSignIn(
-    response: Response,
-    interaction: Interaction,
-    { userId, at, validSince, amr, acr, upstream }: SignedIn,
-  ): Promise<void> {
-    const accountId = String(userId);
+  async finishSignIn(response: Response, interaction: Interaction, signedIn: SignedIn): Promise<void> {
+    const { userId, at, validSince, upstream } = signedIn;
     const before = interaction.session?.accountId;
     this.database.current!.signIns.set(userId, validSince);
-    const login = {
-      accountId,
-      ts: at,
-      ...(amr ? { amr: [...amr] } : {}),
-      ...(acr ? { acr } : {}),
-      ...(upstream ? { upstream } : {}),
-    };
+    const login = { ...loginOf(signedIn), ts: at, ...(upstream ? { upstream } : {}) };
     await this.#store(interaction, { login }, {});
-    if (before !== undefined && before !== accountId) await this.#forgetMember(response);
+    if (before !== undefined && before !== login.accountId) await this.#forgetMember(response);
     redirect(response, interaction.returnTo);
   }
 
-  /** The same for consent, with the grant that comes of it. @param grant makes it */
-  async finishConsent(
-    response: Response,
-    interaction: Interaction,
-    decision: Decision,
-    grant: () => Promise<Grant>,
-  ): Promise<void> {
-    const { jti: grantId } = await grant();
+  /** The same for consent. @param grantId of the grant that comes of it */
+  async finishConsent(response: Response, interaction: Interaction, decision: Decision, grantId: string) {
     await this.#store(interaction, { ...interaction.lastSubmission, consent: { grantId } }, decision);
     // Tokens from before may do less now; other processes are notified by the database.
     this.credentials.revoke({ kind: 'user', id: interaction.session!.accountId });
@@ -273,12 +240,7 @@ export class BrowserSessions {
   }
 
   /** The same where the member declined. @param event records it */
-  async decline(
-    response: Response,
-    interaction: Interaction,
-    description: string,
-    event?: NewAuthEvent,
-  ): Promise<void> {
+  async decline(response: Response, interaction: Interaction, description: string, event?: NewAuthEvent) {
     const result = { error: 'access_denied', error_description: description };
     await this.#store(interaction, result, { event });
     redirect(response, interaction.returnTo);
@@ -309,4 +271,13 @@ export class BrowserSessions {
       throw await this.explain(error, interaction.uid);
     });
   }
+}
+
+/** A sign-in, as the library keeps it in sessions and interactions alike. */
+function loginOf({ userId, amr, acr }: SignedIn) {
+  return {
+    accountId: String(userId),
+    ...(amr ? { amr: [...amr] } : {}),
+    ...(acr === undefined ? {} : { acr }),
+  };
 }
