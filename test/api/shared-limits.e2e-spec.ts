@@ -6,7 +6,7 @@ import supertest from 'supertest';
 import type { DataSource } from 'typeorm';
 import { closeApp, createApp } from '../../src/app.js';
 import { postgresCounts, redisCounts } from '../../src/auth/rate-limits/count-stores.js';
-import { Counter } from '../../src/auth/rate-limits/counter.js';
+import { Counter } from '../../src/auth/rate-limits/rate-limits.js';
 import type { Config } from '../../src/config/config.js';
 import { createDataSource } from '../../src/database/postgres/data-source.js';
 import { TestApi } from '../support/api.js';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { Counter } from './counter.js';
+import { Counter } from './rate-limits.js';
 
 /** The beginning of a minute. */
 const BEGIN = Date.UTC(2030, 0, 1);
