@@ -13,8 +13,6 @@ import { writeGoodRows } from './usage-tally.js';
 export const MOST_KEPT = 100;
 /** Apps that are named by requests which proved nothing, in one flush: anybody can name any. */
 const MOST_UNPROVEN = 200;
-/** Rows of one statement. */
-const BATCH = 1_000;
 
 /** Whose request it is: an app or a key by its id, or a token by the keys under which it may be stored, in hex. */
 type Named = DevelopedApp | { readonly kind: 'token'; readonly id: string };
@@ -152,15 +150,14 @@ export class DeveloperRequests {
     );
     const kept = new Set<string>();
     try {
-      for (let start = 0; start < all.length; start += BATCH)
-        await writeGoodRows(
-          all.slice(start, start + BATCH),
-          async (rows) => {
-            const written = await this.database.rows<{ id: string }>(KEEP, [JSON.stringify(rows)]);
-            for (const { id } of written) kept.add(id);
-          },
-          (_, error) => this.logger.warn({ err: error }, 'a request cannot be shown to its developer'),
-        );
+      await writeGoodRows(
+        all,
+        async (rows) => {
+          const written = await this.database.rows<{ id: string }>(KEEP, [JSON.stringify(rows)]);
+          for (const { id } of written) kept.add(id);
+        },
+        (_, error) => this.logger.warn({ err: error }, 'a request cannot be shown to its developer'),
+      );
       // No client has the id of a key.
       if (kept.size > 0) await this.database.rows(FORGET, [[...kept].toSorted()]);
     } catch (error) {

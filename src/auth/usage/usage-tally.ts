@@ -3,7 +3,7 @@ import { isUnavailable } from '../../database/postgres/unavailable.js';
 import type { Logger } from '../../http/logger.js';
 
 /** Rows per statement: some 50 ms of work. */
-const BATCH = 2_000;
+const BATCH = 1_000;
 
 /** SQL: the rows that a tally writes, `r`, as the statement's $1 has them. */
 export const USED = 'jsonb_to_recordset($1) AS r (name text, uses bigint, at timestamptz, ip inet)';
@@ -54,24 +54,22 @@ export class UsageTally {
   async #write(): Promise<void> {
     const uses = this.#uses;
     this.#uses = new Map();
-    const all = [...uses];
     try {
-      for (let start = 0; start < all.length; start += BATCH)
-        await writeGoodRows(
-          all.slice(start, start + BATCH),
-          async (rows) => {
-            const written = rows.map(([name, { atMs, ...use }]) => ({ name, ...use, at: new Date(atMs) }));
-            await this.database.rows(this.statement, [JSON.stringify(written)]);
-            for (const [name] of rows) uses.delete(name);
-          },
-          ([name], error) => {
-            uses.delete(name);
-            this.logger.warn(
-              { err: error, of: name },
-              `the use of ${this.what} cannot be written: it is dropped`,
-            );
-          },
-        );
+      await writeGoodRows(
+        [...uses],
+        async (rows) => {
+          const written = rows.map(([name, { atMs, ...use }]) => ({ name, ...use, at: new Date(atMs) }));
+          await this.database.rows(this.statement, [JSON.stringify(written)]);
+          for (const [name] of rows) uses.delete(name);
+        },
+        ([name], error) => {
+          uses.delete(name);
+          this.logger.warn(
+            { err: error, of: name },
+            `the use of ${this.what} cannot be written: it is dropped`,
+          );
+        },
+      );
     } catch (error) {
       this.logger.warn({ err: error }, `the use of ${this.what} could not be written; it is kept`);
       for (const [name, use] of uses) {
@@ -87,7 +85,7 @@ export class UsageTally {
 const NOT_OF_A_ROW = /^42/;
 
 /**
- * Writes as much as possible: if a batch is refused, the rows that are to blame are found by bisection.
+ * Writes rows in batches, as many as possible: if a batch is refused, the rows that are to blame are found by bisection.
  *
  * @param write writes all of the rows or none
  * @param drop called with each row that cannot be written
@@ -99,16 +97,15 @@ export async function writeGoodRows<Row>(
   drop: (row: Row, error: unknown) => void,
 ): Promise<void> {
   if (rows.length === 0) return;
-  try {
-    await write(rows);
-  } catch (error) {
-    if (isUnavailable(error) || NOT_OF_A_ROW.test((error as { code?: string }).code ?? '')) throw error;
-    if (rows.length === 1) {
-      drop(rows[0]!, error);
-      return;
+  if (rows.length <= BATCH) {
+    try {
+      return await write(rows);
+    } catch (error) {
+      if (isUnavailable(error) || NOT_OF_A_ROW.test((error as { code?: string }).code ?? '')) throw error;
+      if (rows.length === 1) return drop(rows[0]!, error);
     }
-    const half = rows.length >> 1;
-    await writeGoodRows(rows.slice(0, half), write, drop);
-    await writeGoodRows(rows.slice(half), write, drop);
   }
+  const half = rows.length >> 1;
+  await writeGoodRows(rows.slice(0, half), write, drop);
+  await writeGoodRows(rows.slice(half), write, drop);
 }
