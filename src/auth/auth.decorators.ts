@@ -21,21 +21,3 @@ export const Public = () => SetMetadata(ACCESS, 'public' satisfies Access);
 export const CurrentPrincipal = createParamDecorator((_: unknown, context: ExecutionContext): Caller => {
   return requestOf(context).principal!;
 });
-
-/**
- * Returns what the handler demands; its own decorator takes precedence over that of its class.
- *
- * @returns undefined where neither has one: such a route is refused
- */
-export function accessOf(handler: object, controller: object): Access | undefined {
-  if (!known.has(handler)) {
-    const [own, ofAll] = [handler, controller].map(
-      (target) => Reflect.getMetadata(ACCESS, target) as Access | undefined,
-    );
-    known.set(handler, own === undefined ? ofAll : own);
-  }
-  return known.get(handler);
-}
-
-/** Cached per handler, since guards ask on every request. */
-const known = new Map<object, Access | undefined>();

@@ -1,16 +1,32 @@
 import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
+import { Reflector } from '@nestjs/core';
 import type { Request, Response } from 'express';
 import { addressOf } from '../values/network.js';
-import { accessOf } from './auth.decorators.js';
+import { ACCESS, type Access } from './auth.decorators.js';
 import { Authentication } from './authentication.js';
 import { isPlatformScope } from './scopes.js';
 import { insufficientScope, missingCredentials } from './www-authenticate.js';
-import { credentialOf, type Caller, type Credential } from './principal.js';
+import { credentialOf, type Caller } from './principal.js';
 import { Usage } from './usage/usage.js';
 import { RateLimits } from './rate-limits/rate-limits.js';
 import { Config } from '../config/config.js';
 import { Problem } from '../http/output/problems.js';
 import { requestOf, responseOf } from '../http/pipeline/request-context.js';
+
+const reflector = new Reflector();
+/** Cached per handler, since guards ask on every request. */
+const known = new Map<Target, Access | undefined>();
+type Target = ReturnType<ExecutionContext['getHandler' | 'getClass']>;
+
+/**
+ * Returns what the handler demands; its own decorator takes precedence over that of its class.
+ *
+ * @returns undefined where neither has one: such a route is refused
+ */
+export function accessOf(handler: Target, controller: Target): Access | undefined {
+  if (!known.has(handler)) known.set(handler, reflector.getAllAndOverride(ACCESS, [handler, controller]));
+  return known.get(handler);
+}
 
 /** Resolves the credential to its caller, or responds with 401. A route that does not declare what it needs is refused. */
 @Injectable()
@@ -32,33 +48,22 @@ export class CredentialsGuard implements CanActivate {
     const credential = credentialOf(request);
     if (credential === undefined) throw missingCredentials(this.config.publicUrl);
     const goOn = (principal: Caller) => this.#count(principal, request, responseOf(context));
-    let principal: Caller | Promise<Caller>;
-    try {
-      principal = this.authentication.authenticate(credential, request);
-    } catch (error) {
-      return this.#refuse(error, credential, request);
-    }
-    if (!(principal instanceof Promise)) return goOn(principal);
-    return principal.then(goOn, (error: unknown) => this.#refuse(error, credential, request));
-  }
-
-  #refuse(error: unknown, credential: Credential, request: Request): never {
-    throw this.rateLimits.afterRefusal(error, credential, addressOf(request));
+    const caller = this.authentication.authenticate(credential, request);
+    if (!(caller instanceof Promise)) return goOn(caller);
+    return caller.then(goOn, (error: unknown) => {
+      throw this.rateLimits.afterRefusal(error, credential, addressOf(request));
+    });
   }
 
   #count(principal: Caller, request: Request, response: Response): true {
     request.principal = principal;
     request.context.userId = principal.userId ?? undefined;
-    request.context.credentialId = principal.credentialId;
     response.gather('X-OAuth-Scopes', principal.scopesText);
-    request.overLimit = this.rateLimits.countCall(limitOf(principal, request.method), principal, response);
+    const ofMember = request.method === 'GET' || request.method === 'HEAD' ? 'read' : 'write';
+    const limit = principal.userId === null ? 'platform' : ofMember;
+    request.overLimit = this.rateLimits.countCall(limit, principal, response);
     return true;
   }
-}
-
-function limitOf({ userId }: Caller, method: string): 'read' | 'write' | 'platform' {
-  if (userId === null) return 'platform';
-  return method === 'GET' || method === 'HEAD' ? 'read' : 'write';
 }
 
 /**

@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common';
 import { Config } from '../config/config.js';
 import { TokenKeys } from '../crypto/hmac.js';
-import { AccessTokens } from './access-tokens/access-tokens.js';
+import { AccessTokens } from './access-tokens.js';
 import { ApiKeyAuthenticator } from './api-keys/api-key-authenticator.js';
 import { ApiKeysService } from './api-keys/api-keys.service.js';
 import { Authentication } from './authentication.js';

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Request } from 'express';
 import { addressOf } from '../values/network.js';
 import { Problem } from '../http/output/problems.js';
-import { AccessTokens } from './access-tokens/access-tokens.js';
+import { AccessTokens } from './access-tokens.js';
 import { ApiKeyAuthenticator, isInside } from './api-keys/api-key-authenticator.js';
 import { CredentialCache, type KnownCredential } from './credential-cache.js';
 import { refusal } from './www-authenticate.js';
@@ -23,7 +23,8 @@ export class Authentication {
   ) {}
 
   /**
-   * @returns synchronously where the credential is cached and needs no proof, as most are
+   * @returns synchronously where the credential is cached, needs no proof, and permits the request; what it throws, it never throws
+   * synchronously
    * @throws Problem invalid_credentials (the same for every reason), for keys also api_key_in_browser and ip_not_allowed;
    * or what the database throws
    */
@@ -47,22 +48,21 @@ export class Authentication {
     return permitted ? permitted.then(() => principal) : principal;
   }
 
-  /** @returns a promise where work remains: checking a proof, or recording an exposure before the request is refused */
+  /** @returns undefined where nothing is left to do; else a promise, which rejects where it is refused */
   #permit(known: KnownCredential, credential: Credential, request: Request): Promise<void> | undefined {
     const { principal, thumbprint, allowed } = known;
-    if (principal.kind !== credential.kind) throw this.#refusal(credential, request, 'another kind');
+    if (principal.kind !== credential.kind) return this.#refuse(credential, request, 'another kind');
     const proven = credential.scheme === 'DPoP';
-    if (proven !== (thumbprint !== undefined))
-      throw this.#refusal(
-        credential,
-        request,
-        proven ? 'a token that is not bound' : 'a bound token without its proof',
-      );
+    if (proven && thumbprint === undefined)
+      return this.#refuse(credential, request, 'a token that is not bound');
+    if (!proven && thumbprint !== undefined)
+      return this.#refuse(credential, request, 'a bound token without its proof');
     if (thumbprint !== undefined) return this.accessTokens.checkProof(credential, thumbprint, request);
     if (principal.kind !== 'api_key') return undefined;
     const origin = request.headers.origin ?? request.headers['sec-fetch-site'];
     if (origin !== undefined) return this.#exposed(principal, String(origin));
-    if (allowed !== undefined && !isInside(allowed, addressOf(request))) throw new Problem('ip_not_allowed');
+    if (allowed !== undefined && !isInside(allowed, addressOf(request)))
+      return Promise.reject(new Problem('ip_not_allowed'));
     return undefined;
   }
 
@@ -71,7 +71,7 @@ export class Authentication {
     throw new Problem('api_key_in_browser');
   }
 
-  #refusal(credential: Credential, request: Request, reason: string): Problem {
-    return refusal(this.config.publicUrl, credential, request, reason);
+  #refuse(credential: Credential, request: Request, reason: string): Promise<never> {
+    return Promise.reject(refusal(this.config.publicUrl, credential, request, reason));
   }
 }

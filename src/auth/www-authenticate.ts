@@ -1,7 +1,8 @@
 import type { Request } from 'express';
 import { Problem } from '../http/output/problems.js';
-import { SUPPORTED_DPOP_ALGORITHMS } from './access-tokens/dpop.js';
 import type { Credential } from './principal.js';
+
+export const SUPPORTED_DPOP_ALGORITHMS = ['ES256', 'Ed25519', 'EdDSA'];
 
 /** Makes this API's `WWW-Authenticate` (RFC 6750 §3), with the address of its metadata (RFC 9728 §5.1). */
 export function challenge(

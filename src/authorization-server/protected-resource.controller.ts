@@ -1,8 +1,8 @@
 import { Controller, Get, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { SUPPORTED_DPOP_ALGORITHMS } from '../auth/access-tokens/dpop.js';
 import { Public } from '../auth/auth.decorators.js';
 import { ALL_SCOPES } from '../auth/scopes.js';
+import { SUPPORTED_DPOP_ALGORITHMS } from '../auth/www-authenticate.js';
 import { UnchangingDocument } from '../http/output/responses.js';
 import { OutsideApi } from '../http/pipeline/outside-api.js';
 import { apiResource } from './provider/provider.js';

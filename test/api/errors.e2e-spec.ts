@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Response } from 'supertest';
-import { accessOf } from '../../src/auth/auth.decorators.js';
+import { accessOf } from '../../src/auth/auth.guards.js';
 import { PROBLEMS } from '../../src/http/output/problems.js';
 import { isOutsideApi } from '../../src/http/pipeline/outside-api.js';
 import { RouteTable } from '../../src/http/route-table.js';

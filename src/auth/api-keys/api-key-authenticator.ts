@@ -22,20 +22,20 @@ interface KeyRow {
   allowed_cidrs: string[];
   created_at: string;
   expires_at: string | null;
-  revoked: boolean;
   /** Until it expires, by the database's clock; Infinity for never. */
   seconds_left: number;
-  owner_disabled: boolean;
   self_issued: boolean;
+  /** Why it is not accepted. */
+  fault: string | null;
 }
 
 const FIND_KEY = {
   name: 'find-api-key',
   text: `SELECT k.user_id, k.scopes, k.hash, k.pepper_id, k.allowed_cidrs::text[] AS allowed_cidrs,
-  api_time(k.created_at) AS created_at, api_time(k.expires_at) AS expires_at,
-  k.revoked_at IS NOT NULL AS revoked,
+  api_time(k.created_at) AS created_at, api_time(k.expires_at) AS expires_at, k.self_issued,
   CASE WHEN k.expires_at IS NULL THEN 'Infinity' ELSE EXTRACT(epoch FROM k.expires_at - now()) END::float8 AS seconds_left,
-  u.disabled_at IS NOT NULL AS owner_disabled, k.self_issued
+  CASE WHEN k.revoked_at IS NOT NULL THEN 'revoked' WHEN k.expires_at <= now() THEN 'expired'
+    WHEN u.disabled_at IS NOT NULL THEN 'owner disabled' END AS fault
 FROM api_keys k LEFT JOIN users u ON u.id = k.user_id WHERE k.id = $1 AND k.environment = $2`,
 };
 
@@ -76,9 +76,7 @@ export class ApiKeyAuthenticator {
     const developedApp = row.self_issued ? ({ kind: 'key', id: parsed.id } as const) : undefined;
     request.context.developedApp = developedApp;
     if (!matches) throw refuse('wrong secret');
-    if (row.revoked) throw refuse('revoked');
-    if (row.seconds_left <= 0) throw refuse('expired');
-    if (row.owner_disabled) throw refuse('owner disabled');
+    if (row.fault !== null) throw refuse(row.fault);
     if (!row.pepper_id.equals(this.#pepperId)) this.#hashAnew(parsed.id, secret, row.hash);
     return {
       principal: {

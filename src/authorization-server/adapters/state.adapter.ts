@@ -1,6 +1,6 @@
 import { errors, type Adapter, type AdapterPayload } from 'oidc-provider';
 import { recordEventIf } from '../../audit/audit.js';
-import { USE_ONCE } from '../../auth/access-tokens/dpop.js';
+import { USE_ONCE } from '../../auth/access-tokens.js';
 import { eitherOf } from '../../crypto/hmac.js';
 import { SIGN_INS_VALID_SINCE } from '../../database/sql.js';
 import { STEP_GONE } from '../failures/page-fault.js';

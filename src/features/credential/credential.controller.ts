@@ -1,6 +1,7 @@
 import { Controller, Get } from '@nestjs/common';
 import { Model } from '../../http/output/schema.js';
-import { accessOf, CurrentPrincipal, RequireCredential } from '../../auth/auth.decorators.js';
+import { CurrentPrincipal, RequireCredential } from '../../auth/auth.decorators.js';
+import { accessOf } from '../../auth/auth.guards.js';
 import type { Principal } from '../../auth/principal.js';
 import {
   booleanField,

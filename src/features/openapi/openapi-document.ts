@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import { accessOf, type Access } from '../../auth/auth.decorators.js';
+import type { Access } from '../../auth/auth.decorators.js';
+import { accessOf } from '../../auth/auth.guards.js';
 import { isPlatformScope, SCOPES } from '../../auth/scopes.js';
 import { apiNameOf, Config } from '../../config/config.js';
 import type { QueryClass } from '../../http/input/parameters.js';

@@ -1,0 +1,152 @@
+import { Injectable } from '@nestjs/common';
+import type { Request } from 'express';
+import { calculateJwkThumbprint, EmbeddedJWK, jwtVerify } from 'jose';
+import { Config } from '../config/config.js';
+import { sha256 } from '../crypto/digests.js';
+import { eitherOf, TokenKeys } from '../crypto/hmac.js';
+import { Database } from '../database/database.js';
+import type { KnownCredential } from './credential-cache.js';
+import type { Credential } from './principal.js';
+import { isScope } from './scopes.js';
+import { refusal, SUPPORTED_DPOP_ALGORITHMS } from './www-authenticate.js';
+
+/** What the authorization server issues: 256 random bits in base64url. */
+const ACCESS_TOKEN = /^[\w-]{43}$/;
+
+/** How far a DPoP proof's `iat` may be from now, in seconds; its id is remembered for as long. */
+const PROOF_SECONDS = 60;
+
+interface TokenRow {
+  grant_id: string;
+  user_id: number;
+  client_id: string;
+  scope: string | null;
+  /** What the grant still allows: no more than the member's consent does. */
+  allowed: string | null;
+  jkt: string | null;
+  created_at: string;
+  expires_at: string;
+  /** Until the token or its grant expires, by the database's clock. */
+  seconds_left: number;
+  by_member: boolean;
+  /** Why it is not accepted. */
+  fault: string | null;
+}
+
+const FIND_TOKEN = {
+  name: 'find-access-token',
+  text: `SELECT t.grant_id, g.user_id, g.client_id, t.payload->>'scope' AS scope,
+  g.payload->'resources'->>(t.payload->>'aud') AS allowed, t.payload->>'jkt' AS jkt,
+  api_time(t.created_at) AS created_at, api_time(t.expires_at) AS expires_at,
+  EXTRACT(epoch FROM LEAST(t.expires_at, g.expires_at) - now())::float8 AS seconds_left, c.owner_id IS NOT NULL AS by_member,
+  CASE WHEN LEAST(t.expires_at, g.expires_at) <= now() THEN 'expired'
+    WHEN t.payload->>'aud' IS DISTINCT FROM $3 THEN 'for another audience'
+    WHEN c.disabled_at IS NOT NULL THEN 'client disabled' WHEN u.disabled_at IS NOT NULL THEN 'owner disabled' END AS fault
+FROM oauth_tokens t JOIN oauth_grants g ON g.id = t.grant_id JOIN oauth_clients c ON c.id = g.client_id
+JOIN users u ON u.id = g.user_id
+WHERE t.key IN ($1, $2) AND t.model = 'AccessToken'`,
+};
+
+/**
+ * Records the id of a proof or an assertion, which may be used once. $1: its keys; $2: seconds to remember it for. Returns a row
+ * for the first use only; of two concurrent uses, the insert lets one through.
+ */
+export const USE_ONCE = `WITH first AS (
+  INSERT INTO oauth_state (key, model, expires_at)
+  SELECT key, 'ReplayDetection', now() + make_interval(secs => $2) FROM unnest($1::bytea[]) AS key ORDER BY key
+  ON CONFLICT (key) DO UPDATE SET expires_at = EXCLUDED.expires_at WHERE oauth_state.expires_at <= now() RETURNING 1
+) SELECT WHERE (SELECT count(*) FROM first) = cardinality($1)`;
+
+/** OAuth access tokens, looked up by one statement that joins the token with its grant, client and member. */
+@Injectable()
+export class AccessTokens {
+  constructor(
+    private readonly config: Config,
+    private readonly database: Database,
+    private readonly keys: TokenKeys,
+  ) {}
+
+  /** @throws Problem invalid_credentials where it is unknown or has ended; or what the database throws */
+  async lookUp(credential: Credential, request: Request): Promise<KnownCredential> {
+    const { publicUrl } = this.config;
+    const refuse = (reason: string) => refusal(publicUrl, credential, request, reason);
+    if (!ACCESS_TOKEN.test(credential.secret)) throw refuse('not of the kind oauth_token');
+    const keys = eitherOf(this.keys.keysOf('AccessToken', credential.secret));
+    const [row] = await this.database.read<TokenRow>(FIND_TOKEN, [...keys, `${publicUrl}/api/public`]);
+    if (!row) throw refuse('unknown or revoked token');
+    request.context.credentialId = row.grant_id;
+    const developedApp = row.by_member ? ({ kind: 'client', id: row.client_id } as const) : undefined;
+    request.context.developedApp = developedApp;
+    if (row.fault !== null) throw refuse(row.fault);
+    const allowed = row.allowed?.split(' ') ?? [];
+    const scopes = (row.scope ?? '')
+      .split(' ')
+      .filter(isScope)
+      .filter((scope) => allowed.includes(scope));
+    return {
+      principal: {
+        kind: 'oauth_token',
+        userId: row.user_id,
+        scopes,
+        scopesText: scopes.join(', '),
+        credentialId: row.grant_id,
+        keyId: null,
+        clientId: row.client_id,
+        expiresAt: row.expires_at,
+        createdAt: row.created_at,
+      },
+      expiresAtMs: performance.now() + row.seconds_left * 1000,
+      allowed: undefined,
+      developedApp,
+      ...(row.jkt === null ? {} : { thumbprint: row.jkt }),
+    };
+  }
+
+  /**
+   * Checks that the request carries an unused proof of the key that the token is bound to (RFC 9449 §7.1).
+   *
+   * @throws Problem invalid_credentials
+   */
+  async checkProof(credential: Credential, thumbprint: string, request: Request): Promise<void> {
+    const { publicUrl } = this.config;
+    const refuse = (reason: string) => refusal(publicUrl, credential, request, reason, 'invalid_dpop_proof');
+    const url = publicUrl + request.context.path;
+    const id = await idOfProof(request, url, credential.secret, thumbprint);
+    if (id === undefined) throw refuse('no valid proof');
+    const keys = this.keys.everyKeyOf('DPoP', `${thumbprint} ${id}`);
+    // A proof is valid from PROOF_SECONDS before its iat until PROOF_SECONDS after it.
+    const first = await this.database.prepared(USE_ONCE, [keys, 2 * PROOF_SECONDS]);
+    if (first.length === 0) throw refuse('a proof that was used before');
+  }
+}
+
+/**
+ * Checks a DPoP proof (RFC 9449 §4.3), except that it was not used before.
+ *
+ * @param url of the request, without query and fragment
+ * @param thumbprint of the key that has to have signed it (RFC 7638)
+ * @returns its id; undefined where it is missing, malformed, badly signed, old, or made for another request, token or key
+ */
+async function idOfProof(
+  { headers: { dpop }, method }: Request,
+  url: string,
+  token: string,
+  thumbprint: string,
+): Promise<string | undefined> {
+  if (typeof dpop !== 'string') return undefined;
+  try {
+    const { payload, protectedHeader } = await jwtVerify(dpop, EmbeddedJWK, {
+      algorithms: SUPPORTED_DPOP_ALGORITHMS,
+      typ: 'dpop+jwt',
+    });
+    const { jti, iat, htm, htu, ath } = payload;
+    if (typeof jti !== 'string' || jti === '' || jti.length > 500) return undefined;
+    if (typeof iat !== 'number' || Math.abs(Date.now() / 1000 - iat) > PROOF_SECONDS) return undefined;
+    const forUrl = typeof htu === 'string' ? URL.parse(htu) : null;
+    if (htm !== method || !forUrl || forUrl.origin + forUrl.pathname !== url) return undefined;
+    if (ath !== sha256(token, 'base64url')) return undefined;
+    return (await calculateJwkThumbprint(protectedHeader.jwk!)) === thumbprint ? jti : undefined;
+  } catch {
+    return undefined;
+  }
+}
