@@ -35,7 +35,8 @@ describe('the credential cache', () => {
   afterEach(() => void jest.restoreAllMocks());
 
   it('forgets what ends, without a look at the others', async () => {
-    const cache = new CredentialCache(new HeardChannel({} as Config, {} as Logger));
+    const channel = new HeardChannel({} as Config, {} as Logger);
+    const cache = new CredentialCache(channel);
     const learn = (i: number, kind: 'api_key' | 'oauth_token') =>
       cache.learn(kind, `credential ${i}`, () => Promise.resolve(knownAs(i, kind)));
     const kindOf = (i: number) => (i % 2 === 0 ? 'api_key' : 'oauth_token');
@@ -48,16 +49,16 @@ describe('the credential cache', () => {
     expect(known()).toBe(20_000);
     // A walk over all of them takes a millisecond or more each time: 10 s.
     const start = process.cpuUsage();
-    for (let i = 0; i < 10_000; i++) cache.revoke({ kind: 'key', id: `unknown${i}` });
+    for (let i = 0; i < 10_000; i++) channel.announce({ kind: 'key', id: `unknown${i}` });
     const { user } = process.cpuUsage(start);
     expect(user / 1_000).toBeLessThan(3_000);
-    cache.revoke({ kind: 'key', id: 'id0' });
-    cache.revoke({ kind: 'grant', id: 'id2' }); // a key of that id is no grant
-    cache.revoke({ kind: 'grant', id: 'id1' });
-    cache.revoke({ kind: 'user', id: '4' }); // 4 credentials
-    cache.revoke({ kind: 'client', id: 'client:7' }); // 200
+    channel.announce({ kind: 'key', id: 'id0' });
+    channel.announce({ kind: 'grant', id: 'id2' }); // a key of that id is no grant
+    channel.announce({ kind: 'grant', id: 'id1' });
+    channel.announce({ kind: 'user', id: '4' }); // 4 credentials
+    channel.announce({ kind: 'client', id: 'client:7' }); // 200
     expect(known()).toBe(20_000 - 2 - 4 - 200);
-    cache.revoke('all');
+    channel.announce('all');
     expect(known()).toBe(0);
   });
 
@@ -66,10 +67,11 @@ describe('the credential cache', () => {
     ['its member', { kind: 'user', id: '1' }],
     ['anything', 'all'],
   ])('does not keep a credential that was being looked up when %s was revoked', async (_, revocation) => {
-    const cache = new CredentialCache(new HeardChannel({} as Config, {} as Logger));
+    const channel = new HeardChannel({} as Config, {} as Logger);
+    const cache = new CredentialCache(channel);
     const lookUp = Promise.withResolvers<KnownCredential>();
     const learning = cache.learn('api_key', 'credential 1', () => lookUp.promise);
-    cache.revoke(revocation);
+    channel.announce(revocation);
     lookUp.resolve(knownAs(1, 'api_key')); // as it was before
     await learning;
     expect(cache.find('api_key', 'credential 1')).toBeUndefined();

@@ -41,11 +41,9 @@ export class CredentialCache {
   });
   /** Digests of the entries that a revocation ends, by its `<kind>:<id>`. */
   readonly #endedBy = new Map<string, Set<string>>();
-  /** Counts revocations: a look-up that began before one must not be stored after it. */
-  #epoch = 0;
 
   constructor(private readonly channel: RevocationChannel) {
-    channel.onRevocation((revocation) => this.revoke(revocation));
+    channel.onRevocation((revocation) => this.#forget(revocation));
   }
 
   /** @returns undefined if it must be looked up */
@@ -60,10 +58,10 @@ export class CredentialCache {
     credential: string,
     lookUp: () => Promise<KnownCredential>,
   ): Promise<KnownCredential> {
-    const epoch = this.#epoch;
+    const { epoch } = this.channel;
     const askedAtMs = performance.now();
     const known = await lookUp();
-    if (epoch === this.#epoch && this.channel.trusted) {
+    if (epoch === this.channel.epoch && this.channel.trusted) {
       const digest = digestOf(kind, credential);
       const ttl = Math.min(known.expiresAtMs - askedAtMs, LONGEST_MS);
       this.#entries.set(digest, known, { ttl, start: askedAtMs });
@@ -76,9 +74,7 @@ export class CredentialCache {
     return known;
   }
 
-  /** Removes the entries at once in this process; other processes hear of it from the database's notice. */
-  revoke(revocation: Revocation): void {
-    this.#epoch++;
+  #forget(revocation: Revocation): void {
     if (revocation === 'all') {
       this.#endedBy.clear(); // first, so entries need not be removed from it one by one
       this.#entries.clear();

@@ -12,6 +12,8 @@ export type Revocation = { readonly kind: 'key' | 'user' | 'grant' | 'client'; r
 @Injectable()
 export class RevocationChannel extends NoticeChannel {
   readonly #listeners: ((revocation: Revocation) => void)[] = [];
+  /** How many there were: what was looked up before one must not be cached after it. */
+  epoch = 0;
 
   constructor(config: Config, logger: Logger) {
     // The embedded database delivers no notices: without the channel nothing is cached, so none is missed.
@@ -33,15 +35,17 @@ export class RevocationChannel extends NoticeChannel {
   }
 
   protected begin(): void {
-    this.#tell('all'); // what ended before listening began is unknown
+    this.announce('all'); // what ended before listening began is unknown
   }
 
   protected hear(payload: string | undefined): void {
     const [, kind, id] = NOTICE.exec(payload ?? '') ?? [];
-    this.#tell(id === undefined ? 'all' : { kind: kind as 'key', id });
+    this.announce(id === undefined ? 'all' : { kind: kind as 'key', id });
   }
 
-  #tell(revocation: Revocation): void {
+  /** Tells this process at once, as the one who ended something does; the others hear of it from the database. */
+  announce(revocation: Revocation): void {
+    this.epoch++;
     for (const listener of this.#listeners) listener(revocation);
   }
 }

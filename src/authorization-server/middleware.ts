@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Client, errors, KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { recordAlone } from '../audit/audit.js';
-import { CredentialCache } from '../auth/credential-cache.js';
+import { RevocationChannel } from '../auth/revocation-channel.js';
 import { DeveloperRequests } from '../auth/usage/developer-requests.js';
 import { Config } from '../config/config.js';
 import { Unavailable } from '../database/postgres/unavailable.js';
@@ -35,7 +35,7 @@ export class Middleware {
     private readonly refusals: Refusals,
     private readonly consents: Consents,
     private readonly pages: ShownPages,
-    private readonly credentials: CredentialCache,
+    private readonly revocations: RevocationChannel,
     private readonly upstreamSignOut: UpstreamSignOut,
     private readonly developers: DeveloperRequests,
   ) {}
@@ -50,7 +50,7 @@ export class Middleware {
       (ctx, next) => this.#stayWithStrangers(ctx, next),
       (ctx, next) => this.#signOutOfNothing(ctx, next),
       (ctx, next) => this.#gatherAuthorizations(ctx, next),
-      runTokenRequests(this.database, (id) => this.credentials.revoke({ kind: 'grant', id })),
+      runTokenRequests(this.database, this.revocations),
     ];
     for (const step of steps) provider.use(step);
   }

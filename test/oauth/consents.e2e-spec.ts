@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ClientsService } from '../../src/clients/clients.service.js';
-import { ClientCache } from '../../src/authorization-server/adapters/client-cache.js';
+import { RevocationChannel } from '../../src/auth/revocation-channel.js';
 import { postgres } from '../support/database.js';
 import {
   OauthTest,
@@ -238,7 +238,7 @@ describe('a consent', () => {
       () => ({ redirect_uris }),
       'admin',
     );
-    oauth.api.app.get(ClientCache).forget(clientId);
+    oauth.api.app.get(RevocationChannel).announce({ kind: 'client', id: clientId });
   }
 
   it.each(ELSEWHERE)('does not count for a redirect URI that is added at %s', async (added) => {

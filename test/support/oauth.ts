@@ -3,7 +3,7 @@ import { createHash, randomBytes, randomInt } from 'node:crypto';
 import * as client from 'openid-client';
 import { createServer } from 'node:net';
 import type { DataSource } from 'typeorm';
-import { CredentialCache } from '../../src/auth/credential-cache.js';
+import { RevocationChannel } from '../../src/auth/revocation-channel.js';
 import { ClientsService, type NewClient } from '../../src/clients/clients.service.js';
 import type { Config } from '../../src/config/config.js';
 import { Encryption } from '../../src/crypto/encryption.js';
@@ -191,7 +191,7 @@ export class OauthTest {
       [seconds],
     );
     // Cached credentials contain their expiry, which was changed here.
-    this.api.app.get(CredentialCache).revoke('all');
+    this.api.app.get(RevocationChannel).announce('all');
   }
 }
 

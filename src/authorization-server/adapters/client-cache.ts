@@ -41,8 +41,6 @@ const REMEMBERED_MS = 900;
 @Injectable()
 export class ClientCache {
   readonly #known = new LRUCache<string, AdapterPayload>({ max: MOST_CLIENTS, ttl: REMEMBERED_MS });
-  /** Counts revocations: a result looked up before one must not be cached after it. */
-  #epoch = 0;
 
   constructor(
     private readonly channel: RevocationChannel,
@@ -50,16 +48,9 @@ export class ClientCache {
     private readonly documents: ClientDocuments,
   ) {
     channel.onRevocation((revocation) => {
-      this.#epoch++;
       if (revocation === 'all') this.#known.clear();
       else if (revocation.kind === 'client') this.#known.delete(revocation.id);
     });
-  }
-
-  /** Called when this process has changed the client; other processes see the change within a second. */
-  forget(id: string): void {
-    this.#epoch++;
-    this.#known.delete(id);
   }
 
   /**
@@ -80,11 +71,11 @@ export class ClientCache {
   async #lookUp(id: string): Promise<AdapterPayload | undefined> {
     // It may come from an assertion's claim, which can hold anything.
     if (typeof id !== 'string' || id.length > 100 || !isStorable(id)) return undefined;
-    const epoch = this.#epoch;
+    const { epoch } = this.channel;
     const [row] = await this.database.read<FoundClient>(FIND_CLIENT, [id]);
     const client = await this.#current(id, row);
     const found = client && (clientMetadata(client) as AdapterPayload);
-    if (found && epoch === this.#epoch && this.channel.trusted) this.#known.set(id, found);
+    if (found && epoch === this.channel.epoch && this.channel.trusted) this.#known.set(id, found);
     return found;
   }
 

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { calculateJwkThumbprint, decodeProtectedHeader } from 'jose';
 import { errors, type AdapterPayload, type KoaContextWithOIDC } from 'oidc-provider';
 import { recordEventIf, type NewAuthEvent } from '../../audit/audit.js';
+import type { RevocationChannel } from '../../auth/revocation-channel.js';
 import { openWith, sealFor } from '../../crypto/encryption.js';
 import { Database } from '../../database/database.js';
 import { Periodic } from '../../http/periodic-work.js';
@@ -138,11 +139,11 @@ export class TokenRequest {
  *
  * Also repeats the kept response for a refresh token that was used a moment ago.
  *
- * @param forget is called with a grant that ended, before the database's notification arrives
+ * @param revocations hears of a grant that ended before the database's notification arrives
  */
 export function runTokenRequests(
   database: OauthDatabase,
-  forget: (grantId: string) => void,
+  revocations: RevocationChannel,
 ): (ctx: KoaContextWithOIDC, next: () => Promise<void>) => Promise<void> {
   return async (ctx, next) => {
     if (ctx.method !== 'POST' || (ctx.path !== ROUTES.token && ctx.path !== ROUTES.revocation)) return next();
@@ -156,7 +157,8 @@ export function runTokenRequests(
       else if (!(await token.finish(database, await sealResponse(ctx), issued(ctx))))
         await answerLate(ctx, request, token);
     }
-    if (token.revokedGrant !== undefined) forget(token.revokedGrant);
+    const { revokedGrant: id } = token;
+    if (id !== undefined) revocations.announce({ kind: 'grant', id });
   };
 }
 

@@ -4,7 +4,7 @@ import type { Session } from 'oidc-provider';
 import { DataSource, type EntityManager } from 'typeorm';
 import { BrowserCookie, Csrf } from '../../accounts/browser-cookies.js';
 import { SignInMethods } from '../../accounts/sign-in/sign-in-methods.js';
-import { USE_ONCE } from '../../auth/access-tokens/dpop.js';
+import { USE_ONCE } from '../../auth/access-tokens.js';
 import type { Owner } from '../../auth/owner.js';
 import { PageFault } from '../../authorization-server/failures/page-fault.js';
 import { OneTimeStates } from '../../authorization-server/requests/one-time-states.js';

@@ -2,7 +2,7 @@ import { Controller, Get, Param, Post, Res } from '@nestjs/common';
 import type { Response } from 'express';
 import { DataSource } from 'typeorm';
 import { ApiKeysService } from '../../auth/api-keys/api-keys.service.js';
-import { CredentialCache } from '../../auth/credential-cache.js';
+import { RevocationChannel } from '../../auth/revocation-channel.js';
 import { LimitReached } from '../../auth/owner.js';
 import { Usage } from '../../auth/usage/usage.js';
 import { PageFault } from '../../authorization-server/failures/page-fault.js';
@@ -37,7 +37,7 @@ export class AccountController {
     private readonly account: AccountPages,
     private readonly sessions: BrowserSessions,
     private readonly database: OauthDatabase,
-    private readonly credentials: CredentialCache,
+    private readonly revocations: RevocationChannel,
     private readonly usage: Usage,
     private readonly signOuts: SignOuts,
     private readonly links: CalendarLinks,
@@ -99,7 +99,7 @@ export class AccountController {
   @Post('keys/:key/revoke')
   async revokeKey(@FormSender() member: Sender, @Param('key') id: string): Promise<void> {
     const revoked = await this.keys.revokeOf(member.user.id, id, 'revoked by the member', member.by);
-    this.credentials.revoke({ kind: 'key', id });
+    this.revocations.announce({ kind: 'key', id });
     member.redirect('/account/keys', revoked ? 'key-revoked' : undefined);
   }
 
@@ -188,7 +188,7 @@ export class AccountController {
   /** @param clientId null: of all apps */
   async #revokeApps({ user, by }: Member, clientId: string | null): Promise<void> {
     await this.access.revoke(user.id, clientId, by);
-    this.credentials.revoke({ kind: 'user', id: String(user.id) });
+    this.revocations.announce({ kind: 'user', id: String(user.id) });
   }
 }
 

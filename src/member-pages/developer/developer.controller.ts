@@ -6,11 +6,10 @@ import {
   type KeyDetails,
   type NewKey,
 } from '../../auth/api-keys/api-keys.service.js';
-import { CredentialCache } from '../../auth/credential-cache.js';
+import { RevocationChannel } from '../../auth/revocation-channel.js';
 import { LimitReached } from '../../auth/owner.js';
 import { ALL_SCOPES } from '../../auth/scopes.js';
 import { DeveloperRequests, MOST_KEPT } from '../../auth/usage/developer-requests.js';
-import { ClientCache } from '../../authorization-server/adapters/client-cache.js';
 import { hostOf } from '../../authorization-server/ports/page-client.js';
 import { ClientFault, redirectUriFault } from '../../clients/client-rules.js';
 import { ClientsService, MOST_OWN_CLIENTS, type ClientDetails } from '../../clients/clients.service.js';
@@ -50,8 +49,7 @@ export class DeveloperController {
     private readonly account: AccountPages,
     private readonly forms: SentForms,
     private readonly requests: DeveloperRequests,
-    private readonly credentials: CredentialCache,
-    private readonly known: ClientCache,
+    private readonly revocations: RevocationChannel,
     private readonly clients: ClientsService,
     private readonly keys: ApiKeysService,
   ) {}
@@ -165,8 +163,7 @@ export class DeveloperController {
 
   /** Forgets what this process has cached of the app, and says what was done; other processes are notified by the database. */
   #clientChanged(developer: Member, id: string, done: FlashMessage, path = `/developer/clients/${id}`): void {
-    this.credentials.revoke({ kind: 'client', id });
-    this.known.forget(id);
+    this.revocations.announce({ kind: 'client', id });
     developer.redirect(path, done);
   }
 
@@ -256,7 +253,7 @@ export class DeveloperController {
       const { formId } = await this.forms.once<MadeKey>(developer, (manager) =>
         this.keys.rotate(id, 0, 'user', owner, manager),
       );
-      this.credentials.revoke({ kind: 'key', id });
+      this.revocations.announce({ kind: 'key', id });
       developer.redirect(`/developer/made-key?made=${formId}`);
     } catch (error) {
       if (!(error instanceof OperatorError)) throw error;
@@ -267,7 +264,7 @@ export class DeveloperController {
   @Post('keys/:key/revoke')
   async revokeKey(@FormSender() developer: Sender, @Param('key') id: string): Promise<void> {
     await this.keys.revoke(id, 'by the member who made it', 'user', developer.owner);
-    this.credentials.revoke({ kind: 'key', id });
+    this.revocations.announce({ kind: 'key', id });
     developer.redirect('/developer', 'key-revoked');
   }
 

@@ -6,7 +6,7 @@ import { Csrf, DeviceCookies } from '../../accounts/browser-cookies.js';
 import { SignInThrottle } from '../../accounts/sign-in/sign-in-throttle.js';
 import { SignIn, type SignedIn, type SignInFault } from '../../accounts/sign-in/sign-in.js';
 import type { NewAuthEvent } from '../../audit/audit.js';
-import { CredentialCache } from '../../auth/credential-cache.js';
+import { RevocationChannel } from '../../auth/revocation-channel.js';
 import { AuthorizationServer } from '../../authorization-server/authorization-server.js';
 import { isStepGone, PageFault } from '../../authorization-server/failures/page-fault.js';
 import { formTargetsOf } from '../../authorization-server/ports/page-client.js';
@@ -158,7 +158,7 @@ export class BrowserSessions {
     private readonly config: Config,
     private readonly server: AuthorizationServer,
     private readonly database: OauthDatabase,
-    private readonly credentials: CredentialCache,
+    private readonly revocations: RevocationChannel,
     private readonly states: OneTimeStates,
   ) {}
 
@@ -235,7 +235,7 @@ export class BrowserSessions {
   async finishConsent(response: Response, interaction: Interaction, decision: Decision, grantId: string) {
     await this.#store(interaction, { ...interaction.lastSubmission, consent: { grantId } }, decision);
     // Tokens from before may do less now; other processes are notified by the database.
-    this.credentials.revoke({ kind: 'user', id: interaction.session!.accountId });
+    this.revocations.announce({ kind: 'user', id: interaction.session!.accountId });
     redirect(response, interaction.returnTo);
   }
 
