@@ -1,7 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import type { AuthEventType } from './audit.js';
 
 /** An event as an admin reads it. */
 export interface AuditLine {
@@ -32,6 +31,11 @@ export interface AuditFilter {
 
 const LINE = `id, api_time(occurred_at) AS occurred_at, type, actor, user_id, client_id, key_id, host(ip) AS ip, error_id, details`;
 
+/** SQL: the condition of {@link AuditFilter}, of which every part may be missing. */
+const MATCHES = `($1::bigint IS NULL OR user_id = $1) AND ($2::text IS NULL OR client_id = $2) AND ($3::text IS NULL OR key_id = $3)
+  AND ($4::text IS NULL OR error_id = $4) AND ($5::text IS NULL OR $5 IN (type, split_part(type, '.', 1)))
+  AND ($6::float8 IS NULL OR occurred_at >= now() - make_interval(secs => $6))`;
+
 /** How late an event may appear: one with a lower id can be committed after one with a higher id. */
 const COMMITTED_AFTER_MS = 10_000;
 /** How many lines are read at a time while following. */
@@ -44,10 +48,9 @@ export class AuditTrail {
 
   /** Returns events, the newest first; with an error id, also refusals that concern no member. */
   async find(filter: AuditFilter, limit: number): Promise<AuditLine[]> {
-    const { where, values } = conditions(filter);
     const events = await this.dataSource.query<AuditLine[]>(
-      `SELECT ${LINE} FROM auth_events WHERE ${where} ORDER BY auth_events.occurred_at DESC, id DESC LIMIT ${limit}`,
-      values,
+      `SELECT ${LINE} FROM auth_events WHERE ${MATCHES} ORDER BY auth_events.occurred_at DESC, id DESC LIMIT ${limit}`,
+      valuesOf(filter),
     );
     if (filter.errorId === undefined) return events;
     return [...events, ...(await this.#findRefusals(filter.errorId))].slice(0, limit);
@@ -59,16 +62,14 @@ export class AuditTrail {
    * @param everyMs how often the trail is read
    */
   async *follow(filter: AuditFilter, signal: AbortSignal, everyMs: number): AsyncGenerator<AuditLine> {
-    const { where, values } = conditions(filter);
-    const [from, seenBefore] = [`$${values.length + 1}`, `$${values.length + 2}`];
     /** The highest ids, each with the time at which it was seen: after a while, every event below such an id has been committed. */
     const heads = [{ at: performance.now(), id: await this.#lastId() }];
     const seen = new Set<number>();
     while (!signal.aborted) {
       const head = { at: performance.now(), id: await this.#lastId() };
       const found = await this.dataSource.query<(AuditLine & { id: number })[]>(
-        `SELECT ${LINE} FROM auth_events WHERE ${where} AND id > ${from} AND id <> ALL (${seenBefore}) ORDER BY id LIMIT ${FOLLOWED}`,
-        [...values, heads[0]!.id, [...seen]],
+        `SELECT ${LINE} FROM auth_events WHERE ${MATCHES} AND id > $7 AND id <> ALL ($8) ORDER BY id LIMIT ${FOLLOWED}`,
+        [...valuesOf(filter), heads[0]!.id, [...seen]],
       );
       for (const line of found) {
         seen.add(line.id);
@@ -90,11 +91,9 @@ export class AuditTrail {
   }
 
   async #findRefusals(errorId: string): Promise<AuditLine[]> {
-    const type: AuthEventType = 'authorization.refused';
-    const ofToken: AuthEventType = 'token.refused';
     return this.dataSource.query<AuditLine[]>(
       `SELECT NULL::bigint AS id, api_time(occurred_at) AS occurred_at,
-  CASE route WHEN '/oauth/token' THEN '${ofToken}' ELSE '${type}' END AS type, 'client' AS actor, NULL::bigint AS user_id,
+  CASE route WHEN '/oauth/token' THEN 'token.refused' ELSE 'authorization.refused' END AS type, 'client' AS actor, NULL::bigint AS user_id,
   client_id, NULL AS key_id, host(ip) AS ip, error_id,
   jsonb_strip_nulls(jsonb_build_object('error', error, 'reason', reason, 'route', route, 'redirect_uri', redirect_uri)) AS details
 FROM oauth_refusals WHERE error_id = $1 ORDER BY oauth_refusals.occurred_at DESC`,
@@ -103,22 +102,7 @@ FROM oauth_refusals WHERE error_id = $1 ORDER BY oauth_refusals.occurred_at DESC
   }
 }
 
-function conditions(filter: AuditFilter): { where: string; values: unknown[] } {
-  const { userId, clientId, keyId, errorId, type, sinceSeconds } = filter;
-  const values: unknown[] = [];
-  const all = (
-    [
-      ['user_id = ?', userId],
-      ['client_id = ?', clientId],
-      ['key_id = ?', keyId],
-      ['error_id = ?', errorId],
-      ['occurred_at >= now() - make_interval(secs => ?)', sinceSeconds],
-      [type?.includes('.') ? 'type = ?' : `split_part(type, '.', 1) = ?`, type],
-    ] as const
-  ).flatMap(([condition, value]) => {
-    if (value === undefined) return [];
-    values.push(value);
-    return [condition.replace('?', `$${values.length}`)];
-  });
-  return { where: all.join(' AND ') || 'true', values };
+/** The parameters of {@link MATCHES}. */
+function valuesOf({ userId, clientId, keyId, errorId, type, sinceSeconds }: AuditFilter): unknown[] {
+  return [userId, clientId, keyId, errorId, type, sinceSeconds].map((value) => value ?? null);
 }
