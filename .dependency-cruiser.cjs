@@ -61,7 +61,7 @@ module.exports = {
     only(
       'authorization-server',
       ['layout', 'clients', 'accounts', 'auth', 'audit', 'crypto', 'http', 'database', 'config', 'values'],
-      'the authorization server knows neither pages nor the platform’s own login: ports/ says what it needs of them',
+      'the authorization server knows neither pages nor the platform’s own login: ports.ts says what it needs of them',
     ),
     only(
       'federation',
@@ -101,7 +101,7 @@ module.exports = {
     {
       name: 'folders-in-one-direction',
       comment:
-        'no two folders of a room import each other: ports/ says what the lower one needs of the higher',
+        'no two folders of a room import each other: ports.ts says what the lower one needs of the higher',
       severity: 'error',
       scope: 'folder',
       from: {

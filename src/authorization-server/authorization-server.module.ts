@@ -10,7 +10,7 @@ import { OauthRoutes } from './oauth-routes.js';
 import { ProtectedResourceController } from './protected-resource.controller.js';
 import { Consents } from './requests/consents.js';
 import { OauthDatabase } from './requests/oauth-database.js';
-import { OneTimeStates } from './requests/one-time-states.js';
+import { OneTimeStates } from './adapters/state.adapter.js';
 import { RefreshGracePeriod } from './requests/token-request.js';
 import { UserinfoController } from './userinfo.controller.js';
 
@@ -28,7 +28,7 @@ const SERVICES = [
 ];
 
 /**
- * The embedded authorization server. {@link OauthRoutes} precedes its controllers. What it needs of the rooms above it, `ports/`
+ * The embedded authorization server. {@link OauthRoutes} precedes its controllers. What it needs of the rooms above it, `ports.ts`
  * says; they provide it for everybody.
  */
 @Module({

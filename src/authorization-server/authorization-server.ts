@@ -1,4 +1,3 @@
-import type { EventEmitter } from 'node:events';
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Account, Adapter, AdapterPayload, Provider } from 'oidc-provider';
@@ -12,10 +11,7 @@ import { Consents } from './requests/consents.js';
 import { Middleware } from './middleware.js';
 import { ClientCache } from './adapters/client-cache.js';
 import { OauthDatabase } from './requests/oauth-database.js';
-import { formTargetsOf, pageClientOf } from './ports/page-client.js';
-import { pageFaultOf, isStepGone, unregisteredOf } from './failures/page-fault.js';
-import { createProvider, ROUTES } from './provider/provider.js';
-import { UpstreamSignOut } from './ports/upstream-sign-out.js';
+import { createProvider } from './provider/provider.js';
 import { CLAIMS, presentClaims, type Claims } from './userinfo.controller.js';
 import { SigningKeysService } from '../clients/signing-keys.service.js';
 import { Config } from '../config/config.js';
@@ -23,8 +19,8 @@ import { Config } from '../config/config.js';
 /** oidc-provider, embedded: rebuilt when the signing keys change. */
 @Injectable()
 export class AuthorizationServer implements OnModuleInit {
-  #provider: Provider;
-  #handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+  provider: Provider;
+  handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
   #keysVersion = '';
 
   constructor(
@@ -34,7 +30,6 @@ export class AuthorizationServer implements OnModuleInit {
     private readonly clients: ClientCache,
     private readonly consents: Consents,
     private readonly middleware: Middleware,
-    private readonly upstreamSignOut: UpstreamSignOut,
     private readonly keys: SigningKeysService,
   ) {}
 
@@ -42,14 +37,6 @@ export class AuthorizationServer implements OnModuleInit {
   async onModuleInit(): Promise<void> {
     await this.#moveKeys();
     await this.#build();
-  }
-
-  get provider(): Provider {
-    return this.#provider;
-  }
-
-  handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    return this.#handle(request, response);
   }
 
   /** Keys that cannot be re-encrypted now can still be read, and are moved at a later start. */
@@ -86,48 +73,21 @@ export class AuthorizationServer implements OnModuleInit {
       config,
       signingKeys,
       adapter: adapterFactory(database, clients, new Set(signingKeys.map(({ alg }) => alg))),
-      findAccount: (_ctx, sub) => this.findAccount(sub),
+      findAccount: (_ctx, sub) => this.#findAccount(sub),
       logger,
       parameterFault: () => database.current!.parameterFault,
       loadExistingGrant: (ctx) => this.consents.loadExistingGrant(ctx),
-      renderError: (ctx, _out, error) => {
-        if (ctx.path.startsWith(`${ROUTES.authorization}/`) && isStepGone(error)) {
-          ctx.redirect(ctx.path.replace(ROUTES.authorization, '/interaction')); // says whether it expired or ended
-          ctx.status = 303;
-          return;
-        }
-        const fault = pageFaultOf(error, ctx.path.startsWith(ROUTES.end_session));
-        const unregistered = unregisteredOf(error, ctx.oidc?.params, ctx.oidc?.client);
-        middleware.show(ctx, fault.page(database.current!.id, unregistered));
-      },
-      renderSignOut: (ctx) => {
-        const { session, client, params } = ctx.oidc;
-        middleware.show(
-          ctx,
-          {
-            name: 'sign-out',
-            action: `${ROUTES.end_session}/confirm`,
-            xsrf: (session as unknown as { state: { secret: string } }).state.secret,
-            client: client ? pageClientOf(client, undefined) : null,
-          },
-          [...formTargetsOf(params?.post_logout_redirect_uri), ...this.upstreamSignOut.formTargets],
-        );
-      },
+      renderError: (ctx, _out, error) => middleware.renderError(ctx, error),
+      renderSignOut: (ctx) => middleware.renderSignOut(ctx),
       renderSignedOut: (ctx) => middleware.show(ctx, { name: 'signed-out', client: null }),
     });
     middleware.addTo(provider);
-    const events: EventEmitter = provider; // its types have a signature for each event
-    for (const event of FAILURES)
-      events.on(event, (_ctx: unknown, error: Error) => {
-        if (database.current) database.current.failure ??= error;
-      });
-    provider.silent = true; // failures are logged by Middleware
-    this.#provider = provider;
-    this.#handle = provider.callback();
+    this.provider = provider;
+    this.handle = provider.callback();
   }
 
   /** A member who can sign in; undefined for one who is unknown or disabled. */
-  async findAccount(sub: string): Promise<Account | undefined> {
+  async #findAccount(sub: string): Promise<Account | undefined> {
     if (!/^[1-9]\d{0,15}$/.test(sub)) return undefined;
     const userId = Number(sub);
     if (!(await this.#canSignIn(userId))) return undefined;
@@ -159,21 +119,6 @@ const FIND_ACCOUNT = {
 };
 
 const FIND_CLAIMS = { name: 'find-claims', text: `SELECT ${CLAIMS} FROM users u WHERE u.id = $1` };
-
-/** The library reports its refusals only by these events. */
-const FAILURES = [
-  'server_error',
-  'authorization.error',
-  'grant.error',
-  'revocation.error',
-  'introspection.error',
-  'pushed_authorization_request.error',
-  'end_session.error',
-  'end_session_confirm.error',
-  'end_session_success.error',
-  'discovery.error',
-  'jwks.error',
-];
 
 /**
  * Makes the adapters that store oidc-provider's models. The ids of all models but clients and grants are secrets: rows are found by

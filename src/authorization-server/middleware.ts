@@ -1,19 +1,17 @@
+import type { EventEmitter } from 'node:events';
 import { Injectable } from '@nestjs/common';
-import type { Client, errors, KoaContextWithOIDC, Provider } from 'oidc-provider';
+import type { errors, KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { recordAlone } from '../audit/audit.js';
-import { RevocationChannel } from '../auth/revocation-channel.js';
 import { DeveloperRequests } from '../auth/usage/developer-requests.js';
 import { Config } from '../config/config.js';
 import { Unavailable } from '../database/postgres/unavailable.js';
 import { Logger } from '../http/logger.js';
 import { SECURITY_HEADERS } from '../layout/layout.js';
 import { looksSecret } from '../values/string-rules.js';
-import { PageFault, pageFaultOf, SERVER_BUSY } from './failures/page-fault.js';
+import { isStepGone, PageFault, pageFaultOf, SERVER_BUSY, unregisteredOf } from './failures/page-fault.js';
 import { refusalOf, type RefusalReason, type RefusalWords } from './failures/refusal-reasons.js';
-import { maskedInput, placeOf, Refusals } from './failures/refusals.js';
-import { hostOf, pageClientOf } from './ports/page-client.js';
-import { ShownPages, type ShownPage } from './ports/shown-pages.js';
-import { UpstreamSignOut } from './ports/upstream-sign-out.js';
+import { maskedInput, placeOf, Refusals, UUID } from './failures/refusals.js';
+import { formTargetsOf, hostOf, pageClientOf, type ShownPage, ShownPages, UpstreamSignOut } from './ports.js';
 import { apiResource, routeOf, ROUTES, SUPPORTED_SCOPES } from './provider/provider.js';
 import { Consents } from './requests/consents.js';
 import { OauthDatabase, type OauthRequest } from './requests/oauth-database.js';
@@ -35,7 +33,6 @@ export class Middleware {
     private readonly refusals: Refusals,
     private readonly consents: Consents,
     private readonly pages: ShownPages,
-    private readonly revocations: RevocationChannel,
     private readonly upstreamSignOut: UpstreamSignOut,
     private readonly developers: DeveloperRequests,
   ) {}
@@ -50,9 +47,41 @@ export class Middleware {
       (ctx, next) => this.#stayWithStrangers(ctx, next),
       (ctx, next) => this.#signOutOfNothing(ctx, next),
       (ctx, next) => this.#gatherAuthorizations(ctx, next),
-      runTokenRequests(this.database, this.revocations),
+      runTokenRequests(this.database),
     ];
     for (const step of steps) provider.use(step);
+    provider.silent = true; // failures are logged here
+    const events: EventEmitter = provider; // its types have a signature for each event
+    const emit = events.emit.bind(events);
+    // The library reports its refusals only by events: `server_error`, and one of each endpoint, such as `grant.error`.
+    events.emit = (event, ...about: unknown[]) => {
+      if (this.database.current && String(event).endsWith('error'))
+        this.database.current.failure ??= about[1] as Error;
+      return emit(event, ...about);
+    };
+  }
+
+  renderError(ctx: KoaContextWithOIDC, error: Error): void {
+    if (isAnswered(ctx) && isStepGone(error)) {
+      ctx.redirect(ctx.path.replace(ROUTES.authorization, '/interaction')); // says whether it expired or ended
+      ctx.status = 303;
+      return;
+    }
+    const fault = pageFaultOf(error, ctx.path.startsWith(ROUTES.end_session));
+    const unregistered = unregisteredOf(error, ctx.oidc?.params, ctx.oidc?.client);
+    this.show(ctx, fault.page(this.database.current!.id, unregistered));
+  }
+
+  renderSignOut(ctx: KoaContextWithOIDC): void {
+    const { session, client, params } = ctx.oidc;
+    const page = {
+      name: 'sign-out',
+      action: `${ROUTES.end_session}/confirm`,
+      xsrf: (session as unknown as { state: { secret: string } }).state.secret,
+      client: client ? pageClientOf(client, undefined) : null,
+    } as const;
+    const app = formTargetsOf(params?.post_logout_redirect_uri);
+    this.show(ctx, page, [...app, ...this.upstreamSignOut.formTargets]);
   }
 
   /** Answers with a page, in the language that the app asked for, or else the browser. */
@@ -204,8 +233,8 @@ export class Middleware {
     await next();
     const { client, session } = ctx.oidc ?? {};
     const href = ctx.response.get('Location');
-    if (ctx.status !== 303 || !client || isOfPlatform(client) || href.startsWith(`${this.config.publicUrl}/`))
-      return;
+    if (ctx.status !== 303 || !client || href.startsWith(`${this.config.publicUrl}/`)) return;
+    if (client.by_member !== true && client.has_document !== true) return; // an admin registered it
     const target = URL.parse(href);
     if (!target || (isAnswered(ctx) && target.searchParams.get('error_description') !== NOT_SIGNED_IN))
       return;
@@ -266,11 +295,6 @@ async function inTime(request: OauthRequest, work: Promise<void>, deadlineMs: nu
   }
 }
 
-/** Registered by an admin. */
-function isOfPlatform(client: Client): boolean {
-  return client.by_member !== true && client.has_document !== true;
-}
-
 /** Whether the member has just answered on our page, which says which app it is. */
 function isAnswered({ path }: KoaContextWithOIDC): boolean {
   return path.startsWith(`${ROUTES.authorization}/`);
@@ -317,9 +341,6 @@ const SHOWN: Readonly<Record<string, (sent: unknown) => string | null>> = {
           .slice(0, 200),
 };
 
-/** The form of the ids of apps that members registered. */
-const RANDOM_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-
 /** Why a request was refused, and the error id under which its sender finds that. */
 interface RefusedRequest extends RefusalWords {
   readonly errorId: string;
@@ -341,11 +362,11 @@ function tellDeveloper(
   if (client ? client.by_member !== true : refused === undefined) return;
   const sent: Readonly<Record<string, unknown>> = { ...body, ...params };
   const id = client?.clientId ?? sent.client_id;
-  if (typeof id !== 'string' || !RANDOM_ID.test(id)) return;
+  if (typeof id !== 'string' || !UUID.test(id)) return;
   const parameter = refused && (CONCERNED[refused.reason] ?? missingOf(refused));
   // For a refused scope the library says which one it is.
   const { scope } = (refused?.failure ?? {}) as { scope?: unknown };
-  const value = parameter === 'scope' && scope ? scope : sent[parameter ?? ''];
+  const value = (parameter === 'scope' && scope) || sent[parameter ?? ''];
   requests.record(
     { kind: 'client', id },
     {

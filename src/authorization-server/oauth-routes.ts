@@ -14,7 +14,7 @@ import { AuthorizationServer } from './authorization-server.js';
 import { PageFault } from './failures/page-fault.js';
 import type { RefusalWords } from './failures/refusal-reasons.js';
 import { Refusals } from './failures/refusals.js';
-import { ShownPages, type ShownPage } from './ports/shown-pages.js';
+import { type ShownPage, ShownPages } from './ports.js';
 import { isForPrograms, methodsAt, routeOf, ROUTES } from './provider/provider.js';
 import { OauthDatabase, OauthRequest } from './requests/oauth-database.js';
 

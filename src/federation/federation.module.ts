@@ -2,7 +2,7 @@ import { Global, Module } from '@nestjs/common';
 import { AccountsModule } from '../accounts/accounts.module.js';
 import { AuthModule } from '../auth/auth.module.js';
 import { AuthorizationServerModule } from '../authorization-server/authorization-server.module.js';
-import { UpstreamSignOut } from '../authorization-server/ports/upstream-sign-out.js';
+import { UpstreamSignOut } from '../authorization-server/ports.js';
 import { ClientsModule } from '../clients/clients.module.js';
 import { OpenidProvider } from './openid-provider.js';
 import { LogoutTokens, SignOuts } from './sign-outs.js';

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { UpstreamMembers } from '../accounts/sign-in/upstream-members.js';
 import { audited, recordEvent } from '../audit/audit.js';
 import { USE_ONCE } from '../auth/access-tokens.js';
-import type { UpstreamSignOut } from '../authorization-server/ports/upstream-sign-out.js';
+import type { UpstreamSignOut } from '../authorization-server/ports.js';
 import { OauthDatabase } from '../authorization-server/requests/oauth-database.js';
 import { LIFETIMES } from '../authorization-server/provider/lifetimes.js';
 import { ConnectedApps } from '../clients/connected-apps.js';

@@ -2,7 +2,7 @@ import { Module, type DynamicModule } from '@nestjs/common';
 import { AccountsModule } from '../accounts/accounts.module.js';
 import { AuthModule } from '../auth/auth.module.js';
 import { AuthorizationServerModule } from '../authorization-server/authorization-server.module.js';
-import { ShownPages } from '../authorization-server/ports/shown-pages.js';
+import { ShownPages } from '../authorization-server/ports.js';
 import { CalendarModule } from '../calendar/calendar.module.js';
 import { ClientsModule } from '../clients/clients.module.js';
 import type { Config } from '../config/config.js';

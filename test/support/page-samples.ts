@@ -1,4 +1,4 @@
-import type { PageClient } from '../../src/authorization-server/ports/page-client.js';
+import type { PageClient } from '../../src/authorization-server/ports.js';
 import type { Page, PageUser } from '../../src/member-pages/rendering/page-contents.js';
 import { ALL_SCOPES } from '../../src/auth/scopes.js';
 import { ClientFault } from '../../src/clients/client-rules.js';

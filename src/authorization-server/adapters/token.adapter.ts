@@ -110,11 +110,10 @@ export function grantAdapter(database: OauthDatabase): Partial<Adapter> {
 
   /** Ends the whole token family in one statement: the grant's codes and tokens are deleted with it. */
   async function destroy(id: string): Promise<void> {
-    const token = database.current?.token;
-    const event = token?.revoked?.(id);
+    const event = database.current?.token?.revoked?.(id);
     if (event) await database.rows(END_AND_RECORD, [id, ...database.eventValues(event)]);
     else await database.rows(END, [id]);
-    if (token) token.revokedGrant = id;
+    database.revocations.announce({ kind: 'grant', id });
   }
 
   return { find, upsert, destroy };

@@ -90,8 +90,8 @@ export class Refusals {
   }
 }
 
-/** Random UUIDs, like the ids of clients: they are no secrets. */
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+/** Random UUIDs, like the ids of apps that members registered: they are no secrets. */
+export const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** A run of characters long enough to be a token, code, key or hash … */
 const LONG_RUN = /[\w%~+=-]{20,}/g;
 /** … unless it consists of words. */

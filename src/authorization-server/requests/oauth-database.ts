@@ -3,6 +3,7 @@ import { Injectable } from '@nestjs/common';
 import type { Request } from 'express';
 import { errors } from 'oidc-provider';
 import { eventValues, type NewAuthEvent } from '../../audit/audit.js';
+import { RevocationChannel } from '../../auth/revocation-channel.js';
 import { Config } from '../../config/config.js';
 import { Encryption } from '../../crypto/encryption.js';
 import { TokenKeys } from '../../crypto/hmac.js';
@@ -140,6 +141,7 @@ export class OauthDatabase {
   constructor(
     private readonly database: Database,
     readonly keys: TokenKeys,
+    readonly revocations: RevocationChannel,
     { secrets }: Config,
   ) {
     this.encryption = new Encryption(secrets, 'oauth-state');

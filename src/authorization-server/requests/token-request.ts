@@ -2,7 +2,6 @@ import { Injectable } from '@nestjs/common';
 import { calculateJwkThumbprint, decodeProtectedHeader } from 'jose';
 import { errors, type AdapterPayload, type KoaContextWithOIDC } from 'oidc-provider';
 import { recordEventIf, type NewAuthEvent } from '../../audit/audit.js';
-import type { RevocationChannel } from '../../auth/revocation-channel.js';
 import { openWith, sealFor } from '../../crypto/encryption.js';
 import { Database } from '../../database/database.js';
 import { Periodic } from '../../http/periodic-work.js';
@@ -84,8 +83,6 @@ export class TokenRequest {
   issued: NewToken[] | undefined;
   /** Thumbprint of the key that the request proved (RFC 9449), once a token was issued that is bound to it. */
   jkt: string | undefined;
-  /** The id of the grant that was deleted. */
-  revokedGrant: string | undefined;
 
   /** @param revoked the event of a grant that is deleted, with its codes and tokens */
   constructor(readonly revoked?: (grantId: string) => NewAuthEvent) {}
@@ -138,12 +135,9 @@ export class TokenRequest {
  * several, and a crash between them would sign the member out. So a refused request writes nothing, and its token is not used up.
  *
  * Also repeats the kept response for a refresh token that was used a moment ago.
- *
- * @param revocations hears of a grant that ended before the database's notification arrives
  */
 export function runTokenRequests(
   database: OauthDatabase,
-  revocations: RevocationChannel,
 ): (ctx: KoaContextWithOIDC, next: () => Promise<void>) => Promise<void> {
   return async (ctx, next) => {
     if (ctx.method !== 'POST' || (ctx.path !== ROUTES.token && ctx.path !== ROUTES.revocation)) return next();
@@ -157,8 +151,6 @@ export function runTokenRequests(
       else if (!(await token.finish(database, await sealResponse(ctx), issued(ctx))))
         await answerLate(ctx, request, token);
     }
-    const { revokedGrant: id } = token;
-    if (id !== undefined) revocations.announce({ kind: 'grant', id });
   };
 }
 

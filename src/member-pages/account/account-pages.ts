@@ -7,7 +7,7 @@ import { SignInMethods } from '../../accounts/sign-in/sign-in-methods.js';
 import { USE_ONCE } from '../../auth/access-tokens.js';
 import type { Owner } from '../../auth/owner.js';
 import { PageFault } from '../../authorization-server/failures/page-fault.js';
-import { OneTimeStates } from '../../authorization-server/requests/one-time-states.js';
+import { OneTimeStates } from '../../authorization-server/adapters/state.adapter.js';
 import { Config } from '../../config/config.js';
 import { TokenKeys } from '../../crypto/hmac.js';
 import { pathOf, type SignInPage } from '../../federation/upstream-sign-ins.js';

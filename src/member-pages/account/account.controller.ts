@@ -6,7 +6,7 @@ import { RevocationChannel } from '../../auth/revocation-channel.js';
 import { LimitReached } from '../../auth/owner.js';
 import { Usage } from '../../auth/usage/usage.js';
 import { PageFault } from '../../authorization-server/failures/page-fault.js';
-import { clientLogoPath, hostOf } from '../../authorization-server/ports/page-client.js';
+import { clientLogoPath, hostOf } from '../../authorization-server/ports.js';
 import { OauthDatabase } from '../../authorization-server/requests/oauth-database.js';
 import { CalendarLinks, LONGEST_NAME, MOST_LINKS } from '../../calendar/calendar-links.js';
 import { activityOf } from '../../clients/activity.js';

@@ -3,7 +3,7 @@ import { asShown } from '../../values/string-rules.js';
 import { allowedOriginsOf, keySetOf } from '../../clients/client-rules.js';
 import type { ClientChanges, ClientDetails } from '../../clients/clients.service.js';
 import { fieldText, type Form } from '../requests/page-requests.js';
-import { clientLogoPath } from '../../authorization-server/ports/page-client.js';
+import { clientLogoPath } from '../../authorization-server/ports.js';
 import type { ClientForm, DeveloperClient } from '../rendering/page-contents.js';
 
 /** Gives the field values when an app is edited. */

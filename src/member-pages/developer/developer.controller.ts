@@ -10,7 +10,7 @@ import { RevocationChannel } from '../../auth/revocation-channel.js';
 import { LimitReached } from '../../auth/owner.js';
 import { ALL_SCOPES } from '../../auth/scopes.js';
 import { DeveloperRequests, MOST_KEPT } from '../../auth/usage/developer-requests.js';
-import { hostOf } from '../../authorization-server/ports/page-client.js';
+import { hostOf } from '../../authorization-server/ports.js';
 import { ClientFault, redirectUriFault } from '../../clients/client-rules.js';
 import { ClientsService, MOST_OWN_CLIENTS, type ClientDetails } from '../../clients/clients.service.js';
 import { Config } from '../../config/config.js';

@@ -6,11 +6,7 @@ import type { SignedIn } from '../../accounts/sign-in/sign-in.js';
 import { ClientDocuments } from '../../authorization-server/adapters/client-documents.js';
 import { AuthorizationServer } from '../../authorization-server/authorization-server.js';
 import { PageFault } from '../../authorization-server/failures/page-fault.js';
-import {
-  formTargetsOf,
-  pageClientOf,
-  type PageClient,
-} from '../../authorization-server/ports/page-client.js';
+import { formTargetsOf, type PageClient, pageClientOf } from '../../authorization-server/ports.js';
 import { PASSKEY_WANTED } from '../../authorization-server/provider/assurance.js';
 import { LIFETIMES } from '../../authorization-server/provider/lifetimes.js';
 import {

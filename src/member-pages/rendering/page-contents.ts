@@ -9,8 +9,7 @@ import type { Activity } from '../../clients/activity.js';
 import type { ClientFault } from '../../clients/client-rules.js';
 import type { BrowserSession, ConnectedApp } from '../../clients/connected-apps.js';
 import type { ErrorPage } from '../../authorization-server/failures/page-fault.js';
-import type { PageClient } from '../../authorization-server/ports/page-client.js';
-import type { SignedOutPage, SignOutPage } from '../../authorization-server/ports/shown-pages.js';
+import type { PageClient, SignedOutPage, SignOutPage } from '../../authorization-server/ports.js';
 import type { Texts } from './wording.js';
 
 export interface PageUser {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { Injectable } from '@nestjs/common';
 import type { Response } from 'express';
 import type { FaultName } from '../../authorization-server/failures/page-fault.js';
-import type { ShownPages } from '../../authorization-server/ports/shown-pages.js';
+import type { ShownPages } from '../../authorization-server/ports.js';
 import { Config } from '../../config/config.js';
 import { randomBytes } from '../../crypto/random.js';
 import { InlineScript, Layout } from '../../layout/layout.js';
