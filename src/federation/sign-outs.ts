@@ -89,12 +89,7 @@ export class LogoutTokens {
       const [ended] = await manager.query<[{ user_id: number }[], number]>(END, [session, subject]);
       const members = Map.groupBy(ended, ({ user_id }) => user_id);
       for (const [userId, { length: sessions }] of members)
-        await recordEvent(manager, {
-          type: 'session.ended',
-          actor: 'system',
-          userId,
-          details: { sessions },
-        });
+        await recordEvent(manager, { type: 'session.ended', actor: 'system', userId, details: { sessions } });
       if (!isGone) return;
       for (const userId of new Set([...members.keys(), ...(named ? [named.id] : [])]))
         await this.access.revokeAll(userId, { actor: 'system', ip: null }, manager);

@@ -242,11 +242,7 @@ export function wishesOf({ params, prompt, session }: Interaction, other: boolea
   const isOld = prompt.reasons.includes('max_age') && session?.accountId !== undefined;
   const anew = asked || isOld;
   const allowed = Number.isSafeInteger(maxAge) && maxAge >= 0 ? maxAge : undefined;
-  return {
-    prompted: other || anew,
-    maxAge: anew ? 0 : allowed,
-    parameters: Object.fromEntries(passedOn),
-  };
+  return { prompted: other || anew, maxAge: anew ? 0 : allowed, parameters: Object.fromEntries(passedOn) };
 }
 
 /**

@@ -42,7 +42,8 @@ export const IMPORTED_KINDS = `WITH RECURSIVE kinds AS (
  */
 @Injectable()
 export class RefusalTime implements OnModuleInit {
-  readonly #measured = new Map<HashKind['algorithm'], { work: number; recent: number[] }>();
+  /** Of the dearest kind of each algorithm: the latest times that it took, by algorithm and work. */
+  #measured: ReadonlyMap<string, readonly number[]> = new Map();
   #checkedAt = Number.NEGATIVE_INFINITY;
   #measureAgainAt = Number.NEGATIVE_INFINITY;
   #checking: Promise<void> | undefined;
@@ -64,7 +65,7 @@ export class RefusalTime implements OnModuleInit {
    */
   async waitFrom(startedAt: number): Promise<void> {
     if (performance.now() - this.#checkedAt > CHECK_MS) await this.#check();
-    const dearest = Math.max(...[...this.#measured.values()].flatMap(({ recent }) => recent));
+    const dearest = Math.max(...[...this.#measured.values()].flat());
     const whole = Math.max(this.config.shortestRefusal, dearest * MOST_HASHES);
     await setTimeout(Math.max(0, startedAt + whole - performance.now()));
   }
@@ -75,21 +76,18 @@ export class RefusalTime implements OnModuleInit {
 
   async #measureDearest(): Promise<void> {
     const rows = await this.database.rows<{ kind: string }>(IMPORTED_KINDS, []);
-    const dearest = new Map<HashKind['algorithm'], HashKind>();
-    for (const kind of [CURRENT_KIND, ...rows.flatMap(({ kind }) => kindFrom(kind) ?? [])])
-      if (kind.work > (dearest.get(kind.algorithm)?.work ?? 0)) dearest.set(kind.algorithm, kind);
-    for (const algorithm of this.#measured.keys())
-      if (!dearest.has(algorithm)) this.#measured.delete(algorithm);
-
+    const kinds = [CURRENT_KIND, ...rows.flatMap(({ kind }) => kindFrom(kind) ?? [])];
     const startedAt = performance.now();
     const again = startedAt > this.#measureAgainAt;
-    for (const [algorithm, kind] of dearest) {
-      const before = this.#measured.get(algorithm);
-      const known = before?.work === kind.work ? before.recent : [];
-      if (known.length > 0 && !again) continue;
-      const recent = [await timeOf(kind), ...known].slice(0, RECENT);
-      this.#measured.set(algorithm, { work: kind.work, recent });
+    const measured = new Map<string, readonly number[]>();
+    for (const ofAlgorithm of Map.groupBy(kinds, ({ algorithm }) => algorithm).values()) {
+      const dearest = ofAlgorithm.reduce((one, other) => (other.work > one.work ? other : one));
+      const name = `${dearest.algorithm} ${dearest.work}`;
+      const known = this.#measured.get(name) ?? [];
+      const isKnown = known.length > 0 && !again;
+      measured.set(name, isKnown ? known : [await timeOf(dearest), ...known].slice(0, RECENT));
     }
+    this.#measured = measured;
     const now = performance.now();
     if (again) this.#measureAgainAt = now + (now - startedAt) / MEASURING_SHARE;
     this.#checkedAt = now;

@@ -139,12 +139,7 @@ export class SignIn implements OnApplicationShutdown {
       }
       await place.settle('signed-in', confirms ? undefined : signInEvent('password', account.id, ip));
       if (needsUpgrade) this.#upgradeHash(account.id, account.password_hash!, password);
-      return {
-        userId: account.id,
-        at: account.now,
-        validSince: account.valid_since,
-        amr: ['pwd'],
-      };
+      return { userId: account.id, at: account.now, validSince: account.valid_since, amr: ['pwd'] };
     } catch (error) {
       if (error instanceof Busy) return { reason: 'busy', retryAfterSeconds: BUSY_SECONDS };
       throw error;
