@@ -30,12 +30,6 @@ interface Reading {
   items: (Omit<PlatformChangeItem, 'sequence'> & { changedIn: number; sequence: number })[];
 }
 
-interface Page {
-  readonly data: PlatformChangeItem[];
-  readonly next: CursorPlace;
-  readonly more: boolean;
-}
-
 const NEWEST = `SELECT changed_in FROM platform_changes WHERE changed_in < ${HORIZON} ORDER BY changed_in DESC LIMIT 1`;
 /** Pause between two look-ups while somebody waits. */
 const LOOK_MS = 250;
@@ -109,11 +103,7 @@ export class PlatformChangesService {
     }
   }
 
-  async #read(
-    place: CursorPlace | undefined,
-    limit: number,
-    types: readonly string[] | undefined,
-  ): Promise<Page> {
+  async #read(place: CursorPlace | undefined, limit: number, types: readonly string[] | undefined) {
     const [origin, changedIn, sequence] = place ?? [undefined, -1, 0];
     const [row] = await this.database.prepared<Reading>(READ, [changedIn, sequence, limit, types ?? null]);
     const { items, ...now } = row!;
@@ -122,13 +112,13 @@ export class PlatformChangesService {
     const more = items.length > limit;
     const shown = items.slice(0, limit);
     const last = shown.at(-1)!;
-    return {
-      data: shown.map(({ changedIn: transaction, sequence: number, ...item }) => ({
-        sequence: `${transaction}-${number}`,
-        ...item,
-      })),
-      next: more ? [now.origin, last.changedIn, last.sequence] : [now.origin, now.horizon, 0],
-      more,
-    };
+    const next: CursorPlace = more
+      ? [now.origin, last.changedIn, last.sequence]
+      : [now.origin, now.horizon, 0];
+    const data = shown.map(({ changedIn: transaction, sequence: number, ...item }) => ({
+      sequence: `${transaction}-${number}`,
+      ...item,
+    }));
+    return { data, next, more };
   }
 }

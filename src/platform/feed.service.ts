@@ -11,7 +11,7 @@ import { Unavailable } from '../database/postgres/unavailable.js';
 import { readerOf } from '../http/output/fields.js';
 import { pointerTo, Problem } from '../http/output/problems.js';
 import { isLostRace } from '../operations/import/record-type.js';
-import { ImportSet, type RecordCounts, type Reject } from '../operations/import/import-set.js';
+import { addCounts, ImportSet, noCounts, type Reject } from '../operations/import/import-set.js';
 import { createStaging } from '../operations/import/staging.js';
 import { OperatorError } from '../values/operator-error.js';
 import { settle } from '../operations/import/settled-lines.js';
@@ -33,8 +33,6 @@ export const FEED_PATIENCE_MS = 30_000;
 const ATTEMPTS = 5;
 const LONGEST_PAUSE_MS = 100;
 
-const FEED = { files: [{ name: 'feed' }] };
-
 /** Applies what the platform sends, by the rules and statements of the import, a few feeds at a time on separate connections. */
 @Injectable()
 export class FeedService {
@@ -54,11 +52,14 @@ export class FeedService {
   async feed(keyId: string, body: Buffer, idempotencyKey: string | undefined): Promise<FeedCounts> {
     const counts = await this.#slots.take(async () => {
       const lines = await readFeed(body);
-      const request = idempotencyKey === undefined ? undefined : { keyId, idempotencyKey, body };
       const dataSource = await this.database.background('feeding');
       for (let attempt = 1; ; attempt++) {
         try {
-          return await dataSource.transaction((manager) => writeOnce(manager, keyId, lines, request));
+          return await dataSource.transaction((manager) =>
+            idempotencyKey === undefined
+              ? write(manager, keyId, lines)
+              : writeOnce(manager, keyId, lines, idempotencyKey, body),
+          );
         } catch (error) {
           if (!isLostRace(error))
             throw error instanceof OperatorError
@@ -96,21 +97,14 @@ function* piecesOf(body: Buffer): Generator<Buffer> {
 /** As it was answered first: the database keeps no order. */
 const inOrder = readerOf(FeedCounts);
 
-interface IdempotentRequest {
-  readonly keyId: string;
-  readonly idempotencyKey: string;
-  readonly body: Buffer;
-}
-
 /** @throws Problem idempotency_conflict if the key was used for another body */
 async function writeOnce(
   manager: EntityManager,
   keyId: string,
   lines: readonly ReadLine[],
-  request: IdempotentRequest | undefined,
+  idempotencyKey: string,
+  body: Buffer,
 ): Promise<FeedCounts> {
-  if (request === undefined) return write(manager, keyId, lines);
-  const { idempotencyKey, body } = request;
   const bodyHash = Buffer.from(sha256(body, 'hex'), 'hex');
   // Of two requests at the same moment, the second waits here for the outcome of the first.
   const first = await manager.query<unknown[]>(
@@ -139,18 +133,20 @@ ON CONFLICT (key_id, idempotency_key) DO UPDATE SET body_hash = EXCLUDED.body_ha
 async function write(manager: EntityManager, keyId: string, lines: readonly ReadLine[]): Promise<FeedCounts> {
   await createStaging(manager, [...new Set(lines.flatMap(({ type }) => type ?? []))]);
   const settled = await settle(manager, lines);
-  const set = new ImportSet(manager, FEED, { by: { actor: 'client', keyId }, attempts: 1, settled: true });
-  if (!(await set.run([{ position: 0, lines: settled.lines }], undefined)))
+  const set = new ImportSet(manager, [{ name: 'feed' }], { feedBy: { actor: 'client', keyId } });
+  if (!(await set.run([{ position: 0, lines: settled.lines }])))
     throw badLines(set.rejected, set.firstRejects);
-  const each = [...set.counts.values()];
-  const sum = (count: (of: RecordCounts) => number) => each.reduce((total, of) => total + count(of), 0);
+  const sum = noCounts();
+  for (const counts of set.counts.values()) addCounts(sum, counts);
+  const { inserted: created, updated, deleted } = sum;
+  const [received, { stale }] = [lines.length, settled];
   return {
-    received: lines.length,
-    created: sum(({ inserted }) => inserted),
-    updated: sum(({ updated }) => updated),
-    deleted: sum(({ deleted }) => deleted),
-    unchanged: sum(({ unchanged }) => unchanged),
-    stale: settled.stale,
+    received,
+    created,
+    updated,
+    deleted,
+    unchanged: received - created - updated - deleted - stale,
+    stale,
   };
 }
 

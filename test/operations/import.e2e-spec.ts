@@ -873,7 +873,7 @@ describe('pua import', () => {
       const runner = api.dataSource.createQueryRunner();
       await runner.startTransaction();
       await beginImport(runner.manager);
-      const set = new ImportSet(runner.manager, { files: [{ name: 'users' }] }, {});
+      const set = new ImportSet(runner.manager, [{ name: 'users' }], { feedBy: { actor: 'admin' } });
       const line = { type: 'users', record: user(1, { bio: 'imported' }) };
       const lines = [readFeedLine({ number: 1, text: JSON.stringify(line) })];
       expect(await set.run([{ position: 0, lines }], undefined)).toBe(true);

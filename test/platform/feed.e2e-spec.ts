@@ -745,7 +745,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
             await createStaging(manager);
             const read = lines.map((line, i) => readFeedLine({ number: i + 1, text: JSON.stringify(line) }));
             const settled = await settle(manager, read);
-            const set = new ImportSet(manager, { files: [{ name: 'feed' }] }, { attempts: 1, settled: true });
+            const set = new ImportSet(manager, [{ name: 'feed' }], { feedBy: { actor: 'admin' } });
             return (await set.run([{ position: 0, lines: settled.lines }], undefined)) ? 200 : 422;
           })
           .finally(() => runner.release());

@@ -25,28 +25,31 @@ export type FaultCode =
   | 'taken'
   | 'member_erased';
 
-/** Why a value cannot be imported; follows the field's name. */
+/** Why a line, or a value in it, cannot be imported. */
 export class Fault {
+  /** @param path names from the line, or the record of a file, to the value, joined by dots; empty for the whole */
   constructor(
     readonly text: string,
     readonly code: FaultCode = 'invalid_value',
+    readonly path = '',
   ) {}
-}
 
-/** A fault in a line, and where it is. */
-export interface LineFault {
-  /** Names from the line, or the record of a file, to the value, joined by dots; empty for the whole. */
-  readonly path: string;
-  readonly code: FaultCode;
-  readonly text: string;
+  /** For people: where it is, and what is wrong. */
+  toString(): string {
+    return this.path === '' ? this.text : `${this.path}: ${this.text}`;
+  }
 }
 
 /** Shows only a little of an unknown field name: it may contain anything. */
-export const shownName = (name: string) =>
+const shownName = (name: string) =>
   (name.length > 100 ? `${name.slice(0, 100)}…` : name).toWellFormed().replaceAll('\0', '\u{fffd}');
 
-/** Describes a fault to people: where it is, and what is wrong. */
-export const spell = ({ path, text }: LineFault) => (path === '' ? text : `${path}: ${text}`);
+/** A row of a staging table, by its columns. */
+export type StagedRow = Record<string, unknown>;
+
+/** What becomes of the column of a row that is there where a record does not have the field, in the words of docs/import.md. */
+export type Absence =
+  'as it was; null for a new member' | 'the time of the import' | 'the time of the import that changes it';
 
 /** One field of a record: how its JSON value becomes a column of the staging table. */
 export interface Field {
@@ -57,10 +60,8 @@ export interface Field {
   readonly required?: boolean;
   /** The value of a field that is absent or null; null if not given. */
   readonly fallback?: unknown;
-  /** The same in words, if SQL decides it. */
-  readonly absent?: string;
-  /** What a record means that does not have the field: the row keeps its value. */
-  readonly absentIs?: 'as it was' | 'as it was, at first now';
+  /** The same, if SQL decides it. */
+  readonly absent?: Absence;
   /** For the id of another record: the type of that record, and whether it must not be a member who was erased. */
   readonly refersTo?: { readonly table: string; readonly alive: boolean };
   /** What a value must be; follows "must be". */
@@ -85,13 +86,7 @@ export const required = (field: Field): Field => ({ ...field, required: true });
 /** Gives the field a default. */
 export const orElse = (fallback: unknown, field: Field): Field => ({ ...field, fallback });
 /** The column of a row that is there keeps its value where the field is absent. */
-export const keeping = (field: Field): Field => ({
-  ...field,
-  absent: 'as it was; null for a new member',
-  absentIs: 'as it was',
-});
-/** Names the column of the staging table for the field, if its name differs. */
-export const into = (column: string, field: Field): Field => ({ ...field, column });
+export const keeping = (field: Field): Field => ({ ...field, absent: 'as it was; null for a new member' });
 
 /** A field whose allowed values are stored unchanged. */
 const plain = (
@@ -221,11 +216,7 @@ export const moment: Field = {
 };
 
 /** The time at which something began to be here: where no record says it, that of the first import. */
-export const momentOfOrigin: Field = {
-  ...moment,
-  absent: 'the time of the import',
-  absentIs: 'as it was, at first now',
-};
+export const momentOfOrigin: Field = { ...moment, absent: 'the time of the import' };
 
 export const tags: Field = {
   type: 'text[]',
@@ -240,47 +231,43 @@ export const tags: Field = {
   },
 };
 
-/** Makes a row of the staging table, or lists everything that is wrong with the record. */
+/** Whether it is a JSON object. */
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Makes a row of the staging table, and lists everything that is wrong with the record. @param path to what is read, with a final dot */
 export function readRecord(
   fields: Fields,
   value: unknown,
-): { row: Record<string, unknown>; faults: readonly LineFault[] } {
-  const row: Record<string, unknown> = {};
-  const faults: LineFault[] = [];
-  if (typeof value === 'object' && value !== null && !Array.isArray(value))
-    readFields(fields, value as Record<string, unknown>, row, faults, '');
-  else faults.push({ path: '', code: 'invalid_type', text: 'must be a JSON object' });
+  path = '',
+): { row: StagedRow; faults: readonly Fault[] } {
+  if (!isObject(value)) {
+    const text = path === '' ? 'must be a JSON object' : 'must be an object';
+    return { row: {}, faults: [new Fault(text, 'invalid_type', path.slice(0, -1))] };
+  }
+  const row: StagedRow = {};
+  const faults = unknownNames(value, fields, path);
+  for (const [name, field] of Object.entries(fields)) {
+    const given = value[name] ?? null;
+    if ('fields' in field) {
+      const inner = readRecord(field.fields, given ?? {}, `${path}${name}.`);
+      Object.assign(row, inner.row);
+      faults.push(...inner.faults);
+      continue;
+    }
+    let read = given === null ? (field.fallback ?? null) : field.read(given);
+    if (given === null && field.required) read = new Fault('is needed', 'missing');
+    if (read instanceof Fault) faults.push(new Fault(read.text, read.code, path + name));
+    else row[path.replaceAll('.', '_') + (field.column ?? name)] = read;
+  }
   return { row, faults };
 }
 
-function readFields(
-  fields: Fields,
-  record: Record<string, unknown>,
-  row: Record<string, unknown>,
-  faults: LineFault[],
-  path: string,
-): void {
-  for (const name of Object.keys(record)) {
-    if (!Object.hasOwn(fields, name))
-      faults.push({ path: path + shownName(name), code: 'unknown_field', text: 'is not a field here' });
-  }
-  for (const [name, field] of Object.entries(fields)) {
-    const value = record[name] ?? null;
-    if ('fields' in field) {
-      if (typeof value !== 'object' || Array.isArray(value))
-        faults.push({ path: path + name, code: 'invalid_type', text: 'must be an object' });
-      else readFields(field.fields, (value ?? {}) as Record<string, unknown>, row, faults, `${path}${name}.`);
-      continue;
-    }
-    const read =
-      value === null
-        ? field.required
-          ? new Fault('is needed', 'missing')
-          : (field.fallback ?? null)
-        : field.read(value);
-    if (read instanceof Fault) faults.push({ path: path + name, code: read.code, text: read.text });
-    else row[path.replaceAll('.', '_') + (field.column ?? name)] = read;
-  }
+/** A fault for each name in the object that `known` lacks. */
+export function unknownNames(value: object, known: object, path = ''): Fault[] {
+  return Object.keys(value)
+    .filter((name) => !Object.hasOwn(known, name))
+    .map((name) => new Fault('is not a field here', 'unknown_field', path + shownName(name)));
 }
 
 /** Lists the fields by their columns. */

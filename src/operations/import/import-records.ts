@@ -1,22 +1,38 @@
-import type { DataSource, QueryRunner } from 'typeorm';
+import {
+  appendFileSync,
+  existsSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { resolve } from 'node:path';
+import type { DataSource } from 'typeorm';
 import { audited, recordEvent } from '../../audit/audit.js';
 import { OperatorError } from '../../values/operator-error.js';
 import { settleMembers } from './pending-members.js';
 import { beginImport } from './staging.js';
-import { ImportSet, noCounts, type Portion, type Reject, type RecordCounts } from './import-set.js';
+import {
+  addCounts,
+  ImportSet,
+  noCounts,
+  type Portion,
+  type Portions,
+  type RecordCounts,
+  type Reject,
+} from './import-set.js';
 import { RECORD_TYPES } from './record-types.js';
-import { RejectsFile } from './rejects-file.js';
-import { recordKeys, type ReadLine, type Source } from './sources.js';
+import { readLines, recordKeys, type ReadLine, type Source } from './sources.js';
 
 const SHOWN_REJECTS = 20;
-type ShownReject = Pick<Reject, 'file' | 'line' | 'reason'>;
 
 export interface ImportOptions {
   /** Compares with the database, and changes nothing. */
   readonly dryRun?: boolean | undefined;
   /** File for bad lines; without it, one bad line stops everything. */
   readonly rejectsFile?: string | undefined;
-  /** How many lines are written and committed together; all of them if not given. */
+  /** How many lines are written and committed together; all of them if not given. Not in a dry run. */
   readonly batch?: number | undefined;
   /** Leaves the fields of the profile that members set through the API as they are. */
   readonly keepProfile?: boolean | undefined;
@@ -37,16 +53,16 @@ interface SourceLine {
 
 export interface ImportReport {
   /** false: bad lines stopped it, or it was a dry run. */
-  readonly imported: boolean;
+  imported: boolean;
   /** By type of record; lines without one are under `-`. */
-  readonly files: Readonly<Record<string, RecordCounts>>;
-  readonly rejected: number;
+  readonly files: Record<string, RecordCounts>;
+  rejected: number;
   /** The first of them, in the order of the files. */
-  readonly firstRejects: readonly ShownReject[];
+  readonly firstRejects: Pick<Reject, 'file' | 'line' | 'reason'>[];
   /** Files in the folder that do not belong to an import. */
   readonly ignored: readonly string[];
-  /** For an import in batches, the line up to which everything is committed; null if nothing is. */
-  readonly committed_through?: SourceLine | null;
+  /** The line up to which everything is committed, null if nothing is; undefined if it was not in batches. */
+  committed_through: SourceLine | null | undefined;
 }
 
 /**
@@ -65,10 +81,10 @@ export async function importRecords(
   try {
     await settleMembers(dataSource); // of an import that was killed
     const run = new ImportRun(dataSource, source, options, rejects);
-    const report = options.batch === undefined ? await run.whole() : await run.inBatches(options.batch);
+    await run.run();
     await foldTotals(dataSource);
     rejects?.complete();
-    return report;
+    return run.report;
   } finally {
     rejects?.discard();
   }
@@ -83,136 +99,119 @@ async function foldTotals(dataSource: DataSource): Promise<void> {
 }
 
 class ImportRun {
-  readonly #counts = new Map<string, RecordCounts>(RECORD_TYPES.map(({ name }) => [name, noCounts()]));
-  readonly #firstRejects: ShownReject[] = [];
-  #rejected = 0;
-  #committedThrough: SourceLine | null = null;
+  readonly report: ImportReport;
 
   constructor(
     private readonly dataSource: DataSource,
     private readonly source: Source,
     private readonly options: ImportOptions,
     private readonly rejects: RejectsFile | undefined,
-  ) {}
-
-  /** All or nothing. */
-  async whole(): Promise<ImportReport> {
-    const imported = await this.#transaction((set) => set.run(this.#portions(), this.rejects));
-    await settleMembers(this.dataSource, this.options.signal);
-    return this.#report(imported);
+  ) {
+    this.report = {
+      imported: true,
+      files: Object.fromEntries(RECORD_TYPES.map(({ name }) => [name, noCounts()])),
+      rejected: 0,
+      firstRejects: [],
+      ignored: source.ignored,
+      committed_through: options.batch === undefined ? undefined : null,
+    };
   }
 
-  /** Batches of at most `size` lines, in order; a record that occurs again begins a new batch. */
-  async inBatches(size: number): Promise<ImportReport> {
-    let imported = true;
+  async run(): Promise<void> {
+    const { report } = this;
+    const { batch } = this.options;
+    const whole = { portions: this.#portions(), last: undefined };
     try {
-      for await (const portion of this.#batches(size)) {
-        imported = await this.#transaction((set) => set.run([portion], this.rejects));
-        if (imported)
-          this.#committedThrough = {
-            file: this.source.files[portion.position]!.name,
-            line: portion.lines.at(-1)!.number,
-          };
-        else if (!this.options.dryRun) break;
+      for await (const { portions, last } of batch === undefined ? [whole] : this.#batches(batch)) {
+        report.imported = await this.#write(portions);
+        if (!report.imported) break;
+        report.committed_through = last;
         await settleMembers(this.dataSource, this.options.signal);
       }
     } catch (error) {
-      if (!(error instanceof OperatorError)) throw error;
-      const through = this.#committedThrough;
+      const through = report.committed_through;
+      if (!(error instanceof OperatorError) || through === undefined) throw error;
       const done = through
         ? `Everything up to line ${through.line} of ${through.file} is imported, and nothing after it: go on there, or run it again as a whole`
         : 'Nothing was imported';
       const why = error.message.replace(/: nothing was imported/, '');
       throw new OperatorError(`${why}. ${done}`, { cause: error });
     }
-    return { ...this.#report(imported), committed_through: this.#committedThrough };
   }
 
-  #report(imported: boolean): ImportReport {
-    return {
-      imported,
-      files: Object.fromEntries(this.#counts),
-      rejected: this.#rejected,
-      firstRejects: this.#firstRejects,
-      ignored: this.source.ignored,
-    };
-  }
-
-  /** @param work returns whether it has written; otherwise the transaction is rolled back */
-  async #transaction(work: (set: ImportSet) => Promise<boolean>): Promise<boolean> {
-    const { signal } = this.options;
-    const runner = this.dataSource.createQueryRunner();
-    let stop = () => {};
+  /** Writes and commits them, unless it is a dry run or has bad lines. @returns whether it did */
+  async #write(portions: Portions): Promise<boolean> {
+    const { dataSource, options } = this;
+    const { signal } = options;
+    let cancel = () => {};
     try {
-      await runner.startTransaction();
-      stop = await cancelOn(signal, this.dataSource, runner);
-      await beginImport(runner.manager);
-      const set = new ImportSet(runner.manager, this.source, { ...this.options, membersLater: true });
-      const written = await work(set);
-      signal?.throwIfAborted();
-      if (written) {
-        await recordImport(set);
-        await runner.commitTransaction();
-      } else await runner.rollbackTransaction();
-      this.#add(set);
-      return written;
+      // Not by the data source itself, which would repeat it: the lines are read once.
+      return await dataSource.manager.transaction(async (manager) => {
+        const [{ pid }] = await manager.query<[{ pid: number }]>('SELECT pg_backend_pid() AS pid');
+        cancel = () => void dataSource.query('SELECT pg_cancel_backend($1)', [pid]).catch(() => undefined);
+        signal?.addEventListener('abort', cancel);
+        signal?.throwIfAborted();
+        await beginImport(manager);
+        const set = new ImportSet(manager, this.source.files, options);
+        const written = await set.run(portions, this.rejects);
+        signal?.throwIfAborted();
+        if (written) await recordImport(set);
+        this.#add(set);
+        return written; // otherwise there is nothing to undo: the staging tables go with the transaction
+      });
     } catch (error) {
-      if (runner.isTransactionActive) await runner.rollbackTransaction().catch(() => undefined);
-      if (signal?.aborted)
-        throw new OperatorError('The import was cancelled: nothing was imported', { cause: error });
-      throw error;
+      if (!signal?.aborted) throw error;
+      throw new OperatorError('The import was cancelled: nothing was imported', { cause: error });
     } finally {
-      stop();
-      await runner.release();
+      signal?.removeEventListener('abort', cancel);
     }
   }
 
   #add(set: ImportSet): void {
-    for (const [name, counts] of set.counts) {
-      const sum = this.#counts.get(name) ?? noCounts();
-      for (const key of Object.keys(counts) as (keyof RecordCounts)[])
-        sum[key] = (sum[key] ?? 0) + (counts[key] ?? 0);
-      this.#counts.set(name, sum);
-    }
-    this.#rejected += set.rejected;
-    for (const { file, line, reason } of set.firstRejects.slice(0, SHOWN_REJECTS - this.#firstRejects.length))
-      this.#firstRejects.push({ file, line, reason });
+    const { files, firstRejects } = this.report;
+    for (const [name, counts] of set.counts) addCounts((files[name] ??= noCounts()), counts);
+    this.report.rejected += set.rejected;
+    for (const { file, line, reason } of set.firstRejects.slice(0, SHOWN_REJECTS - firstRejects.length))
+      firstRejects.push({ file, line, reason });
   }
 
   async *#portions(): AsyncGenerator<Portion> {
     const { progress, signal } = this.options;
     let [bytes, records] = [0, 0];
-    for (const [position, file] of this.source.files.entries()) {
-      for await (const lines of file.lines((more) => (bytes += more))) {
+    for (const [position, { name, open, read }] of this.source.files.entries()) {
+      const stream = open().on('data', (chunk: Buffer) => (bytes += chunk.length));
+      for await (const lines of readLines(stream, name)) {
         signal?.throwIfAborted();
         records += lines.length;
-        progress?.({ file: file.name, bytes, records });
-        yield { position, lines };
+        progress?.({ file: name, bytes, records });
+        yield { position, lines: lines.map(read) };
       }
     }
   }
 
-  async *#batches(size: number): AsyncGenerator<Portion> {
+  /** In their order, some lines of one file at a time in which no record occurs twice, with the last of them. */
+  async *#batches(size: number): AsyncGenerator<{ portions: Portions; last: SourceLine }> {
     let position = 0;
     let lines: ReadLine[] = [];
     const seen = new Set<string>();
-    const take = (): Portion => {
-      const portion = { position, lines };
-      lines = [];
-      seen.clear();
-      return portion;
-    };
-    for await (const portion of this.#portions()) {
-      if (portion.position !== position && lines.length > 0) yield take();
-      position = portion.position;
+    const taken = () => ({
+      portions: [{ position, lines }],
+      last: { file: this.source.files[position]!.name, line: lines.at(-1)!.number },
+    });
+    for await (const portion of this.#portions())
       for (const line of portion.lines) {
         const keys = recordKeys(line);
-        if (lines.length >= size || keys.some((key) => seen.has(key))) yield take();
+        const isFull = portion.position !== position || lines.length >= size;
+        if (lines.length > 0 && (isFull || keys.some((key) => seen.has(key)))) {
+          yield taken();
+          lines = [];
+          seen.clear();
+        }
+        position = portion.position;
         lines.push(line);
         for (const key of keys) seen.add(key);
       }
-    }
-    if (lines.length > 0) yield take();
+    if (lines.length > 0) yield taken();
   }
 }
 
@@ -227,16 +226,70 @@ async function recordImport({ manager, counts }: ImportSet): Promise<void> {
   );
 }
 
-/** Cancels the current statement of `runner` when `signal` aborts. @returns a function that stops listening */
-async function cancelOn(
-  signal: AbortSignal | undefined,
-  dataSource: DataSource,
-  runner: QueryRunner,
-): Promise<() => void> {
-  if (!signal) return () => {};
-  const [{ pid }] = (await runner.query('SELECT pg_backend_pid() AS pid')) as [{ pid: number }];
-  const cancel = () => void dataSource.query('SELECT pg_cancel_backend($1)', [pid]).catch(() => undefined);
-  if (signal.aborted) cancel();
-  signal.addEventListener('abort', cancel);
-  return () => signal.removeEventListener('abort', cancel);
+/** Bad lines with their reasons, as NDJSON {file, line, reason, record}; takes the place of an older file when it is whole. */
+export class RejectsFile {
+  readonly #draft: string;
+
+  /** @throws OperatorError where it cannot be written, or is a file of the import itself */
+  constructor(
+    private readonly path: string,
+    { files }: Source,
+  ) {
+    if (files.some((file) => file.path !== undefined && resolve(file.path) === resolve(path)))
+      throw new OperatorError(`${path} is a file of the import itself: write the rejects elsewhere`);
+    if (existsSync(path) && !statSync(path).isFile())
+      throw new OperatorError(`${path} is not a file: name one for the rejects`);
+    this.#draft = `${path}.${process.pid}`;
+    // Records can hold password hashes.
+    this.#orRefuse(() => writeFileSync(this.#draft, '', { mode: 0o600 }));
+  }
+
+  /** How much is written, for {@link rewind}. */
+  get size(): number {
+    return statSync(this.#draft).size;
+  }
+
+  /** Forgets what was written after that. */
+  rewind(size: number): void {
+    truncateSync(this.#draft, size);
+  }
+
+  /** Writes rejects, each with the line as it stood in the file. */
+  write(rejects: readonly { file: string; line: number; reason: string; text: string }[]): void {
+    const lines = rejects.map(
+      ({ file, line, reason, text }) =>
+        `${JSON.stringify({ file, line, reason }).slice(0, -1)},"record":${recordOf(text)}}\n`,
+    );
+    this.#orRefuse(() => appendFileSync(this.#draft, lines.join('')));
+  }
+
+  complete(): void {
+    this.#orRefuse(() => renameSync(this.#draft, this.path));
+  }
+
+  /** After {@link complete} there is nothing left to discard. */
+  discard(): void {
+    rmSync(this.#draft, { force: true });
+  }
+
+  #orRefuse(work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      throw new OperatorError(
+        `${this.path} cannot be written (${(error as Error).message}): nothing was imported`,
+        { cause: error },
+      );
+    }
+  }
+}
+
+/** What is no JSON stands there as a JSON string. */
+function recordOf(text: string): string {
+  try {
+    JSON.parse(text);
+    return text.trim();
+  } catch {
+    return JSON.stringify(text);
+  }
 }

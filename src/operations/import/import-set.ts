@@ -1,7 +1,7 @@
 import type { DatabaseError } from 'pg';
 import type { EntityManager } from 'typeorm';
 import { OperatorError } from '../../values/operator-error.js';
-import { spell, type FaultCode, type LineFault } from './fields.js';
+import type { FaultCode } from './fields.js';
 import {
   type Author,
   columnList,
@@ -9,6 +9,7 @@ import {
   dropStaleSql,
   insertSql,
   isLostRace,
+  keepingProfile,
   lockSql,
   NEW_USERS,
   type RecordType,
@@ -19,8 +20,8 @@ import {
 } from './record-type.js';
 import { RECORD_TYPES } from './record-types.js';
 import { leaveMembersPending, writePendingMembers } from './pending-members.js';
-import { Chunks, CHUNK_RECORDS, rowsOf } from './staging.js';
-import type { RejectsFile } from './rejects-file.js';
+import { CHUNK_RECORDS, REJECT_COLUMNS, StagedRows, stagingColumns } from './staging.js';
+import type { RejectsFile } from './import-records.js';
 import type { ReadLine, SourceFile } from './sources.js';
 
 /** How many bad lines are kept to be shown. */
@@ -32,17 +33,14 @@ const ATTEMPTS = 5;
 /** A CHECK or a NOT NULL, which fails at any other moment, too. */
 const BROKEN_RULE = /^(23502|23514)$/;
 
-/** A later version of the same record was written in the meantime. */
-class VersionRace extends Error {
-  readonly code = '40001';
-}
-
 /** Some lines of one file of the source. */
 export interface Portion {
   /** Of the file in the source. */
   readonly position: number;
   readonly lines: readonly ReadLine[];
 }
+
+export type Portions = Iterable<Portion> | AsyncIterable<Portion>;
 
 /** A bad line. */
 export interface Reject {
@@ -80,18 +78,21 @@ export const noCounts = (): RecordCounts => ({
   rejected: 0,
 });
 
+/** Adds an outcome to another one. */
+export function addCounts(sum: RecordCounts, more: Partial<RecordCounts>): void {
+  for (const key of Object.keys(more) as (keyof RecordCounts)[])
+    sum[key] = (sum[key] ?? 0) + (more[key] ?? 0);
+}
+
 interface SetOptions {
   readonly dryRun?: boolean | undefined;
   readonly keepProfile?: boolean | undefined;
   readonly progress?: ((now: { readonly phase: string }) => void) | undefined;
-  /** Who sends the records; an admin if not given. */
-  readonly by?: Author | undefined;
-  /** How many times writing is tried if others change the same rows. */
-  readonly attempts?: number | undefined;
-  /** Whether members that are there already are changed after the caller's transaction, by `settleMembers`. */
-  readonly membersLater?: boolean | undefined;
-  /** Whether it was decided which lines about the same record count: see `settle`. */
-  readonly settled?: boolean | undefined;
+  /**
+   * Who feeds the records. Then it was decided which lines about the same record count (see `settle`), whoever loses a race begins anew,
+   * and members who are there already are changed at once. Else it is an import, after which `settleMembers` changes them.
+   */
+  readonly feedBy?: Author | undefined;
 }
 
 /** Lines that are staged, checked and written together, in the caller's transaction, which has the staging tables. */
@@ -100,16 +101,19 @@ export class ImportSet {
   readonly counts = new Map<string, RecordCounts>();
   rejected = 0;
   firstRejects: readonly Reject[] = [];
-  readonly #types = new Map<RecordType, number>();
+  /** Of which there are lines, in the order in which they refer to one another. */
+  #types: readonly RecordType[] = [];
+  /** By the name of a type, the position of its file. */
+  readonly #positions = new Map<string, number>();
   /** Types of which a line has a version. */
-  readonly #versioned = new Set<RecordType>();
-  #lostRaces = 0;
+  #versioned: readonly RecordType[] = [];
   /** Types of which a line deletes. */
-  readonly #deleting = new Set<RecordType>();
+  #deleting: readonly RecordType[] = [];
+  #lostRaces = 0;
 
   constructor(
     readonly manager: EntityManager,
-    private readonly source: { readonly files: readonly Pick<SourceFile, 'name'>[] },
+    private readonly files: readonly Pick<SourceFile, 'name'>[],
     private readonly options: SetOptions,
   ) {}
 
@@ -117,74 +121,69 @@ export class ImportSet {
    * @returns whether it was written: neither a dry run nor stopped by bad lines
    * @throws OperatorError if others kept changing the same rows
    */
-  async run(
-    portions: Iterable<Portion> | AsyncIterable<Portion>,
-    rejects: RejectsFile | undefined,
-  ): Promise<boolean> {
-    const { dryRun = false, settled = false, progress } = this.options;
+  async run(portions: Portions, rejects?: RejectsFile): Promise<boolean> {
+    const { dryRun = false, feedBy, progress } = this.options;
     const before = rejects?.size;
     await this.#stage(portions, rejects !== undefined);
     for (;;) {
       progress?.({ phase: 'checking' });
-      if (!settled) for (const type of this.#versioned) await this.#dropStale(type);
+      if (!feedBy)
+        for (const type of this.#versioned) {
+          const stale = await this.#number(dropStaleSql(type), [type.name]);
+          if (stale > 0) addCounts(this.#countsOf(type.name), { stale });
+        }
       await this.#check();
       // Whatever can be done before the first row is locked that somebody else may want to write, is.
       this.firstRejects = await this.#rejects(FIRST_REJECTS);
       rejects?.rewind(before!);
       if (rejects) await this.#writeRejects(rejects);
-      for (const type of this.#inOrder)
-        this.#countsOf(type.name).unchanged = await this.#number(
-          `SELECT count(*) AS n FROM ${staged(type.name)}`,
-        );
       const writes = !dryRun && (this.rejected === 0 || rejects !== undefined);
       if (writes) {
         progress?.({ phase: 'writing' });
         if (!(await this.#tryToWrite())) continue;
       } else {
-        for (const type of this.#inOrder) await this.#compare(type);
+        for (const type of this.#types) await this.#compare(type);
         for (const type of this.#deleting)
           this.#countDeleted(type, await this.#number(`SELECT count(*) AS n FROM (${type.removal.rows}) r`));
       }
-      for (const type of this.#inOrder) {
-        const counts = this.#countsOf(type.name);
-        counts.unchanged -= counts.inserted + counts.updated + counts.deleted;
+      for (const counts of this.counts.values()) {
+        const { read, inserted, updated, deleted, rejected, stale = 0 } = counts;
+        counts.unchanged = read - inserted - updated - deleted - rejected - stale;
       }
       return writes;
     }
   }
 
   /** Reads lines into the staging tables; those that are invalid in themselves become rejects. */
-  async #stage(portions: Iterable<Portion> | AsyncIterable<Portion>, keepsText: boolean): Promise<void> {
-    const rows = new Map(RECORD_TYPES.map((type) => [type, rowsOf(type, this.manager)]));
-    const bad = new Chunks((json) =>
-      this.manager.query(
-        `INSERT INTO import_rejects SELECT * FROM jsonb_to_recordset($1::jsonb)
-AS r (file integer, type text, line integer, path text, code text, reason text, text text)`,
-        [json],
-      ),
+  async #stage(portions: Portions, keepsText: boolean): Promise<void> {
+    const rowsFor = (table: string, columns: string) => new StagedRows(this.manager, table, columns);
+    const rows = new Map(
+      RECORD_TYPES.map((type) => [type, rowsFor(staged(type.name), stagingColumns(type))]),
     );
+    const bad = rowsFor('import_rejects', REJECT_COLUMNS);
+    const [versioned, deleting] = [new Set<string>(), new Set<string>()];
     for await (const { position, lines } of portions) {
       for (const { type, number: line, row, faults, text } of lines) {
-        this.#countsOf(type?.name ?? this.#nameOf(position)).read++;
-        if (type) this.#types.set(type, position);
+        this.#countsOf(type?.name ?? this.files[position]!.name).read++;
+        if (type) this.#positions.set(type.name, position);
         const kept = keepsText ? { text: encode(text) } : {};
         if (row) {
           await rows.get(type!)!.add({ line, ...kept, ...row });
-          if (row.version !== undefined) this.#versioned.add(type!);
-          if (row.deleted) this.#deleting.add(type!);
+          if (row.version !== undefined) versioned.add(type!.name);
+          if (row.deleted) deleting.add(type!.name);
         } else {
-          const [{ path, code }] = faults as readonly [LineFault];
-          const reason = faults!.slice(0, SHOWN_FAULTS).map(spell).join('; ');
+          const { path, code } = faults![0]!;
+          const reason = faults!.slice(0, SHOWN_FAULTS).join('; ');
           await bad.add({ file: position, type: type?.name, line, path, code, reason, ...kept });
         }
       }
     }
     for (const chunks of [...rows.values(), bad]) await chunks.flush();
-    for (const type of this.#types.keys()) await this.manager.query(`ANALYZE ${staged(type.name)}`);
-  }
-
-  get #inOrder(): RecordType[] {
-    return RECORD_TYPES.filter((type) => this.#types.has(type));
+    for (const name of this.#positions.keys()) await this.manager.query(`ANALYZE ${staged(name)}`);
+    const types = this.options.keepProfile ? RECORD_TYPES.map(keepingProfile) : RECORD_TYPES;
+    this.#types = types.filter(({ name }) => this.#positions.has(name));
+    this.#versioned = types.filter(({ name }) => versioned.has(name));
+    this.#deleting = types.filter(({ name }) => deleting.has(name));
   }
 
   #countsOf(name: string): RecordCounts {
@@ -194,8 +193,8 @@ AS r (file integer, type text, line integer, path text, code text, reason text, 
   }
 
   async #check(): Promise<void> {
-    for (const type of this.#inOrder) {
-      if (this.options.settled) {
+    for (const type of this.#types) {
+      if (this.options.feedBy) {
         await this.#applyRules(type, type.references);
         await this.manager.query(`DELETE FROM ${staged(type.name)} WHERE counts IS FALSE`);
       }
@@ -206,7 +205,7 @@ AS r (file integer, type text, line integer, path text, code text, reason text, 
     );
     this.rejected = 0;
     for (const { file, type, rejected } of rows) {
-      this.#countsOf(type ?? this.#nameOf(file)).rejected = rejected;
+      this.#countsOf(type ?? this.files[file]!.name).rejected = rejected;
       this.rejected += rejected;
     }
   }
@@ -228,15 +227,9 @@ noted AS (INSERT INTO import_rejects
   SELECT $1, $2, line, regexp_replace('record.' || substring(reason FROM '^[\\w.]+'), '^record\\.record$', 'record'), code, reason, text
   FROM gone RETURNING 1)
 SELECT count(*) AS n FROM noted`,
-        [this.#types.get(type), type.name],
+        [this.#positions.get(type.name), type.name],
       );
     }
-  }
-
-  async #dropStale(type: RecordType): Promise<void> {
-    const stale = await this.#number(dropStaleSql(type), [type.name]);
-    const counts = this.#countsOf(type.name);
-    if (stale > 0) counts.stale = (counts.stale ?? 0) + stale;
   }
 
   /** Counts what writing the records would do. */
@@ -244,7 +237,7 @@ SELECT count(*) AS n FROM noted`,
     const isNew = `t.${type.key[0]!} IS NULL`;
     const [row] = await this.manager.query<{ inserted: number; updated: number }[]>(
       `SELECT count(*) FILTER (WHERE ${isNew}) AS inserted,
-  count(*) FILTER (WHERE NOT (${isNew}) AND ${differs(type, this.options.keepProfile)}) AS updated
+  count(*) FILTER (WHERE NOT (${isNew}) AND ${differs(type)}) AS updated
 FROM ${withPresent(type)}`,
     );
     const counts = this.#countsOf(type.name);
@@ -263,12 +256,13 @@ FROM ${withPresent(type)}`,
    * @returns whether it is written
    */
   async #tryToWrite(): Promise<boolean> {
+    const { feedBy, keepProfile = false } = this.options;
     await this.manager.query('SAVEPOINT checked');
     try {
       for (const type of this.#versioned)
         if ((await this.#number(recordVersionsSql(type), [type.name])) > 0)
-          throw new VersionRace('a later version was written at the same moment');
-      if (this.#inOrder.some(({ name }) => name === 'users')) {
+          throw Object.assign(new Error('a later version was written at the same moment'), { code: '40001' });
+      if (this.#types.some(({ name }) => name === 'users')) {
         await this.manager.query(
           `INSERT INTO ${NEW_USERS} SELECT id FROM ${staged('users')} s
 WHERE NOT s.deleted AND NOT EXISTS (SELECT FROM users t WHERE t.id = s.id)`,
@@ -276,32 +270,26 @@ WHERE NOT s.deleted AND NOT EXISTS (SELECT FROM users t WHERE t.id = s.id)`,
         await this.manager.query(`ANALYZE ${NEW_USERS}`);
         await writePendingMembers(this.manager, `user_id IN (SELECT id FROM ${staged('users')})`);
       }
-      const { membersLater = false, keepProfile = false } = this.options;
-      if (!membersLater)
-        for (const lock of lockSql(this.#inOrder, keepProfile)) await this.manager.query(lock);
+      if (feedBy) for (const lock of lockSql(this.#types)) await this.manager.query(lock);
       // What is deleted makes room; what ends but stays may be what another line refers to, or the same record.
-      const deleting = this.#inOrder.filter((type) => this.#deleting.has(type));
-      const ending = deleting.filter(({ removal }) => removal.ends ?? removal.remove);
-      for (const type of deleting) if (!ending.includes(type)) await this.#remove(type);
-      for (const type of this.#inOrder) await this.#compare(type);
-      if (membersLater && this.counts.get('users')?.updated)
-        await leaveMembersPending(this.manager, keepProfile);
-      for (const type of this.#inOrder) await this.#writeNew(type);
+      const ending = this.#deleting.filter(({ removal }) => removal.ends ?? removal.remove);
+      for (const type of this.#deleting) if (!ending.includes(type)) await this.#remove(type);
+      for (const type of this.#types) await this.#compare(type);
+      if (!feedBy && this.counts.get('users')?.updated) await leaveMembersPending(this.manager, keepProfile);
+      for (const type of this.#types) await this.#writeNew(type);
       // Members last: whoever edits their own profile waits for that alone.
-      for (const type of this.#inOrder.toReversed()) {
+      for (const type of this.#types.toReversed()) {
         if (this.#countsOf(type.name).updated > 0)
-          for (const update of updateSql(type, keepProfile)) await this.manager.query(update);
+          for (const update of updateSql(type)) await this.manager.query(update);
         if (ending.includes(type)) await this.#remove(type);
       }
       return true;
     } catch (error) {
-      const { code } = error as { code?: string };
-      const isBroken = BROKEN_RULE.test(String(code));
-      if (!isBroken && !isLostRace(error)) throw error;
-      const { attempts = ATTEMPTS } = this.options;
-      if (!isBroken && ++this.#lostRaces === attempts)
+      const isBroken = BROKEN_RULE.test(String((error as { code?: string }).code));
+      if (!isBroken && (feedBy || !isLostRace(error))) throw error;
+      if (!isBroken && ++this.#lostRaces === ATTEMPTS)
         throw new OperatorError(
-          `The platform changed what the import was writing, ${attempts} times (${(error as Error).message}): nothing was imported, run it again`,
+          `The platform changed what the import was writing, ${ATTEMPTS} times (${(error as Error).message}): nothing was imported, run it again`,
           { cause: error },
         );
       await this.manager.query('ROLLBACK TO SAVEPOINT checked');
@@ -313,7 +301,7 @@ WHERE NOT s.deleted AND NOT EXISTS (SELECT FROM users t WHERE t.id = s.id)`,
   /** Rejects the line of which the database refused the row: a rule of the database that the record types do not have. */
   async #rejectBroken(error: DatabaseError): Promise<void> {
     const { table, constraint, column, detail } = error;
-    const type = this.#inOrder.find(({ name }) => name === table || staged(`changed_${name}`) === table);
+    const type = this.#types.find(({ name }) => name === table || staged(`changed_${name}`) === table);
     // "Failing row contains (5, 7, …)", in the order of the columns; keys are numbers, and come first.
     const row = /\((\d.*)/.exec(detail ?? '')?.[1]?.split(', ');
     if (!type || !row)
@@ -340,7 +328,7 @@ WHERE attrelid = '${type.name}'::regclass AND attnum > 0 AND NOT attisdropped OR
     );
     if (remove) {
       const ids = locked.map(({ id }) => id);
-      await remove(this.manager, ids, this.options.by ?? { actor: 'admin' });
+      await remove(this.manager, ids, this.options.feedBy ?? { actor: 'admin' });
     } else if (locked.length > 0) {
       const set = Object.entries(ends ?? {}).map(([column, sql]) => `${column} = ${sql}`);
       const done = ends ? `UPDATE ${type.name} t SET ${set.join(', ')}` : `DELETE FROM ${type.name} t`;
@@ -351,9 +339,10 @@ WHERE attrelid = '${type.name}'::regclass AND attnum > 0 AND NOT attisdropped OR
 
   async #writeNew(type: RecordType): Promise<void> {
     const { inserted, updated } = this.#countsOf(type.name);
-    if ((updated > 0 || this.#deleting.has(type)) && type.release) await this.manager.query(type.release);
+    if (type.release && (updated > 0 || this.#deleting.includes(type)))
+      await this.manager.query(type.release);
     // A connection that was released is new.
-    if (inserted + updated > 0) await this.manager.query(insertSql(type, this.options.keepProfile));
+    if (inserted + updated > 0) await this.manager.query(insertSql(type));
     if ('id' in type.fields) {
       const sequence = `${type.name}_id_seq`;
       await this.manager.query(
@@ -377,11 +366,7 @@ WHERE last >= (SELECT last_value FROM ${sequence})`,
 WHERE (file, line) > ($1, $2) ORDER BY file, line LIMIT $3`,
       [after?.position ?? -1, after?.line ?? 0, limit],
     );
-    return rows.map((row) => ({ ...row, file: this.#nameOf(row.position) }));
-  }
-
-  #nameOf(position: number): string {
-    return this.source.files[position]!.name;
+    return rows.map((row) => ({ ...row, file: this.files[row.position]!.name }));
   }
 
   /** Runs a statement that returns one number, `n`. */

@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import type { DataSource, EntityManager } from 'typeorm';
 import { ADVISORY_LOCKS } from '../../database/schema/advisory-locks.js';
 import { OperatorError } from '../../values/operator-error.js';
-import { differs, isLostRace, staged, valuesOf } from './record-type.js';
+import { differs, isLostRace, keepingProfile, staged } from './record-type.js';
 import { EXTERNAL_ID_IS_WANTED, USERNAME_IS_WANTED, users } from './record-types.js';
 import { ARE_PENDING, stagingColumns } from './staging.js';
 
@@ -13,13 +13,16 @@ const PAUSE_MS = 50;
 /** A copy of `users` with its rules and nothing else. */
 const CHANGED_USERS = staged('changed_users');
 
+const membersAs = (keepProfile: boolean) => (keepProfile ? keepingProfile(users) : users);
+
 /**
  * Moves the staged members that are there already, and change, to `pending_members`, for {@link writePendingMembers}. Not those whose
  * username or `external_id` another line takes: they have to give it up before.
  */
 export async function leaveMembersPending(manager: EntityManager, keepProfile: boolean): Promise<void> {
-  const values = Object.entries(valuesOf(users, keepProfile)).map(([column, sql]) => `'${column}', ${sql}`);
-  const changing = `t.id = s.id AND NOT s.deleted AND ${differs(users, keepProfile)}
+  const type = membersAs(keepProfile);
+  const values = Object.entries(type.values).map(([column, sql]) => `'${column}', ${sql}`);
+  const changing = `t.id = s.id AND NOT s.deleted AND ${differs(type)}
   AND NOT ${USERNAME_IS_WANTED} AND NOT ${EXTERNAL_ID_IS_WANTED}`;
   // What the database would refuse then, it refuses now.
   await manager.query(`CREATE TEMP TABLE ${CHANGED_USERS} (LIKE users INCLUDING CONSTRAINTS) ON COMMIT DROP;
@@ -68,13 +71,14 @@ WHERE t.id = p.user_id AND t.id = ANY ($1)
     ids,
   );
   for (const keepProfile of new Set(pending.map(({ keeps_profile }) => keeps_profile))) {
-    const { id: _, ...values } = valuesOf(users, keepProfile);
+    const type = membersAs(keepProfile);
+    const { id: _, ...values } = type.values;
     const set = Object.entries(values).map(([column, sql]) => `${column} = ${sql}`);
     await manager.query(
       `UPDATE users t SET ${set.join(', ')}
-FROM pending_members p CROSS JOIN LATERAL jsonb_to_record(p.record) AS s (${stagingColumns(users).join(', ')})
+FROM pending_members p CROSS JOIN LATERAL jsonb_to_record(p.record) AS s (${stagingColumns(users)})
 WHERE p.user_id = ANY ($1) AND t.id = p.user_id AND t.erased_at IS NULL AND p.keeps_profile = ${keepProfile}
-  AND ${differs(users, keepProfile)}`,
+  AND ${differs(type)}`,
       ids,
     );
   }

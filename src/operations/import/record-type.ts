@@ -1,12 +1,17 @@
-import type { EntityManager } from 'typeorm';
-import type { NewAuthEvent } from '../../audit/audit.js';
-import { columnsOf, type FaultCode, type Fields, type LineFault } from './fields.js';
+import type { eraseMembers } from '../../accounts/erasure.js';
+import {
+  columnsOf,
+  type Absence,
+  type Fault,
+  type FaultCode,
+  type Fields,
+  type StagedRow,
+} from './fields.js';
 
-type Row = Record<string, unknown>;
 /** Column → SQL over the staged record `s` and the row that is there, `t`. */
 type Values = Readonly<Record<string, string>>;
-/** Columns that {@link Declared.notes} fill. */
-type Notes = Readonly<Record<string, (row: Row, record: Row) => boolean>>;
+/** Fills a column of the staging table, by the row and by the record as it was sent. */
+type Note = (row: StagedRow, record: object) => boolean;
 
 /** What is particular to one file of the folder, and to its table of the same name: all else follows from the fields. */
 interface Declared {
@@ -15,9 +20,9 @@ interface Declared {
   /** Columns that identify a row; `id` if not given. */
   readonly key?: readonly string[];
   /** What is wrong between the fields of one record. */
-  readonly check?: (row: Row) => LineFault | undefined;
+  readonly check?: (row: StagedRow) => Fault | undefined;
   /** Further columns of the staging table. */
-  readonly notes?: Notes;
+  readonly notes?: Readonly<Record<string, Note>>;
   /** Queries for (line, code, reason) of staged records `s` that are wrong whatever other lines say of the same record, besides unknown references. */
   readonly references?: readonly string[];
   /** The same of those that other lines or records of the database rule out, besides lines that name the same record. */
@@ -28,12 +33,8 @@ interface Declared {
   readonly sides?: string;
   /** Of the table, if they differ from those of the record. */
   readonly columns?: readonly string[];
-  /** Values that are not as the record has them. */
-  readonly values?: Values;
   /** What is written with a row that is new or changes, and is no change by itself. */
   readonly besides?: Values;
-  /** What is compared with `t` instead of the value, to tell whether anything changes. */
-  readonly compared?: Values;
   /** Columns that stand in unique indexes, or what they hold is computed from them. */
   readonly referred?: readonly string[];
   /** What is copied from a row that it refers to, which the write joins. */
@@ -60,26 +61,23 @@ export interface Copies {
 interface Removal {
   /** The fields that identify a record; all others in the line are ignored. */
   readonly fields: Fields;
-  readonly check?: (row: Row) => LineFault | undefined;
-  readonly complete?: (row: Row) => void;
+  readonly check?: (row: StagedRow) => Fault | undefined;
+  readonly complete?: (row: StagedRow) => void;
   /** Query for the keys of the rows to delete. */
   readonly rows: string;
   /** For rows that are kept when they end, the column that says so. */
   readonly ended?: string;
   /** What ending them writes. */
   readonly ends?: Values;
-  /** How rows go that do not go alone. @param ids of the rows, in order */
-  readonly remove?: (manager: EntityManager, ids: number[], by: Author) => Promise<unknown>;
+  /** How rows go that do not go alone. */
+  readonly remove?: typeof eraseMembers;
 }
 
 /** One file of the folder: its fields, the rules between records, and how the rows get into their table. */
 export type RecordType = ReturnType<typeof recordType>;
 
 /** Who brings the records, for the audit trail. */
-export interface Author {
-  readonly actor: NewAuthEvent['actor'];
-  readonly keyId?: string;
-}
+export type Author = Parameters<typeof eraseMembers>[2];
 
 /** Names the temporary table in which records of the type are staged. */
 export const staged = (name: string) => `import_${name}`;
@@ -120,43 +118,37 @@ export const erased = (name: string, column: string) =>
   WHERE NOT s.deleted`;
 
 /** The SQL of a value, by what its absence means. */
-const VALUES = {
-  null: (column: string) => `s.${column}`,
-  'as it was': (column: string) => `CASE WHEN s.says_${column} THEN s.${column} ELSE t.${column} END`,
-  'as it was, at first now': (column: string) => `COALESCE(s.${column}, t.${column}, now())`,
+const VALUES: Readonly<Record<Absence | 'null', (column: string) => string>> = {
+  null: (column) => `s.${column}`,
+  'as it was; null for a new member': (column) =>
+    `CASE WHEN s.says_${column} THEN s.${column} ELSE t.${column} END`,
+  'the time of the import': (column) => `COALESCE(s.${column}, t.${column}, now())`,
+  'the time of the import that changes it': (column) => `COALESCE(s.${column}, now())`,
 };
 
 /** Derives whatever follows from the fields. */
 export function recordType(declared: Declared) {
   const { name, fields, key = ['id'], copies, sides } = declared;
-  const besides = { ...copies?.columns, ...declared.besides };
   const all = columnsOf(fields).filter(([column]) => column !== 'deleted');
   const fieldOf = Object.fromEntries(all);
-  const { columns = Object.keys(fieldOf) } = declared;
   const references = all.flatMap(([column, { refersTo }]) => (refersTo ? [{ column, ...refersTo }] : []));
   const version = 'id' in fields ? ['id'] : key;
   const identity = Object.keys(fields).filter((field) => version.includes(field));
   const id = identity.join(', ');
   const { ended } = declared.removal ?? {};
-  const notes: Notes = {
-    ...declared.notes,
-    ...Object.fromEntries(
-      all
-        .filter(([, { absentIs }]) => absentIs === 'as it was')
-        .map(([column]) => [`says_${column}`, (_: Row, record: Row) => Object.hasOwn(record, column)]),
-    ),
-  };
-  const values: Values = {
-    ...Object.fromEntries(
-      columns.map((column) => [column, VALUES[fieldOf[column]?.absentIs ?? 'null'](column)]),
-    ),
-    ...declared.values,
-    ...besides,
-  };
-  const compared: Values = {
-    ...Object.fromEntries(Object.keys(besides).map((column) => [column, `t.${column}`])),
-    ...declared.compared,
-  };
+  const besides: Values = { ...copies?.columns, ...declared.besides };
+  const values: Record<string, string> = {};
+  for (const column of declared.columns ?? Object.keys(fieldOf))
+    values[column] = VALUES[fieldOf[column]?.absent ?? 'null'](column);
+  const compared: Record<string, string> = {};
+  for (const column of Object.keys(besides)) compared[column] = `t.${column}`;
+  const notes: Record<string, Note> = { ...declared.notes };
+  for (const [column, { absent }] of all) {
+    if (absent === 'the time of the import that changes it')
+      compared[column] = `COALESCE(s.${column}, t.${column})`;
+    if (absent === 'as it was; null for a new member')
+      notes[`says_${column}`] = (_, record) => Object.hasOwn(record, column);
+  }
   const removal: Removal = {
     fields: Object.fromEntries(identity.map((field) => [field, fields[field]!])),
     rows: `SELECT ${columnList(key, 't')} FROM ${staged(name)} s JOIN ${name} t ON (${columnList(key, 't')}) = (${columnList(key, 's')})
@@ -167,8 +159,9 @@ export function recordType(declared: Declared) {
     ...declared,
     key,
     notes,
-    values,
-    compared,
+    values: { ...values, ...besides } as Values,
+    /** What is compared with `t` instead of the value, to tell whether anything changes. */
+    compared: compared as Values,
     removal,
     joins: copies && `JOIN ${copies.from} o ON o.id = s.${copies.by} ${declared.joins ?? ''}`,
     identities: declared.identities ?? [identity],
@@ -199,26 +192,20 @@ export function recordType(declared: Declared) {
 const LOST_RACE = /^(23503|23505|23P01|40001|40P01)$/;
 
 /** Tells whether somebody else changed the same rows first: in another transaction, the same may succeed. */
-export function isLostRace(error: unknown): boolean {
-  const { code, cause } = error as { code?: unknown; cause?: unknown };
-  return LOST_RACE.test(String(code)) || (cause !== undefined && isLostRace(cause));
-}
+export const isLostRace = (error: unknown): boolean =>
+  LOST_RACE.test(String((error as { code?: unknown }).code));
 
-/** Column → SQL of its new value. */
-export const valuesOf = (
-  type: RecordType,
-  keepProfile: boolean | undefined,
-): Readonly<Record<string, string>> => (keepProfile ? { ...type.values, ...type.kept } : type.values);
+/** The type as it is written with `--keep-profile`. */
+export const keepingProfile = (type: RecordType): RecordType => ({
+  ...type,
+  values: { ...type.values, ...type.kept },
+});
 
 /** Condition on a staged row `s` and the stored one, `t`: whether writing it changes anything, in these columns. */
-export function differs(
-  type: RecordType,
-  keepProfile: boolean | undefined,
-  only?: readonly string[],
-): string {
-  const values = { ...valuesOf(type, keepProfile), ...type.compared };
-  const columns = only ?? Object.keys(values);
-  return `(${columns.map((column) => values[column]!).join(', ')}) IS DISTINCT FROM (${columnList(columns, 't')})`;
+export function differs({ values, compared }: RecordType, only?: readonly string[]): string {
+  const wanted = { ...values, ...compared };
+  const columns = only ?? Object.keys(wanted);
+  return `(${columns.map((column) => wanted[column]!).join(', ')}) IS DISTINCT FROM (${columnList(columns, 't')})`;
 }
 
 /**
@@ -226,16 +213,15 @@ export function differs(
  * others. One statement that could write such a column locks every row against those who only refer to it, with a consent for
  * example; so does INSERT … ON CONFLICT DO UPDATE.
  */
-export function updateSql(type: RecordType, keepProfile: boolean | undefined): string[] {
-  const values = valuesOf(type, keepProfile);
-  const { name, key, source, joins = '', referred = [] } = type;
+export function updateSql(type: RecordType): string[] {
+  const { name, key, source, values, joins = '', referred = [] } = type;
   const others = Object.keys(values).filter((column) => !key.includes(column) && !referred.includes(column));
   const [stored, wanted] = [columnList(key, 't'), columnList(key, 's')];
   return [referred, others]
     .filter(({ length }) => length > 0)
     .map(
       (columns) => `WITH changing AS MATERIALIZED (
-  SELECT ${stored} FROM ${source} JOIN ${name} t ON (${stored}) = (${wanted}) WHERE ${differs(type, keepProfile, columns)}
+  SELECT ${stored} FROM ${source} JOIN ${name} t ON (${stored}) = (${wanted}) WHERE ${differs(type, columns)}
   ORDER BY ${stored} FOR NO KEY UPDATE OF t
 )
 UPDATE ${name} t SET ${columns.map((column) => `${column} = ${values[column]!}`).join(', ')}
@@ -248,12 +234,12 @@ FROM ${source} ${joins} WHERE (${stored}) = (${wanted}) AND (${wanted}) IN (SELE
  * with all that change then: in the order of their ids, so that a feed of members and one of what refers to them never wait for each
  * other.
  */
-export function lockSql(types: readonly RecordType[], keepProfile: boolean | undefined): string[] {
+export function lockSql(types: readonly RecordType[]): string[] {
   const changed = types.flatMap((type) => {
     const { name, source, referred } = type;
     if (!referred) return [];
     const changing = (columns?: readonly string[]) =>
-      `SELECT t.id FROM ${source} JOIN ${name} t USING (id) WHERE ${differs(type, keepProfile, columns)}`;
+      `SELECT t.id FROM ${source} JOIN ${name} t USING (id) WHERE ${differs(type, columns)}`;
     return [
       `${changing()} AND EXISTS (${changing(referred)}) ORDER BY t.id FOR NO KEY UPDATE OF t`,
       `${changing(referred)} ORDER BY t.id FOR UPDATE OF t`,
@@ -272,12 +258,11 @@ export function lockSql(types: readonly RecordType[], keepProfile: boolean | und
 }
 
 /** Writes the rows that are new. */
-export function insertSql(type: RecordType, keepProfile: boolean | undefined): string {
-  const values = valuesOf(type, keepProfile);
-  return `INSERT INTO ${type.name} (${Object.keys(values).join(', ')})
-SELECT ${Object.values(values).join(', ')} FROM ${withPresent(type)} ${type.joins ?? ''}
+export const insertSql = (
+  type: RecordType,
+): string => `INSERT INTO ${type.name} (${Object.keys(type.values).join(', ')})
+SELECT ${Object.values(type.values).join(', ')} FROM ${withPresent(type)} ${type.joins ?? ''}
 WHERE t.${type.key[0]!} IS NULL ORDER BY ${columnList(type.key, 's')} ${type.joins ? 'FOR KEY SHARE OF o' : ''}`;
-}
 
 /** Staged rows `s` with the stored rows, `t`. */
 export const withPresent = ({ source, name, key }: RecordType): string =>

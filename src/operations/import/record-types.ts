@@ -1,5 +1,4 @@
 import { eraseMembers } from '../../accounts/erasure.js';
-import { audited } from '../../audit/audit.js';
 import { isUsername, USERNAME_RULE } from '../../values/string-rules.js';
 import {
   CONNECTION_SOURCES,
@@ -15,11 +14,10 @@ import {
   type EventRole,
 } from '../../values/vocabulary.js';
 import * as is from './fields.js';
-import type { LineFault } from './fields.js';
 import { code, erased, NEW_USERS, recordType, twice, type RecordType } from './record-type.js';
 
 /** What is wrong between fields of one record. */
-const together = (path: string, text: string): LineFault => ({ path, code: 'inconsistent', text });
+const together = (path: string, text: string) => new is.Fault(text, 'inconsistent', path);
 
 /** Another line takes the username of the member `t`. */
 export const USERNAME_IS_WANTED =
@@ -35,7 +33,7 @@ export const users = recordType({
     username: is.required(is.username),
     first_name: is.text(LENGTHS.users.first_name),
     last_name: is.text(LENGTHS.users.last_name),
-    display_name: is.into('stored_display_name', is.text(LENGTHS.users.stored_display_name)),
+    display_name: { ...is.text(LENGTHS.users.stored_display_name), column: 'stored_display_name' },
     bio: is.text(LENGTHS.users.bio),
     profile_picture: is.url(LENGTHS.users.profile_picture),
     external_id: is.keeping(is.text(LENGTHS.users.external_id)),
@@ -77,7 +75,7 @@ UPDATE users t SET external_id = NULL FROM import_users s
     AND ${EXTERNAL_ID_IS_WANTED}`,
   removal: {
     ended: 'erased_at',
-    remove: (manager, ids, by) => audited(manager, (transaction) => eraseMembers(transaction, ids, by)),
+    remove: eraseMembers,
   },
 });
 
@@ -151,8 +149,6 @@ const events = recordType({
     `SELECT s.line, ${code('invalid_value')}, 'timezone: must be an IANA time zone' FROM import_events s
   WHERE s.timezone NOT IN (SELECT name FROM pg_timezone_names WHERE name !~ '^(posix|right)/|^(posixrules|localtime|Factory)$')`,
   ],
-  values: { updated_at: 'COALESCE(s.updated_at, now())' },
-  compared: { updated_at: 'COALESCE(s.updated_at, t.updated_at)' },
   removal: { ended: 'deleted_at', ends: { deleted_at: 'now()', updated_at: 'now()' } },
 });
 
@@ -251,11 +247,7 @@ const connections = recordType({
     fields: { id: is.id, requester_id: is.id, addressee_id: is.id },
     check: (row) =>
       row.id === null && (row.requester_id === null || row.addressee_id === null)
-        ? {
-            path: '',
-            code: 'missing',
-            text: 'id, or requester_id and addressee_id, are needed to delete a connection',
-          }
+        ? new is.Fault('id, or requester_id and addressee_id, are needed to delete a connection', 'missing')
         : undefined,
     complete: (row) => {
       if (row.id !== null) row.requester_id = row.addressee_id = null; // the id alone counts

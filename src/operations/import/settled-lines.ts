@@ -1,15 +1,7 @@
 import type { EntityManager } from 'typeorm';
-import { columnsOf } from './fields.js';
+import { columnsOf, type Fields, type StagedRow } from './fields.js';
 import type { RecordType } from './record-type.js';
 import { recordKeys, type ReadLine } from './sources.js';
-
-type Row = Record<string, unknown>;
-
-/** The rows that count so far under a key of a record. */
-interface Said {
-  readonly put?: Row;
-  readonly removal?: Row;
-}
 
 /**
  * Decides, line by line, which lines about the same record count, so that all of them can be written at once: a record that is named a
@@ -23,10 +15,9 @@ export async function settle(
   lines: readonly ReadLine[],
 ): Promise<{ readonly lines: readonly ReadLine[]; readonly stale: number }> {
   const versions = await storedVersions(manager, lines);
-  const said = new Map<string, Said>();
+  /** By the key of a record, what counts so far: at most one row that writes it, and one that removes it. */
+  const said = new Map<string, readonly StagedRow[]>();
   const kept: ReadLine[] = [];
-  const replaced = new Set<Row>();
-  let outdated = 0;
   for (const given of lines) {
     const { type } = given;
     // A feed that collides with another one is settled again, by what is stored then.
@@ -35,61 +26,57 @@ export async function settle(
     if (type && row) {
       const name = versionName(type, row);
       const { version } = row as { version?: number };
-      if (version !== undefined && version <= (versions.get(name) ?? -1)) {
-        outdated++;
-        continue;
-      }
+      if (version !== undefined && version <= (versions.get(name) ?? -1)) continue;
       if (version !== undefined) versions.set(name, version);
       row.counts = true;
       const keys = recordKeys(line);
-      const before = keys.map((key) => said.get(key) ?? {});
-      for (const one of replacedBy(type, row, before)) {
-        one.counts = false;
-        replaced.add(one);
-      }
-      for (const one of before.flatMap(({ put, removal }) => [put, removal])) {
+      const before = keys.map((key) => said.get(key) ?? []);
+      for (const one of replacedBy(type, row, before)) one.counts = false;
+      for (const one of before.flat()) {
         // The last one brings the version of all of them.
-        if (one?.version === undefined || versionName(type, one) !== versionName(type, row)) continue;
+        if (one.version === undefined || versionName(type, one) !== versionName(type, row)) continue;
         row.version ??= one.version;
         delete one.version;
       }
       for (const [i, key] of keys.entries())
-        said.set(key, { ...before[i], [row.deleted ? 'removal' : 'put']: row });
+        said.set(key, [...before[i]!.filter(({ deleted }) => deleted !== row.deleted), row]);
     }
     kept.push(line);
   }
-  return { lines: kept, stale: outdated + replaced.size };
+  const written = kept.filter(({ row }) => row?.counts !== false);
+  return { lines: kept, stale: lines.length - written.length };
 }
 
 /** The rows that have no effect once there is `row`. @param before what counts under each of its keys */
-function replacedBy(type: RecordType, row: Row, before: readonly Said[]): Row[] {
-  const { ends, remove } = type.removal;
-  const puts = rowsOf(before, 'put');
-  const removals = rowsOf(before, 'removal');
+function replacedBy(
+  { fields, removal: { ends, remove }, version }: RecordType,
+  row: StagedRow,
+  before: readonly (readonly StagedRow[])[],
+): readonly StagedRow[] {
+  const isPut = ({ deleted }: StagedRow) => deleted === false;
   if (row.deleted) {
     // What ends but stays has to be there first. Who was erased does not come back: the rules tell by the first removal.
     if (remove) return [];
-    if (ends) return removals;
-    for (const column of type.version) row[column] ??= puts[0]?.[column] ?? null;
-    return [...removals, ...puts];
+    const all = before.flat();
+    if (ends) return all.filter((one) => !isPut(one));
+    for (const column of version) row[column] ??= all.find(isPut)?.[column] ?? null;
+    return all;
   }
   // Of the same two members, where an id alone is not the record.
-  const same = before.slice(-1);
-  const [earlier] = rowsOf(same, 'put');
-  if (earlier?.counts) sayWhatIsSilent(type, row, earlier);
-  return [...rowsOf(same, 'put'), ...(remove ? [] : rowsOf(same, 'removal'))];
+  const same = before.at(-1) ?? [];
+  const earlier = same.find(isPut);
+  if (earlier?.counts) sayWhatIsSilent(fields, row, earlier);
+  return remove ? same.filter(isPut) : same;
 }
 
-const rowsOf = (before: readonly Said[], of: keyof Said): Row[] =>
-  before.map((said) => said[of]).filter((row) => row !== undefined);
-
 /** What a record does not say stays as it was, as an earlier line said it. */
-function sayWhatIsSilent({ fields }: RecordType, row: Row, earlier: Row): void {
-  for (const [column, { absentIs }] of columnsOf(fields)) {
+function sayWhatIsSilent(fields: Fields, row: StagedRow, earlier: StagedRow): void {
+  for (const [column, { absent }] of columnsOf(fields)) {
+    if (absent === 'the time of the import') row[column] ??= earlier[column];
     const says = `says_${column}`;
-    if (!absentIs || (absentIs === 'as it was' ? row[says] : row[column] !== null)) continue;
+    if (absent !== 'as it was; null for a new member' || row[says]) continue;
     row[column] = earlier[column];
-    if (absentIs === 'as it was') row[says] = earlier[says];
+    row[says] = earlier[says];
   }
 }
 
@@ -113,13 +100,11 @@ CROSS JOIN LATERAL (
   return new Map(stored.map(({ name, version }) => [name, version]));
 }
 
-function placeOf({ name, version }: RecordType, row: Row): { type: string; user_id: unknown; id: unknown } {
+function placeOf({ name, version }: RecordType, row: StagedRow) {
   const [first, second] = version.map((column) => row[column]) as [unknown, unknown?];
   return second === undefined
     ? { type: name, user_id: 0, id: first }
     : { type: name, user_id: first, id: second };
 }
 
-function versionName(type: RecordType, row: Row): string {
-  return Object.values(placeOf(type, row)).join(' ');
-}
+const versionName = (type: RecordType, row: StagedRow) => Object.values(placeOf(type, row)).join(' ');

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { OperatorError } from '../../values/operator-error.js';
-import { readRecord, shownName, type FaultCode, type LineFault } from './fields.js';
+import { Fault, isObject, readRecord, unknownNames, type FaultCode, type StagedRow } from './fields.js';
 import { RECORD_TYPES } from './record-types.js';
 import type { RecordType } from './record-type.js';
 
@@ -21,9 +21,9 @@ interface Line {
 export interface ReadLine extends Omit<Line, 'fault'> {
   /** Unknown where the line does not say it. */
   readonly type?: RecordType;
-  readonly row?: Record<string, unknown>;
+  readonly row?: StagedRow;
   /** At least one, where there is no row. */
-  readonly faults?: readonly LineFault[];
+  readonly faults?: readonly Fault[];
 }
 
 /** A file of the import, or standard input. */
@@ -32,10 +32,8 @@ export interface SourceFile {
   readonly name: string;
   /** undefined where there is none on disk. */
   readonly path?: string;
-  /** What its lines can be. */
-  readonly types: readonly RecordType[];
-  /** Some lines at a time, in their order. @param progress told of bytes that were read */
-  lines(progress: (bytes: number) => void): AsyncGenerator<ReadLine[]>;
+  readonly open: () => Readable;
+  readonly read: (line: Line) => ReadLine;
 }
 
 export interface Source {
@@ -70,13 +68,8 @@ export function folderSource(folder: string): Source {
       return {
         name,
         path,
-        types: [type],
-        async *lines(progress) {
-          const stream = createReadStream(path, { highWaterMark: 262_144 });
-          stream.on('data', (chunk) => progress(chunk.length));
-          for await (const lines of readLines(stream, name))
-            yield lines.map((line) => ({ ...line, type, ...readFileLine(type, line) }));
-        },
+        open: () => createReadStream(path, { highWaterMark: 262_144 }),
+        read: (line) => readFileLine(type, line),
       };
     });
   });
@@ -87,28 +80,21 @@ export function folderSource(folder: string): Source {
   };
 }
 
-/** Opens one stream of such lines. */
-export function streamSource(stream: Readable): Source {
-  const name = '-';
-  const file: SourceFile = {
-    name,
-    types: RECORD_TYPES,
-    async *lines(progress) {
-      stream.on('data', (chunk: Buffer) => progress(chunk.length));
-      for await (const lines of readLines(stream, name)) yield lines.map(readFeedLine);
-    },
-  };
-  return { files: [file], bytes: 0, ignored: [] };
-}
+/** One stream of lines that say their type. */
+export const streamSource = (stream: Readable): Source => ({
+  files: [{ name: '-', open: () => stream, read: readFeedLine }],
+  bytes: 0,
+  ignored: [],
+});
 
-function readFileLine(type: RecordType, line: Line): Pick<ReadLine, 'row' | 'faults'> {
+function readFileLine(type: RecordType, line: Line): ReadLine {
   const { value, faults } = parse(line);
-  if (faults) return { faults };
+  if (faults) return { ...line, type, faults };
   const removed = 'deleted' in type.fields && (value as { deleted?: unknown } | null)?.deleted === true;
-  return rowOf(type, value, removed);
+  return { ...line, type, ...rowOf(type, value, removed) };
 }
 
-const ENVELOPE = ['type', 'op', 'record', 'version'];
+const ENVELOPE = { type: true, op: true, record: true, version: true };
 
 /**
  * Reads a line of a stream or a feed, which says its type: `{"type": "participants", "op": "put", "record": {…}, "version": 3}`.
@@ -117,34 +103,30 @@ const ENVELOPE = ['type', 'op', 'record', 'version'];
 export function readFeedLine(line: Line): ReadLine {
   const { value, faults: unread } = parse(line);
   if (unread) return { ...line, faults: unread };
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    return { ...line, faults: [{ path: '', code: 'invalid_type', text: 'must be a JSON object' }] };
-  const { type: name, op = 'put', record, version = null } = value as Record<string, unknown>;
+  if (!isObject(value)) return { ...line, faults: [new Fault('must be a JSON object', 'invalid_type')] };
+  const { type: name, op = 'put', record, version = null } = value;
   const type = RECORD_TYPES.find((known) => known.name === name);
-  const faults: LineFault[] = Object.keys(value)
-    .filter((key) => !ENVELOPE.includes(key))
-    .map((key) => ({ path: shownName(key), code: 'unknown_field', text: 'is not a field here' }));
-  const fault = (path: string, code: FaultCode, text: string) => faults.push({ path, code, text });
-  if (!type)
-    fault('type', 'invalid_value', `must be one of ${RECORD_TYPES.map((known) => known.name).join(', ')}`);
-  if (op !== 'put' && op !== 'delete') fault('op', 'invalid_value', 'must be put or delete');
+  const faults = unknownNames(value, ENVELOPE);
+  const fault = (path: string, text: string, code?: FaultCode) => faults.push(new Fault(text, code, path));
+  if (!type) fault('type', `must be one of ${RECORD_TYPES.map((known) => known.name).join(', ')}`);
+  if (op !== 'put' && op !== 'delete') fault('op', 'must be put or delete');
   if (version !== null && !(Number.isSafeInteger(version) && (version as number) >= 0))
-    fault('version', 'invalid_value', `must be an integer from 0 to ${Number.MAX_SAFE_INTEGER}`);
-  if (typeof record !== 'object' || record === null || Array.isArray(record))
-    fault('record', record === undefined ? 'missing' : 'invalid_type', 'must be an object');
+    fault('version', `must be an integer from 0 to ${Number.MAX_SAFE_INTEGER}`);
+  if (!isObject(record))
+    fault('record', 'must be an object', record === undefined ? 'missing' : 'invalid_type');
   if (!type || faults.length > 0) return { ...line, faults };
   const { row, faults: inRecord = [] } = rowOf(type, record, op === 'delete');
-  for (const { path, code, text } of inRecord) fault(path === '' ? 'record' : `record.${path}`, code, text);
+  for (const { path, text, code } of inRecord) fault(path === '' ? 'record' : `record.${path}`, text, code);
   if (row && version !== null) {
     if (type.version.some((column) => (row[column] ?? null) === null))
-      fault('record', 'missing', `needs ${type.version.join(', ')} beside a version`);
+      fault('record', `needs ${type.version.join(', ')} beside a version`, 'missing');
     row.version = version;
   }
   return row && faults.length === 0 ? { ...line, type, row } : { ...line, type, faults };
 }
 
-function parse({ text, fault }: Line): { value?: unknown; faults?: readonly LineFault[] } {
-  const invalid = (why: string) => ({ faults: [{ path: '', code: 'invalid_line', text: why } as const] });
+function parse({ text, fault }: Line): { value?: unknown; faults?: readonly Fault[] } {
+  const invalid = (why: string) => ({ faults: [new Fault(why, 'invalid_line')] });
   if (fault !== undefined) return invalid(fault);
   try {
     return { value: JSON.parse(text) };
@@ -155,31 +137,29 @@ function parse({ text, fault }: Line): { value?: unknown; faults?: readonly Line
 
 /** The row of the staging table, or everything that is wrong with the record. */
 function rowOf(type: RecordType, value: unknown, removed: boolean): Pick<ReadLine, 'row' | 'faults'> {
+  const { removal, notes } = type;
   const { row, faults } = removed
-    ? readRecord(type.removal.fields, pick(value as Record<string, unknown>, type.removal.fields))
+    ? readRecord(removal.fields, pick(value as object, removal.fields))
     : readRecord(type.fields, value);
-  const together = (removed ? type.removal.check : type.check)?.(row);
-  if (together !== undefined || faults.length > 0)
-    return { faults: together === undefined ? faults : [...faults, together] };
-  if (removed) type.removal.complete?.(row);
-  else
-    for (const [column, note] of Object.entries(type.notes))
-      row[column] = note(row, value as Record<string, unknown>);
+  const together = (removed ? removal.check : type.check)?.(row);
+  if (together) return { faults: [...faults, together] };
+  if (faults.length > 0) return { faults };
+  if (removed) removal.complete?.(row);
+  else for (const column of Object.keys(notes)) row[column] = notes[column]!(row, value as object);
   row.deleted = removed;
   return { row };
 }
 
-function pick(record: Record<string, unknown>, fields: object): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(record).filter(([name]) => Object.hasOwn(fields, name)));
-}
+const pick = (record: object, fields: object) =>
+  Object.fromEntries(Object.entries(record).filter(([name]) => Object.hasOwn(fields, name)));
 
 /** Names what a line is about: two lines that share one cannot be written together. */
 export function recordKeys({ type, row }: ReadLine): string[] {
   if (!type || !row) return [];
   return type.identities.flatMap((columns) => {
-    const values = columns.map((column) => row[column] as number | null);
-    if (values.includes(null)) return [];
-    if (type.sides) values.sort((a, b) => a! - b!);
+    const values = columns.map((column) => row[column] as number);
+    if (values.includes(null!)) return [];
+    if (type.sides) values.sort((a, b) => a - b);
     return [`${type.name} ${columns.join()} ${values.join()}`];
   });
 }

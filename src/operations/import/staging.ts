@@ -44,35 +44,29 @@ export async function createStaging(
       ({ name, refersTo }) => name === type.name || refersTo.some(({ table }) => table === type.name),
     ),
   );
-  const tables = needed.map((type) => {
-    return `CREATE TEMP TABLE ${staged(type.name)} (${stagingColumns(type).join(', ')}) ON COMMIT DROP`;
-  });
-  await manager.query(
-    [
-      ...tables,
-      `CREATE TEMP TABLE ${NEW_USERS} (id bigint PRIMARY KEY) ON COMMIT DROP`,
-      `CREATE TEMP TABLE import_rejects (file integer NOT NULL, type text, line integer NOT NULL, path text, code text NOT NULL,
-  reason text NOT NULL, text text) ON COMMIT DROP`,
-    ].join(';\n'),
-  );
+  const tables = [
+    ...needed.map((type) => `${staged(type.name)} (${stagingColumns(type)})`),
+    `${NEW_USERS} (id bigint PRIMARY KEY)`,
+    `import_rejects (${REJECT_COLUMNS})`,
+  ];
+  await manager.query(tables.map((table) => `CREATE TEMP TABLE ${table} ON COMMIT DROP`).join(';\n'));
 }
 
-/** Collects rows of the staging table of the type. */
-export function rowsOf(type: RecordType, manager: EntityManager): Chunks {
-  const columns = stagingColumns(type);
-  const names = columns.map((column) => column.split(' ')[0]).join(', ');
-  const insert = `INSERT INTO ${staged(type.name)} (${names})
-    SELECT ${names} FROM jsonb_to_recordset($1::jsonb) AS r (${columns.join(', ')})`;
-  return new Chunks((json) => manager.query(insert, [json]));
-}
-
-/** Collects records, and passes them on as one JSON array; the next ones are read while the database processes them. */
-export class Chunks {
+/** Collects rows of a staging table, and inserts some thousand at a time; the next ones are read while the database processes them. */
+export class StagedRows {
+  readonly #insert: string;
   #records: string[] = [];
   #characters = 0;
   #taking: Promise<unknown> = Promise.resolve();
 
-  constructor(private readonly take: (json: string) => Promise<unknown>) {}
+  /** @param columns of the table, in its order, each with its SQL type */
+  constructor(
+    private readonly manager: EntityManager,
+    table: string,
+    columns: string,
+  ) {
+    this.#insert = `INSERT INTO ${table} SELECT * FROM jsonb_to_recordset($1::jsonb) AS r (${columns})`;
+  }
 
   async add(record: object): Promise<void> {
     const json = JSON.stringify(record);
@@ -89,15 +83,19 @@ export class Chunks {
   async #handOn(): Promise<void> {
     await this.#taking;
     if (this.#records.length === 0) return;
-    this.#taking = this.take(`[${this.#records.join(',')}]`);
+    this.#taking = this.manager.query(this.#insert, [`[${this.#records.join(',')}]`]);
     this.#taking.catch(() => undefined); // told to whoever waits for it next
     this.#records = [];
     this.#characters = 0;
   }
 }
 
+/** The columns of the table of bad lines, each with its SQL type. */
+export const REJECT_COLUMNS =
+  'file integer, type text, line integer, path text, code text, reason text, text text';
+
 /** The columns of the staging table of the type, each with its SQL type. */
-export function stagingColumns({ fields, notes }: RecordType): string[] {
+export function stagingColumns({ fields, notes }: RecordType): string {
   return [
     'line integer',
     'text text',
@@ -106,5 +104,5 @@ export function stagingColumns({ fields, notes }: RecordType): string[] {
     'deleted boolean',
     ...columnsOf(fields).flatMap(([column, { type }]) => (column === 'deleted' ? [] : `${column} ${type}`)),
     ...Object.keys(notes).map((column) => `${column} boolean`),
-  ];
+  ].join(', ');
 }
