@@ -17,7 +17,7 @@ describe('parseDuration', () => {
   );
 
   it('includes its bounds', () => {
-    const read = durationBetween(60, 3600);
+    const read = durationBetween('60s', '3600s');
     expect([read('1m'), read('1h')]).toEqual([60, 3600]);
     for (const outside of ['59s', '3601s']) expect(() => read(outside)).toThrow('from 60s to 3600s');
   });

@@ -13,8 +13,6 @@ import {
 import { isId, LENGTHS, type Length } from '../values/vocabulary.js';
 import { ALL_PLATFORM_SCOPES, ALL_SCOPES, type PlatformScope, type Scope } from '../auth/scopes.js';
 
-const DAY_SECONDS = 86_400;
-
 /**
  * Reads a duration: a whole number and s, m, h or d.
  *
@@ -28,19 +26,13 @@ export function parseDuration(text: string): number {
   return seconds;
 }
 
-/** Makes a reader of durations within bounds, which are in seconds and inclusive. */
-export function durationBetween(shortest: number, longest: number): (text: string) => number {
-  return (text) => {
-    const seconds = parseDuration(text);
-    if (seconds < shortest || seconds > longest)
-      throw new InvalidArgumentError(`It must be from ${spell(shortest)} to ${spell(longest)}.`);
-    return seconds;
-  };
-}
-
-function spell(seconds: number): string {
-  return seconds > 0 && seconds % DAY_SECONDS === 0 ? `${seconds / DAY_SECONDS}d` : `${seconds}s`;
-}
+/** Makes a reader of durations within bounds, which are such texts, and inclusive. */
+export const durationBetween = (shortest: string, longest: string) => (text: string) => {
+  const seconds = parseDuration(text);
+  if (seconds < parseDuration(shortest) || seconds > parseDuration(longest))
+    throw new InvalidArgumentError(`It must be from ${shortest} to ${longest}.`);
+  return seconds;
+};
 
 /** Reads members’ scopes, comma separated; an empty text means none. */
 export const parseScopes = (text: string): Scope[] => scopesAmong(ALL_SCOPES, text);
@@ -75,46 +67,38 @@ export function collectCidr(text: string, before: readonly string[] = []): strin
 }
 
 /** Makes a reader of texts of this many code points that the database can store. */
-export function textOf([shortest, longest]: Length): (text: string) => string {
-  return (text) => {
+export const textOf =
+  ([shortest, longest]: Length) =>
+  (text: string): string => {
     const { length } = [...text];
     if (length < shortest || length > longest || !isStorable(text))
       throw new InvalidArgumentError(`It must have ${shortest} to ${longest} characters, but has ${length}.`);
     return text;
   };
-}
+
+/** Makes a reader of texts that are as they must be. */
+const textThat = (isRight: (text: string) => boolean, must: string) => (text: string) => {
+  if (!isRight(text)) throw new InvalidArgumentError(`It must ${must}.`);
+  return text;
+};
 
 /** Reads the name of an app or key. @throws InvalidArgumentError */
-export function parseName(text: string): string {
-  textOf([1, 100])(text);
-  if (!isName(text)) throw new InvalidArgumentError(`It must ${NAME_RULE}.`);
-  return text;
-}
+export const parseName = (text: string) => textThat(isName, NAME_RULE)(textOf([1, 100])(text));
 
 /** Reads a username: not digits only, which would be taken for an id. @throws InvalidArgumentError */
 export function parseUsername(text: string): string {
   if (/^\d+$/.test(text))
     throw new InvalidArgumentError('A username of digits only would be taken for an id.');
-  textOf(LENGTHS.users.username)(text);
-  if (!isUsername(text)) throw new InvalidArgumentError(`It must ${USERNAME_RULE}.`);
-  return text;
+  return textThat(isUsername, USERNAME_RULE)(textOf(LENGTHS.users.username)(text));
 }
 
 /** Reads an e-mail address. @throws InvalidArgumentError */
-export function parseEmail(text: string): string {
-  if (!isEmailAddress(text)) throw new InvalidArgumentError('It must be an e-mail address.');
-  return text;
-}
+export const parseEmail = textThat(isEmailAddress, 'be an e-mail address');
 
 /** Reads the id of a passkey. @throws InvalidArgumentError */
-export function parsePasskeyId(text: string): number {
-  if (!/^[1-9]\d{0,15}$/.test(text) || !isId(Number(text)))
-    throw new InvalidArgumentError('It must be a whole number.');
-  return Number(text);
-}
+export const parsePasskeyId = (text: string) =>
+  Number(textThat((id) => /^[1-9]\d{0,15}$/.test(id) && isId(Number(id)), 'be a whole number')(text));
 
 /** Reads an absolute http or https URL. @throws InvalidArgumentError */
-export function parseHttpUrl(text: string): string {
-  if (!isHttpUrl(text)) throw new InvalidArgumentError('It must be an absolute http or https URL.');
-  return textOf(LENGTHS.users.profile_picture)(text);
-}
+export const parseHttpUrl = (text: string) =>
+  textOf(LENGTHS.users.profile_picture)(textThat(isHttpUrl, 'be an absolute http or https URL')(text));

@@ -5,7 +5,7 @@ import {
   type ErrorOptions,
   type OptionValues,
 } from '@commander-js/extra-typings';
-import { withDatabase, type Work } from './database.js';
+import { onDatabase, type AcceptedSchema, type Work } from './database.js';
 import { asTyped, plain, print } from './output.js';
 
 /** What a command on the database works with. */
@@ -44,11 +44,11 @@ declare module '@commander-js/extra-typings' {
   }
 }
 
-/** Of each command that does something: an example, and how it opens the database. */
-const known = new WeakMap<CommandUnknownOpts, { example: string; reach: typeof withDatabase }>();
-
 /** A command that names everything that is missing at once, where Commander stops at the first. */
 export class PuaCommand extends Command {
+  /** undefined for a group. */
+  example: string | undefined;
+  accepted: AcceptedSchema = 'this version';
   #faultOf: Refusal<OptionValues> = () => undefined;
 
   override createCommand(name?: string): PuaCommand {
@@ -80,7 +80,7 @@ export class PuaCommand extends Command {
         print: (result, human) => print(options.json, result, () => human(result)),
         confirm: (...asked) => this.#confirm(options, ...asked),
       };
-      return known.get(this)!.reach((of) => work({ ...of, ...own }, ...(given as never)));
+      return onDatabase((of) => work({ ...of, ...own }, ...(given as never)), this.accepted);
     });
   }
 
@@ -117,23 +117,23 @@ export function addCommand(
   nameAndArguments: string,
   description: string,
   example: string,
-  reach = withDatabase,
+  accepted: AcceptedSchema = 'this version',
 ): Command<[], { json?: true }> {
   const command = parent
     .command(nameAndArguments)
     .description(description)
     .option('--json', 'print the result as JSON')
     .addHelpText('after', () => `\nExample:\n  $ ${asTyped(example)}`);
-  known.set(command, { example, reach });
-  return command;
+  return Object.assign(command, { example, accepted });
 }
 
 /** Adds a group of commands. @returns what adds a command to it, as {@link addCommand} does */
-export function addGroup(program: Command, name: string, description: string, reach = withDatabase) {
+export function addGroup(program: Command, name: string, description: string) {
   const group = program.command(name).description(description);
-  return (nameAndArguments: string, about: string, example: string, reachOfCommand = reach) =>
-    addCommand(group, nameAndArguments, about, example, reachOfCommand);
+  return (...command: Tail<Parameters<typeof addCommand>>) => addCommand(group, ...command);
 }
+
+type Tail<List> = List extends [unknown, ...infer Rest] ? Rest : never;
 
 /** Runs what SIGINT and SIGTERM end, by the signal that it gets, where they would otherwise end the process. */
 export async function endable<Result>(work: (ended: AbortSignal) => Promise<Result>): Promise<Result> {
@@ -148,6 +148,4 @@ export async function endable<Result>(work: (ended: AbortSignal) => Promise<Resu
 }
 
 /** Returns the example of a command; undefined for a group. */
-export function exampleOf(command: CommandUnknownOpts): string | undefined {
-  return known.get(command)?.example;
-}
+export const exampleOf = (command: CommandUnknownOpts) => (command as unknown as PuaCommand).example;

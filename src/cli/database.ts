@@ -51,31 +51,29 @@ export function readConfig(): Config {
 }
 
 /**
+ * Which schema a command takes: that of this version; for commands that revoke, that of any version, as long as the database was ever
+ * migrated; or whatever is there.
+ */
+export type AcceptedSchema = 'this version' | 'any version' | 'anything';
+
+/**
  * Runs a command on the database, next to a running server or alone: the embedded database is opened here where
  * no other process serves it, and migrated where it is empty.
  *
- * @throws OperatorError where migrations are pending
+ * @throws OperatorError where migrations are pending, unless they do not matter
  */
-export function withDatabase<T>(work: (of: Work) => Promise<T>): Promise<T> {
-  return withAnyDatabase(async (of) => {
-    await requireSchema(of);
-    return work(of);
-  });
-}
-
-/** The same for commands that revoke: as long as the database was ever migrated, no version is refused. */
-export function withDatabaseOfAnyVersion<T>(work: (of: Work) => Promise<T>): Promise<T> {
-  return withAnyDatabase(async (of) => {
-    const { applied } = await readSchema(of.dataSource);
-    if (applied.length === 0) await requireSchema(of);
-    return work(of);
-  });
-}
-
-/** The same, whatever the state of its schema. */
-export async function withAnyDatabase<T>(work: (of: Work) => Promise<T>, config = readConfig()): Promise<T> {
+export async function onDatabase<T>(
+  work: (of: Work) => Promise<T>,
+  accepted: AcceptedSchema = 'this version',
+  config = readConfig(),
+): Promise<T> {
   const { embedded, dataSource } = await open(config);
   try {
+    if (accepted !== 'anything') {
+      const schema = await readSchema(dataSource);
+      if (schema.applied.length === 0 && !config.databaseUrl) await migrate(dataSource);
+      else if (schema.applied.length === 0 || accepted === 'this version') requireFit(schema);
+    }
     const given = [
       { provide: Config, useValue: config },
       { provide: DataSource, useValue: dataSource },
@@ -110,10 +108,4 @@ async function open(config: Config) {
       if (config.databaseUrl || embedded || attempt === MOST_ATTEMPTS) throw error;
     }
   }
-}
-
-async function requireSchema({ config, dataSource }: Pick<Work, 'config' | 'dataSource'>): Promise<void> {
-  const schema = await readSchema(dataSource);
-  if (schema.applied.length === 0 && !config.databaseUrl) await migrate(dataSource);
-  else requireFit(schema);
 }

@@ -11,7 +11,7 @@ import { parseKey } from '../../src/auth/api-keys/api-key-format.js';
 import { verifyPassword } from '../../src/accounts/passwords/passwords.js';
 import { createProgram } from '../../src/cli/program.js';
 import { exampleOf } from '../../src/cli/command.js';
-import { withAnyDatabase } from '../../src/cli/database.js';
+import { onDatabase } from '../../src/cli/database.js';
 import { loadConfig } from '../../src/config/config.js';
 import { MIGRATIONS } from '../../src/database/schema/tables.js';
 import { TestApi } from '../support/api.js';
@@ -1363,7 +1363,8 @@ async function withDatabase(
   environment: Record<string, string>,
   work: (query: (sql: string) => Promise<unknown>) => Promise<unknown>,
 ): Promise<void> {
-  await withAnyDatabase(({ dataSource }) => work((sql) => dataSource.query(sql)), loadConfig(environment));
+  const config = loadConfig(environment);
+  await onDatabase(({ dataSource }) => work((sql) => dataSource.query(sql)), 'anything', config);
 }
 
 /** A port of loopback on which nobody listens. */

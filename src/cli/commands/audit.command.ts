@@ -3,14 +3,13 @@ import { UsersService } from '../../accounts/users.service.js';
 import { AUTH_EVENTS, recordAlone } from '../../audit/audit.js';
 import { AuditTrail, type AuditFilter, type AuditLine } from '../../audit/audit-trail.js';
 import { deleteExpired, expiredRows } from '../../operations/sweeper/sweeper.js';
-import { durationBetween } from '../arguments.js';
+import { durationBetween, parseDuration } from '../arguments.js';
 import { addCommand, endable } from '../command.js';
 import { columns, jsonOf, named, note, table } from '../output.js';
 
 /** Nobody reads more events than this, and they have to fit into memory. */
 const MOST = 1000;
-const DAY_SECONDS = 86_400;
-const LONGEST_SECONDS = 36_500 * DAY_SECONDS;
+const LONGEST = '36500d';
 const FOLLOW_MS = 500;
 
 const TYPES = Object.keys(AUTH_EVENTS);
@@ -46,7 +45,7 @@ export function auditCommand(program: Command): void {
     .option(
       '--since <duration>',
       'how far back: a number followed by s, m, h or d (default 24h; with --error-id, everything)',
-      durationBetween(1, LONGEST_SECONDS),
+      durationBetween('1s', LONGEST),
     )
     .addOption(
       new Option(
@@ -67,7 +66,7 @@ export function auditCommand(program: Command): void {
         keyId: key,
         errorId,
         type,
-        sinceSeconds: since ?? (errorId === undefined ? DAY_SECONDS : undefined),
+        sinceSeconds: since ?? (errorId === undefined ? parseDuration('24h') : undefined),
       };
       const trail = get(AuditTrail);
       if (follow) return endable((ended) => followTrail(trail, filter, json, ended));
@@ -87,7 +86,7 @@ export function auditCommand(program: Command): void {
     .requiredOption(
       '--before <duration>',
       'delete events older than this: a number followed by s, m, h or d, at least 7d',
-      durationBetween(7 * DAY_SECONDS, LONGEST_SECONDS),
+      durationBetween('7d', LONGEST),
     )
     .runs(async ({ dataSource, print }, { before }) => {
       await recordAlone((text, values) => dataSource.query(text, values), {

@@ -11,7 +11,6 @@ import {
 } from '../../clients/clients.service.js';
 import { parseName, parseScopes } from '../arguments.js';
 import { addGroup, changesNothing } from '../command.js';
-import { withDatabase, withDatabaseOfAnyVersion } from '../database.js';
 import { fields, named, note, table } from '../output.js';
 
 /** The lists of a client: `--add-…` and `--remove-…` change each. */
@@ -38,7 +37,6 @@ function listOptions(
 /** Adds `pua clients` and what it holds. */
 export function clientsCommands(program: Command): void {
   const add = addGroup(program, 'clients', 'Apps that sign members in with OAuth');
-  /** Adds a command about one app, which is its first argument. */
   const ofApp = (...command: Parameters<typeof add>) =>
     add(...command).argument('<id>', 'client_id of the app');
 
@@ -152,7 +150,7 @@ export function clientsCommands(program: Command): void {
     'delete',
     'Delete an app permanently, with all access that members gave it',
     'pua clients delete old-app --yes',
-    withDatabaseOfAnyVersion,
+    'any version',
   )
     .option('--yes', 'skip the confirmation; this cannot be undone')
     .runs(async ({ get, print, confirm }, id) => {
@@ -165,15 +163,11 @@ export function clientsCommands(program: Command): void {
       print({ client_id: id, deleted: true, grants }, () => `${id} is deleted`);
     });
 
-  for (const [verb, reach, description] of [
-    [
-      'disable',
-      withDatabaseOfAnyVersion,
-      'Refuse an app and its tokens everywhere, until it is enabled again',
-    ],
-    ['enable', withDatabase, 'Enable a disabled app again'],
+  for (const [verb, accepted, description] of [
+    ['disable', 'any version', 'Refuse an app and its tokens everywhere, until it is enabled again'],
+    ['enable', 'this version', 'Enable a disabled app again'],
   ] as const)
-    ofApp(verb, description, `pua clients ${verb} demo`, reach).runs(async ({ get, print }, id) => {
+    ofApp(verb, description, `pua clients ${verb} demo`, accepted).runs(async ({ get, print }, id) => {
       const clients = get(ClientsService);
       const changed = await clients.setDisabled(id, verb === 'disable', 'admin');
       const { disabled_at } = await clients.find(id);

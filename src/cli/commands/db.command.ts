@@ -2,12 +2,12 @@ import type { Command } from '@commander-js/extra-typings';
 import { lastMigration, migrate, rollback } from '../../database/schema/migrate.js';
 import { readSchema } from '../../database/schema/schema.js';
 import { addGroup } from '../command.js';
-import { withAnyDatabase } from '../database.js';
 import { note, table } from '../output.js';
 
 /** Adds `pua db` and what it holds. */
 export function dbCommands(program: Command): void {
-  const add = addGroup(program, 'db', 'The database’s schema', withAnyDatabase);
+  const inGroup = addGroup(program, 'db', 'The database’s schema');
+  const add = (...command: [string, string, string]) => inGroup(...command, 'anything');
 
   add('migrate', 'Run pending migrations', 'pua db migrate').runs(async ({ dataSource, print }, { json }) => {
     const applied = await migrate(dataSource);

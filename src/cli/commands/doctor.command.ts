@@ -17,11 +17,10 @@ import { checkReplicas } from '../../operations/doctor/replicas.js';
 import { WebhookSecrets } from '../../webhooks/webhook-sender.js';
 import { durationBetween } from '../arguments.js';
 import { addCommand, endable } from '../command.js';
-import { readConfig, withAnyDatabase } from '../database.js';
+import { onDatabase, readConfig } from '../database.js';
 import { asTyped, jsonOf, print, statusMark } from '../output.js';
 
 const EVERY_SECONDS = 60;
-const [MOST_OFTEN_SECONDS, MOST_SELDOM_SECONDS] = [1, 86_400];
 
 /** Adds `pua doctor`. */
 export function doctorCommand(program: Command): void {
@@ -37,7 +36,7 @@ export function doctorCommand(program: Command): void {
         '--watch [every]',
         `repeat the checks that are quick on any amount of data (every ${EVERY_SECONDS}s, or as given: a number followed by s, m, h or d), and print a line for each result at first, then for each that changes, until Ctrl-C; with --json, one object per line`,
       )
-        .argParser(durationBetween(MOST_OFTEN_SECONDS, MOST_SELDOM_SECONDS))
+        .argParser(durationBetween('1s', '1d'))
         .conflicts('mend'),
     )
     .action(async ({ json, mend = false, watch }) => {
@@ -94,27 +93,28 @@ function changesOf(known: ReadonlyMap<string, Check['status']>, { isWhole, check
 
 /** Checks the settings, and the database; if that fails, it is itself a failed check. */
 async function examine(asked: Examination): Promise<Findings> {
-  let config: Config;
+  const checks: Check[] = [];
+  let subject = 'settings';
   try {
-    config = readConfig();
-  } catch (error) {
-    if (error instanceof OperatorError) return { isWhole: false, checks: [failed('settings', error)] };
-    throw error;
-  }
-  const checks = [...checkSettings(config), ...(await checkUpstream(config))];
-  try {
-    return await withAnyDatabase(async ({ dataSource, get }) => {
-      const { isWhole, checks: found } = await checkDatabase(dataSource, config, {
-        ...asked,
-        sealState: () => get(SigningKeysService).sealState(),
-        webhookSeals: () => get(WebhookSecrets).sealState(dataSource),
-      });
-      const replicas = await checkReplicas(dataSource, config.databaseReadUrls);
-      return { isWhole, checks: [...checks, ...found, ...replicas] };
-    }, config);
+    const config = readConfig();
+    checks.push(...checkSettings(config), ...(await checkUpstream(config)));
+    subject = 'database';
+    return await onDatabase(
+      async ({ dataSource, get }) => {
+        const { isWhole, checks: found } = await checkDatabase(dataSource, config, {
+          ...asked,
+          sealState: () => get(SigningKeysService).sealState(),
+          webhookSeals: () => get(WebhookSecrets).sealState(dataSource),
+        });
+        const replicas = await checkReplicas(dataSource, config.databaseReadUrls);
+        return { isWhole, checks: [...checks, ...found, ...replicas] };
+      },
+      'anything',
+      config,
+    );
   } catch (error) {
     if (error instanceof OperatorError || isUnavailable(error))
-      return { isWhole: false, checks: [...checks, failed('database', error as Error)] };
+      return { isWhole: false, checks: [...checks, failed(subject, error as Error)] };
     throw error;
   }
 }

@@ -8,7 +8,7 @@ import {
 } from '../../operations/import/import-records.js';
 import { folderSource, streamSource } from '../../operations/import/sources.js';
 import { addCommand, endable } from '../command.js';
-import { withDatabase } from '../database.js';
+import { onDatabase } from '../database.js';
 import { named, note, print, table } from '../output.js';
 
 /** Adds `pua import`. */
@@ -52,7 +52,7 @@ async function run(folder: string, options: ImportOptions): Promise<ImportReport
   const started = performance.now();
   try {
     const report = await endable((signal) =>
-      withDatabase(({ dataSource }) =>
+      onDatabase(({ dataSource }) =>
         importRecords(dataSource, source, { ...options, signal, progress: bar?.draw }),
       ),
     );

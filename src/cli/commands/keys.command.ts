@@ -4,14 +4,16 @@ import { isPlatformScope } from '../../auth/scopes.js';
 import { UsersService } from '../../accounts/users.service.js';
 import { SigningKeysService } from '../../clients/signing-keys.service.js';
 import { makeSecretKey } from '../../crypto/secrets.js';
-import { collectCidr, durationBetween, parseKeyScopes, parseName, textOf } from '../arguments.js';
+import {
+  collectCidr,
+  durationBetween,
+  parseDuration,
+  parseKeyScopes,
+  parseName,
+  textOf,
+} from '../arguments.js';
 import { addGroup } from '../command.js';
-import { withDatabaseOfAnyVersion } from '../database.js';
 import { fields, named, note, print, table, withDetails } from '../output.js';
-
-const DAY = 86_400;
-const DEFAULT_EXPIRY = 90 * DAY;
-const LONGEST_EXPIRY = 365 * DAY;
 
 /** Adds `pua keys` and what it holds. */
 export function keysCommands(program: Command): void {
@@ -38,7 +40,7 @@ export function keysCommands(program: Command): void {
     .option(
       '--expires <duration>',
       'how long it is valid: a number followed by s, m, h or d, at most 365d (default: 90d)',
-      durationBetween(1, LONGEST_EXPIRY),
+      durationBetween('1s', '365d'),
     )
     .addOption(new Option('--no-expiry', 'valid until it is revoked; requires --reason').conflicts('expires'))
     .option('--reason <text>', 'why the key needs no expiry', textOf([1, 500]))
@@ -72,7 +74,7 @@ export function keysCommands(program: Command): void {
         environment: options.env,
         cidrs: options.cidr ?? [],
         ...(options.expiry
-          ? { expiresInSeconds: options.expires ?? DEFAULT_EXPIRY }
+          ? { expiresInSeconds: options.expires ?? parseDuration('90d') }
           : { noExpiryReason: options.reason! }),
         actor: 'admin',
       });
@@ -93,7 +95,7 @@ export function keysCommands(program: Command): void {
     .option(
       '--expiring <duration>',
       'only keys that expire within this time and have not been rotated, soonest first: a number followed by s, m, h or d',
-      durationBetween(1, LONGEST_EXPIRY),
+      durationBetween('1s', '365d'),
     )
     .runs(async ({ get, print }, { user, platform, expiring }) => {
       const userId = user === undefined ? undefined : (await get(UsersService).find(user)).id;
@@ -124,8 +126,8 @@ export function keysCommands(program: Command): void {
         '--overlap <duration>',
         'how long the old key stays valid, at most until it expires; with 0s, it ends at once',
       )
-        .argParser(durationBetween(0, LONGEST_EXPIRY))
-        .default(DAY, '24h'),
+        .argParser(durationBetween('0s', '365d'))
+        .default(parseDuration('24h'), '24h'),
     )
     .runs(async ({ get, print }, old, { overlap }) => {
       const keys = get(ApiKeysService);
@@ -138,7 +140,7 @@ export function keysCommands(program: Command): void {
     'revoke',
     'Revoke a key at once and permanently. If it is already revoked, nothing changes',
     "pua keys revoke 4fGh7Kq2LmPz --reason 'found in a public repository'",
-    withDatabaseOfAnyVersion,
+    'any version',
   )
     .argument('<id>', 'id of the key')
     .requiredOption('--reason <text>', 'why it is revoked; stored with the key', textOf([1, 500]))

@@ -6,7 +6,6 @@ import { ConnectedApps } from '../../clients/connected-apps.js';
 import { ClientsService } from '../../clients/clients.service.js';
 import { parseEmail, parseHttpUrl, parsePasskeyId, parseUsername, textOf } from '../arguments.js';
 import { addGroup, changesNothing } from '../command.js';
-import { withDatabase, withDatabaseOfAnyVersion } from '../database.js';
 import { LENGTHS, type Length } from '../../values/vocabulary.js';
 import { fields, named, note, plain, table } from '../output.js';
 
@@ -18,7 +17,6 @@ const atMost = ([, longest]: Length) => `at most ${longest} characters`;
 /** Adds `pua users` and what it holds. */
 export function usersCommands(program: Command): void {
   const add = addGroup(program, 'users', 'Members');
-  /** Adds a command about one member, who is its first argument. */
   const ofMember = (...command: Parameters<typeof add>) =>
     add(...command).argument('<id|username>', 'the member');
 
@@ -132,15 +130,15 @@ export function usersCommands(program: Command): void {
       );
     });
 
-  for (const [verb, reach, description] of [
+  for (const [verb, accepted, description] of [
     [
       'disable',
-      withDatabaseOfAnyVersion,
+      'any version',
       'End all access to a member’s data, and omit the member from other members’ lists',
     ],
-    ['enable', withDatabase, 'Enable a disabled member again'],
+    ['enable', 'this version', 'Enable a disabled member again'],
   ] as const)
-    ofMember(verb, description, `pua users ${verb} ada`, reach).runs(async ({ get, print }, who) => {
+    ofMember(verb, description, `pua users ${verb} ada`, accepted).runs(async ({ get, print }, who) => {
       const users = get(UsersService);
       const { id, username } = await users.identify(who);
       const changed = await users[verb](id, 'admin');
@@ -204,7 +202,7 @@ export function usersCommands(program: Command): void {
     'revoke-access',
     'Revoke the access of apps to a member’s data, including unused authorization codes; without --client, end browser sessions and calendar links, too',
     'pua users revoke-access ada --client demo',
-    withDatabaseOfAnyVersion,
+    'any version',
   )
     .option('--client <id>', 'revoke only the access of this app, and end no session')
     .runs(async ({ get, print }, who, { client }) => {

@@ -6,17 +6,13 @@ import {
   type DeliveryDetails,
   type WebhookDetails,
 } from '../../webhooks/webhooks.service.js';
-import { durationBetween } from '../arguments.js';
+import { durationBetween, parseDuration } from '../arguments.js';
 import { addGroup } from '../command.js';
 import { fields, named, note, table, withDetails } from '../output.js';
-
-const DAY = 86_400;
-const LONGEST_OVERLAP = 30 * DAY;
 
 /** Adds `pua webhooks` and what it holds. */
 export function webhooksCommands(program: Command): void {
   const add = addGroup(program, 'webhooks', 'Receivers that are notified of changes (Standard Webhooks)');
-  /** Adds a command about one receiver, which is its first argument. */
   const ofReceiver = (...command: Parameters<typeof add>) =>
     add(...command).argument('<id>', 'id of the receiver');
 
@@ -128,8 +124,8 @@ export function webhooksCommands(program: Command): void {
   )
     .addOption(
       new Option('--overlap <duration>', 'how long the old secret also signs; with 0s, it ends at once')
-        .argParser(durationBetween(0, LONGEST_OVERLAP))
-        .default(DAY, '24h'),
+        .argParser(durationBetween('0s', '30d'))
+        .default(parseDuration('24h'), '24h'),
     )
     .runs(async ({ get, print }, id, { overlap }) => {
       const secret = await get(WebhooksService).rotate(id, overlap, 'admin');
