@@ -109,19 +109,15 @@ WHERE ${name} COLLATE "C" !~ '^[!-~]+( [!-~]+)*$'`,
   )
   .join(' UNION ALL ');
 
-interface Named {
-  readonly what: string;
-  readonly id: string;
-  readonly name: string;
-}
-
 /** Checks for names from before there was a rule for them. */
 export async function checkNames(manager: EntityManager): Promise<Check> {
   await manager.query(`DECLARE odd_names NO SCROLL CURSOR FOR ${NAMED}`);
   const first: string[] = [];
   let count = 0;
   for (;;) {
-    const rows = await manager.query<Named[]>(`FETCH ${ROWS_AT_ONCE} FROM odd_names`);
+    const rows = await manager.query<{ what: string; id: string; name: string }[]>(
+      `FETCH ${ROWS_AT_ONCE} FROM odd_names`,
+    );
     for (const { what, id, name } of rows) {
       if (what === 'member' ? isUsername(name) : isName(name)) continue;
       if (++count <= MOST_NAMED) first.push(`${what} ${id}, shown as “${asShown(name)}”`);
@@ -137,26 +133,21 @@ export async function checkNames(manager: EntityManager): Promise<Check> {
   );
 }
 
+const LEFTOVERS = ERASURES.map(
+  ({ table, left }) => `SELECT '${table}' AS table, count(*) AS rows FROM (${left}) l`,
+);
+
 /** Counts what is left of erased members: a backup may bring it back, or another program may have written it since. */
-async function findLeftovers(manager: EntityManager): Promise<{ table: string; rows: number }[]> {
-  const counts = ERASURES.map(
-    ({ table, left }) => `SELECT '${table}' AS table, count(*) AS rows FROM (${left}) l`,
-  );
-  return manager.query(`SELECT * FROM (${counts.join(' UNION ALL ')}) c WHERE rows > 0`);
-}
+const findLeftovers = (manager: EntityManager): Promise<{ table: string; rows: number }[]> =>
+  manager.query(`SELECT * FROM (${LEFTOVERS.join(' UNION ALL ')}) c WHERE rows > 0`);
 
 /** Checks whether anything is left. */
-export async function checkErasures(manager: EntityManager): Promise<Check[]> {
+export async function checkErasures(manager: EntityManager): Promise<readonly Check[]> {
   const left = (await findLeftovers(manager)).map(({ table, rows }) => `${table} (${rows})`).join(', ');
+  const wrong = `of erased members, there are rows in ${left}`;
   return left === ''
     ? [ok('erasures', 'nothing is left of erased members')]
-    : [
-        fail(
-          'erasures',
-          `of erased members, there are rows in ${left}`,
-          'run `pua doctor --mend`: it erases them',
-        ),
-      ];
+    : [fail('erasures', wrong, 'run `pua doctor --mend`: it erases them')];
 }
 
 /** Erases it. @returns numbers of rows by table, without zeros */

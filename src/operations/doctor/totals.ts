@@ -1,6 +1,6 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import { ADVISORY_LOCKS } from '../../database/schema/advisory-locks.js';
-import type { Copies } from '../import/record-type.js';
+import { isLostRace, type Copies } from '../import/record-type.js';
 import { RECORD_TYPES } from '../import/record-types.js';
 import { allOf, fail, MEND, type Check } from './check.js';
 
@@ -161,8 +161,6 @@ export async function checkTotals(manager: EntityManager): Promise<Check[]> {
 /** Owners per repair statement. */
 const BATCH = 10_000;
 const ATTEMPTS = 5;
-/** The copied row changed meanwhile, or a deadlock with a statement of many rows: repeating the batch succeeds. */
-const TRY_AGAIN = ['23503', '40P01', '40001'];
 
 /**
  * Corrects copies and totals, in batches and without blocking writers.
@@ -193,23 +191,17 @@ async function mendInBatches(dataSource: DataSource, { owners, mend }: Kept): Pr
       [low],
     );
     const high = last?.id ?? EVERYTHING;
-    mended += await again(
-      dataSource,
-      `WITH mended AS (${mend} RETURNING 1) SELECT count(*) AS rows FROM mended`,
-      [low, high],
-    );
-    low = high;
-  }
-  return mended;
-}
-
-async function again(dataSource: DataSource, statement: string, values: string[]): Promise<number> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      const [row] = await dataSource.query<{ rows: number }[]>(statement, values);
-      return row!.rows;
-    } catch (error) {
-      if (attempt === ATTEMPTS || !TRY_AGAIN.includes((error as { code?: string }).code ?? '')) throw error;
+    const statement = `WITH mended AS (${mend} RETURNING 1) SELECT count(*) AS rows FROM mended`;
+    for (let attempt = 1; low !== high; attempt++) {
+      try {
+        const [row] = await dataSource.query<{ rows: number }[]>(statement, [low, high]);
+        mended += row!.rows;
+        low = high;
+      } catch (error) {
+        // The copied row changed meanwhile, or a deadlock with a statement of many rows: repeating the batch succeeds.
+        if (attempt === ATTEMPTS || !isLostRace(error)) throw error;
+      }
     }
   }
+  return mended;
 }

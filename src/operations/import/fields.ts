@@ -74,12 +74,10 @@ export interface Field {
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** An object whose fields become separate columns, `<name>_<field>`; null if it is absent. */
-export interface Group {
-  readonly fields: Fields;
+/** An object in a record has fields of its own, which become separate columns, `<name>_<field>`; null if it is absent. */
+export interface Fields {
+  readonly [name: string]: Field | { readonly fields: Fields };
 }
-
-export type Fields = Readonly<Record<string, Field | Group>>;
 
 /** Makes the field required. */
 export const required = (field: Field): Field => ({ ...field, required: true });

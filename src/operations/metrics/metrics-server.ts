@@ -80,11 +80,10 @@ export class WorkersMetrics {
     const scrape = ++this.#scrapes;
     const answered = new Set<number>();
     const waiting = new Set(workers.filter((worker) => worker.isConnected()).map(({ id }) => id));
-    let done = (): void => undefined;
-    const settled = new Promise<void>((resolve) => (done = resolve));
-    const settle = ({ id }: Worker): void => {
+    const settled = Promise.withResolvers<void>();
+    const settle = ({ id }: Pick<Worker, 'id'>): void => {
       waiting.delete(id);
-      if (waiting.size === 0) done();
+      if (waiting.size === 0) settled.resolve();
     };
     const hear = (worker: Worker, message: Partial<Reply> | null): void => {
       if (message?.scrape !== scrape || message.snapshot === undefined) return;
@@ -92,14 +91,14 @@ export class WorkersMetrics {
       this.#said.set(worker.id, message.snapshot);
       settle(worker);
     };
-    const late = setTimeout(done, PATIENCE_MS);
+    const late = setTimeout(settled.resolve, PATIENCE_MS);
     cluster.on('message', hear);
     cluster.on('exit', settle);
     try {
-      if (waiting.size === 0) done();
+      if (waiting.size === 0) settled.resolve();
       for (const worker of workers)
         if (waiting.has(worker.id)) worker.send({ scrape } satisfies Question, () => undefined);
-      await settled;
+      await settled.promise;
     } finally {
       clearTimeout(late);
       cluster.off('message', hear);

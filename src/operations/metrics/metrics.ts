@@ -6,7 +6,7 @@ import { RevocationChannel } from '../../auth/revocation-channel.js';
 import { Database } from '../../database/database.js';
 import { MemberReads } from '../../database/member-reads.js';
 import { Meter } from '../../http/meter.js';
-import { metricOf, METRICS, type LabelsOf, type MetricName } from '../../http/metrics.js';
+import { metricOf, METRICS, type MetricName } from '../../http/metrics.js';
 import { MOST_LAG_SECONDS } from '../../database/replicas/primary-wal.js';
 import { serveMetrics, tellPrimary } from './metrics-server.js';
 import { VERSION } from './version.js';
@@ -16,7 +16,9 @@ const EXPIRING_KEYS = `SELECT count(*)::integer AS keys FROM api_keys k JOIN api
 WHERE k.revoked_at IS NULL AND k.replaced_by IS NULL AND k.expires_at BETWEEN now() AND now() + interval '7 days'
   AND u.last_used_at > now() - interval '7 days'`;
 
-type Method = LabelsOf<'http_request_duration_seconds'>['method'];
+const DEAD_ROWS = 'SELECT relname AS table, n_dead_tup::float8 AS dead FROM pg_stat_user_tables';
+
+const KNOWN_METHODS = METRICS.http_request_duration_seconds.labels.method;
 
 /** Prometheus metrics of this process: those of {@link METRICS}, and Node's own. */
 @Injectable()
@@ -67,7 +69,11 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
       const [row] = await database.rows<{ keys: number }>(EXPIRING_KEYS, []);
       return [[{}, row!.keys]];
     });
-    if (config.databaseUrl !== undefined) meter.read('database_dead_rows', () => deadRows(database));
+    if (config.databaseUrl !== undefined)
+      meter.read('database_dead_rows', async () => {
+        const rows = await database.rows<{ table: string; dead: number }>(DEAD_ROWS, []);
+        return rows.map(({ table, dead }) => [{ table }, dead] as const);
+      });
     meter.read('revocation_channel_up', () => [[{}, channel.trusted ? 1 : 0]]);
   }
 
@@ -86,7 +92,8 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
         const { startedAt, problem, route: named } = context;
         // A known route, or one name for everything else: what callers make up must not become a label.
         const route = named ?? (request.route as { path: string } | undefined)?.path ?? 'none';
-        const labels = { method: methodOf(request), route, status: String(response.statusCode) };
+        const method = KNOWN_METHODS.find((known) => known === request.method) ?? 'other';
+        const labels = { method, route, status: String(response.statusCode) };
         const seconds = Number(process.hrtime.bigint() - startedAt) / 1e9;
         this.meter.observe('http_request_duration_seconds', labels, seconds);
         if (problem !== undefined) this.meter.count('http_problems_total', { code: problem });
@@ -142,28 +149,12 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
   }
 }
 
-async function deadRows(database: Database) {
-  const rows = await database.rows<{ table: string; dead: number }>(
-    'SELECT relname AS table, n_dead_tup::float8 AS dead FROM pg_stat_user_tables',
-    [],
-  );
-  return rows.map(({ table, dead }) => [{ table }, dead] as const);
-}
-
-function methodOf({ method }: Request): Method {
-  const known = METRICS.http_request_duration_seconds.labels.method.find((name) => name === method);
-  return known ?? 'other';
-}
-
 /** Every possible set of labels; none if the values of a label are not listed. */
-function combinationsOf(
-  labels: Readonly<Record<string, readonly string[] | string>>,
-): Record<string, string>[] {
-  return Object.entries(labels).reduce<Record<string, string>[]>(
-    (combinations, [label, values]) =>
-      typeof values === 'string'
-        ? []
-        : combinations.flatMap((combination) => values.map((value) => ({ ...combination, [label]: value }))),
-    [{}],
-  );
+function combinationsOf(labels: Readonly<Record<string, readonly string[] | string>>) {
+  let combinations: Record<string, string>[] = [{}];
+  for (const [label, values] of Object.entries(labels)) {
+    const listed = typeof values === 'string' ? [] : values;
+    combinations = combinations.flatMap((one) => listed.map((value) => ({ ...one, [label]: value })));
+  }
+  return combinations;
 }

@@ -18,10 +18,8 @@ const LONGEST_PAUSE_MS = 1_000;
 /** Rows of one table that are no longer needed: those whose `moment` is before `before`. */
 type ExpiredRows = ReturnType<typeof expiredRows>[number];
 
-type Retention = Pick<Config, 'auditRetentionSeconds' | 'changesRetentionSeconds'>;
-
 /** Everything that expires, in sweeping order, as the entities declare it. */
-export function expiredRows(retention: Retention) {
+export function expiredRows(retention: Pick<Config, 'auditRetentionSeconds' | 'changesRetentionSeconds'>) {
   return EXPIRIES.flatMap(({ entity, at, kept = '0', only = 'true', name, also }) => {
     const table = tableNameOf(entity);
     const age = typeof kept === 'string' ? kept : `${retention[kept.setting]} seconds`;
@@ -68,8 +66,6 @@ export async function deleteExpired(
 /** Longest time for one kind of rows; the rest waits for the next sweep, so other kinds need not wait. */
 const LONGEST_SWEEP_MS = 10_000;
 
-type SweeperMetric = Extract<MetricName, `sweeper_${string}`>;
-
 /** This process's state of sweeping one kind of rows. */
 interface Sweeping {
   /** Rows that were deleted since the start. */
@@ -89,7 +85,8 @@ interface Sweeping {
 @Injectable()
 export class Sweeper {
   readonly #rows: readonly ExpiredRows[];
-  readonly #sweeping = new Map<string, Sweeping>();
+  /** By {@link ExpiredRows.name}. */
+  readonly sweeping: ReadonlyMap<string, Sweeping>;
 
   constructor(
     config: Config,
@@ -97,8 +94,8 @@ export class Sweeper {
     private readonly logger: Logger,
     meter: Meter,
   ) {
-    const report = (name: SweeperMetric, read: (of: Sweeping) => number) =>
-      meter.read(name, () => [...this.#sweeping].map(([rows, of]) => [{ rows }, read(of)] as const));
+    const report = (name: Extract<MetricName, `sweeper_${string}`>, read: (of: Sweeping) => number) =>
+      meter.read(name, () => [...this.sweeping].map(([rows, of]) => [{ rows }, read(of)] as const));
     report('sweeper_last_success_timestamp_seconds', (of) => (of.lastSuccessAt?.getTime() ?? 0) / 1000);
     report('sweeper_overdue_seconds', ({ overdueSince }) =>
       overdueSince ? (Date.now() - overdueSince.getTime()) / 1000 : 0,
@@ -106,12 +103,7 @@ export class Sweeper {
     report('sweeper_deleted_rows_total', ({ deleted }) => deleted);
     report('sweeper_failures_total', ({ failures }) => failures);
     this.#rows = expiredRows(config);
-    for (const { name } of this.#rows) this.#sweeping.set(name, { deleted: 0, failures: 0 });
-  }
-
-  /** By {@link ExpiredRows.name}. */
-  get sweeping(): ReadonlyMap<string, Readonly<Sweeping>> {
-    return this.#sweeping;
+    this.sweeping = new Map(this.#rows.map(({ name }) => [name, { deleted: 0, failures: 0 }]));
   }
 
   /** @returns how many rows were deleted, by {@link ExpiredRows.name} */
@@ -132,7 +124,7 @@ export class Sweeper {
   }
 
   async #sweep(rows: ExpiredRows, end: AbortSignal | undefined): Promise<number> {
-    const sweeping = this.#sweeping.get(rows.name)!;
+    const sweeping = this.sweeping.get(rows.name)!;
     const latest = performance.now() + LONGEST_SWEEP_MS;
     let deleted = 0;
     try {
