@@ -96,11 +96,8 @@ const widthOfCharacter = (character: string) =>
   /[\p{Mn}\p{Me}]/u.test(character) ? 0 : WIDE.test(character) ? 2 : 1;
 
 /** How many columns of the terminal a text takes. */
-function widthOf(text: string): number {
-  let width = 0;
-  for (const character of text) width += widthOfCharacter(character);
-  return width;
-}
+const widthOf = (text: string) =>
+  [...text].reduce((width, character) => width + widthOfCharacter(character), 0);
 
 /** Cuts a line so that it takes at most so many columns. */
 function cut(line: string, most: number): string {

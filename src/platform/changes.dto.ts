@@ -22,9 +22,6 @@ const PLATFORM_CHANGE_TYPES = [
 ] as const;
 type PlatformChangeType = (typeof PLATFORM_CHANGE_TYPES)[number];
 
-/** In seconds. */
-const LONGEST_WAIT = 30;
-
 export class PlatformChangesQuery {
   @Cursor(
     '`next` from the previous response; without it, the list starts with the oldest change that is kept',
@@ -37,7 +34,7 @@ export class PlatformChangesQuery {
   @ListOf(PLATFORM_CHANGE_TYPES, 'Only changes of these types')
   types?: PlatformChangeType[];
 
-  @WholeNumber(0, LONGEST_WAIT, 'How many seconds to wait for a change if there is none yet')
+  @WholeNumber(0, 30, 'How many seconds to wait for a change if there is none yet')
   wait = 0;
 }
 

@@ -94,9 +94,6 @@ function* piecesOf(body: Buffer): Generator<Buffer> {
     yield body.subarray(start, start + PIECE_BYTES);
 }
 
-/** As it was answered first: the database keeps no order. */
-const inOrder = readerOf(FeedCounts);
-
 /** @throws Problem idempotency_conflict if the key was used for another body */
 async function writeOnce(
   manager: EntityManager,
@@ -119,7 +116,7 @@ ON CONFLICT (key_id, idempotency_key) DO UPDATE SET body_hash = EXCLUDED.body_ha
       [keyId, idempotencyKey],
     );
     if (!answered?.body_hash.equals(bodyHash)) throw new Problem('idempotency_conflict');
-    return inOrder(answered.response);
+    return readerOf(FeedCounts)(answered.response); // in the order of the first answer, which the database does not keep
   }
   const counts = await write(manager, keyId, lines);
   await manager.query(

@@ -94,11 +94,9 @@ export function auditCommand(program: Command): void {
         actor: 'admin',
         details: { older_than_seconds: before },
       });
-      const expired = expiredRows({ auditRetentionSeconds: before, changesRetentionSeconds: 0 });
-      const deleted = await deleteExpired(
-        dataSource,
-        expired.find(({ table }) => table === 'auth_events')!,
-      );
+      const rows = expiredRows({ auditRetentionSeconds: before, changesRetentionSeconds: 0 });
+      const expired = rows.find(({ table }) => table === 'auth_events')!;
+      const deleted = await deleteExpired(dataSource, expired);
       print({ deleted }, () => `${deleted} events deleted`);
     });
 }

@@ -40,24 +40,15 @@ export function doctorCommand(program: Command): void {
         .conflicts('mend'),
     )
     .action(async ({ json, mend = false, watch }) => {
-      const healthy =
-        watch === undefined
-          ? await lookOnce(json, mend)
-          : await endable((ended) => lookAgain(json, watch === true ? EVERY_SECONDS : watch, ended));
+      let healthy: boolean;
+      if (watch === undefined) {
+        const { checks } = await examine({ mend });
+        healthy = checks.every(({ status }) => status !== 'fail');
+        print(json, { healthy, checks }, () => checks.map(line).join('\n'));
+      } else
+        healthy = await endable((ended) => lookAgain(json, watch === true ? EVERY_SECONDS : watch, ended));
       if (!healthy) throw new OperatorError('Some checks failed: see above');
     });
-}
-
-async function lookOnce(json: boolean | undefined, mend: boolean): Promise<boolean> {
-  const { checks } = await examine({ mend });
-  const healthy = checks.every(({ status }) => status !== 'fail');
-  print(json, { healthy, checks }, () => checks.map(line).join('\n'));
-  return healthy;
-}
-
-/** What `--watch` prints: a check whose result has changed, with the previous result; null if there was none. */
-interface Change extends Check {
-  readonly was: Check['status'] | null;
 }
 
 /** @returns whether no check was failing when it ended */
@@ -80,8 +71,11 @@ async function lookAgain(
   return ![...known.values()].some((status) => status === 'fail');
 }
 
-/** The results that have changed. A problem that is no longer reported is solved, provided that everything was checked. */
-function changesOf(known: ReadonlyMap<string, Check['status']>, { isWhole, checks }: Findings): Change[] {
+/**
+ * The results that have changed, each with the previous one; null if there was none. A problem that is no longer reported is solved,
+ * provided that everything was checked.
+ */
+function changesOf(known: ReadonlyMap<string, Check['status']>, { isWhole, checks }: Findings) {
   const gone = isWhole
     ? [...known].filter(([name, status]) => status !== 'ok' && !checks.some((check) => check.name === name))
     : [];

@@ -183,8 +183,7 @@ export function usersCommands(program: Command): void {
     print(result, () =>
       [
         table(sessions.shown, {
-          'SIGNED IN': ({ signed_in_at }) => signed_in_at,
-          'LAST SEEN': ({ last_seen_at }) => last_seen_at,
+          ...named('signed_in_at', 'last_seen_at'),
           ADDRESS: ({ ip }) => ip,
           BROWSER: ({ user_agent }) => user_agent,
         }),

@@ -40,14 +40,9 @@ export function webhooksCommands(program: Command): void {
       new Option(
         '--key <id>',
         'notify it about the member of this API key, which needs the scope of the type',
-      ).conflicts(['client', 'platform']),
+      ).conflicts('platform'),
     )
-    .addOption(
-      new Option('--platform', 'notify it, as the platform’s own receiver, about everything').conflicts([
-        'client',
-        'key',
-      ]),
-    )
+    .option('--platform', 'notify it, as the platform’s own receiver, about everything')
     .refuses(
       ({ client, key, platform }) =>
         client === undefined &&
@@ -82,11 +77,8 @@ export function webhooksCommands(program: Command): void {
   ).runs(async ({ get, print }, id) => {
     const webhook = await get(WebhooksService).find(id);
     const deliveries = await get(WebhooksService).deliveries(id);
-    print({ ...webhook, deliveries }, () =>
-      [fields(webhook), ...(deliveries.length > 0 ? ['', table(deliveries, DELIVERY_COLUMNS)] : [])].join(
-        '\n',
-      ),
-    );
+    const messages = () => (deliveries.length > 0 ? `\n\n${table(deliveries, DELIVERY_COLUMNS)}` : '');
+    print({ ...webhook, deliveries }, () => fields(webhook) + messages());
   });
 
   ofReceiver(

@@ -114,8 +114,6 @@ async function insert(
   }
 }
 
-const LIFETIME_SECONDS = 90 * 86_400;
-
 /**
  * Finds or makes the first demo member's test key, which every start prints. It is kept in DATA_DIR, readable by its owner only; if
  * it was revoked, has expired, or belongs to another database, a new one is made.
@@ -138,7 +136,7 @@ export async function testKey(dataSource: DataSource, config: Config): Promise<s
     scopes: ALL_SCOPES,
     environment: 'test',
     cidrs: [],
-    expiresInSeconds: LIFETIME_SECONDS,
+    expiresInSeconds: 90 * 86_400,
     actor: 'system',
   });
   keep(file, key, config.dataDir);

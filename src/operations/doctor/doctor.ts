@@ -13,7 +13,7 @@ import {
   mendSequences,
 } from './rows.js';
 import { findDamage, findMissingPrivileges, MISSING } from './schema.js';
-import { checkKeys, checkSignIns, checkSigningKeys, checkWebhookSecrets, type SealState } from './secrets.js';
+import { checkKeys, checkSeals, checkSignIns, type SealState } from './secrets.js';
 import { checkTotals, mendCopiesAndTotals } from './totals.js';
 
 /** Reports a check that could not be run. */
@@ -101,9 +101,9 @@ export async function checkDatabase(
       ]);
   const state = await sealState();
   const secrets = [
-    checkSigningKeys(state),
+    checkSeals('signing keys', state, 'no server starts'),
     ...(quick ? [] : await checkSignIns(dataSource, config, state)),
-    checkWebhookSecrets(await webhookSeals()),
+    checkSeals('webhook secrets', await webhookSeals(), 'nothing is sent to their receivers'),
   ];
   return { isWhole: true, checks: [...basis.checks, ...mended, ...secrets, ...data] };
 }

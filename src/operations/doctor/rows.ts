@@ -155,10 +155,8 @@ export async function mendErasures(dataSource: DataSource): Promise<Record<strin
   return dataSource.transaction(async (manager) => {
     if ((await findLeftovers(manager)).length === 0) return {};
     const erased = await manager.query<{ id: number }[]>(ERASED);
-    const rows = await eraseRows(
-      manager,
-      erased.map(({ id }) => id),
-    );
+    const ids = erased.map(({ id }) => id);
+    const rows = await eraseRows(manager, ids);
     return Object.fromEntries(Object.entries(rows).filter(([, count]) => count > 0));
   });
 }

@@ -74,15 +74,8 @@ SELECT count(*) FILTER (WHERE token) AS tokens, count(*) FILTER (WHERE NOT token
   ];
 }
 
-/** Checks that the keys that sign ID tokens can be decrypted. */
-export const checkSigningKeys = (state: SealCounts) => checkSeals('signing keys', state, 'no server starts');
-
-/** Checks the same of the secrets of webhooks. */
-export const checkWebhookSecrets = (state: SealCounts) =>
-  checkSeals('webhook secrets', state, 'nothing is sent to their receivers');
-
-/** @param consequence if some cannot be decrypted */
-function checkSeals(
+/** Checks that what is encrypted can be decrypted. @param consequence if some of it cannot */
+export function checkSeals(
   name: string,
   { current, previous, next, unknown }: SealCounts,
   consequence: string,

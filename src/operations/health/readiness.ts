@@ -7,13 +7,9 @@ import type { FrontDoor } from '../../http/pipeline/front-door.js';
  */
 @Injectable()
 export class Readiness {
-  #ending = false;
-  #frontDoor: FrontDoor | undefined;
-
   /** Whether the process was told to end. */
-  get ending(): boolean {
-    return this.#ending;
-  }
+  ending = false;
+  #frontDoor: FrontDoor | undefined;
 
   /** @param frontDoor of the server that listens */
   watch(frontDoor: FrontDoor): void {
@@ -21,7 +17,7 @@ export class Readiness {
   }
 
   end(): void {
-    this.#ending = true;
+    this.ending = true;
     this.#frontDoor?.end();
   }
 }

@@ -279,17 +279,13 @@ export function columnsOf(fields: Fields, prefix = ''): [column: string, field: 
 
 /** JSON Schema of a record with these fields. */
 export function schemaOf(fields: Fields): JsonSchema {
-  return {
-    type: 'object',
-    additionalProperties: false,
-    required: Object.entries(fields).flatMap(([name, field]) =>
-      'required' in field && field.required ? [name] : [],
-    ),
-    properties: Object.fromEntries(
-      Object.entries(fields).map(([name, field]) => {
-        const schema = 'fields' in field ? schemaOf(field.fields) : field.schema;
-        return [name, 'required' in field && field.required ? schema : { anyOf: [schema, { type: 'null' }] }];
-      }),
-    ),
-  };
+  const required: string[] = [];
+  const properties: Record<string, JsonSchema> = {};
+  for (const [name, field] of Object.entries(fields)) {
+    const isRequired = 'required' in field && field.required === true;
+    const schema = 'fields' in field ? schemaOf(field.fields) : field.schema;
+    if (isRequired) required.push(name);
+    properties[name] = isRequired ? schema : { anyOf: [schema, { type: 'null' }] };
+  }
+  return { type: 'object', additionalProperties: false, required, properties };
 }

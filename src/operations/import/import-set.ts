@@ -161,7 +161,8 @@ export class ImportSet {
     const [versioned, deleting] = [new Set<string>(), new Set<string>()];
     for await (const { position, lines } of portions) {
       for (const { type, number: line, row, faults, text } of lines) {
-        this.#countsOf(type?.name ?? this.files[position]!.name).read++;
+        const name = type?.name ?? this.files[position]!.name;
+        this.#countsOf(name).read++;
         if (type) this.#positions.set(type.name, position);
         const kept = keepsText ? { text: encode(text) } : {};
         if (row) {
@@ -171,7 +172,7 @@ export class ImportSet {
         } else {
           const { path, code } = faults![0]!;
           const reason = faults!.slice(0, SHOWN_FAULTS).join('; ');
-          await bad.add({ file: position, type: type?.name, line, path, code, reason, ...kept });
+          await bad.add({ file: position, type: name, line, path, code, reason, ...kept });
         }
       }
     }
@@ -197,14 +198,11 @@ export class ImportSet {
       }
       await this.#applyRules(type, [...type.references, ...type.rules]);
     }
-    const rows = await this.manager.query<{ file: number; type: string | null; rejected: number }[]>(
-      'SELECT file, type, count(*) AS rejected FROM import_rejects GROUP BY file, type',
+    const rows = await this.manager.query<{ type: string; rejected: number }[]>(
+      'SELECT type, count(*) AS rejected FROM import_rejects GROUP BY type',
     );
-    this.rejected = 0;
-    for (const { file, type, rejected } of rows) {
-      this.#countsOf(type ?? this.files[file]!.name).rejected = rejected;
-      this.rejected += rejected;
-    }
+    for (const { type, rejected } of rows) this.#countsOf(type).rejected = rejected;
+    this.rejected = rows.reduce((sum, { rejected }) => sum + rejected, 0);
   }
 
   /** Removes records that other records or the database rule out, and then those that referred to them, until nothing changes. */

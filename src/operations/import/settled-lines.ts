@@ -85,9 +85,8 @@ async function storedVersions(
   manager: EntityManager,
   lines: readonly ReadLine[],
 ): Promise<Map<string, number>> {
-  const wanted = lines.flatMap(({ type, row }) =>
-    type && row?.version !== undefined ? [placeOf(type, row)] : [],
-  );
+  const versioned = lines.filter(({ row }) => row?.version !== undefined);
+  const wanted = versioned.map(({ type, row }) => placeOf(type!, row!));
   if (wanted.length === 0) return new Map();
   const stored = await manager.query<{ name: string; version: number }[]>(
     `SELECT concat_ws(' ', w.type, w.user_id, w.id) AS name, v.version

@@ -90,7 +90,7 @@ export class StagedRows {
   }
 }
 
-/** The columns of the table of bad lines, each with its SQL type. */
+/** The columns of the table of bad lines, each with its SQL type; `type` is that of the record, or the file where there is none. */
 export const REJECT_COLUMNS =
   'file integer, type text, line integer, path text, code text, reason text, text text';
 

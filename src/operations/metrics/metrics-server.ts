@@ -12,23 +12,21 @@ const PATIENCE_MS = 1_000;
 /** A worker's registry in prom-client's format. */
 type Snapshot = readonly { readonly name: string; readonly type: string }[];
 
-interface Question {
+/** The primary process asks with a number, and a worker answers with its registry. */
+interface ScrapeMessage {
   readonly scrape: number;
-}
-
-interface Reply extends Question {
-  readonly snapshot: Snapshot;
+  readonly snapshot?: Snapshot;
 }
 
 /** Sends the metrics in `registry` from a worker to the primary process whenever it asks. */
 export function tellPrimary(registry: Registry): void {
-  process.on('message', (message: Partial<Question> | null) => {
+  process.on('message', (message: Partial<ScrapeMessage> | null) => {
     const scrape = message?.scrape;
     if (scrape !== undefined) void answer(scrape);
   });
   const answer = async (scrape: number) => {
     const snapshot = await snapshotOf(registry);
-    if (process.connected) process.send?.({ scrape, snapshot } satisfies Reply);
+    if (process.connected) process.send?.({ scrape, snapshot } satisfies ScrapeMessage);
   };
 }
 
@@ -85,7 +83,7 @@ export class WorkersMetrics {
       waiting.delete(id);
       if (waiting.size === 0) settled.resolve();
     };
-    const hear = (worker: Worker, message: Partial<Reply> | null): void => {
+    const hear = (worker: Worker, message: Partial<ScrapeMessage> | null): void => {
       if (message?.scrape !== scrape || message.snapshot === undefined) return;
       answered.add(worker.id);
       this.#said.set(worker.id, message.snapshot);
@@ -97,7 +95,7 @@ export class WorkersMetrics {
     try {
       if (waiting.size === 0) settled.resolve();
       for (const worker of workers)
-        if (waiting.has(worker.id)) worker.send({ scrape } satisfies Question, () => undefined);
+        if (waiting.has(worker.id)) worker.send({ scrape } satisfies ScrapeMessage, () => undefined);
       await settled.promise;
     } finally {
       clearTimeout(late);
