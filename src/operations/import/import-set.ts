@@ -21,8 +21,7 @@ import {
 import { RECORD_TYPES } from './record-types.js';
 import { leaveMembersPending, writePendingMembers } from './pending-members.js';
 import { CHUNK_RECORDS, REJECT_COLUMNS, StagedRows, stagingColumns } from './staging.js';
-import type { ImportOptions, RejectsFile } from './import-records.js';
-import type { ReadLine, SourceFile } from './sources.js';
+import type { ReadLine, RejectsFile, SourceFile } from './sources.js';
 
 /** How many bad lines are kept to be shown. */
 const FIRST_REJECTS = 100;
@@ -84,7 +83,10 @@ export function addCounts(sum: RecordCounts, more: Partial<RecordCounts>): void 
     sum[key] = (sum[key] ?? 0) + (more[key] ?? 0);
 }
 
-interface SetOptions extends Pick<ImportOptions, 'dryRun' | 'keepProfile' | 'progress'> {
+interface SetOptions {
+  readonly dryRun?: boolean | undefined;
+  readonly keepProfile?: boolean | undefined;
+  readonly progress?: ((now: { readonly phase: string }) => void) | undefined;
   /**
    * Who feeds the records. Then it was decided which lines about the same record count (see `settle`), whoever loses a race begins anew,
    * and members who are there already are changed at once. Else it is an import, after which `settleMembers` changes them.
