@@ -55,7 +55,8 @@ export class FeedService {
       const dataSource = await this.database.background('feeding');
       for (let attempt = 1; ; attempt++) {
         try {
-          return await dataSource.transaction((manager) =>
+          // Not by the data source itself, which would repeat it, too.
+          return await dataSource.manager.transaction((manager) =>
             idempotencyKey === undefined
               ? write(manager, keyId, lines)
               : writeOnce(manager, keyId, lines, idempotencyKey, body),
