@@ -59,10 +59,13 @@ interface UsualFilter {
   readonly otherwise: (placeholder: string) => string;
 }
 
-/** A sort. Its key may be null only for some queries; if it cannot be null, an index gives the order. */
-export type SortOf<Query> = Omit<Sort, 'nullable'> & {
+/** A sort in either direction. Its key may be null only for some queries; if it cannot be null, an index gives the order. */
+export type SortOf<Query> = Pick<Sort, 'key' | 'type'> & {
   readonly nullable?: boolean | ((query: Query) => boolean);
 };
+
+/** The name of a sort without its `-`, which means descending. */
+type SortKey<Name> = Name extends `-${infer Key}` ? Key : Name;
 
 /** The definition of a list; every text is trusted SQL, with the member's id as `$1`. */
 export interface ListDeclaration<Query extends ListQuery> {
@@ -82,7 +85,7 @@ export interface ListDeclaration<Query extends ListQuery> {
   readonly joined?: { readonly alias: string; readonly sql: string };
   /** The id that breaks ties. */
   readonly id: string;
-  readonly sorts: Readonly<Record<Query['sort'], SortOf<Query>>>;
+  readonly sorts: Readonly<Record<SortKey<Query['sort']> & string, SortOf<Query>>>;
   /** One for each parameter of the query other than limit, sort and cursor. */
   readonly filters: { readonly [Name in FilterNames<Query>]-?: Filter<NonNullable<Query[Name]>> };
   /**
@@ -181,8 +184,7 @@ export class List<Query extends ListQuery> {
 
   #statement(query: Query, conditions: Conditions, position: CursorPosition | undefined): PageStatement {
     const make = (name: string | undefined): PageStatement => {
-      const sort = sortOf(this.declaration.sorts[query.sort as Query['sort']], query);
-      return { name, ...pageStatement(this.declaration, sort, conditions, position) };
+      return { name, ...pageStatement(this.declaration, this.#sort(query), conditions, position) };
     };
     if (conditions.given.length > 0) return make(undefined);
     const from = position ? `:${position.side}${position.key === null ? ':null' : ''}` : '';
@@ -191,16 +193,19 @@ export class List<Query extends ListQuery> {
     if (!statement) this.#unfiltered.set(name, (statement = make(name)));
     return statement;
   }
+
+  #sort(query: Query): Sort {
+    const descending = query.sort.startsWith('-');
+    const key = (descending ? query.sort.slice(1) : query.sort) as keyof typeof this.declaration.sorts;
+    const { nullable = false, ...sort } = this.declaration.sorts[key];
+    return { ...sort, descending, nullable: typeof nullable === 'function' ? nullable(query) : nullable };
+  }
 }
 
 type AnyFilter = Filter<string> | UsualFilter;
 
 function hasUsual(filter: AnyFilter): filter is UsualFilter {
   return typeof filter === 'object' && typeof filter.otherwise === 'function';
-}
-
-function sortOf<Query>({ nullable = false, ...sort }: SortOf<Query>, query: Query): Sort {
-  return { ...sort, nullable: typeof nullable === 'function' ? nullable(query) : nullable };
 }
 
 /** Makes the statement of one page; see {@link PageRow}. Its values: those of the conditions, the limit, id and key of the position. */

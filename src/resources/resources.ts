@@ -4,9 +4,9 @@ interface Trace {
   readonly of: string;
   /** The member's rows that the change concerns, as the rest of a FROM behind `s`; the row of the log itself if not given. */
   readonly through?: string;
-  /** Condition on those rows. */
+  /** Condition on those rows, if it is not that the member sees them. */
   readonly where?: string;
-  /** SQL of the member and the item, if they are not those of the row of the log. */
+  /** SQL of the member and the item, if they are not those of the member's rows, or else of the row of the log. */
   readonly item?: readonly [member: string, id: string];
 }
 
@@ -35,8 +35,6 @@ const orRemoved = (isShown: string) => `(${isShown} OR s.kind = 'removed')`;
 /** The rule is the function `event_visible`, whose result is stored in the row. */
 const events = 'p.is_visible';
 const connections = 'NOT c.peer_is_disabled';
-const PARTICIPANTS = ['p.user_id', 'p.event_id'] as const;
-const SIDES = ['c.user_id', 'c.id'] as const;
 
 const DECLARATIONS = {
   profile: {
@@ -66,24 +64,15 @@ const DECLARATIONS = {
     isShown: events,
     traces: [
       { of: own('events') },
-      {
-        of: shared('events'),
-        through: 'JOIN participants p ON p.event_id = s.id',
-        where: orRemoved(events),
-        item: PARTICIPANTS,
-      },
+      { of: shared('events'), through: 'JOIN participants p ON p.event_id = s.id', where: orRemoved(events) },
       // Who organises an event is shown with it.
       {
         of: shared('people'),
         through: 'JOIN events e ON e.organizer_id = s.id JOIN participants p ON p.event_id = e.id',
-        where: events,
-        item: PARTICIPANTS,
       },
       {
         of: shared('people'),
         through: `JOIN participants h ON h.user_id = s.id AND h.role = 'co_organizer' JOIN participants p ON p.event_id = h.event_id`,
-        where: events,
-        item: PARTICIPANTS,
       },
     ],
   },
@@ -100,21 +89,17 @@ const DECLARATIONS = {
         of: shared('people'),
         through: 'JOIN connections c ON c.peer_id = s.id',
         where: orRemoved(connections),
-        item: SIDES,
       },
       // So is the event where two people met, to those who see it.
       {
         of: own('events'),
         through: 'JOIN connections c ON c.met_at_event_id = s.id AND c.user_id = s.user_id',
-        where: connections,
-        item: SIDES,
       },
       {
         of: shared('events'),
         through: `JOIN participants p ON p.event_id = s.id
     JOIN connections c ON c.met_at_event_id = p.event_id AND c.user_id = p.user_id`,
         where: `${orRemoved(events)} AND ${connections}`,
-        item: SIDES,
       },
     ],
   },
@@ -127,12 +112,7 @@ const DECLARATIONS = {
     isShown: 'ua.earned_at IS NOT NULL',
     traces: [
       { of: own('achievements') },
-      {
-        of: shared('achievements'),
-        through: 'JOIN user_achievements ua ON ua.achievement_id = s.id',
-        where: 'ua.earned_at IS NOT NULL',
-        item: ['ua.user_id', 'ua.achievement_id'],
-      },
+      { of: shared('achievements'), through: 'JOIN user_achievements ua ON ua.achievement_id = s.id' },
     ],
   },
 } satisfies Record<string, ResourceDeclaration>;
@@ -189,11 +169,14 @@ ${ENTRIES.map(
  * by whoever reads on, with {@link kindFor}.
  */
 export const concernedBy = (log: string) =>
-  ENTRIES.flatMap(([name, { traces }]) =>
-    traces.map(
-      ({ of, through = '', where = 'true', item: [member, id] = ['s.user_id', 's.id'] }) =>
-        `SELECT text '${name}' COLLATE "C" AS resource, ${member} AS user_id, ${id} AS id, s.changed_at, s.changed_in, s.sequence
+  ENTRIES.flatMap(([name, { traces, isShown, member, id }]) =>
+    traces.map((trace) => {
+      const usual = trace.through
+        ? { where: isShown, item: [member, id] }
+        : { through: '', where: 'true', item: ['s.user_id', 's.id'] };
+      const { of, through, where, item } = { ...usual, ...trace };
+      return `SELECT text '${name}' COLLATE "C" AS resource, ${item[0]} AS user_id, ${item[1]} AS id, s.changed_at, s.changed_in, s.sequence
   FROM ${log} s ${through}
-  WHERE ${of} AND ${where}`,
-    ),
+  WHERE ${of} AND ${where}`;
+    }),
   ).join('\nUNION ALL\n');

@@ -87,14 +87,14 @@ export class DetailQuery {
   id: string;
 }
 
+/** Its only page: neither limit nor sort is a parameter. */
 export class PinnedQuery {
   @OneOf(['pinned'], VIEW)
   action: 'pinned';
-}
 
-/** The only page of pinned achievements. */
-export const PINNED = { action: 'pinned', limit: MAX_PINNED, sort: 'pin_position' } as const;
-export type PinnedListQuery = typeof PINNED;
+  readonly limit = MAX_PINNED;
+  readonly sort = 'pin_position';
+}
 
 // SQL over an achievement `a`, the member's progress towards it, `ua`, and the platform's totals, `t`.
 

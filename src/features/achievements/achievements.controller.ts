@@ -12,7 +12,6 @@ import {
   AllQuery,
   DetailQuery,
   EarnedQuery,
-  PINNED,
   PinnedQuery,
 } from './achievement.dto.js';
 import { AchievementsService, CATALOGUE_LIST, EARNED_LIST, PINNED_LIST } from './achievements.service.js';
@@ -42,7 +41,7 @@ export class AchievementsController {
     if (query instanceof AllQuery) return this.paging.page(CATALOGUE_LIST, userId, path, query);
     if (query instanceof DetailQuery) return this.achievements.detail(userId, query.id);
     if (query instanceof PinnedQuery)
-      return this.paging.page(PINNED_LIST, userId, path, PINNED, { fixed: true });
+      return this.paging.page(PINNED_LIST, userId, path, query, { fixed: true });
     return this.achievements.statistics(userId);
   }
 }

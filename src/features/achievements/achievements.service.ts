@@ -20,7 +20,7 @@ import {
   type AchievementStatistics,
   type AllQuery,
   type EarnedQuery,
-  type PinnedListQuery,
+  type PinnedQuery,
 } from './achievement.dto.js';
 
 /**
@@ -56,10 +56,8 @@ export const EARNED_LIST = new List<EarnedQuery>({
   ...OF_MEMBER,
   sorts: {
     earned_at: { key: 'ua.earned_at', type: 'timestamptz' },
-    '-earned_at': { key: 'ua.earned_at', type: 'timestamptz', descending: true },
     name: { key: foldedText('a.name'), type: 'text' },
     rarity_percentage: byRarity,
-    '-rarity_percentage': { ...byRarity, descending: true },
   },
   filters: {
     category: inCategory,
@@ -81,12 +79,11 @@ export const CATALOGUE_LIST = new List<AllQuery>({
   sorts: {
     position: { key: 'a.position::bigint', type: 'bigint' },
     name: { key: foldedText(NAME), type: 'text' },
-    '-earned_at': { key: 'ua.earned_at', type: 'timestamptz', descending: true, nullable: true },
+    earned_at: { key: 'ua.earned_at', type: 'timestamptz', nullable: true },
     rarity_percentage: byRarity,
-    '-progress': {
+    progress: {
       key: `CASE WHEN ${HAS_PROGRESS} THEN ${PROGRESS_PERCENTAGE} END`,
       type: 'numeric',
-      descending: true,
       nullable: true,
     },
   },
@@ -99,7 +96,7 @@ export const CATALOGUE_LIST = new List<AllQuery>({
 });
 
 /** The pinned achievements, which the member has earned, in the member's order. */
-export const PINNED_LIST = new List<PinnedListQuery>({
+export const PINNED_LIST = new List<PinnedQuery>({
   ...ITEMS,
   name: 'pinned-achievements',
   rows: EARNED,
@@ -169,9 +166,29 @@ const LIMITS: Record<Rarity, readonly [min: number | null, max: number | null]> 
 export class AchievementsService {
   constructor(private readonly reads: MemberReads) {}
 
+  /** The member's statistics, with every category and tier, even those in which nothing is earned. */
   async statistics(userId: number): Promise<AchievementStatistics> {
     const [row] = await this.reads.of(userId).read<StatisticsRow>(READ_STATISTICS, [userId]);
-    return statisticsOf(row!);
+    const { rarest_earned, last_earned_at, rarity_computed_at } = row!;
+    const groups = JSON.parse(row!.groups) as Group[];
+    return {
+      ...completion(groups),
+      points_earned: sum(groups, ([, , , , , pointsEarned]) => pointsEarned),
+      points_total: sum(groups, ([, , , , pointsTotal]) => pointsTotal),
+      last_earned_at,
+      by_category: categoriesOf(groups).map((category) => ({
+        category,
+        ...completion(groups.filter(([of]) => of === category)),
+      })),
+      by_rarity: RARITIES.map((rarity) => ({
+        rarity,
+        min_percentage: LIMITS[rarity][0],
+        max_percentage: LIMITS[rarity][1],
+        ...completion(groups.filter(([, of]) => of === rarity)),
+      })),
+      rarest_earned,
+      rarity_computed_at,
+    };
   }
 
   /**
@@ -180,36 +197,11 @@ export class AchievementsService {
    */
   async detail(userId: number, id: string): Promise<JsonResponse> {
     const number = Number(id);
-    const [row] = isId(number)
-      ? await this.reads.of(userId).read<{ json: string }>(READ_DETAIL, [userId, number])
-      : [];
+    if (!isId(number)) throw new Problem('achievement_not_found');
+    const [row] = await this.reads.of(userId).read<{ json: string }>(READ_DETAIL, [userId, number]);
     if (!row) throw new Problem('achievement_not_found');
     return new JsonResponse(row.json);
   }
-}
-
-/** Makes the member's statistics as they are returned, with every category and tier, even those in which nothing is earned. */
-function statisticsOf(row: StatisticsRow): AchievementStatistics {
-  const { rarest_earned, last_earned_at, rarity_computed_at } = row;
-  const groups = JSON.parse(row.groups) as Group[];
-  return {
-    ...completion(groups),
-    points_earned: sum(groups, ([, , , , , pointsEarned]) => pointsEarned),
-    points_total: sum(groups, ([, , , , pointsTotal]) => pointsTotal),
-    last_earned_at,
-    by_category: categoriesOf(groups).map((category) => ({
-      category,
-      ...completion(groups.filter(([of]) => of === category)),
-    })),
-    by_rarity: RARITIES.map((rarity) => ({
-      rarity,
-      min_percentage: LIMITS[rarity][0],
-      max_percentage: LIMITS[rarity][1],
-      ...completion(groups.filter(([, of]) => of === rarity)),
-    })),
-    rarest_earned,
-    rarity_computed_at,
-  };
 }
 
 /** In the order in which the database sorts texts regardless of case: by the code points of the folded text. */

@@ -71,9 +71,7 @@ export const CONNECTIONS = new List<ConnectionsQuery>({
   shown: 'JOIN users u ON u.id = c.peer_id',
   sorts: {
     connected_at: { key: 'c.connected_at', type: 'timestamptz', nullable },
-    '-connected_at': { key: 'c.connected_at', type: 'timestamptz', descending: true, nullable },
     display_name: { key: 'c.peer_name', type: 'text' },
-    '-display_name': { key: 'c.peer_name', type: 'text', descending: true },
   },
   filters: {
     status: { usual: ACCEPTED, sql: `c.status = 'accepted'`, otherwise: (at) => `c.status = ANY (${at})` },

@@ -46,13 +46,9 @@ function eventReads(localTime: string): EventReads {
     joined: { alias: 'e', sql: OF_EVENT },
     sorts: {
       starts_at: { key: 'p.starts_at', type: 'timestamptz' },
-      '-starts_at': { key: 'p.starts_at', type: 'timestamptz', descending: true },
       created_at: { key: 'e.created_at', type: 'timestamptz' },
-      '-created_at': { key: 'e.created_at', type: 'timestamptz', descending: true },
       updated_at: { key: 'e.updated_at', type: 'timestamptz' },
-      '-updated_at': { key: 'e.updated_at', type: 'timestamptz', descending: true },
       title: { key: 'e.folded_title', type: 'text' },
-      '-title': { key: 'e.folded_title', type: 'text', descending: true },
     },
     filters: {
       // Every event is in exactly one of the three; one without an end is past once it has started.
