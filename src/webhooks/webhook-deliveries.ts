@@ -11,13 +11,11 @@ export const RETRY_AFTER = [5, 5 * MINUTE, HOUR / 2, 2 * HOUR, 5 * HOUR, 10 * HO
 /** How long an endpoint may fail before it is switched off. */
 const MOST_DAYS_FAILING = 5;
 
-/** How many changes are processed in one transaction, and in how many statements. */
-interface Batch {
-  readonly changes: number;
-  readonly parts: number;
-}
-/** A change may concern an event with a million participants: what one statement cannot do by its deadline is done in smaller pieces. */
-const BATCHES: readonly Batch[] = [
+/**
+ * How many changes are processed in one transaction, and in how many statements. A change may concern an event with a million participants:
+ * what one statement cannot do by its deadline is done in smaller pieces.
+ */
+const BATCHES = [
   { changes: 200, parts: 1 },
   { changes: 20, parts: 1 },
   { changes: 1, parts: 1 },
@@ -230,7 +228,7 @@ export class WebhookDeliveries {
     return made;
   }
 
-  #tell({ changes, parts }: Batch): Promise<{ seen: number; made: number }> {
+  #tell({ changes, parts }: (typeof BATCHES)[number]): Promise<{ seen: number; made: number }> {
     // All parts see the same changes.
     const isolation = parts > 1 ? 'REPEATABLE READ' : 'READ COMMITTED';
     return this.dataSource.transaction(isolation, async (manager) => {
@@ -347,12 +345,8 @@ RETURNING client_id, key_id`,
     `UPDATE webhook_deliveries SET status = 'dead', ended_at = now(), leased_until = NULL WHERE endpoint_id = $1 AND status = 'pending'`,
     [endpointId],
   );
-  await recordEvent(manager, {
-    type: 'webhook.disabled',
-    actor,
-    clientId: endpoint.client_id,
-    keyId: endpoint.key_id,
-    details: { webhook: endpointId, reason },
-  });
+  const { client_id: clientId, key_id: keyId } = endpoint;
+  const details = { webhook: endpointId, reason };
+  await recordEvent(manager, { type: 'webhook.disabled', actor, clientId, keyId, details });
   return true;
 }

@@ -3,6 +3,7 @@ import type { DataSource } from 'typeorm';
 import { Config } from '../config/config.js';
 import { Encryption, type Moved, type SealCounts } from '../crypto/encryption.js';
 import { signWebhook } from '../crypto/webhook-signatures.js';
+import type { WebhookDelivery, WebhookEndpoint } from '../database/schema/entities/changes/webhook.entity.js';
 import { PublicHttps } from '../http/public-https.js';
 
 /** The type that `pua webhooks test` sends. */
@@ -12,25 +13,18 @@ export const TEST_TYPE = 'webhook.test';
 const PATIENCE_MS = 10_000;
 const LONGEST_ERROR = 200;
 
-/** A message that this process has claimed for a while. */
-export interface Message {
-  readonly sequence: number;
+/** A message that this process has claimed for a while, with its endpoint. */
+export interface Message
+  extends
+    Pick<
+      WebhookDelivery,
+      'sequence' | 'endpoint_id' | 'type' | 'user_id' | 'thing_id' | 'changed_at' | 'attempts'
+    >,
+    Pick<WebhookEndpoint, 'url' | 'secret' | 'previous_secret'> {
   /** 32 hexadecimal digits. */
   readonly id: string;
-  readonly endpoint_id: string;
-  readonly type: string;
-  /** 0 if it is not about a single member. */
-  readonly user_id: number;
-  readonly thing_id: number;
-  readonly changed_at: Date;
-  /** Attempts that ended before this one. */
-  readonly attempts: number;
   /** Until when it is claimed, as the database writes it: whoever records the outcome has to name it. */
   readonly lease: string;
-  readonly url: string;
-  /** Encrypted. */
-  readonly secret: Buffer;
-  readonly previous_secret: Buffer | null;
   /** Whether the endpoint is failing at present. */
   readonly failing: boolean;
 }
@@ -71,11 +65,7 @@ export class WebhookSecrets {
    *
    * @throws Error if it cannot be decrypted: SECRET_KEY was changed without SECRET_KEY_PREVIOUS
    */
-  open(endpoint: {
-    readonly endpoint_id: string;
-    readonly secret: Buffer;
-    readonly previous_secret: Buffer | null;
-  }): string[] {
+  open(endpoint: Pick<Message, 'endpoint_id' | 'secret' | 'previous_secret'>): string[] {
     const row = Buffer.from(endpoint.endpoint_id);
     const open = (sealed: Buffer, column: keyof typeof COLUMNS) =>
       this.#encryption.open<Sealed>(sealed, COLUMNS[column], row)?.secret;
@@ -145,7 +135,10 @@ export class WebhookSender {
       });
       return { taken: status >= 200 && status < 300, status, error: null, seconds: seconds() };
     } catch (error) {
-      const reason = end.aborted ? `no answer within ${PATIENCE_MS / 1000} s` : reasonOf(error as Error);
+      // What the operator is told: only at which step it failed.
+      const { code, message: text } = error as NodeJS.ErrnoException;
+      const step = code === undefined ? text : `${code}: ${text}`;
+      const reason = end.aborted ? `no answer within ${PATIENCE_MS / 1000} s` : step;
       return { taken: false, status: null, error: reason.slice(0, LONGEST_ERROR), seconds: seconds() };
     }
   }
@@ -172,9 +165,4 @@ function bodyOf({ type, changed_at, user_id, thing_id }: Message): string {
   const [resource, kind] = type.split('.');
   const data = { member_id: user_id === 0 ? null : user_id, resource, id: thing_id, kind };
   return JSON.stringify({ type, timestamp, data });
-}
-
-/** What the operator is told: only at which step it failed. */
-function reasonOf(error: NodeJS.ErrnoException): string {
-  return error.code === undefined ? error.message : `${error.code}: ${error.message}`;
 }

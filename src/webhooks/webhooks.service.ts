@@ -5,6 +5,7 @@ import { audited, recordEvent, type NewAuthEvent } from '../audit/audit.js';
 import { Config } from '../config/config.js';
 import { randomText } from '../crypto/random.js';
 import { makeWebhookSecret } from '../crypto/webhook-signatures.js';
+import type { WebhookDelivery, WebhookEndpoint } from '../database/schema/entities/changes/webhook.entity.js';
 import { PublicHttps } from '../http/public-https.js';
 import { CHANGE_KINDS, readScope, RESOURCES } from '../resources/resources.js';
 import { OperatorError } from '../values/operator-error.js';
@@ -32,43 +33,36 @@ interface NewWebhook {
   readonly url: string;
   readonly types: readonly string[];
   /** The credential that determines which members an endpoint sees; neither: it is the platform's. */
-  readonly clientId?: string | undefined;
-  readonly keyId?: string | undefined;
+  readonly clientId?: string | null | undefined;
+  readonly keyId?: string | null | undefined;
   readonly actor: Actor;
 }
 
 /** The details of an endpoint, without its secret. Times are in the API's format. */
-export interface WebhookDetails {
-  readonly id: string;
+export interface WebhookDetails extends Pick<
+  WebhookEndpoint,
+  'id' | 'url' | 'types' | 'client_id' | 'key_id' | 'disabled_because'
+> {
   /** `no_access`: its client or key is no longer valid; `failing`: no message was accepted since `failing_since`. */
   readonly status: 'active' | 'failing' | 'no_access' | 'disabled';
-  readonly url: string;
-  readonly types: string[];
-  readonly client_id: string | null;
-  /** Both are null for the platform's. */
-  readonly key_id: string | null;
   readonly created_at: string;
   /** Until then, messages have two signatures. */
   readonly previous_secret_until: string | null;
   readonly failing_since: string | null;
   readonly disabled_at: string | null;
-  readonly disabled_because: 'admin' | 'failing' | null;
   readonly pending_count: number;
 }
 
 /** A message of an endpoint, and its outcome. Times are in the API's format. */
-export interface DeliveryDetails {
+export interface DeliveryDetails extends Pick<
+  WebhookDelivery,
+  'type' | 'status' | 'attempts' | 'response_status' | 'error'
+> {
   /** As receivers know it: `webhook-id`. */
   readonly id: string;
-  readonly type: string;
   /** null if it is not about a single member. */
   readonly member_id: number | null;
-  readonly status: 'pending' | 'delivered' | 'dead' | 'withheld';
-  readonly attempts: number;
   readonly attempted_at: string | null;
-  /** Of the last attempt: the status of the response, or why there was none. */
-  readonly response_status: number | null;
-  readonly error: string | null;
   /** Only for a pending message. */
   readonly next_attempt_at: string | null;
   readonly changed_at: string;
@@ -106,13 +100,18 @@ export class WebhooksService {
    * @returns the secret itself, which is shown once
    * @throws OperatorError if the URL is not allowed, or the client or key lacks a scope for one of the types
    */
-  async create({ url, types, clientId, keyId, actor }: NewWebhook): Promise<{ id: string; secret: string }> {
+  async create({
+    url,
+    types,
+    clientId = null,
+    keyId = null,
+    actor,
+  }: NewWebhook): Promise<{ id: string; secret: string }> {
     checkUrl(url, this.config.production);
     const id = `wh_${randomText(16, ALPHABET)}`;
     const secret = makeWebhookSecret();
     await audited(this.dataSource, async (manager) => {
-      if (clientId !== undefined || keyId !== undefined)
-        await checkScopes(manager, { types, clientId, keyId });
+      if (clientId !== null || keyId !== null) await checkScopes(manager, types, clientId, keyId);
       // While there were no receivers, nobody advanced the position.
       await manager.query(`SELECT FROM change_places WHERE name = 'told' FOR NO KEY UPDATE`);
       const told = await manager.query<unknown[]>(
@@ -121,15 +120,10 @@ export class WebhooksService {
       if (told.length === 0) await manager.query(BEGIN_HERE);
       await manager.query(
         'INSERT INTO webhook_endpoints (id, url, types, client_id, key_id, secret) VALUES ($1, $2, $3, $4, $5, $6)',
-        [id, url, types, clientId ?? null, keyId ?? null, this.#secrets.seal(id, secret)],
+        [id, url, types, clientId, keyId, this.#secrets.seal(id, secret)],
       );
-      await recordEvent(manager, {
-        type: 'webhook.created',
-        actor,
-        clientId: clientId ?? null,
-        keyId: keyId ?? null,
-        details: { webhook: id, types },
-      });
+      const details = { webhook: id, types };
+      await recordEvent(manager, { type: 'webhook.created', actor, clientId, keyId, details });
     });
     return { id, secret };
   }
@@ -164,22 +158,15 @@ export class WebhooksService {
         [id],
       );
       if (!endpoint) throw notLive(await this.find(id, manager));
-      const [before] = this.#secrets.open({
-        endpoint_id: id,
-        secret: endpoint.secret,
-        previous_secret: null,
-      });
+      const [before] = this.#secrets.open({ endpoint_id: id, ...endpoint, previous_secret: null });
       const previous = overlapSeconds > 0 ? this.#secrets.seal(id, before!, 'previous_secret') : null;
       await manager.query(
         `UPDATE webhook_endpoints SET secret = $2, previous_secret = $3,
   previous_secret_until = CASE WHEN $3::bytea IS NOT NULL THEN now() + make_interval(secs => $4) END WHERE id = $1`,
         [id, this.#secrets.seal(id, secret), previous, overlapSeconds],
       );
-      await recordEvent(manager, {
-        type: 'webhook.rotated',
-        actor,
-        details: { webhook: id, overlap_seconds: overlapSeconds },
-      });
+      const details = { webhook: id, overlap_seconds: overlapSeconds };
+      await recordEvent(manager, { type: 'webhook.rotated', actor, details });
     });
     return secret;
   }
@@ -272,23 +259,24 @@ function checkUrl(text: string, production: boolean): void {
 /** @throws OperatorError if there is no such client or key, or it lacks a scope for one of the types */
 async function checkScopes(
   manager: EntityManager,
-  { types, clientId, keyId }: Pick<NewWebhook, 'types' | 'clientId' | 'keyId'>,
+  types: readonly string[],
+  clientId: string | null,
+  keyId: string | null,
 ): Promise<void> {
   const [found] = await manager.query<{ scopes: string[]; of_platform: boolean; live: boolean }[]>(
-    clientId !== undefined
+    clientId !== null
       ? 'SELECT scopes, false AS of_platform, disabled_at IS NULL AS live FROM oauth_clients WHERE id = $1'
       : `SELECT scopes, user_id IS NULL AS of_platform, revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now()) AS live
 FROM api_keys WHERE id = $1`,
     [clientId ?? keyId],
   );
-  const name = clientId !== undefined ? `client ${clientId}` : `key ${keyId}`;
+  const name = clientId !== null ? `client ${clientId}` : `key ${keyId}`;
   if (!found) throw new OperatorError(`There is no ${name}`);
   if (!found.live) throw new OperatorError(`The ${name} is no longer valid`);
   if (found.of_platform)
     throw new OperatorError(`The ${name} is the platform’s own and sees no member: use --platform`);
-  const missing = [...new Set(types.map((type) => readScope(type.split('.')[0]!)))].filter(
-    (scope) => !found.scopes.includes(scope),
-  );
+  const needed = new Set(types.map((type) => readScope(type.split('.')[0]!)));
+  const missing = [...needed].filter((scope) => !found.scopes.includes(scope));
   if (missing.length > 0)
     throw new OperatorError(
       `The ${name} does not have the scopes that these types need: ${missing.join(', ')}`,
