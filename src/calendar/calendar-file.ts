@@ -7,38 +7,29 @@ import type {
   ICalEventTransparency,
   ICalLocation,
 } from 'ical-generator';
+import type { Event } from '../database/schema/entities/members/event.entity.js';
 import { timestampOf } from '../values/timestamps.js';
 import type { EventRole, EventStatus, RsvpStatus } from '../values/vocabulary.js';
 import { millisecondsOf, TimeZones, type ZoneRules } from './time-zones.js';
 
 /** An event as a calendar shows it, with the member's relation to it. Times are in the API's format. */
-export interface CalendarEvent {
-  readonly id: number;
-  readonly title: string;
+export interface CalendarEvent
+  extends
+    Pick<Event, 'id' | 'title' | 'timezone' | 'is_all_day' | 'online_url' | 'revision'>,
+    Pick<Event, `location_${'name' | 'address' | 'city' | 'country_code' | 'latitude' | 'longitude'}`> {
   /** The first 2,000 characters. */
   readonly description: string | null;
   readonly status: EventStatus;
   readonly starts_at: string;
   readonly ends_at: string | null;
-  /** IANA name. */
-  readonly timezone: string;
   /** In `timezone`; in UTC where the database does not know it. */
   readonly starts_at_local: string;
   readonly ends_at_local: string | null;
-  readonly is_all_day: boolean;
-  readonly location_name: string | null;
-  readonly location_address: string | null;
-  readonly location_city: string | null;
-  readonly location_country_code: string | null;
-  readonly location_latitude: number | null;
-  readonly location_longitude: number | null;
-  readonly online_url: string | null;
   readonly organizer: string;
   readonly role: EventRole;
   readonly rsvp_status: RsvpStatus | null;
   readonly created_at: string;
   readonly updated_at: string;
-  readonly revision: number;
 }
 
 /** The name of the platform whose events these are. */

@@ -19,7 +19,10 @@ export class TimeZones {
       return { block, id: id.slice('TZID='.length) };
     },
   });
-  readonly #formats = new Map<string, Intl.DateTimeFormat>();
+  readonly #formats = new LRUCache<string, Intl.DateTimeFormat>({
+    max: 1_000,
+    memoMethod: (timeZone) => new Intl.DateTimeFormat('en', { timeZone, timeZoneName: 'longOffset' }),
+  });
   /** By zone, day and local minute, with spaces in between; in minutes. */
   readonly #offsets = new LRUCache<string, number>({
     max: 10_000,
@@ -54,20 +57,13 @@ export class TimeZones {
 
   /** The offset by this machine's data, in minutes. Programs that look up the name and ignore the rules may have no more recent data. */
   #offsetHere(timezone: string, utc: string): number | undefined {
-    let format = this.#formats.get(timezone);
-    if (format === undefined) {
-      try {
-        format = new Intl.DateTimeFormat('en', { timeZone: timezone, timeZoneName: 'longOffset' });
-      } catch {
-        return undefined; // a name that it does not know
-      }
-      this.#formats.set(timezone, format);
+    try {
+      const parts = this.#formats.memo(timezone).formatToParts(millisecondsOf(utc));
+      const { value } = parts.find(({ type }) => type === 'timeZoneName')!;
+      return minutesOf(value === 'GMT' ? '+00:00' : value.slice('GMT'.length));
+    } catch {
+      return undefined; // a name that it does not know
     }
-    const parts = format.formatToParts(millisecondsOf(utc));
-    const [, offset = '+00:00'] = /^GMT(.+)?$/.exec(
-      parts.find(({ type }) => type === 'timeZoneName')!.value,
-    )!;
-    return minutesOf(offset);
   }
 
   /**

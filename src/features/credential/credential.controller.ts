@@ -56,18 +56,13 @@ export class CredentialController {
       key_id: principal.keyId,
       expires_at: principal.expiresAt,
       created_at: principal.createdAt,
-      endpoints: this.#endpointsFor(principal),
+      endpoints: this.routeTable.routes.flatMap(({ method, path, handler, controller }) => {
+        const access = accessOf(handler, controller);
+        if (access === undefined || access === 'public') return [];
+        if (access !== null && isPlatformScope(access)) return [];
+        const allowed = access === null || principal.scopes.includes(access);
+        return [{ method, path: path.replace(/:(\w+)/g, '{$1}'), scope: access, allowed }];
+      }),
     };
-  }
-
-  /** Every route that takes a member's credential, and whether this credential opens it. */
-  #endpointsFor(principal: Principal): ValueOf<typeof Endpoint>[] {
-    return this.routeTable.routes.flatMap(({ method, path, handler, controller }) => {
-      const access = accessOf(handler, controller);
-      if (access === undefined || access === 'public') return [];
-      if (access !== null && isPlatformScope(access)) return [];
-      const allowed = access === null || principal.scopes.includes(access);
-      return [{ method, path: path.replace(/:(\w+)/g, '{$1}'), scope: access, allowed }];
-    });
   }
 }

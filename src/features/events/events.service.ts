@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { List, type ListDeclaration } from '../../database/list.js';
 import { MemberReads } from '../../database/member-reads.js';
-import type { NamedStatement } from '../../database/postgres/read-connection.js';
 import { contains, totalOfMember } from '../../database/sql.js';
 import { jsonOf } from '../../http/output/fields.js';
 import { JsonResponse } from '../../http/output/responses.js';
@@ -21,21 +20,15 @@ const EVENT = 'JOIN events e ON e.id = p.event_id JOIN users o ON o.id = e.organ
 const OF_EVENT = `CROSS JOIN LATERAL (SELECT status, is_online, folded_title, ends_at, created_at, updated_at, changed_in
   FROM events WHERE id = p.event_id OFFSET 0) e`;
 
-/** The queries for events, with the SQL function for their local times. */
-interface EventReads {
-  readonly list: List<EventsQuery>;
-  /** The same list, with each event as {@link detail} shows it. */
-  readonly whole: List<EventsQuery>;
-  /** Reads one event: $1 the member, $2 the id. There is no row if the member may not see it, for whatever reason. */
-  readonly detail: NamedStatement;
-}
-
 /** How events are read as long as PostgreSQL knows every time zone that they name. */
 const EVENTS = eventReads('local_time');
 /** How events are read when PostgreSQL no longer knows one of their time zones: such an event has its times in UTC. */
 export const EVENTS_IN_ANY_ZONE = eventReads('local_time_or_utc');
 
-function eventReads(localTime: string): EventReads {
+type EventReads = ReturnType<typeof eventReads>;
+
+/** Makes the queries for events. @param localTime the SQL function for their local times */
+function eventReads(localTime: string) {
   const json = (model: Parameters<typeof jsonOf>[0]) =>
     jsonOf(model).replaceAll('local_time(', `${localTime}(`);
   const declaration: ListDeclaration<EventsQuery> = {
@@ -71,7 +64,9 @@ function eventReads(localTime: string): EventReads {
   };
   return {
     list: new List(declaration),
+    /** The same list, with each event as `detail` shows it. */
     whole: new List({ ...declaration, name: `whole-events:${localTime}`, item: json(EventDetail) }),
+    /** Reads one event: $1 the member, $2 the id. There is no row if the member may not see it, for whatever reason. */
     detail: {
       name: `read-event:${localTime}`,
       text: `SELECT ${json(EventDetail)} AS json FROM participants p ${EVENT} WHERE ${EVENT_ACCESS} AND p.event_id = $2`,

@@ -225,6 +225,9 @@ function queryParameters(handler: object): Json[] {
   return [...all.values()];
 }
 
+/** As it stands in `x-variants`. */
+export type DescribedVariant = NonNullable<ReturnType<typeof describeVariants>>[number];
+
 /** What each value of the deciding parameter returns, and its parameters. OpenAPI itself cannot express that. */
 function describeVariants(handler: object) {
   const accepted = queryOfHandler(handler);

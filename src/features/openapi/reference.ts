@@ -1,4 +1,5 @@
 import { TIMESTAMP_PATTERN } from '../../values/timestamps.js';
+import type { DescribedVariant } from './openapi-document.js';
 
 /** JSON as the OpenAPI document holds it. */
 type Json = Record<string, unknown>;
@@ -23,29 +24,16 @@ export function endpointsOf(document: Json): Endpoint[] {
 /** A call, as the reference shows it: an operation of the document, or one variant of it. */
 export type Endpoint = ReturnType<typeof callsOf>[number];
 
-/** A variant, as the document has it in `x-variants`. */
-interface Variant {
-  readonly name: string;
-  readonly by: string;
-  readonly value?: string;
-  readonly summary: string;
-  readonly description: string;
-  readonly parameters: Json[];
-  readonly schema: Json;
-}
-
 function callsOf(method: string, path: string, operation: Json, schemas: Schemas) {
   const body = schemaOf(operation.requestBody as Json | undefined);
   const responses = operation.responses as Schemas;
   const parameters = operation.parameters as Json[];
   const { operationId: name, summary, description = '' } = operation as Record<string, string>;
-  const variants = operation['x-variants'] as Variant[] | undefined;
-  const everywhere = parameters.filter(({ in: place }) => place !== 'query');
-  const calls = variants?.map((variant) => ({
-    ...variant,
-    parameters: [...variant.parameters, ...everywhere],
-  })) ?? [{ name, by: '', summary, description, parameters, schema: schemaOf(responses['200'])! } as Variant];
-  return calls.map(({ by, value, schema, ...call }) => ({
+  const variants = operation['x-variants'] as DescribedVariant[] | undefined;
+  const others = parameters.filter(({ in: place }) => place !== 'query');
+  const calls = variants?.map((variant) => ({ ...variant, parameters: [...variant.parameters, ...others] }));
+  const only = { name, by: '', summary, description, parameters, schema: schemaOf(responses['200'])! };
+  return (calls ?? [only as DescribedVariant]).map(({ by, value, schema, ...call }) => ({
     /** With `name`: `operationId`, or the variant's name; also its anchor on the page. */
     ...call,
     /** The group that it belongs to. */

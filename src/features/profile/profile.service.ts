@@ -7,10 +7,7 @@ import { columnsOf, readerOf } from '../../http/output/fields.js';
 import { Problem } from '../../http/output/problems.js';
 import { ChangedProfile, Me, Profile, type ProfileChanges, type ProfileUpdated } from './profile.dto.js';
 
-const READ_ME = {
-  name: 'read-me',
-  text: `SELECT ${columnsOf(Me)} FROM users u WHERE u.id = $1`,
-};
+const READ_ME = { name: 'read-me', text: `SELECT ${columnsOf(Me)} FROM users u WHERE u.id = $1` };
 
 /**
  * The state of a member `u` (users) that If-Match compares: all that a profile shows, except the totals. With the version, since values may
@@ -65,10 +62,7 @@ RETURNING ${PROFILE}, u.first_name, u.last_name, b.fields AS fields_before
 SELECT * FROM changed`;
 
 type Row = Record<string, unknown>;
-
-interface ProfileRow extends Row {
-  state: string;
-}
+type ProfileRow = Row & { readonly state: string };
 
 const profileOf = readerOf(Profile);
 const changedProfileOf = readerOf(ChangedProfile);
@@ -91,8 +85,7 @@ export class ProfileService {
 
   async #profile(reads: Reads, userId: number): Promise<JsonResponse> {
     const [row] = await reads.read<ProfileRow>(READ_PROFILE, [userId]);
-    const { json, etag } = textOf(row!);
-    return new JsonResponse(json, { ETag: etag });
+    return answerOf(row!);
   }
 
   /**
@@ -112,19 +105,15 @@ export class ProfileService {
     ]);
     // A client that was refused reads again, and must not get the old version from a replica.
     await this.reads.advance(userId);
-    if (!row) {
-      const current = await this.#profile(this.database, userId);
-      throw new Problem('precondition_failed', { headers: { ETag: current.headers.ETag! } });
-    }
+    const { headers } = row ? answerOf(row) : await this.#profile(this.database, userId);
+    if (!row) throw new Problem('precondition_failed', { headers });
     const answer: ProfileUpdated = { message: 'Profile updated.', profile: changedProfileOf(row) };
-    return new JsonResponse(JSON.stringify(answer), {
-      ETag: textOf(row).etag,
-    });
+    return new JsonResponse(JSON.stringify(answer), headers);
   }
 }
 
-/** JSON text of the profile as GET returns it, and its validator. */
-function textOf(row: ProfileRow): { json: string; etag: string } {
+/** The profile as GET returns it, with its validator. */
+function answerOf(row: ProfileRow): JsonResponse {
   const json = JSON.stringify(profileOf(row));
-  return { json, etag: etagWithState(row.state, json) };
+  return new JsonResponse(json, { ETag: etagWithState(row.state, json) });
 }

@@ -47,12 +47,9 @@ SELECT ${ORIGIN} AS origin, ${HORIZON} AS horizon, ${AHEAD} AS ahead,
   (SELECT COALESCE(json_agg(json_build_object('resource', resource, 'id', id, 'changedIn', changed_in, 'sequence', sequence,
     'kind', ${kindFor('$1', 'resource', 'page.id')}) ORDER BY changed_in, sequence, resource, id), '[]') FROM page) AS items`;
 
-interface Here {
+interface Reading {
   readonly origin: string;
   readonly horizon: number;
-}
-
-interface Reading extends Here {
   readonly ahead: number;
   readonly swept: boolean;
   readonly items: (SyncAnswer['data'][number] & { changedIn: number; sequence: number })[];
@@ -110,6 +107,6 @@ export class SyncService {
 }
 
 /** The position after everything that can be read now: any later read contains everything before it. */
-function after({ origin, horizon }: Here): Place {
+function after({ origin, horizon }: Pick<Reading, 'origin' | 'horizon'>): Place {
   return [origin, horizon, 0, '', 0];
 }
