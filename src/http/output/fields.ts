@@ -48,11 +48,11 @@ interface TextRules {
   readonly pattern?: string;
 }
 
-/** What an object is made of, where its JSON text is not one value: the fields of its model, */
+/** What the fields of an object are read from, where its JSON text is not one value. */
 type ObjectSource =
-  /** under this condition; */
+  /** The surrounding statement, under this condition. */
   | { readonly when: string }
-  /** from FROM and WHERE of a query for one row. */
+  /** FROM and WHERE of a query for one row. */
   | { readonly lookup: string };
 
 type Fields = Readonly<Record<string, Field>>;
