@@ -60,15 +60,13 @@ export class Authentication {
     if (thumbprint !== undefined) return this.accessTokens.checkProof(credential, thumbprint, request);
     if (principal.kind !== 'api_key') return undefined;
     const origin = request.headers.origin ?? request.headers['sec-fetch-site'];
-    if (origin !== undefined) return this.#exposed(principal, String(origin));
+    if (origin !== undefined)
+      return this.apiKeys.recordExposure(principal, String(origin)).then(() => {
+        throw new Problem('api_key_in_browser');
+      });
     if (allowed !== undefined && !isInside(allowed, addressOf(request)))
       return Promise.reject(new Problem('ip_not_allowed'));
     return undefined;
-  }
-
-  async #exposed(principal: Caller, origin: string): Promise<never> {
-    await this.apiKeys.recordExposure(principal, origin);
-    throw new Problem('api_key_in_browser');
   }
 
   #refuse(credential: Credential, request: Request, reason: string): Promise<never> {

@@ -35,18 +35,12 @@ export class AuthorizationServer implements OnModuleInit {
 
   /** @throws OperatorError, and an Error where the signing keys cannot be decrypted */
   async onModuleInit(): Promise<void> {
-    await this.#moveKeys();
-    await this.#build();
-  }
-
-  /** Keys that cannot be re-encrypted now can still be read, and are moved at a later start. */
-  async #moveKeys(): Promise<void> {
-    try {
-      await this.keys.moveToCurrentSecret();
-    } catch (error) {
+    await this.keys.moveToCurrentSecret().catch((error: unknown) => {
       if (!isUnavailable(error)) throw error;
+      // They can still be read, and are moved at a later start.
       this.logger.warn({ reason: (error as Error).message }, 'signing keys could not be moved to SECRET_KEY');
-    }
+    });
+    await this.#build();
   }
 
   /**
@@ -93,13 +87,13 @@ export class AuthorizationServer implements OnModuleInit {
     if (!(await this.#canSignIn(userId))) return undefined;
     return {
       accountId: sub,
-      claims: async (_use, scope) => ({ sub, ...(await this.#claimsOf(userId, scope)) }),
+      claims: async (_use, scope) =>
+        scope.split(' ').includes('profile') ? { sub, ...(await this.#profileOf(userId)) } : { sub },
     };
   }
 
   /** The claims of the scope `profile` (OpenID Connect Core §5.4); the library leaves out what was not granted. */
-  async #claimsOf(userId: number, scope: string): Promise<object> {
-    if (!scope.split(' ').includes('profile')) return {};
+  async #profileOf(userId: number): Promise<object> {
     const [claims] = await this.database.read<Claims>(FIND_CLAIMS, [userId]);
     return claims ? presentClaims(claims) : {};
   }
@@ -117,7 +111,6 @@ const FIND_ACCOUNT = {
   name: 'find-account',
   text: 'SELECT FROM users WHERE id = $1 AND disabled_at IS NULL',
 };
-
 const FIND_CLAIMS = { name: 'find-claims', text: `SELECT ${CLAIMS} FROM users u WHERE u.id = $1` };
 
 /**

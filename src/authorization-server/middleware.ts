@@ -114,10 +114,7 @@ export class Middleware {
     }
     const route = routeOf(ctx.path);
     const { failure } = request;
-    if (!failure) {
-      tellDeveloper(this.developers, ctx, route);
-      return;
-    }
+    if (!failure) return tellDeveloper(this.developers, ctx, route);
     const unexpected = (failure as errors.OIDCProviderError).error === undefined;
     const words = refusalOf(failure);
     const error = request.unavailable ? 'temporarily_unavailable' : words.error;
@@ -128,7 +125,9 @@ export class Middleware {
     if (unexpected && !request.unavailable)
       this.logger.error({ ...line, err: failure }, 'oauth request failed');
     else this.logger.info(line, 'oauth request refused');
-    if (isErrorBody(ctx.body)) ctx.body = { ...ctx.body, error_id: request.id };
+    const { body } = ctx as { body: unknown };
+    if (typeof body === 'object' && body !== null && 'error' in body)
+      ctx.body = { ...body, error_id: request.id };
     if (request.unavailable) return;
     const accountId = ctx.oidc?.account?.accountId;
     const userId = accountId === undefined ? request.token?.presented?.user_id : Number(accountId);
@@ -259,10 +258,7 @@ export class Middleware {
     await next();
     if (ctx.path !== ROUTES.end_session || ctx.status !== 200 || ctx.oidc.session?.accountId) return;
     const { post_logout_redirect_uri: target, state } = ctx.oidc.params ?? {};
-    if (typeof target !== 'string') {
-      this.show(ctx, { name: 'signed-out', client: null });
-      return;
-    }
+    if (typeof target !== 'string') return this.show(ctx, { name: 'signed-out', client: null });
     const url = new URL(target); // registered, or the library would have dropped it
     if (typeof state === 'string') url.searchParams.set('state', state);
     ctx.redirect(url.href);
@@ -298,10 +294,6 @@ async function inTime(request: OauthRequest, work: Promise<void>, deadlineMs: nu
 /** Whether the member has just answered on our page, which says which app it is. */
 function isAnswered({ path }: KoaContextWithOIDC): boolean {
   return path.startsWith(`${ROUTES.authorization}/`);
-}
-
-function isErrorBody(body: unknown): body is { error: string } {
-  return typeof body === 'object' && body !== null && 'error' in body;
 }
 
 /** The parameter that a reason is about; for those in `SHOWN` the developer also sees what was sent. */

@@ -58,10 +58,7 @@ export class OauthRoutes {
     const { context } = request;
     const route = limitedRoute(context.path);
     const seconds = route === undefined ? undefined : this.limits.countOauthRequest(addressOf(request));
-    if (seconds === undefined) {
-      next();
-      return;
-    }
+    if (seconds === undefined) return next();
     context.route = route;
     context.problem = 'rate_limited';
     response.set({ 'Retry-After': String(seconds), 'Access-Control-Expose-Headers': 'Retry-After' });
@@ -82,10 +79,8 @@ export class OauthRoutes {
     if (!methods) return next();
     context.route = routeOf(path);
     const isPreflight = method === 'OPTIONS' && headers['access-control-request-method'] !== undefined;
-    if (!methods.includes(method) || (method === 'OPTIONS' && !isPreflight)) {
-      this.problems.answerMethod(methods, request, response);
-      return;
-    }
+    if (!methods.includes(method) || (method === 'OPTIONS' && !isPreflight))
+      return this.problems.answerMethod(methods, request, response);
     const { text, fault, isPassedOn } = await readParameters(request);
     if (fault !== undefined && !isPassedOn) {
       context.problem = 'invalid_request';

@@ -66,7 +66,6 @@ export class UserinfoController {
     });
     request.principal = principal;
     request.context.userId = principal.userId;
-    request.context.credentialId = principal.credentialId;
     // POST is also a read (OpenID Connect Core §5.3.1).
     const overLimit = this.rateLimits.countCall('read', principal, response);
     if (overLimit) throw overLimit;

@@ -47,13 +47,13 @@ export class SigningKeysService {
    */
   async load(): Promise<SigningJwk[]> {
     await this.provide('ES256');
-    return (await this.#read(this.dataSource.manager)).map((key) => this.#decrypt(key));
+    return (await this.#read()).map((key) => this.#decrypt(key));
   }
 
   /** Creates the keys for this algorithm where there are none; running servers pick them up within a second. */
   async provide(alg: SigningAlgorithm): Promise<void> {
     const isCurrent = (key: SigningKey) => key.alg === alg && key.status === 'current';
-    if ((await this.#read(this.dataSource.manager)).some(isCurrent)) return;
+    if ((await this.#read()).some(isCurrent)) return;
     const [current, next] = [await makeSigningKey(alg), await makeSigningKey(alg)]; // before taking the lock, for which others wait
     await this.#change(async (manager) => {
       if ((await this.#read(manager)).some(isCurrent)) return;
@@ -64,23 +64,17 @@ export class SigningKeysService {
 
   /** Encrypts under SECRET_KEY what is still encrypted under the previous one. */
   async moveToCurrentSecret(): Promise<void> {
-    for (const { kid, private_jwk } of await this.#read(this.dataSource.manager)) {
+    const { manager } = this.dataSource;
+    for (const { kid, private_jwk } of await this.#read()) {
       const moved = this.#encryption.moved<Sealed>(private_jwk!, kid);
-      if (moved)
-        await this.dataSource.manager.update(
-          SigningKey,
-          { kid, private_jwk: private_jwk! },
-          { private_jwk: moved },
-        );
+      if (moved) await manager.update(SigningKey, { kid, private_jwk: private_jwk! }, { private_jwk: moved });
     }
   }
 
   /** The SECRET_KEY under which the published keys are encrypted, and when the last of them was moved. */
   async sealState() {
-    const keys = await this.#read(this.dataSource.manager);
-    const { counts, movedAt } = this.#encryption.stateOf(
-      keys.map(({ kid, private_jwk }) => [private_jwk!, kid] as const),
-    );
+    const sealed = (await this.#read()).map(({ kid, private_jwk }) => [private_jwk!, kid] as const);
+    const { counts, movedAt } = this.#encryption.stateOf(sealed);
     return { ...counts, movedAt };
   }
 
@@ -112,18 +106,12 @@ export class SigningKeysService {
       const retired = { status: 'retired', private_jwk: null, retired_at: () => 'now()' } as const;
       await manager.update(SigningKey, { status: 'previous' }, retired);
       await manager.update(SigningKey, { status: 'current' }, { status: 'previous' });
-      await manager.update(
-        SigningKey,
-        { status: 'next' },
-        { status: 'current', activated_at: () => 'now()' },
-      );
+      const current = { status: 'current', activated_at: () => 'now()' } as const;
+      await manager.update(SigningKey, { status: 'next' }, current);
       for (const key of next) {
         await this.#store(manager, 'next', key);
-        await recordEvent(manager, {
-          type: 'signing_key.rotated',
-          actor: 'admin',
-          details: { next: key.kid },
-        });
+        const details = { next: key.kid };
+        await recordEvent(manager, { type: 'signing_key.rotated', actor: 'admin', details });
       }
     });
     return this.list();
@@ -136,7 +124,7 @@ export class SigningKeysService {
     });
   }
 
-  async #read(manager: EntityManager): Promise<SigningKey[]> {
+  async #read(manager: EntityManager = this.dataSource.manager): Promise<SigningKey[]> {
     return manager.query<SigningKey[]>(
       `SELECT kid, status, alg, private_jwk FROM signing_keys WHERE status <> 'retired'
 ORDER BY alg, array_position(ARRAY['current', 'next', 'previous'], status)`,

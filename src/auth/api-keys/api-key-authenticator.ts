@@ -100,13 +100,9 @@ export class ApiKeyAuthenticator {
   #hashAnew(id: string, key: string, before: Buffer): void {
     if (this.#hashedAnew.has(id)) return;
     this.#hashedAnew.set(id, true);
+    const values = [id, before, this.#hmac.of(key), this.#pepperId];
     this.database
-      .rows('UPDATE api_keys SET hash = $3, pepper_id = $4 WHERE id = $1 AND hash = $2', [
-        id,
-        before,
-        this.#hmac.of(key),
-        this.#pepperId,
-      ])
+      .rows('UPDATE api_keys SET hash = $3, pepper_id = $4 WHERE id = $1 AND hash = $2', values)
       .catch((error: unknown) => this.logger.warn({ err: error }, 'a key could not be hashed anew'));
   }
 

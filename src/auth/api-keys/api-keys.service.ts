@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
-import { DataSource, IsNull, type EntityManager } from 'typeorm';
+import { DataSource, IsNull, type EntityManager, type FindOptionsWhere } from 'typeorm';
 import { Config } from '../../config/config.js';
 import { ApiKey } from '../../database/schema/entities/credentials/api-key.entity.js';
 import { OperatorError } from '../../values/operator-error.js';
-import { audited, recordEvent, type AuditedTransaction, type NewAuthEvent } from '../../audit/audit.js';
+import { audited, recordEvent, type NewAuthEvent } from '../../audit/audit.js';
 import { takePlace, type Owner } from '../owner.js';
 import type { PlatformScope, Scope } from '../scopes.js';
 import { apiKeyHmac, pepperIdsOf, type Hmac } from '../../crypto/hmac.js';
@@ -26,6 +26,16 @@ export interface NewKey {
   readonly actor: Actor;
   /** The member who makes it for themselves; undefined if an admin or the server makes it. */
   readonly owner?: Owner | undefined;
+}
+
+interface KeyFilter {
+  readonly userId?: number | undefined;
+  /** Only the platform's own. */
+  readonly ofPlatform?: boolean | undefined;
+  /** Only those that expire within so many seconds, soonest first, without rotated ones, which have a successor. */
+  readonly expiringWithin?: number | undefined;
+  /** Only those that the member made, without those that ended more than a week ago. */
+  readonly own?: boolean | undefined;
 }
 
 /** A key as it is listed, without its secret. Times are in the API's form. */
@@ -145,25 +155,8 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, ARRAY(SELECT DISTINCT network(c::inet)::
     });
   }
 
-  /**
-   * Lists the keys of one member or of all, newest first.
-   *
-   * @param own only those that the member made, without those that ended more than a week ago
-   * @param ofPlatform only the platform's own
-   * @param expiringWithin only those that expire within so many seconds, soonest first, without rotated ones, which have a
-   *   successor
-   */
-  list({
-    userId,
-    ofPlatform = false,
-    expiringWithin,
-    own = false,
-  }: {
-    userId?: number | undefined;
-    ofPlatform?: boolean | undefined;
-    expiringWithin?: number | undefined;
-    own?: boolean | undefined;
-  } = {}): Promise<KeyDetails[]> {
+  /** Lists the keys of one member or of all, newest first. */
+  list({ userId, ofPlatform = false, expiringWithin, own = false }: KeyFilter = {}): Promise<KeyDetails[]> {
     return this.dataSource.query<KeyDetails[]>(
       `${KEY_DETAILS} WHERE ($1::bigint IS NULL OR k.user_id = $1) AND (NOT $3 OR k.user_id IS NULL)
   AND (NOT $4 OR (k.self_issued AND LEAST(k.revoked_at, k.expires_at) > now() - interval '7 days'))
@@ -236,11 +229,9 @@ RETURNING user_id`,
    * @throws UnknownKey
    */
   async revoke(id: string, reason: string, actor: Actor, owner?: Owner): Promise<boolean> {
-    return audited(this.dataSource, async (manager) => {
-      const key = await manager.findOneBy(ApiKey, { id, ...reachedBy(owner) });
-      if (!key) throw new UnknownKey(id);
-      return this.#revoke(manager, key, reason, { actor, ...from(owner) });
-    });
+    const revoked = await this.#revoke({ id, ...reachedBy(owner) }, reason, { actor, ...from(owner) });
+    if (revoked === undefined) throw new UnknownKey(id);
+    return revoked;
   }
 
   /**
@@ -249,24 +240,21 @@ RETURNING user_id`,
    * @returns whether the member had such a key that was not revoked yet
    */
   async revokeOf(userId: number, id: string, reason: string, by: Revoker): Promise<boolean> {
-    return audited(this.dataSource, async (manager) => {
-      const key = await manager.findOneBy(ApiKey, { id, user_id: userId });
-      return key !== null && this.#revoke(manager, key, reason, by);
-    });
+    return (await this.#revoke({ id, user_id: userId }, reason, by)) === true;
   }
 
-  async #revoke(manager: AuditedTransaction, { id, user_id }: ApiKey, reason: string, by: Revoker) {
-    const change = { revoked_at: () => 'now()', revocation_reason: reason };
-    const { affected } = await manager.update(ApiKey, { id, revoked_at: IsNull() }, change);
-    if (affected === 0) return false;
-    await recordEvent(manager, {
-      ...by,
-      type: 'key.revoked',
-      userId: user_id,
-      keyId: id,
-      details: { reason },
+  /** @returns undefined where there is no such key */
+  #revoke(which: FindOptionsWhere<ApiKey>, reason: string, by: Revoker): Promise<boolean | undefined> {
+    return audited(this.dataSource, async (manager) => {
+      const key = await manager.findOneBy(ApiKey, which);
+      if (!key) return undefined;
+      const { id: keyId, user_id: userId } = key;
+      const change = { revoked_at: () => 'now()', revocation_reason: reason };
+      const { affected } = await manager.update(ApiKey, { id: keyId, revoked_at: IsNull() }, change);
+      if (affected === 0) return false;
+      await recordEvent(manager, { ...by, type: 'key.revoked', userId, keyId, details: { reason } });
+      return true;
     });
-    return true;
   }
 
   /** @throws LimitReached if `most` of the member's own keys are accepted already */

@@ -73,20 +73,17 @@ export class ClientCache {
     if (typeof id !== 'string' || id.length > 100 || !isStorable(id)) return undefined;
     const { epoch } = this.channel;
     const [row] = await this.database.read<FoundClient>(FIND_CLIENT, [id]);
-    const client = await this.#current(id, row);
+    const client = row ? await this.#current(row) : await this.documents.find(id);
     const found = client && (clientMetadata(client) as AdapterPayload);
     if (found && epoch === this.channel.epoch && this.channel.trusted) this.#known.set(id, found);
     return found;
   }
 
-  async #current(id: string, client: FoundClient | undefined): Promise<StoredClient | undefined> {
-    if (!client) return this.documents.find(id);
-    if (client.is_disabled) return undefined;
-    if (!client.has_document) return client;
-    if (!this.documents.areRead) return undefined;
+  async #current(client: FoundClient): Promise<StoredClient | undefined> {
+    if (client.is_disabled || (client.has_document && !this.documents.areRead)) return undefined;
     // An app whose document cannot be read keeps working for a day, since members use it.
-    if (client.is_gone) return this.documents.keep(id);
-    if (client.is_stale) this.documents.renew(id);
+    if (client.is_gone) return this.documents.keep(client.id);
+    if (client.is_stale) this.documents.renew(client.id);
     return client;
   }
 }

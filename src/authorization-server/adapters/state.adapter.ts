@@ -211,12 +211,8 @@ export class OneTimeStates {
     id: string,
     ...more: readonly unknown[]
   ): Promise<T | undefined> {
-    const keys = this.database.keys.keysOf(model, id);
-    if (keys.length === 0) return undefined;
-    const [row] = await this.database.rows<{ key: Buffer; payload: Buffer }>(statement, [
-      ...eitherOf(keys),
-      ...more,
-    ]);
+    const values = [...eitherOf(this.database.keys.keysOf(model, id)), ...more];
+    const [row] = await this.database.rows<Pick<StateRow, 'key' | 'payload'>>(statement, values);
     return row && this.database.encryption.open<T>(row.payload, model, row.key);
   }
 
@@ -224,7 +220,7 @@ export class OneTimeStates {
   async paramsOfCompleted(uid: string): Promise<Readonly<Record<string, unknown>> | undefined> {
     const { keys: tokenKeys, encryption } = this.database;
     const keys = tokenKeys.keysOf(ENDED, uid);
-    const [row] = await this.database.rows<{ key: Buffer; payload: Buffer }>(FIND_ENDED, eitherOf(keys));
+    const [row] = await this.database.rows<StateRow>(FIND_ENDED, eitherOf(keys));
     if (!row) return undefined;
     const sealedUnder = tokenKeys.keysOf('Interaction', uid)[keys.findIndex((key) => key.equals(row.key))]!;
     return encryption.open<AdapterPayload>(row.payload, 'Interaction', sealedUnder)?.params;

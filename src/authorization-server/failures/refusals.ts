@@ -60,16 +60,9 @@ export class Refusals {
   async keep({ errorId, route, error, reason, clientId, redirectUri, ip }: Refused): Promise<void> {
     const budgets = { all: MOST_A_MINUTE, [networkOf(ip ?? '')]: MOST_A_MINUTE_OF_AN_ADDRESS };
     if (looksSecret(errorId) || !this.#kept.spend(budgets)) return;
+    const sent = [maskedInput(clientId, 100), placeOf(redirectUri)];
     try {
-      await this.database.rows(KEEP, [
-        errorId,
-        route,
-        error,
-        reason,
-        maskedInput(clientId, 100),
-        placeOf(redirectUri),
-        ip ?? null,
-      ]);
+      await this.database.rows(KEEP, [errorId, route, error, reason, ...sent, ip ?? null]);
     } catch (failure) {
       this.logger.warn({ reason: (failure as Error).message }, 'a refusal could not be kept');
     }

@@ -3,10 +3,8 @@ import {
   ExternalSigningKey,
   interactionPolicy,
   Provider,
-  type AdapterFactory,
   type Client,
   type Configuration,
-  type FindAccount,
   type KoaContextWithOIDC,
   type RefreshToken,
 } from 'oidc-provider';
@@ -18,7 +16,6 @@ import { CookieSignatures } from '../../crypto/cookie-signatures.js';
 import { Signer, type SigningJwk } from '../../crypto/signing-keys.js';
 import { deriveKey } from '../../crypto/secrets.js';
 import { passkeyDomain } from '../../accounts/sign-in/sign-in-methods.js';
-import { PASSKEY_CLASSES, PASSKEY_WANTED, wantsPasskey } from './assurance.js';
 import { LIFETIMES } from './lifetimes.js';
 
 /** Paths of the authorization server. All of them are matched literally before the library sees them. */
@@ -70,17 +67,15 @@ export function routeOf(path: string): string {
 }
 
 /** What the provider needs of the rest of the application. */
-interface ProviderParts {
+interface ProviderParts extends Required<
+  Pick<Configuration, 'adapter' | 'findAccount' | 'loadExistingGrant' | 'renderError'>
+> {
   readonly config: Config;
-  readonly adapter: AdapterFactory;
+  readonly logger: Logger;
   /** The current signing key first, then those that are published only. */
   readonly signingKeys: readonly SigningJwk[];
-  readonly findAccount: FindAccount;
   /** What was wrong with the request before the library saw it; undefined where nothing was. */
   readonly parameterFault: () => string | undefined;
-  readonly loadExistingGrant: NonNullable<Configuration['loadExistingGrant']>;
-  readonly logger: Logger;
-  readonly renderError: NonNullable<Configuration['renderError']>;
   readonly renderSignOut: (ctx: KoaContextWithOIDC) => void;
   readonly renderSignedOut: (ctx: KoaContextWithOIDC) => void;
 }
@@ -320,6 +315,28 @@ function refreshLifetime(token: RefreshToken, client: Client): number {
       ? Math.min(LIFETIMES.nativeRefreshIdle, LIFETIMES.nativeRefresh - age)
       : LIFETIMES.webRefresh - age;
   return Math.max(1, left);
+}
+
+/**
+ * Classes of authentication that an app can ask for (`acr_values`; OpenID Connect EAP ACR Values 1.0 §2): `phr` with a passkey, `phrh` with
+ * one that never leaves its hardware.
+ */
+const PASSKEY_CLASSES: readonly string[] = ['phr', 'phrh'];
+
+/** Why the member is asked to sign in: the reason of an interaction. */
+export const PASSKEY_WANTED = 'passkey_wanted';
+
+/**
+ * Tells whether an app asks for a passkey and the session was not signed in with one of that class.
+ *
+ * @param asked `acr_values` of the request
+ * @param reached `acr` of the session
+ */
+function wantsPasskey(asked: unknown, reached: string | undefined): boolean {
+  const classes = typeof asked === 'string' ? asked.split(' ') : [];
+  if (!classes.some((one) => PASSKEY_CLASSES.includes(one))) return false;
+  const enough = reached === 'phrh' ? ['phrh', 'phr'] : [reached];
+  return !classes.some((one) => enough.includes(one));
 }
 
 function policy(config: Config): interactionPolicy.DefaultPolicy {

@@ -62,14 +62,13 @@ export class Consents {
     const asked = [...oidc.requestParamScopes].filter(
       (scope) => allowed.includes(scope) && scope !== EMPTY_SCOPE,
     );
-    const origins = consent?.redirect_origins;
+    if (!consent || asksForRefusedAlone(consent, asked)) return undefined;
+    const { redirect_origins: origins } = consent;
     if (origins && !origins.includes(originOf(oidc.params!.redirect_uri as string))) return undefined;
-    if (!consent || !asked.every((scope) => isAnswered(consent, scope))) return undefined;
-    if (asksForRefusedAlone(consent, asked)) return undefined;
-    return this.createGrant(provider, account.accountId, client.clientId, {
-      granted: asked.filter((scope) => consent.granted.includes(scope)),
-      rejected: asked.filter((scope) => consent.rejected.includes(scope)),
-    });
+    const granted = asked.filter((scope) => consent.granted.includes(scope));
+    const rejected = asked.filter((scope) => consent.rejected.includes(scope));
+    if (!asked.every((scope) => granted.includes(scope) || rejected.includes(scope))) return undefined;
+    return this.createGrant(provider, account.accountId, client.clientId, { granted, rejected });
   }
 }
 
@@ -80,10 +79,6 @@ export class Consents {
 export function asksForRefusedAlone({ rejected }: Consent, asked: readonly string[]): boolean {
   const [, api] = split(asked);
   return api.length > 0 && api.every((scope) => rejected.includes(scope));
-}
-
-function isAnswered({ granted, rejected }: Consent, scope: string): boolean {
-  return granted.includes(scope) || rejected.includes(scope);
 }
 
 function split(scopes: readonly string[]): [openid: string[], api: string[]] {

@@ -175,10 +175,7 @@ async function answerLate(
     params!.grant_type === 'refresh_token'
       ? await provider.RefreshToken.find(params!.refresh_token as string, { ignoreExpiration: true })
       : await provider.AuthorizationCode.find(params!.code as string, { ignoreExpiration: true });
-  if (found && token.kept) {
-    await answerAgain(ctx, request, token.kept);
-    return;
-  }
+  if (found && token.kept) return answerAgain(ctx, request, token.kept);
   refuse(ctx, request, 'the token was used by another request');
   if (found) await (await provider.Grant.find(found.grantId!))?.destroy();
 }
@@ -186,10 +183,8 @@ async function answerLate(
 function refuse(ctx: KoaContextWithOIDC, request: OauthRequest, reason: string): void {
   const refusal = new errors.InvalidGrant(reason);
   request.failure = refusal;
-  answerWith(ctx, refusal.statusCode, {
-    error: refusal.error,
-    error_description: refusal.error_description,
-  });
+  const { error, error_description, statusCode } = refusal;
+  answerWith(ctx, statusCode, { error, error_description });
 }
 
 function answerWith(ctx: KoaContextWithOIDC, status: number, body: object): void {

@@ -7,12 +7,12 @@ import { ClientDocuments } from '../../authorization-server/adapters/client-docu
 import { AuthorizationServer } from '../../authorization-server/authorization-server.js';
 import { PageFault } from '../../authorization-server/failures/page-fault.js';
 import { formTargetsOf, type PageClient, pageClientOf } from '../../authorization-server/ports.js';
-import { PASSKEY_WANTED } from '../../authorization-server/provider/assurance.js';
 import { LIFETIMES } from '../../authorization-server/provider/lifetimes.js';
 import {
   allowedScopes,
   EMPTY_SCOPE,
   OPENID_SCOPES,
+  PASSKEY_WANTED,
   ROUTES,
 } from '../../authorization-server/provider/provider.js';
 import { asksForRefusedAlone, Consents } from '../../authorization-server/requests/consents.js';
