@@ -65,7 +65,7 @@ const AREAS = {
     source: 'src/authorization-server/requests/token-request.ts',
     tests: [
       'src/authorization-server/**',
-      'test/oauth/{refresh,refresh-grace-period,dpop-refresh,flow,inputs,races,consents,audit}.*',
+      'test/oauth/{refresh,refresh-grace-period,dpop-refresh,flow,inputs,races,attacks,consents,audit}.*',
     ],
   },
   import: {

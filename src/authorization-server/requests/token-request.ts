@@ -171,13 +171,13 @@ async function answerLate(
   token: TokenRequest,
 ): Promise<void> {
   const { provider, params } = ctx.oidc;
-  const found =
-    params!.grant_type === 'refresh_token'
-      ? await provider.RefreshToken.find(params!.refresh_token as string, { ignoreExpiration: true })
-      : await provider.AuthorizationCode.find(params!.code as string, { ignoreExpiration: true });
-  if (found && token.kept) return answerAgain(ctx, request, token.kept);
+  // Looked up again: this time, `token` gets the response that is kept with it.
+  if (params!.grant_type === 'refresh_token')
+    await provider.RefreshToken.find(params!.refresh_token as string);
+  else await provider.AuthorizationCode.find(params!.code as string);
+  if (token.kept) return answerAgain(ctx, request, token.kept);
   refuse(ctx, request, 'the token was used by another request');
-  if (found) await (await provider.Grant.find(found.grantId!))?.destroy();
+  await (await provider.Grant.find(token.presented!.grant_id))?.destroy();
 }
 
 function refuse(ctx: KoaContextWithOIDC, request: OauthRequest, reason: string): void {
