@@ -398,6 +398,14 @@ describe('who sends requests without waiting for answers', () => {
     }
   });
 
+  it('is answered where other headers have names as short as that of Host', async () => {
+    const answer = await Client.ask(
+      api.url,
+      'GET /livez HTTP/1.1\r\nHost: x\r\nFrom: ada@example.org\r\nConnection: close\r\n\r\n',
+    );
+    expect(statusOf(answer)).toBe(200);
+  });
+
   it('is told to continue where it asks before it sends a body', async () => {
     const client = await Client.open(api.url);
     client.socket.write(

@@ -277,6 +277,14 @@ describe('connections', () => {
     expect([slow.closed, newer.closed]).toEqual([false, false]);
   });
 
+  it('close the one that was opened first where none has sent anything yet', async () => {
+    const { open } = await serve(sendUrl, { open: 2 });
+    const [first, second] = [await open(), await open()];
+    await open();
+    await Promise.race([closed(first), closed(second)]);
+    expect([first.closed, second.closed]).toEqual([true, false]);
+  });
+
   it('close a new one where all are at work', async () => {
     const { open, connections } = await serve(() => undefined, { open: 2 });
     const [first, second] = [await open(), await open()];
