@@ -72,7 +72,7 @@ const AREAS = {
   },
   import: {
     source: 'src/operations/import/*.ts',
-    tests: ['test/operations/import*', 'test/platform/feed.*'],
+    tests: ['src/operations/import/**', 'test/operations/import*', 'test/platform/feed.*'],
   },
   clients: {
     source: 'src/clients/*.ts',
@@ -177,26 +177,31 @@ function measure(files, environment) {
 
 /**
  * Of these test files, those that execute the function around a place in a script, the likeliest first: unit specs, then by duration.
- * All, if the place is outside of functions: those that execute any of the script's before the others.
+ * All, if the place is outside of functions, or in one that is called only while its module is loaded, which happens once for all files:
+ * those that execute any of the script's before the others.
  */
 function order(measured, script, offset) {
-  const rated = measured.map((file) => {
-    const functions = file.scripts
+  const reports = measured.map(({ scripts }) =>
+    scripts
       .filter(({ url }) => url.endsWith(script))
-      .flatMap((one) => one.functions.map(({ ranges }) => ranges[0]))
-      .filter(({ startOffset }) => startOffset > 0); // without the whole script
-    const around = functions
-      .filter(({ startOffset, endOffset }) => startOffset <= offset && offset < endOffset)
-      .toSorted((one, other) => one.startOffset - other.startOffset);
-    const innermost = around.at(-1)?.startOffset;
-    const isCalled = around.some(({ startOffset, count }) => startOffset === innermost && count > 0);
-    const isFar = functions.every(({ count }) => count === 0);
-    const place = (isFar ? 2 : 0) + (file.path.startsWith('src/') ? 0 : 1);
-    return { file, isInFunction: innermost !== undefined, isCalled, place };
-  });
-  const isInFunction = rated.some((one) => one.isInFunction);
-  return rated
-    .filter(({ isCalled }) => isCalled || !isInFunction)
+      .map(({ functions }) => functions.map(({ ranges }) => ranges[0])),
+  );
+  const isModule = ({ startOffset }) => startOffset === 0;
+  const innermost = reports
+    .flat(2)
+    .filter((one) => !isModule(one) && one.startOffset <= offset && offset < one.endOffset)
+    .reduce((start, { startOffset }) => Math.max(start, startOffset), 0);
+  const calls = (report) => report.some(({ startOffset, count }) => startOffset === innermost && count > 0);
+  const loads = (report) => report.some((one) => isModule(one) && one.count > 0);
+  const callers = reports.flat().filter(calls);
+  const isOfAll = innermost === 0 || (callers.length > 0 && callers.every(loads));
+  return measured
+    .map((file, i) => {
+      const isFar = reports[i].flat().every((one) => isModule(one) || one.count === 0);
+      const place = (isFar ? 2 : 0) + (file.path.startsWith('src/') ? 0 : 1);
+      return { file, isCalled: reports[i].some(calls), place };
+    })
+    .filter(({ isCalled }) => isCalled || isOfAll)
     .toSorted((one, other) => one.place - other.place || one.file.ms - other.file.ms)
     .map(({ file }) => file);
 }

@@ -86,7 +86,7 @@ export class WebhookWorker implements OnApplicationShutdown {
     while (this.#claimAgain && !this.#end?.aborted) {
       this.#claimAgain = false;
       const room = MOST_UNDER_WAY - this.#underWay.size;
-      if (room <= 0) return; // each that finishes makes room, and calls this again
+      if (room === 0) return; // each that finishes makes room, and calls this again
       const { messages, withheld } = await (await this.#deliveries()).claim(room);
       // A receiver that is notified of a change reads it at once, and must find it.
       if (messages.length > 0) await this.reads.advance('all');

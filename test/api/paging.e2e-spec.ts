@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { Response } from 'supertest';
+import { Database } from '../../src/database/database.js';
 import { TestApi } from '../support/api.js';
 import { thorough } from '../support/database.js';
 
@@ -380,4 +381,70 @@ describe('paging', () => {
     }
     expect(seen).toEqual([ids[1], ids[2], ids[0]]);
   });
+
+  describe('that nothing filters', () => {
+    interface Sent {
+      readonly by: 'read' | 'rows' | 'long';
+      readonly name: string | undefined;
+      readonly text: string;
+      readonly values: unknown[];
+    }
+    /** The statement with which a page is read, and by which of the ways to the database. */
+    const sentFor = async (path: string, credential: string): Promise<Sent> => {
+      const database = api.app.get(Database);
+      const ways = (['read', 'rows', 'long'] as const).map((by) => ({ by, spy: jest.spyOn(database, by) }));
+      expect((await api.get(path, credential)).status).toBe(200);
+      const sent = ways.flatMap(({ by, spy }) =>
+        spy.mock.calls.map(([statement, values]) => ({
+          by,
+          ...(typeof statement === 'string' ? { name: undefined, text: statement } : statement),
+          values,
+        })),
+      );
+      for (const { spy } of ways) spy.mockRestore();
+      return sent.find(({ text }) => text.includes('near_key')) as Sent;
+    };
+
+    it.each(lists.map(([path]) => path))(
+      '%s is a prepared statement, on none of the connections for what takes long',
+      async (path) => {
+        const first = await sentFor(path, key);
+        const { next_cursor: cursor } = pageOf(await api.get(withQuery(path, 'limit=1'), key));
+        const next = await sentFor(withQuery(path, `limit=1&cursor=${cursor}`), key);
+        expect([first.by, next.by]).toEqual(['read', 'read']);
+        expect(new Set([first.name, next.name, undefined]).size).toBe(3);
+      },
+    );
+
+    it.each(['-starts_at', 'starts_at'])(
+      'reads the rows of its page alone, however many there are: %s',
+      async (sort) => {
+        const member = await api.platform.user();
+        await api.dataSource.query(
+          `WITH made AS (
+  INSERT INTO events (title, status, visibility, starts_at, timezone, organizer_id)
+  SELECT 'One of many', 'scheduled', 'public', '2031-01-01'::timestamptz + n * interval '1 hour', 'UTC', $2
+  FROM generate_series(1, 1000) n RETURNING id
+) INSERT INTO participants (event_id, user_id, role, rsvp_status) SELECT id, $1, 'attendee', 'going' FROM made`,
+          [member, user],
+        );
+        await api.dataSource.query('ANALYZE participants, events');
+        const { text, values } = await sentFor(`/events?limit=5&sort=${sort}`, await api.key(member));
+        const [row] = await api.dataSource.query<{ 'QUERY PLAN': [{ Plan: Plan }] }[]>(
+          `EXPLAIN (ANALYZE, FORMAT JSON) ${text}`,
+          values,
+        );
+        expect(mostRowsIn(row!['QUERY PLAN'][0].Plan)).toBeLessThanOrEqual(5 + 2); // a sort in steps looks at one more
+      },
+    );
+  });
 });
+
+interface Plan {
+  readonly 'Actual Rows': number;
+  readonly Plans?: Plan[];
+}
+
+/** Of all steps of a plan, the rows of the one that had most. */
+const mostRowsIn = (plan: Plan): number =>
+  Math.max(plan['Actual Rows'], ...(plan.Plans ?? []).map(mostRowsIn));

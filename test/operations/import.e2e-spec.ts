@@ -271,6 +271,24 @@ describe('pua import', () => {
       await load({ users: [user(1, { disabled_at: '2024-01-01 00:00:00' })] });
       expect(await since()).toEqual({ ended: true });
     });
+
+    it('the keys of the achievements that it names, and those of no others', async () => {
+      await load({
+        achievements: [
+          achievement(1, { key: 'one' }),
+          achievement(2, { key: 'two' }),
+          achievement(3, { key: 'three' }),
+        ],
+      });
+      await load({
+        achievements: [achievement(1, { key: 'two' }), achievement(2, { key: 'one' })],
+      });
+      expect(await rows('SELECT id, key FROM achievements ORDER BY id')).toEqual([
+        { id: 1, key: 'two' },
+        { id: 2, key: 'one' },
+        { id: 3, key: 'three' },
+      ]);
+    });
   });
 
   describe('with --keep-profile', () => {

@@ -1,0 +1,17 @@
+import { expect, it } from '@jest/globals';
+import { Chunks } from './staging.js';
+
+it('a chunk that the database refuses fails the next step that waits for it, and nothing else meanwhile', async () => {
+  const unhandled: unknown[] = [];
+  const note = (error: unknown) => void unhandled.push(error);
+  process.on('unhandledRejection', note);
+  const chunks = new Chunks(() => Promise.reject(new Error('refused')));
+  try {
+    await chunks.add({ text: 'x'.repeat(500_000) });
+    await new Promise((resolve) => setImmediate(resolve)); // by then a failure that nobody waits for ends a process
+    expect(unhandled).toEqual([]);
+    await expect(chunks.flush()).rejects.toThrow('refused');
+  } finally {
+    process.off('unhandledRejection', note);
+  }
+});
