@@ -323,9 +323,11 @@ describe('connections', () => {
   });
 
   it('answer 408 to a body that was awaited for longest where there are too many', async () => {
+    let most = 0;
     const { open, connections } = await serve(
       (request, response) => {
         const arrived = connections.awaitBody(request);
+        most = Math.max(most, connections.state().unfinished);
         request.resume().on('end', () => {
           arrived();
           response.end('whole');
@@ -343,7 +345,7 @@ describe('connections', () => {
     for (const socket of [second, third]) socket.write('x');
     expect(await texts[1]).toContain('200 OK');
     expect(await texts[2]).toContain('200 OK');
-    expect(connections.state().unfinished).toBe(0);
+    expect([most, connections.state().unfinished]).toEqual([2, 0]);
   });
 
   it('count no body of a connection that gave way to another one, from that moment on', async () => {
