@@ -16,13 +16,31 @@ export const OURS_WITH_TOKEN = 'this server, access token';
 export const HANDWRITTEN = 'hand-written node:http + pg';
 export const EXPRESS = 'Express 5 + pg';
 export const GO = 'Go net/http + pgx';
+export const RUST = 'Rust axum + tokio-postgres';
 export const NAIVE_PROVIDER = 'bare oidc-provider + naive adapter';
+
+const GO_PEER = {
+  language: 'Go 1.24',
+  tool: 'go',
+  version: 'version',
+  build: ['build', '-o', 'peer', '.'],
+  folder: 'peers/go',
+};
+/** `--locked`: with the versions of its Cargo.lock, or not at all. */
+const RUST_PEER = {
+  language: 'Rust 1.85',
+  tool: 'cargo',
+  version: '--version',
+  build: ['build', '--release', '--locked', '--quiet'],
+  folder: 'peers/rust',
+};
 
 /** Name, program, and preparation, which may exclude the peer; slowest last. */
 export const PEERS = [
   { name: HANDWRITTEN, program: 'peers/hand-written.mjs' },
   { name: EXPRESS, program: 'peers/express.mjs' },
-  { name: GO, program: 'peers/go/peer', prepare: buildGo },
+  { name: GO, program: 'peers/go/peer', prepare: () => compile(GO, GO_PEER) },
+  { name: RUST, program: 'peers/rust/target/release/peer', prepare: () => compile(RUST, RUST_PEER) },
   { name: 'NestJS + TypeORM repositories', program: 'peers/nest-typeorm/main.js', prepare: compileNest },
 ];
 
@@ -137,16 +155,18 @@ function compileNest() {
   }
 }
 
-/** Builds the Go peer; the output is beside its source, and not in git. */
-function buildGo() {
-  if (spawnSync('go', ['version']).error) {
-    console.error(`Not measured: ${GO}, which needs Go 1.24 (go is not installed).`);
+/**
+ * Builds a peer in another language; the output is beside its source, and not in git.
+ *
+ * @param {string} name
+ * @param {{language: string, tool: string, version: string, build: string[], folder: string}} peer
+ */
+function compile(name, { language, tool, version, build, folder: source }) {
+  if (spawnSync(tool, [version]).error) {
+    console.error(`NOT MEASURED: ${name}, which needs ${language} (${tool} is not installed).`);
     return LEFT_OUT;
   }
-  const { status } = spawnSync('go', ['build', '-o', 'peer', '.'], {
-    cwd: join(folder, 'peers/go'),
-    stdio: 'inherit',
-  });
-  if (status !== 0) throw new Error(`${GO} could not be built`);
+  const { status } = spawnSync(tool, build, { cwd: join(folder, source), stdio: 'inherit' });
+  if (status !== 0) throw new Error(`${name} could not be built`);
   return undefined;
 }
