@@ -152,6 +152,24 @@ async function countRows(dataSource) {
   return (await dataSource.query(`SELECT ${counts.join(', ')}`))[0];
 }
 
+/** Rows that were read by scans of whole tables while it ran, of tables with more than a thousand rows. */
+export async function rowsReadWhole({ url }, work) {
+  const client = new pg.Client(url);
+  await client.connect();
+  const reads = async () => {
+    await new Promise((resolve) => setTimeout(resolve, 1_500)); // sessions report what they did within a second
+    const { rows } = await client.query(
+      'SELECT relname, seq_tup_read::float8 AS read, n_live_tup > 1000 AS is_large FROM pg_stat_user_tables',
+    );
+    return new Map(rows.map(({ relname, ...row }) => [relname, row]));
+  };
+  const before = await reads();
+  await work();
+  const after = [...(await reads())].filter(([, { is_large }]) => is_large);
+  await client.end();
+  return after.reduce((sum, [table, { read }]) => sum + read - before.get(table).read, 0);
+}
+
 /** Deletes the sign-ins of earlier runs, and reads everything once, to measure a server that has been up for a while. */
 async function prepare(url) {
   const client = new pg.Client(url);

@@ -2,7 +2,10 @@
 // affects them alike; ratios are computed within a round.
 import { spawn } from 'node:child_process';
 import { measure } from './load.mjs';
-import { request, runGenerator } from './generator.mjs';
+import { request, runAgainstCanned, runGenerator } from './generator.mjs';
+import { Flow, signIn } from './oauth.mjs';
+import { refreshForm } from './oauth-client.mjs';
+import { watchPauses } from './pauses.mjs';
 import { apiKey, ask, COMPARED, OTHERS, requestsOf } from './questions.mjs';
 import { HANDWRITTEN, OURS_WITH_TOKEN } from './servers.mjs';
 import { cost } from './targets.mjs';
@@ -49,39 +52,146 @@ export const OFFERED = [0.25, 0.5, 0.75];
 /** Enough for all requests under way at once, whatever the latency. */
 const OPEN_CONNECTIONS = 256;
 
+/** Of the generator alone, at each rate. */
+const NOISE_SECONDS = 5;
+
+/** Whose tail is looked at: each with its peak in requests/s, and requests for so many. */
+function tailKinds(server, dataset, members, plan) {
+  const keys = dataset.keys.map(apiKey);
+  const ofApi = (question) => ({
+    name: question.name,
+    peak: async () => (await measure(server, question, requestsOf(question, keys), plan)).rate,
+    requests: () => keys.map(({ header, value }) => request(question.path, `${header}: ${value}`, question)),
+  });
+  const token = {
+    name: 'Refresh',
+    async peak() {
+      this.browsers = (await signIn(server, members.slice(0, 32))).browsers;
+      return (await (await this.flow(CODES_AT_ONCE)).refresh()).rate;
+    },
+    // Each token can be used once.
+    async requests(count) {
+      const tokens = [];
+      while (tokens.length < count)
+        tokens.push(...(await this.flow(CODES_AT_ONCE)).refreshTokens.filter(Boolean));
+      return tokens.map((one) =>
+        request('/oauth/token', '', { method: 'POST', ...formOf(refreshForm(one)) }),
+      );
+    },
+    async flow(count) {
+      const flow = new Flow(server, this.browsers, count);
+      await flow.authorize();
+      await flow.exchange();
+      return flow;
+    },
+  };
+  return [...COMPARED.slice(0, 2), OTHERS.find(({ method }) => method === 'PUT')].map(ofApi).concat(token);
+}
+
+/** How many codes are made before they are redeemed: they are valid for a minute. */
+const CODES_AT_ONCE = 2_000;
+
+const formOf = (fields) => ({
+  body: new URLSearchParams(fields).toString(),
+  type: 'application/x-www-form-urlencoded',
+});
+
 /**
- * Latency at fixed request rates, whether or not the server keeps up (an open loop): kind of request → share of the peak.
+ * Latency at fixed request rates, whether or not the server keeps up (an open loop), up to the slowest of a thousand; beside it what
+ * the generator measures by itself at that rate, and how long the server, the database and the machine did nothing meanwhile.
  *
- * @returns {Promise<Record<string, Record<string, {rate: number, p50: number, p99: number, refused: number, failed: number}>>>} `rate` is the
- * answered rate; latencies are in ms from when each request was due
+ * @param {import('./servers.mjs').Server} server that traces its collections (`--trace-gc`)
+ * @returns {Promise<Record<string, Record<string, Offered>>>} kind of request → share of the peak
+ *
+ * @typedef {object} Offered latencies in ms from when each request was due
+ * @property {number} share of the peak
+ * @property {number} rate answers/s
+ * @property {number} p50
+ * @property {number} p99
+ * @property {number} p999
+ * @property {{p50: number, p99: number, p999: number}} noise of the generator alone
+ * @property {import('./pauses.mjs').Pauses} pauses
+ * @property {{scavenge: number, full: number}} collections of the server's heap: the longest of each kind in ms
+ * @property {number} refused requests
+ * @property {number} failed requests
  */
-export async function measureOffered(server, dataset, plan) {
+export async function measureOffered(server, dataset, members, plan) {
   const measured = {};
-  for (const question of COMPARED.slice(0, 2)) {
-    const keys = dataset.keys.map(apiKey);
-    const { rate: peak } = await measure(server, question, requestsOf(question, keys), plan);
-    const requests = keys.map(({ header, value }) => request(question.path, `${header}: ${value}`));
-    const rows = (measured[question.name] = {});
+  for (const kind of tailKinds(server, dataset, members, plan)) {
+    const peak = await kind.peak();
+    const rows = (measured[kind.name] = {});
     for (const share of OFFERED) {
-      const { outcome } = await runGenerator({
-        port: Number(new URL(server.url).port),
-        requests,
-        rate: Math.round(share * peak),
-        seconds: plan.rounds * plan.seconds,
-        connections: OPEN_CONNECTIONS,
-      });
-      const { answered, refused, failed, unanswered, seconds } = outcome;
+      const [rate, seconds] = [Math.round(share * peak), plan.rounds * plan.seconds];
+      const requests = await kind.requests(rate * seconds);
+      const load = { requests, rate, seconds, connections: OPEN_CONNECTIONS };
+      server.collections.length = 0;
+      const [{ outcome }, pauses] = await Promise.all([
+        runGenerator({ ...load, port: Number(new URL(server.url).port) }),
+        watchPauses(server, dataset.url, seconds),
+      ]);
+      const collections = [...server.collections];
+      const { outcome: alone } = await runAgainstCanned(
+        { ...load, seconds: NOISE_SECONDS },
+        Math.round(outcome.bytes),
+      );
+      const longest = (kind) =>
+        Math.max(0, ...collections.filter((one) => one.kind === kind).map(({ ms }) => ms));
       rows[`${100 * share} % of ${Math.round(peak).toLocaleString('en')}/s`] = {
         share,
-        rate: answered.count / seconds,
-        p50: answered.p50,
-        p99: answered.p99,
-        refused: refused.count,
-        failed: failed + unanswered,
+        rate: outcome.answered.count / outcome.seconds,
+        ...latenciesOf(outcome),
+        noise: latenciesOf(alone),
+        pauses,
+        collections: { scavenge: longest('Scavenge'), full: longest('Mark-Compact') },
+        refused: outcome.refused.count,
+        failed: outcome.failed + outcome.unanswered,
       };
     }
   }
   return measured;
+}
+
+const latenciesOf = ({ answered: { p50, p99, p999 } }) => ({ p50, p99, p999 });
+
+/** Filters and sorts whose costs are compared with the plain list: of members like most, and of those with very many. */
+const FILTERS = {
+  '/api/public/events': ['time_filter=past', 'q=meeting&sort=title', 'updated_since=2024-06-01T00:00:00Z'],
+  '/api/public/connections': ['q=ad', 'q=ad&sort=display_name', 'status=accepted,pending_sent'],
+};
+/** Calls of a member with very many, of which the slowest counts, after one that compiles and caches. */
+const TRIES = 10;
+
+/** @returns {Promise<{usual: Record<string, Results>, big: Record<string, number>}>} list → filter → result; call → the slowest in ms */
+export async function measureFilters(server, dataset, plan) {
+  const [usual, big] = [{}, {}];
+  const bigKeys = {
+    '/api/public/events': dataset.manyEvents,
+    '/api/public/connections': dataset.manyConnections,
+  };
+  for (const [path, filters] of Object.entries(FILTERS)) {
+    const list = `GET ${path.replace('/api/public', '')}`;
+    const candidates = ['', ...filters].map((filter) => {
+      const question = { name: filter, path: filter ? `${path}?${filter}` : path };
+      return asking(
+        filter || 'plain',
+        server,
+        question,
+        requestsOf(question, dataset.keys.map(apiKey)),
+        plan,
+      );
+    });
+    [usual[list]] = await inTurns(candidates, plan);
+    for (const filter of filters) {
+      const times = [];
+      for (let n = 0; n <= TRIES; n++) {
+        const asked = performance.now();
+        await ask(server, apiKey(bigKeys[path]), `${path}?${filter}`);
+        times.push(performance.now() - asked);
+      }
+      big[`${list}?${filter}`] = Math.max(...times.slice(1));
+    }
+  }
+  return { usual, big };
 }
 
 /** Measures whether a page costs the same at any position and size of a list: list → case → result. */

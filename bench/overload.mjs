@@ -3,6 +3,7 @@ import { request as send } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { request, runGenerator } from './generator.mjs';
 import { AUTHORIZE } from './oauth-client.mjs';
+import { OURS } from './servers.mjs';
 import { cpuMicroseconds, memoryMegabytes } from './usage.mjs';
 
 /** Closed loop, to find out what it can handle. */
@@ -39,9 +40,12 @@ const MOST_LOST = 0.001;
  * @property {number} failed requests: with any other status, or cut off
  * @property {number} p50 ms, from when they were due
  * @property {number} p99 ms
+ * @property {number} p999 ms
+ * @property {boolean} isHonest whether nothing of it may be refused
+ * @property {boolean} isFlood
  * @property {number} honestP99 ms, of a caller with few requests, at another address
  * @property {number} honest share of that caller's requests that were answered
- * @property {number} notReady probes of /readyz that were not answered with 200
+ * @property {number} notReady probes of /readyz that were not answered with 200; a peer has none to answer
  * @property {number} memory MB, the highest seen
  */
 
@@ -94,6 +98,9 @@ export async function measureOverload(server, { path, requests }, dataset, secon
       failed,
       p50: answered.p50,
       p99: answered.p99,
+      p999: answered.p999,
+      isHonest: load.isHonest ?? false,
+      isFlood: load.isFlood ?? false,
       ...(await watch.end()),
     };
   };
@@ -134,7 +141,7 @@ function startWatching(server, path, key) {
     while (!ended) {
       const start = performance.now();
       const [ready, status] = await Promise.all([
-        statusOf('/readyz'),
+        server.name === OURS ? statusOf('/readyz') : 200,
         statusOf(path, { 'X-API-Key': key, Accept: '*/*' }),
       ]);
       if (ready !== 200) notReady++;
@@ -171,7 +178,7 @@ export function faultsOf(question, rows) {
   return faults;
 }
 
-/** Formats a table. @param rows by question, then by load */
+/** Formats a table. @param rows by question (and server), then by load */
 export function overloadTable(rows) {
   const head = [
     '',
@@ -184,6 +191,7 @@ export function overloadTable(rows) {
     'failed',
     'p50 ms',
     `p99 ms (goal ${GOALS.halfLoadP99} at 50 %)`,
+    'p99.9 ms',
     `honest p99 ms (goal ${GOALS.honestP99})`,
     'honest',
     '/readyz red',
@@ -196,7 +204,7 @@ export function overloadTable(rows) {
       ...[row.offered, row.rate].map(Math.round),
       row.ratio.toFixed(2),
       row.cpuRatio.toFixed(2),
-      ...[row.refused, row.failed, row.p50, row.p99, row.honestP99].map(Math.round),
+      ...[row.refused, row.failed, row.p50, row.p99, row.p999, row.honestP99].map(Math.round),
       percent(row.honest),
       ...[row.notReady, row.memory].map(Math.round),
     ]),

@@ -24,6 +24,7 @@ export const COMPARED = [
 export const OTHERS = [
   { name: 'GET /me', path: '/api/public/me' },
   { name: 'GET /credential', path: '/api/public/credential' },
+  { name: 'GET /sync', path: '/api/public/sync' },
   { name: 'GET /events/{id}', path: (event) => `/api/public/events/${event}` },
   { name: 'GET /events?time_filter=past', path: '/api/public/events?time_filter=past' },
   { name: 'GET /events?q=meeting&sort=title', path: '/api/public/events?q=meeting&sort=title' },

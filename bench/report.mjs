@@ -1,5 +1,6 @@
 // The results of a run as Markdown and as a plot.
 import { barChart } from './plot.mjs';
+import { overloadTable } from './overload.mjs';
 import { judge } from './targets.mjs';
 
 const COLUMNS = {
@@ -15,6 +16,18 @@ const COLUMNS = {
   'others %': ({ others }) => (100 * others).toFixed(0),
 };
 const ALL = Object.keys(COLUMNS).filter((name) => name !== 'refused');
+const each = (digits, ...numbers) => numbers.map((number) => number.toFixed(digits)).join(', ');
+/** Of a load that is offered whether or not the server keeps up. */
+const OFFERED = {
+  'requests/s': COLUMNS['requests/s'],
+  'p50, p99, p99.9 ms': ({ p50, p99, p999 }) => each(1, p50, p99, p999),
+  'generator alone': ({ noise: { p50, p99, p999 } }) => each(1, p50, p99, p999),
+  'longest pause ms: server, database, timer': ({ pauses: { server, database, machine } }) =>
+    each(0, server.longest, database.longest, machine.longest),
+  'longest collection ms: young, full': ({ collections: { scavenge, full } }) => each(1, scavenge, full),
+  'checkpoints, autovacuums': ({ pauses: { work } }) => `${work.checkpoints}, ${work.autovacuums}`,
+  refused: COLUMNS.refused,
+};
 const WITHOUT_RATIOS = ALL.filter((name) => !name.startsWith('ratio'));
 /** Shown only if there are failures. */
 const FAILED = { failed: ({ failed }) => failed.toLocaleString('en') };
@@ -24,7 +37,20 @@ const FAILED = { failed: ({ failed }) => failed.toLocaleString('en') };
  * @param {{judged: boolean}} options whether the run was long enough to judge the targets
  */
 export function markdownOf(results, { judged }) {
-  const { compared = {}, oauth = {}, signIn, others, offered, size, workers, flat } = results;
+  const {
+    compared = {},
+    oauth = {},
+    signIn,
+    others,
+    offered,
+    overload,
+    size,
+    filters,
+    workers,
+    flat,
+    starts,
+    writing,
+  } = results;
   const several = (tables, columns, suffix = '') =>
     Object.entries(tables ?? {}).map(([name, rows]) => section(name + suffix, rows, columns));
   return [
@@ -39,10 +65,16 @@ export function markdownOf(results, { judged }) {
         WITHOUT_RATIOS,
       ),
     others && section('The other calls', others, WITHOUT_RATIOS),
-    ...several(offered, ['requests/s', 'p50 ms', 'p99 ms', 'refused'], ', so much offered in an open loop'),
+    ...Object.entries(offered ?? {}).map(([name, rows]) =>
+      section(`${name}, so much offered in an open loop`, rows, Object.keys(OFFERED), OFFERED),
+    ),
+    overload && `## Below and above the peak\n\n${overloadTable(byQuestion(overload))}`,
     ...several(size, ['requests/s', 'p50 ms', 'server CPU µs', 'database CPU µs'], ', one member'),
+    ...several(filters?.usual, ['requests/s', 'p50 ms', 'server CPU µs', 'database CPU µs'], ', filtered'),
     workers && section('Several processes (GET /profile)', workers, ALL),
     ...several(flat?.compared, ALL, `, two databases (${flat?.date})`),
+    starts && figures('Starts and installation (seconds, MB)', starts),
+    writing && figures('Writing', writing),
   ]
     .filter(Boolean)
     .join('\n\n')
@@ -72,10 +104,28 @@ function targets(judgements) {
   return `## Targets\n\n${table(['', 'wanted', 'measured', ''], rows)}`;
 }
 
-function section(title, results, names) {
+/** Question, server → load. */
+function byQuestion(overload) {
+  const [questions] = Object.values(overload).map(Object.keys);
+  const rows = questions.flatMap((question) =>
+    Object.entries(overload).map(([server, of]) => [`${question}, ${server}`, of[question]]),
+  );
+  return Object.fromEntries(rows);
+}
+
+/** Named figures, one a row; what they are stands where they are measured (bench/starts.mjs, bench/writing.mjs). */
+function figures(title, results) {
+  const said = (value) => value.toLocaleString('en', { maximumSignificantDigits: 3 });
+  return `## ${title}\n\n${table(
+    ['', ''],
+    Object.entries(results).map(([name, value]) => [name, said(value)]),
+  )}`;
+}
+
+function section(title, results, names, all = COLUMNS) {
   const failures = Object.values(results).some(({ failed }) => failed > 0);
   const columns = {
-    ...Object.fromEntries(names.map((name) => [name, COLUMNS[name]])),
+    ...Object.fromEntries(names.map((name) => [name, all[name]])),
     ...(failures ? FAILED : {}),
   };
   const rows = Object.entries(results).map(([name, result]) => [

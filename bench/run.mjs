@@ -7,11 +7,12 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { format, resolveConfig } from 'prettier';
 import { build } from '../bin/build.mjs';
-import { openDataset } from './data.mjs';
+import { openDataset, rowsReadWhole } from './data.mjs';
 import { requireWrk } from './load.mjs';
 import {
   compareServers,
   compareSizes,
+  measureFilters,
   measureOffered,
   measureOthers,
   measureSize,
@@ -22,8 +23,10 @@ import { COMPARED } from './questions.mjs';
 import { latencyPlotOf, markdownOf, plotOf } from './report.mjs';
 import { faultsOf, measureOverload, overloadQuestions, overloadTable } from './overload.mjs';
 import { checkSameness } from './sameness.mjs';
-import { OURS, PEERS, startAll, startNaiveProvider, startOurs } from './servers.mjs';
+import { EXPRESS, NEST, OURS, PEERS, startAll, startNaiveProvider, startOurs } from './servers.mjs';
+import { measureStarts } from './starts.mjs';
 import { judge } from './targets.mjs';
+import { measureWriting } from './writing.mjs';
 
 /**
  * @typedef {Record<string, import('./measurements.mjs').Result>} Rows by the candidate's name
@@ -35,8 +38,13 @@ import { judge } from './targets.mjs';
  * @property {Record<string, Rows>} [compared] question → servers
  * @property {Record<string, Rows>} [oauth] kind of request → servers
  * @property {Rows} [signIn]
+ * @property {number} [readWhole] rows that a sign-in read by scans of whole tables that had more than a thousand
  * @property {Rows} [others]
- * @property {Record<string, Rows>} [offered] question → offered load
+ * @property {Record<string, Record<string, import('./measurements.mjs').Offered>>} [offered] question → offered load
+ * @property {Record<string, Record<string, Record<string, import('./overload.mjs').Overload>>>} [overload] server → question → load
+ * @property {Awaited<ReturnType<typeof measureFilters>>} [filters]
+ * @property {import('./starts.mjs').Starts} [starts]
+ * @property {import('./writing.mjs').Writing} [writing]
  * @property {Record<string, Rows>} [size] list → cases
  * @property {Rows} [workers]
  * @property {{date: string, sizes: number[], compared: Record<string, Rows>}} [flat] of the last run with --flat
@@ -108,7 +116,9 @@ async function measureAll() {
   const servers = (await startAll(dataset, flags.short ? PEERS.slice(0, 2) : PEERS)).map(keep);
   const [ours, ...peers] = servers;
   const members = await prepareMembers(dataset);
-  const signedIn = await signIn(ours, flags.short ? members.slice(0, 50) : members);
+  const signsIn = flags.short ? members.slice(0, 50) : members;
+  let signedIn;
+  const read = await rowsReadWhole(dataset, async () => (signedIn = await signIn(ours, signsIn)));
   await checkSameness(servers, dataset, signedIn.tokens);
   console.error('All servers give the same answers.');
 
@@ -119,7 +129,20 @@ async function measureAll() {
     counts: dataset.counts,
     compared: await compareServers(servers, dataset, signedIn.tokens, plan),
     signIn: { [OURS]: signedIn.turn },
+    readWhole: read / signsIn.length,
   };
+  if (whole) {
+    results.overload = {};
+    const questions = overloadQuestions(dataset).slice(0, 2);
+    for (const server of servers.filter(({ name }) => ![EXPRESS, NEST].includes(name)))
+      for (const question of questions)
+        (results.overload[server.name] ??= {})[question.name] = await measureOverload(
+          server,
+          question,
+          dataset,
+          plan.seconds,
+        );
+  }
   for (const peer of peers) await peer.stop();
   if (flags.only === undefined) {
     const naive = keep(await startNaiveProvider(dataset));
@@ -128,11 +151,16 @@ async function measureAll() {
   }
   if (whole) {
     results.others = await measureOthers(ours, dataset, plan);
-    results.offered = await measureOffered(ours, dataset, plan);
     results.size = await measureSize(ours, dataset, plan);
+    results.filters = await measureFilters(ours, dataset, plan);
     await ours.stop();
+    const traced = keep(await startOurs(dataset, {}, ['--trace-gc']));
+    results.offered = await measureOffered(traced, dataset, members, plan);
+    await traced.stop();
     const start = (workers) => startOurs(dataset, { WORKERS: workers });
     results.workers = await measureWorkers(start, dataset, plan);
+    results.starts = await measureStarts(dataset);
+    results.writing = await measureWriting();
     if (existsSync(flatFile)) results.flat = JSON.parse(readFileSync(flatFile, 'utf8'));
   }
   const markdown = await format(markdownOf(results, { judged: !flags.short }), {

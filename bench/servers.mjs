@@ -2,6 +2,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { transformSync } from '@swc/core';
 import { freePort } from '../bin/postgres.mjs';
 import { ROUTES } from './peers/routes.mjs';
@@ -16,6 +17,7 @@ export const OURS_WITH_TOKEN = 'this server, access token';
 export const HANDWRITTEN = 'hand-written node:http + pg';
 export const EXPRESS = 'Express 5 + pg';
 export const GO = 'Go net/http + pgx';
+export const NEST = 'NestJS + TypeORM repositories';
 export const RUST = 'Rust axum + tokio-postgres';
 export const NAIVE_PROVIDER = 'bare oidc-provider + naive adapter';
 
@@ -41,7 +43,7 @@ export const PEERS = [
   { name: EXPRESS, program: 'peers/express.mjs' },
   { name: GO, program: 'peers/go/peer', prepare: () => compile(GO, GO_PEER) },
   { name: RUST, program: 'peers/rust/target/release/peer', prepare: () => compile(RUST, RUST_PEER) },
-  { name: 'NestJS + TypeORM repositories', program: 'peers/nest-typeorm/main.js', prepare: compileNest },
+  { name: NEST, program: 'peers/nest-typeorm/main.js', prepare: compileNest },
 ];
 
 const LEFT_OUT = Symbol('left out');
@@ -50,7 +52,8 @@ const STATEMENTS = JSON.stringify(
 );
 
 /**
- * @typedef {{name: string, url: string, pid: number, postgresPid: number, stop: () => Promise<void>}} Server
+ * @typedef {{name: string, url: string, pid: number, postgresPid: number, stop: () => Promise<void>, collections: Collection[]}} Server
+ * @typedef {{kind: 'Scavenge' | 'Mark-Compact', ms: number}} Collection of the heap, while nothing else ran
  * @returns {Promise<Server[]>} ours first
  */
 export async function startAll(dataset, peers) {
@@ -100,6 +103,9 @@ export async function startNaiveProvider(dataset) {
   return start(NAIVE_PROVIDER, join(folder, 'peers/oidc-naive.mjs'), dataset, { PORT: await freePort() });
 }
 
+/** A line of Node's `--trace-gc`. */
+const COLLECTION = /ms: (Scavenge|Mark-Compact)\b.*?, ([\d.]+) \/ [\d.]+ +ms/;
+
 async function start(name, program, { url: databaseUrl, secretKey, postgresPid }, env, nodeFlags = []) {
   const command = program.endsWith('js') ? [process.execPath, ...nodeFlags, program] : [program];
   const child = spawn(command[0], command.slice(1), {
@@ -112,7 +118,13 @@ async function start(name, program, { url: databaseUrl, secretKey, postgresPid }
       ...env,
     },
     cwd: root,
-    stdio: ['ignore', 'inherit', 'inherit'],
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const collections = [];
+  createInterface(child.stdout).on('line', (line) => {
+    const [, kind, ms] = COLLECTION.exec(line) ?? [];
+    if (kind) collections.push({ kind, ms: Number(ms) });
+    else console.error(line);
   });
   const ended = new Promise((resolve) => child.once('close', resolve));
   const url = `http://127.0.0.1:${env.PORT}`;
@@ -126,6 +138,7 @@ async function start(name, program, { url: databaseUrl, secretKey, postgresPid }
     url,
     pid: child.pid,
     postgresPid,
+    collections,
     stop: async () => {
       child.kill('SIGTERM');
       await ended;
