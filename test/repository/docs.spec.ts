@@ -1,5 +1,5 @@
-import { execFileSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 
 describe('the pages that are made from tables in the code', () => {
@@ -12,6 +12,31 @@ describe('the pages that are made from tables in the code', () => {
 
   it.each(Object.keys(pages))('%s is up to date (npm run docs)', (path) => {
     expect(readFileSync(path, 'utf8')).toBe(pages[path]);
+  });
+});
+
+const PAGES = globSync(['{README,CONTRIBUTING,CHANGELOG}.md', 'docs/**/*.md']);
+
+describe('what there is to read', () => {
+  it.each(PAGES)('%s names only files that are there', (page) => {
+    const named = readFileSync(page, 'utf8').matchAll(
+      /`((?:src|test|bench|bin|schema|migrations)\/[\w./-]*\w)`/g,
+    );
+    expect([...named].map(([, path]) => path!).filter((path) => !existsSync(path))).toEqual([]);
+  });
+
+  it('has no marks of a merge that was not finished', () => {
+    const found = spawnSync('git', ['grep', '-lE', '^(<{7}|>{7}|(> ){7})( |$)'], { encoding: 'utf8' });
+    expect([found.stdout, found.stderr]).toEqual(['', '']);
+  });
+});
+
+describe('README.md', () => {
+  it('has each folder of src in its map', () => {
+    const [, map] = readFileSync('README.md', 'utf8').split('## Map');
+    const named = [...map!.matchAll(/`src\/([\w-]+)`/g)].map(([, name]) => name!);
+    const folders = readdirSync('src', { withFileTypes: true }).filter((entry) => entry.isDirectory());
+    expect(named.toSorted()).toEqual(folders.map(({ name }) => name).toSorted());
   });
 });
 

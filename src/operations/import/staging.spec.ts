@@ -1,16 +1,18 @@
 import { expect, it } from '@jest/globals';
-import { Chunks } from './staging.js';
+import type { EntityManager } from 'typeorm';
+import { StagedRows } from './staging.js';
 
 it('a chunk that the database refuses fails the next step that waits for it, and nothing else meanwhile', async () => {
   const unhandled: unknown[] = [];
   const note = (error: unknown) => void unhandled.push(error);
   process.on('unhandledRejection', note);
-  const chunks = new Chunks(() => Promise.reject(new Error('refused')));
+  const refusing = { query: () => Promise.reject(new Error('refused')) } as unknown as EntityManager;
+  const rows = new StagedRows(refusing, 'staged', 'text text');
   try {
-    await chunks.add({ text: 'x'.repeat(500_000) });
+    await rows.add({ text: 'x'.repeat(500_000) });
     await new Promise((resolve) => setImmediate(resolve)); // by then a failure that nobody waits for ends a process
     expect(unhandled).toEqual([]);
-    await expect(chunks.flush()).rejects.toThrow('refused');
+    await expect(rows.flush()).rejects.toThrow('refused');
   } finally {
     process.off('unhandledRejection', note);
   }
