@@ -115,13 +115,13 @@ export async function closeApp(app: NestExpressApplication): Promise<void> {
   const resume = await quietMoment(server, frontDoor);
   const closed = listenersClosed(server);
   resume();
-  const idle = globalThis.setTimeout(() => server.closeIdleConnections(), IDLE_MS);
-  const silent = globalThis.setTimeout(() => frontDoor.connections.closeSilent(), SILENT_MS);
-  const late = globalThis.setTimeout(() => server.closeAllConnections(), DRAIN_MS);
+  const timers = [
+    globalThis.setTimeout(() => server.closeIdleConnections(), IDLE_MS),
+    globalThis.setTimeout(() => frontDoor.connections.closeSilent(), SILENT_MS),
+    globalThis.setTimeout(() => server.closeAllConnections(), DRAIN_MS),
+  ];
   await closed;
-  clearTimeout(idle);
-  clearTimeout(silent);
-  clearTimeout(late);
+  for (const timer of timers) clearTimeout(timer);
   await app.close();
   await database.end();
 }

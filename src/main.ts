@@ -1,5 +1,6 @@
 import cluster, { type Worker } from 'node:cluster';
-import { connect, createServer } from 'node:net';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
 import type { DataSource } from 'typeorm';
 import { exposedDevelopment, loadConfig, loadDotEnv, type Config } from './config/config.js';
 import { openDatabase } from './database/open-database.js';
@@ -15,6 +16,7 @@ import {
   testKey,
 } from './operations/demo/demo.js';
 import { serveMetrics, WorkersMetrics } from './operations/metrics/metrics-server.js';
+import { isListening } from './values/network.js';
 import { OperatorError } from './values/operator-error.js';
 
 /** A dead worker is replaced after this long: without a pause, it might die again and again in a tight loop. */
@@ -63,14 +65,12 @@ async function serve(config: Config): Promise<() => Promise<void>> {
   return () => closeApp(app);
 }
 
-interface Workers {
-  /** Resolves when all listen; rejects with OperatorError if one ends before, having reported why itself. */
-  readonly ready: Promise<void>;
-  end(): Promise<void>;
-}
-
-/** Runs `count` server processes on one port, and replaces those that die. */
-function superviseWorkers(count: number): Workers {
+/**
+ * Runs `count` server processes on one port, and replaces those that die.
+ *
+ * @returns `ready` when all listen, or OperatorError if one ends before, having reported why itself; and what ends them
+ */
+function superviseWorkers(count: number) {
   let ending = false;
   const fork = (): Worker => {
     const worker = cluster.fork();
@@ -89,7 +89,7 @@ function superviseWorkers(count: number): Workers {
     });
   });
   return {
-    ready: Promise.all(listening).then(() => undefined),
+    ready: Promise.all(listening),
     end: async () => {
       ending = true;
       const workers = Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
@@ -120,21 +120,12 @@ async function refuseTakenPort(config: Config): Promise<void> {
   const probe = createServer();
   try {
     // First listens on any port, to check that the address is this machine's, so it never connects to another.
-    await new Promise<void>((resolve, reject) => {
-      probe.once('error', reject).listen(0, host, resolve);
-    });
+    await once(probe.listen(0, host), 'listening');
   } catch (error) {
     throw portFault(config, error as NodeJS.ErrnoException);
   }
   await new Promise((resolve) => probe.close(resolve));
-  const isTaken = await new Promise<boolean>((resolve) => {
-    const socket = connect(port, host, () => {
-      resolve(true);
-      socket.destroy();
-    });
-    socket.once('error', () => resolve(false));
-  });
-  if (isTaken) throw portFault(config, { code: 'EADDRINUSE' });
+  if (await isListening({ port, host })) throw portFault(config, { code: 'EADDRINUSE' });
 }
 
 function portFault({ host, port }: Config, error: { readonly code?: string | undefined }): OperatorError {

@@ -2,7 +2,6 @@ import { chmodSync, existsSync, linkSync, readFileSync, rmSync, statSync, writeF
 import { join } from 'node:path';
 import { readClientKey } from '../crypto/client-key.js';
 import { makeSecretKey, Secrets } from '../crypto/secrets.js';
-import { isInstalled } from './optional-packages.js';
 import { ownFolder, UnsafeFolder } from './own-folder.js';
 import { SEVERAL_HOSTS } from './setting-types.js';
 import { SETTINGS, type Environment, type SettingName } from './settings.js';
@@ -201,6 +200,16 @@ function clientKeyOf(file: string, faults: string[]) {
   } catch {
     faults.push('UPSTREAM_CLIENT_KEY_FILE must be a readable file with a private key (PKCS #8, PEM)');
     return undefined;
+  }
+}
+
+/** Tells whether a package is there that only development needs: `npm ci --omit=dev` leaves them out. */
+export function isInstalled(name: '@electric-sql/pglite' | 'pino-pretty'): boolean {
+  try {
+    import.meta.resolve(name);
+    return true;
+  } catch {
+    return false;
   }
 }
 

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { contrastOf } from '../values/colors.js';
-import { isMailbox, isName } from '../values/string-rules.js';
-import { secondsOf } from './duration.js';
+import { isName, isMailbox } from '../values/string-rules.js';
 
 /** How the text of a setting is read; what is wrong with one is said without its value, which may be a secret. */
 
@@ -70,6 +69,18 @@ export const secretKey = z
     'must be at least 32 random bytes in base64: generate one with `npx pua secrets generate`',
   )
   .transform((value) => Buffer.from(value, 'base64'));
+
+const UNITS = { s: 1, m: 60, h: 3600, d: 86_400 } as const;
+
+/**
+ * Reads a duration: a whole number followed by s, m, h or d, such as `90d`.
+ *
+ * @returns seconds; undefined if it is not one
+ */
+export function secondsOf(text: string): number | undefined {
+  const match = /^(\d{1,9})([smhd])$/.exec(text);
+  return match ? Number(match[1]) * UNITS[match[2] as keyof typeof UNITS] : undefined;
+}
 
 /** In seconds; 0 alone needs no unit. */
 export const duration = (shortest: string, longest: string) =>

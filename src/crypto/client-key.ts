@@ -1,30 +1,29 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto';
-import { calculateJwkThumbprint, importPKCS8, type CryptoKey } from 'jose';
+import { calculateJwkThumbprint, importJWK, type CryptoKey, type JWK } from 'jose';
 
 export type { KeyObject } from 'node:crypto';
 
-/** A private key with which this server authenticates itself as a client of another one (RFC 7523 §2.2). */
-interface ClientKey {
-  readonly key: CryptoKey;
-  /** The thumbprint of its public half (RFC 7638). */
-  readonly kid: string;
-}
-
-/** Reads a key from PEM (PKCS #8). @throws Error if it is not a key, or of a kind that cannot sign assertions here */
+/**
+ * Reads a private key with which this server authenticates itself as a client of another one (RFC 7523 §2.2), from PEM (PKCS #8).
+ *
+ * @throws Error if it is not a key, or of a kind that cannot sign assertions here
+ */
 export function readClientKey(pem: string): KeyObject {
   const key = createPrivateKey(pem);
   algorithmOf(key);
   return key;
 }
 
-/** Prepares the key for signing assertions: with RS256, ES256, ES384, ES512 or Ed25519 (RFC 7518 §3.1, RFC 9864), depending on its kind. */
-export async function toClientKey(key: KeyObject): Promise<ClientKey> {
-  const pem = key.export({ type: 'pkcs8', format: 'pem' }) as string;
-  const { kty, crv, x, y, n, e } = key.export({ format: 'jwk' });
-  const publicHalf = Object.entries({ kty, crv, x, y, n, e }).filter(([, value]) => value !== undefined);
+/**
+ * Prepares the key for signing assertions: with RS256, ES256, ES384, ES512 or Ed25519 (RFC 7518 §3.1, RFC 9864), depending on its kind.
+ *
+ * @returns with `kid` the thumbprint of its public half (RFC 7638)
+ */
+export async function toClientKey(key: KeyObject) {
+  const jwk = key.export({ format: 'jwk' }) as JWK;
   return {
-    key: await importPKCS8(pem, algorithmOf(key)),
-    kid: await calculateJwkThumbprint(Object.fromEntries(publicHalf)),
+    key: (await importJWK(jwk, algorithmOf(key))) as CryptoKey,
+    kid: await calculateJwkThumbprint(jwk),
   };
 }
 

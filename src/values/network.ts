@@ -1,4 +1,5 @@
-import { BlockList, isIP, isIPv4, isIPv6, SocketAddress } from 'node:net';
+import { once } from 'node:events';
+import { BlockList, connect, isIP, isIPv4, isIPv6, SocketAddress, type NetConnectOpts } from 'node:net';
 import type { Request } from 'express';
 
 /**
@@ -45,29 +46,24 @@ export function networkOf(address: string | undefined): string {
  * Networks that do not belong to the public internet: private, loopback, link-local, for documentation, reserved, multicast (the registries of
  * RFC 6890, as IANA keeps them), and those through which IPv4 is reached in IPv6.
  */
-const SPECIAL: readonly [network: string, prefix: number, family: 'ipv4' | 'ipv6'][] = [
-  ['0.0.0.0', 8, 'ipv4'],
-  ['10.0.0.0', 8, 'ipv4'],
-  ['100.64.0.0', 10, 'ipv4'],
-  ['127.0.0.0', 8, 'ipv4'],
-  ['169.254.0.0', 16, 'ipv4'],
-  ['172.16.0.0', 12, 'ipv4'],
-  ['192.0.0.0', 24, 'ipv4'],
-  ['192.0.2.0', 24, 'ipv4'],
-  ['192.31.196.0', 24, 'ipv4'],
-  ['192.52.193.0', 24, 'ipv4'],
-  ['192.88.99.0', 24, 'ipv4'],
-  ['192.168.0.0', 16, 'ipv4'],
-  ['192.175.48.0', 24, 'ipv4'],
-  ['198.18.0.0', 15, 'ipv4'],
-  ['198.51.100.0', 24, 'ipv4'],
-  ['203.0.113.0', 24, 'ipv4'],
-  ['224.0.0.0', 3, 'ipv4'],
-];
-
-/** Of IPv6, only global unicast belongs to the public internet (RFC 4291 §2.4), except these. */
-const GLOBAL_UNICAST = ['2000::', 3] as const;
-const SPECIAL_IPV6: readonly [network: string, prefix: number][] = [
+const SPECIAL: readonly [network: string, prefix: number][] = [
+  ['0.0.0.0', 8],
+  ['10.0.0.0', 8],
+  ['100.64.0.0', 10],
+  ['127.0.0.0', 8],
+  ['169.254.0.0', 16],
+  ['172.16.0.0', 12],
+  ['192.0.0.0', 24],
+  ['192.0.2.0', 24],
+  ['192.31.196.0', 24],
+  ['192.52.193.0', 24],
+  ['192.88.99.0', 24],
+  ['192.168.0.0', 16],
+  ['192.175.48.0', 24],
+  ['198.18.0.0', 15],
+  ['198.51.100.0', 24],
+  ['203.0.113.0', 24],
+  ['224.0.0.0', 3],
   ['2001::', 23],
   ['2001:db8::', 32],
   ['2002::', 16],
@@ -76,10 +72,11 @@ const SPECIAL_IPV6: readonly [network: string, prefix: number][] = [
 ];
 
 const special = new BlockList();
-for (const [network, prefix, family] of SPECIAL) special.addSubnet(network, prefix, family);
-for (const [network, prefix] of SPECIAL_IPV6) special.addSubnet(network, prefix, 'ipv6');
+for (const [network, prefix] of SPECIAL)
+  special.addSubnet(network, prefix, network.includes(':') ? 'ipv6' : 'ipv4');
+/** Of IPv6, only global unicast belongs to the public internet (RFC 4291 §2.4), except what is special. */
 const global = new BlockList();
-global.addSubnet(...GLOBAL_UNICAST, 'ipv6');
+global.addSubnet('2000::', 3, 'ipv6');
 
 /** Tells whether an IP address belongs to the public internet, so that this server's own network cannot be behind it. */
 export function isPublicAddress(address: string): boolean {
@@ -96,4 +93,17 @@ loopback.addAddress('::1', 'ipv6');
 export function isLoopbackAddress(address: string): boolean {
   const family = isIP(address);
   return family !== 0 && loopback.check(address, family === 4 ? 'ipv4' : 'ipv6');
+}
+
+/** Tells whether something accepts connections there. */
+export async function isListening(there: NetConnectOpts): Promise<boolean> {
+  const socket = connect(there);
+  try {
+    await once(socket, 'connect');
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
+  }
 }

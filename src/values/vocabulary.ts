@@ -13,12 +13,7 @@ export const RSVP_STATUSES_BY_ROLE = {
   attendee: ['going', 'maybe', 'waitlisted'],
   invitee: ['pending', 'declined'],
 } as const;
-export const EVENT_ROLES = [
-  'organizer',
-  'co_organizer',
-  'attendee',
-  'invitee',
-] as const satisfies EventRole[];
+export const EVENT_ROLES = Object.keys(RSVP_STATUSES_BY_ROLE) as [EventRole, ...EventRole[]];
 export const RSVP_STATUSES = Object.values(RSVP_STATUSES_BY_ROLE).flat();
 
 /** A connection as one of the two members sees it; the platform itself calls the last two `pending`. */

@@ -1,12 +1,12 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
-import { connect } from 'node:net';
 import { join } from 'node:path';
-import { isInstalled } from '../../config/optional-packages.js';
+import { isInstalled } from '../../config/config.js';
 import { ownFolder, secretFolder, UnsafeFolder } from '../../config/own-folder.js';
 import { embeddedAddress, socketPath, type EmbeddedAddress } from './address.js';
 import { takeEmbeddedLock } from './lock.js';
 import { fillFromSnapshot } from './snapshot.js';
 import { startThread } from './thread.js';
+import { isListening } from '../../values/network.js';
 import { OperatorError } from '../../values/operator-error.js';
 
 /** The embedded database (PGlite) while this process holds it open. */
@@ -39,12 +39,12 @@ export async function openEmbedded(dataDir: string): Promise<EmbeddedDatabase | 
     if (!(error instanceof UnsafeFolder)) throw error;
     throw new OperatorError(`The embedded database is not safe there: ${error.message}`, { cause: error });
   }
-  const unlock = await takeEmbeddedLock(dataDir, () => answers(socket));
+  const unlock = await takeEmbeddedLock(dataDir, () => isListening({ path: socket }));
   if (!unlock) return undefined;
   rmSync(socket, { force: true });
   try {
     process.umask(0o077); // the socket is created inaccessible to others
-    if (isEmpty(folder)) await fillFromSnapshot(folder);
+    if (!existsSync(folder) || readdirSync(folder).length === 0) await fillFromSnapshot(folder);
     mkdirSync(folder, { recursive: true });
     chmodSync(folder, 0o700); // PGlite sets the modes of the files inside
     const { close } = await startThread({ folder, socket });
@@ -63,19 +63,4 @@ export async function openEmbedded(dataDir: string): Promise<EmbeddedDatabase | 
       { cause: error },
     );
   }
-}
-
-function isEmpty(folder: string): boolean {
-  return !existsSync(folder) || readdirSync(folder).length === 0;
-}
-
-function answers(socket: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const connection = connect(socket);
-    connection.once('connect', () => {
-      connection.destroy();
-      resolve(true);
-    });
-    connection.once('error', () => resolve(false));
-  });
 }
