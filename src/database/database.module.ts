@@ -3,6 +3,7 @@ import { DataSource } from 'typeorm';
 import { createDataSource } from './postgres/data-source.js';
 import { Database } from './database.js';
 import { MemberReads } from './member-reads.js';
+import { PrimaryWal } from './replicas/primary-wal.js';
 import { isUnavailable } from './postgres/unavailable.js';
 import { Config } from '../config/config.js';
 
@@ -32,7 +33,8 @@ async function connectPatiently(config: Config): Promise<DataSource> {
     },
     Database,
     MemberReads,
+    PrimaryWal,
   ],
-  exports: [DataSource, Database, MemberReads],
+  exports: [DataSource, Database, MemberReads, PrimaryWal],
 })
 export class DatabaseModule {}

@@ -34,7 +34,6 @@ export class Database {
   readonly #mostWaiting: number;
   /** Undefined for the embedded database, with its one session for all connections, and if statements carry request ids. */
   readonly #pipelined: PipelinedReads | undefined;
-  readonly #requestIds: boolean;
   /** Whether sessions are not shared, so a statement that pg prepared still exists the next time. */
   readonly #ownSessions: boolean;
   readonly #names = new Map<string, string>();
@@ -55,9 +54,8 @@ export class Database {
       config.databaseDeadlines.connect,
     );
     this.#ownSessions = isDirect(config);
-    this.#requestIds = config.sqlRequestIds;
     this.#pipelined =
-      config.databaseUrl === undefined || this.#requestIds ? undefined : new PipelinedReads(config);
+      config.databaseUrl === undefined || config.sqlRequestIds ? undefined : new PipelinedReads(config);
   }
 
   /**
@@ -163,7 +161,7 @@ export class Database {
       this.refusals++;
       throw new Unavailable('too many requests wait for the database');
     }
-    if (this.#requestIds) return this.#queryInContext(query);
+    if (this.config.sqlRequestIds) return this.#queryInContext(query);
     return (await this.#pool.query(query)).rows as Row[];
   }
 

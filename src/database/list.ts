@@ -33,14 +33,11 @@ export interface ListQuery {
 type FilterNames<Query> = Exclude<keyof Query, keyof ListQuery>;
 
 /** The filters of a query: everything but limit, sort and cursor. */
-export function filtersOf<Query extends ListQuery>(
-  query: Query,
-): Partial<Record<FilterNames<Query>, unknown>> {
+export function filtersOf(query: ListQuery): Readonly<Record<string, unknown>> {
+  const isFilter = (name: string) => !['limit', 'sort', 'cursor'].includes(name);
   return Object.fromEntries(
-    Object.entries(query).filter(
-      ([name, value]) => !['limit', 'sort', 'cursor'].includes(name) && value !== undefined,
-    ),
-  ) as Partial<Record<FilterNames<Query>, unknown>>;
+    Object.entries(query).filter(([name, value]) => isFilter(name) && value !== undefined),
+  );
 }
 
 /**
@@ -217,20 +214,26 @@ function pageStatement<Query extends ListQuery>(
 ): Omit<PageStatement, 'name'> {
   const { rows, shown = '', own, id, item, few = false } = declaration;
   const where = [...always, ...given].join(' AND ');
-  const joined = declaration.joined && naming(declaration.joined.alias).test(`${where} ${sort.key}`);
+  // Only if the SQL uses a column of it.
+  const joined =
+    declaration.joined && new RegExp(`\\b${declaration.joined.alias}\\.`).test(`${where} ${sort.key}`);
   const from = `${rows} ${joined ? declaration.joined.sql : ''}`;
   const total = given.length === 0 && !joined ? declaration.total : undefined;
   const limitAt = `$${values.length + 1}::int`;
   const idAt = `$${values.length + 2}`;
   const keyAt = position && position.key !== null ? `$${values.length + 3}::${sort.type}` : undefined;
-  const sides = position && { here: position.side, there: OPPOSITE[position.side] };
   const backwards = position?.side === 'before' || position?.side === 'until';
   const direction = (sort.descending ?? false) !== backwards ? 'DESC' : 'ASC';
   const nulls = sort.nullable ? ` NULLS ${backwards ? 'FIRST' : 'LAST'}` : '';
   const order = (key: string, tie: string) =>
     `ORDER BY ${key} ${direction}${nulls}, ${tie} ${backwards ? 'DESC' : 'ASC'} LIMIT ${limitAt} + 1`;
   // Cursors need only the page's first and last row.
-  const keyOf = (row: string) => keyText({ ...sort, key: `max(key) FILTER (WHERE place = ${row})` });
+  const keyOf = (row: string) => {
+    const key = `max(key) FILTER (WHERE place = ${row})`;
+    return sort.type === 'timestamptz'
+      ? `to_char(${key} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
+      : `(${key})::text`;
+  };
   const page = (placed: string) => `(
   SELECT count(*) AS found, string_agg(item, ',' ORDER BY place${backwards ? ' DESC' : ''}) FILTER (WHERE place <= ${limitAt}) AS items,
     ${keyOf('1')} AS near_key, max(id) FILTER (WHERE place = 1) AS near_id,
@@ -240,12 +243,8 @@ function pageStatement<Query extends ListQuery>(
 
   if (total === undefined && !few) {
     const at = (side: CursorPosition['side']) => onSide({ ...sort, key: 'key' }, 'id', side, keyAt, idAt);
-    const { beyond, behind } = sides
-      ? {
-          beyond: `WHERE ${at(sides.here)}`,
-          behind: `EXISTS (SELECT FROM matching WHERE ${at(sides.there)})`,
-        }
-      : { beyond: '', behind: 'false' };
+    const beyond = position ? `WHERE ${at(position.side)}` : '';
+    const behind = position ? `EXISTS (SELECT FROM matching WHERE ${at(OPPOSITE[position.side])})` : 'false';
     // OFFSET 0: each of the page's rows is looked up by its id, however many rows PostgreSQL estimates.
     const text = `WITH matching AS MATERIALIZED (SELECT ${sort.key} AS key, ${id} AS id FROM ${from} WHERE ${where})
 SELECT (SELECT count(*) FROM matching) AS total, ${behind} AS behind, page.*
@@ -257,14 +256,12 @@ FROM ${page(`
     return { text, long: true };
   }
   const at = (side: CursorPosition['side']) => onSide(sort, id, side, keyAt, idAt);
-  const { beyond, behind } = sides
-    ? {
-        beyond: `AND ${at(sides.here)}`,
-        // Ordered, so that the index scan begins at the position, instead of a scan of the table for any such row.
-        behind: `COALESCE((SELECT true FROM ${from} WHERE ${where} AND ${at(sides.there)}
-  ORDER BY ${sort.key} ${direction} LIMIT 1), false)`,
-      }
-    : { beyond: '', behind: 'false' };
+  const beyond = position ? `AND ${at(position.side)}` : '';
+  // Ordered, so that the index scan begins at the position, instead of a scan of the table for any such row.
+  const behind = position
+    ? `COALESCE((SELECT true FROM ${from} WHERE ${where} AND ${at(OPPOSITE[position.side])}
+  ORDER BY ${sort.key} ${direction} LIMIT 1), false)`
+    : 'false';
   const text = `SELECT (${total ?? `SELECT count(*) FROM ${from} WHERE ${where}`}) AS total, ${behind} AS behind, page.*
 FROM ${page(`
     SELECT *, row_number() OVER () AS place FROM (
@@ -275,20 +272,8 @@ FROM ${page(`
   return { text, long: false };
 }
 
-/** Matches SQL that uses a column of the relation. */
-function naming(alias: string): RegExp {
-  return new RegExp(`\\b${alias}\\.`);
-}
-
 /** The side on which the other rows are. */
 const OPPOSITE = { after: 'until', until: 'after', before: 'from', from: 'before' } as const;
-
-/** SQL of a key's text in a cursor. */
-function keyText(sort: Sort): string {
-  return sort.type === 'timestamptz'
-    ? `to_char(${sort.key} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
-    : `(${sort.key})::text`;
-}
 
 /**
  * SQL of the rows on one side of a position, written so that a scan of an index on (…, key, id) can begin at the key.

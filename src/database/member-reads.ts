@@ -9,7 +9,7 @@ const LOOK_MS = 250;
 /** 2^32 divided by the golden ratio (Knuth, The Art of Computer Programming 6.4): also spreads ids with a common factor. */
 const SPREAD = 0x9e3779b1;
 
-/** The primary, or a replica, which says where a read can be made elsewhere (see {@link Replica.read}). */
+/** Where a read can be made: on the primary, or on a replica, which resolves with undefined where it was not asked. */
 type Askable = Pick<Replica, 'read' | 'rows' | 'long'>;
 
 /**
@@ -22,7 +22,6 @@ type Askable = Pick<Replica, 'read' | 'rows' | 'long'>;
 @Injectable()
 export class MemberReads implements OnModuleInit, OnApplicationShutdown {
   readonly #replicas: readonly Replica[];
-  readonly #log: PrimaryWal | undefined;
   /** The members of the next announcement, and that announcement. */
   #whom = new Set<Written>();
   #announcing: Promise<number> | undefined;
@@ -32,21 +31,18 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
 
   constructor(
     private readonly database: Database,
+    private readonly log: PrimaryWal,
     config: Config,
   ) {
     this.#replicas = config.databaseReadUrls.map((url) => new Replica(config, url));
-    if (this.#replicas.length > 0) this.#log = new PrimaryWal(config.databaseDirectUrl);
   }
 
   onModuleInit(): void {
-    if (this.#log === undefined) return;
-    this.#log.onModuleInit();
-    this.#watch = setInterval(() => this.#look(), LOOK_MS).unref();
+    if (this.#replicas.length > 0) this.#watch = setInterval(() => this.#look(), LOOK_MS).unref();
   }
 
   async onApplicationShutdown(): Promise<void> {
     clearInterval(this.#watch);
-    await this.#log?.onApplicationShutdown();
     await Promise.all(this.#replicas.map((replica) => replica.end()));
   }
 
@@ -56,8 +52,8 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
    * @param recent whether the list promises all changes since a time: then no replica more than 1.5 s behind is used
    */
   of(userId: number, { recent = false } = {}): Reads {
-    if (this.#log === undefined) return this.database;
-    const need = this.#log.needOf(userId, recent);
+    if (this.#replicas.length === 0) return this.database;
+    const need = this.log.needOf(userId, recent);
     if (need === undefined) {
       this.reads.primary++;
       return this.database;
@@ -80,35 +76,30 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
    * @throws what the database throws if the announcement failed: the data is written, but success must not be reported yet
    */
   async advance(whom: Written): Promise<void> {
-    const log = this.#log;
-    if (log === undefined) return;
+    if (this.#replicas.length === 0) return;
     const position = await this.#announce(whom);
-    log.mark(whom, position);
+    this.log.mark(whom, position);
     const latest = performance.now() + TRUST_MS;
-    await Promise.all(this.#replicas.map((replica) => replica.reaches(() => log.needFor(position), latest)));
-  }
-
-  /** @param listener as {@link PrimaryWal.onChange}, for notifications of writes elsewhere */
-  onChannel(listener: PrimaryWal['onChange']): void {
-    if (this.#log) this.#log.onChange = listener;
+    const need = () => this.log.needFor(position);
+    await Promise.all(this.#replicas.map((replica) => replica.reaches(need, latest)));
   }
 
   /** Whether replicas may be used because notifications of writes elsewhere arrive; undefined without replicas. */
   get hearsWrites(): boolean | undefined {
-    return this.#log?.trusted;
+    return this.#replicas.length === 0 ? undefined : this.log.trusted;
   }
 
   /** How far each replica is behind, in seconds (see {@link Replica.lag}). */
   async lags(): Promise<number[]> {
-    const position = this.#log?.position;
-    const need = position === undefined ? undefined : this.#log?.needFor(position);
+    const { position } = this.log;
+    const need = position === undefined ? undefined : this.log.needFor(position);
     return need
       ? Promise.all(this.#replicas.map((replica) => replica.lag(need)))
       : this.#replicas.map(() => Infinity);
   }
 
   #look(): void {
-    const need = this.#log?.needFor(0);
+    const need = this.log.needFor(0);
     if (need) for (const replica of this.#replicas) replica.look(need);
   }
 
@@ -129,7 +120,7 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
     for (const replica of this.#inOrder(userId)) {
       const rows = await ask(replica);
       if (rows === undefined) continue;
-      if (rows.length === 0) break;
+      if (rows.length === 0) break; // it may have failed: the primary is asked
       this.reads.replica++;
       return rows;
     }

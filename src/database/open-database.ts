@@ -7,10 +7,6 @@ import { readSchema, requireFit } from './schema/schema.js';
 import { isUnavailable } from './postgres/unavailable.js';
 import { OperatorError } from '../values/operator-error.js';
 
-interface OpenDatabase {
-  close(): Promise<void>;
-}
-
 /**
  * Makes the database ready for a server: opens the embedded one and holds its lock, or checks that the external one
  * responds; migrates outside production, and refuses to start on a schema that does not fit.
@@ -23,7 +19,7 @@ export async function openDatabase(
   config: Config,
   prepare?: (dataSource: DataSource) => Promise<void>,
   meanwhile?: () => Promise<unknown>,
-): Promise<OpenDatabase> {
+): Promise<{ close(): Promise<void> }> {
   const opening = config.databaseUrl ? undefined : openEmbedded(config.dataDir);
   const [embedded] = await Promise.all([opening, meanwhile?.()]);
   if (!config.databaseUrl && !embedded) {

@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { AuthModule } from '../auth/auth.module.js';
-import { MemberReads } from '../database/member-reads.js';
+import { PrimaryWal } from '../database/replicas/primary-wal.js';
 import { Logger } from '../http/logger.js';
 import { DatabaseCheck } from './health/database-check.js';
 import { HealthController } from './health/health.controller.js';
@@ -17,11 +17,11 @@ import { Upkeep } from './upkeep.js';
 })
 export class OperationsModule {
   /** Logs when notifications of member writes by other instances stop arriving, and when they arrive again. */
-  constructor(reads: MemberReads, logger: Logger) {
-    reads.onChannel((reason) => {
+  constructor(wal: PrimaryWal, logger: Logger) {
+    wal.onChange = (reason) => {
       if (reason === undefined)
         logger.info({}, 'the channel of member writes is heard again: replicas are asked');
       else logger.warn({ reason }, 'the channel of member writes is cut: members are read from the primary');
-    });
+    };
   }
 }

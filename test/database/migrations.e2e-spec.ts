@@ -9,8 +9,7 @@ import { FoldAsAnyOwner1763700120000 } from '../../migrations/1763700120000-fold
 import { drawTables } from '../../bin/tables.mjs';
 import { createDataSource } from '../../src/database/postgres/data-source.js';
 import { migrate, rollback } from '../../src/database/schema/migrate.js';
-import { REPEATABLE } from '../../src/database/schema/repeatable.js';
-import { readSchema } from '../../src/database/schema/schema.js';
+import { readSchema, REPEATABLE } from '../../src/database/schema/schema.js';
 import { findDamage, readExpected, readObjects } from '../../src/operations/doctor/schema.js';
 import { findDrift, findStaleCopies } from '../../src/operations/doctor/totals.js';
 import { startPua } from '../support/command-line.js';

@@ -16,7 +16,7 @@ import { DataSource } from 'typeorm';
 import { embeddedAddress, socketPath } from './address.js';
 import { startThread } from './thread.js';
 import { migrate, statementsOf } from '../schema/migrate.js';
-import { REPEATABLE_DIGEST } from '../schema/repeatable.js';
+import { REPEATABLE_DIGEST } from '../schema/schema.js';
 import { MIGRATIONS } from '../schema/tables.js';
 import { sha256 } from '../../crypto/digests.js';
 

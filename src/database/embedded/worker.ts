@@ -24,14 +24,11 @@ const LAST_OF_A_QUERY = new Set([...'QSXp'].map((type) => type.charCodeAt(0)).co
  * of embedded.ts tell).
  */
 class Turns {
-  readonly #database: PGlite;
   #waiting: Message[] = [];
   #holder: number | undefined;
   #working = false;
 
-  constructor(database: PGlite) {
-    this.#database = database;
-  }
+  constructor(private readonly database: PGlite) {}
 
   enqueue(connection: number, bytes: Uint8Array, answer: Message['answer']): Promise<number> {
     return new Promise((done, failed) => {
@@ -56,7 +53,7 @@ class Turns {
     if (this.#holder !== connection) return;
     const ignore = () => undefined;
     await this.enqueue(connection, protocol.serialize.sync(), ignore);
-    if (this.#database.isInTransaction())
+    if (this.database.isInTransaction())
       await this.enqueue(connection, protocol.serialize.query('ROLLBACK'), ignore);
   }
 
@@ -71,7 +68,7 @@ class Turns {
       } catch (error) {
         failed(error as Error);
       }
-      if (LAST_OF_A_QUERY.has(bytes[0]!) && !this.#database.isInTransaction()) this.#holder = undefined;
+      if (LAST_OF_A_QUERY.has(bytes[0]!) && !this.database.isInTransaction()) this.#holder = undefined;
     }
     this.#working = false;
   }
@@ -83,7 +80,7 @@ class Turns {
       sent += data.length;
       answer(data);
     };
-    await this.#database.runExclusive(() => this.#database.execProtocolRawStream(message, { onRawData }));
+    await this.database.runExclusive(() => this.database.execProtocolRawStream(message, { onRawData }));
     return sent;
   }
 

@@ -71,7 +71,6 @@ type Callback = (error: Error | undefined, result?: QueryResult) => void;
  *   a COMMIT is left to its end.
  */
 export class BoundedClient extends PrimaryClient {
-  readonly #bounds: Bounds;
   readonly #send: (query: string | QueryConfig, values?: unknown[]) => Promise<QueryResult>;
   /** The end of the statement that was given up, while it is awaited. */
   #givenUp: Promise<void> | undefined;
@@ -80,9 +79,8 @@ export class BoundedClient extends PrimaryClient {
   #caller: Requester | undefined;
   #release: ((error?: Error | boolean) => void) | undefined;
 
-  constructor(bounds: Bounds) {
+  constructor(private readonly bounds: Bounds) {
     super(bounds);
-    this.#bounds = bounds;
     this.#send = this.query.bind(this) as never;
     this.query = this.#bounded.bind(this) as never;
     // Between the end of an abandoned statement and the client's return to the pool nothing else listens, and an unhandled 'error'
@@ -122,7 +120,7 @@ export class BoundedClient extends PrimaryClient {
     const caller = this.#caller;
     if (ENDS.has(text)) this.#caller = undefined;
     if (caller?.gone && text !== 'ROLLBACK') throw new Unavailable(LEFT);
-    this.#bounds.writes.pass(text);
+    this.bounds.writes.pass(text);
     const cancelledBefore = this.#cancelledWaits;
     const result = await this.#inTime(
       this.#send(commented(query), values),
@@ -130,12 +128,12 @@ export class BoundedClient extends PrimaryClient {
     );
     if (this.#cancelledWaits > cancelledBefore)
       throw new Unavailable('the outcome is unknown: no standby has confirmed it');
-    this.#bounds.writes.confirmed(text);
+    this.bounds.writes.confirmed(text);
     return result;
   }
 
   #inTime(statement: Promise<QueryResult>, caller: Requester | undefined): Promise<QueryResult> {
-    const { answerMs } = this.#bounds;
+    const { answerMs } = this.bounds;
     if (answerMs === undefined) return statement;
     return new Promise((resolve, reject) => {
       const giveUp = (reason: string) => {

@@ -85,7 +85,7 @@ function poolOptions(config: Config, use: DataSourceUse) {
     idle_in_transaction_session_timeout: isForRequests ? 5_000 : 10_000,
     keepAlive: true,
     // What a crash undoes is swept again; and a lost synchronous standby does not block sweeping.
-    ...(use === 'sweeping' ? { options: '-c synchronous_commit=off' } : requestPlans(config)),
+    ...(use === 'sweeping' ? { options: '-c synchronous_commit=off' } : isDirect(config) ? SHORT_PLANS : {}),
     ...bounds(config, statement, !isForRequests || isDirect(config)),
   };
 }
@@ -95,9 +95,7 @@ function poolOptions(config: Config, use: DataSourceUse) {
  * caller's list take all cores. Poolers and the embedded database do not accept these options; docs/scaling.md sets them for the
  * role.
  */
-function requestPlans(config: Config): { options?: string } {
-  return isDirect(config) ? { options: '-c max_parallel_workers_per_gather=0 -c jit=off' } : {};
-}
+const SHORT_PLANS = { options: '-c max_parallel_workers_per_gather=0 -c jit=off' };
 
 /**
  * Whether requests connect to PostgreSQL directly, each connection with its own session: behind a pooler each transaction gets

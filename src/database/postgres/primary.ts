@@ -23,7 +23,7 @@ export class PrimaryClient extends pg.Client {
     super(fault ? {} : config);
     this.#fault = fault;
     if (!primary) return;
-    this.connection.on('parameterStatus', ({ parameterName, parameterValue }: ParameterStatus) => {
+    this.connection.on('parameterStatus', ({ parameterName, parameterValue }: Record<string, string>) => {
       if (parameterName === 'in_hot_standby') this.#standby = parameterValue === 'on';
     });
   }
@@ -57,9 +57,3 @@ function faultOf(config: ClientConfig): Error | undefined {
 }
 
 type Connected = ((error: Error) => void) & ((error: null, client: pg.Client) => void);
-
-/** As pg reads it (PostgreSQL, §55.7). */
-interface ParameterStatus {
-  readonly parameterName: string;
-  readonly parameterValue: string;
-}

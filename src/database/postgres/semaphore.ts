@@ -42,7 +42,7 @@ export class Semaphore {
     }
   }
 
-  async #wait(patienceMs: number, rank: number): Promise<void> {
+  #wait(patienceMs: number, rank: number): Promise<void> {
     const one: Waiting = { rank, ...Promise.withResolvers<void>() };
     const before = this.#waiting.findLastIndex((other) => other.rank <= rank);
     this.#waiting.splice(before + 1, 0, one);
@@ -52,6 +52,8 @@ export class Semaphore {
       this.#waiting.splice(this.#waiting.indexOf(one), 1);
       one.reject(this.refusal('no turn came in time'));
     }, patienceMs);
-    await one.promise.finally(() => clearTimeout(timer));
+    const over = () => clearTimeout(timer);
+    one.promise.then(over, over);
+    return one.promise;
   }
 }

@@ -5,18 +5,9 @@ export class Unavailable extends Error {
   override name = 'Unavailable';
 }
 
-/** Node's own errors when a connection breaks or cannot be made. */
-const NETWORK_ERRORS = new Set([
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'ENOENT', // the embedded database's socket is missing
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'ETIMEDOUT',
-  'EPIPE',
-]);
+/** Node's own errors when a connection breaks or cannot be made; ENOENT where the embedded database's socket is missing. */
+const NETWORK_ERRORS =
+  /^(ECONNREFUSED|ECONNRESET|ENOENT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|EPIPE)$/;
 
 /**
  * Classes and codes of PostgreSQL (appendix A) for which a later retry is right: connection, resources, operator intervention
@@ -38,7 +29,7 @@ export function isUnavailable(error: unknown): boolean {
   for (let cause = error; isNativeError(cause); cause = cause.cause) {
     if (cause instanceof Unavailable || TRANSIENT_MESSAGES.test(cause.message)) return true;
     const { code } = cause as { code?: unknown };
-    if (typeof code === 'string' && (NETWORK_ERRORS.has(code) || TRANSIENT_STATES.test(code))) return true;
+    if (typeof code === 'string' && (NETWORK_ERRORS.test(code) || TRANSIENT_STATES.test(code))) return true;
     const { errors } = cause as { errors?: unknown };
     if (Array.isArray(errors) && errors.some(isUnavailable)) return true;
     if ('driverError' in cause && isUnavailable(cause.driverError)) return true;

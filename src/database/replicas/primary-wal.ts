@@ -1,4 +1,6 @@
+import { Injectable } from '@nestjs/common';
 import type { Client } from 'pg';
+import { Config } from '../../config/config.js';
 import { NoticeChannel } from '../postgres/notice-channel.js';
 
 /** How often the primary is asked for the position of its log. */
@@ -66,6 +68,7 @@ export interface ReadConsistency {
  *
  * Writes older than the permitted lag are covered by the first condition, so none is kept for longer.
  */
+@Injectable()
 export class PrimaryWal extends NoticeChannel {
   /** Positions of the last {@link MOST_LAG_MS}, oldest first. */
   #places: WalPosition[] = [];
@@ -75,9 +78,8 @@ export class PrimaryWal extends NoticeChannel {
   #epoch = 0;
   #proof: { readonly text: string; readonly at: number } | undefined;
 
-  /** @param url the primary, without a pooler */
-  constructor(url: string | undefined) {
-    super(url, {
+  constructor({ databaseReadUrls, databaseDirectUrl }: Config) {
+    super(databaseReadUrls.length > 0 ? databaseDirectUrl : undefined, {
       applicationName: 'public-user-api writes',
       channel: NOTICES,
       heartbeatMs: HEARTBEAT_MS,

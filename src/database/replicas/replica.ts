@@ -53,15 +53,15 @@ export class Replica {
   readonly #reads: PipelinedReads;
   readonly #pool: pg.Pool;
   readonly #long: Semaphore;
-  /** Whether statements carry ids of requests, and can therefore not be prepared. */
-  readonly #requestIds: boolean;
   /** For each session, because a new connection may reach another server, or a server that was restored. */
   readonly #seen = new WeakMap<ReadConnection, Seen>();
   readonly #lookedAt = new WeakMap<ReadConnection, number>();
 
-  constructor(config: Config, url: string) {
+  constructor(
+    private readonly config: Config,
+    url: string,
+  ) {
     const { connect, lock } = config.databaseDeadlines;
-    this.#requestIds = config.sqlRequestIds;
     this.#long = new Semaphore(Math.max(1, Math.floor(config.databasePoolSize * LONG_SHARE)), 0, 0);
     this.#reads = new PipelinedReads(config, { connectionString: url, options: SESSION });
     this.#pool = new pg.Pool({
@@ -107,7 +107,7 @@ export class Replica {
     values: unknown[],
     need: ReadConsistency,
   ): Promise<Row[] | undefined> {
-    if (this.#requestIds) return this.query({ ...statement, values }, need);
+    if (this.config.sqlRequestIds) return this.query({ ...statement, values }, need); // with an id, it cannot be prepared
     const session = this.sessionWith(need);
     return session && this.#reads.rows<Row>(statement, values, () => Promise.resolve([]), session);
   }

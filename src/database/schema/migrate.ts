@@ -7,8 +7,7 @@ import {
   type QueryRunner,
 } from 'typeorm';
 import { ADVISORY_LOCKS } from './advisory-locks.js';
-import { applyRepeatable, REPEATABLE } from './repeatable.js';
-import { readSchema } from './schema.js';
+import { applyRepeatable, readSchema, REPEATABLE } from './schema.js';
 import { MIGRATIONS } from './tables.js';
 import { OperatorError } from '../../values/operator-error.js';
 
@@ -48,20 +47,13 @@ const ATTEMPTS = 60;
 /** PostgreSQL, appendix A: lock_not_available, deadlock_detected. */
 const TRY_AGAIN = ['55P03', '40P01'];
 
-/** The migration that ran last. */
-interface UndoableMigration {
-  readonly name: string;
-  /** The statements that undo it. */
-  readonly undoing: string;
-}
-
 /**
  * Finds the migration that {@link rollback} would undo.
  *
- * @returns undefined if none has run
+ * @returns its name, and the statements that undo it; undefined if none has run
  * @throws OperatorError if the database is newer than the program
  */
-export async function lastMigration(dataSource: DataSource): Promise<UndoableMigration | undefined> {
+export async function lastMigration(dataSource: DataSource) {
   const { applied, unknown } = await readSchema(dataSource);
   refuseNewer(unknown);
   const name = applied.at(-1);

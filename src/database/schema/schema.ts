@@ -1,6 +1,35 @@
-import { REPEATABLE, REPEATABLE_DIGEST } from './repeatable.js';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { EntityManager } from 'typeorm';
+import { sha256 } from '../../crypto/digests.js';
 import { MIGRATIONS } from './tables.js';
 import { OperatorError } from '../../values/operator-error.js';
+
+const FOLDER = join(import.meta.dirname, '../../../schema');
+
+/** What stands for schema/ in lists of migrations. */
+export const REPEATABLE = 'schema/';
+
+/** The statements of schema/, by what DROP calls what each of them makes; functions before the triggers that call them. */
+const STATEMENTS = readStatements();
+
+export const REPEATABLE_DIGEST = sha256(JSON.stringify([...STATEMENTS]), 'hex');
+
+function readStatements(): ReadonlyMap<string, string> {
+  const texts = readdirSync(FOLDER)
+    .filter((name) => name.endsWith('.sql'))
+    .toSorted()
+    .flatMap((name) => readFileSync(join(FOLDER, name), 'utf8').split(/\n\n(?=(?:--.*\n)*CREATE )/));
+  const named = texts.map((text): [string, string] => [nameOf(text), text.trim()]);
+  const functions = named.filter(([name]) => name.startsWith('FUNCTION'));
+  return new Map([...functions, ...named.filter((entry) => !functions.includes(entry))]);
+}
+
+function nameOf(statement: string): string {
+  const found = /^CREATE OR REPLACE (?:(FUNCTION \w+)|(TRIGGER \w+)[^;]*?\s(ON \w+))/m.exec(statement);
+  if (!found) throw new Error(`schema/ has what is neither a function nor a trigger: ${statement}`);
+  return found.slice(1).filter(Boolean).join(' ');
+}
 
 /** The migrations of a database, by name. */
 export interface Schema {
@@ -13,18 +42,6 @@ export interface Schema {
   readonly incompatible: readonly string[];
 }
 
-/** Why the program cannot use a database. */
-interface SchemaMismatch {
-  /** Predicate about the database, as in “the database lacks migrations”. */
-  readonly predicate: string;
-  readonly migrations: readonly string[];
-  readonly remedy: string;
-}
-
-interface Database {
-  query(sql: string): Promise<unknown>;
-}
-
 /** The functions of the migrations find their tables in it by name. */
 const SCHEMA = 'public';
 
@@ -33,7 +50,7 @@ const SCHEMA = 'public';
  *
  * @throws OperatorError if tables would be looked for in another schema, or the role may not use this one
  */
-export async function readSchema(database: Database): Promise<Schema> {
+export async function readSchema(database: { query(sql: string): Promise<unknown> }): Promise<Schema> {
   const [tables] = (await database.query(
     `SELECT current_schema() AS schema, current_user AS role,
   to_regclass('migrations') IS NOT NULL AS migrations, to_regclass('compatible_migrations') IS NOT NULL AS marks,
@@ -70,8 +87,8 @@ export async function readSchema(database: Database): Promise<Schema> {
   };
 }
 
-/** Checks whether the program can use a database. @returns undefined if it can */
-export function mismatchOf({ pending, incompatible }: Schema): SchemaMismatch | undefined {
+/** Checks whether the program can use a database. @returns why not, `predicate` as in “the database lacks migrations”; undefined if it can */
+export function mismatchOf({ pending, incompatible }: Schema) {
   if (incompatible.length > 0)
     return {
       predicate: 'is newer than this version',
@@ -89,4 +106,36 @@ export function requireFit(schema: Schema): void {
   if (!mismatch) return;
   const { predicate, migrations, remedy } = mismatch;
   throw new OperatorError(`The database ${predicate} (${migrations.join(', ')}): ${remedy}`);
+}
+
+/**
+ * Brings functions and triggers to the state of schema/: writes what is not as an earlier version wrote it or is gone, and drops
+ * what only that had. Nothing else is locked, and what others have made is left alone.
+ *
+ * @param manager of the transaction in which migrations ran
+ * @returns whether anything was to be done
+ */
+export async function applyRepeatable(manager: EntityManager): Promise<boolean> {
+  const [{ objects, there }] = (await manager.query(`SELECT objects, ARRAY(
+  SELECT 'FUNCTION ' || proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace
+  UNION ALL SELECT format('TRIGGER %s ON %s', tgname, tgrelid::regclass) FROM pg_trigger) AS there
+FROM schema_versions ORDER BY applied_at DESC LIMIT 1`)) as [
+    { objects: Record<string, string>; there: string[] },
+  ];
+  const writing = [...STATEMENTS].filter(([name, text]) => objects[name] !== text || !there.includes(name));
+  const gone = Object.keys(objects).filter((name) => !STATEMENTS.has(name) && there.includes(name));
+  const triggers = gone.filter((name) => name.startsWith('TRIGGER'));
+  const functions = gone.filter((name) => name.startsWith('FUNCTION')).map((name) => name.split(' ')[1]);
+  const statements = [
+    ...writing.map(([, text]) => text),
+    ...triggers.map((name) => `DROP ${name};`),
+    ...(functions.length > 0 ? [`DROP FUNCTION ${functions.join(', ')};`] : []),
+  ];
+  await manager.query(statements.join('\n'));
+  await manager.query(
+    `INSERT INTO schema_versions (digest, objects) VALUES ($1, $2)
+ON CONFLICT (digest) DO UPDATE SET applied_at = EXCLUDED.applied_at`,
+    [REPEATABLE_DIGEST, Object.fromEntries(STATEMENTS)],
+  );
+  return statements.length > 0;
 }
