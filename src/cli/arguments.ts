@@ -1,7 +1,15 @@
 import { isIP, isIPv6 } from 'node:net';
 import { InvalidArgumentError } from '@commander-js/extra-typings';
 import { secondsOf } from '../config/setting-types.js';
-import { isName, isUsername, NAME_RULE, USERNAME_RULE, isEmailAddress, isHttpUrl, isStorable } from '../values/string-rules.js';
+import {
+  isName,
+  isUsername,
+  NAME_RULE,
+  USERNAME_RULE,
+  isEmailAddress,
+  isHttpUrl,
+  isStorable,
+} from '../values/string-rules.js';
 import { isId, LENGTHS, type Length } from '../values/vocabulary.js';
 import { ALL_PLATFORM_SCOPES, ALL_SCOPES, type PlatformScope, type Scope } from '../auth/scopes.js';
 

@@ -13,10 +13,10 @@ describe('Meter', () => {
   it('passes on what is counted and observed', () => {
     const meter = new Meter();
     const heard: unknown[] = [];
-    meter.connect({
+    meter.sink = {
       count: (...counted) => void heard.push(counted),
       observe: (...observed) => void heard.push(observed),
-    });
+    };
     meter.count('http_problems_total', { code: 'not_found' });
     meter.count('http_problems_total', { code: 'not_found' }, 7);
     meter.observe('password_hashing_duration_seconds', {}, 0.5);

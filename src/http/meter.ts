@@ -19,17 +19,17 @@ interface MeterSink {
  */
 @Injectable()
 export class Meter {
-  #sink: MeterSink | undefined;
+  sink: MeterSink | undefined;
   readonly #readers = new Map<MetricName, Reader[]>();
 
   /** Counts something that happened, once or `by` times. */
   count<Name extends CounterName>(name: Name, labels: LabelsOf<Name>, by = 1): void {
-    this.#sink?.count(name, labels as Labels, by);
+    this.sink?.count(name, labels as Labels, by);
   }
 
   /** Records that something took `value` seconds. */
   observe<Name extends HistogramName>(name: Name, labels: LabelsOf<Name>, value: number): void {
-    this.#sink?.observe(name, labels as Labels, value);
+    this.sink?.observe(name, labels as Labels, value);
   }
 
   /**
@@ -49,9 +49,5 @@ export class Meter {
     if (readers === undefined) return undefined;
     const results = await Promise.allSettled(readers.map(async (reader) => reader()));
     return results.flatMap((result) => (result.status === 'fulfilled' ? result.value : []));
-  }
-
-  connect(sink: MeterSink): void {
-    this.#sink = sink;
   }
 }

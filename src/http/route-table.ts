@@ -40,11 +40,6 @@ export class RouteTable {
     }));
   }
 
-  /** Whether there is a page, or anything else, to be read at this path. */
-  answersGet(path: string): boolean {
-    return this.routes.some((route) => route.method === 'GET' && pathPattern(route.path).test(path));
-  }
-
   /** The methods of the route at this path, HEAD and OPTIONS included; empty where there is no such route. */
   methodsAt(path: string): string[] {
     const methods = this.routes

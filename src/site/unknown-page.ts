@@ -29,7 +29,7 @@ export class UnknownPage {
     if (path === API_PREFIX && prefersHtml(request)) return redirect(response, 303, '/docs');
     if (isUnderApi(path)) return false;
     const [, typed] = TYPED.exec(path) ?? [];
-    if (typed !== undefined && this.routeTable.answersGet(`/${typed}`))
+    if (typed !== undefined && this.routeTable.methodsAt(`/${typed}`).includes('GET'))
       return redirect(response, 308, `/${typed}`);
     if (!prefersHtml(request)) return false;
     request.context.problem = 'not_found';

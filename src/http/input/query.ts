@@ -40,17 +40,11 @@ const VALIDATION = {
   validationError: { target: false },
 } as const;
 
-/** What a rule of a parameter has as its `context`: what a response says besides its message when it is broken. */
-interface RuleContext {
-  /** As in `errors` of a problem. */
-  readonly code: string;
-  readonly allowed?: readonly string[];
+/** Gives the query as it was sent, for pages: nothing else parses it. */
+export function queryOf({ originalUrl }: Request): URLSearchParams {
+  return new URLSearchParams(queryTextOf(originalUrl));
 }
 
-/** Gives the query as it was sent, for pages: nothing else parses it. */
-export function queryOf({ originalUrl, context }: Request): URLSearchParams {
-  return new URLSearchParams(originalUrl.slice(context.path.length));
-}
 const readParameters = createParamDecorator((_: unknown, context: ExecutionContext): object => {
   return requestOf<Request & { parameters: object }>(context).parameters;
 });
@@ -137,19 +131,14 @@ export function parseQuery(accepted: QueryClass | QueryVariants, query: string):
 }
 
 function variantOf(variants: QueryVariants, values: Map<string, string[]>): QueryClass {
-  const given = values.get(variants.by);
-  if (given === undefined) return variants.absent.query;
-  const chosen = Object.entries(variants.values).find(([name]) => given.length === 1 && name === given[0]);
+  const { by, absent } = variants;
+  const [given, ...more] = values.get(by) ?? [];
+  if (given === undefined) return absent.query;
+  if (more.length > 0) throw queryProblem([repeated(by)]);
+  const chosen = Object.entries(variants.values).find(([name]) => name === given);
   if (chosen) return chosen[1].query;
-  throw queryProblem([
-    given.length > 1
-      ? repeated(variants.by)
-      : invalid(
-          variants.by,
-          `${variants.by} must be one of the allowed values.`,
-          Object.keys(variants.values),
-        ),
-  ]);
+  const allowed = Object.keys(variants.values);
+  throw queryProblem([invalid(by, `${by} must be one of the allowed values.`, allowed)]);
 }
 
 function check(
@@ -175,7 +164,7 @@ function check(
   const parameters = plainToInstance(query, single);
   for (const { property: parameter, constraints, contexts } of validateSync(parameters, VALIDATION)) {
     const [rule, detail] = Object.entries(constraints!)[0]!;
-    const { code, ...facts } = contexts![rule] as RuleContext;
+    const { code, ...facts } = contexts![rule] as { code: string; allowed?: readonly string[] };
     // A repeated one has been reported already.
     if (parameter in single || !values.has(parameter)) faults.push({ parameter, code, detail, ...facts });
   }

@@ -9,6 +9,7 @@ import type { Request, Response } from 'express';
 import { isUnavailable } from '../../database/postgres/unavailable.js';
 import { API_PREFIX, SHARED_HEADERS } from '../pipeline/api-headers.js';
 import { RETRY_AFTER_SECONDS } from '../pipeline/busy.js';
+import { requestOf, responseOf } from '../pipeline/request-context.js';
 import { Logger } from '../logger.js';
 import { methodNotAllowed, Problem } from './problems.js';
 import { RouteTable } from '../route-table.js';
@@ -28,8 +29,7 @@ export class ProblemFilter implements ExceptionFilter {
   unknownPage: (request: Request, response: Response) => boolean = () => false;
 
   catch(error: unknown, host: ArgumentsHost): void {
-    const http = host.switchToHttp();
-    this.answer(error, http.getRequest<Request>(), http.getResponse<Response>());
+    this.answer(error, requestOf(host), responseOf(host));
   }
 
   answer(error: unknown, request: Request, response: Response): void {
@@ -69,23 +69,18 @@ export class ProblemFilter implements ExceptionFilter {
       if (request.method === 'OPTIONS') return undefined;
       return methodNotAllowed(methods);
     }
+    const { id: request_id } = request.context;
     if (isUnavailable(error)) {
-      this.logger.warn(
-        { request_id: request.context.id, reason: (error as Error).message },
-        'temporarily unavailable',
-      );
+      this.logger.warn({ request_id, reason: (error as Error).message }, 'temporarily unavailable');
       return new Problem('temporarily_unavailable', { cause: error });
     }
     const { code } = error as { code?: unknown };
     if (typeof code === 'string' && /^22...$/.test(code)) {
       // A value that PostgreSQL does not accept: one of our checks is missing, but the caller can correct it.
-      this.logger.error(
-        { request_id: request.context.id, err: error },
-        'a value reached the database unchecked',
-      );
+      this.logger.error({ request_id, err: error }, 'a value reached the database unchecked');
       return new Problem('invalid_parameter', { cause: error });
     }
-    this.logger.error({ request_id: request.context.id, err: error }, 'request failed');
+    this.logger.error({ request_id, err: error }, 'request failed');
     return new Problem('internal_error', { cause: error });
   }
 }

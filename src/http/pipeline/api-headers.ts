@@ -19,18 +19,9 @@ export function isUnder(prefix: string, path: string): boolean {
   return path.startsWith(prefix) && (path.length === prefix.length || path[prefix.length] === '/');
 }
 
-const EXPOSED = [
-  'ETag',
-  'Link',
-  'Retry-After',
-  'RateLimit',
-  'RateLimit-Policy',
-  'X-Total-Count',
-  'X-Request-Id',
-  'WWW-Authenticate',
-  'X-OAuth-Scopes',
-  'X-Accepted-OAuth-Scopes',
-].join(', ');
+const EXPOSED =
+  'ETag, Link, Retry-After, RateLimit, RateLimit-Policy, X-Total-Count, X-Request-Id, WWW-Authenticate, ' +
+  'X-OAuth-Scopes, X-Accepted-OAuth-Scopes';
 
 const PREFLIGHT = {
   'Access-Control-Allow-Methods': 'GET, HEAD, PUT',

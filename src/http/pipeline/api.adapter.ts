@@ -14,10 +14,10 @@ const LONGEST_SHORT = 2_048;
  * where the caller has it already. The content was decided before; this only sends its bytes.
  */
 export class ApiAdapter extends ExpressAdapter {
-  readonly #config: Config;
-  #frontDoor: FrontDoor | undefined;
+  /** The front door of the listening server. */
+  frontDoor: FrontDoor;
 
-  constructor(config: Config) {
+  constructor(private readonly config: Config) {
     const app = express();
     app.enable('case sensitive routing');
     app.enable('strict routing');
@@ -26,19 +26,13 @@ export class ApiAdapter extends ExpressAdapter {
     app.set('query parser', false);
     app.set('env', 'production'); // Express shows stacks otherwise
     super(app);
-    this.#config = config;
-  }
-
-  /** The front door of the listening server. */
-  get frontDoor(): FrontDoor {
-    return this.#frontDoor!;
   }
 
   /**
    * Creates Node's server with limits against slow clients ({@link Config.requestDeadlines}), checked every second.
    */
   override initHttpServer(): void {
-    const { requestDeadlines } = this.#config;
+    const { requestDeadlines } = this.config;
     const server = createServer({
       ...messagesOf(this.getInstance()),
       connectionsCheckingInterval: 1_000,
@@ -49,7 +43,7 @@ export class ApiAdapter extends ExpressAdapter {
       requireHostHeader: false, // the front door requires it: Node would answer all such requests of a connection in one turn
     });
     server.maxRequestsPerSocket = 100_000;
-    this.#frontDoor = new FrontDoor(server, this.getInstance() as RequestListener, this.#config);
+    this.frontDoor = new FrontDoor(server, this.getInstance() as RequestListener, this.config);
     this.httpServer = server;
   }
 

@@ -6,15 +6,12 @@ import { PROBLEMS } from '../output/problems.js';
 export const RETRY_AFTER_SECONDS = '1';
 
 /** Headers of every 503 of the API. */
-const HEADERS = [
-  ...Object.entries(SHARED_HEADERS).flat(),
-  'Cache-Control',
-  'no-store',
-  'Retry-After',
-  RETRY_AFTER_SECONDS,
-  'Content-Type',
-  'application/problem+json; charset=utf-8',
-];
+const HEADERS = Object.entries({
+  ...SHARED_HEADERS,
+  'Cache-Control': 'no-store',
+  'Retry-After': RETRY_AFTER_SECONDS,
+  'Content-Type': 'application/problem+json; charset=utf-8',
+}).flat();
 
 /** Sends the problem `temporarily_unavailable`, put together from prepared parts: see {@link FrontDoor}. */
 export function refuseBusy(publicUrl: string): Refuse {
@@ -35,12 +32,7 @@ export function sendBusy(
   body: string,
   headers: readonly string[],
 ): void {
-  response.writeHead(503, [
-    'X-Request-Id',
-    context.id,
-    'Content-Length',
-    String(Buffer.byteLength(body)),
-    ...headers,
-  ]);
+  const length = String(Buffer.byteLength(body));
+  response.writeHead(503, ['X-Request-Id', context.id, 'Content-Length', length, ...headers]);
   response.end(method === 'HEAD' ? undefined : body);
 }

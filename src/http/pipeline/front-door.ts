@@ -31,8 +31,8 @@ const HSTS = 'max-age=31536000';
 export class FrontDoor {
   readonly connections: Connections;
   readonly admissions = ofEachKind(() => new Admission(MOST_AT_WORK));
-  /** How each kind is refused; without a body until the application sets it. */
-  readonly refusals = ofEachKind(() => refuseBarely);
+  /** How each kind is refused; set by the application. */
+  readonly refusals: Partial<Record<Kind, Refuse>> = {};
   /** Whether callers use https, up to whatever terminates TLS in front of this server. */
   readonly #https: boolean;
   /** Begin the responses that are held back for now; undefined where there is no pause. */
@@ -117,7 +117,7 @@ export class FrontDoor {
       context.awaitBody = () => this.connections.awaitBody(request);
     admission.enter(context.caller, begin, () => {
       if (this.#https) response.gather('Strict-Transport-Security', HSTS);
-      this.refusals[kind](request, response);
+      this.refusals[kind]!(request, response);
     });
   }
 
@@ -170,7 +170,3 @@ function hasOneHost({ httpVersionMinor, rawHeaders }: IncomingMessage): boolean 
     if (rawHeaders[i]!.length === 4 && rawHeaders[i]!.toLowerCase() === 'host') hosts++;
   return hosts === 1 || (hosts === 0 && httpVersionMinor < 1);
 }
-
-const refuseBarely: Refuse = (_request, response) => {
-  response.writeHead(503, ['Content-Length', '0', 'Retry-After', '1']).end();
-};

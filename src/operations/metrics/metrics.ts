@@ -131,10 +131,10 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
         for (const combination of combinationsOf(labels)) counter.inc(combination, 0);
       }
     }
-    meter.connect({
+    meter.sink = {
       count: (name, labels, by) => (registry.getSingleMetric(name) as Counter).inc(labels, by),
       observe: (name, labels, value) => (registry.getSingleMetric(name) as Histogram).observe(labels, value),
-    });
+    };
   }
 
   /** The primary process, which has the port, requests the workers' metrics. */
