@@ -17,11 +17,6 @@ interface ReplicaState {
   age: number;
 }
 
-/** $1: position of the primary. */
-const REPLICA_STATE = `SELECT ${IDENTITY} AS identity, pg_is_in_recovery() AS is_standby,
-  COALESCE(pg_last_wal_replay_lsn() >= $1::pg_lsn, false) AS has_all,
-  COALESCE(extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp()), 'Infinity')::float8 AS age`;
-
 /** Checks that each of DATABASE_READ_URL is a replica, and how far behind it is; the server does without those that are not. */
 export async function checkReplicas(dataSource: DataSource, urls: readonly string[]): Promise<Check[]> {
   if (urls.length === 0) return [];
@@ -38,25 +33,15 @@ async function checkReplica(
   primary: { identity: string; position: string },
 ): Promise<Check> {
   const name = `replica ${number}`;
-  const client = new Client({
-    connectionString: url,
-    connectionTimeoutMillis: PATIENCE_MS,
-    query_timeout: PATIENCE_MS,
-  });
-  client.on('error', () => undefined); // the pending query reports it
   let state: ReplicaState;
   try {
-    await client.connect();
-    const { rows } = await client.query<ReplicaState>(REPLICA_STATE, [primary.position]);
-    state = rows[0]!;
+    state = await lookAt(url, primary.position);
   } catch (error) {
     return warn(
       name,
       `cannot be reached (${(error as Error).message || (error as { code?: string }).code}): the primary is read instead, and each write waits for the replica`,
       'start it, or remove it from DATABASE_READ_URL',
     );
-  } finally {
-    client.end().catch(() => undefined);
   }
   if (state.identity !== primary.identity || !state.is_standby)
     return warn(
@@ -71,4 +56,25 @@ async function checkReplica(
       'check its load, its network and pg_stat_replication; or remove it from DATABASE_READ_URL',
     );
   return ok(name, 'follows the primary');
+}
+
+async function lookAt(url: string, position: string): Promise<ReplicaState> {
+  const client = new Client({
+    connectionString: url,
+    connectionTimeoutMillis: PATIENCE_MS,
+    query_timeout: PATIENCE_MS,
+  });
+  client.on('error', () => undefined); // the pending query reports it
+  try {
+    await client.connect();
+    const { rows } = await client.query<ReplicaState>(
+      `SELECT ${IDENTITY} AS identity, pg_is_in_recovery() AS is_standby,
+  COALESCE(pg_last_wal_replay_lsn() >= $1::pg_lsn, false) AS has_all,
+  COALESCE(extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp()), 'Infinity')::float8 AS age`,
+      [position],
+    );
+    return rows[0]!;
+  } finally {
+    client.end().catch(() => undefined);
+  }
 }
