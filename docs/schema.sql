@@ -314,8 +314,9 @@ BEGIN
     WHERE settled_before IS NULL OR settled_before <= pg_snapshot_xmin(pg_current_snapshot())::text::bigint ORDER BY id LIMIT 100);
   IF batch = '{}' THEN RETURN 0; END IF;
 
-  UPDATE connections c SET peer_name = u.folded_name, peer_username = u.folded_username FROM users u
-    WHERE u.id = c.peer_id AND c.ctid = ANY (ARRAY(
+  -- Neither is written as a join, which PostgreSQL would do by reading both tables while it takes them to be small.
+  UPDATE connections c SET (peer_name, peer_username) = (SELECT folded_name, folded_username FROM users WHERE id = c.peer_id)
+    WHERE c.ctid = ANY (ARRAY(
       SELECT o.ctid FROM users n JOIN connections o ON o.peer_id = n.id
         WHERE n.id = ANY (ARRAY(SELECT user_id FROM renamed_users WHERE id = ANY (batch)))
           AND (o.peer_name, o.peer_username) <> (n.folded_name, n.folded_username)
@@ -326,7 +327,7 @@ BEGIN
   WITH alike AS (
     SELECT r.id FROM renamed_users r WHERE r.id = ANY (batch) AND NOT EXISTS (
       SELECT FROM users n JOIN connections o ON o.peer_id = n.id
-        WHERE n.id = r.user_id AND (o.peer_name, o.peer_username) <> (n.folded_name, n.folded_username))
+        WHERE n.id = r.user_id AND (o.peer_name, o.peer_username) <> (n.folded_name, n.folded_username) OFFSET 0)
   ), compared AS (
     UPDATE renamed_users SET settled_before = pg_snapshot_xmax(pg_current_snapshot())::text::bigint
       WHERE id IN (SELECT id FROM alike) AND settled_before IS NULL
@@ -2155,7 +2156,7 @@ CREATE INDEX webhook_deliveries_ended_at_idx ON public.webhook_deliveries USING 
 CREATE INDEX webhook_deliveries_endpoint_idx ON public.webhook_deliveries USING btree (endpoint_id, sequence);
 
 -- index webhook_deliveries_leased_idx
-CREATE INDEX webhook_deliveries_leased_idx ON public.webhook_deliveries USING btree (endpoint_id) WHERE (leased_until IS NOT NULL);
+CREATE INDEX webhook_deliveries_leased_idx ON public.webhook_deliveries USING btree (endpoint_id, leased_until) WHERE (leased_until IS NOT NULL);
 
 -- index webhook_deliveries_order_idx
 CREATE INDEX webhook_deliveries_order_idx ON public.webhook_deliveries USING btree (endpoint_id, user_id, sequence) WHERE (status = 'pending'::text);

@@ -30,8 +30,9 @@ const SECRET_BYTES = 32;
 
 const FIND = {
   name: 'find-calendar-link',
-  text: `SELECT l.id, l.user_id, l.key FROM calendar_links l JOIN users u ON u.id = l.user_id
-WHERE l.key IN ($1, $2) AND u.disabled_at IS NULL`,
+  // OFFSET 0: the link first, and then its member, even while PostgreSQL takes both tables to be as good as empty.
+  text: `SELECT l.* FROM (SELECT id, user_id, key FROM calendar_links WHERE key IN ($1, $2) OFFSET 0) l
+JOIN users u ON u.id = l.user_id WHERE u.disabled_at IS NULL`,
 };
 
 const USED_LINKS = `UPDATE calendar_links l SET last_used_at = GREATEST(l.last_used_at, r.at)

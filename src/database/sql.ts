@@ -24,6 +24,12 @@ export const ATTENDEES = 'COALESCE((SELECT sum(attendees_count) FROM event_total
  */
 export const SIGN_INS_VALID_SINCE = '(EXTRACT(epoch FROM u.sign_ins_valid_since) * 1000000)::bigint';
 
+/**
+ * That a row, found by its key, has not expired; as a condition that no index serves. In a plan made while the table was empty, the index by
+ * expiry would be as good as that of keys, and the plan be kept.
+ */
+export const unexpired = (column = 'expires_at') => `(${column} > now()) IS TRUE`;
+
 /** SQL of a text's sort key: its lower-cased code points. */
 export function foldedText(sql: string): ValueSql {
   return `(fold_case(${sql}) COLLATE "C")`;

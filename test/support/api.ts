@@ -42,8 +42,11 @@ export class TestApi {
     this.platform = new Platform(dataSource);
   }
 
-  /** @param beside shares its database and is closed after it; an own database takes as long as everything else */
-  static async start(overrides: Partial<Config> = {}, beside?: TestApi): Promise<TestApi> {
+  /** @param beside owns its database and is closed after it; an own database takes as long as everything else */
+  static async start(
+    overrides: Partial<Config> = {},
+    beside?: Pick<TestApi, 'environment'>,
+  ): Promise<TestApi> {
     const database = beside
       ? { environment: beside.environment, drop: () => Promise.resolve() }
       : await createTestDatabase();

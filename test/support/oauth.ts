@@ -24,8 +24,11 @@ export class OauthTest {
     this.dataSource = api.dataSource;
   }
 
-  /** @param beside shares its database and is closed after it */
-  static async start(overrides: Partial<Config> = {}, beside?: OauthTest): Promise<OauthTest> {
+  /** @param beside owns its database and is closed after it */
+  static async start(
+    overrides: Partial<Config> = {},
+    beside?: { readonly api: Pick<TestApi, 'environment'> },
+  ): Promise<OauthTest> {
     const port = await freePort();
     const config = { port, publicUrl: `http://127.0.0.1:${port}`, ...overrides };
     return new OauthTest(await TestApi.start(config, beside?.api));

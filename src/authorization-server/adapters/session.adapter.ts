@@ -1,7 +1,7 @@
 import { errors, type Adapter, type AdapterPayload } from 'oidc-provider';
 import { recordEventIf } from '../../audit/audit.js';
 import { eitherOf } from '../../crypto/hmac.js';
-import { SIGN_INS_VALID_SINCE } from '../../database/sql.js';
+import { SIGN_INS_VALID_SINCE, unexpired } from '../../database/sql.js';
 import { LIFETIMES } from '../provider/lifetimes.js';
 import { refusingOrphans, SIGNED_IN, type OauthDatabase } from '../requests/oauth-database.js';
 
@@ -11,7 +11,7 @@ const findingBy = (column: 'key' | 'uid_key') => ({
   text: `SELECT s.payload, s.uid_key, s.key, s.user_id, s.upstream_subject_key, s.upstream_session_key,
   ${SIGN_INS_VALID_SINCE} AS valid_since, u.disabled_at IS NULL AS active, c.granted, c.rejected, c.redirect_origins
 FROM oauth_sessions s LEFT JOIN users u ON u.id = s.user_id
-LEFT JOIN oauth_consents c ON c.user_id = s.user_id AND c.client_id = $3 WHERE s.${column} IN ($1, $2) AND s.expires_at > now()`,
+LEFT JOIN oauth_consents c ON c.user_id = s.user_id AND c.client_id = $3 WHERE s.${column} IN ($1, $2) AND ${unexpired('s.expires_at')}`,
 });
 const FIND = { key: findingBy('key'), uid_key: findingBy('uid_key') };
 
@@ -72,7 +72,7 @@ const STORE = {
  * other. Ending a subject ends the sessions from before that; ending a session ends whatever came of it.
  */
 const END_IF_ENDED = `DELETE FROM oauth_sessions s WHERE s.uid_key = $1 AND EXISTS (
-  SELECT FROM oauth_state e WHERE e.key IN ($2, $3) AND e.expires_at > now()
+  SELECT FROM oauth_state e WHERE e.key IN ($2, $3) AND ${unexpired('e.expires_at')}
     AND (e.key = $2 OR EXTRACT(epoch FROM e.expires_at) - ${LIFETIMES.upstreamEnd} >= $4)) RETURNING 1`;
 
 const END = 'DELETE FROM oauth_sessions WHERE key IN ($1, $2) RETURNING 1';

@@ -3,7 +3,7 @@ import { errors, type Adapter, type AdapterPayload } from 'oidc-provider';
 import { recordEventIf } from '../../audit/audit.js';
 import { USE_ONCE } from '../../auth/access-tokens.js';
 import { eitherOf } from '../../crypto/hmac.js';
-import { SIGN_INS_VALID_SINCE } from '../../database/sql.js';
+import { SIGN_INS_VALID_SINCE, unexpired } from '../../database/sql.js';
 import { STEP_GONE } from '../failures/page-fault.js';
 import { LIFETIMES } from '../provider/lifetimes.js';
 import {
@@ -17,7 +17,7 @@ import {
 const FIND_STATE = {
   name: 'find-state',
   text: `SELECT s.payload, s.key, s.consumed_at IS NOT NULL AS consumed, s.user_id, ${SIGN_INS_VALID_SINCE} AS valid_since
-FROM oauth_state s LEFT JOIN users u ON u.id = s.user_id WHERE s.key IN ($1, $2) AND s.model = $3 AND s.expires_at > now()`,
+FROM oauth_state s LEFT JOIN users u ON u.id = s.user_id WHERE s.key IN ($1, $2) AND s.model = $3 AND ${unexpired('s.expires_at')}`,
 };
 
 const DELETE = 'DELETE FROM oauth_state WHERE key IN ($1, $2) AND model = $3 RETURNING 1';
@@ -49,7 +49,7 @@ RETURNING 1`;
 /** The answer is stored once: of two forms sent at the same moment, one finds the interaction unanswered. */
 const DECIDED = `WITH ${SIGNED_IN}, decided AS (
   UPDATE oauth_state SET key = $3, payload = $4, user_id = $1, consumed_at = now()
-  WHERE key IN ($3, $5) AND model = 'Interaction' AND consumed_at IS NULL AND expires_at > now()
+  WHERE key IN ($3, $5) AND model = 'Interaction' AND consumed_at IS NULL AND ${unexpired()}
     AND ($1::bigint IS NULL OR EXISTS (SELECT FROM signed_in)) RETURNING 1
 )`;
 const RECORDED = `${DECIDED}, recorded AS (${recordEventIf('decided', 6)})`;
@@ -177,10 +177,10 @@ export type OneTimeModel = 'UpstreamSignIn' | 'PasskeySignIn' | 'PasskeyRegistra
 
 const PUT = `INSERT INTO oauth_state (key, model, payload, expires_at) VALUES ($1, $2, $3, now() + make_interval(secs => $4))`;
 
-const TAKE = `DELETE FROM oauth_state WHERE key IN ($1, $2) AND model = $3 AND expires_at > now() RETURNING key, payload`;
+const TAKE = `DELETE FROM oauth_state WHERE key IN ($1, $2) AND model = $3 AND ${unexpired()} RETURNING key, payload`;
 
 const FIND_ENDED = `SELECT key, payload FROM oauth_state
-WHERE key IN ($1, $2) AND model = 'Interaction' AND expires_at > now()`;
+WHERE key IN ($1, $2) AND model = 'Interaction' AND ${unexpired()}`;
 
 /** Encrypted state, kept until the browser's response to it arrives, and given out only once, even to parallel responses. */
 @Injectable()

@@ -70,8 +70,18 @@ export function createDataSource(config: Config, use: DataSourceUse): DataSource
 }
 
 function poolOptions(config: Config, use: DataSourceUse) {
-  if (use === 'maintenance')
-    return { max: 2, connectionTimeoutMillis: 5_000, ...bounds(config, undefined, false) };
+  if (use === 'maintenance') {
+    // Imports and checks read tables whole, whatever is set for the role.
+    const options = takesOptions(config, use)
+      ? { options: '-c enable_seqscan=on -c enable_mergejoin=on' }
+      : {};
+    return { max: 2, connectionTimeoutMillis: 5_000, ...options, ...bounds(config, undefined, false) };
+  }
+  const options = [
+    ...(use === 'sweeping' ? ['-c synchronous_commit=off'] : []),
+    // What is staged has no indexes, and is planned anew each time.
+    ...(takesOptions(config, use) ? [isStaging(use) ? ONE_PROCESS : REQUEST_PLANS] : []),
+  ];
   const isForRequests = use === 'requests';
   const { max, stay, connect, statement, lock } = isForRequests
     ? { max: config.databasePoolSize, stay: undefined, ...config.databaseDeadlines }
@@ -85,17 +95,26 @@ function poolOptions(config: Config, use: DataSourceUse) {
     idle_in_transaction_session_timeout: isForRequests ? 5_000 : 10_000,
     keepAlive: true,
     // What a crash undoes is swept again; and a lost synchronous standby does not block sweeping.
-    ...(use === 'sweeping' ? { options: '-c synchronous_commit=off' } : isDirect(config) ? SHORT_PLANS : {}),
+    ...(options.length > 0 ? { options: options.join(' ') } : {}),
     ...bounds(config, statement, !isForRequests || isDirect(config)),
   };
 }
 
+const isStaging = (use: DataSourceUse) => use === 'feeding' || use === 'settling';
+
+/** A request uses one PostgreSQL process and no JIT: both gain nothing on short statements, and would let one caller's list take all cores. */
+const ONE_PROCESS = '-c max_parallel_workers_per_gather=0 -c jit=off';
+
 /**
- * A request uses one PostgreSQL process and no JIT: parallel workers and JIT gain nothing on short statements, and would let one
- * caller's list take all cores. Poolers and the embedded database do not accept these options; docs/scaling.md sets them for the
- * role.
+ * And no table is read whole where an index leads to the rows, by a scan or to be merged with a few rows. While a table is small, or what
+ * ANALYZE saw of it was, that is the cheapest plan; a session keeps it while the table grows, until autovacuum comes by.
  */
-const SHORT_PLANS = { options: '-c max_parallel_workers_per_gather=0 -c jit=off' };
+export const REQUEST_PLANS = `${ONE_PROCESS} -c enable_seqscan=off -c enable_mergejoin=off`;
+
+/** Poolers and the embedded database do not accept options; docs/scaling.md sets them for the role. */
+function takesOptions(config: Config, use: DataSourceUse): boolean {
+  return config.databaseUrl !== undefined && (use !== 'requests' || isDirect(config));
+}
 
 /**
  * Whether requests connect to PostgreSQL directly, each connection with its own session: behind a pooler each transaction gets

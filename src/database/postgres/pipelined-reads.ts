@@ -1,6 +1,6 @@
 import { tracingChannel } from 'node:diagnostics_channel';
 import type { Config } from '../../config/config.js';
-import { isDirect } from './data-source.js';
+import { isDirect, REQUEST_PLANS } from './data-source.js';
 import type { PrimaryConfig } from './primary.js';
 import { ReadConnection, type NamedStatement } from './read-connection.js';
 
@@ -40,7 +40,10 @@ export class PipelinedReads {
   /** @param replica where to read instead of on the primary, and options of the sessions there, as on PostgreSQL's command line */
   constructor(config: Config, replica?: { readonly connectionString: string; readonly options: string }) {
     const settings = {
-      ...(replica ?? { connectionString: config.databaseUrl }),
+      ...(replica ?? {
+        connectionString: config.databaseUrl,
+        ...(isDirect(config) ? { options: REQUEST_PLANS } : {}),
+      }),
       primary: !replica && isDirect(config),
       application_name: 'public-user-api reads',
       connectionTimeoutMillis: config.databaseDeadlines.connect,

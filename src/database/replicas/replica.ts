@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import pg, { type QueryConfig } from 'pg';
 import type { Config } from '../../config/config.js';
+import { REQUEST_PLANS } from '../postgres/data-source.js';
 import { PipelinedReads } from '../postgres/pipelined-reads.js';
 import type { ReadConsistency } from './primary-wal.js';
 import type { NamedStatement, ReadConnection } from '../postgres/read-connection.js';
@@ -17,8 +18,8 @@ const IDLE_MS = 10_000;
 /** How many connections of the pool long statements may use; more go elsewhere at once. */
 const LONG_SHARE = 0.2;
 
-/** Even a session of a promoted server writes nothing. No parallel workers and no JIT, as on the primary. */
-const SESSION = '-c default_transaction_read_only=on -c max_parallel_workers_per_gather=0 -c jit=off';
+/** Even a session of a promoted server writes nothing. */
+const SESSION = `-c default_transaction_read_only=on ${REQUEST_PLANS}`;
 
 /**
  * How far the session's server has replayed the log, and whether it is the log of the primary that wrote the proof ($1). A standby

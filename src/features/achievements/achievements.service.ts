@@ -24,10 +24,10 @@ import {
 } from './achievement.dto.js';
 
 /**
- * How many members are active, `t`. The LIMIT is for the planner: autovacuum never analyses a table of one row, and without
+ * How many members are active, `t`. The key and LIMIT are for the planner: autovacuum never analyses a table of one row, and without
  * statistics PostgreSQL expects 2,000 rows, and therefore plans the statement again at every execution.
  */
-const ACTIVE_USERS = '(SELECT active_users_count FROM platform_totals LIMIT 1) t';
+const ACTIVE_USERS = '(SELECT active_users_count FROM platform_totals WHERE id LIMIT 1) t';
 
 /**
  * Every achievement `a` with the progress of the member ($1), `ua` (null if there is none), and how many members

@@ -1,3 +1,4 @@
+import { unexpired } from '../../database/sql.js';
 import { createParamDecorator, Injectable, type PipeTransform } from '@nestjs/common';
 import type { Response } from 'express';
 import type { Session } from 'oidc-provider';
@@ -194,7 +195,7 @@ const STORED_AS = 'ReplayDetection';
 const KEEP = 'UPDATE oauth_state SET payload = $2 WHERE key = $1';
 
 const FIND = `SELECT key, payload FROM oauth_state
-WHERE key IN ($1, $2) AND model = '${STORED_AS}' AND expires_at > now() AND payload IS NOT NULL`;
+WHERE key IN ($1, $2) AND model = '${STORED_AS}' AND ${unexpired()} AND payload IS NOT NULL`;
 
 const TAKE = `WITH kept AS (${FIND} FOR UPDATE
 ), taken AS (UPDATE oauth_state s SET payload = NULL FROM kept WHERE s.key = kept.key

@@ -11,6 +11,7 @@ import { Config } from '../../config/config.js';
 import { randomBytes } from '../../crypto/random.js';
 import { eitherOf, TokenKeys } from '../../crypto/hmac.js';
 import { Database } from '../../database/database.js';
+import { unexpired } from '../../database/sql.js';
 import { Logger } from '../../http/logger.js';
 import { withoutSlot } from '../../http/pipeline/request-context.js';
 import { addressOf } from '../../values/network.js';
@@ -47,7 +48,7 @@ const BEGIN = `WITH member AS (
 ), places AS (
   SELECT n, place.key, taken.expires_at FROM member CROSS JOIN generate_series(1, ${MOST_IN_A_DAY}) AS n
   CROSS JOIN LATERAL (SELECT sha256(convert_to(concat_ws(' ', '${MODEL}', n, lower(email)), 'UTF8')) AS key) AS place
-  LEFT JOIN oauth_state taken ON taken.key = place.key AND taken.expires_at > now()
+  LEFT JOIN oauth_state taken ON taken.key = place.key AND ${unexpired('taken.expires_at')}
 ), counted AS (
   INSERT INTO oauth_state (key, model, user_id, expires_at)
   SELECT key, 'ReplayDetection', member.id, now() + make_interval(secs => ${DAY_SECONDS}) FROM places, member
@@ -62,11 +63,11 @@ const BEGIN = `WITH member AS (
 ) SELECT id, username, email FROM member WHERE EXISTS (SELECT FROM begun)`;
 
 const FIND = `SELECT u.id, u.username FROM oauth_state s JOIN users u ON u.id = s.user_id
-WHERE s.key IN ($1, $2) AND s.model = '${MODEL}' AND s.expires_at > now() AND ${RESETTABLE}`;
+WHERE s.key IN ($1, $2) AND s.model = '${MODEL}' AND ${unexpired('s.expires_at')} AND ${RESETTABLE}`;
 
 /** Uses up the link and sets the password; with that, all the member's earlier sign-ins end, and other links. */
 const FINISH = `WITH taken AS (
-  DELETE FROM oauth_state WHERE key IN ($1, $2) AND model = '${MODEL}' AND expires_at > now() RETURNING user_id
+  DELETE FROM oauth_state WHERE key IN ($1, $2) AND model = '${MODEL}' AND ${unexpired()} RETURNING user_id
 ), changed AS (
   UPDATE users u SET password_hash = $3, sign_ins_valid_since = clock_timestamp() FROM taken
   WHERE u.id = taken.user_id AND ${RESETTABLE} RETURNING u.id

@@ -252,7 +252,8 @@ export function lockSql(types: readonly RecordType[]): string[] {
   ]);
   const referred = [...Map.groupBy(ids, ({ table }) => table)].map(
     ([table, some]) =>
-      `SELECT id FROM ${table} WHERE id IN (${some.map(({ sql }) => sql).join(' UNION ALL ')}) ORDER BY id FOR KEY SHARE`,
+      // An array: its rows are looked up one by one, however many PostgreSQL takes the staged lines to be.
+      `SELECT id FROM ${table} WHERE id = ANY (ARRAY(${some.map(({ sql }) => sql).join(' UNION ALL ')})) ORDER BY id FOR KEY SHARE`,
   );
   return [...changed, ...referred].map((lock) => `SELECT count(*) FROM (${lock}) locked`);
 }

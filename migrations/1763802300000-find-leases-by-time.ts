@@ -1,0 +1,23 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+
+/**
+ * The messages of an endpoint that are being sent are found by this index whatever PostgreSQL knows of the table: without the time in it,
+ * it looked as good as the index of all of the endpoint's messages.
+ */
+export class FindLeasesByTime1763802300000 implements MigrationInterface {
+  async up(runner: QueryRunner): Promise<void> {
+    await runner.query(`
+DROP INDEX webhook_deliveries_leased_idx;
+CREATE INDEX webhook_deliveries_leased_idx ON webhook_deliveries (endpoint_id, leased_until) WHERE leased_until IS NOT NULL;
+INSERT INTO compatible_migrations (name) VALUES ('FindLeasesByTime1763802300000');
+`);
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    await runner.query(`
+DELETE FROM compatible_migrations WHERE name = 'FindLeasesByTime1763802300000';
+DROP INDEX webhook_deliveries_leased_idx;
+CREATE INDEX webhook_deliveries_leased_idx ON webhook_deliveries (endpoint_id) WHERE leased_until IS NOT NULL;
+`);
+  }
+}

@@ -1,0 +1,378 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import pg from 'pg';
+import { startPostgres } from '../../bin/postgres.mjs';
+import { CalendarLinks } from '../../src/calendar/calendar-links.js';
+import { createDataSource } from '../../src/database/postgres/data-source.js';
+import { migrate } from '../../src/database/schema/migrate.js';
+import { Sweeper } from '../../src/operations/sweeper/sweeper.js';
+import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
+import { postgres, testConfig } from '../support/database.js';
+import { CALLS } from '../support/member-calls.js';
+import { OauthTest, PASSWORD, type FormPage, type TokenBody } from '../support/oauth.js';
+import { eventually } from '../support/timing.js';
+
+type Cluster = Awaited<ReturnType<typeof startPostgres>>;
+
+/** Every plan that is executed, those of triggers and foreign keys too, is written to the log with what it read. */
+const SETTINGS = {
+  fsync: 'off',
+  full_page_writes: 'off',
+  max_connections: 100,
+  shared_buffers: '128MB',
+  autovacuum: 'off',
+  logging_collector: 'on',
+  log_filename: 'log',
+  log_line_prefix: '|%d %a|',
+  session_preload_libraries: 'auto_explain',
+  'auto_explain.log_min_duration': 0,
+  'auto_explain.log_format': 'json',
+  'auto_explain.log_analyze': 'on',
+  'auto_explain.log_timing': 'off',
+  'auto_explain.log_nested_statements': 'on',
+};
+
+/** A table that has this many rows grows with the platform; tables that do not have at most a hundred. */
+const MANY = 5_000;
+/** Rows of such a table that one statement may look at and then not use: some of one member's, or of one batch. */
+const MOST_LOOKED_AT = 2_000;
+const ROWS = 20_000;
+
+/** What a few months leave behind, of everything that grows. Rows are right by themselves: no trigger copies or checks them. */
+const LOAD = `
+  INSERT INTO users (id, username, is_disabled, folded_username, folded_name)
+    SELECT 1000 + n, 'loaded' || n, false, 'loaded' || n, 'loaded' || n FROM generate_series(1, $N) n;
+  INSERT INTO events (id, title, status, visibility, starts_at, timezone, organizer_id, is_draft, is_deleted)
+    SELECT 1000 + n, 'Event ' || n, 'scheduled', 'public', '2026-01-01'::timestamptz + n * interval '1 hour', 'UTC', 1000 + n, false, false
+    FROM generate_series(1, $N) n;
+  INSERT INTO participants (user_id, event_id, role, rsvp_status, starts_at, event_is_draft, event_is_deleted)
+    SELECT 1001 + (n * 7 + k) % $N, 1000 + n, 'attendee', 'going', '2026-01-01'::timestamptz + n * interval '1 hour', false, false
+    FROM generate_series(1, $N) n, generate_series(1, 3) k;
+  INSERT INTO connections (user_id, id, peer_id, status, connected_at, peer_is_disabled, peer_name, peer_username)
+    SELECT s.a, 1000 + n, s.b, 'accepted', now() - n * interval '1 second', false, 'loaded', 'loaded'
+    FROM generate_series(1, $N) n, LATERAL (VALUES (1000 + n, 1001 + n % $N), (1001 + n % $N, 1000 + n)) s (a, b);
+  INSERT INTO user_achievements (user_id, achievement_id, progress, earned_at, user_is_disabled)
+    SELECT 1000 + n, a.id, 10, now(), false FROM generate_series(1, $N) n, (SELECT id FROM achievements LIMIT 3) a;
+  INSERT INTO user_totals (user_id, events_count, connections_count, achievements_count, is_delta)
+    SELECT 1000 + n, 3, 2, 3, false FROM generate_series(1, $N) n;
+  INSERT INTO event_totals (event_id, attendees_count, is_delta) SELECT 1000 + n, 3, false FROM generate_series(1, $N) n;
+  INSERT INTO changes (user_id, resource, id, kind) SELECT 1000 + n, 'events', n, 'updated' FROM generate_series(1, $N) n;
+  INSERT INTO platform_changes (type, user_id) SELECT 'profile.updated', 1000 + n FROM generate_series(1, $N) n;
+  INSERT INTO record_versions (type, user_id, id, version) SELECT 'users', 0, 1000 + n, 1 FROM generate_series(1, $N) n;
+  INSERT INTO api_keys (id, user_id, name, environment, scopes, hash, pepper_id, last_four, expires_at)
+    SELECT lpad(n::text, 12, 'x'), 1000 + n, 'key', 'live', '{}', sha256(n::text::bytea), '\\x00000000', 'last', now() + interval '1 day'
+    FROM generate_series(1, $N) n;
+  INSERT INTO api_key_usage (key_id, last_used_at, uses_count) SELECT lpad(n::text, 12, 'x'), now(), 1 FROM generate_series(1, $N) n;
+  INSERT INTO member_usage (user_id, day, app_kind, app_id, scope, uses, last_used_at)
+    SELECT 1000 + n, current_date, 'client', 'loaded', 'events:read', 1, now() FROM generate_series(1, $N) n;
+  INSERT INTO idempotent_responses (key_id, idempotency_key, body_hash, response)
+    SELECT lpad(n::text, 12, 'x'), n::text, sha256(n::text::bytea), '{}' FROM generate_series(1, $N) n;
+  INSERT INTO calendar_links (user_id, slot, name, key) SELECT 1000 + n, 1, 'Phone', sha256(n::text::bytea) FROM generate_series(1, $N) n;
+  INSERT INTO passkeys (user_id, credential_id, user_handle, public_key, sign_count, backup_eligible, backed_up, name)
+    SELECT 1000 + n, sha256(n::text::bytea), '\\x01', '\\x01', 0, false, false, 'Key' FROM generate_series(1, $N) n;
+  INSERT INTO oauth_clients (id, name, type, redirect_uris, scopes)
+    SELECT 'loaded' || n, 'Loaded', 'web', '{https://app.example/}', '{}' FROM generate_series(1, $N) n;
+  INSERT INTO oauth_consents (user_id, client_id, granted, rejected) SELECT 1000 + n, 'loaded' || n, '{}', '{}' FROM generate_series(1, $N) n;
+  INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at)
+    SELECT 'loaded' || n, 1000 + n, 'loaded' || n, '{}', now() + interval '1 day' FROM generate_series(1, $N) n;
+  INSERT INTO oauth_grant_usage (grant_id, last_used_at) SELECT 'loaded' || n, now() FROM generate_series(1, $N) n;
+  INSERT INTO oauth_tokens (key, model, grant_id, payload, expires_at)
+    SELECT sha256((n || m)::bytea), m, 'loaded' || n, '{}', now() + interval '1 day'
+    FROM generate_series(1, $N) n, unnest('{AuthorizationCode,AccessToken,RefreshToken}'::text[]) m;
+  INSERT INTO oauth_sessions (uid_key, key, user_id, payload, expires_at)
+    SELECT sha256(n::text::bytea), sha256(n::text::bytea), 1000 + n, '', now() + interval '1 day' FROM generate_series(1, $N) n;
+  INSERT INTO oauth_state (key, model, expires_at, user_id)
+    SELECT sha256(n::text::bytea), 'Interaction', now() + interval '1 day', 1000 + n FROM generate_series(1, $N) n;
+  INSERT INTO login_throttle (key, attempts, window_ends_at) SELECT sha256(n::text::bytea), 1, now() + interval '1 day' FROM generate_series(1, $N) n;
+  INSERT INTO auth_events (type, actor, user_id) SELECT 'token.issued', 'client', 1000 + n FROM generate_series(1, $N) n;
+  INSERT INTO developer_requests (client_id, occurred_at, method, route, status)
+    SELECT 'loaded' || n % 200, now(), 'GET', '/', 200 FROM generate_series(1, $N) n;
+  INSERT INTO webhook_deliveries (endpoint_id, type, user_id, thing_id, changed_at, status, ended_at)
+    SELECT (SELECT id FROM webhook_endpoints LIMIT 1), 'profile.updated', 1000 + n, 1000 + n, now(), 'delivered', now()
+    FROM generate_series(1, $N) n`;
+
+interface Plan {
+  readonly 'Node Type': string;
+  readonly 'Relation Name'?: string;
+  readonly 'Index Name'?: string;
+  readonly 'Actual Rows'?: number;
+  readonly 'Actual Loops'?: number;
+  readonly 'Rows Removed by Filter'?: number;
+  readonly 'Rows Removed by Index Recheck'?: number;
+  readonly Plans?: readonly Plan[];
+}
+
+const nodes = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodes)];
+
+postgres.describe('the first minute of a new database', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'pua-first-minute-'));
+  let cluster: Cluster;
+  /** For everything that is no part of the program: its plans are not of interest. */
+  let admin: pg.Client;
+  /** Of a test: to be ended after it. */
+  const open: { end: () => Promise<unknown> }[] = [];
+
+  beforeAll(async () => {
+    cluster = await startPostgres(folder, SETTINGS);
+    admin = await connect('postgres');
+    await admin.query('CREATE DATABASE template_pua');
+    const dataSource = await createDataSource(configOf('template_pua'), 'maintenance').initialize();
+    await migrate(dataSource);
+    await dataSource.destroy();
+  }, 120_000);
+  afterEach(async () => {
+    for (const one of open.splice(0)) await one.end();
+  });
+  afterAll(async () => {
+    await admin.end();
+    await cluster.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  const urlOf = (database: string) => cluster.url.replace(/\/postgres$/, `/${database}`);
+  const environmentOf = (database: string) => ({
+    NODE_ENV: 'test',
+    SECRET_KEY: process.env.TEST_SECRET_KEY!,
+    LOG_LEVEL: 'silent',
+    DATABASE_URL: urlOf(database),
+  });
+  const configOf = (database: string) => testConfig(environmentOf(database));
+  const connect = async (database: string) => {
+    const client = new pg.Client({ connectionString: urlOf(database), application_name: 'aside' });
+    await client.connect();
+    await client.query('SET auto_explain.log_min_duration = -1');
+    return client;
+  };
+
+  /** Members, an app and a platform that use everything, more than five times: then PostgreSQL keeps plans. */
+  class Users {
+    #version = Date.now();
+    private constructor(
+      readonly oauth: OauthTest,
+      readonly member: { id: number; username: string },
+      readonly key: string,
+      readonly platformKey: string,
+      readonly clientId: string,
+      readonly calendar: string,
+      readonly event: number,
+      readonly achievement: number,
+    ) {}
+
+    static async of(oauth: OauthTest): Promise<Users> {
+      const { api } = oauth;
+      const member = await oauth.member();
+      let event = 0;
+      const others = [(await oauth.member()).id, (await oauth.member()).id];
+      for (const other of others) {
+        await api.platform.connection(member.id, other);
+        event = await api.platform.event({ organizer_id: other });
+        await api.platform.participant(event, member.id);
+      }
+      const achievement = await api.platform.achievement({ key: member.username });
+      await api.platform.progress(member.id, achievement, { earned_at: '2026-01-01T00:00:00Z' });
+      const calendar = await api.app.get(CalendarLinks).create(member.id, 'Phone', { actor: 'user' });
+      const key = await api.key(member.id);
+      await new WebhooksService(oauth.dataSource, api.config).create({
+        url: 'https://app.example/hooks',
+        types: ['profile.updated'],
+        actor: 'admin',
+      });
+      return new Users(
+        oauth,
+        member,
+        key,
+        await api.platformKey(),
+        await oauth.client(),
+        calendar,
+        event,
+        achievement,
+      );
+    }
+
+    async useEverything(): Promise<void> {
+      for (const call of CALLS) {
+        const path = call
+          .replace(/(?<=\/events\/)\d+/, `${this.event}`)
+          .replace(/(?<=id=)\d+/, `${this.achievement}`);
+        for (let time = 0; time < 2; time++)
+          expect((await this.oauth.api.get(path, this.key)).status).toBe(200);
+      }
+      for (let time = 0; time < 7; time++) await this.#useAll();
+      expect(await this.oauth.api.app.get(Sweeper).sweep()).toBeDefined();
+    }
+
+    async #useAll(): Promise<void> {
+      const { oauth, key, platformKey, clientId, member } = this;
+      const { api } = oauth;
+      expect(
+        (
+          await api.put('/profile', key, {
+            bio: `Today ${++this.#version}`,
+            first_name: `Ada ${this.#version}`,
+          })
+        ).status,
+      ).toBe(200);
+      expect((await api.get('/sync', key)).status).toBe(200);
+      expect((await fetch(this.calendar)).status).toBe(200);
+      await this.#feed();
+      const changes = await api.send('GET', '/api/platform/changes', { 'X-API-Key': platformKey });
+      expect(changes.status).toBe(200);
+
+      const browser = oauth.browser();
+      const granted = await oauth.token(await oauth.code(clientId, member.username, {}, browser));
+      expect(granted.status).toBe(200);
+      const again = await oauth.token(await oauth.code(clientId, member.username, {}, browser));
+      let tokens: TokenBody = again.body;
+      expect(await oauth.me(tokens.access_token)).toBe(200);
+      tokens = (await oauth.refresh(clientId, tokens.refresh_token)).body;
+      const headers = { Authorization: `Bearer ${tokens.access_token}` };
+      expect((await fetch(new URL('/oauth/userinfo', oauth.issuer), { headers })).status).toBeLessThan(500);
+      await oauth.post('/oauth/revoke', { client_id: clientId, token: tokens.refresh_token });
+      const wrong = await browser.open(oauth.request(clientId, { prompt: 'login' }).url);
+      await browser.submit(wrong as FormPage, { username: member.username, password: 'wrong' }, /\/sign-in$/);
+
+      const atAccount = oauth.browser();
+      const signIn = (await atAccount.open('/account/apps')) as FormPage;
+      await atAccount.submit(signIn, { username: member.username, password: PASSWORD });
+      for (const page of ['', '/apps', '/sessions', '/activity', '/keys', '/security', '/calendar'])
+        expect(await atAccount.open(`/account${page}`)).toMatchObject({ status: 200 });
+      for (const page of ['', '/requests'])
+        expect(await atAccount.open(`/developer${page}`)).toMatchObject({ status: 200 });
+    }
+
+    async #feed(): Promise<void> {
+      const version = ++this.#version;
+      const [event, user] = [900_000_000 + (version % 1_000_000), 900_000_000 + (version % 1_000_000)];
+      const put = (type: string, record: object) => ({ type, op: 'put', record, version });
+      const lines = [
+        put('users', { id: user, username: `fed${user}` }),
+        put('events', {
+          id: event,
+          title: 'Fed',
+          status: 'scheduled',
+          visibility: 'public',
+          starts_at: '2031-05-01 18:00:00',
+          timezone: 'UTC',
+          organizer_id: user,
+        }),
+        put('participants', {
+          event_id: event,
+          user_id: this.member.id,
+          role: 'attendee',
+          rsvp_status: 'going',
+        }),
+        put('participants', {
+          event_id: event,
+          user_id: this.member.id,
+          role: 'attendee',
+          rsvp_status: 'maybe',
+        }),
+        put('connections', {
+          id: user,
+          requester_id: user,
+          addressee_id: this.member.id,
+          status: 'accepted',
+          source: 'search',
+          requested_at: '2026-01-01 00:00:00',
+          connected_at: '2026-01-02 00:00:00',
+        }),
+        put('user_achievements', { user_id: user, achievement_id: 1, progress: 1 }),
+      ];
+      const { status, body } = await this.oauth.api.feed(this.platformKey, lines, {
+        'Idempotency-Key': `k${version}`,
+      });
+      expect([status, JSON.stringify(body)]).toEqual([200, expect.not.stringContaining('"failed":[{')]);
+    }
+  }
+
+  let marks = 0;
+  /** What the program has run in the database since: text and plan. */
+  async function plansDuring(
+    database: string,
+    work: () => Promise<void>,
+  ): Promise<{ text: string; plan: Plan }[]> {
+    const log = () => readFileSync(join(folder, 'data/log/log'), 'utf8');
+    const mark = async () => {
+      const text = `mark ${++marks}`;
+      await admin.query(`DO $$ BEGIN RAISE LOG '${text}'; END $$`);
+      return eventually(() => Promise.resolve(log().indexOf(text) + 1 || undefined));
+    };
+    const from = await mark();
+    await work();
+    const to = await mark();
+    const entries = log().slice(from, to).split(`\n|${database} public-user-api`).slice(1);
+    return entries.flatMap((entry) => {
+      const json = /plan:\n((?:\t.*\n?)+)/.exec(entry)?.[1];
+      if (!json) return [];
+      const { 'Query Text': text, Plan: plan } = JSON.parse(json.replaceAll(/^\t/gm, '')) as {
+        'Query Text': string;
+        Plan: Plan;
+      };
+      return [{ text, plan }];
+    });
+  }
+
+  /** Statements that read more of a table that grows than they used, each once. */
+  function faultsOf(plans: readonly { text: string; plan: Plan }[], growing: ReadonlySet<string>): string[] {
+    const faults = new Set<string>();
+    for (const { text, plan } of plans)
+      for (const node of nodes(plan)) {
+        const table = node['Relation Name'];
+        if (!table || !growing.has(table) || !node['Actual Loops']) continue;
+        const removed = (node['Rows Removed by Filter'] ?? 0) + (node['Rows Removed by Index Recheck'] ?? 0);
+        const read = node['Actual Loops'] * (node['Actual Rows']! + removed);
+        if (node['Node Type'] === 'Seq Scan' || read > MOST_LOOKED_AT)
+          faults.add(`${node['Node Type']} of ${table}: ${text.replaceAll(/\s+/g, ' ').slice(0, 300)}`);
+      }
+    return [...faults];
+  }
+
+  const STATES = {
+    none: async () => undefined,
+    'of empty tables': async (aside: pg.Client) => void (await aside.query('VACUUM ANALYZE')),
+    'of a first member alone': async (aside: pg.Client, users: Users) => {
+      await users.useEverything();
+      await aside.query('VACUUM ANALYZE');
+    },
+  };
+
+  it.each(Object.entries(STATES))(
+    'reads no table whole with statistics %s, in old sessions and in new ones',
+    async (_, prepare) => {
+      const database = `first_${++marks}`;
+      await admin.query(`CREATE DATABASE ${database} TEMPLATE template_pua`);
+      const aside = await connect(database);
+      open.push(aside);
+      const start = async () => {
+        const beside = { api: { environment: environmentOf(database) } };
+        const oauth = await OauthTest.start({ sweepIntervalSeconds: 86_400, developerConsole: true }, beside);
+        open.push({ end: () => oauth.close() });
+        return Users.of(oauth);
+      };
+      let users = await start();
+      await prepare(aside, users);
+      await users.useEverything(); // plans are kept from here on
+      await aside.query('SET session_replication_role = replica');
+      for (const load of LOAD.replaceAll('$N', String(ROWS)).split(';\n')) await aside.query(load);
+      const counts = await aside.query<{ table: string; rows: number }>(`
+      SELECT relname AS table, (xpath('/row/c/text()', query_to_xml('SELECT count(*) AS c FROM ' || oid::regclass, false, true, '')))[1]::text::int AS rows
+      FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace`);
+      const growing = new Set(counts.rows.filter(({ rows }) => rows >= MANY).map(({ table }) => table));
+      expect(growing.size).toBeGreaterThan(20);
+
+      // Whom ANALYZE saw have nearly everything is looked up as if they still had; members who came later are not.
+      users = await Users.of(users.oauth);
+      const old = await plansDuring(database, () => users.useEverything());
+      users = await start();
+      const fresh = await plansDuring(database, () => users.useEverything());
+      expect(old.length).toBeGreaterThan(1_000);
+      expect({ old: faultsOf(old, growing), fresh: faultsOf(fresh, growing) }).toEqual({
+        old: [],
+        fresh: [],
+      });
+    },
+    600_000,
+  );
+});

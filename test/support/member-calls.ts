@@ -1,0 +1,57 @@
+/** GETs of a member’s data, with each sort and each filter of the lists, below /api/public. */
+export const CALLS = [
+  '/me',
+  '/profile',
+  '/credential',
+  ...[
+    '-starts_at',
+    'starts_at',
+    'created_at',
+    '-created_at',
+    'updated_at',
+    '-updated_at',
+    'title',
+    '-title',
+  ].map((sort) => `/events?sort=${sort}`),
+  ...[
+    'time_filter=upcoming',
+    'time_filter=ongoing',
+    'time_filter=past',
+    'starts_after=2026-01-01',
+    'starts_before=2026-01-01',
+    'status=draft,cancelled',
+    'role=organizer',
+    'rsvp_status=maybe',
+    'is_online=true',
+    'q=event',
+    'updated_since=2026-01-01',
+  ].map((filter) => `/events?${filter}`),
+  '/events/7',
+  ...['-connected_at', 'connected_at', 'display_name', '-display_name'].map(
+    (sort) => `/connections?sort=${sort}`,
+  ),
+  ...[
+    'q=member',
+    'status=accepted,pending_sent',
+    'connected_after=2020-01-01',
+    'connected_before=2030-01-01',
+    'source=event',
+  ].map((filter) => `/connections?${filter}`),
+  ...['-earned_at', 'earned_at', 'name', 'rarity_percentage', '-rarity_percentage'].map(
+    (sort) => `/achievements?sort=${sort}`,
+  ),
+  ...[
+    'category=events',
+    'rarity=rare',
+    'earned_after=2020-01-01',
+    'earned_before=2030-01-01',
+    'q=achievement',
+  ].map((filter) => `/achievements?${filter}`),
+  ...['position', 'name', '-earned_at', 'rarity_percentage', '-progress'].map(
+    (sort) => `/achievements?action=all&sort=${sort}`,
+  ),
+  '/achievements?action=all&earned=true',
+  '/achievements?action=stats',
+  '/achievements?action=detail&id=3',
+  '/achievements?action=pinned',
+];
