@@ -177,6 +177,28 @@ postgres.describe('statements that are prepared', () => {
     expect(plannedAnew(rows)).toEqual([]);
   }, 120_000);
 
+  it('are those with a filter, too, as many as a session may keep', async () => {
+    const key = await oauth.api.key(user.id);
+    const sorts = ['-starts_at', 'starts_at', 'created_at', '-created_at', 'updated_at', 'title', '-title'];
+    const filters = [
+      'time_filter=past',
+      'q=event',
+      'is_online=true',
+      'updated_since=2026-01-01',
+      'starts_after=2026-01-01',
+    ];
+    const seen = new Seen();
+    for (let run = 0; run < RUNS; run++)
+      for (const sort of sorts)
+        for (const filter of filters) {
+          expect((await oauth.api.get(`/events?sort=${sort}&${filter}`, key)).status).toBe(200);
+        }
+    await seen.look();
+    const filtered = seen.rows.filter(({ name }) => name.startsWith('varying-'));
+    expect(new Set(filtered.map(({ name }) => name)).size).toBe(32);
+    expect(plannedAnew(filtered)).toEqual([]);
+  }, 60_000);
+
   /** How often what the authorization server asks for was run, by statement, and in which sessions. */
   async function runs(): Promise<{ pids: string; counts: Map<string, number> }> {
     const rows = await prepared();
