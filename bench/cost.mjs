@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // What a million members cost a month: `node bench/cost.mjs [users]` (100,000) writes docs/cost.md from a stated mix of calls, the CPU times in
 // docs/benchmark.md, and what it counts itself: bytes of responses, and rows and bytes on disk. Times are not measured here, so a busy machine
-// changes nothing. A full `npm run bench` writes the page too.
+// changes nothing; run it after a full `npm run bench`.
 import './own-node.mjs';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -245,7 +245,7 @@ function pageOf({ users, disk, flows, bytes, figures }) {
     value.toLocaleString('en', { maximumFractionDigits: digits, minimumFractionDigits: digits });
   return `# What a million members cost a month
 
-<!-- Made by \`node bench/cost.mjs\`, and by a full \`npm run bench\`. -->
+<!-- Made by \`node bench/cost.mjs\`. -->
 
 Computed, by \`bench/cost.mjs\`, from the CPU times in [benchmark.md](benchmark.md), from counted bytes of responses, rows and tables over ${n(users)}
 members, and from a mix that is an assumption: ${n(100 * ACTIVE)} % of the members use an app in a month, on twenty days, three times a day. Change the mix at the top of
@@ -272,7 +272,7 @@ ${calls.map((call) => `| ${call.name} | ${call.times}${call.ofAll ? ' (every mem
 
 ## Disk of a member's data
 
-As in the benchmark: ten events, twenty connections and thirty achievements for most.
+As in the data of the benchmark: the rows say how much a member has.
 
 | Table | rows a member | bytes in the table | in its indexes |
 | --- | ---: | ---: | ---: |

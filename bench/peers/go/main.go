@@ -88,6 +88,7 @@ func serve(w http.ResponseWriter, request *http.Request) {
 	switch {
 	case errors.Is(err, errNoSuchKey):
 		send(w, http.StatusUnauthorized, map[string]string{"code": "invalid_credentials"})
+	case request.Context().Err() != nil: // the caller has left
 	case err != nil:
 		log.Print(err)
 		send(w, http.StatusServiceUnavailable, map[string]string{"code": "temporarily_unavailable"})
