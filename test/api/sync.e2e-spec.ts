@@ -319,6 +319,19 @@ connected_at = connected_at`,
       },
     );
 
+    it('says that there is more only where there is, on a full page, too', async () => {
+      const { id, key } = await member();
+      const cursor = await start(key);
+      for (let i = 0; i < 2; i++) await api.platform.participant(await api.platform.event(), id);
+      await settled();
+      const pages = await Promise.all(['1', '2', '3'].map((limit) => sync(key, { cursor, limit })));
+      expect(pages.map(({ data, more }) => [data.length, more])).toEqual([
+        [1, true],
+        [2, false],
+        [2, false],
+      ]);
+    });
+
     it('goes on where a thing changes again in the middle of it', async () => {
       const { id, key } = await member();
       const events = [await api.platform.event(), await api.platform.event()];

@@ -176,6 +176,14 @@ describe('GET /api/platform/changes', () => {
       expect((await list('?limit=1')).data).toHaveLength(1);
     });
 
+    it('with word of more only where there is more, on a full page, too', async () => {
+      const { key: ada } = await member();
+      for (let i = 0; i < 3; i++) await put(ada, { bio: `bio ${i}` });
+      await oauth.api.platform.settleChanges();
+      const isMore = async (limit: number) => (await list(`?after=${start}&limit=${limit}`)).more;
+      expect([await isMore(2), await isMore(3), await isMore(4)]).toEqual([true, false, false]);
+    });
+
     postgres.it('never before what was begun earlier and ends later', async () => {
       const first = await member();
       const second = await member();
