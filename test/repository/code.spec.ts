@@ -45,7 +45,6 @@ function exportsOf(path: string): string[] {
 /** Exported names that have two meanings nevertheless, and why. */
 const TWICE: Readonly<Record<string, string>> = {
   Caller: 'of a credential, and of a place in the queue before it is known',
-  Field: 'of a schema in the reference, and of an imported record',
   JsonSchema: 'the vocabulary of OpenAPI, and that of an imported record',
   columnsOf: 'of a response, and of an imported record',
   flag: 'a setting, and a field of an imported record',

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The version in package.json, which is above `dist/src/`. */
-export const { version: VERSION } = JSON.parse(
-  readFileSync(join(import.meta.dirname, '../../../../package.json'), 'utf8'),
-) as { version: string };
+/** package.json, which is above `dist/src/`. */
+const ABOUT = readFileSync(join(import.meta.dirname, '../../../../package.json'), 'utf8');
+
+export const VERSION = (JSON.parse(ABOUT) as { readonly version: string }).version;
