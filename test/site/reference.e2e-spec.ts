@@ -44,43 +44,48 @@ describe('GET /docs', () => {
       .replaceAll('&gt;', '>')
       .replaceAll('&amp;', '&');
 
-  it('describes every call with scope, parameters, values, response and errors', async () => {
-    const { body } = await api.send('GET', '/api/public/openapi.json');
-    const { paths, components } = body as {
-      paths: Record<string, Record<string, Operation>>;
-      components: { schemas: Record<string, { properties: object }> };
-    };
-    for (const [path, operations] of Object.entries(paths)) {
-      for (const [method, operation] of Object.entries(operations)) {
-        const calls = operation['x-variants'] ?? [{ ...operation, name: operation.operationId }];
-        const texts = calls.map(({ name, summary, parameters }) => {
-          const text = textOf(section(name));
-          expect(text).toContain(` ${summary} `);
-          expect(text).toContain(` ${method.toUpperCase()} ${path}`);
-          const scope = operation['x-required-scope'];
-          expect(text).toContain(scope === undefined ? 'no credential' : (scope ?? 'any credential'));
-          for (const { name: parameter, schema } of parameters) {
-            expect(text).toContain(` ${parameter} `);
-            const values = schema.enum ?? schema.items?.enum ?? [];
-            if (values.length < 12) for (const value of values) expect(text).toContain(` ${value} `);
+  const documents = ['/api/public/openapi.json', '/api/platform/openapi.json'];
+  it.each(documents)(
+    'describes every call of %s with scope, parameters, values, response and errors',
+    async (of) => {
+      const { body } = await api.send('GET', of);
+      const { paths, components } = body as {
+        paths: Record<string, Record<string, Operation>>;
+        components: { schemas: Record<string, { properties: object }> };
+      };
+      for (const [path, operations] of Object.entries(paths)) {
+        for (const [method, operation] of Object.entries(operations)) {
+          const calls = operation['x-variants'] ?? [{ ...operation, name: operation.operationId }];
+          const texts = calls.map(({ name, summary, parameters }) => {
+            const text = textOf(section(name));
+            expect(text).toContain(` ${summary} `);
+            expect(text).toContain(` ${method.toUpperCase()} ${path}`);
+            const scope = operation['x-required-scope'];
+            expect(text).toContain(scope === undefined ? 'no credential' : (scope ?? 'any credential'));
+            for (const { name: parameter, schema } of parameters) {
+              expect(text).toContain(` ${parameter} `);
+              const values = schema.enum ?? schema.items?.enum ?? [];
+              if (values.length < 12) for (const value of values) expect(text).toContain(` ${value} `);
+            }
+            return text;
+          });
+          const together = texts.join(' ');
+          for (const [status, response] of Object.entries(operation.responses)) {
+            const content = JSON.stringify(response.content ?? {});
+            for (const [, name] of content.matchAll(/#\/components\/schemas\/(\w+)"/g)) {
+              if (['Problem', 'Pagination'].includes(name!)) continue;
+              for (const key of Object.keys(components.schemas[name!]!.properties))
+                expect(together).toMatch(new RegExp(`[ .]${key} `));
+            }
+            if (Number(status) < 400) continue;
+            const codes = /"code":\{"enum":(\[[^\]]*\])/.exec(content)![1]!;
+            for (const code of JSON.parse(codes) as string[])
+              expect(together).toContain(` ${status} ${code} `);
           }
-          return text;
-        });
-        const together = texts.join(' ');
-        for (const [status, response] of Object.entries(operation.responses)) {
-          const content = JSON.stringify(response.content ?? {});
-          for (const [, name] of content.matchAll(/#\/components\/schemas\/(\w+)"/g)) {
-            if (['Problem', 'Pagination'].includes(name!)) continue;
-            for (const key of Object.keys(components.schemas[name!]!.properties))
-              expect(together).toMatch(new RegExp(`[ .]${key} `));
-          }
-          if (Number(status) < 400) continue;
-          const codes = /"code":\{"enum":(\[[^\]]*\])/.exec(content)![1]!;
-          for (const code of JSON.parse(codes) as string[]) expect(together).toContain(` ${status} ${code} `);
         }
       }
-    }
-  });
+    },
+  );
 
   it('has a section of its own for each action of achievements, with what that one takes and can be refused for', () => {
     const sections = [

@@ -62,7 +62,7 @@ function callsOf(method: string, path: string, operation: Json, schemas: Schemas
 /** Whether a variant with these parameters can be answered so: the document says it of all variants together. */
 function canHave(code: string, parameters: readonly Json[]): boolean {
   const names = parameters.map(({ name }) => name as string);
-  if (code === 'invalid_cursor') return names.includes('cursor');
+  if (code === 'invalid_cursor') return names.includes('cursor') || names.includes('after');
   if (code === 'missing_parameter')
     return parameters.some(({ in: place, required }) => place === 'query' && required === true);
   if (code.endsWith('_not_found')) return names.includes('id');
