@@ -71,16 +71,13 @@ export function createDataSource(config: Config, use: DataSourceUse): DataSource
 
 function poolOptions(config: Config, use: DataSourceUse) {
   if (use === 'maintenance') {
-    // Imports and checks read tables whole, whatever is set for the role.
-    const options = takesOptions(config, use)
-      ? { options: '-c enable_seqscan=on -c enable_mergejoin=on' }
-      : {};
+    const options = takesOptions(config, use) ? { options: WHOLE_TABLES } : {};
     return { max: 2, connectionTimeoutMillis: 5_000, ...options, ...bounds(config, undefined, false) };
   }
   const options = [
     ...(use === 'sweeping' ? ['-c synchronous_commit=off'] : []),
     // What is staged has no indexes, and is planned anew each time.
-    ...(takesOptions(config, use) ? [isStaging(use) ? ONE_PROCESS : REQUEST_PLANS] : []),
+    ...(takesOptions(config, use) ? [isStaging(use) ? `${ONE_PROCESS} ${WHOLE_TABLES}` : REQUEST_PLANS] : []),
   ];
   const isForRequests = use === 'requests';
   const { max, stay, connect, statement, lock } = isForRequests
@@ -89,6 +86,8 @@ function poolOptions(config: Config, use: DataSourceUse) {
   return {
     max,
     idleTimeoutMillis: stay,
+    // A session keeps the plans of foreign keys, which read tables whole that have grown since.
+    ...(isStaging(use) ? { maxLifetimeSeconds: 1 } : {}),
     connectionTimeoutMillis: connect,
     lock_timeout: lock,
     statement_timeout: statement,
@@ -99,6 +98,9 @@ function poolOptions(config: Config, use: DataSourceUse) {
     ...bounds(config, statement, !isForRequests || isDirect(config)),
   };
 }
+
+/** Imports, feeds and checks read tables whole, whatever is set for the role, as it is for requests behind a pooler. */
+const WHOLE_TABLES = '-c enable_seqscan=on -c enable_mergejoin=on';
 
 const isStaging = (use: DataSourceUse) => use === 'feeding' || use === 'settling';
 
