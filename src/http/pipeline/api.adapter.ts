@@ -6,9 +6,6 @@ import type { Config } from '../../config/config.js';
 import { FrontDoor } from './front-door.js';
 import { messagesOf } from './messages.js';
 
-/** The longest response that is sent as a string, in characters. */
-const LONGEST_SHORT = 2_048;
-
 /**
  * Express with exact paths, and with one way to send a successful response: JSON with a strong ETag, and 304
  * where the caller has it already. The content was decided before; this only sends its bytes.
@@ -61,8 +58,7 @@ export class ApiAdapter extends ExpressAdapter {
     if (statusCode !== undefined) response.statusCode = statusCode;
     const { json: text, headers } =
       body instanceof JsonResponse ? body : new JsonResponse(JSON.stringify(body));
-    // A long text is encoded once, for validator, length and socket. A short one is sent in one piece with its headers.
-    const json = typeof text === 'string' && text.length > LONGEST_SHORT ? Buffer.from(text) : text;
+    const json = typeof text === 'string' ? Buffer.from(text) : text; // encoded once, for validator, length and socket
     for (const name in headers) response.gather(name, headers[name]!);
     if (request.method === 'GET' || request.method === 'HEAD') {
       let etag = headers.ETag;
@@ -74,7 +70,7 @@ export class ApiAdapter extends ExpressAdapter {
       }
     }
     response.gather('Content-Type', 'application/json; charset=utf-8');
-    response.gather('Content-Length', String(Buffer.byteLength(json)));
+    response.gather('Content-Length', String(json.length));
     response.writeHead(response.statusCode).end(request.method === 'HEAD' ? undefined : json);
   }
 }
