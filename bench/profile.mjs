@@ -10,7 +10,7 @@ import { openDataset } from './data.mjs';
 import { layerOf } from './layers.mjs';
 import { measure, requireWrk } from './load.mjs';
 import { Flow, prepareMembers, signIn } from './oauth.mjs';
-import { apiKey, COMPARED, requestsOf } from './questions.mjs';
+import { apiKey, COMPARED, OTHERS, requestsOf } from './questions.mjs';
 import { startOurs } from './servers.mjs';
 
 const wanted = process.argv[2] ?? 'profile';
@@ -18,9 +18,9 @@ const users = Number(process.argv[3] ?? 100_000);
 /** In order: each needs the one before. */
 const KINDS = ['authorize', 'exchange', 'refresh'];
 const load = { connections: 32, seconds: 8 };
-const question = COMPARED.find(({ path }) => path.includes(wanted));
+const question = [...COMPARED, ...OTHERS].find(({ name }) => name.includes(wanted));
 if (!question && !KINDS.includes(wanted)) {
-  console.error(`There is no question with "${wanted}" in its path`);
+  console.error(`There is no question with "${wanted}" in its name`);
   process.exit(2);
 }
 const folder = join(import.meta.dirname, '.data/profiles');
