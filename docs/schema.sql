@@ -147,9 +147,18 @@ CREATE OR REPLACE FUNCTION public.users_derive()
 AS $function$
 BEGIN
   NEW.is_disabled := NEW.disabled_at IS NOT NULL;
-  NEW.folded_username := public.fold_case(NEW.username);
-  NEW.folded_name := public.fold_case(
-    public.shown_name(NEW.stored_display_name, NEW.first_name, NEW.last_name, NEW.username));
+  -- OLD of an INSERT is NULL. Not generated columns: PostgreSQL parses their expressions anew for each statement.
+  IF (OLD.id, OLD.username, OLD.first_name, OLD.last_name, OLD.stored_display_name, OLD.profile_picture,
+      OLD.folded_username, OLD.display_name, OLD.folded_name, OLD.card)
+    IS DISTINCT FROM
+    (NEW.id, NEW.username, NEW.first_name, NEW.last_name, NEW.stored_display_name, NEW.profile_picture,
+      NEW.folded_username, NEW.display_name, NEW.folded_name, NEW.card)
+  THEN
+    NEW.folded_username := public.fold_case(NEW.username);
+    NEW.display_name := public.shown_name(NEW.stored_display_name, NEW.first_name, NEW.last_name, NEW.username);
+    NEW.folded_name := public.fold_case(NEW.display_name);
+    NEW.card := public.user_card(NEW.id, NEW.username, NEW.display_name, NEW.profile_picture);
+  END IF;
   IF TG_OP = 'INSERT' THEN RETURN NEW; END IF;
 
   IF current_setting('session_replication_role') <> 'replica' AND
@@ -1330,14 +1339,14 @@ CREATE TABLE users (
   first_name text,
   last_name text,
   stored_display_name text,
-  display_name text GENERATED ALWAYS AS (shown_name(stored_display_name, first_name, last_name, username)) STORED NOT NULL,
+  display_name text NOT NULL,
   bio text,
   profile_picture text,
   password_hash text,
   created_at timestamp with time zone DEFAULT now() NOT NULL,
   disabled_at timestamp with time zone,
   version bigint DEFAULT 1 NOT NULL,
-  card text GENERATED ALWAYS AS (user_card(id, username, shown_name(stored_display_name, first_name, last_name, username), profile_picture)) STORED NOT NULL,
+  card text NOT NULL,
   sign_ins_valid_since timestamp with time zone,
   is_disabled boolean NOT NULL,
   folded_username text COLLATE "C" NOT NULL,

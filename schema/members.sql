@@ -16,9 +16,18 @@ CREATE OR REPLACE FUNCTION user_card(id bigint, username text, display_name text
 CREATE OR REPLACE FUNCTION users_derive() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   NEW.is_disabled := NEW.disabled_at IS NOT NULL;
-  NEW.folded_username := public.fold_case(NEW.username);
-  NEW.folded_name := public.fold_case(
-    public.shown_name(NEW.stored_display_name, NEW.first_name, NEW.last_name, NEW.username));
+  -- OLD of an INSERT is NULL. Not generated columns: PostgreSQL parses their expressions anew for each statement.
+  IF (OLD.id, OLD.username, OLD.first_name, OLD.last_name, OLD.stored_display_name, OLD.profile_picture,
+      OLD.folded_username, OLD.display_name, OLD.folded_name, OLD.card)
+    IS DISTINCT FROM
+    (NEW.id, NEW.username, NEW.first_name, NEW.last_name, NEW.stored_display_name, NEW.profile_picture,
+      NEW.folded_username, NEW.display_name, NEW.folded_name, NEW.card)
+  THEN
+    NEW.folded_username := public.fold_case(NEW.username);
+    NEW.display_name := public.shown_name(NEW.stored_display_name, NEW.first_name, NEW.last_name, NEW.username);
+    NEW.folded_name := public.fold_case(NEW.display_name);
+    NEW.card := public.user_card(NEW.id, NEW.username, NEW.display_name, NEW.profile_picture);
+  END IF;
   IF TG_OP = 'INSERT' THEN RETURN NEW; END IF;
 
   IF current_setting('session_replication_role') <> 'replica' AND

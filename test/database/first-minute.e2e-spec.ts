@@ -42,8 +42,8 @@ const ROWS = 20_000;
 
 /** What a few months leave behind, of everything that grows. Rows are right by themselves: no trigger copies or checks them. */
 const LOAD = `
-  INSERT INTO users (id, username, is_disabled, folded_username, folded_name)
-    SELECT 1000 + n, 'loaded' || n, false, 'loaded' || n, 'loaded' || n FROM generate_series(1, $N) n;
+  INSERT INTO users (id, username, is_disabled, folded_username, folded_name, display_name, card)
+    SELECT 1000 + n, 'loaded' || n, false, 'loaded' || n, 'loaded' || n, 'Loaded', '{}' FROM generate_series(1, $N) n;
   INSERT INTO events (id, title, status, visibility, starts_at, timezone, organizer_id, is_draft, is_deleted)
     SELECT 1000 + n, 'Event ' || n, 'scheduled', 'public', '2026-01-01'::timestamptz + n * interval '1 hour', 'UTC', 1000 + n, false, false
     FROM generate_series(1, $N) n;

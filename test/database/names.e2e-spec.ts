@@ -122,6 +122,20 @@ SELECT id, ${CHLOE}, ${DMITRI}, 'accepted', now() FROM c UNION ALL SELECT id, ${
     });
   });
 
+  it('are derived again, whatever another program writes in their place', async () => {
+    const derived = () =>
+      api.dataSource.query(
+        'SELECT display_name, folded_name, folded_username, card FROM users WHERE id = $1',
+        [CHLOE],
+      );
+    const before = (await derived()) as object[];
+    await api.dataSource.query(
+      `UPDATE users SET display_name = 'X', folded_name = 'x', folded_username = 'x', card = 'x' WHERE id = $1`,
+      [CHLOE],
+    );
+    expect(await derived()).toEqual(before);
+  });
+
   it('do not matter to who is disabled: they vanish from all lists at once, copied or not', async () => {
     await rename(BJÖRN, 'Olle');
     await api.dataSource.query(`UPDATE users SET disabled_at = now() WHERE id = ${BJÖRN}`);
