@@ -18,17 +18,11 @@ const LOCK_PAUSE_MS = 50;
 /** PostgreSQL, appendix A. */
 const LOCK_NOT_AVAILABLE = '55P03';
 
-/**
- * How many long statements of varying text a session keeps prepared: PostgreSQL takes longer to plan one than to run it for most members,
- * and 200 KB to keep it. There are more combinations of filters; those asked for first are kept.
- */
-const MOST_VARYING = 32;
-
 /** Share of the connections for long statements. */
 const LONG_SHARE = 0.2;
 
 interface LongStatement {
-  readonly name?: string | undefined;
+  readonly name?: string;
   readonly text: string;
 }
 
@@ -48,7 +42,6 @@ export class Database {
   /** Whether sessions are not shared, so a statement that pg prepared still exists the next time. */
   readonly #ownSessions: boolean;
   readonly #names = new Map<string, string>();
-  readonly #varying = new Map<string, string>();
   readonly #long: Semaphore;
   readonly #background = new Map<BackgroundUse, Promise<DataSource>>();
   /** Number of requests refused because too many were waiting for a connection. */
@@ -127,18 +120,10 @@ export class Database {
    * @param statement with a name if its text never varies
    * @throws Unavailable when too many of these wait already, or this one waited as long as for a connection
    */
-  async long<Row>(statement: LongStatement, values: unknown[]): Promise<Row[]> {
-    const { name, text } = this.named(statement);
+  async long<Row>({ name, text }: LongStatement, values: unknown[]): Promise<Row[]> {
     return this.#long.take(() =>
       this.#query({ ...(name !== undefined && this.#ownSessions ? { name } : {}), text, values }),
     );
-  }
-
-  /** The statement with a name, if sessions keep it: then it is planned once, and not for each request. */
-  named({ name, text }: LongStatement): LongStatement {
-    if (name === undefined && this.#varying.size < MOST_VARYING && !this.#varying.has(text))
-      this.#varying.set(text, `varying-${this.#varying.size}`);
-    return { name: name ?? this.#varying.get(text), text };
   }
 
   /**

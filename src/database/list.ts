@@ -108,18 +108,28 @@ interface PageRow {
   /** and of its last row if the page is full. */
   far_key: string | null;
   far_id: number | null;
-  total: number;
+  /** Null if the member has more than {@link FEW} rows, and the page was not read. */
+  total: number | null;
   /** Whether there is a row on the other side of the position where reading began. */
   behind: boolean;
 }
 
 interface PageStatement {
-  /** Present if the text never varies. */
+  /** Undefined if sessions are not to keep it. */
   readonly name: string | undefined;
   readonly text: string;
-  /** Whether it takes time proportional to the member's number of rows. */
-  readonly long: boolean;
+  /** If that reads all of the member's rows, and so no more than {@link FEW}: the same without this limit. */
+  readonly long: string | undefined;
 }
+
+/** So many rows of a member are looked through in half a millisecond, as a read that others may wait behind. */
+const FEW = 200;
+
+/**
+ * How many of a list's statements with filters a session keeps prepared: PostgreSQL takes longer to plan one than to run it for most members,
+ * and 200 KB to keep it. There are more combinations; those asked for first are kept.
+ */
+const MOST_FILTERED = 32;
 
 /** A WHERE that depends on the request, in constants of the code. */
 interface Conditions {
@@ -133,8 +143,9 @@ interface Conditions {
 
 /** A list of a member: what its filters, sorts and pages are in SQL. */
 export class List<Query extends ListQuery> {
-  /** The statements of the list without filters, by name: each is built once. */
-  readonly #unfiltered = new Map<string, PageStatement>();
+  /** Each is built once; those with filters, up to {@link MOST_FILTERED}. */
+  readonly #statements = new Map<string, PageStatement>();
+  #filtered = 0;
 
   constructor(private readonly declaration: ListDeclaration<Query>) {}
 
@@ -148,18 +159,18 @@ export class List<Query extends ListQuery> {
     userId: number,
     query: Query,
     position: CursorPosition | undefined,
-  ): Promise<PageRow> {
+  ): Promise<PageRow & { total: number }> {
     const conditions = this.#conditions(userId, query);
     const { name, text, long } = this.#statement(query, conditions, position);
     const values = [...conditions.values, query.limit];
     if (position) values.push(position.id);
     if (position && position.key !== null) values.push(position.key);
-    const [row] = await (long
-      ? database.long<PageRow>({ name, text }, values)
-      : name === undefined
-        ? database.rows<PageRow>(text, values)
-        : database.read<PageRow>({ name, text, bytes: 'items' }, values));
-    return row!;
+    const [row] = await (name === undefined
+      ? database.rows<PageRow>(text, values)
+      : database.read<PageRow>({ name, text, bytes: 'items' }, values));
+    if (isWhole(row!)) return row;
+    const [whole] = await database.long<PageRow & { total: number }>({ text: long! }, values);
+    return whole!;
   }
 
   #conditions(userId: number, query: Query): Conditions {
@@ -180,14 +191,17 @@ export class List<Query extends ListQuery> {
   }
 
   #statement(query: Query, conditions: Conditions, position: CursorPosition | undefined): PageStatement {
-    const make = (name: string | undefined): PageStatement => {
-      return { name, ...pageStatement(this.declaration, this.#sort(query), conditions, position) };
-    };
-    if (conditions.given.length > 0) return make(undefined);
     const from = position ? `:${position.side}${position.key === null ? ':null' : ''}` : '';
-    const name = `list-${this.declaration.name}:${query.sort}${from}`;
-    let statement = this.#unfiltered.get(name);
-    if (!statement) this.#unfiltered.set(name, (statement = make(name)));
+    const key = [query.sort + from, ...conditions.always.slice(1), ...conditions.given].join();
+    const known = this.#statements.get(key);
+    if (known) return known;
+    const isKept = conditions.given.length === 0 || this.#filtered++ < MOST_FILTERED;
+    const name = isKept ? `list-${this.declaration.name}:${this.#statements.size}` : undefined;
+    const statement = {
+      name,
+      ...pageStatement(this.declaration, this.#sort(query), conditions, position),
+    };
+    if (isKept) this.#statements.set(key, statement);
     return statement;
   }
 
@@ -200,6 +214,8 @@ export class List<Query extends ListQuery> {
 }
 
 type AnyFilter = Filter<string> | UsualFilter;
+
+const isWhole = (row: PageRow): row is PageRow & { total: number } => row.total !== null;
 
 function hasUsual(filter: AnyFilter): filter is UsualFilter {
   return typeof filter === 'object' && typeof filter.otherwise === 'function';
@@ -245,15 +261,25 @@ function pageStatement<Query extends ListQuery>(
     const at = (side: CursorPosition['side']) => onSide({ ...sort, key: 'key' }, 'id', side, keyAt, idAt);
     const beyond = position ? `WHERE ${at(position.side)}` : '';
     const behind = position ? `EXISTS (SELECT FROM matching WHERE ${at(OPPOSITE[position.side])})` : 'false';
+    const counted = '(SELECT count(*) FROM matching)';
+    const isFew = '(SELECT is_few FROM few)';
     // OFFSET 0: each of the page's rows is looked up by its id, however many rows PostgreSQL estimates.
-    const text = `WITH matching AS MATERIALIZED (SELECT ${sort.key} AS key, ${id} AS id FROM ${from} WHERE ${where})
-SELECT (SELECT count(*) FROM matching) AS total, ${behind} AS behind, page.*
+    const of = (before: string, condition: string, total: string) => `WITH ${before}matching AS MATERIALIZED (
+  SELECT ${sort.key} AS key, ${id} AS id FROM ${from} WHERE ${where}${condition}
+)
+SELECT ${total} AS total, ${behind} AS behind, page.*
 FROM ${page(`
     SELECT found.*, shown.item FROM (
       SELECT *, row_number() OVER () AS place FROM (SELECT * FROM matching ${beyond} ${order('key', 'id')}) rows
     ) found CROSS JOIN LATERAL (SELECT ${item} AS item FROM ${rows} ${shown} WHERE ${own} AND ${id} = found.id OFFSET 0) shown
   `)}`;
-    return { text, long: true };
+    const before = `few AS MATERIALIZED (
+  SELECT NOT EXISTS (SELECT FROM ${rows} WHERE ${always.join(' AND ')} OFFSET ${FEW}) AS is_few
+), `;
+    return {
+      text: of(before, ` AND ${isFew}`, `CASE WHEN ${isFew} THEN ${counted} END`),
+      long: of('', '', counted),
+    };
   }
   const at = (side: CursorPosition['side']) => onSide(sort, id, side, keyAt, idAt);
   const beyond = position ? `AND ${at(position.side)}` : '';
@@ -269,7 +295,7 @@ FROM ${page(`
       FROM ${from} ${shown} WHERE ${where} ${beyond} ${order(sort.key, id)}
     ) rows
   `)}`;
-  return { text, long: false };
+  return { text, long: undefined };
 }
 
 /** The side on which the other rows are. */

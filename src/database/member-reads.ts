@@ -62,8 +62,7 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
     return {
       read: (statement, values) => read((server) => server.read(statement, values, need)),
       rows: (text, values) => read((server) => server.rows(text, values, need)),
-      long: (statement, values) =>
-        read((server) => server.long(this.database.named(statement), values, need)),
+      long: (statement, values) => read((server) => server.long(statement, values, need)),
     };
   }
 

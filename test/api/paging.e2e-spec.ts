@@ -56,6 +56,41 @@ describe('paging', () => {
     };
   };
 
+  it.each([
+    [200, 0],
+    [201, 1],
+  ])(
+    'reads %i rows with a filter in order, there and back, with %i long statements for a page',
+    async (rows, longOnes) => {
+      const member = await api.platform.user();
+      await api.dataSource.query(
+        `WITH made AS (
+        INSERT INTO events (title, status, visibility, starts_at, timezone, organizer_id)
+          SELECT 'Numbered ' || lpad(n::text, 3, '0'), 'scheduled', 'public', '2026-01-01', 'UTC', $1
+          FROM generate_series(1, $3) n RETURNING id
+      ) INSERT INTO participants (user_id, event_id, role, rsvp_status) SELECT $2, id, 'attendee', 'going' FROM made`,
+        [user, member, rows],
+      );
+      const memberKey = await api.key(member);
+      const long = jest.spyOn(api.app.get(Database), 'long');
+      const read = (query: string) => api.get(`/events?q=numbered&sort=title&limit=100${query}`, memberKey);
+      const titlesOf = ({ body }: Response) => (body.data as { title: string }[]).map(({ title }) => title);
+      const first = await read('');
+      const second = await read(`&cursor=${pageOf(first).next_cursor}`);
+      const back = await read(`&cursor=${pageOf(second).prev_cursor}`);
+      expect(long).toHaveBeenCalledTimes(3 * longOnes);
+      long.mockRestore();
+      const all = Array.from({ length: rows }, (_, n) => `Numbered ${String(n + 1).padStart(3, '0')}`);
+      expect([first, second, back].map(titlesOf)).toEqual([
+        all.slice(0, 100),
+        all.slice(100, 200),
+        all.slice(0, 100),
+      ]);
+      expect([first, second, back].map((page) => pageOf(page).has_more)).toEqual([true, rows > 200, true]);
+      expect([first, second, back].map((page) => pageOf(page).total)).toEqual([rows, rows, rows]);
+    },
+  );
+
   const lists = [
     ['/events', '-starts_at'],
     ['/connections', '-connected_at'],

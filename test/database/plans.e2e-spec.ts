@@ -19,14 +19,19 @@ const GROWING = [
 
 const LOADED = ['users', 'events', 'participants', 'connections', 'achievements', 'user_achievements'];
 const USERS = 200_000;
-/** Who has a little of everything; 20,000 events; 100,000 connections. */
-const [USUAL, MANY_EVENTS, MANY_CONNECTIONS] = [7, 8, 9];
+/** Who has some hundreds of everything; 20,000 events; 100,000 connections; about forty of each. */
+const [USUAL, MANY_EVENTS, MANY_CONNECTIONS, LIKE_MOST] = [7, 8, 9, 6];
+/** So many rows of a member are read at once, whatever the filter. */
+const FEW = 200;
 
 interface Plan {
   'Node Type': string;
   'Relation Name'?: string;
   'Actual Rows'?: number;
   'Actual Loops'?: number;
+  'Rows Removed by Filter'?: number;
+  'Shared Hit Blocks'?: number;
+  'Shared Read Blocks'?: number;
   Plans?: Plan[];
 }
 
@@ -54,13 +59,15 @@ postgres.describe('plans over 200,000 members', () => {
       INSERT INTO participants (user_id, event_id, role, rsvp_status, starts_at, event_is_draft, event_is_deleted)
         SELECT p.user_id, e.id, 'attendee', p.answer, e.starts_at, false, false FROM events e, LATERAL (
           SELECT 1 + (e.id * 7 + k) % ${USERS}, 'going' FROM generate_series(1, 2) k
-          UNION ALL SELECT ${USUAL}, 'maybe' WHERE e.id <= 300 UNION ALL SELECT ${MANY_EVENTS}, 'maybe' WHERE e.id % 5 = 0
+          UNION ALL SELECT ${USUAL}, 'maybe' WHERE e.id <= 300 UNION ALL SELECT ${LIKE_MOST}, 'maybe' WHERE e.id <= 40
+          UNION ALL SELECT ${MANY_EVENTS}, 'maybe' WHERE e.id % 5 = 0
         ) p (user_id, answer) ON CONFLICT DO NOTHING;
       INSERT INTO connections (user_id, id, peer_id, status, connected_at, peer_is_disabled, peer_name, peer_username)
         SELECT s.user_id, pairs.id, u.id, 'accepted', now() - pairs.id * interval '1 second', false, u.folded_name, u.folded_username
         FROM (SELECT row_number() OVER () AS id, a, b FROM (
             SELECT a, 1 + (a - 1 + k) % 200000 FROM generate_series(10, 120000) a, generate_series(1, 2) k
             UNION ALL SELECT ${USUAL}, k FROM generate_series(1000, 1200) k
+            UNION ALL SELECT ${LIKE_MOST}, k FROM generate_series(2000, 2040) k
             UNION ALL SELECT ${MANY_CONNECTIONS}, k FROM generate_series(50001, 150000) k) pairs (a, b)) pairs,
           LATERAL (VALUES (a, b), (b, a)) s (user_id, peer_id) JOIN users u ON u.id = s.peer_id;
       INSERT INTO achievements (id, name, category, target) SELECT n, 'Achievement ' || n, 'events', 10 FROM generate_series(1, 100) n;
@@ -136,6 +143,7 @@ postgres.describe('plans over 200,000 members', () => {
   });
 
   const nodes = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodes)];
+  const blocksOf = (plan: Plan) => plan['Shared Hit Blocks']! + plan['Shared Read Blocks']!;
   /** Rows of the table that were read, whether or not they were then kept. */
   const readOf = (plans: Plan[], table: string) =>
     plans
@@ -159,6 +167,46 @@ postgres.describe('plans over 200,000 members', () => {
         expect(readOf([plan], 'events')).toBeLessThanOrEqual(20_000 + 21 * 2);
         expect(readOf([plan], 'event_totals')).toBeLessThanOrEqual(2 * 21);
       }
+    },
+  );
+
+  const FILTERED = CALLS.filter((call) => /^\/(events|connections)\?(?!sort=)/.test(call));
+
+  it.each(FILTERED)(
+    '%s of a member like most takes one statement, which reads each of their rows three times at most, and others’ for its page alone',
+    async (call) => {
+      const credential = await api.key(LIKE_MOST);
+      const table = call.startsWith('/events') ? 'participants' : 'connections';
+      const [{ rows }] = await api.dataSource.query<[{ rows: number }]>(
+        `SELECT count(*)::int AS rows FROM ${table} WHERE user_id = ${LIKE_MOST}`,
+      );
+      expect(rows).toBeGreaterThan(39);
+      expect(rows).toBeLessThan(FEW);
+      await api.get(call, credential);
+      statements.length = 0;
+      expect((await api.get(call, credential)).status).toBe(200);
+      expect(statements).toHaveLength(1);
+      const [plan] = await plansOf('ANALYZE, BUFFERS, ');
+      for (const own of ['participants', 'connections', 'events', 'users'])
+        expect(readOf([plan!], own)).toBeLessThanOrEqual(3 * rows);
+      // An index's root, its leaf, and the row: of all that it reads.
+      expect(blocksOf(plan!)).toBeLessThanOrEqual(60 * rows);
+    },
+  );
+
+  it.each(FILTERED)(
+    '%s of a member with very many waits for its turn among long ones after a look at so many rows',
+    async (call) => {
+      statements.length = 0;
+      expect((await api.get(call, call.startsWith('/events') ? manyEvents : manyConnections)).status).toBe(
+        200,
+      );
+      expect(statements).toHaveLength(2);
+      const [short] = await plansOf('ANALYZE, BUFFERS, ');
+      const read = GROWING.reduce((sum, table) => sum + readOf([short!], table), 0);
+      expect(read).toBeGreaterThan(FEW);
+      expect(read).toBeLessThanOrEqual(FEW + 1);
+      expect(blocksOf(short!)).toBeLessThanOrEqual(3 * FEW);
     },
   );
 

@@ -30,7 +30,9 @@ const READ_PLACE = {
  * many at most. Rows of the member's own are in the log; of what others see, too, the log is asked for each thing in the member's lists.
  * Planned for each call: one who was here a second ago and one who was away for a month need other ways through it.
  */
-const READ_CHANGES = `WITH changed AS (
+const READ_CHANGES = {
+  name: 'read-changes',
+  text: `WITH changed AS (
   SELECT * FROM (${concernedBy('changes')}) concerned
   WHERE user_id = $1 AND resource = ANY ($4::text[])
     AND (changed_in, sequence) >= ($2::bigint, $3::bigint) AND changed_in < ${HORIZON}
@@ -45,7 +47,8 @@ SELECT ${ORIGIN} AS origin, ${HORIZON} AS horizon, ${AHEAD} AS ahead,
   EXISTS (SELECT FROM change_places
     WHERE name = 'swept' AND (changed_in, sequence) >= ($2, $3) AND changed_in < ${AHEAD}) AS swept,
   (SELECT COALESCE(json_agg(json_build_object('resource', resource, 'id', id, 'changedIn', changed_in, 'sequence', sequence,
-    'kind', ${kindFor('$1', 'resource', 'page.id')}) ORDER BY changed_in, sequence, resource, id), '[]') FROM page) AS items`;
+    'kind', ${kindFor('$1', 'resource', 'page.id')}) ORDER BY changed_in, sequence, resource, id), '[]') FROM page) AS items`,
+};
 
 interface Reading {
   readonly origin: string;
@@ -87,7 +90,7 @@ export class SyncService {
     const place = this.cursors.read<Place>(binding, cursor, 'these resources of this member');
     const [origin, changedIn, sequence, ...item] = place;
     const values = [userId, changedIn, sequence, resources, ...item, limit];
-    const [reading] = await this.database.long<Reading>({ text: READ_CHANGES }, values);
+    const [reading] = await this.database.long<Reading>(READ_CHANGES, values);
     const { items, ...now } = reading!;
     if (now.swept || now.origin !== origin || changedIn > now.ahead) throw new Problem('cursor_expired');
     if (items.length > 0) await this.reads.advance(userId);
