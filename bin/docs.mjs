@@ -151,7 +151,7 @@ export async function pages() {
     'docs/audit.md': await markdown(audit),
     'docs/personal-data.md': await markdown(personalData),
     'docs/command-line.md': await markdown(
-      commandLine(createProgram(), (command) => exampleOf(command) && asTyped(exampleOf(command))),
+      commandLine(await createProgram(), (command) => exampleOf(command) && asTyped(exampleOf(command))),
     ),
     'docs/libraries.md': await markdown(withPart('docs/libraries.md', libraries())),
     'docs/import.md': await markdown(withPart('docs/import.md', RECORD_TYPES.map(recordTable).join('\n\n'))),

@@ -5,7 +5,7 @@ import {
   type ErrorOptions,
   type OptionValues,
 } from '@commander-js/extra-typings';
-import { onDatabase, type AcceptedSchema, type Work } from './database.js';
+import type { AcceptedSchema, Work } from './database.js';
 import { asTyped, plain, print } from './output.js';
 
 /** What a command on the database works with. */
@@ -72,7 +72,7 @@ export class PuaCommand extends Command {
   }
 
   override runs(work: (of: CommandWork, ...given: never) => Promise<void>): this {
-    return this.action((...given: unknown[]) => {
+    return this.action(async (...given: unknown[]) => {
       const options = this.opts() as Given;
       const fault = this.#faultOf(options);
       if (fault) this.error(`error: ${fault}`);
@@ -80,6 +80,7 @@ export class PuaCommand extends Command {
         print: (result, human) => print(options.json, result, () => human(result)),
         confirm: (...asked) => this.#confirm(options, ...asked),
       };
+      const { onDatabase } = await import('./database.js'); // with all services: nobody waits for them to read the help
       return onDatabase((of) => work({ ...of, ...own }, ...(given as never)), this.accepted);
     });
   }
@@ -119,17 +120,23 @@ export function addCommand(
   example: string,
   accepted: AcceptedSchema = 'this version',
 ): Command<[], { json?: true }> {
-  const command = parent
-    .command(nameAndArguments)
-    .description(description)
+  return withExample(parent.command(nameAndArguments).description(description), example, accepted);
+}
+
+/** Makes a command one that does something. */
+export function withExample(
+  command: Command,
+  example: string,
+  accepted: AcceptedSchema = 'this version',
+): Command<[], { json?: true }> {
+  command
     .option('--json', 'print the result as JSON')
     .addHelpText('after', () => `\nExample:\n  $ ${asTyped(example)}`);
   return Object.assign(command, { example, accepted });
 }
 
-/** Adds a group of commands. @returns what adds a command to it, as {@link addCommand} does */
-export function addGroup(program: Command, name: string, description: string) {
-  const group = program.command(name).description(description);
+/** @returns what adds a command to the group, as {@link addCommand} does */
+export function addTo(group: Command) {
   return (...command: Tail<Parameters<typeof addCommand>>) => addCommand(group, ...command);
 }
 

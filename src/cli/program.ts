@@ -1,39 +1,83 @@
 import { CommanderError, type Command } from '@commander-js/extra-typings';
 import { OperatorError } from '../values/operator-error.js';
-import { UnreachableDatabase } from '../database/open-database.js';
-import { isUnavailable } from '../database/postgres/unavailable.js';
+import { isUnavailable, UnreachableDatabase } from '../database/postgres/unavailable.js';
 import { VERSION } from '../operations/metrics/version.js';
 import { PuaCommand } from './command.js';
-import { auditCommand } from './commands/audit.command.js';
-import { clientsCommands } from './commands/clients.command.js';
-import { dbCommands } from './commands/db.command.js';
-import { doctorCommand } from './commands/doctor.command.js';
-import { importCommand } from './commands/import.command.js';
-import { keysCommands, secretsCommands, signingKeysCommands } from './commands/keys.command.js';
-import { usersCommands } from './commands/users.command.js';
-import { webhooksCommands } from './commands/webhooks.command.js';
 import { asTyped, jsonOf, note } from './output.js';
 
-/** Every command, in the order of the help. */
-const COMMANDS = [
-  keysCommands,
-  clientsCommands,
-  usersCommands,
-  webhooksCommands,
-  importCommand,
-  dbCommands,
-  signingKeysCommands,
-  secretsCommands,
-  auditCommand,
-  doctorCommand,
+interface Entry {
+  readonly name: string;
+  readonly description: string;
+  /** What completes the command: its options and its work, or the commands of the group. */
+  readonly load: () => Promise<(command: Command) => void>;
+}
+
+/** Every command, in the order of the help. Its file, and all that this imports, is loaded only if it is asked for. */
+const COMMANDS: readonly Entry[] = [
+  {
+    name: 'keys',
+    description: 'API keys of members, and of the platform',
+    load: async () => (await import('./commands/keys.command.js')).keysCommands,
+  },
+  {
+    name: 'clients',
+    description: 'Apps that sign members in with OAuth',
+    load: async () => (await import('./commands/clients.command.js')).clientsCommands,
+  },
+  {
+    name: 'users',
+    description: 'Members',
+    load: async () => (await import('./commands/users.command.js')).usersCommands,
+  },
+  {
+    name: 'webhooks',
+    description: 'Receivers that are notified of changes (Standard Webhooks)',
+    load: async () => (await import('./commands/webhooks.command.js')).webhooksCommands,
+  },
+  {
+    name: 'import',
+    description:
+      'Import the platform’s data: users, events, participants, connections, achievements, user_achievements',
+    load: async () => (await import('./commands/import.command.js')).importCommand,
+  },
+  {
+    name: 'db',
+    description: 'The database’s schema',
+    load: async () => (await import('./commands/db.command.js')).dbCommands,
+  },
+  {
+    name: 'signing-keys',
+    description: 'Keys that sign ID tokens',
+    load: async () => (await import('./commands/keys.command.js')).signingKeysCommands,
+  },
+  {
+    name: 'secrets',
+    description: 'Secrets of the server',
+    load: async () => (await import('./commands/keys.command.js')).secretsCommands,
+  },
+  {
+    name: 'audit',
+    description: 'Show who did what, newest first, at most 1000 events; docs/audit.md lists the types',
+    load: async () => (await import('./commands/audit.command.js')).auditCommand,
+  },
+  {
+    name: 'doctor',
+    description:
+      'Check settings, proxy, the platform’s own login, database, privileges, schema, replicas, migrations, keys, copies, totals, sequences, time zones and webhooks, and say how to fix what is wrong',
+    load: async () => (await import('./commands/doctor.command.js')).doctorCommand,
+  },
 ];
 
 /**
- * Creates the whole command line, which throws CommanderError instead of ending the process.
+ * Creates the command line, which throws CommanderError instead of ending the process.
  *
  * @param json leaves reporting an error to whoever catches it, instead of writing it to stderr
+ * @param args what was typed: only the commands that it names are complete
  */
-export function createProgram({ json = false }: { readonly json?: boolean } = {}): Command {
+export async function createProgram({
+  json = false,
+  args,
+}: { readonly json?: boolean; readonly args?: readonly string[] } = {}): Promise<Command> {
   const program = new PuaCommand(asTyped('pua'))
     .description('Manages the Public User API: keys, apps, members, webhooks, data, database')
     .version(VERSION, '--version', 'print the version')
@@ -41,8 +85,11 @@ export function createProgram({ json = false }: { readonly json?: boolean } = {}
     .enablePositionalOptions() // an option belongs to the command that it follows
     .showHelpAfterError('(add --help for usage)');
   if (json) program.configureOutput({ writeErr: () => undefined });
-  for (const register of COMMANDS) register(program);
-  return program;
+  for (const { name, description, load } of COMMANDS) {
+    const command = program.command(name).description(description);
+    if (args?.includes(name) ?? true) (await load())(command);
+  }
+  return program.configureHelp({ subcommandTerm: (command) => command.name() });
 }
 
 const DONE = 0;
@@ -61,7 +108,7 @@ const ASKED_FOR = ['commander.helpDisplayed', 'commander.version'];
 export async function run(args: readonly string[]): Promise<number> {
   const json = wantsJson(args);
   try {
-    await createProgram({ json }).parseAsync(args, { from: 'user' });
+    await (await createProgram({ json, args })).parseAsync(args, { from: 'user' });
     return DONE;
   } catch (error) {
     return explain(error, json);

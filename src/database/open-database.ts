@@ -4,7 +4,7 @@ import { createDataSource } from './postgres/data-source.js';
 import { openEmbedded } from './embedded/embedded.js';
 import { migrate } from './schema/migrate.js';
 import { readSchema, requireFit } from './schema/schema.js';
-import { isUnavailable } from './postgres/unavailable.js';
+import { isUnavailable, UnreachableDatabase } from './postgres/unavailable.js';
 import { OperatorError } from '../values/operator-error.js';
 
 /**
@@ -42,9 +42,6 @@ export async function openDatabase(
   }
   return { close: async () => embedded?.close() };
 }
-
-/** The database did not respond, so the command did nothing. */
-export class UnreachableDatabase extends OperatorError {}
 
 /** Opens a maintenance connection. @throws UnreachableDatabase */
 export async function connect(config: Config): Promise<DataSource> {

@@ -78,8 +78,28 @@ describe('pua', () => {
       );
     });
 
-    it('has --json and an example for every command', () => {
-      const commands = createProgram().commands.flatMap((command) =>
+    it('names every command in the help of all, for which it loads none of them, and no library but Commander', async () => {
+      const url = new URL('../../dist/src/cli/program.js', import.meta.url).href;
+      const script = `
+        import { registerHooks } from 'node:module';
+        const loaded = [];
+        registerHooks({ load: (url, context, next) => (loaded.push(url), next(url, context)) });
+        const { createProgram } = await import('${url}');
+        const help = (await createProgram({ args: ['--help'] })).helpInformation();
+        console.log(JSON.stringify({ loaded, help }));`;
+      const shown = execFileSync(process.execPath, ['--input-type=module', '--eval', script], {
+        encoding: 'utf8',
+      });
+      const { loaded, help } = JSON.parse(shown) as { loaded: string[]; help: string };
+      expect(loaded).toContain(url);
+      const others = loaded.filter((file) => /\/commands\/|\/node_modules\/(?!@?commander)/.test(file));
+      expect(others).toEqual([]);
+      for (const command of (await createProgram()).commands)
+        expect(help).toContain(`\n  ${command.name()} `);
+    });
+
+    it('has --json and an example for every command', async () => {
+      const commands = (await createProgram()).commands.flatMap((command) =>
         command.commands.length > 0 ? command.commands : command,
       );
       expect(commands.length).toBeGreaterThanOrEqual(17);

@@ -176,8 +176,8 @@ VALUES ($1, '\\x01', '\\x01', '\\x01', 0, false, false, $2) RETURNING id`,
     return colored[index]!.written.replace(STYLES, '');
   };
 
-  it('is tried with every command that there is', () => {
-    const all = createProgram().commands.flatMap((command) => [
+  it('is tried with every command that there is', async () => {
+    const all = (await createProgram()).commands.flatMap((command) => [
       ...(exampleOf(command) === undefined ? [] : [command.name()]),
       ...command.commands.map((child) => `${command.name()} ${child.name()}`),
     ]);

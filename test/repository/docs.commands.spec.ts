@@ -45,8 +45,8 @@ const LEFT_OUT = [
 ];
 
 /** What is wrong with a command; undefined if it can be typed so. Where no argument follows its name, it may only be spoken of. */
-function faultOf(words: readonly string[]): string | undefined {
-  const program = idle(createProgram());
+async function faultOf(words: readonly string[]): Promise<string | undefined> {
+  const program = idle(await createProgram());
   let names = 0;
   const childNamed = (command: CommandUnknownOpts, name: string | undefined) =>
     command.commands.find((child) => child.name() === name);
@@ -75,12 +75,13 @@ describe('a command in a document', () => {
     commandsIn(readFileSync(file, 'utf8')).map(({ line, words }) => [file, line, words] as const),
   );
 
-  it('is one that can be typed, with options that there are and values that they take', () => {
+  it('is one that can be typed, with options that there are and values that they take', async () => {
     expect(found.length).toBeGreaterThan(100);
-    const wrong = found.flatMap(([file, line, words]) => {
-      const fault = faultOf(words);
-      return fault === undefined ? [] : [`${file}: ${line.slice(0, 100)}: ${fault}`];
-    });
+    const wrong: string[] = [];
+    for (const [file, line, words] of found) {
+      const fault = await faultOf(words);
+      if (fault !== undefined) wrong.push(`${file}: ${line.slice(0, 100)}: ${fault}`);
+    }
     expect(wrong).toEqual([]);
   });
 });

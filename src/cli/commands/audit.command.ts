@@ -4,7 +4,7 @@ import { AUTH_EVENTS, recordAlone } from '../../audit/audit.js';
 import { AuditTrail, type AuditFilter, type AuditLine } from '../../audit/audit-trail.js';
 import { deleteExpired, expiredRows } from '../../operations/sweeper/sweeper.js';
 import { durationBetween, parseDuration } from '../arguments.js';
-import { addCommand, endable } from '../command.js';
+import { addCommand, withExample, endable } from '../command.js';
 import { columns, jsonOf, named, note, table } from '../output.js';
 
 /** Nobody reads more events than this, and they have to fit into memory. */
@@ -27,13 +27,8 @@ const COLUMNS: Record<string, (line: AuditLine) => string | number | null> = {
 const WIDTHS = [24, 24, 6, 10, 36, 15, 36];
 
 /** Adds `pua audit`. */
-export function auditCommand(program: Command): void {
-  const audit = addCommand(
-    program,
-    'audit',
-    `Show who did what, newest first, at most ${MOST} events; docs/audit.md lists the types`,
-    'pua audit --user ada --since 7d --type key.revoked',
-  )
+export function auditCommand(command: Command): void {
+  const audit = withExample(command, 'pua audit --user ada --since 7d --type key.revoked')
     .enablePositionalOptions()
     .option('--user <id|username>', 'only events that concern this member')
     .option('--client <id>', 'only events that concern this app')

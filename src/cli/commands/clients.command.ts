@@ -10,7 +10,7 @@ import {
   type ClientDetails,
 } from '../../clients/clients.service.js';
 import { parseName, parseScopes } from '../arguments.js';
-import { addGroup, changesNothing } from '../command.js';
+import { addTo, changesNothing } from '../command.js';
 import { fields, named, note, table } from '../output.js';
 
 /** The lists of a client: `--add-…` and `--remove-…` change each. */
@@ -35,8 +35,8 @@ function listOptions(
 }
 
 /** Adds `pua clients` and what it holds. */
-export function clientsCommands(program: Command): void {
-  const add = addGroup(program, 'clients', 'Apps that sign members in with OAuth');
+export function clientsCommands(group: Command): void {
+  const add = addTo(group);
   const ofApp = (...command: Parameters<typeof add>) =>
     add(...command).argument('<id>', 'client_id of the app');
 

@@ -1,12 +1,12 @@
 import type { Command } from '@commander-js/extra-typings';
 import { lastMigration, migrate, rollback } from '../../database/schema/migrate.js';
 import { readSchema } from '../../database/schema/schema.js';
-import { addGroup } from '../command.js';
+import { addTo } from '../command.js';
 import { note, table } from '../output.js';
 
 /** Adds `pua db` and what it holds. */
-export function dbCommands(program: Command): void {
-  const inGroup = addGroup(program, 'db', 'The database’s schema');
+export function dbCommands(group: Command): void {
+  const inGroup = addTo(group);
   const add = (...command: [string, string, string]) => inGroup(...command, 'anything');
 
   add('migrate', 'Run pending migrations', 'pua db migrate').runs(async ({ dataSource, print }, { json }) => {

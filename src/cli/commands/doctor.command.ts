@@ -16,20 +16,15 @@ import { fail, ok, warn, type Check } from '../../operations/doctor/check.js';
 import { checkReplicas } from '../../operations/doctor/replicas.js';
 import { WebhookSecrets } from '../../webhooks/webhook-sender.js';
 import { durationBetween } from '../arguments.js';
-import { addCommand, endable } from '../command.js';
+import { withExample, endable } from '../command.js';
 import { onDatabase, readConfig } from '../database.js';
 import { asTyped, jsonOf, print, statusMark } from '../output.js';
 
 const EVERY_SECONDS = 60;
 
 /** Adds `pua doctor`. */
-export function doctorCommand(program: Command): void {
-  addCommand(
-    program,
-    'doctor',
-    'Check settings, proxy, the platform’s own login, database, privileges, schema, replicas, migrations, keys, copies, totals, sequences, time zones and webhooks, and say how to fix what is wrong',
-    'pua doctor --mend',
-  )
+export function doctorCommand(command: Command): void {
+  withExample(command, 'pua doctor --mend')
     .option('--mend', 'first correct copies, totals and sequences, without blocking other writers')
     .addOption(
       new Option(

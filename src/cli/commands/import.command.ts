@@ -7,18 +7,13 @@ import {
   type ImportReport,
 } from '../../operations/import/import-records.js';
 import { folderSource, streamSource } from '../../operations/import/sources.js';
-import { addCommand, endable } from '../command.js';
+import { withExample, endable } from '../command.js';
 import { onDatabase } from '../database.js';
 import { named, note, print, table } from '../output.js';
 
 /** Adds `pua import`. */
-export function importCommand(program: Command): void {
-  addCommand(
-    program,
-    'import',
-    'Import the platform’s data: users, events, participants, connections, achievements, user_achievements',
-    'pua import ./export --skip-invalid rejects.ndjson',
-  )
+export function importCommand(command: Command): void {
+  withExample(command, 'pua import ./export --skip-invalid rejects.ndjson')
     .argument(
       '<folder>',
       'folder of NDJSON files, each .ndjson or .ndjson.gz; - reads lines {"type", "op", "record"} from stdin',

@@ -12,12 +12,12 @@ import {
   parseName,
   textOf,
 } from '../arguments.js';
-import { addGroup } from '../command.js';
+import { addTo } from '../command.js';
 import { fields, named, note, print, table, withDetails } from '../output.js';
 
 /** Adds `pua keys` and what it holds. */
-export function keysCommands(program: Command): void {
-  const add = addGroup(program, 'keys', 'API keys of members, and of the platform');
+export function keysCommands(group: Command): void {
+  const add = addTo(group);
 
   add(
     'create',
@@ -168,8 +168,8 @@ const COLUMNS: Record<string, (key: KeyDetails) => string | null | readonly stri
 const SIGNING_KEY_COLUMNS = named('kid', 'status', 'alg', 'created_at', 'activated_at', 'retired_at');
 
 /** Adds `pua signing-keys` and what it holds. */
-export function signingKeysCommands(program: Command): void {
-  const add = addGroup(program, 'signing-keys', 'Keys that sign ID tokens');
+export function signingKeysCommands(group: Command): void {
+  const add = addTo(group);
 
   add('list', 'List signing keys, oldest first', 'pua signing-keys list').runs(async ({ get, print }) =>
     print({ data: await get(SigningKeysService).list() }, ({ data }) => table(data, SIGNING_KEY_COLUMNS)),
@@ -185,8 +185,8 @@ export function signingKeysCommands(program: Command): void {
 }
 
 /** Adds `pua secrets` and what it holds. */
-export function secretsCommands(program: Command): void {
-  const add = addGroup(program, 'secrets', 'Secrets of the server');
+export function secretsCommands(group: Command): void {
+  const add = addTo(group);
 
   add(
     'generate',

@@ -5,7 +5,7 @@ import { SignInMethods } from '../../accounts/sign-in/sign-in-methods.js';
 import { ConnectedApps } from '../../clients/connected-apps.js';
 import { ClientsService } from '../../clients/clients.service.js';
 import { parseEmail, parseHttpUrl, parsePasskeyId, parseUsername, textOf } from '../arguments.js';
-import { addGroup, changesNothing } from '../command.js';
+import { addTo, changesNothing } from '../command.js';
 import { LENGTHS, type Length } from '../../values/vocabulary.js';
 import { fields, named, note, plain, table } from '../output.js';
 
@@ -15,8 +15,8 @@ const MOST = 1000;
 const atMost = ([, longest]: Length) => `at most ${longest} characters`;
 
 /** Adds `pua users` and what it holds. */
-export function usersCommands(program: Command): void {
-  const add = addGroup(program, 'users', 'Members');
+export function usersCommands(group: Command): void {
+  const add = addTo(group);
   const ofMember = (...command: Parameters<typeof add>) =>
     add(...command).argument('<id|username>', 'the member');
 

@@ -7,12 +7,12 @@ import {
   type WebhookDetails,
 } from '../../webhooks/webhooks.service.js';
 import { durationBetween, parseDuration } from '../arguments.js';
-import { addGroup } from '../command.js';
+import { addTo } from '../command.js';
 import { fields, named, note, table, withDetails } from '../output.js';
 
 /** Adds `pua webhooks` and what it holds. */
-export function webhooksCommands(program: Command): void {
-  const add = addGroup(program, 'webhooks', 'Receivers that are notified of changes (Standard Webhooks)');
+export function webhooksCommands(group: Command): void {
+  const add = addTo(group);
   const ofReceiver = (...command: Parameters<typeof add>) =>
     add(...command).argument('<id>', 'id of the receiver');
 

@@ -1,9 +1,13 @@
 import { isNativeError } from 'node:util/types';
+import { OperatorError } from '../../values/operator-error.js';
 
 /** The database (or another store) cannot respond now; the same request may succeed later. */
 export class Unavailable extends Error {
   override name = 'Unavailable';
 }
+
+/** The database did not respond, so the command did nothing. */
+export class UnreachableDatabase extends OperatorError {}
 
 /** Node's own errors when a connection breaks or cannot be made; ENOENT where the embedded database's socket is missing. */
 const NETWORK_ERRORS =
