@@ -136,6 +136,7 @@ export class DateTimes {
   readonly #locale: string;
   readonly #days: Intl.DateTimeFormat;
   readonly #relative: Intl.RelativeTimeFormat;
+  readonly #units = new Map<string, Intl.NumberFormat>();
 
   /** @param locale of `Intl` */
   constructor(locale: string) {
@@ -172,7 +173,10 @@ export class DateTimes {
   }
 
   #counted(count: number, unit: string): string {
-    return new Intl.NumberFormat(this.#locale, { style: 'unit', unit, unitDisplay: 'long' }).format(count);
+    const kept = this.#units.get(unit);
+    const format = kept ?? new Intl.NumberFormat(this.#locale, { style: 'unit', unit, unitDisplay: 'long' });
+    this.#units.set(unit, format);
+    return format.format(count);
   }
 }
 
