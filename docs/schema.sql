@@ -1186,7 +1186,9 @@ CREATE TABLE oauth_state (
   payload bytea,
   consumed_at timestamp with time zone,
   expires_at timestamp with time zone NOT NULL,
-  user_id bigint
+  user_id bigint,
+  client_id text,
+  session_uid_key bytea
 );
 
 -- table oauth_tokens

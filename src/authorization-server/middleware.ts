@@ -6,6 +6,7 @@ import { DeveloperRequests } from '../auth/usage/developer-requests.js';
 import { Config } from '../config/config.js';
 import { Unavailable } from '../database/postgres/unavailable.js';
 import { Logger } from '../http/logger.js';
+import { endStep } from './adapters/state.adapter.js';
 import { SECURITY_HEADERS } from '../layout/layout.js';
 import { looksSecret } from '../values/string-rules.js';
 import { isStepGone, PageFault, pageFaultOf, SERVER_BUSY, unregisteredOf } from './failures/page-fault.js';
@@ -62,11 +63,7 @@ export class Middleware {
   }
 
   renderError(ctx: KoaContextWithOIDC, error: Error): void {
-    if (isAnswered(ctx) && isStepGone(error)) {
-      ctx.redirect(ctx.path.replace(ROUTES.authorization, '/interaction')); // says whether it expired or ended
-      ctx.status = 303;
-      return;
-    }
+    if (leadsBack(ctx, error)) return;
     const fault = pageFaultOf(error, ctx.path.startsWith(ROUTES.end_session));
     const unregistered = unregisteredOf(error, ctx.oidc?.params, ctx.oidc?.client);
     this.show(ctx, fault.page(this.database.current!.id, unregistered));
@@ -106,7 +103,7 @@ export class Middleware {
     } catch (error) {
       request.failure ??= error as Error;
       // The session is stored around the library's own handler of errors.
-      this.#answer(ctx, request, pageFaultOf(error));
+      if (!leadsBack(ctx, error)) this.#answer(ctx, request, pageFaultOf(error));
     }
     if (request.unavailable) {
       this.#answer(ctx, request, SERVER_BUSY);
@@ -271,7 +268,9 @@ export class Middleware {
     const { client_id: clientId } = ctx.query;
     if (ctx.path === ROUTES.authorization && typeof clientId === 'string') request.clientId = clientId;
     await next();
-    if (request.code) throw new Error('a code was issued, and the session that it came of not stored');
+    if (request.code || request.begun)
+      throw new Error('a code was issued, or a step begun, and the session that it came of not stored');
+    if (request.ended) await endStep(this.database, request.ended);
   }
 }
 
@@ -294,6 +293,15 @@ async function inTime(request: OauthRequest, work: Promise<void>, deadlineMs: nu
 /** Whether the member has just answered on our page, which says which app it is. */
 function isAnswered({ path }: KoaContextWithOIDC): boolean {
   return path.startsWith(`${ROUTES.authorization}/`);
+}
+
+/** Leads from an interaction that is gone to its page, which says whether it expired or ended. @returns false where it is something else */
+function leadsBack(ctx: KoaContextWithOIDC, error: unknown): boolean {
+  if (!isAnswered(ctx) || !isStepGone(error)) return false;
+  ctx.remove('Set-Cookie'); // of a session that was not stored: the browser keeps the one it has
+  ctx.redirect(ctx.path.replace(ROUTES.authorization, '/interaction'));
+  ctx.status = 303;
+  return true;
 }
 
 /** The parameter that a reason is about; for those in `SHOWN` the developer also sees what was sent. */

@@ -104,12 +104,11 @@ describe('signing keys', () => {
 });
 
 describe('lifetimes', () => {
-  const { grant, unusedGrant, interaction, nativeRefresh, nativeRefreshIdle, webRefresh } = LIFETIMES;
+  const { grant, nativeRefresh, nativeRefreshIdle, webRefresh } = LIFETIMES;
   const { accessToken, longestSession, session, authorizationCode } = LIFETIMES;
 
   it.each<[string, boolean]>([
     ['a grant outlives every refresh token', grant >= Math.max(webRefresh, nativeRefresh)],
-    ['a grant outlives the sign-in in which it is made', unusedGrant >= interaction],
     [
       'the longest life of a native refresh token is not under its idle life',
       nativeRefresh >= nativeRefreshIdle,

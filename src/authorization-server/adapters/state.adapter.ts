@@ -3,24 +3,28 @@ import { errors, type Adapter, type AdapterPayload } from 'oidc-provider';
 import { recordEventIf } from '../../audit/audit.js';
 import { USE_ONCE } from '../../auth/access-tokens.js';
 import { eitherOf } from '../../crypto/hmac.js';
-import { SIGN_INS_VALID_SINCE, unexpired } from '../../database/sql.js';
-import { STEP_GONE } from '../failures/page-fault.js';
-import { LIFETIMES } from '../provider/lifetimes.js';
+import { unexpired } from '../../database/sql.js';
+import { stepGone } from '../failures/page-fault.js';
 import {
+  MEMBER,
   refusingOrphans,
   SIGNED_IN,
   type Decision,
+  type MemberRow,
   OauthDatabase,
   type UpstreamSession,
 } from '../requests/oauth-database.js';
 
+/** Also reads what an interaction's step needs next: its member, what they allowed its client, and the session to which it belongs. */
 const FIND_STATE = {
   name: 'find-state',
-  text: `SELECT s.payload, s.key, s.consumed_at IS NOT NULL AS consumed, s.user_id, ${SIGN_INS_VALID_SINCE} AS valid_since
-FROM oauth_state s LEFT JOIN users u ON u.id = s.user_id WHERE s.key IN ($1, $2) AND s.model = $3 AND ${unexpired('s.expires_at')}`,
+  text: `SELECT s.payload, s.key, s.consumed_at IS NOT NULL AS consumed, s.user_id, s.client_id, ${MEMBER},
+  b.payload AS session_payload, b.key AS session_key, b.uid_key, b.upstream_subject_key, b.upstream_session_key
+FROM oauth_state s LEFT JOIN users u ON u.id = s.user_id
+LEFT JOIN oauth_consents c ON c.user_id = s.user_id AND c.client_id = s.client_id
+LEFT JOIN oauth_sessions b ON b.uid_key = s.session_uid_key AND b.user_id = s.user_id AND ${unexpired('b.expires_at')}
+WHERE s.key IN ($1, $2) AND s.model = $3 AND ${unexpired('s.expires_at')}`,
 };
-
-const DELETE = 'DELETE FROM oauth_state WHERE key IN ($1, $2) AND model = $3 RETURNING 1';
 
 const CONSUME = `UPDATE oauth_state SET consumed_at = now()
 WHERE key IN ($1, $2) AND model = $3 AND consumed_at IS NULL RETURNING 1`;
@@ -29,20 +33,34 @@ WHERE key IN ($1, $2) AND model = $3 AND consumed_at IS NULL RETURNING 1`;
 const ENDED = 'EndedInteraction';
 
 /** A step that ended is known for a while, so that whoever comes back to it is told that it did: see {@link OneTimeStates}. */
-const COMPLETE = `UPDATE oauth_state SET key = CASE key WHEN $1 THEN $4::bytea ELSE $5::bytea END,
-  expires_at = LEAST(expires_at, now() + interval '10 minutes') WHERE key IN ($1, $2) AND model = $3 RETURNING 1`;
+export const ending = (at: number) => `UPDATE oauth_state
+SET key = CASE key WHEN $${at} THEN $${at + 2}::bytea ELSE $${at + 3}::bytea END,
+  expires_at = LEAST(expires_at, now() + interval '10 minutes')
+WHERE key IN ($${at}, $${at + 1}) AND model = 'Interaction'`;
 
-interface StateRow {
+const END = `${ending(1)} RETURNING 1`;
+
+interface StateRow extends MemberRow {
   payload: Buffer;
   key: Buffer;
   consumed: boolean;
   user_id: number | null;
-  valid_since: number | null;
+  client_id: string | null;
+  session_payload: Buffer | null;
+  session_key: Buffer;
+  uid_key: Buffer;
+  upstream_subject_key: Buffer | null;
+  upstream_session_key: Buffer | null;
 }
 
-const STORE_STATE = `WITH earlier AS (DELETE FROM oauth_state WHERE key = $7), ${SIGNED_IN}
-INSERT INTO oauth_state (user_id, key, model, payload, expires_at)
-SELECT $1, $3, $4, $5, now() + make_interval(secs => $6) WHERE $1::bigint IS NULL OR EXISTS (SELECT FROM signed_in)
+/** Stores a state ($at): member, key, model, payload, seconds, client, key of its session. */
+export const beginning = (
+  at: number,
+) => `INSERT INTO oauth_state (user_id, key, model, payload, expires_at, client_id, session_uid_key)
+SELECT $${at}::bigint, $${at + 1}, $${at + 2}, $${at + 3}, now() + make_interval(secs => $${at + 4}), $${at + 5}, $${at + 6}::bytea`;
+
+const STORE_STATE = `WITH ${SIGNED_IN}, earlier AS (DELETE FROM oauth_state WHERE key = $10)
+${beginning(3)} WHERE $1::bigint IS NULL OR EXISTS (SELECT FROM signed_in)
 ON CONFLICT (key) DO UPDATE SET user_id = EXCLUDED.user_id, payload = EXCLUDED.payload, expires_at = EXCLUDED.expires_at
 RETURNING 1`;
 
@@ -63,9 +81,6 @@ const CONSENTED = `${RECORDED}, remembered AS (
     rejected = ARRAY(SELECT unnest(c.rejected) EXCEPT SELECT unnest($15) UNION SELECT unnest($16)),
     redirect_origins = CASE WHEN c.redirect_origins IS NULL THEN NULL
       ELSE ARRAY(SELECT unnest(c.redirect_origins) UNION SELECT unnest($17)) END
-), granted AS (
-  INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at)
-  SELECT $18, $1, $14, $19::jsonb, now() + make_interval(secs => ${LIFETIMES.unusedGrant}) FROM decided
 )`;
 
 /** Interactions (a sign-in or consent in progress) and pushed authorization requests: encrypted, and gone within the hour. */
@@ -74,21 +89,22 @@ export function stateAdapter(
   model: 'Interaction' | 'PushedAuthorizationRequest',
 ): Partial<Adapter> {
   const { keys, encryption } = database;
-  /** Finds it in {@link FIND_STATE}, {@link DELETE} and others: $1 to $3. */
+  /** Finds it in {@link FIND_STATE} and {@link CONSUME}: $1 to $3. */
   const placeOf = (id: string) => [...eitherOf(keys.keysOf(model, id)), model];
 
   async function find(id: string): Promise<AdapterPayload | undefined> {
     const [row] = await database.read<StateRow>(FIND_STATE, placeOf(id));
     const payload = row && encryption.open<AdapterPayload>(row.payload, model, row.key);
     if (!payload) return undefined;
-    const userId = memberOf(payload);
-    // Stored by the previous version if the column is null: valid as long as no sign-in was ended since.
-    if (userId !== null) database.current?.relyOn(userId, row.user_id === userId ? row.valid_since : null);
+    const { current } = database;
+    if (current && row.user_id !== null) current.relyOn(row.user_id, row, row.client_id);
+    const { session_payload: session, session_key: sessionKey } = row;
+    if (current && session) current.sessionRow = { ...row, payload: session, key: sessionKey };
     // Just signed in, through the platform's own login or otherwise: the session records which.
     const login = payload.result?.login as { upstream?: UpstreamSession } | undefined;
-    if (login && database.current) {
-      database.current.upstream = login.upstream;
-      database.current.cameUpstream = login.upstream !== undefined;
+    if (login && current) {
+      current.upstream = login.upstream;
+      current.cameUpstream = login.upstream !== undefined;
     }
     return { ...payload, jti: id, ...(row.consumed ? { consumed: true } : {}) };
   }
@@ -106,13 +122,21 @@ export function stateAdapter(
     const { decision } = database.current!;
     const signedIn = database.current!.signedIn(memberOf(payload));
     const sealed = encryption.seal(stored, model, key!);
+    const { params, session } = payload;
+    const sessionKey = session?.uid === undefined ? null : keys.keyOf('Session.uid', session.uid);
+    const clientId = (params?.client_id as string | undefined) ?? null;
+    const begun = [signedIn[0], key, model, sealed, expiresIn, clientId, sessionKey];
+    if (database.current!.ended) {
+      database.current!.begun = begun;
+      return;
+    }
     const written = decision
       ? decide(decision, [...signedIn, key, sealed, earlierKey])
-      : database.rows(STORE_STATE, [...signedIn, key, model, sealed, expiresIn, earlierKey]);
+      : database.rows(STORE_STATE, [...signedIn, ...begun, earlierKey]);
     if ((await written).length > 0) return;
-    const found = decision && (await find(id));
-    if (found?.consumed) return;
-    throw new errors.SessionNotFound(decision && !found ? STEP_GONE : 'the sign-in was ended');
+    const answered = decision && (await find(id));
+    if (answered?.consumed) return;
+    throw decision && !answered ? stepGone() : new errors.SessionNotFound('the sign-in was ended');
   }
 
   /**
@@ -123,9 +147,8 @@ export function stateAdapter(
   function decide({ event, consent }: Decision, values: unknown[]): Promise<unknown[]> {
     if (event) values.push(...database.eventValues(event));
     if (consent) {
-      const { id, clientId, payload } = database.current!.grant!;
-      const { granted, rejected, redirect_origins } = consent;
-      values.push(clientId, granted, rejected, redirect_origins, id, payload);
+      const { clientId, granted, rejected, redirect_origins } = consent;
+      values.push(clientId, granted, rejected, redirect_origins);
     }
     const text = consent ? CONSENTED : event ? RECORDED : DECIDED;
     return refusingOrphans(database.rows(`${text} SELECT FROM decided`, values));
@@ -136,15 +159,21 @@ export function stateAdapter(
       throw new errors.InvalidRequestUri('the request_uri was used by another request');
   }
 
-  /** @throws SessionNotFound if another request has ended the interaction: only one goes on from it */
+  /** Held until the session is stored, if it is. */
   async function destroy(id: string): Promise<void> {
-    const ended = await (model === 'Interaction'
-      ? database.rows(COMPLETE, [...placeOf(id), ...eitherOf(keys.keysOf(ENDED, id))])
-      : database.rows(DELETE, placeOf(id)));
-    if (ended.length === 0) throw new errors.SessionNotFound(STEP_GONE);
+    database.current!.ended = [...eitherOf(keys.keysOf(model, id)), ...eitherOf(keys.keysOf(ENDED, id))];
   }
 
   return { find, upsert, consume, destroy };
+}
+
+/**
+ * Ends the interaction from which a request went on that stored no session.
+ *
+ * @throws SessionNotFound if another request did: only one goes on from it
+ */
+export async function endStep(database: OauthDatabase, ended: readonly unknown[]): Promise<void> {
+  if ((await database.rows(END, ended)).length === 0) throw stepGone();
 }
 
 /** @returns the member on whose sign-in an interaction is based; null if it prompts for a sign-in */

@@ -1,8 +1,7 @@
-import type { Adapter, AdapterPayload } from 'oidc-provider';
+import { errors, type Adapter, type AdapterPayload } from 'oidc-provider';
 import { recordEventIf } from '../../audit/audit.js';
 import { eitherOf } from '../../crypto/hmac.js';
-import { LIFETIMES } from '../provider/lifetimes.js';
-import { refusingOrphans, type OauthDatabase } from '../requests/oauth-database.js';
+import type { OauthDatabase } from '../requests/oauth-database.js';
 import { REPEAT_SECONDS, type PresentedToken } from '../requests/token-request.js';
 
 interface TokenRow extends PresentedToken, Record<string, unknown> {
@@ -23,12 +22,6 @@ FROM oauth_tokens t JOIN oauth_grants g ON g.id = t.grant_id JOIN users u ON u.i
 WHERE t.key IN ($1, $2) AND t.model = $3 AND c.disabled_at IS NULL
   AND (t.expires_at > now() OR (t.model = 'AuthorizationCode' AND t.consumed_at IS NOT NULL))`,
 };
-
-/** Extends the grant to its full lifetime when its code is stored: a grant that never got a code is swept soon. */
-const NEW_CODE = `WITH used AS (
-  UPDATE oauth_grants SET expires_at = created_at + make_interval(secs => $6) WHERE id = $3
-) INSERT INTO oauth_tokens (key, model, grant_id, payload, expires_at)
-VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5))`;
 
 /** Codes, access tokens and refresh tokens. At the token endpoint, {@link TokenRequest} handles them. */
 export function tokenAdapter(database: OauthDatabase, model: string): Partial<Adapter> {
@@ -61,11 +54,8 @@ export function tokenAdapter(database: OauthDatabase, model: string): Partial<Ad
     const grantId = payload.grantId!;
     const token = { key, model, grantId, payload: JSON.stringify(stored), seconds };
     if (request) request.issue(token);
-    else if (current && current.grant?.id === grantId) current.code = token;
-    else {
-      const values = [key, model, grantId, token.payload, seconds, LIFETIMES.grant];
-      await refusingOrphans(database.rows(NEW_CODE, values));
-    }
+    else if (current?.grant?.id === grantId) current.code = token;
+    else throw new errors.InvalidGrant('nothing is issued but for the grant that is at hand');
   }
 
   return {
@@ -95,7 +85,7 @@ export function grantAdapter(database: OauthDatabase): Partial<Adapter> {
     return row && { ...row.payload, jti: id };
   }
 
-  /** Held until what it comes of is stored: a decision, or its code. */
+  /** Held until its code is stored. */
   async function upsert(id: string, payload: AdapterPayload): Promise<void> {
     const { jti: _, ...stored } = payload;
     const resources = (payload.resources ?? {}) as Record<string, string>;

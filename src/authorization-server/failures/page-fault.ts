@@ -106,7 +106,12 @@ export function pageFaultOf(error: unknown, signingOut = false): PageFault {
 }
 
 /** As the library says it. */
-export const STEP_GONE = 'interaction session not found';
+const STEP_GONE = 'interaction session not found';
+
+/** Another request went on from the step, or it has expired: its page says so, and the app is told nothing. */
+export function stepGone(): errors.SessionNotFound {
+  return Object.assign(new errors.SessionNotFound(STEP_GONE), { allow_redirect: false });
+}
 
 /** Whether the library does not find a step of which this browser has the cookie: it has expired, or ended. */
 export function isStepGone(error: unknown): boolean {

@@ -29,6 +29,4 @@ export const LIFETIMES = {
   nativeRefresh: 180 * DAY,
   /** The family of tokens: a grant that ended before its tokens would sign its member out. */
   grant: 181 * DAY,
-  /** A grant for which no code has been issued yet. */
-  unusedGrant: 60 * MINUTE,
 } as const;

@@ -14,6 +14,7 @@ import type { Config } from '../../config/config.js';
 import type { Logger } from '../../http/logger.js';
 import { CookieSignatures } from '../../crypto/cookie-signatures.js';
 import { Signer, type SigningJwk } from '../../crypto/signing-keys.js';
+import { randomBytes } from '../../crypto/random.js';
 import { deriveKey } from '../../crypto/secrets.js';
 import { passkeyDomain } from '../../accounts/sign-in/sign-in-methods.js';
 import { LIFETIMES } from './lifetimes.js';
@@ -250,6 +251,10 @@ export function createProvider(parts: ProviderParts): Provider {
   // Default: a time of 0, which stands for an unknown one, would be told to apps as `auth_time`.
   provider.Session.prototype.authTime = function () {
     return this.loginTs || undefined;
+  };
+  // Default: the row of the old id is deleted, and another stored. Here a row gets its new key.
+  provider.Session.prototype.resetIdentifier = function () {
+    Object.assign(this, { jti: randomBytes(32).toString('base64url'), touched: true });
   };
   // Default: those that are sent. A refresh request has no other hook: with unknown ones it would be refused.
   Object.defineProperty(provider.OIDCContext.prototype, 'requestParamScopes', {

@@ -11,6 +11,9 @@ const FIND_CONSENT = {
   text: 'SELECT granted, rejected, redirect_origins FROM oauth_consents WHERE user_id = $1 AND client_id = $2',
 };
 
+/** What a member answers on a consent page; kept in the interaction until its grant is made, with the code. */
+export type Answer = Pick<Consent, 'granted' | 'rejected'>;
+
 /** Reads what members allowed each client, and creates grants from that. */
 @Injectable()
 export class Consents {
@@ -20,18 +23,19 @@ export class Consents {
   ) {}
 
   async find(userId: number, clientId: string): Promise<Consent | undefined> {
-    const { current } = this.database;
-    if (current?.clientId === clientId && current.member?.userId === userId) return current.member.consent;
-    const [consent] = await this.database.read<Consent & QueryResultRow>(FIND_CONSENT, [userId, clientId]);
-    return consent;
+    const member = this.database.current?.member;
+    if (member?.userId !== userId || member.clientId !== clientId)
+      return (await this.database.read<Consent & QueryResultRow>(FIND_CONSENT, [userId, clientId]))[0];
+    const { granted, rejected, redirect_origins } = member;
+    return granted === null ? undefined : { granted, rejected, redirect_origins };
   }
 
   /** A new family of tokens; every sign-in gets its own, so that ending one leaves the others alone. */
-  async createGrant(
+  private async createGrant(
     provider: Provider,
     accountId: string,
     clientId: string,
-    { granted, rejected }: Pick<Consent, 'granted' | 'rejected'>,
+    { granted, rejected }: Answer,
   ): Promise<Grant> {
     const grant = new provider.Grant({ accountId, clientId });
     const resource = apiResource(this.config);
@@ -46,16 +50,17 @@ export class Consents {
   }
 
   /**
-   * The grant of an authorization request: the one that the consent page just made, or a new one where the member has answered for
+   * The grant of an authorization request: of what the member just answered on the consent page, or where they have answered for
    * every requested scope before, not refused all of them, and allowed this origin. For native clients the member is always asked:
    * another app can claim their redirect URI (RFC 8252 §8.6).
    */
   async loadExistingGrant(ctx: KoaContextWithOIDC): Promise<Grant | undefined> {
     const { oidc } = ctx;
     const { client, provider, account } = oidc;
-    const grantId = oidc.result?.consent?.grantId;
-    if (grantId) return provider.Grant.find(grantId);
-    if (!client || !account || client.applicationType === 'native') return undefined;
+    if (!client || !account) return undefined;
+    const answer = oidc.result?.consent as Answer | undefined;
+    if (answer?.granted) return this.createGrant(provider, account.accountId, client.clientId, answer);
+    if (client.applicationType === 'native') return undefined;
     if (oidc.promptPending('login') || oidc.promptPending('consent')) return undefined;
     const consent = await this.find(Number(account.accountId), client.clientId);
     const allowed = allowedScopes(client);

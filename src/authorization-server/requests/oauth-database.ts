@@ -37,8 +37,33 @@ export interface Consent {
 export interface Decision {
   /** Recorded in the audit trail. */
   readonly event?: NewAuthEvent | undefined;
-  /** Stored with its grant, which is made first. */
-  readonly consent?: Consent;
+  readonly consent?: Consent & { readonly clientId: string };
+}
+
+/** A member as a session or an interaction is read with them: columns {@link MEMBER}. */
+export interface MemberRow {
+  readonly valid_since: number | null;
+  readonly active: boolean;
+  readonly username: string;
+  readonly display_name: string;
+  /** null where they allowed the client nothing, or the client is not known. */
+  readonly granted: readonly string[] | null;
+  readonly rejected: readonly string[];
+  readonly redirect_origins: readonly string[] | null;
+}
+
+/** What a request asks of a member (`u`) and of their consent (`c`): read with what names them, in one statement. */
+export const MEMBER = `${SIGN_INS_VALID_SINCE} AS valid_since, u.disabled_at IS NULL AS active, u.username, u.display_name,
+  c.granted, c.rejected, c.redirect_origins`;
+
+/** A browser session as it is stored, with its member. */
+export interface SessionRow extends MemberRow {
+  readonly payload: Buffer;
+  readonly uid_key: Buffer;
+  readonly key: Buffer;
+  readonly user_id: number | null;
+  readonly upstream_subject_key: Buffer | null;
+  readonly upstream_session_key: Buffer | null;
 }
 
 /** A grant as it is stored. */
@@ -71,22 +96,28 @@ export class OauthRequest {
   unavailable = false;
   /** Set at the token and revocation endpoints. */
   token?: TokenRequest;
-  /** The client, at the authorization endpoint; the session is then read with its member and what they allowed this client. */
+  /** The client, at the authorization endpoint: the session is then read with what its member allowed this client. */
   clientId?: string;
-  member?: { readonly userId: number; readonly active: boolean; readonly consent: Consent | undefined };
+  /** The member of the session or interaction that was read last, and what they allowed this client. */
+  member?: MemberRow & { readonly userId: number; readonly clientId: string | null | undefined };
+  /** The row of the session to which the interaction belongs, read with it. */
+  sessionRow?: SessionRow;
   /** Set where the member answers what an interaction asks. */
   decision?: Decision;
-  /** Held until the decision that it comes of is stored, or its code, or neither: if the member is prompted, another grant is made. */
+  /** Held until its code is stored; if the member is prompted, another grant is made. */
   grant?: NewGrant;
-  /** The code of this grant, held until the session is stored, and with it all three. */
+  /** The code of this grant, held until the session is stored, and with it all of these. */
   code?: NewToken | undefined;
+  /** The interaction from which this request goes on, and the one that it begins, if the member is prompted again: parameters of their statements. */
+  ended?: readonly unknown[] | undefined;
+  begun?: readonly unknown[] | undefined;
   /**
    * The members on whose sign-in this request relies, by id, each with the {@link SIGN_INS_VALID_SINCE} under which the sign-in was
    * found valid: anything written for a member is stored only if that has not changed.
    */
   readonly signIns = new Map<number, number | null>();
-  /** The browser session that was found, and whether this request has deleted it since. */
-  session?: { readonly uid: string; deleted: boolean };
+  /** `uid` of the browser session that is stored. */
+  sessionUid?: string;
   /** Recorded with the end of the browser session, where the member signs out. */
   signOut?: NewAuthEvent;
   /** This request completes a sign-in through the platform's own login, which the provider may have ended meanwhile. */
@@ -113,9 +144,14 @@ export class OauthRequest {
     return new OauthRequest(context.id, addressOf(request), headers['user-agent'], leave, parameterFault);
   }
 
-  /** Records the sign-in on which the request relies. The first value read is kept: it is the oldest. */
-  relyOn(userId: number, validSince: number | null): void {
-    if (!this.signIns.has(userId)) this.signIns.set(userId, validSince);
+  /**
+   * Keeps the member on whose sign-in the request relies. Of several {@link SIGN_INS_VALID_SINCE} the first one counts: it is the oldest.
+   *
+   * @param clientId whose consent was read with them
+   */
+  relyOn(userId: number, row: MemberRow, clientId: string | null | undefined): void {
+    if (!this.signIns.has(userId)) this.signIns.set(userId, row.valid_since);
+    this.member = { ...row, userId, clientId };
   }
 
   /** Gives the parameters of {@link SIGNED_IN}. A member whose sign-in this request has not read counts as nobody. */

@@ -67,7 +67,7 @@ export class InteractionsController {
 
   async #showConsent(response: Response, step: Step): Promise<void> {
     const { interaction, client, shown } = step;
-    const user = await this.#user(interaction);
+    const user = this.#user(interaction);
     const before = await this.consents.find(user.id, client.clientId);
     const requested = requestedScopes(interaction, client);
     const refused = before && !asksForRefusedAlone(before, requested) ? before.rejected : [];
@@ -118,7 +118,7 @@ export class InteractionsController {
   @Post('consent')
   async consent(@Res() response: Response, @FormBody() form: Form): Promise<void> {
     const { interaction, client } = await this.#step(response, 'consent', form);
-    const user = await this.#user(interaction);
+    const user = this.#user(interaction);
     const requested = requestedScopes(interaction, client);
     const told = { actor: 'user', userId: user.id, clientId: client.clientId } as const;
     if (form.decision !== 'allow') {
@@ -133,10 +133,9 @@ export class InteractionsController {
     const answer = { granted, rejected };
     const redirect_origins = [originOf(interaction.params.redirect_uri as string)];
     const event = { ...told, type: 'consent.granted', details: answer } as const;
-    const decision = { event, consent: { ...answer, redirect_origins } };
-    const { provider } = this.server;
-    const grant = await this.consents.createGrant(provider, String(user.id), client.clientId, answer);
-    await this.sessions.finishConsent(response, interaction, decision, grant.jti);
+    const { clientId } = client;
+    const decision = { event, consent: { clientId, ...answer, redirect_origins } };
+    await this.sessions.finishConsent(response, interaction, decision, answer);
   }
 
   @Post('cancel')
@@ -179,9 +178,9 @@ export class InteractionsController {
     return { interaction, client, shown };
   }
 
-  async #user(interaction: Interaction) {
+  #user(interaction: Interaction) {
     const accountId = interaction.session?.accountId;
-    const user = accountId === undefined ? undefined : await this.sessions.user(accountId);
+    const user = accountId === undefined ? undefined : this.sessions.user(accountId);
     if (!user) throw new errors.SessionNotFound('nobody is signed in');
     return user;
   }

@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import type { Interaction, InteractionResults, Session } from 'oidc-provider';
-import type { QueryResultRow } from 'pg';
 import { Csrf, DeviceCookies } from '../../accounts/browser-cookies.js';
 import { SignInThrottle } from '../../accounts/sign-in/sign-in-throttle.js';
 import { SignIn, type SignedIn, type SignInFault } from '../../accounts/sign-in/sign-in.js';
@@ -12,6 +11,7 @@ import { isStepGone, PageFault } from '../../authorization-server/failures/page-
 import { formTargetsOf } from '../../authorization-server/ports.js';
 import { LIFETIMES } from '../../authorization-server/provider/lifetimes.js';
 import { sessionCookie } from '../../authorization-server/provider/provider.js';
+import type { Answer } from '../../authorization-server/requests/consents.js';
 import { OauthDatabase, type Decision } from '../../authorization-server/requests/oauth-database.js';
 import { OneTimeStates } from '../../authorization-server/adapters/state.adapter.js';
 import { Config } from '../../config/config.js';
@@ -146,11 +146,6 @@ export class SignInForms {
   }
 }
 
-const FIND_USER = {
-  name: 'find-signed-in-user',
-  text: 'SELECT id, username, display_name FROM users WHERE id = $1 AND disabled_at IS NULL',
-};
-
 /** The library's state of a browser: its session, and the step of an app's request. */
 @Injectable()
 export class BrowserSessions {
@@ -166,14 +161,16 @@ export class BrowserSessions {
   async current(response: Response): Promise<{ session: Session; user: SignedInUser } | undefined> {
     const { session } = await this.#of(response);
     if (session.accountId === undefined) return undefined;
-    const user = await this.user(session.accountId);
+    const user = this.user(session.accountId);
     return user && { session, user };
   }
 
-  /** @returns the member if they are not disabled */
-  async user(accountId: string): Promise<SignedInUser | undefined> {
-    const [user] = await this.database.read<SignedInUser & QueryResultRow>(FIND_USER, [accountId]);
-    return user;
+  /** The member of the session or interaction that was just read. @returns undefined if they are disabled */
+  user(accountId: string): SignedInUser | undefined {
+    const { member } = this.database.current!;
+    if (!member?.active || String(member.userId) !== accountId) return undefined;
+    const { userId: id, username, display_name } = member;
+    return { id, username, display_name };
   }
 
   /** Starts a session with a new id, for pages that are no step of an app's request, and destroys any that the browser had before. */
@@ -231,9 +228,9 @@ export class BrowserSessions {
     redirect(response, interaction.returnTo);
   }
 
-  /** The same for consent. @param grantId of the grant that comes of it */
-  async finishConsent(response: Response, interaction: Interaction, decision: Decision, grantId: string) {
-    await this.#store(interaction, { ...interaction.lastSubmission, consent: { grantId } }, decision);
+  /** The same for consent. */
+  async finishConsent(response: Response, interaction: Interaction, decision: Decision, consent: Answer) {
+    await this.#store(interaction, { ...interaction.lastSubmission, consent }, decision);
     // Tokens from before may do less now; other processes are notified by the database.
     this.revocations.announce({ kind: 'user', id: interaction.session!.accountId });
     redirect(response, interaction.returnTo);

@@ -146,7 +146,10 @@ export class OauthSession extends row({
 /** State that lives for minutes: interactions, pushed authorization requests, ids of used proofs. */
 @Entity('oauth_state')
 @Expires({ at: 'expires_at' })
-@OfMember<OauthState>({ secrets: ['key', 'payload'], export: { none: 'sign-ins in progress, for minutes' } })
+@OfMember<OauthState>({
+  secrets: ['key', 'payload', 'session_uid_key'],
+  export: { none: 'sign-ins in progress, for minutes' },
+})
 export class OauthState extends row({
   key: bytea.primary,
   model: text.as<
@@ -160,6 +163,10 @@ export class OauthState extends row({
   >(),
   /** For an interaction: the member whose sign-in continues it. */
   user_id: bigint.nullable.refersTo(() => User, 'CASCADE'),
+  /** For the same: the app whose request it is. */
+  client_id: text.nullable,
+  /** For the same: the key of the browser session to which it belongs. */
+  session_uid_key: bytea.nullable,
   /** Encrypted; null where only the key matters. */
   payload: bytea.nullable,
   consumed_at: timestamptz.nullable,
