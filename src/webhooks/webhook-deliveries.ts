@@ -1,13 +1,10 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import { audited, recordEvent, type AuditedTransaction, type NewAuthEvent } from '../audit/audit.js';
 import { AHEAD, HORIZON } from '../database/sql.js';
+import { LEASE_SECONDS, MOST_OF_A_RECEIVER, RETRY_AFTER, type Attempt } from '../http/outbox.js';
 import { concernedBy, kindFor, readScopeSql } from '../resources/resources.js';
-import { TEST_TYPE, type Attempt, type Message } from './webhook-sender.js';
+import { TEST_TYPE, type Message } from './webhook-sender.js';
 
-const MINUTE = 60;
-const HOUR = 60 * MINUTE;
-/** Waits after each failed attempt, in seconds; if one more fails, the message is dead. */
-export const RETRY_AFTER = [5, 5 * MINUTE, HOUR / 2, 2 * HOUR, 5 * HOUR, 10 * HOUR, 10 * HOUR] as const;
 /** How long an endpoint may fail before it is switched off. */
 const MOST_DAYS_FAILING = 5;
 
@@ -26,11 +23,6 @@ const BATCHES = [
 const STATEMENT_TIMEOUT = '57014';
 /** After this many batches in time, the next bigger size is tried again. */
 const ENOUGH_IN_TIME = 20;
-/** How many messages to one endpoint may be in progress at once, over all instances. */
-const MOST_OF_AN_ENDPOINT = 8;
-/** How long an instance has to record the outcome of an attempt, in seconds: twice the maximum duration of one. */
-const LEASE_SECONDS = 20;
-
 /** An endpoint of the platform itself, which depends on no credential. */
 const OF_PLATFORM = 'e.client_id IS NULL AND e.key_id IS NULL';
 
@@ -263,7 +255,7 @@ export class WebhookDeliveries {
       if (ready.length === 0) return [];
       const ids = ready.map(({ id }) => id);
       const last = ids.map((id) => this.#last.get(id) ?? -1);
-      const values = [ids, MOST_OF_AN_ENDPOINT, most, LEASE_SECONDS, last];
+      const values = [ids, MOST_OF_A_RECEIVER, most, LEASE_SECONDS, last];
       const [claimed] = await manager.query<[Claimed[], number]>(CLAIM, values);
       return claimed;
     });

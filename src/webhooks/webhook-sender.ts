@@ -4,14 +4,11 @@ import { Config } from '../config/config.js';
 import { Encryption, type Moved, type SealCounts } from '../crypto/encryption.js';
 import { signWebhook } from '../crypto/webhook-signatures.js';
 import type { WebhookDelivery, WebhookEndpoint } from '../database/schema/entities/changes/webhook.entity.js';
+import { attempt, type Attempt } from '../http/outbox.js';
 import { PublicHttps } from '../http/public-https.js';
 
 /** The type that `pua webhooks test` sends. */
 export const TEST_TYPE = 'webhook.test';
-
-/** Deadline of an attempt: name resolution, connection and response. */
-const PATIENCE_MS = 10_000;
-const LONGEST_ERROR = 200;
 
 /** A message that this process has claimed for a while, with its endpoint. */
 export interface Message
@@ -27,16 +24,6 @@ export interface Message
   readonly lease: string;
   /** Whether the endpoint is failing at present. */
   readonly failing: boolean;
-}
-
-export interface Attempt {
-  /** 2xx. */
-  readonly taken: boolean;
-  /** null if there was no response. */
-  readonly status: number | null;
-  /** Why there was no response. */
-  readonly error: string | null;
-  readonly seconds: number;
 }
 
 /** How a secret is stored in the database, encrypted. */
@@ -115,32 +102,14 @@ export class WebhookSender {
     private readonly secrets: WebhookSecrets,
   ) {}
 
-  /**
-   * Tries once. A redirect is not followed, and is a failure, like every response except 2xx.
-   *
-   * @param stop ends it
-   */
-  async send(message: Message, stop?: AbortSignal): Promise<Attempt> {
-    const startedAt = performance.now();
-    const end = AbortSignal.timeout(PATIENCE_MS);
-    const seconds = () => (performance.now() - startedAt) / 1000;
-    try {
+  /** Tries once. @param stop ends it */
+  send(message: Message, stop?: AbortSignal): Promise<Attempt> {
+    return attempt((signal) => {
       const body = bodyOf(message);
-      const status = await this.https.post({
-        url: new URL(message.url),
-        headers: this.#headersFor(message, body),
-        body,
-        signal: stop ? AbortSignal.any([end, stop]) : end,
-        loopback: !this.config.production,
-      });
-      return { taken: status >= 200 && status < 300, status, error: null, seconds: seconds() };
-    } catch (error) {
-      // What the operator is told: only at which step it failed.
-      const { code, message: text } = error as NodeJS.ErrnoException;
-      const step = code === undefined ? text : `${code}: ${text}`;
-      const reason = end.aborted ? `no answer within ${PATIENCE_MS / 1000} s` : step;
-      return { taken: false, status: null, error: reason.slice(0, LONGEST_ERROR), seconds: seconds() };
-    }
+      const headers = this.#headersFor(message, body);
+      const url = new URL(message.url);
+      return this.https.post({ url, headers, body, signal, loopback: !this.config.production });
+    }, stop);
   }
 
   #headersFor(message: Message, body: string): Record<string, string> {

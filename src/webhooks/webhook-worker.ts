@@ -1,20 +1,16 @@
-import { setTimeout } from 'node:timers/promises';
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { Config } from '../config/config.js';
 import { Database } from '../database/database.js';
 import { MemberReads } from '../database/member-reads.js';
 import { Logger } from '../http/logger.js';
 import { Meter } from '../http/meter.js';
+import { Outbox } from '../http/outbox.js';
 import { Periodic } from '../http/periodic-work.js';
 import { LOOK, WebhookDeliveries } from './webhook-deliveries.js';
 import { WebhookSecrets, WebhookSender, type Message } from './webhook-sender.js';
 
 /** Interval between checks for changes and due messages: the maximum delay of a message while nothing else happens. */
 const PAUSE_MS = 250;
-/** How many messages this process may have in progress: all receivers may be slow. */
-const MOST_UNDER_WAY = 256;
-/** How long a server that shuts down waits for the responses to messages in progress; then other instances send these. */
-const LAST_MS = 2_000;
 
 const PENDING = `SELECT count(*)::integer AS pending FROM webhook_deliveries WHERE status = 'pending'`;
 const OLDEST_DUE = `SELECT COALESCE(EXTRACT(epoch FROM max(now() - d.due_at)), 0)::float8 AS seconds
@@ -28,13 +24,13 @@ WHERE e.disabled_at IS NULL AND e.failing_since IS NULL`;
  */
 @Injectable()
 export class WebhookWorker implements OnApplicationShutdown {
-  readonly #underWay = new Map<Message, Promise<void>>();
-  readonly #stop = new AbortController();
+  readonly #outbox = new Outbox<Message>({
+    claim: (most) => this.#claim(most),
+    send: (message, stop) => this.#send(message, stop),
+    failed: ({ message: reason }) => this.logger.warn({ reason }, 'how a webhook went could not be written'),
+  });
   #known: WebhookDeliveries | undefined;
-  #claiming: Promise<void> | undefined;
-  #claimAgain = false;
   #moved = false;
-  #end: AbortSignal | undefined;
 
   constructor(
     private readonly config: Config,
@@ -53,67 +49,35 @@ export class WebhookWorker implements OnApplicationShutdown {
       const [row] = await database.prepared<{ seconds: number }>(OLDEST_DUE, []);
       return [[{}, row!.seconds]];
     });
-    meter.read('webhook_deliveries_under_way', () => [[{}, this.#underWay.size]]);
+    meter.read('webhook_deliveries_under_way', () => [[{}, this.#outbox.underWay.length]]);
   }
 
-  async onApplicationShutdown(): Promise<void> {
-    await this.#claiming?.catch(() => undefined);
-    const all = Promise.all(this.#underWay.values());
-    await Promise.race([all, setTimeout(LAST_MS, undefined, { ref: false })]);
-    this.#stop.abort();
-    await all;
+  onApplicationShutdown(): Promise<void> {
+    return this.#outbox.close();
   }
 
   @Periodic({ work: 'webhooks', everyMs: PAUSE_MS, failure: 'webhooks could not be sent' })
   async work(end: AbortSignal): Promise<void> {
-    this.#end = end;
     if (!this.#moved && this.config.secrets.hasPrevious)
       await this.secrets.moveToCurrentSecret(this.database.dataSource);
     this.#moved = true;
     const [found] = await this.database.prepared<{ behind: boolean; due: boolean }>(LOOK, []);
     const made = found!.behind ? await (await this.#deliveries()).fanOut(() => !end.aborted) : 0;
-    if (found!.due || made > 0) await this.#claim();
+    if (found!.due || made > 0) await this.#outbox.claim(end);
   }
 
-  /** Claims messages until nothing is due, or this process is at its limit; one claim at a time. */
-  #claim(): Promise<void> {
-    this.#claimAgain = true;
-    this.#claiming ??= this.#claimAll().finally(() => (this.#claiming = undefined));
-    return this.#claiming;
+  async #claim(most: number) {
+    const { messages, withheld } = await (await this.#deliveries()).claim(most);
+    // A receiver that is notified of a change reads it at once, and must find it.
+    if (messages.length > 0) await this.reads.advance('all');
+    this.meter.count('webhook_attempts_total', { outcome: 'withheld' }, withheld);
+    return { messages, again: withheld > 0 };
   }
 
-  async #claimAll(): Promise<void> {
-    while (this.#claimAgain && !this.#end?.aborted) {
-      this.#claimAgain = false;
-      const room = MOST_UNDER_WAY - this.#underWay.size;
-      if (room === 0) return; // each that finishes makes room, and calls this again
-      const { messages, withheld } = await (await this.#deliveries()).claim(room);
-      // A receiver that is notified of a change reads it at once, and must find it.
-      if (messages.length > 0) await this.reads.advance('all');
-      for (const message of messages) this.#begin(message);
-      this.meter.count('webhook_attempts_total', { outcome: 'withheld' }, withheld);
-      if (withheld > 0) this.#claimAgain = true;
-    }
-  }
-
-  #begin(message: Message): void {
-    const sending = this.#send(message)
-      .catch((error: unknown) =>
-        // Its claim expires, and it is sent again.
-        this.logger.warn({ reason: (error as Error).message }, 'how a webhook went could not be written'),
-      )
-      .finally(() => {
-        this.#underWay.delete(message);
-        // The message behind it may go now.
-        if (!this.#end?.aborted) this.#claim().catch(() => undefined);
-      });
-    this.#underWay.set(message, sending);
-  }
-
-  async #send(message: Message): Promise<void> {
-    const attempt = await this.sender.send(message, this.#stop.signal);
+  async #send(message: Message, stop: AbortSignal): Promise<void> {
+    const attempt = await this.sender.send(message, stop);
     const deliveries = await this.#deliveries();
-    if (!attempt.taken && this.#stop.signal.aborted) {
+    if (!attempt.taken && stop.aborted) {
       await deliveries.release(message);
       return;
     }

@@ -1,4 +1,3 @@
-import { isIP } from 'node:net';
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { audited, recordEvent, type NewAuthEvent } from '../audit/audit.js';
@@ -6,13 +5,13 @@ import { Config } from '../config/config.js';
 import { randomText } from '../crypto/random.js';
 import { makeWebhookSecret } from '../crypto/webhook-signatures.js';
 import type { WebhookDelivery, WebhookEndpoint } from '../database/schema/entities/changes/webhook.entity.js';
+import { LEASE_SECONDS, type Attempt } from '../http/outbox.js';
 import { PublicHttps } from '../http/public-https.js';
 import { CHANGE_KINDS, readScope, RESOURCES } from '../resources/resources.js';
 import { OperatorError } from '../values/operator-error.js';
-import { isLoopbackAddress, isPublicAddress } from '../values/network.js';
-import { isHttpUrl } from '../values/string-rules.js';
+import { receiverFault } from '../values/receivers.js';
 import { BEGIN_HERE, MAKE_TEST, switchOff, WebhookDeliveries } from './webhook-deliveries.js';
-import { TEST_TYPE, WebhookSecrets, WebhookSender, type Attempt, type Message } from './webhook-sender.js';
+import { TEST_TYPE, WebhookSecrets, WebhookSender, type Message } from './webhook-sender.js';
 
 /** The types of messages: `<resource>.<kind>`. A profile is never removed while anybody may be notified about it. */
 export const WEBHOOK_TYPES = RESOURCES.flatMap((resource) =>
@@ -20,12 +19,9 @@ export const WEBHOOK_TYPES = RESOURCES.flatMap((resource) =>
 ).filter((type) => type !== 'profile.removed');
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
-const LONGEST_URL = 2_000;
 const SHOWN_DELIVERIES = 20;
 const ALL_DEAD = `endpoint_id = $1 AND status = 'dead'`;
 const ONE_ENDED = `id = $1::uuid AND status IN ('dead', 'delivered')`;
-/** Time for an attempt and for recording its outcome. */
-const TEST_LEASE_SECONDS = 20;
 
 type Actor = NewAuthEvent['actor'];
 
@@ -107,7 +103,8 @@ export class WebhooksService {
     keyId = null,
     actor,
   }: NewWebhook): Promise<{ id: string; secret: string }> {
-    checkUrl(url, this.config.production);
+    const fault = receiverFault(url, this.config.production);
+    if (fault !== undefined) throw new OperatorError(fault);
     const id = `wh_${randomText(16, ALPHABET)}`;
     const secret = makeWebhookSecret();
     await audited(this.dataSource, async (manager) => {
@@ -223,7 +220,7 @@ WHERE type <> $2 AND ${message === undefined ? ALL_DEAD : ONE_ENDED}`,
   async test(id: string): Promise<Attempt> {
     const endpoint = await this.find(id);
     if (endpoint.status === 'disabled') throw notLive(endpoint);
-    const values = [id, TEST_TYPE, TEST_LEASE_SECONDS];
+    const values = [id, TEST_TYPE, LEASE_SECONDS];
     const [message] = await this.dataSource.query<Message[]>(MAKE_TEST, values);
     const attempt = await new WebhookSender(this.config, new PublicHttps(), this.#secrets).send(message!);
     // A test says nothing of whether the endpoint fails.
@@ -235,25 +232,6 @@ WHERE type <> $2 AND ${message === undefined ? ALL_DEAD : ONE_ENDED}`,
 /** Makes the error for an endpoint that is disabled. */
 function notLive({ id, disabled_at }: WebhookDetails): OperatorError {
   return new OperatorError(`The webhook ${id} was disabled at ${disabled_at} UTC: create a new one`);
-}
-
-/** @throws OperatorError */
-function checkUrl(text: string, production: boolean): void {
-  const url = isHttpUrl(text) ? new URL(text) : undefined;
-  if (!url || text.length > LONGEST_URL || url.hash !== '')
-    throw new OperatorError(
-      `The URL must be absolute, without user, password and fragment, and have at most ${LONGEST_URL} characters`,
-    );
-  const host = url.hostname.replace(/^\[|\]$/g, '');
-  const isLocal = host === 'localhost' || isLoopbackAddress(host);
-  if (url.protocol === 'http:' && (production || !isLocal))
-    throw new OperatorError(
-      production
-        ? 'The URL must be https'
-        : 'The URL must be https, or http to this machine itself (localhost, 127.0.0.1, [::1]) outside production',
-    );
-  if (isIP(host) !== 0 && !isPublicAddress(host) && (production || !isLocal))
-    throw new OperatorError('The URL must lead to an address on the internet');
 }
 
 /** @throws OperatorError if there is no such client or key, or it lacks a scope for one of the types */

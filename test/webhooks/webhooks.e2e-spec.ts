@@ -8,7 +8,7 @@ import { ClientsService } from '../../src/clients/clients.service.js';
 import { ConnectedApps } from '../../src/clients/connected-apps.js';
 import { Meter } from '../../src/http/meter.js';
 import { Sweeper } from '../../src/operations/sweeper/sweeper.js';
-import { RETRY_AFTER } from '../../src/webhooks/webhook-deliveries.js';
+import { RETRY_AFTER } from '../../src/http/outbox.js';
 import { readScope, RESOURCES } from '../../src/resources/resources.js';
 import { WEBHOOK_TYPES, WebhooksService } from '../../src/webhooks/webhooks.service.js';
 import { endApp } from '../support/api.js';

@@ -1,0 +1,130 @@
+import { setTimeout } from 'node:timers/promises';
+
+const MINUTE = 60;
+const HOUR = 60 * MINUTE;
+/** Waits after each failed attempt, in seconds; if one more fails, the message is dead. */
+export const RETRY_AFTER = [5, 5 * MINUTE, HOUR / 2, 2 * HOUR, 5 * HOUR, 10 * HOUR, 10 * HOUR] as const;
+/** How long an instance has to record the outcome of an attempt, in seconds: twice the maximum duration of one. */
+export const LEASE_SECONDS = 20;
+/** How many messages to one receiver may be in progress at once. */
+export const MOST_OF_A_RECEIVER = 8;
+
+/** Deadline of an attempt: name resolution, connection and response. */
+const PATIENCE_MS = 10_000;
+const LONGEST_ERROR = 200;
+/** How many messages this process may have in progress: all receivers may be slow. */
+const MOST_UNDER_WAY = 256;
+/** How long a server that shuts down waits for the responses to messages in progress; then other instances send these. */
+const LAST_MS = 2_000;
+
+export interface Attempt {
+  /** 2xx. */
+  readonly taken: boolean;
+  /** null if there was no response. */
+  readonly status: number | null;
+  /** Why there was no response. */
+  readonly error: string | null;
+  readonly seconds: number;
+}
+
+/**
+ * Tries once to send a message. A redirect is not followed, and is a failure, like every response except 2xx.
+ *
+ * @param post sends it until the signal aborts, and returns the status of the response
+ * @param stop ends it
+ */
+export async function attempt(
+  post: (signal: AbortSignal) => Promise<number>,
+  stop?: AbortSignal,
+): Promise<Attempt> {
+  const startedAt = performance.now();
+  const end = AbortSignal.timeout(PATIENCE_MS);
+  const seconds = () => (performance.now() - startedAt) / 1000;
+  try {
+    const status = await post(stop ? AbortSignal.any([end, stop]) : end);
+    return { taken: status >= 200 && status < 300, status, error: null, seconds: seconds() };
+  } catch (error) {
+    // What the operator is told: only at which step it failed.
+    const { code, message: text } = error as NodeJS.ErrnoException;
+    const step = code === undefined ? text : `${code}: ${text}`;
+    const reason = end.aborted ? `no answer within ${PATIENCE_MS / 1000} s` : step;
+    return { taken: false, status: null, error: reason.slice(0, LONGEST_ERROR), seconds: seconds() };
+  }
+}
+
+/** A queue in the database, of which every instance sends a part. */
+interface Queue<Message> {
+  /**
+   * Claims messages that are due for this process, for {@link LEASE_SECONDS}.
+   *
+   * @param most in all
+   * @returns `again`: whether it should be asked once more at once
+   */
+  claim(most: number): Promise<{ messages: readonly Message[]; again?: boolean }>;
+
+  /**
+   * Sends a message once and records the outcome; if it cannot be recorded, the claim expires, and it is sent again.
+   *
+   * @param stop aborts it: then it is to be released, and other instances send it
+   */
+  send(message: Message, stop: AbortSignal): Promise<void>;
+
+  /** Is told that an outcome could not be recorded. */
+  failed(error: Error): void;
+}
+
+/** Claims messages of a queue and sends them, many at once: nobody waits for a slow receiver but what is for that receiver. */
+export class Outbox<Message> {
+  readonly #underWay = new Map<Message, Promise<void>>();
+  readonly #stop = new AbortController();
+  #claiming: Promise<void> | undefined;
+  #claimAgain = false;
+  #end: AbortSignal | undefined;
+
+  constructor(private readonly queue: Queue<Message>) {}
+
+  /** The messages in progress. */
+  get underWay(): readonly Message[] {
+    return [...this.#underWay.keys()];
+  }
+
+  /** Claims messages until nothing is due, or this process is at its limit; one claim at a time. @param end when to claim no more */
+  claim(end: AbortSignal): Promise<void> {
+    this.#end = end;
+    this.#claimAgain = true;
+    this.#claiming ??= this.#claimAll().finally(() => (this.#claiming = undefined));
+    return this.#claiming;
+  }
+
+  /** Waits a little for the messages in progress, and aborts the others. */
+  async close(): Promise<void> {
+    await this.#claiming?.catch(() => undefined);
+    const all = Promise.all(this.#underWay.values());
+    await Promise.race([all, setTimeout(LAST_MS, undefined, { ref: false })]);
+    this.#stop.abort();
+    await all;
+  }
+
+  async #claimAll(): Promise<void> {
+    while (this.#claimAgain && !this.#end?.aborted) {
+      this.#claimAgain = false;
+      const room = MOST_UNDER_WAY - this.#underWay.size;
+      if (room === 0) return; // each that finishes makes room, and calls this again
+      const { messages, again = false } = await this.queue.claim(room);
+      for (const message of messages) this.#begin(message);
+      if (again) this.#claimAgain = true;
+    }
+  }
+
+  #begin(message: Message): void {
+    const sending = this.queue
+      .send(message, this.#stop.signal)
+      .catch((error: unknown) => this.queue.failed(error as Error))
+      .finally(() => {
+        this.#underWay.delete(message);
+        // The message behind it may go now.
+        if (!this.#end!.aborted) this.claim(this.#end!).catch(() => undefined);
+      });
+    this.#underWay.set(message, sending);
+  }
+}

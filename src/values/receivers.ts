@@ -1,0 +1,26 @@
+import { isIP } from 'node:net';
+import { isLoopbackAddress, isPublicAddress } from './network.js';
+import { isHttpUrl } from './string-rules.js';
+
+const LONGEST_URL = 2_000;
+
+/**
+ * Finds the fault of a URL to which messages are to be sent. What its name leads to is checked at each connection, too (PublicHttps).
+ *
+ * @param production whether nothing on this machine is a receiver
+ * @returns a sentence without full stop; undefined if there is none
+ */
+export function receiverFault(text: string, production: boolean): string | undefined {
+  const url = isHttpUrl(text) ? new URL(text) : undefined;
+  if (!url || text.length > LONGEST_URL || url.hash !== '')
+    return `The URL must be absolute, without user, password and fragment, and have at most ${LONGEST_URL} characters`;
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  const isLocal = host === 'localhost' || isLoopbackAddress(host);
+  if (url.protocol === 'http:' && (production || !isLocal))
+    return production
+      ? 'The URL must be https'
+      : 'The URL must be https, or http to this machine itself (localhost, 127.0.0.1, [::1]) outside production';
+  if (isIP(host) !== 0 && !isPublicAddress(host) && (production || !isLocal))
+    return 'The URL must lead to an address on the internet';
+  return undefined;
+}
