@@ -69,6 +69,7 @@ export class AuthorizationServer implements OnModuleInit {
       adapter: adapterFactory(database, clients, new Set(signingKeys.map(({ alg }) => alg))),
       findAccount: (_ctx, sub) => this.#findAccount(sub),
       logger,
+      reachableClasses: (userId) => this.#reachableClasses(userId),
       parameterFault: () => database.current!.parameterFault,
       loadExistingGrant: (ctx) => this.consents.loadExistingGrant(ctx),
       renderError: (ctx, _out, error) => middleware.renderError(ctx, error),
@@ -92,6 +93,12 @@ export class AuthorizationServer implements OnModuleInit {
     };
   }
 
+  /** See {@link passkeyClasses}: a passkey that no authenticator may copy stays in its hardware. */
+  async #reachableClasses(userId: number): Promise<string[]> {
+    const passkeys = await this.database.read<{ acr: string }>(FIND_CLASSES, [userId]);
+    return passkeys.map(({ acr }) => acr);
+  }
+
   /** The claims of the scope `profile` (OpenID Connect Core §5.4); the library leaves out what was not granted. */
   async #profileOf(userId: number): Promise<object> {
     const [claims] = await this.database.read<Claims>(FIND_CLAIMS, [userId]);
@@ -110,6 +117,10 @@ export class AuthorizationServer implements OnModuleInit {
 const FIND_ACCOUNT = {
   name: 'find-account',
   text: 'SELECT FROM users WHERE id = $1 AND disabled_at IS NULL',
+};
+const FIND_CLASSES = {
+  name: 'find-classes',
+  text: `SELECT DISTINCT CASE WHEN backup_eligible THEN 'phr' ELSE 'phrh' END AS acr FROM passkeys WHERE user_id = $1`,
 };
 const FIND_CLAIMS = { name: 'find-claims', text: `SELECT ${CLAIMS} FROM users u WHERE u.id = $1` };
 

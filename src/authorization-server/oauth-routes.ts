@@ -145,6 +145,7 @@ const LONGEST = 2048;
 /** Parameters of an authorization request, all of which the library stores until the member has signed in. */
 const OF_AUTHORIZATION: Readonly<Record<string, number>> = {
   acr_values: 200,
+  claims: LONGEST,
   claims_locales: 100,
   client_id: 100,
   code_challenge: 128,

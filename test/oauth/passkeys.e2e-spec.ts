@@ -708,7 +708,7 @@ describe('An app that asks for a passkey (acr_values)', () => {
   });
 
   thorough.it('and may not ask the member is told so', async () => {
-    const { username } = await oauth.member();
+    const { username } = await memberWithPasskey(oauth);
     const browser = oauth.browser();
     const clientId = await oauth.client();
     await oauth.code(clientId, username, {}, browser);

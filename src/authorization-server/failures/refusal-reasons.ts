@@ -93,6 +93,10 @@ export const REFUSAL_REASONS = {
     meaning: 'prompt=none, but the member has to sign in or consent',
     codes: ['login_required', 'consent_required', 'interaction_required'],
   },
+  class_not_reached: {
+    meaning: 'The member could not sign in as the app requires (acr)',
+    codes: ['unmet_authentication_requirements'],
+  },
   missing_parameter: { meaning: 'A parameter is missing', said: /^missing required parameter/ },
   repeated_parameter: { meaning: 'A parameter was sent twice', said: /must not be provided twice$/ },
   bad_client_authentication: {

@@ -1,7 +1,6 @@
 import {
   errors,
   ExternalSigningKey,
-  interactionPolicy,
   Provider,
   type Client,
   type Configuration,
@@ -16,8 +15,13 @@ import { CookieSignatures } from '../../crypto/cookie-signatures.js';
 import { Signer, type SigningJwk } from '../../crypto/signing-keys.js';
 import { randomBytes } from '../../crypto/random.js';
 import { deriveKey } from '../../crypto/secrets.js';
-import { passkeyDomain } from '../../accounts/sign-in/sign-in-methods.js';
 import { LIFETIMES } from './lifetimes.js';
+import {
+  passkeyClasses,
+  keepEssentialClasses,
+  signInPolicy,
+  type ReachableClasses,
+} from './sign-in-policy.js';
 
 /** Paths of the authorization server. All of them are matched literally before the library sees them. */
 export const ROUTES = {
@@ -77,6 +81,7 @@ interface ProviderParts extends Required<
   readonly signingKeys: readonly SigningJwk[];
   /** What was wrong with the request before the library saw it; undefined where nothing was. */
   readonly parameterFault: () => string | undefined;
+  readonly reachableClasses: ReachableClasses;
   readonly renderSignOut: (ctx: KoaContextWithOIDC) => void;
   readonly renderSignedOut: (ctx: KoaContextWithOIDC) => void;
 }
@@ -113,7 +118,7 @@ export function createProvider(parts: ProviderParts): Provider {
     findAccount: parts.findAccount, // default: any subject exists
     loadExistingGrant: parts.loadExistingGrant, // default: consent is remembered by the browser session alone
 
-    acrValues: passkeyDomain(config) === undefined ? [] : PASSKEY_CLASSES, // default: none
+    acrValues: [...passkeyClasses(config)], // default: none
     responseTypes: ['code'], // default: also the hybrid and implicit flows (RFC 9700 §2.1.2)
     clientAuthMethods: ['none', 'private_key_jwt'], // default: also shared secrets, which leak (RFC 9700 §2.5)
     pkce: { required: () => true }, // default: public clients only; OAuth 2.1 asks it of all
@@ -161,6 +166,7 @@ export function createProvider(parts: ProviderParts): Provider {
           throw new errors.InvalidScope('this client may not ask for the scope', refused.join(' '));
         ctx.oidc.params!.scope = scopes.join(' ');
       },
+      claims: (ctx: KoaContextWithOIDC, value: string | undefined) => keepEssentialClasses(ctx, value),
     },
     // Default: all that OpenID defines. Of these the ID token carries what was granted; userinfo answers from the grant. When and how the
     // member signed in is in every ID token: it may have been with the platform's own login.
@@ -214,7 +220,7 @@ export function createProvider(parts: ProviderParts): Provider {
 
     interactions: {
       url: (_ctx, interaction) => Promise.resolve(`/interaction/${interaction.uid}`),
-      policy: policy(config),
+      policy: signInPolicy(config, parts.reachableClasses),
     },
 
     cookies: {
@@ -320,49 +326,6 @@ function refreshLifetime(token: RefreshToken, client: Client): number {
       ? Math.min(LIFETIMES.nativeRefreshIdle, LIFETIMES.nativeRefresh - age)
       : LIFETIMES.webRefresh - age;
   return Math.max(1, left);
-}
-
-/**
- * Classes of authentication that an app can ask for (`acr_values`; OpenID Connect EAP ACR Values 1.0 §2): `phr` with a passkey, `phrh` with
- * one that never leaves its hardware.
- */
-const PASSKEY_CLASSES: readonly string[] = ['phr', 'phrh'];
-
-/** Why the member is asked to sign in: the reason of an interaction. */
-export const PASSKEY_WANTED = 'passkey_wanted';
-
-/**
- * Tells whether an app asks for a passkey and the session was not signed in with one of that class.
- *
- * @param asked `acr_values` of the request
- * @param reached `acr` of the session
- */
-function wantsPasskey(asked: unknown, reached: string | undefined): boolean {
-  const classes = typeof asked === 'string' ? asked.split(' ') : [];
-  if (!classes.some((one) => PASSKEY_CLASSES.includes(one))) return false;
-  const enough = reached === 'phrh' ? ['phrh', 'phr'] : [reached];
-  return !classes.some((one) => enough.includes(one));
-}
-
-function policy(config: Config): interactionPolicy.DefaultPolicy {
-  const prompts = interactionPolicy.base();
-  if (passkeyDomain(config) !== undefined) {
-    prompts.get('login')!.checks.add(
-      // Default: acr_values only end up in the ID token. What the member has just signed in with is all there is.
-      new interactionPolicy.Check(PASSKEY_WANTED, 'the app asks for a passkey', 'login_required', (ctx) => {
-        const { params, session, result } = ctx.oidc;
-        return result?.login === undefined && wantsPasskey(params?.acr_values, session?.acr);
-      }),
-    );
-  }
-  prompts.get('login')!.checks.add(
-    // Without it the library fails at the session of a member who is gone or disabled.
-    new interactionPolicy.Check('account_gone', 'the signed-in member cannot sign in any more', (ctx) => {
-      const { oidc } = ctx;
-      return oidc.session?.accountId !== undefined && oidc.account === undefined;
-    }),
-  );
-  return prompts;
 }
 
 /**

@@ -12,9 +12,9 @@ import {
   allowedScopes,
   EMPTY_SCOPE,
   OPENID_SCOPES,
-  PASSKEY_WANTED,
   ROUTES,
 } from '../../authorization-server/provider/provider.js';
+import { PASSKEY_WANTED } from '../../authorization-server/provider/sign-in-policy.js';
 import { asksForRefusedAlone, Consents } from '../../authorization-server/requests/consents.js';
 import { originOf } from '../../clients/client-rules.js';
 import { Config } from '../../config/config.js';
@@ -193,9 +193,9 @@ interface Step {
   readonly shown: { readonly path: string; readonly client: PageClient };
 }
 
-/** Whether the app requests a passkey, and the member's session did not come from one. */
-function wantsPasskey({ prompt }: Interaction): boolean {
-  return prompt.reasons.includes(PASSKEY_WANTED);
+/** Whether the app requests a passkey of a member who is signed in, has one, and did not use it. */
+function wantsPasskey({ prompt, session }: Interaction): boolean {
+  return prompt.reasons.includes(PASSKEY_WANTED) && session?.accountId !== undefined;
 }
 
 function requestedScopes(interaction: Interaction, client: Client): string[] {

@@ -1,0 +1,295 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import {
+  createLocalJWKSet,
+  decodeJwt,
+  decodeProtectedHeader,
+  jwtVerify,
+  type JSONWebKeySet,
+  type JWTPayload,
+} from 'jose';
+import { SigningKeysService } from '../../src/clients/signing-keys.service.js';
+import { thorough } from '../support/database.js';
+import {
+  OauthTest,
+  PASSWORD,
+  REDIRECT_URI,
+  scopesOn,
+  type Browser,
+  type FormPage,
+} from '../support/oauth.js';
+import { Authenticator, memberWithPasskey, optionsFor, startWithPasskeys } from '../support/passkeys.js';
+import { eventually } from '../support/timing.js';
+
+let oauth: OauthTest;
+let clientId: string;
+beforeAll(async () => {
+  oauth = await startWithPasskeys();
+  clientId = await oauth.client();
+});
+afterAll(() => oauth.close());
+
+type Parameters = Record<string, string | undefined>;
+
+const claimsWith = (acr: object) => JSON.stringify({ id_token: { acr } });
+
+/** Sends a request from a browser whose member is, or is not, signed in. @returns a page or where the app is told the answer */
+const send = (browser: Browser, parameters: Parameters) =>
+  browser.open(oauth.request(clientId, { scope: 'openid', state: 's', ...parameters }).url);
+
+/** What the app is told: `code`, or the error. */
+function answerOf(at: FormPage | URL): string {
+  if (!(at instanceof URL)) throw new Error(`${at.status} at ${at.url.pathname}`);
+  expect([at.origin + at.pathname, at.searchParams.get('state')]).toEqual([REDIRECT_URI, 's']);
+  return at.searchParams.get('error') ?? (at.searchParams.has('code') ? 'code' : 'nothing');
+}
+
+const asksForPassword = (at: FormPage | URL) => !(at instanceof URL) && at.html.includes('type="password"');
+
+/** The claims of the ID token, after signing in. */
+async function idTokenOf(username: string, parameters: Parameters, browser = oauth.browser()) {
+  const { status, body } = await oauth.token(
+    await oauth.code(clientId, username, { scope: 'openid', ...parameters }, browser),
+  );
+  expect(status).toBe(200);
+  const claims: JWTPayload = decodeJwt(body.id_token!);
+  return { ...claims, raw: body.id_token! } as JWTPayload & { raw: string };
+}
+
+describe('a request for a sign-in that is not too old', () => {
+  it('asks again where max_age has passed, and the ID token has the new auth_time', async () => {
+    const { id, username } = await oauth.member();
+    const browser = oauth.browser();
+    await idTokenOf(username, {}, browser);
+    await oauth.ageSignIns(id, 100);
+    const before = await idTokenOf(username, { max_age: '10000' }, browser); // is not asked
+    expect(asksForPassword(await send(browser, { max_age: '50' }))).toBe(true);
+    const after = await idTokenOf(username, { max_age: '50' }, browser);
+    expect(Number(after.auth_time) - Number(before.auth_time)).toBeGreaterThanOrEqual(99);
+    expect(answerOf(await send(browser, { max_age: '50', prompt: 'none' }))).toBe('code');
+    await oauth.ageSignIns(id, 100);
+    expect(answerOf(await send(browser, { max_age: '50', prompt: 'none' }))).toBe('login_required');
+  });
+
+  it('by prompt=login always asks, and the ID token has the new auth_time', async () => {
+    const { id, username } = await oauth.member();
+    const browser = oauth.browser();
+    const first = await idTokenOf(username, {}, browser);
+    await oauth.ageSignIns(id, 100);
+    const second = await idTokenOf(username, { prompt: 'login' }, browser);
+    expect(second.sub).toBe(first.sub);
+    expect(Number(second.auth_time)).toBeGreaterThanOrEqual(Number(first.auth_time));
+    expect(asksForPassword(await send(browser, { prompt: 'login' }))).toBe(true);
+  });
+
+  it('by prompt=none asks nobody: the app has a code, or is told that somebody has to sign in', async () => {
+    const { username } = await oauth.member();
+    const browser = oauth.browser();
+    expect(answerOf(await send(browser, { prompt: 'none' }))).toBe('login_required');
+    await idTokenOf(username, {}, browser);
+    expect(answerOf(await send(browser, { prompt: 'none' }))).toBe('code');
+  });
+});
+
+describe('a request with id_token_hint', () => {
+  it('of the member who is signed in is answered without a page; of another one prompt=none is login_required', async () => {
+    const [ada, bob] = [await oauth.member(), await oauth.member()];
+    const browser = oauth.browser();
+    const { raw } = await idTokenOf(ada.username, {}, browser);
+    const other = await idTokenOf(bob.username, {});
+    expect(answerOf(await send(browser, { id_token_hint: raw, prompt: 'none' }))).toBe('code');
+    expect(answerOf(await send(browser, { id_token_hint: other.raw, prompt: 'none' }))).toBe(
+      'login_required',
+    );
+    expect(asksForPassword(await send(browser, { id_token_hint: other.raw }))).toBe(true);
+  });
+
+  it('that is none is refused', async () => {
+    expect(answerOf(await send(oauth.browser(), { id_token_hint: 'x.y.z', prompt: 'none' }))).toBe(
+      'invalid_request',
+    );
+  });
+});
+
+describe('a request with a wish that this server has nothing for', () => {
+  it.each([
+    { display: 'page' },
+    { display: 'popup' },
+    { display: 'wap' },
+    { display: 'nonsense' },
+    { ui_locales: 'se' },
+    { ui_locales: 'xx-YY not_a_locale' },
+    { claims_locales: 'se' },
+    { login_hint: 'nobody@example.com' },
+    { acr_values: 'gold silver' },
+    { extra: 'foobar' },
+    { claims: JSON.stringify({ userinfo: { name: { essential: true } }, id_token: { picture: null } }) },
+    { claims: claimsWith({ value: 'gold' }) },
+    { claims: claimsWith({ essential: true }) },
+  ] as Parameters[])('is answered as without it: %j', async (wish) => {
+    const { id, username } = await oauth.member({ stored_display_name: 'Ada' });
+    const claims = await idTokenOf(username, wish);
+    expect(claims).toMatchObject({ sub: String(id), amr: ['pwd'] });
+    for (const claim of ['name', 'picture', 'acr']) expect(claims).not.toHaveProperty(claim);
+  });
+
+  it('finds in discovery that claims are not to be asked for one by one', async () => {
+    const response = await fetch(`${oauth.issuer}/.well-known/openid-configuration`);
+    expect(await response.json()).toMatchObject({ claims_parameter_supported: false });
+  });
+});
+
+describe('a request for a class of sign-in', () => {
+  /** Every class in the metadata. */
+  const CLASSES = 'phr phrh';
+
+  it('by acr_values is voluntary: a member without a passkey signs in as they can, and is not asked again', async () => {
+    const { username } = await oauth.member();
+    const browser = oauth.browser();
+    const claims = await idTokenOf(username, { acr_values: CLASSES }, browser);
+    expect([claims.amr, claims.acr]).toEqual([['pwd'], undefined]);
+    expect(answerOf(await send(browser, { acr_values: CLASSES, prompt: 'none' }))).toBe('code');
+  });
+
+  it.each([
+    ['a class that there is not', { essential: true, value: 'gold' }],
+    ['one of several that there are not', { essential: true, values: ['gold', 'silver'] }],
+  ])('in claims, essential, of %s is refused at once', async (_, acr) => {
+    const at = await send(oauth.browser(), { claims: claimsWith(acr) });
+    expect(answerOf(at)).toBe('unmet_authentication_requirements');
+  });
+
+  it.each([{ value: 'phr' }, { values: ['phr', 'phrh'] }])(
+    'in claims, essential, is refused where the member has no passkey, signed in or not: %j',
+    async (wanted) => {
+      const { username } = await oauth.member();
+      const claims = claimsWith({ essential: true, ...wanted });
+      const browser = oauth.browser();
+      const page = (await send(browser, { claims })) as FormPage;
+      const back = await browser.submit(page, { username, password: PASSWORD }, /sign-in$/);
+      expect(answerOf(back)).toBe('unmet_authentication_requirements');
+      for (const prompt of [undefined, 'none'])
+        expect(answerOf(await send(browser, { claims, prompt }))).toBe('unmet_authentication_requirements');
+      expect(answerOf(await send(browser, { acr_values: CLASSES, prompt: 'none' }))).not.toBe(
+        'unmet_authentication_requirements',
+      );
+    },
+  );
+
+  it.each([
+    ['acr_values', { acr_values: 'phrh' }],
+    ['claims, essential', { claims: claimsWith({ essential: true, values: ['phrh'] }) }],
+  ])(
+    'by %s asks a member who has a passkey for it, also after the password, and the ID token says so',
+    async (_, parameters: Parameters) => {
+      const { username, authenticator } = await memberWithPasskey(oauth);
+      const browser = oauth.browser();
+      const { url, verifier } = oauth.request(clientId, { scope: 'openid', ...parameters });
+      const first = (await browser.open(url)) as FormPage;
+      const page = (await browser.submit(first, { username, password: PASSWORD }, /sign-in$/)) as FormPage;
+      expect(page.html).toContain('The app asks you to sign in with a passkey.');
+      expect(asksForPassword(page)).toBe(false);
+      expect(answerOf(await send(browser, { ...parameters, prompt: 'none' }))).toBe('login_required');
+      const credential = authenticator.prove(await optionsFor(browser, page));
+      let at = await browser.submit(page, { credential }, /\/passkey$/);
+      if (!(at instanceof URL))
+        at = await browser.submit(at, { decision: 'allow', scope: scopesOn(at.html) }, /consent$/);
+      const { body } = await oauth.token({
+        grant_type: 'authorization_code',
+        client_id: clientId,
+        code: (at as URL).searchParams.get('code')!,
+        code_verifier: verifier,
+        redirect_uri: REDIRECT_URI,
+      });
+      expect(decodeJwt(body.id_token!)).toMatchObject({ acr: 'phrh', amr: ['pop', 'user'] });
+      const again = await send(browser, { ...parameters, prompt: 'none' });
+      expect(answerOf(again)).toBe('code');
+    },
+  );
+
+  thorough.it(
+    'by acr_values takes a passkey of another class where there is no better one, which essential does not',
+    async () => {
+      const synced = new Authenticator(oauth.issuer, 0, { eligible: true, done: true });
+      const { username } = await memberWithPasskey(oauth, synced);
+      const browser = oauth.browser();
+      const page = (await send(browser, {})) as FormPage;
+      const credential = synced.prove(await optionsFor(browser, page));
+      let at = await browser.submit(page, { credential }, /\/passkey$/);
+      if (!(at instanceof URL)) at = await browser.submit(at, { decision: 'allow', scope: [] }, /consent$/);
+      expect(answerOf(at)).toBe('code');
+      expect(answerOf(await send(browser, { acr_values: 'phrh' }))).toBe('code');
+      const claims = claimsWith({ essential: true, value: 'phrh' });
+      expect(answerOf(await send(browser, { claims }))).toBe('unmet_authentication_requirements');
+      expect((await idTokenOf(username, { acr_values: 'phrh' }, browser)).acr).toBe('phr');
+    },
+  );
+
+  it('that is pushed first is answered the same', async () => {
+    const claims = claimsWith({ essential: true, value: 'gold' });
+    const { url } = oauth.request(clientId, { scope: 'openid', state: 's', claims });
+    const pushed = await oauth.post('/oauth/par', Object.fromEntries(url.searchParams));
+    expect(pushed.status).toBe(201);
+    const request_uri = pushed.body.request_uri as string;
+    const at = await oauth
+      .browser()
+      .open(`/oauth/authorize?${new URLSearchParams({ client_id: clientId, request_uri })}`);
+    expect(answerOf(at)).toBe('unmet_authentication_requirements');
+  });
+
+  it.each([
+    'x',
+    '[]',
+    'null',
+    '"acr"',
+    '{"id_token":[]}',
+    '{"id_token":{"acr":"phr"}}',
+    '{"id_token":{"acr":{"essential":true,"values":[1]}}}',
+    `{"id_token":{"acr":{"essential":true,"value":{"a":"b"}}}}`,
+    '['.repeat(1000),
+  ])('in claims that are malformed is refused as such: %s', async (claims) => {
+    const expected = claims === 'null' ? 'page' : 'invalid_request';
+    const at = await send(oauth.browser(), { claims });
+    expect(at instanceof URL ? answerOf(at) : 'page').toBe(expected);
+  });
+});
+
+describe('a rotation of the keys in the middle of it', () => {
+  it('leaves valid what the old key has signed, and the new one has been published before', async () => {
+    const keySet = async () => {
+      const response = await fetch(`${oauth.issuer}/oauth/jwks`);
+      expect(response.headers.get('cache-control')).toBe('public, max-age=60');
+      expect(response.headers.get('content-type')).toMatch(/^application\/jwk-set\+json/);
+      return (await response.json()) as JSONWebKeySet;
+    };
+    const { username } = await oauth.member();
+    const browser = oauth.browser();
+    const published = await keySet();
+    const code = await oauth.code(clientId, username, { scope: 'openid' }, browser);
+    const { raw: before } = await idTokenOf(username, {}, browser);
+    await new SigningKeysService(oauth.dataSource, oauth.api.config).rotate();
+
+    const { body } = await oauth.token(code); // begun before
+    expect(body.id_token).toBeDefined();
+    const after = await eventually(async () => {
+      const { raw } = await idTokenOf(username, {}, browser);
+      return decodeProtectedHeader(raw).kid === decodeProtectedHeader(before).kid ? undefined : raw;
+    });
+    const both = await keySet();
+    for (const key of both.keys) {
+      expect(key).toMatchObject({ kid: expect.stringMatching(/^[\w-]{43}$/), use: 'sig', alg: 'ES256' });
+      expect(key).not.toHaveProperty('d');
+    }
+    expect(new Set(both.keys.map(({ kid }) => kid)).size).toBe(both.keys.length);
+    const options = { issuer: oauth.issuer, audience: clientId };
+    // Whoever fetched the keys before the rotation, or after it, verifies both.
+    for (const keys of [published, both])
+      for (const token of [before, after, body.id_token!])
+        await jwtVerify(token, createLocalJWKSet(keys), options);
+    const hinted = await send(browser, { id_token_hint: before, prompt: 'none' });
+    expect(answerOf(hinted)).toBe('code');
+    const page = (await browser.open(`/oauth/logout?id_token_hint=${before}`)) as FormPage;
+    expect(page.status).toBe(200);
+    const refreshed = await oauth.refresh(clientId, body.refresh_token);
+    await jwtVerify(refreshed.body.id_token!, createLocalJWKSet(both), options);
+  });
+});
