@@ -875,6 +875,21 @@ BEGIN
   RETURN NULL;
 END $function$;
 
+-- function tell_clients()
+CREATE OR REPLACE FUNCTION public.tell_clients()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+BEGIN
+  INSERT INTO oauth_logouts (client_id, user_id, sid)
+    SELECT c.id, OLD.user_id, gone.sid FROM jsonb_each_text(OLD.clients) AS gone (client_id, sid)
+    JOIN oauth_clients c ON c.id = gone.client_id AND c.backchannel_logout_uri IS NOT NULL AND c.disabled_at IS NULL
+    WHERE TG_OP = 'DELETE' OR NEW.clients->>gone.client_id IS DISTINCT FROM gone.sid
+    ORDER BY c.id;
+  RETURN NULL;
+END $function$;
+
 -- sequence connections_id_seq
 CREATE SEQUENCE connections_id_seq AS bigint MINVALUE 1 MAXVALUE 9223372036854775807;
 
@@ -1120,7 +1135,8 @@ CREATE TABLE oauth_clients (
   id_token_signed_response_alg text DEFAULT 'ES256'::text NOT NULL,
   document_read_at timestamp with time zone,
   owner_id bigint,
-  disabled_by_owner boolean DEFAULT false NOT NULL
+  disabled_by_owner boolean DEFAULT false NOT NULL,
+  backchannel_logout_uri text
 );
 
 -- table oauth_consents
@@ -1150,6 +1166,17 @@ CREATE TABLE oauth_grants (
   expires_at timestamp with time zone NOT NULL
 );
 
+-- table oauth_logouts
+CREATE TABLE oauth_logouts (
+  id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+  client_id text NOT NULL,
+  user_id bigint NOT NULL,
+  sid text NOT NULL,
+  ended_at timestamp with time zone DEFAULT now() NOT NULL,
+  attempts integer DEFAULT 0 NOT NULL,
+  due_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
 -- table oauth_refusals
 CREATE TABLE oauth_refusals (
   place smallint DEFAULT nextval('oauth_refusals_place'::regclass) NOT NULL,
@@ -1176,7 +1203,8 @@ CREATE TABLE oauth_sessions (
   user_agent text,
   ip inet,
   upstream_subject_key bytea,
-  upstream_session_key bytea
+  upstream_session_key bytea,
+  clients jsonb DEFAULT '{}'::jsonb NOT NULL
 );
 
 -- table oauth_state
@@ -1693,6 +1721,9 @@ ALTER TABLE member_usage ADD CONSTRAINT member_usage_uses_check CHECK ((uses > 0
 -- constraint oauth_clients.oauth_clients_allowed_origins_check
 ALTER TABLE oauth_clients ADD CONSTRAINT oauth_clients_allowed_origins_check CHECK ((cardinality(allowed_origins) <= 50));
 
+-- constraint oauth_clients.oauth_clients_backchannel_logout_uri_check
+ALTER TABLE oauth_clients ADD CONSTRAINT oauth_clients_backchannel_logout_uri_check CHECK (((char_length(backchannel_logout_uri) >= 1) AND (char_length(backchannel_logout_uri) <= 2000)));
+
 -- constraint oauth_clients.oauth_clients_client_uri_check
 ALTER TABLE oauth_clients ADD CONSTRAINT oauth_clients_client_uri_check CHECK ((char_length(client_uri) <= 2048));
 
@@ -1731,6 +1762,9 @@ ALTER TABLE oauth_grant_usage ADD CONSTRAINT oauth_grant_usage_pkey PRIMARY KEY 
 
 -- constraint oauth_grants.oauth_grants_pkey
 ALTER TABLE oauth_grants ADD CONSTRAINT oauth_grants_pkey PRIMARY KEY (id);
+
+-- constraint oauth_logouts.oauth_logouts_pkey
+ALTER TABLE oauth_logouts ADD CONSTRAINT oauth_logouts_pkey PRIMARY KEY (id);
 
 -- constraint oauth_refusals.oauth_refusals_client_id_check
 ALTER TABLE oauth_refusals ADD CONSTRAINT oauth_refusals_client_id_check CHECK ((octet_length(client_id) <= 100));
@@ -2067,6 +2101,9 @@ CREATE INDEX login_throttle_window_ends_at_idx ON public.login_throttle USING bt
 -- index member_usage_day_idx
 CREATE INDEX member_usage_day_idx ON public.member_usage USING btree (day);
 
+-- index oauth_clients_backchannel_logout_idx
+CREATE INDEX oauth_clients_backchannel_logout_idx ON public.oauth_clients USING btree (id) WHERE (backchannel_logout_uri IS NOT NULL);
+
 -- index oauth_clients_owner_id_idx
 CREATE INDEX oauth_clients_owner_id_idx ON public.oauth_clients USING btree (owner_id) WHERE (owner_id IS NOT NULL);
 
@@ -2081,6 +2118,15 @@ CREATE INDEX oauth_grants_expires_at_idx ON public.oauth_grants USING btree (exp
 
 -- index oauth_grants_user_id_idx
 CREATE INDEX oauth_grants_user_id_idx ON public.oauth_grants USING btree (user_id, client_id);
+
+-- index oauth_logouts_due_idx
+CREATE INDEX oauth_logouts_due_idx ON public.oauth_logouts USING btree (client_id, due_at);
+
+-- index oauth_logouts_ended_at_idx
+CREATE INDEX oauth_logouts_ended_at_idx ON public.oauth_logouts USING btree (ended_at);
+
+-- index oauth_logouts_user_idx
+CREATE INDEX oauth_logouts_user_idx ON public.oauth_logouts USING btree (user_id);
 
 -- index oauth_refusals_error_id_idx
 CREATE INDEX oauth_refusals_error_id_idx ON public.oauth_refusals USING btree (error_id);
@@ -2234,6 +2280,9 @@ ALTER TABLE oauth_grants ADD CONSTRAINT oauth_grants_client_id_fkey FOREIGN KEY 
 
 -- constraint oauth_grants.oauth_grants_user_id_fkey
 ALTER TABLE oauth_grants ADD CONSTRAINT oauth_grants_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE;
+
+-- constraint oauth_logouts.oauth_logouts_client_id_fkey
+ALTER TABLE oauth_logouts ADD CONSTRAINT oauth_logouts_client_id_fkey FOREIGN KEY (client_id) REFERENCES oauth_clients(id) ON DELETE CASCADE;
 
 -- constraint oauth_sessions.oauth_sessions_user_id_fkey
 ALTER TABLE oauth_sessions ADD CONSTRAINT oauth_sessions_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE;
@@ -2423,6 +2472,18 @@ CREATE TRIGGER oauth_grants_announce AFTER DELETE ON public.oauth_grants REFEREN
 
 -- trigger oauth_grants.oauth_grants_announce
 ALTER TABLE oauth_grants ENABLE ALWAYS TRIGGER oauth_grants_announce;
+
+-- trigger oauth_sessions.tell_clients_of_end
+CREATE TRIGGER tell_clients_of_end AFTER DELETE ON public.oauth_sessions FOR EACH ROW WHEN (((old.clients <> '{}'::jsonb) AND (old.expires_at > now()))) EXECUTE FUNCTION tell_clients();
+
+-- trigger oauth_sessions.tell_clients_of_end
+ALTER TABLE oauth_sessions ENABLE ALWAYS TRIGGER tell_clients_of_end;
+
+-- trigger oauth_sessions.tell_clients_of_loss
+CREATE TRIGGER tell_clients_of_loss AFTER UPDATE OF clients ON public.oauth_sessions FOR EACH ROW WHEN ((NOT (new.clients @> old.clients))) EXECUTE FUNCTION tell_clients();
+
+-- trigger oauth_sessions.tell_clients_of_loss
+ALTER TABLE oauth_sessions ENABLE ALWAYS TRIGGER tell_clients_of_loss;
 
 -- trigger oauth_tokens.announce_truncate
 CREATE TRIGGER announce_truncate BEFORE TRUNCATE ON public.oauth_tokens FOR EACH STATEMENT EXECUTE FUNCTION announce_ended();

@@ -58,3 +58,23 @@ END $$;
 CREATE OR REPLACE TRIGGER narrow_grants AFTER UPDATE OF granted ON oauth_consents FOR EACH ROW
   WHEN (NOT OLD.granted <@ NEW.granted) EXECUTE FUNCTION narrow_grants();
 ALTER TABLE oauth_consents ENABLE ALWAYS TRIGGER narrow_grants;
+
+-- Whichever way a session ends, or loses a client: the client is told (Back-Channel Logout), unless it has expired. A session that a
+-- member has left alone is no sign-out.
+CREATE OR REPLACE FUNCTION tell_clients() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
+BEGIN
+  INSERT INTO oauth_logouts (client_id, user_id, sid)
+    SELECT c.id, OLD.user_id, gone.sid FROM jsonb_each_text(OLD.clients) AS gone (client_id, sid)
+    JOIN oauth_clients c ON c.id = gone.client_id AND c.backchannel_logout_uri IS NOT NULL AND c.disabled_at IS NULL
+    WHERE TG_OP = 'DELETE' OR NEW.clients->>gone.client_id IS DISTINCT FROM gone.sid
+    ORDER BY c.id;
+  RETURN NULL;
+END $$;
+
+CREATE OR REPLACE TRIGGER tell_clients_of_end AFTER DELETE ON oauth_sessions FOR EACH ROW
+  WHEN (OLD.clients <> '{}' AND OLD.expires_at > now()) EXECUTE FUNCTION tell_clients();
+ALTER TABLE oauth_sessions ENABLE ALWAYS TRIGGER tell_clients_of_end;
+
+CREATE OR REPLACE TRIGGER tell_clients_of_loss AFTER UPDATE OF clients ON oauth_sessions FOR EACH ROW
+  WHEN (NOT NEW.clients @> OLD.clients) EXECUTE FUNCTION tell_clients();
+ALTER TABLE oauth_sessions ENABLE ALWAYS TRIGGER tell_clients_of_loss;

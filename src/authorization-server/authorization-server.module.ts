@@ -4,6 +4,7 @@ import { ClientsModule } from '../clients/clients.module.js';
 import { ClientCache } from './adapters/client-cache.js';
 import { ClientDocuments } from './adapters/client-documents.js';
 import { AuthorizationServer } from './authorization-server.js';
+import { BackChannelLogout } from './back-channel-logout.js';
 import { Refusals } from './failures/refusals.js';
 import { Middleware } from './middleware.js';
 import { OauthRoutes } from './oauth-routes.js';
@@ -16,6 +17,7 @@ import { UserinfoController } from './userinfo.controller.js';
 
 const SERVICES = [
   AuthorizationServer,
+  BackChannelLogout,
   ClientCache,
   ClientDocuments,
   Consents,

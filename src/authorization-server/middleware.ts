@@ -207,14 +207,21 @@ export class Middleware {
     return next();
   }
 
-  /** After a sign-out, leads on to the platform's own login where the session came from it; from there the browser goes where it would have gone. */
+  /**
+   * After a sign-out, leads on to the platform's own login where the session came from it; from there the browser goes where it would have
+   * gone. Who stays signed in, and came from no app that wants them back, is not told that they are signed out.
+   */
   async #signOutUpstream(ctx: KoaContextWithOIDC, next: Next): Promise<void> {
     await next();
     const { params } = ctx.oidc ?? {};
-    if (ctx.path !== `${ROUTES.end_session}/confirm` || ctx.status >= 400 || !params?.logout) return;
-    const target = ctx.response.get('Location'); // none where a page was sent
-    const isOurs = target === '' || target === `${this.config.publicUrl}${ROUTES.end_session}/success`;
-    const onwards = await this.upstreamSignOut.addressFor(isOurs ? undefined : target);
+    if (ctx.path !== `${ROUTES.end_session}/confirm` || ctx.status >= 400 || !params) return;
+    const target = ctx.response.get('Location') || undefined; // none where a page was sent
+    const isOurs = target?.startsWith(`${this.config.publicUrl}${ROUTES.end_session}/success`) === true;
+    const onwards = params.logout
+      ? await this.upstreamSignOut.addressFor(isOurs ? undefined : target)
+      : isOurs
+        ? '/account/apps'
+        : undefined;
     if (onwards === undefined) return;
     ctx.redirect(onwards);
     ctx.status = 303;

@@ -5,6 +5,7 @@ import { isPublicJwk } from '../crypto/signing-keys.js';
 import type { OauthClient } from '../database/schema/entities/credentials/oauth.entity.js';
 import { pixelImageType } from '../values/images.js';
 import { OperatorError } from '../values/operator-error.js';
+import { receiverFault } from '../values/receivers.js';
 import { isHttpUrl, isName, isStorable } from '../values/string-rules.js';
 
 /** The columns of a client that can be changed after its registration. */
@@ -19,6 +20,7 @@ export const CHANGEABLE = [
   'policy_uri',
   'logo',
   'id_token_signed_response_alg',
+  'backchannel_logout_uri',
 ] as const satisfies (keyof OauthClient)[];
 
 /** Those columns, as they are now. */
@@ -55,6 +57,8 @@ export const CLIENT_FAULTS = {
   keyType: 'the key set may hold EC, RSA and OKP keys',
   brokenKey: 'the key set holds a key that cannot be used: a member is missing or wrong',
   page: '{value} is not the address of a page: https, of 2048 characters at most',
+  logoutUri:
+    'the app cannot be told of sign-outs at {value}: an https URL on the internet is needed, without user, password and fragment',
   logo: 'the logo must be a PNG, JPEG, WebP or GIF of 64 KB at most',
 } as const;
 
@@ -127,7 +131,9 @@ export function checkClient(
     const uri = client[field];
     if (typeof uri === 'string' && !isPageUrl(uri)) throw new ClientFault('page', field, uri);
   }
-  const { logo } = client;
+  const { backchannel_logout_uri: logoutUri, logo } = client;
+  if (typeof logoutUri === 'string' && receiverFault(logoutUri, production) !== undefined)
+    throw new ClientFault('logoutUri', 'backchannel_logout_uri', logoutUri);
   if (logo && (logo.length > MOST_LOGO_BYTES || pixelImageType(logo) === undefined))
     throw new ClientFault('logo', 'logo');
 }

@@ -39,7 +39,7 @@ export interface ClientDetails extends Omit<
 const DETAILS = `SELECT c.id AS client_id, c.name, c.type,
   CASE WHEN c.jwks IS NULL THEN 'none' ELSE 'private_key_jwt' END AS token_endpoint_auth_method,
   c.redirect_uris, c.post_logout_redirect_uris, c.allowed_origins, c.scopes, c.client_uri, c.policy_uri,
-  c.logo IS NOT NULL AS has_logo, c.id_token_signed_response_alg,
+  c.logo IS NOT NULL AS has_logo, c.id_token_signed_response_alg, c.backchannel_logout_uri,
   api_time(c.created_at) AS created_at, api_time(c.disabled_at) AS disabled_at, c.disabled_by_owner, c.owner_id,
   count(g.id) AS live_grants_count
 FROM oauth_clients c LEFT JOIN oauth_grants g ON g.client_id = c.id AND g.expires_at > now()`;

@@ -128,6 +128,10 @@ export const METRICS = {
     help: '1 while credentials may be cached; 0 while revocations are not heard of, and every credential is looked up',
     together: 'min',
   },
+  logout_attempts_total: {
+    help: 'Attempts to tell an app that a session has ended (back-channel logout), by outcome: `failed` is retried; `dead` is not',
+    labels: { outcome: ['delivered', 'failed', 'dead'] },
+  },
   webhook_attempts_total: {
     help: 'Attempts to deliver webhook messages, by outcome: `failed` is retried; `dead` is not; `withheld` was not sent, because its app or key may no longer see the member',
     labels: { outcome: ['delivered', 'failed', 'dead', 'withheld'] },
@@ -175,6 +179,7 @@ export const METRICS = {
       work: [
         'change_marks',
         'changes',
+        'logouts',
         'members',
         'names',
         'platform_logo',

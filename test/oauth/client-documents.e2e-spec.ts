@@ -81,6 +81,23 @@ describe('the address of a document', () => {
     },
   );
 
+  it('leads to a client that is told of sign-outs at its own origin, and nowhere else', () => {
+    const clientId = 'https://agent.example/c';
+    const told = (backchannel_logout_uri: unknown) =>
+      clientOf(clientId, documentOf(clientId, { backchannel_logout_uri }), true).backchannel_logout_uri;
+    expect(told('https://agent.example/logout?a=b')).toBe('https://agent.example/logout?a=b');
+    for (const other of [
+      'https://other.example/',
+      'https://agent.example:8443/',
+      'http://agent.example/',
+      '/',
+      1,
+      null,
+    ])
+      expect(told(other)).toBeNull();
+    expect(() => told('https://agent.example/#here')).toThrow('cannot be told of sign-outs');
+  });
+
   it('leads to a client of its own pages and of the member’s device, and of nobody else', () => {
     const clientId = 'https://agent.example/c';
     const client = clientOf(

@@ -186,6 +186,7 @@ describe('An app of a member’s own', () => {
     { post_logout_redirect_uris: 'javascript:alert(1)' },
     { client_uri: 'http://app.example/' },
     { policy_uri: 'javascript:alert(1)' },
+    { backchannel_logout_uri: 'http://app.example/logout' },
     { jwks: '{' },
     { jwks: 'null' },
     { jwks: '[]' },

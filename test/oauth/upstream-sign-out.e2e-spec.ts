@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
+import { decodeJwt } from 'jose';
 import { withoutAudit } from '../support/audit.js';
 import { thorough } from '../support/database.js';
 import {
@@ -10,6 +11,7 @@ import {
   type FormPage,
   type TokenBody,
 } from '../support/oauth.js';
+import { Receiver } from '../support/receiver.js';
 import { eventually } from '../support/timing.js';
 import { startWithUpstream, upstreamLink, type UpstreamServer } from '../support/upstream.js';
 
@@ -219,6 +221,19 @@ describe('a logout token of the platform’s login', () => {
     const confirm = (await there.open('/session/end')) as FormPage;
     await there.submit(confirm, {});
     expect(await isSignedIn(browser)).toBe(false);
+  });
+
+  it('is passed on to the apps that the session signed in to: each by a token of this server', async () => {
+    const receiver = await Receiver.start();
+    const told = await oauth.client({ backchannel_logout_uri: receiver.url });
+    const { browser, sub, sid, id } = await member();
+    await browser.authorize(oauth.request(told, { scope: 'openid' }).url, { username: '' });
+    expect((await logOut(await upstream.logoutToken({ sub, sid }))).status).toBe(200);
+    await receiver.untilReceived(1);
+    const token = new URLSearchParams(receiver.received[0]!.body).get('logout_token')!;
+    expect(decodeJwt(token)).toMatchObject({ iss: oauth.issuer, aud: told, sub: String(id) });
+    expect(decodeJwt(token).sid).not.toBe(sid); // it is this server's session
+    await receiver.close();
   });
 
   it('that says the member is gone ends what apps were allowed, too', async () => {

@@ -70,6 +70,7 @@ const appForm = {
   jwks: '',
   client_uri: 'https://trailmix.example/',
   policy_uri: '',
+  backchannel_logout_uri: '',
 } as const;
 const request = {
   occurred_at: '2026-11-20 07:15:00',

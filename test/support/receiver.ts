@@ -48,7 +48,7 @@ export class Receiver {
           id: String(request.headers['webhook-id']),
           headers: request.headers,
           body,
-          message: JSON.parse(body) as Received['message'],
+          message: (body.startsWith('{') ? JSON.parse(body) : {}) as Received['message'], // a logout token is a form
         };
         receiver.received.push(received);
         receiver.respond(received, response);

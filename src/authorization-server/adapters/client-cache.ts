@@ -11,7 +11,7 @@ import { ClientDocuments, type StoredClient } from './client-documents.js';
 const FIND_CLIENT = {
   name: 'find-client',
   text: `SELECT id, name, type, redirect_uris, post_logout_redirect_uris, allowed_origins, scopes, jwks,
-  client_uri, policy_uri, id_token_signed_response_alg, logo IS NOT NULL AS has_logo, document_read_at IS NOT NULL AS has_document,
+  client_uri, policy_uri, id_token_signed_response_alg, backchannel_logout_uri, logo IS NOT NULL AS has_logo, document_read_at IS NOT NULL AS has_document,
   owner_id IS NOT NULL AS by_member,
   disabled_at IS NOT NULL AS is_disabled, document_read_at < now() - interval '1 hour' AS is_stale,
   document_read_at < now() - interval '1 day' AS is_gone
@@ -105,6 +105,12 @@ function clientMetadata(client: StoredClient): ClientMetadata {
     id_token_signed_response_alg: client.id_token_signed_response_alg,
     ...(client.client_uri === null ? {} : { client_uri: client.client_uri }),
     ...(client.policy_uri === null ? {} : { policy_uri: client.policy_uri }),
+    ...(client.backchannel_logout_uri === null
+      ? {}
+      : {
+          backchannel_logout_uri: client.backchannel_logout_uri,
+          backchannel_logout_session_required: true, // whatever it requires: ID tokens and logout tokens name the session
+        }),
     has_logo: client.has_logo,
     has_document: client.has_document,
     by_member: client.by_member,

@@ -39,14 +39,15 @@ const MOST_AT_ONCE = 100;
 const MOST_WAITING_OF_AN_ADDRESS = 20;
 const MOST_REDIRECT_URIS = 20;
 
-const COLUMNS = 'id, name, type, redirect_uris, allowed_origins, scopes, jwks, client_uri, policy_uri';
+const COLUMNS =
+  'id, name, type, redirect_uris, allowed_origins, scopes, jwks, client_uri, policy_uri, backchannel_logout_uri';
 
 const KEEP = `WITH kept AS (
   INSERT INTO oauth_clients AS c (${COLUMNS}, document_read_at)
   SELECT ${COLUMNS}, now() FROM jsonb_populate_record(NULL::oauth_clients, $1)
   ON CONFLICT (id) DO UPDATE SET name = EXCLUDED.name, type = EXCLUDED.type, redirect_uris = EXCLUDED.redirect_uris,
     allowed_origins = EXCLUDED.allowed_origins, scopes = EXCLUDED.scopes, jwks = EXCLUDED.jwks, client_uri = EXCLUDED.client_uri,
-    policy_uri = EXCLUDED.policy_uri, document_read_at = now()
+    policy_uri = EXCLUDED.policy_uri, backchannel_logout_uri = EXCLUDED.backchannel_logout_uri, document_read_at = now()
   WHERE c.document_read_at IS NOT NULL AND c.disabled_at IS NULL
   RETURNING c.xmax = 0 AS is_new
 ), recorded AS (${recordEventIf('kept WHERE is_new', 2)}) SELECT FROM kept`;
@@ -199,7 +200,11 @@ export function clientOf(clientId: string, document: unknown, production: boolea
     .filter((uri) => !isHttps(uri) || new URL(uri).origin === origin)
     .filter((uri) => redirectUriFault(uri, type, production) === undefined)
     .slice(0, MOST_REDIRECT_URIS);
-  checkClient({ name, type, jwks, scopes: scope, redirect_uris }, production);
+  // Its own host alone: nobody else is sent anything because of a document.
+  const logoutUri = said.backchannel_logout_uri;
+  const isOwn = typeof logoutUri === 'string' && URL.parse(logoutUri)?.origin === origin;
+  const backchannel_logout_uri = isOwn ? logoutUri : null;
+  checkClient({ name, type, jwks, scopes: scope, redirect_uris, backchannel_logout_uri }, production);
   const pageOf = (uri: unknown) => (typeof uri === 'string' && isPageUrl(uri) ? uri : null);
   return {
     id: clientId,
@@ -213,6 +218,7 @@ export function clientOf(clientId: string, document: unknown, production: boolea
     client_uri: pageOf(said.client_uri),
     policy_uri: pageOf(said.policy_uri),
     id_token_signed_response_alg: 'ES256',
+    backchannel_logout_uri,
     has_logo: false,
     has_document: true,
     by_member: false,

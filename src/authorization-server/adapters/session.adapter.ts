@@ -28,13 +28,13 @@ const IF_SIGNED_IN = '($1::bigint IS NULL OR EXISTS (SELECT FROM signed_in))';
 
 /** Stores a session where a condition, which follows, holds. */
 const INSERT = `INSERT INTO oauth_sessions (user_id, uid_key, key, payload, signed_in_at, expires_at, user_agent, ip,
-  upstream_subject_key, upstream_session_key)
-SELECT $1, $3, $4, $5, to_timestamp($6), ${EXPIRES}, $8, $9::inet, $10::bytea, $11::bytea WHERE`;
+  upstream_subject_key, upstream_session_key, clients)
+SELECT $1, $3, $4, $5, to_timestamp($6), ${EXPIRES}, $8, $9::inet, $10::bytea, $11::bytea, $12::jsonb WHERE`;
 
 const UPDATE = `UPDATE oauth_sessions SET user_id = $1, uid_key = $3, key = $4, payload = $5, signed_in_at = to_timestamp($6),
   expires_at = ${EXPIRES}, last_seen_at = now(), user_agent = COALESCE($8, user_agent), ip = COALESCE($9::inet, ip),
-  upstream_subject_key = $10::bytea, upstream_session_key = $11::bytea
-WHERE uid_key IN ($12, $13) AND`;
+  upstream_subject_key = $10::bytea, upstream_session_key = $11::bytea, clients = $12::jsonb
+WHERE uid_key IN ($13, $14) AND`;
 
 /** Stores a grant ($at) and its code unless the consent no longer allows it: narrowing that waits until this is stored, and then narrows it. */
 const authorizing = (at: number, condition: string) => `consented AS (
@@ -54,7 +54,7 @@ const authorizing = (at: number, condition: string) => `consented AS (
  * interaction; where the consent no longer allows the grant, no grant and code.
  */
 function storing(isFound: boolean, isEnding: boolean, isBeginning: boolean, isGranting: boolean): string {
-  let at = isFound ? 14 : 12;
+  let at = isFound ? 15 : 13;
   const next = (count: number) => (at += count) - count;
   const condition = isEnding ? 'EXISTS (SELECT FROM ended)' : IF_SIGNED_IN;
   const parts = [
@@ -150,6 +150,7 @@ export function sessionAdapter(database: OauthDatabase): Partial<Adapter> {
       request.ip ?? null,
       ofSubject,
       ofSession,
+      JSON.stringify(userId === null ? {} : clientsOf(payload)),
       ...(isFound ? eitherOf(keys.keysOf('Session.uid', uid)) : []),
     ];
     const { grant, code, ended, begun } = request;
@@ -172,6 +173,7 @@ export function sessionAdapter(database: OauthDatabase): Partial<Adapter> {
       throw new errors.SessionNotFound('the sign-in was ended');
   }
 
+  /** Called at sign-out, and where a member signs in on a page that is no step of an app's request. */
   async function destroy(id: string): Promise<void> {
     const { signOut } = database.current ?? {};
     const candidates = eitherOf(keys.keysOf('Session', id));
@@ -180,4 +182,11 @@ export function sessionAdapter(database: OauthDatabase): Partial<Adapter> {
   }
 
   return { find, findByUid, upsert, destroy };
+}
+
+/** Lists the clients that a session signed its member in to, and how each knows it (`sid`): they are told of its end by the database. */
+function clientsOf({ authorizations = {} }: AdapterPayload): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(authorizations).flatMap(([id, { sid }]) => (sid === undefined ? [] : [[id, sid]])),
+  );
 }

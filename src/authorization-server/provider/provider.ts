@@ -213,6 +213,7 @@ export function createProvider(parts: ProviderParts): Provider {
         logoutSource: (ctx) => Promise.resolve(parts.renderSignOut(ctx)),
         postLogoutSuccessSource: (ctx) => Promise.resolve(parts.renderSignedOut(ctx)),
       },
+      backchannelLogout: { enabled: true },
     },
     // Default: the global one, for whatever address a client's metadata names; only PublicHttps connects to those.
     fetch: () => Promise.reject(new Error('the library reads nothing')),
@@ -258,6 +259,8 @@ export function createProvider(parts: ProviderParts): Provider {
   provider.Session.prototype.authTime = function () {
     return this.loginTs || undefined;
   };
+  // Default: sends, once, while the member waits. The database notes whatever ends a session: see BackChannelLogout.
+  Object.assign(provider.Client.prototype, { backchannelLogout: () => Promise.resolve() });
   // Default: the row of the old id is deleted, and another stored. Here a row gets its new key.
   provider.Session.prototype.resetIdentifier = function () {
     Object.assign(this, { jti: randomBytes(32).toString('base64url'), touched: true });

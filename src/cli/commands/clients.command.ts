@@ -60,6 +60,10 @@ export function clientsCommands(group: Command): void {
       'pages of these origins may call the token endpoint (default: those of the redirect URIs of a web app)',
     )
     .option('--post-logout-redirect-uri <uri...>', 'where members may be sent after signing out')
+    .option(
+      '--backchannel-logout-uri <url>',
+      'where the app is told that a session has ended (OpenID Connect Back-Channel Logout)',
+    )
     .option('--scopes <list>', 'API scopes that it may request, comma separated (default: all)', parseScopes)
     .option(
       '--jwks-file <file>',
@@ -91,6 +95,7 @@ export function clientsCommands(group: Command): void {
         policy_uri: options.policyUri,
         logo: options.logoFile,
         id_token_signed_response_alg: options.idTokenAlg,
+        backchannel_logout_uri: options.backchannelLogoutUri,
         actor: 'admin',
       });
       const client = await clients.find(id);
@@ -123,10 +128,11 @@ export function clientsCommands(group: Command): void {
     .addOption(
       new Option('--id-token-alg <alg>', 'algorithm that signs its ID tokens').choices(['ES256', 'RS256']),
     )
+    .option('--backchannel-logout-uri <url>', 'where the app is told that a session has ended; "" removes it')
     .refuses(changesNothing);
   for (const { add, remove } of LISTS) update.addOption(add).addOption(remove);
   update.runs(async ({ get, print }, id, options) => {
-    const { name, jwksFile, clientUri, policyUri, logoFile, idTokenAlg } = options;
+    const { name, jwksFile, clientUri, policyUri, logoFile, idTokenAlg, backchannelLogoutUri } = options;
     const clients = get(ClientsService);
     const changesOf = (before: ChangeableClient): ClientChanges => ({
       ...changedLists(before, options),
@@ -136,6 +142,8 @@ export function clientsCommands(group: Command): void {
       policy_uri: policyUri === '' ? null : (policyUri ?? before.policy_uri),
       logo: logoFile ?? before.logo,
       id_token_signed_response_alg: idTokenAlg ?? before.id_token_signed_response_alg,
+      backchannel_logout_uri:
+        backchannelLogoutUri === '' ? null : (backchannelLogoutUri ?? before.backchannel_logout_uri),
     });
     const { changed, grants } = await clients.update(id, changesOf, 'admin');
     if (changed.length === 0) note(`${id} already has these values: nothing changed`);

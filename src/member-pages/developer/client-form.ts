@@ -20,6 +20,7 @@ export function formOf(client: ClientDetails): ClientForm {
     jwks: '',
     client_uri: client.client_uri ?? '',
     policy_uri: client.policy_uri ?? '',
+    backchannel_logout_uri: client.backchannel_logout_uri ?? '',
   };
 }
 
@@ -35,6 +36,7 @@ export function clientFormOf(form: Form): ClientForm {
     jwks: fieldText(form.jwks),
     client_uri: fieldText(form.client_uri).trim(),
     policy_uri: fieldText(form.policy_uri).trim(),
+    backchannel_logout_uri: fieldText(form.backchannel_logout_uri).trim(),
   };
 }
 
@@ -52,6 +54,7 @@ export function wantedOf(values: ClientForm) {
     jwks: values.jwks.trim() === '' ? null : keySetOf(values.jwks),
     client_uri: values.client_uri === '' ? null : values.client_uri,
     policy_uri: values.policy_uri === '' ? null : values.policy_uri,
+    backchannel_logout_uri: values.backchannel_logout_uri === '' ? null : values.backchannel_logout_uri,
   } satisfies ClientChanges;
 }
 

@@ -1,5 +1,17 @@
 import { Entity } from 'typeorm';
-import { bigint, boolean, bytea, inet, jsonb, row, text, timestamptz, uuid } from '../../columns.js';
+import {
+  bigint,
+  boolean,
+  bytea,
+  identity,
+  inet,
+  integer,
+  jsonb,
+  row,
+  text,
+  timestamptz,
+  uuid,
+} from '../../columns.js';
 import { Expires, OfMember } from '../../declarations.js';
 import { User } from '../members/user.entity.js';
 
@@ -31,6 +43,8 @@ export class OauthClient extends row({
   logo: bytea.nullable,
   /** Algorithm that signs its ID tokens. */
   id_token_signed_response_alg: text.as<'ES256' | 'RS256'>().default('ES256'),
+  /** Where it is told that a session has ended. */
+  backchannel_logout_uri: text.nullable,
   /** When the document was last read, for a client whose id is its document's address; null for a registered client. */
   document_read_at: timestamptz.nullable,
   /** The member who registered it; null for one that an admin registered, or that a document describes. */
@@ -141,6 +155,27 @@ export class OauthSession extends row({
   upstream_subject_key: bytea.nullable,
   /** For the same: HMAC of the session there. */
   upstream_session_key: bytea.nullable,
+  /** The clients that it signed its member in to, by id: how each of them knows it (`sid`). */
+  clients: jsonb.as<Record<string, string>>().sqlDefault("'{}'"),
+}) {}
+
+/** A client that is to be told that a session has ended (OpenID Connect Back-Channel Logout 1.0). */
+@Entity('oauth_logouts')
+@Expires({ at: 'ended_at', kept: '3 days' })
+@OfMember<OauthLogout>({
+  erase: { keep: 'apps are still told that the member’s sessions have ended, for three days at most' },
+  export: { none: 'that an app is to be told of the end of a session, for three days at most' },
+})
+export class OauthLogout extends row({
+  id: identity('ALWAYS'),
+  client_id: text.refersTo(() => OauthClient, 'CASCADE'),
+  user_id: bigint,
+  sid: text,
+  ended_at: timestamptz.sqlDefault('now()'),
+  /** Attempts that have begun. */
+  attempts: integer.default(0),
+  /** When to try next; of one that an instance is sending: when it is anybody's again. */
+  due_at: timestamptz.sqlDefault('now()'),
 }) {}
 
 /** State that lives for minutes: interactions, pushed authorization requests, ids of used proofs. */

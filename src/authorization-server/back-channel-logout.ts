@@ -1,0 +1,130 @@
+import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { randomUUID } from '../crypto/random.js';
+import { Config } from '../config/config.js';
+import { Logger } from '../http/logger.js';
+import { Meter } from '../http/meter.js';
+import { attempt, LEASE_SECONDS, MOST_OF_A_RECEIVER, Outbox, RETRY_AFTER } from '../http/outbox.js';
+import { Periodic } from '../http/periodic-work.js';
+import { PublicHttps } from '../http/public-https.js';
+import { AuthorizationServer } from './authorization-server.js';
+import { OauthDatabase, OauthRequest } from './requests/oauth-database.js';
+
+/** Between checks for sessions that have ended, which whichever instance comes first tells. */
+const PAUSE_MS = 250;
+
+/** The event in a logout token (OpenID Connect Back-Channel Logout 1.0 §2.4). */
+const LOGOUT = 'http://schemas.openid.net/event/backchannel-logout';
+
+const TOLD = 'c.backchannel_logout_uri IS NOT NULL AND c.disabled_at IS NULL';
+
+const LOOK = `SELECT EXISTS (SELECT FROM oauth_clients c WHERE ${TOLD}
+  AND EXISTS (SELECT FROM oauth_logouts l WHERE l.client_id = c.id AND l.due_at <= now())) AS due`;
+
+/**
+ * Claims what is due: $1 in all, and for each client only so many that ${MOST_OF_A_RECEIVER} are in progress in this process ($2: one
+ * client for each of them). Of two that claim the same row the second finds that it is not due any more.
+ */
+const CLAIM = `WITH chosen AS MATERIALIZED (
+  SELECT next.id, c.backchannel_logout_uri AS url FROM oauth_clients c CROSS JOIN LATERAL (
+    SELECT l.id, row_number() OVER (ORDER BY l.due_at, l.id) AS turn FROM oauth_logouts l
+    WHERE l.client_id = c.id AND l.due_at <= now() ORDER BY l.due_at, l.id
+    LIMIT GREATEST(0, ${MOST_OF_A_RECEIVER} - cardinality(array_positions($2::text[], c.id)))
+  ) next WHERE ${TOLD} ORDER BY next.turn, next.id LIMIT $1
+)
+UPDATE oauth_logouts l SET due_at = now() + make_interval(secs => ${LEASE_SECONDS}), attempts = attempts + 1
+FROM chosen WHERE l.id = chosen.id AND l.due_at <= now()
+RETURNING l.id, l.client_id, l.user_id, l.sid, l.attempts, chosen.url`;
+
+const DONE = 'DELETE FROM oauth_logouts WHERE id = $1';
+const AGAIN =
+  'UPDATE oauth_logouts SET due_at = now() + make_interval(secs => $2) WHERE id = $1 AND attempts = $3';
+
+/** A client that this process tells of the end of a session. */
+interface Logout {
+  readonly id: number;
+  readonly client_id: string;
+  readonly user_id: number;
+  readonly sid: string;
+  /** With this one. */
+  readonly attempts: number;
+  readonly url: string;
+}
+
+/**
+ * Tells clients that sessions have ended (OpenID Connect Back-Channel Logout 1.0). The database notes it, whoever ends a session
+ * (`tell_clients` in schema/sign-ins.sql); here it is sent, as webhooks are: only to the public internet, and again where it fails.
+ */
+@Injectable()
+export class BackChannelLogout implements OnApplicationShutdown {
+  readonly #outbox = new Outbox<Logout>({
+    claim: (most) => this.#claim(most),
+    send: (logout, stop) => this.#send(logout, stop),
+    failed: ({ message: reason }) =>
+      this.logger.warn({ reason }, 'how a logout token went could not be written'),
+  });
+
+  constructor(
+    private readonly config: Config,
+    private readonly logger: Logger,
+    private readonly meter: Meter,
+    private readonly database: OauthDatabase,
+    private readonly server: AuthorizationServer,
+    private readonly https: PublicHttps,
+  ) {}
+
+  onApplicationShutdown(): Promise<void> {
+    return this.#outbox.close();
+  }
+
+  @Periodic({ work: 'logouts', everyMs: PAUSE_MS, failure: 'apps could not be told of sign-outs' })
+  async work(end: AbortSignal): Promise<void> {
+    const [found] = await this.database.rows<{ due: boolean }>(LOOK, []);
+    if (found!.due) await this.#outbox.claim(end);
+  }
+
+  async #claim(most: number): Promise<{ messages: Logout[] }> {
+    const clients = this.#outbox.underWay.map(({ client_id }) => client_id);
+    return { messages: await this.database.rows<Logout>(CLAIM, [most, clients]) };
+  }
+
+  async #send(logout: Logout, stop: AbortSignal): Promise<void> {
+    const { id, client_id, attempts, url } = logout;
+    const { taken, status, error } = await attempt(async (signal) => {
+      const body = String(new URLSearchParams({ logout_token: await this.#token(logout) }));
+      return this.https.post({
+        url: new URL(url),
+        headers: {
+          'Content-Type': 'application/x-www-form-urlencoded',
+          'Content-Length': String(Buffer.byteLength(body)),
+          'User-Agent': 'public-user-api',
+        },
+        body,
+        signal,
+        loopback: !this.config.production,
+      });
+    }, stop);
+    if (!taken && stop.aborted) return void (await this.database.rows(AGAIN, [id, 0, attempts]));
+    const wait = taken ? undefined : RETRY_AFTER[attempts - 1];
+    this.meter.count('logout_attempts_total', {
+      outcome: taken ? 'delivered' : wait === undefined ? 'dead' : 'failed',
+    });
+    if (wait !== undefined) return void (await this.database.rows(AGAIN, [id, wait, attempts]));
+    await this.database.rows(DONE, [id]);
+    if (!taken)
+      this.logger.warn({ client_id, status, reason: error }, 'an app could not be told of a sign-out');
+  }
+
+  /** Makes a logout token (§2.4), valid for two minutes: a new one for each attempt. */
+  #token({ client_id, user_id, sid }: Logout): Promise<string> {
+    const request = new OauthRequest(randomUUID(), undefined, undefined, () => undefined);
+    return this.database.serve(request, async () => {
+      const { provider } = this.server;
+      const client = await provider.Client.find(client_id);
+      if (!client) throw new Error('the client is gone');
+      const token = new provider.IdToken({}, { client });
+      const claims = { sub: String(user_id), sid, jti: randomUUID(), events: { [LOGOUT]: {} } };
+      for (const [name, value] of Object.entries(claims)) token.set(name, value);
+      return token.issue({ use: 'logout' });
+    });
+  }
+}

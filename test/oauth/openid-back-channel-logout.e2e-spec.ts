@@ -1,0 +1,341 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { createRemoteJWKSet, decodeJwt, jwtVerify, type JWTPayload } from 'jose';
+import { eraseMembers } from '../../src/accounts/erasure.js';
+import { UsersService } from '../../src/accounts/users.service.js';
+import { ConnectedApps } from '../../src/clients/connected-apps.js';
+import { PublicHttps } from '../../src/http/public-https.js';
+import { RETRY_AFTER } from '../../src/http/outbox.js';
+import { thorough } from '../support/database.js';
+import { puaJson } from '../support/command-line.js';
+import {
+  OauthTest,
+  PASSWORD,
+  REDIRECT_URI,
+  type Browser,
+  type FormPage,
+  type TokenBody,
+} from '../support/oauth.js';
+import { Receiver } from '../support/receiver.js';
+import { eventually, latestFor, until } from '../support/timing.js';
+
+const EVENT = 'http://schemas.openid.net/event/backchannel-logout';
+const ADMIN = 'admin' as const;
+
+let oauth: OauthTest;
+beforeAll(async () => void (oauth = await OauthTest.start()));
+afterAll(() => oauth.close());
+
+const receivers: Receiver[] = [];
+afterEach(async () => {
+  await oauth.dataSource.query('DELETE FROM oauth_logouts');
+  await Promise.all(receivers.splice(0).map((receiver) => receiver.close()));
+});
+
+/** An app that is told of sign-outs. */
+async function toldApp(fields: Parameters<OauthTest['client']>[0] = {}) {
+  const receiver = await Receiver.start();
+  receivers.push(receiver);
+  const clientId = await oauth.client({ backchannel_logout_uri: receiver.url, ...fields });
+  return { clientId, receiver };
+}
+
+interface SignedIn {
+  readonly id: number;
+  readonly username: string;
+  readonly browser: Browser;
+  readonly tokens: TokenBody;
+  readonly sid: string;
+}
+
+async function signIn(
+  clientId: string,
+  { browser = oauth.browser(), ...of }: { browser?: Browser; id?: number; username?: string } = {},
+): Promise<SignedIn> {
+  const { id, username } =
+    of.id === undefined ? await oauth.member() : (of as { id: number; username: string });
+  const { body } = await oauth.token(await oauth.code(clientId, username, { scope: 'openid' }, browser));
+  const { sid } = decodeJwt(body.id_token!);
+  return { id, username, browser, tokens: body, sid: sid as string };
+}
+
+/** The logout tokens that a receiver has got, verified as an app has to (Back-Channel Logout 1.0 §2.6). */
+async function tokensAt(
+  clientId: string,
+  { received }: Receiver,
+  algorithm = 'ES256',
+): Promise<JWTPayload[]> {
+  const keys = createRemoteJWKSet(new URL('/oauth/jwks', oauth.issuer));
+  const options = {
+    issuer: oauth.issuer,
+    audience: clientId,
+    typ: 'logout+jwt',
+    algorithms: [algorithm],
+    requiredClaims: ['iat', 'exp', 'jti', 'events'],
+  };
+  const forms = received.map(({ body }) => new URLSearchParams(body));
+  return Promise.all(
+    forms.map(async (form) => (await jwtVerify(form.get('logout_token')!, keys, options)).payload),
+  );
+}
+
+const queued = () =>
+  oauth.dataSource.query<{ client_id: string; attempts: number; waits: boolean }[]>(
+    'SELECT client_id, attempts, due_at > now() AS waits FROM oauth_logouts ORDER BY id',
+  );
+
+const accountPage = async (browser: Browser, path: string) => (await browser.open(path)) as FormPage;
+
+/** Every way in which a session ends, but the platform's own login (upstream-sign-out.e2e-spec.ts). */
+const WAYS: Record<string, (member: SignedIn, clientId: string) => Promise<unknown>> = {
+  'the member signs out on the account pages': async ({ browser }) =>
+    browser.submit(await accountPage(browser, '/account/apps'), {}, /\/sign-out$/),
+  'the member signs out at the wish of another app': async ({ browser }) =>
+    browser.submit(await accountPage(browser, '/oauth/logout'), { logout: 'yes' }),
+  'the member ends the session on /account/sessions': async ({ browser }) =>
+    browser.submit(
+      await accountPage(browser, '/account/sessions'),
+      {},
+      /^\/account\/sessions\/[0-9a-f]{64}\/end$/,
+    ),
+  'the member ends all others from another browser': async ({ id, username }) => {
+    const { browser } = await signIn(await oauth.client(), { id, username });
+    await browser.submit(await accountPage(browser, '/account/sessions'), {}, /end-others$/);
+  },
+  'the member changes the password in another browser': async ({ id, username }) => {
+    const { browser } = await signIn(await oauth.client(), { id, username });
+    const fields = {
+      current_password: PASSWORD,
+      new_password: 'another quite long password',
+      end_others: 'yes',
+    };
+    await browser.submit(await accountPage(browser, '/account/security'), fields, /security\/password$/);
+  },
+  'another member signs in in the same browser for an app': async ({ browser }) => {
+    const { username } = await oauth.member();
+    await oauth.code(await oauth.client(), username, { prompt: 'login' }, browser);
+  },
+  'an admin sets a password': ({ id }) =>
+    new UsersService(oauth.dataSource).setPassword(id, 'yet another long password', ADMIN),
+  'an admin revokes all access': ({ id }) =>
+    oauth.api.app.get(ConnectedApps, { strict: false }).revokeAll(id, { actor: ADMIN, ip: null }),
+  'an admin disables the member': ({ id }) => new UsersService(oauth.dataSource).disable(id, ADMIN),
+  'the member is erased': ({ id }) => eraseMembers(oauth.dataSource, [id], { actor: ADMIN }),
+  'an admin deletes the row by hand': ({ id }) =>
+    oauth.dataSource.query('DELETE FROM oauth_sessions WHERE user_id = $1', [id]),
+};
+
+describe('an app with a back-channel logout URI', () => {
+  it('finds in discovery that it is told, by the session; and nothing of the front channel', async () => {
+    const response = await fetch(`${oauth.issuer}/.well-known/openid-configuration`);
+    const metadata = (await response.json()) as Record<string, unknown>;
+    expect(metadata).toMatchObject({
+      backchannel_logout_supported: true,
+      backchannel_logout_session_supported: true,
+    });
+    expect(Object.keys(metadata).filter((name) => name.startsWith('frontchannel'))).toEqual([]);
+  });
+
+  it('finds the session in its ID tokens: the same one for a browser and after a refresh, another one elsewhere; others find none', async () => {
+    const { clientId } = await toldApp();
+    const member = await signIn(clientId);
+    expect(member.sid).toMatch(/^[\w-]{20,}$/);
+    const again = await signIn(clientId, member);
+    const elsewhere = await signIn(clientId, { id: member.id, username: member.username });
+    expect([again.sid, elsewhere.sid === member.sid]).toEqual([member.sid, false]);
+    const { body } = await oauth.refresh(clientId, member.tokens.refresh_token);
+    expect(decodeJwt(body.id_token!).sid).toBe(member.sid);
+    const other = await toldApp();
+    const there = await signIn(other.clientId, member);
+    expect(there.sid).not.toBe(member.sid); // apps cannot compare
+    expect((await signIn(await oauth.client(), member)).sid).toBeUndefined();
+  });
+
+  it.each(Object.keys(WAYS))('is told within a second when %s', async (way) => {
+    const { clientId, receiver } = await toldApp();
+    const member = await signIn(clientId);
+    const before = Math.floor(Date.now() / 1000);
+    await WAYS[way]!(member, clientId);
+    const deadline = latestFor(1_000);
+    await receiver.untilReceived(1);
+    expect(performance.now()).toBeLessThan(deadline);
+    const [{ headers }] = receiver.received as [(typeof receiver.received)[0]];
+    expect(headers['content-type']).toBe('application/x-www-form-urlencoded');
+    const [claims] = await tokensAt(clientId, receiver);
+    const { iat, exp, jti, ...rest } = claims!;
+    expect(rest).toEqual({
+      iss: oauth.issuer,
+      aud: clientId,
+      sub: String(member.id),
+      sid: member.sid,
+      events: { [EVENT]: {} },
+    });
+    expect(jti).toMatch(/./);
+    expect(iat).toBeGreaterThanOrEqual(before);
+    expect(exp! - iat!).toBeLessThanOrEqual(120);
+    await until(async () => (await queued()).length === 0, 'that it is done');
+    expect(receiver.received).toHaveLength(1);
+  });
+
+  it('is told once of each of its sessions, and every app of its own', async () => {
+    const [one, two] = [await toldApp(), await toldApp()];
+    const member = await signIn(one.clientId);
+    const there = await signIn(two.clientId, member);
+    const elsewhere = await signIn(one.clientId, { id: member.id, username: member.username });
+    await WAYS['an admin disables the member']!(member, '');
+    await Promise.all([one.receiver.untilReceived(2), two.receiver.untilReceived(1)]);
+    const sids = async ({ clientId, receiver }: typeof one) =>
+      (await tokensAt(clientId, receiver)).map(({ sid }) => sid).sort();
+    expect(await sids(one)).toEqual([member.sid, elsewhere.sid].sort());
+    expect(await sids(two)).toEqual([there.sid]);
+  });
+
+  it('alone is told where the member signs out of it and stays signed in here', async () => {
+    const [one, two] = [await toldApp(), await toldApp()];
+    const member = await signIn(one.clientId);
+    await signIn(two.clientId, member);
+    const url = `/oauth/logout?id_token_hint=${member.tokens.id_token}`;
+    await member.browser.submit(await accountPage(member.browser, url), {}); // without `logout`: stay
+    await one.receiver.untilReceived(1);
+    expect((await tokensAt(one.clientId, one.receiver))[0]!.sid).toBe(member.sid);
+    const silent = oauth.request(two.clientId, { scope: 'openid', prompt: 'none' }).url;
+    expect(((await member.browser.open(silent)) as URL).searchParams.get('code')).not.toBeNull();
+    const next = await signIn(one.clientId, member);
+    expect(next.sid).not.toBe(member.sid);
+    expect([await queued(), two.receiver.received]).toEqual([[], []]);
+  });
+
+  it('is not told while the session only gets a new id, nor when it has expired', async () => {
+    const { clientId, receiver } = await toldApp();
+    const member = await signIn(clientId);
+    for (const prompt of ['login', 'consent', undefined])
+      await oauth.code(clientId, member.username, { scope: 'openid', prompt }, member.browser);
+    expect(await queued()).toEqual([]);
+    await oauth.dataSource.query(`UPDATE oauth_sessions SET expires_at = now() WHERE user_id = $1`, [
+      member.id,
+    ]);
+    await oauth.dataSource.query('DELETE FROM oauth_sessions WHERE user_id = $1', [member.id]); // as the sweeper does
+    expect([await queued(), receiver.received]).toEqual([[], []]);
+  });
+
+  it('is not told while it is disabled, and nothing is noted for an app without one', async () => {
+    const { clientId } = await toldApp();
+    const member = await signIn(clientId);
+    await signIn(await oauth.client(), member);
+    await oauth.dataSource.query('UPDATE oauth_clients SET disabled_at = now() WHERE id = $1', [clientId]);
+    await WAYS['an admin disables the member']!(member, '');
+    expect(await queued()).toEqual([]);
+  });
+
+  it('that is slow delays no other app, nor other messages to itself', async () => {
+    const [slow, quick] = [await toldApp(), await toldApp()];
+    slow.receiver.respond = () => undefined; // never
+    const members = await Promise.all([1, 2, 3].map(() => signIn(slow.clientId)));
+    for (const member of members) await WAYS['an admin disables the member']!(member, '');
+    await slow.receiver.until(() => slow.receiver.underWay === 3);
+    const member = await signIn(quick.clientId);
+    await WAYS['the member signs out on the account pages']!(member, '');
+    const deadline = latestFor(1_000);
+    await quick.receiver.untilReceived(1);
+    expect(performance.now()).toBeLessThan(deadline);
+    expect((await queued()).filter(({ client_id }) => client_id === slow.clientId)).toHaveLength(3);
+  });
+
+  it('that fails is told again, by a new token for the same session', async () => {
+    const { clientId, receiver } = await toldApp();
+    receiver.respond = (_, response) =>
+      void response.writeHead(receiver.received.length === 1 ? 503 : 200).end();
+    const member = await signIn(clientId);
+    await WAYS['the member signs out on the account pages']!(member, '');
+    await receiver.untilReceived(1);
+    await until(async () => (await queued())[0]?.waits === true && receiver.underWay === 0, 'the outcome');
+    await eventually(async () => {
+      // The claim, too, would be over some day: until the outcome is recorded, the wait is longer.
+      const [row] = await oauth.dataSource.query<{ soon: boolean }[]>(
+        `SELECT due_at <= now() + interval '6 seconds' AS soon FROM oauth_logouts`,
+      );
+      return row?.soon ? true : undefined;
+    });
+    await oauth.dataSource.query('UPDATE oauth_logouts SET due_at = now()');
+    await receiver.untilReceived(2);
+    const [first, second] = await tokensAt(clientId, receiver);
+    expect([first!.sid, second!.sid, first!.jti === second!.jti]).toEqual([member.sid, member.sid, false]);
+    await until(async () => (await queued()).length === 0, 'that it is done');
+  });
+
+  it('that fails for a day is given up', async () => {
+    const { clientId, receiver } = await toldApp();
+    receiver.respond = (_, response) => void response.writeHead(302, { Location: receiver.url }).end();
+    const member = await signIn(clientId);
+    await oauth.dataSource.query(
+      `INSERT INTO oauth_logouts (client_id, user_id, sid, attempts) VALUES ($1, $2, $3, $4)`,
+      [clientId, member.id, member.sid, RETRY_AFTER.length],
+    );
+    await receiver.untilReceived(1);
+    await until(async () => (await queued()).length === 0, 'that it is given up');
+    expect(receiver.received).toHaveLength(1); // no redirect is followed
+  });
+
+  it('whose name leads into the network of the server is not connected to', async () => {
+    const https = oauth.api.app.get(PublicHttps, { strict: false });
+    const lookUp = https.lookUp;
+    const asked: string[] = [];
+    https.lookUp = async (name) => (asked.push(name), [{ address: '10.0.0.1', family: 4 }]);
+    const clientId = await oauth.client({ backchannel_logout_uri: 'https://inside.example/hooks' });
+    const member = await signIn(clientId);
+    await WAYS['the member signs out on the account pages']!(member, '');
+    await until(async () => asked.length === 1 && (await queued())[0]?.waits === true, 'the attempt');
+    https.lookUp = lookUp;
+    const [row] = await queued();
+    expect([row, asked]).toEqual([{ client_id: clientId, attempts: 1, waits: true }, ['inside.example']]);
+  });
+
+  thorough.it(
+    'gets its tokens in the algorithm of its ID tokens',
+    async () => {
+      const { clientId, receiver } = await toldApp({ id_token_signed_response_alg: 'RS256' });
+      const url = oauth.request(clientId, { scope: 'openid' }).url;
+      await until(async () => (await fetch(url, { redirect: 'manual' })).status !== 503, 'the keys');
+      const member = await signIn(clientId);
+      await WAYS['the member signs out on the account pages']!(member, '');
+      await receiver.untilReceived(1);
+      expect((await tokensAt(clientId, receiver, 'RS256'))[0]!.sid).toBe(member.sid);
+    },
+    60_000,
+  );
+});
+
+describe('the back-channel logout URI of an app', () => {
+  const create = (uri: string, config: Record<string, string> = {}) =>
+    puaJson<{ client_id: string; backchannel_logout_uri: string | null }>(
+      { ...oauth.api.environment, ...config },
+      ['clients', 'create', '--name', 'App', '--type', 'web', '--redirect-uri', REDIRECT_URI].concat([
+        '--backchannel-logout-uri',
+        uri,
+      ]),
+    );
+
+  it('is registered, shown, changed and removed by commands', async () => {
+    const { client_id: id, backchannel_logout_uri } = await create('https://app.example/logout?tenant=1');
+    expect(backchannel_logout_uri).toBe('https://app.example/logout?tenant=1');
+    const update = (uri: string) =>
+      puaJson<object>(oauth.api.environment, ['clients', 'update', id, '--backchannel-logout-uri', uri]);
+    expect(await update('https://app.example/bye')).toMatchObject({
+      backchannel_logout_uri: 'https://app.example/bye',
+    });
+    expect(await update('')).toMatchObject({ backchannel_logout_uri: null });
+  });
+
+  it.each([
+    'http://app.example/logout',
+    'https://10.0.0.1/logout',
+    'https://[::1]/logout#fragment',
+    'https://user@app.example/',
+    'app.example/logout',
+    'javascript:alert(1)',
+    `https://app.example/${'a'.repeat(2000)}`,
+  ])('is refused where nobody could be told safely: %s', async (uri) => {
+    await expect(oauth.client({ backchannel_logout_uri: uri })).rejects.toThrow(
+      /cannot be told of sign-outs.*https URL/,
+    );
+  });
+});

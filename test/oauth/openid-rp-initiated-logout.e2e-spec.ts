@@ -1,0 +1,206 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { decodeJwt, decodeProtectedHeader, importJWK, SignJWT, type JWTPayload } from 'jose';
+import { SigningKeysService } from '../../src/clients/signing-keys.service.js';
+import { OauthTest, type Browser, type FormPage } from '../support/oauth.js';
+
+const BYE = 'https://app.example/bye';
+const QUESTION = 'You will be signed out of this browser';
+
+let oauth: OauthTest;
+let clientId: string;
+beforeAll(async () => {
+  oauth = await OauthTest.start();
+  clientId = await oauth.client({ post_logout_redirect_uris: [BYE] });
+});
+afterAll(() => oauth.close());
+
+interface SignedIn {
+  readonly browser: Browser;
+  readonly idToken: string;
+}
+
+async function signIn(browser = oauth.browser()): Promise<SignedIn> {
+  const { username } = await oauth.member();
+  const { body } = await oauth.token(await oauth.code(clientId, username, { scope: 'openid' }, browser));
+  return { browser, idToken: body.id_token! };
+}
+
+/** Asks to sign out. @returns a page, or the address outside of this server to which the browser is sent */
+function ask({ browser }: SignedIn, parameters: Record<string, string>, method = 'GET') {
+  const form = new URLSearchParams(parameters);
+  if (method === 'GET') return browser.open(`/oauth/logout?${form}`);
+  const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };
+  return browser.open('/oauth/logout', { method, body: String(form), headers });
+}
+
+/** The same, and agrees. */
+async function signOut(member: SignedIn, parameters: Record<string, string>, method?: string) {
+  const page = (await ask(member, parameters, method)) as FormPage;
+  expect([page.status, page.url.pathname]).toEqual([200, '/oauth/logout']);
+  return member.browser.submit(page, { logout: 'yes' });
+}
+
+/** What `prompt=none` says. */
+async function isSignedIn({ browser }: SignedIn): Promise<boolean> {
+  const back = (await browser.open(oauth.request(clientId, { scope: 'openid', prompt: 'none' }).url)) as URL;
+  if (back.searchParams.has('code')) return true;
+  expect(back.searchParams.get('error')).toBe('login_required');
+  return false;
+}
+
+/** An ID token with other claims, signed by the server's own key. */
+async function signedAgain(idToken: string, claims: JWTPayload): Promise<string> {
+  const { kid, alg } = decodeProtectedHeader(idToken);
+  const keys = await new SigningKeysService(oauth.dataSource, oauth.api.config).load();
+  const key = await importJWK(keys.find((one) => one.kid === kid)!);
+  return new SignJWT({ ...decodeJwt(idToken), ...claims })
+    .setProtectedHeader({ alg: alg!, kid: kid! })
+    .sign(key);
+}
+
+describe('an app that signs its member out (RP-Initiated Logout 1.0)', () => {
+  it.each(['GET', 'POST'])(
+    'by %s with id_token_hint, a registered address and state gets the browser back there, with the state, and the session is over',
+    async (method) => {
+      const member = await signIn();
+      const parameters = { id_token_hint: member.idToken, post_logout_redirect_uri: BYE, state: 'a b&ä' };
+      const back = (await signOut(member, parameters, method)) as URL;
+      expect([back.origin + back.pathname, [...back.searchParams]]).toEqual([BYE, [['state', 'a b&ä']]]);
+      expect(await isSignedIn(member)).toBe(false);
+    },
+  );
+
+  it('gets the browser back without state where it sent none', async () => {
+    const member = await signIn();
+    const parameters = { id_token_hint: member.idToken, post_logout_redirect_uri: BYE };
+    expect(((await signOut(member, parameters)) as URL).href).toBe(BYE);
+  });
+
+  it('may name itself by client_id alone', async () => {
+    const member = await signIn();
+    const parameters = { client_id: clientId, post_logout_redirect_uri: BYE, state: 's' };
+    expect(((await signOut(member, parameters)) as URL).href).toBe(`${BYE}?state=s`);
+    expect(await isSignedIn(member)).toBe(false);
+  });
+
+  it.each([
+    ['without an address to return to', (idToken: string) => ({ id_token_hint: idToken })],
+    ['without any parameter', () => ({})],
+    ['with state alone', () => ({ state: 's' })],
+    ['with an address, but nothing that says whose', () => ({ post_logout_redirect_uri: BYE, state: 's' })],
+  ] as [string, (idToken: string) => Record<string, string>][])(
+    '%s leaves the member at a page that says that they are signed out',
+    async (_, parametersFor) => {
+      const member = await signIn();
+      const page = (await signOut(member, parametersFor(member.idToken))) as FormPage;
+      expect([page.status, page.url.pathname]).toEqual([200, '/oauth/logout/success']);
+      expect(page.html).toContain('You are signed out');
+      expect(await isSignedIn(member)).toBe(false);
+    },
+  );
+
+  it('may show an ID token that has expired', async () => {
+    const member = await signIn();
+    const seconds = Math.floor(Date.now() / 1000) - 86_400;
+    const id_token_hint = await signedAgain(member.idToken, { iat: seconds, exp: seconds + 600 });
+    const back = (await signOut(member, { id_token_hint, post_logout_redirect_uri: BYE })) as URL;
+    expect([back.href, await isSignedIn(member)]).toEqual([BYE, false]);
+  });
+
+  it.each(['another member', 'another browser'])(
+    'signs nobody out before they agreed, where the ID token is of %s',
+    async (whose) => {
+      const [member, other] = [await signIn(), await signIn()];
+      const { sub } = decodeJwt(member.idToken);
+      const id_token_hint =
+        whose === 'another member' ? other.idToken : await signedAgain(other.idToken, { sub: sub! });
+      const page = (await ask(member, { id_token_hint, post_logout_redirect_uri: BYE })) as FormPage;
+      expect([page.status, await isSignedIn(member), await isSignedIn(other)]).toEqual([200, true, true]);
+      const back = (await member.browser.submit(page, {})) as URL; // stays
+      expect([back.href, await isSignedIn(member)]).toEqual([BYE, true]);
+    },
+  );
+
+  it('is shown the question for a member who came from no app, and a member who stays is not told that they left', async () => {
+    const member = await signIn();
+    const page = (await ask(member, {})) as FormPage;
+    expect(page.html).toContain(QUESTION);
+    const stayed = (await member.browser.submit(page, {})) as FormPage;
+    expect([stayed.url.pathname, await isSignedIn(member)]).toEqual(['/account/apps', true]);
+  });
+
+  it.each([
+    `${BYE}?foo=bar`,
+    `${BYE}/`,
+    `${BYE}#`,
+    'https://app.example/',
+    'https://app.example/BYE',
+    'https://app.example:443/bye',
+    'http://app.example/bye',
+    'https://app.example.evil.example/bye',
+    'https://evil.example/bye',
+    'javascript:alert(1)',
+    'bye',
+  ])('is answered with a page where the address is not one of its own to the letter: %s', async (target) => {
+    const member = await signIn();
+    const parameters = { id_token_hint: member.idToken, post_logout_redirect_uri: target, state: 's' };
+    const page = (await ask(member, parameters)) as FormPage;
+    expect([page.status, page.html.includes('You were not signed out')]).toEqual([400, true]);
+    expect(page.html).not.toContain('name="xsrf"');
+    expect(await isSignedIn(member)).toBe(true);
+  });
+
+  it.each([
+    ['whose signature was changed', (token: string) => token.replace(/.{8}$/, 'AAAAAAAA')],
+    [
+      'whose claims were changed',
+      (token: string) => {
+        const [header, , signature] = token.split('.');
+        const claims = JSON.stringify({ ...decodeJwt(token), sub: '1' });
+        return [header, Buffer.from(claims).toString('base64url'), signature].join('.');
+      },
+    ],
+    [
+      'without a signature',
+      (token: string) => {
+        const header = Buffer.from('{"alg":"none"}').toString('base64url');
+        return `${header}.${token.split('.')[1]}.`;
+      },
+    ],
+    ['of another server', (token: string) => signedAgain(token, { iss: 'https://other.example' })],
+    ['for an app that there is not', (token: string) => signedAgain(token, { aud: 'nobody' })],
+    ['that is no token', () => 'x.y.z'],
+    ['that is empty but for dots', () => '..'],
+  ] as [string, (token: string) => string | Promise<string>][])(
+    'is answered with a page where it shows an ID token %s, and the member stays signed in',
+    async (_, changed) => {
+      const member = await signIn();
+      const id_token_hint = await changed(member.idToken);
+      const page = (await ask(member, {
+        id_token_hint,
+        post_logout_redirect_uri: BYE,
+        state: 's',
+      })) as FormPage;
+      expect([page.status, page.html.includes('You were not signed out')]).toEqual([400, true]);
+      expect(await isSignedIn(member)).toBe(true);
+    },
+  );
+
+  it('is answered with a page where the ID token is of another app than client_id says, or the app is unknown', async () => {
+    const member = await signIn();
+    const other = await oauth.client({ post_logout_redirect_uris: [BYE] });
+    for (const parameters of [
+      { client_id: other, id_token_hint: member.idToken },
+      { client_id: 'nobody' },
+    ] as Record<string, string>[]) {
+      const page = (await ask(member, { ...parameters, post_logout_redirect_uri: BYE })) as FormPage;
+      expect([page.status, page.html.includes('You were not signed out')]).toEqual([400, true]);
+    }
+    expect(await isSignedIn(member)).toBe(true);
+  });
+
+  it('may ask by GET and POST alone', async () => {
+    const response = await fetch(`${oauth.issuer}/oauth/logout`, { method: 'PUT' });
+    expect([response.status, response.headers.get('allow')]).toEqual([405, 'GET, HEAD, POST']);
+  });
+});
