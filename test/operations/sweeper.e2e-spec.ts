@@ -353,6 +353,10 @@ SELECT 'many', 'profile.updated', 1, 1, now(), 'delivered', now() - CASE WHEN n 
 FROM ${series}`,
     );
     await runner.query(
+      `INSERT INTO oauth_logouts (client_id, user_id, sid, ended_at)
+SELECT 'many', 1, n::text, now() - CASE WHEN n <= ${EXPIRED} THEN interval '4 days' ELSE interval '1 day' END FROM ${series}`,
+    );
+    await runner.query(
       `INSERT INTO rate_limit_counts (key, window_number, used)
 SELECT n::text, extract(epoch FROM ${expiry})::bigint / 60, 1 FROM ${series}`,
     );
