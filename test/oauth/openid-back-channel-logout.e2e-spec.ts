@@ -184,7 +184,7 @@ describe('an app with a back-channel logout URI', () => {
     await WAYS['an admin disables the member']!(member, '');
     await Promise.all([one.receiver.untilReceived(2), two.receiver.untilReceived(1)]);
     const sids = async ({ clientId, receiver }: typeof one) =>
-      (await tokensAt(clientId, receiver)).map(({ sid }) => sid).sort();
+      (await tokensAt(clientId, receiver)).map(({ sid }) => sid as string).sort();
     expect(await sids(one)).toEqual([member.sid, elsewhere.sid].sort());
     expect(await sids(two)).toEqual([there.sid]);
   });
