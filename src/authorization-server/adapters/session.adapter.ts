@@ -169,8 +169,9 @@ export function sessionAdapter(database: OauthDatabase): Partial<Adapter> {
     request.sessionUid = uid;
     if (!request.cameUpstream || !upstream) return;
     const ends = [rowKeys[0], ofSession, ofSubject, upstream.at ?? 0];
-    if ((await database.rows(END_IF_ENDED, ends)).length > 0)
-      throw new errors.SessionNotFound('the sign-in was ended');
+    if ((await database.rows(END_IF_ENDED, ends)).length === 0) return;
+    // The member is told, not the app: they have to sign in again.
+    throw Object.assign(new errors.SessionNotFound('the sign-in was ended'), { allow_redirect: false });
   }
 
   /** Called at sign-out, and where a member signs in on a page that is no step of an app's request. */
