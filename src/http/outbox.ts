@@ -16,6 +16,7 @@ const LONGEST_ERROR = 200;
 const MOST_UNDER_WAY = 256;
 /** How long a server that shuts down waits for the responses to messages in progress; then other instances send these. */
 const LAST_MS = 2_000;
+const LONGEST_CLAIM_MS = 100;
 
 export interface Attempt {
   /** 2xx. */
@@ -88,12 +89,15 @@ export class Outbox<Message> {
     return [...this.#underWay.keys()];
   }
 
-  /** Claims messages until nothing is due, or this process is at its limit; one claim at a time. @param end when to claim no more */
-  claim(end: AbortSignal): Promise<void> {
+  /**
+   * Claims messages until nothing is due, or this process is at its limit; one claim at a time. While messages are sent there may always be
+   * more: it goes on after {@link LONGEST_CLAIM_MS}, but whoever called does not wait for it any more.
+   *
+   * @param end when to claim no more
+   */
+  async claim(end: AbortSignal): Promise<void> {
     this.#end = end;
-    this.#claimAgain = true;
-    this.#claiming ??= this.#claimAll().finally(() => (this.#claiming = undefined));
-    return this.#claiming;
+    await Promise.race([this.#goOn(), setTimeout(LONGEST_CLAIM_MS, undefined, { ref: false })]);
   }
 
   /** Waits a little for the messages in progress, and aborts the others. */
@@ -103,6 +107,12 @@ export class Outbox<Message> {
     await Promise.race([all, setTimeout(LAST_MS, undefined, { ref: false })]);
     this.#stop.abort();
     await all;
+  }
+
+  #goOn(): Promise<void> {
+    this.#claimAgain = true;
+    this.#claiming ??= this.#claimAll().finally(() => (this.#claiming = undefined));
+    return this.#claiming;
   }
 
   async #claimAll(): Promise<void> {
@@ -123,7 +133,7 @@ export class Outbox<Message> {
       .finally(() => {
         this.#underWay.delete(message);
         // The message behind it may go now.
-        if (!this.#end!.aborted) this.claim(this.#end!).catch(() => undefined);
+        if (!this.#end!.aborted) this.#goOn().catch(() => undefined);
       });
     this.#underWay.set(message, sending);
   }

@@ -474,6 +474,35 @@ describe('Webhooks', () => {
       await quick.close();
     });
 
+    it('does not delay what others are to be told, though it never runs out of messages', async () => {
+      const busy = await Promise.all(
+        Array.from({ length: 4 }, () =>
+          webhooks.create({ url: receiver.url, types: ['events.removed'], actor: 'admin' }),
+        ),
+      );
+      const add = (endpoint: string, count: number) =>
+        query(
+          `INSERT INTO webhook_deliveries (endpoint_id, user_id, type, thing_id, changed_at)
+SELECT $1, 1 + random() * 1e6, 'events.removed', 1, now() FROM generate_series(1, $2)`,
+          [endpoint, count],
+        );
+      const quick = await Receiver.start();
+      let next = 0;
+      receiver.respond = (_, response) =>
+        // As much comes as goes.
+        void add(busy[next++ % busy.length]!.id, quick.received.length === 0 ? 1 : 0).then(() =>
+          response.writeHead(204).end(),
+        );
+      const { userId } = await keyed(['profile.updated']);
+      await webhooks.create({ url: quick.url, types: ['profile.updated'], actor: 'admin' });
+      for (const { id } of busy) await add(id, 100);
+      await receiver.untilReceived(100);
+      await rename(userId, 'x');
+      await quick.untilReceived(1);
+      expect(quick.told).toEqual([`profile.updated ${userId} of ${userId}`]);
+      await quick.close();
+    });
+
     it('gets a member’s messages one after the other', async () => {
       const { userId, id } = await keyed(['events.updated']);
       const underWay: string[] = [];
