@@ -20,7 +20,6 @@ describe('checkClient', () => {
     ['web', 'https://app.example/c b', 'white space'],
     ['web', '/cb', 'not an absolute URI'],
     ['web', 'com.example.app:/cb', 'must be https'],
-    ['native', 'http://localhost/cb', '127.0.0.1'],
     ['native', 'http://192.168.0.1/cb', '127.0.0.1'],
     ['native', 'app:/cb', 'reversed domain name'],
     ['native', 'javascript:alert(1)', 'reversed domain name'],
@@ -31,6 +30,7 @@ describe('checkClient', () => {
   it.each([
     ['web', 'https://app.example/cb?tenant=1'],
     ['web', 'http://localhost:5173/cb'],
+    ['native', 'http://localhost/cb'],
     ['native', 'com.example.app:/cb'],
     ['native', 'http://127.0.0.1/cb'],
     ['native', 'http://[::1]/cb'],

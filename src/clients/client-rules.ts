@@ -47,7 +47,7 @@ export const CLIENT_FAULTS = {
   insecureUri: 'the redirect URI {value} must be https',
   localUri: 'the redirect URI {value} must be https: http on this machine is for development',
   insecureNativeUri:
-    'the redirect URI {value} must be https, a scheme of the app’s own, or http on 127.0.0.1 or [::1] (any port matches)',
+    'the redirect URI {value} must be https, a scheme of the app’s own, or http on 127.0.0.1, [::1] or localhost (any port matches)',
   commonScheme:
     'the redirect URI {value} has a scheme that is not a reversed domain name of the app’s maker (com.example.app:)',
   origin: '{value} is not an origin: scheme, host and port alone',
@@ -86,7 +86,8 @@ export class ClientFault extends OperatorError {
 const MOST_LOGO_BYTES = 65_536;
 /** In the form of the columns. */
 const MOST_OF_EACH = 50;
-const LOOPBACK_HOSTS = ['127.0.0.1', '[::1]'];
+/** RFC 8252 §8.3 advises against `localhost`, which is what Claude Code and VS Code send: their documents name it. */
+const LOOPBACK_HOSTS = ['127.0.0.1', '[::1]', 'localhost'];
 /** Members that make a JWK private (RFC 7518 §6). */
 const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv'];
 
@@ -163,7 +164,7 @@ export function redirectUriFault(
   if (/^https?:$/.test(protocol) && !isHttpUrl(uri)) return 'relativeUri';
   if (protocol === 'https:') return undefined;
   if (type === 'web') {
-    const local = protocol === 'http:' && ['localhost', ...LOOPBACK_HOSTS].includes(hostname);
+    const local = protocol === 'http:' && LOOPBACK_HOSTS.includes(hostname);
     if (!local) return 'insecureUri';
     return production ? 'localUri' : undefined;
   }

@@ -153,7 +153,6 @@ describe('An app of a member’s own', () => {
     ['web', '//app.example/callback'],
     ['web', 'com.example.app:/callback'],
     ['native', 'http://192.168.0.1/callback'],
-    ['native', 'http://localhost/callback'],
   ])(
     'of the kind %s is not registered with the redirect URI %s, as one types it nor when it is sent',
     async (type, uri) => {
