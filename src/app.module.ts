@@ -5,6 +5,7 @@ import { CredentialsGuard, ScopesGuard } from './auth/auth.guards.js';
 import { CalendarModule } from './calendar/calendar.module.js';
 import { DatabaseModule } from './database/database.module.js';
 import { FeaturesModule } from './features/features.module.js';
+import { McpModule } from './features/mcp/mcp.module.js';
 import { DemoController } from './site/demo.controller.js';
 import { MemberPagesModule } from './member-pages/member-pages.module.js';
 import { AcceptGuard } from './http/pipeline/accept.guard.js';
@@ -34,6 +35,7 @@ export class AppModule {
         HttpModule,
         AuthModule,
         FeaturesModule,
+        ...(config.assistants ? [McpModule] : []),
         CalendarModule,
         PlatformModule,
         WebhooksModule,

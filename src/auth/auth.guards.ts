@@ -11,6 +11,7 @@ import { Usage } from './usage/usage.js';
 import { RateLimits } from './rate-limits/rate-limits.js';
 import { Config } from '../config/config.js';
 import { Problem } from '../http/output/problems.js';
+import { ASSISTANTS_PATH } from '../http/pipeline/api-headers.js';
 import { requestOf, responseOf } from '../http/pipeline/request-context.js';
 
 const reflector = new Reflector();
@@ -46,7 +47,7 @@ export class CredentialsGuard implements CanActivate {
     const request = requestOf(context);
     this.usage.watch(request, access);
     const credential = credentialOf(request);
-    if (credential === undefined) throw missingCredentials(this.config.publicUrl);
+    if (credential === undefined) throw missingCredentials(this.config.publicUrl, request);
     const goOn = (principal: Caller) => this.#count(principal, request, responseOf(context));
     const caller = this.authentication.authenticate(credential, request);
     if (!(caller instanceof Promise)) return goOn(caller);
@@ -59,7 +60,10 @@ export class CredentialsGuard implements CanActivate {
     request.principal = principal;
     request.context.userId = principal.userId ?? undefined;
     response.gather('X-OAuth-Scopes', principal.scopesText);
-    const ofMember = request.method === 'GET' || request.method === 'HEAD' ? 'read' : 'write';
+    // A message of an assistant is a POST, and nearly always reads: a tool that writes counts itself, too.
+    const reads =
+      request.method === 'GET' || request.method === 'HEAD' || request.context.path === ASSISTANTS_PATH;
+    const ofMember = reads ? 'read' : 'write';
     const limit = principal.userId === null ? 'platform' : ofMember;
     request.overLimit = this.rateLimits.countCall(limit, principal, response);
     return true;
@@ -77,13 +81,14 @@ export class ScopesGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {
     const access = accessOf(context.getHandler(), context.getClass());
     if (access === 'public') return true;
-    const { principal, overLimit } = requestOf(context);
+    const request = requestOf(context);
+    const { principal, overLimit } = request;
     if (access === undefined || principal === undefined) return false;
     responseOf(context).gather('X-Accepted-OAuth-Scopes', access ?? '');
     const ofPlatform = access !== null && isPlatformScope(access);
     if (ofPlatform !== (principal.userId === null)) throw new Problem('wrong_credential_kind');
     if (access !== null && !(principal.scopes as readonly string[]).includes(access)) {
-      throw insufficientScope(this.config.publicUrl, access, principal.scopes);
+      throw insufficientScope(this.config.publicUrl, request, access, principal.scopes);
     }
     if (overLimit !== undefined) throw overLimit;
     return true;

@@ -4,7 +4,7 @@ import { Injectable } from '@nestjs/common';
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import { RateLimits } from '../auth/rate-limits/rate-limits.js';
 import { Config } from '../config/config.js';
-import { apiHeaders } from '../http/pipeline/api-headers.js';
+import { API_PREFIX, apiHeaders, ASSISTANTS_PATH } from '../http/pipeline/api-headers.js';
 import { compose } from '../http/pipeline/compose.js';
 import { receiving } from '../http/pipeline/request-context.js';
 import { ProblemFilter } from '../http/output/problem.filter.js';
@@ -81,7 +81,7 @@ export class OauthRoutes {
     const isPreflight = method === 'OPTIONS' && headers['access-control-request-method'] !== undefined;
     if (!methods.includes(method) || (method === 'OPTIONS' && !isPreflight))
       return this.problems.answerMethod(methods, request, response);
-    const { text, fault, isPassedOn } = await readParameters(request);
+    const { text, fault, isPassedOn } = await readParameters(request, (sent) => this.#ofWholeApi(sent));
     if (fault !== undefined && !isPassedOn) {
       context.problem = 'invalid_request';
       await this.#refuse(request, response, {
@@ -97,6 +97,21 @@ export class OauthRoutes {
       const handle = () => this.server.handle(request, response);
       await this.database.serve(OauthRequest.from(request, fault), handle);
     }
+  }
+
+  /**
+   * Assistants name the address that they were given as the resource (RFC 8707 §2): it is a part of the API, and tokens are for the API
+   * as a whole. @param text of a query or form
+   */
+  #ofWholeApi(text: string): string {
+    if (!this.config.assistants || !text.includes('resource=')) return text;
+    const { publicUrl } = this.config;
+    const isTheirs = (pair: string) =>
+      new URLSearchParams(pair).get('resource') === publicUrl + ASSISTANTS_PATH;
+    const pairs = text
+      .split('&')
+      .map((pair) => (isTheirs(pair) ? `resource=${publicUrl}${API_PREFIX}` : pair));
+    return pairs.join('&');
   }
 
   /**
@@ -204,14 +219,17 @@ interface Sent {
  * Reads the parameters of a request and checks them before any parser does: for more of them than a client sends, for text that the
  * database cannot store, and for more of it than a stored request may hold. Wrong ones are removed from the query of an authorization
  * request.
+ *
+ * @param corrected makes the text say what is meant
  */
-async function readParameters(request: Request): Promise<Sent> {
+async function readParameters(request: Request, corrected: (text: string) => string): Promise<Sent> {
   const { path } = request.context;
   const isForm = request.method === 'POST';
   const start = request.url.indexOf('?');
   let text = start === -1 ? '' : request.url.slice(start + 1);
   if (hasTooMany(text)) return { text, fault: TOO_MANY };
   if (text === '' && !isForm) return { text };
+  if (!isForm) request.url = `${path}?${(text = corrected(text))}`;
   const query = new URLSearchParams(isForm ? '' : text); // as the library does: it drops another question mark
   let parameters = [...new Set(query.keys())].map((name): Parameter => [name, query.getAll(name)]);
   if (isForm) {
@@ -222,6 +240,7 @@ async function readParameters(request: Request): Promise<Sent> {
     if (body === undefined) return { text: '', fault: `the body must have 1 to ${BODY_LIMIT} bytes` };
     text = withoutEmptyPassword(request, body.toString());
     if (hasTooMany(text)) return { text, fault: TOO_MANY };
+    text = corrected(text);
     putBack(request, Buffer.from(text));
     parameters = ofForm(text);
   }

@@ -2,38 +2,54 @@ import { Controller, Get, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { Public } from '../auth/auth.decorators.js';
 import { ALL_SCOPES } from '../auth/scopes.js';
-import { SUPPORTED_DPOP_ALGORITHMS } from '../auth/www-authenticate.js';
+import { FIRST_SCOPES, SUPPORTED_DPOP_ALGORITHMS } from '../auth/www-authenticate.js';
 import { UnchangingDocument } from '../http/output/responses.js';
+import { Problem } from '../http/output/problems.js';
+import { API_PREFIX, ASSISTANTS_PATH } from '../http/pipeline/api-headers.js';
 import { OutsideApi } from '../http/pipeline/outside-api.js';
-import { apiResource } from './provider/provider.js';
 import { apiNameOf, Config } from '../config/config.js';
 
-/** Names the authorization server that this API trusts, and the scopes of its tokens (RFC 9728 §3). */
-@Controller('.well-known/oauth-protected-resource/api/public')
+/**
+ * Names the authorization server that this API trusts, and the scopes of its tokens (RFC 9728 §3). What assistants call is a resource of
+ * its own to them, because some compare `resource` with the address that they were given (§3.3); its tokens are those of the API.
+ */
+@Controller('.well-known/oauth-protected-resource')
 @Public()
 @OutsideApi()
 export class ProtectedResourceController {
-  readonly #document: UnchangingDocument;
+  readonly #ofApi: UnchangingDocument;
+  readonly #ofAssistants: UnchangingDocument | undefined;
 
   constructor(config: Config) {
-    const metadata = {
-      resource: apiResource(config),
-      authorization_servers: [config.publicUrl],
-      scopes_supported: ALL_SCOPES,
-      bearer_methods_supported: ['header'],
-      resource_name: apiNameOf(config),
-      dpop_signing_alg_values_supported: SUPPORTED_DPOP_ALGORITHMS,
-    };
-    this.#document = new UnchangingDocument(JSON.stringify(metadata), {
-      'Access-Control-Allow-Origin': '*',
-      'Cache-Control': 'public, max-age=300',
-      'Content-Type': 'application/json; charset=utf-8',
-      'X-Content-Type-Options': 'nosniff',
-    });
+    this.#ofApi = documentOf(config, API_PREFIX, ALL_SCOPES);
+    this.#ofAssistants = config.assistants ? documentOf(config, ASSISTANTS_PATH, FIRST_SCOPES) : undefined;
   }
 
-  @Get()
+  @Get(API_PREFIX)
   read(@Req() request: Request, @Res() response: Response): void {
-    this.#document.send(request, response);
+    this.#ofApi.send(request, response);
   }
+
+  @Get(ASSISTANTS_PATH)
+  readOfAssistants(@Req() request: Request, @Res() response: Response): void {
+    if (!this.#ofAssistants) throw new Problem('not_found');
+    this.#ofAssistants.send(request, response);
+  }
+}
+
+function documentOf(config: Config, path: string, scopes: readonly string[]): UnchangingDocument {
+  const metadata = {
+    resource: config.publicUrl + path,
+    authorization_servers: [config.publicUrl],
+    scopes_supported: scopes,
+    bearer_methods_supported: ['header'],
+    resource_name: apiNameOf(config),
+    dpop_signing_alg_values_supported: SUPPORTED_DPOP_ALGORITHMS,
+  };
+  return new UnchangingDocument(JSON.stringify(metadata), {
+    'Access-Control-Allow-Origin': '*',
+    'Cache-Control': 'public, max-age=300',
+    'Content-Type': 'application/json; charset=utf-8',
+    'X-Content-Type-Options': 'nosniff',
+  });
 }

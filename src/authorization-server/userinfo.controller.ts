@@ -59,7 +59,7 @@ export class UserinfoController {
     response.setHeader('Cache-Control', 'no-store');
     if (!METHODS.includes(request.method)) throw methodNotAllowed([...METHODS, 'OPTIONS']);
     const credential = credentialOf(request);
-    if (!credential) throw missingCredentials(this.config.publicUrl);
+    if (!credential) throw missingCredentials(this.config.publicUrl, request);
     this.usage.watch(request, 'openid');
     const principal = await this.#authenticate(credential, request).catch((error: unknown) => {
       throw this.rateLimits.afterRefusal(error, credential, addressOf(request));
@@ -70,7 +70,7 @@ export class UserinfoController {
     const overLimit = this.rateLimits.countCall('read', principal, response);
     if (overLimit) throw overLimit;
     const [found] = await this.database.read<Found>(FIND_CLAIMS, [principal.credentialId]);
-    if (!found) throw insufficientScope(this.config.publicUrl, 'openid', principal.scopes);
+    if (!found) throw insufficientScope(this.config.publicUrl, request, 'openid', principal.scopes);
     const { with_profile, ...claims } = found;
     response.json(with_profile ? presentClaims(claims) : { sub: claims.sub });
   }

@@ -94,6 +94,7 @@ function decided(
   { production, loopbackOnly }: ReturnType<typeof placeOf>,
   upstream: ReturnType<typeof upstreamOf>,
 ) {
+  const assistants = env.ASSISTANTS ?? env.NODE_ENV === 'development';
   return {
     /** Only where nobody else can reach the server. */
     seedDemo: env.SEED_DEMO ?? (loopbackOnly && env.NODE_ENV === 'development'),
@@ -131,7 +132,8 @@ function decided(
     sweepIntervalSeconds: env.SWEEP_INTERVAL,
     auditRetentionSeconds: env.AUDIT_RETENTION,
     changesRetentionSeconds: env.CHANGES_RETENTION,
-    clientIdMetadataDocuments: env.CLIENT_ID_METADATA_DOCUMENTS,
+    assistants,
+    clientIdMetadataDocuments: env.CLIENT_ID_METADATA_DOCUMENTS ?? assistants,
     localSignIn: env.LOCAL_SIGN_IN,
     developerConsole: env.DEVELOPER_CONSOLE,
     supportUrl: env.SUPPORT_URL,

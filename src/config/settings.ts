@@ -154,7 +154,14 @@ export const SETTINGS = {
       'how long the record of changes is kept, for apps that sync and for the platform: a whole number followed by s, m, h or d, at least a day; 0: for ever. Whoever falls further behind has to read everything again',
     set: 'lower if the table `changes` takes too much room; higher if apps stay away for longer',
   }),
-  CLIENT_ID_METADATA_DOCUMENTS: setting(is.flag, 'false', {
+  ASSISTANTS: optional(is.flag, {
+    otherwise: 'true in development, false in production',
+    meaning:
+      'serve the API to assistants such as Claude and ChatGPT, too: the Model Context Protocol at `/api/public/mcp` ([assistants.md](guides/assistants.md))',
+    set: 'in production, if members may open their data to the assistants that they use',
+  }),
+  CLIENT_ID_METADATA_DOCUMENTS: optional(is.flag, {
+    otherwise: 'as ASSISTANTS',
     meaning:
       'accept apps that are not registered but identify themselves by the https URL of a client metadata document, as clients of the Model Context Protocol do; the server fetches it from the internet',
     set: 'if members may use apps that nobody here has looked at',

@@ -217,6 +217,7 @@ postgres.describe('with documents on a server', () => {
         expect(consent.html).toContain(
           `<strong>This app comes from <bdi>${new URL(at).host}</bdi>, and describes itself.</strong> Nobody has reviewed it.`,
         );
+        expect(consent.html).toContain('If it is an assistant, it may pass on what it reads.');
         const back = (await browser.submit(
           consent,
           { scope: scopesOn(consent.html), decision: 'allow' },

@@ -73,6 +73,12 @@ export class Usage implements OnApplicationShutdown {
     context.whenWritten = this.#written;
   }
 
+  /** Counts what one message of several has used, whose response is written with that of the last one. */
+  countPart(request: Request): void {
+    if (request.context.scope !== null) this.#count(request, request.principal!);
+    request.context.scope = null;
+  }
+
   /** Writes everything that was collected. */
   @Periodic({
     work: 'usage',

@@ -15,6 +15,7 @@ import {
   type ValueOf,
 } from '../../http/output/fields.js';
 import { RespondsWith } from '../../http/output/openapi.js';
+import { isOutsideApi } from '../../http/pipeline/outside-api.js';
 import { RouteTable } from '../../http/route-table.js';
 import { ALL_SCOPES, isPlatformScope } from '../../auth/scopes.js';
 
@@ -58,7 +59,7 @@ export class CredentialController {
       created_at: principal.createdAt,
       endpoints: this.routeTable.routes.flatMap(({ method, path, handler, controller }) => {
         const access = accessOf(handler, controller);
-        if (access === undefined || access === 'public') return [];
+        if (access === undefined || access === 'public' || isOutsideApi(controller)) return [];
         if (access !== null && isPlatformScope(access)) return [];
         const allowed = access === null || principal.scopes.includes(access);
         return [{ method, path: path.replace(/:(\w+)/g, '{$1}'), scope: access, allowed }];

@@ -10,6 +10,7 @@ import { operationOf, type RequestBody } from '../../http/output/openapi.js';
 import { PROBLEMS, type ProblemCode } from '../../http/output/problems.js';
 import { propertiesOf, schemasUsedBy, type JsonSchema } from '../../http/output/schema.js';
 import { API_PREFIX, isUnder, PLATFORM_PREFIX } from '../../http/pipeline/api-headers.js';
+import { isOutsideApi } from '../../http/pipeline/outside-api.js';
 import { RouteTable, type Route } from '../../http/route-table.js';
 import { ABOUT } from '../../resources/resources.js';
 import { HEADERS, PLATFORM_PROBLEM, PROBLEM } from './components.js';
@@ -91,7 +92,7 @@ export class OpenApiDocument {
     const contact = { name: 'Support', ...(email === undefined ? { url: supportUrl } : { email }) };
     const paths: Record<string, Record<string, Json>> = {};
     for (const route of this.routeTable.routes) {
-      if (!isUnder(prefix, route.path)) continue;
+      if (!isUnder(prefix, route.path) || isOutsideApi(route.controller)) continue;
       const path = route.path.replace(/:(\w+)/g, '{$1}');
       (paths[path] ??= {})[route.method.toLowerCase()] = this.#operation(route, path);
     }

@@ -15,7 +15,8 @@ const MOST_FIELDS = 32;
 const DEEPEST = 8;
 
 /** Makes a function that reads a whole body into `request.body`. */
-const rawReader = (limit: number) => promisify<Request, Response>(express.raw({ type: () => true, limit }));
+export const rawReader = (limit: number) =>
+  promisify<Request, Response>(express.raw({ type: () => true, limit }));
 const readRaw = rawReader(BODY_LIMIT_BYTES);
 
 const JSON_TYPE = /^\s*application\/json\s*(;\s*charset\s*=\s*"?(utf-?8|us-ascii)"?\s*)?;?\s*$/i;
@@ -73,18 +74,22 @@ function injected(
 }
 
 async function readJsonObject(request: Request, response: Response): Promise<Record<string, unknown>> {
-  const bytes = await readBytes(request, response);
+  const value = await readJson(request, response);
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Problem('invalid_json');
+  return value as Record<string, unknown>;
+}
+
+/** Reads a body of JSON. @param read what {@link rawReader} made, for its limit */
+export async function readJson(request: Request, response: Response, read = readRaw): Promise<unknown> {
+  const bytes = await readBytes(request, response, read);
   const type = request.headers['content-type'];
   if ((bytes.length > 0 || type !== undefined) && !JSON_TYPE.test(type ?? ''))
     throw new Problem('unsupported_media_type');
-  let value: unknown;
   try {
-    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch (error) {
     throw new Problem('invalid_json', { cause: error });
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new Problem('invalid_json');
-  return value as Record<string, unknown>;
 }
 
 /**
@@ -210,7 +215,7 @@ function validationFailed(errors: readonly ProblemDetail[]): Problem {
 }
 
 /** Without recursion: the input comes from outside. */
-function isDeeperThan(body: object, deepest: number): boolean {
+export function isDeeperThan(body: object, deepest: number): boolean {
   let level: object[] = [body];
   for (let depth = 1; level.length > 0; depth++) {
     if (depth > deepest) return true;

@@ -3,6 +3,9 @@ import type { NextFunction, Request, Response } from 'express';
 /** The prefix of all routes of the members’ API. */
 export const API_PREFIX = '/api/public';
 
+/** The API for assistants (Model Context Protocol): where ASSISTANTS is on, clients see it as a protected resource of its own. */
+export const ASSISTANTS_PATH = `${API_PREFIX}/mcp`;
+
 /** The prefix of the routes for the platform's own backend. */
 export const PLATFORM_PREFIX = '/api/platform';
 
@@ -30,6 +33,14 @@ const PREFLIGHT = {
   'Access-Control-Max-Age': '7200',
 };
 
+/** What pages may send to {@link ASSISTANTS_PATH}: every message is a POST, and says in headers what it is. */
+const PREFLIGHT_OF_ASSISTANTS = {
+  ...PREFLIGHT,
+  'Access-Control-Allow-Methods': 'POST',
+  'Access-Control-Allow-Headers':
+    'Authorization, Content-Type, DPoP, Mcp-Method, Mcp-Name, Mcp-Protocol-Version, X-Request-Id',
+};
+
 /** Headers of every response of the API, and of every problem on any route: pages of any origin may read them. */
 export const SHARED_HEADERS = {
   Vary: 'Authorization, X-API-Key, Origin',
@@ -47,7 +58,8 @@ const OF_EVERY_ANSWER = Object.entries({ 'Cache-Control': 'private, no-cache', .
 export function apiHeaders(request: Request, response: Response, next: NextFunction): void {
   for (const [name, value] of OF_EVERY_ANSWER) response.gather(name, value);
   if (request.method === 'OPTIONS' && request.headers['access-control-request-method'] !== undefined) {
-    response.writeHead(204, PREFLIGHT).end();
+    const { path } = request.context;
+    response.writeHead(204, path === ASSISTANTS_PATH ? PREFLIGHT_OF_ASSISTANTS : PREFLIGHT).end();
     return;
   }
   next();

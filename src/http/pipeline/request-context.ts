@@ -59,12 +59,12 @@ export class RequestContext {
   readonly whenOver: Listener[] = [];
 
   /**
-   * @param path as sent, without the query
+   * @param path as sent, without the query; while an assistant's tool runs, that of its route
    * @param valid whether the request's target is a path at all; otherwise it is not found
    */
   constructor(
     readonly id: string,
-    readonly path: string,
+    public path: string,
     readonly valid: boolean,
   ) {}
 }

@@ -1,0 +1,55 @@
+import { Controller, Post, Req, Res } from '@nestjs/common';
+import type { Request, Response } from 'express';
+import { RequireCredential } from '../../auth/auth.decorators.js';
+import type { Principal } from '../../auth/principal.js';
+import { RateLimits } from '../../auth/rate-limits/rate-limits.js';
+import { Usage } from '../../auth/usage/usage.js';
+import { isDeeperThan, rawReader, readJson } from '../../http/input/body.js';
+import { Problem } from '../../http/output/problems.js';
+import { ASSISTANTS_PATH } from '../../http/pipeline/api-headers.js';
+import { OutsideApi } from '../../http/pipeline/outside-api.js';
+import { Assistants, faultOf, type Answer } from './assistants.js';
+
+/** As many bytes as the longest profile takes with every character escaped, and an envelope around it. */
+const readMessage = rawReader(131_072);
+const DEEPEST = 32;
+const LONGEST_BATCH = 20;
+
+/** The API as a server of the Model Context Protocol: every message is a request of its own, and no stream is ever opened. */
+@Controller(ASSISTANTS_PATH)
+@RequireCredential()
+@OutsideApi()
+export class McpController {
+  constructor(
+    private readonly assistants: Assistants,
+    private readonly rateLimits: RateLimits,
+    private readonly usage: Usage,
+  ) {}
+
+  @Post()
+  async receive(@Req() request: Request, @Res() response: Response): Promise<void> {
+    const { status, text = '' } = await this.#answer(request, response);
+    if (response.headersSent) return; // the deadline was first
+    const bytes = Buffer.from(text);
+    if (text !== '') response.gather('Content-Type', 'application/json; charset=utf-8');
+    response.gather('Content-Length', String(bytes.length));
+    response.writeHead(status).end(bytes);
+  }
+
+  async #answer(request: Request, response: Response): Promise<Answer> {
+    const body = await readJson(request, response, readMessage).catch((error: unknown) => {
+      if (error instanceof Problem && error.definition.code === 'invalid_json') return undefined;
+      throw error;
+    });
+    if (body === undefined) return faultOf(400, { code: -32_700, message: 'Parse error' });
+    const isMessage = typeof body === 'object' && body !== null && !isDeeperThan(body, DEEPEST);
+    if (!isMessage || (Array.isArray(body) && body.length > LONGEST_BATCH))
+      return faultOf(400, { code: -32_600, message: 'Invalid request' });
+    const principal = request.principal as Principal;
+    return this.assistants.answer(body, { request, response, principal }, () => {
+      this.usage.countPart(request);
+      const overLimit = this.rateLimits.countCall('read', principal, response);
+      if (overLimit) throw overLimit;
+    });
+  }
+}

@@ -1,0 +1,74 @@
+import { Injectable } from '@nestjs/common';
+import { ROUTE_ARGS_METADATA } from '@nestjs/common/internal';
+import { ExternalContextCreator, ModuleRef } from '@nestjs/core';
+import { RouteParamsFactory } from '@nestjs/core/router/route-params-factory.js';
+import type { Request, Response } from 'express';
+import { parseQuery, queryOfHandler } from '../../http/input/query.js';
+import { JsonResponse } from '../../http/output/responses.js';
+import type { Route } from '../../http/route-table.js';
+
+/** What a request sends to a route besides its credential. */
+export interface RouteCall {
+  /** The parts of its path, as they are sent. */
+  readonly params: Readonly<Record<string, string>>;
+  /** Without its question mark. */
+  readonly query: string;
+  /** JSON, where the route takes a body. */
+  readonly body?: Buffer;
+  readonly ifMatch?: string | undefined;
+}
+
+const sources = new RouteParamsFactory();
+const noNext = () => undefined;
+
+/** Calls a route for a request that came to another one. */
+export type CallRoute = (request: Request, response: Response, call: RouteCall) => Promise<JsonResponse>;
+
+/**
+ * Calls handlers of the API as the router does, within a request whose credential was checked: the handler gets the request itself, with
+ * the query, body and path of its own route, so that cursors, for instance, are those of the route. Access is up to the caller.
+ */
+@Injectable()
+export class RouteCalls {
+  constructor(
+    private readonly modules: ModuleRef,
+    private readonly contexts: ExternalContextCreator,
+  ) {}
+
+  /** @returns what rejects with a Problem where the route would answer with one */
+  of({ controller, handler, path }: Route): CallRoute {
+    const instance = this.modules.get<object>(controller, { strict: false });
+    const invoke = this.contexts.create(
+      instance as never,
+      handler as never,
+      handler.name,
+      ROUTE_ARGS_METADATA,
+      {
+        exchangeKeyForValue: (type, data, [req, res]) =>
+          sources.exchangeKeyForValue(type, data as string, { req, res, next: noNext }),
+      },
+      undefined,
+      undefined,
+      { guards: false, interceptors: false, filters: false },
+      'http',
+    );
+    const accepted = queryOfHandler(handler);
+    return async (request, response, { params, query, body, ifMatch }) => {
+      const { context, headers } = request;
+      const own = context.path;
+      context.path = path.replace(/:(\w+)/g, (_, name: string) =>
+        encodeURIComponent(params[name]!.toWellFormed()),
+      );
+      try {
+        const parameters = parseQuery(accepted ?? class {}, query);
+        if (ifMatch === undefined) delete headers['if-match'];
+        else headers['if-match'] = ifMatch;
+        Object.assign(request, { params, parameters, body });
+        const answer = (await invoke(request, response)) as JsonResponse | object;
+        return answer instanceof JsonResponse ? answer : new JsonResponse(JSON.stringify(answer));
+      } finally {
+        context.path = own;
+      }
+    };
+  }
+}
