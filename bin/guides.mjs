@@ -27,6 +27,12 @@ const GUIDES = [
     'Keys, a copy in step, trying again, a new key without downtime.',
   ],
   [
+    'assistants',
+    'Assistants',
+    'docs/guides/assistants.md',
+    'Your data in Claude, ChatGPT, VS Code or Cursor, by one address.',
+  ],
+  [
     'paging-and-sync',
     'Paging and sync',
     'docs/guides/paging-and-sync.md',
@@ -91,8 +97,9 @@ function render([name, title, source, summary], Marked, highlight) {
       html: () => '', // comments for editors of the file
     },
   });
+  const text = readFileSync(join(ROOT, source), 'utf8');
   const html = marked
-    .parse(readFileSync(join(ROOT, source), 'utf8'))
+    .parse(text)
     .replaceAll('<table>', '<div class="table" tabindex="0"><table>')
     .replaceAll('</table>', '</table></div>')
     .replaceAll('<th>', '<th scope="col">')
@@ -101,7 +108,18 @@ function render([name, title, source, summary], Marked, highlight) {
       /<tr>\n<td>(\d{3})<\/td>\n<td><code>(\w+)<\/code>/g,
       '<tr id="$2">\n<td>$1</td>\n<td><code>$2</code>',
     );
-  return { name, title, summary, source, html, sections };
+  return { name, title, summary, source, html, markdown: markdownOf(text, source), sections };
+}
+
+/** The Markdown as it is served: with links that work there, and without comments for editors of the file. */
+function markdownOf(text, source) {
+  return text
+    .replaceAll(/<!--[^]*?-->\s*/g, '')
+    .replaceAll(/```[^]*?```|\[([^\]]*)\]\(([^)\s]+)\)/g, (whole, shown, href) => {
+      if (href === undefined) return whole;
+      const target = addressOf(href, source);
+      return target === undefined ? shown : `[${shown}](${target.replace(/^(\/docs\/[^#]+)/, '$1.md')})`;
+    });
 }
 
 /** The address of a link on the server; undefined if it leads to a file that the server does not show. */

@@ -37,25 +37,42 @@ export class DocsController {
     }));
   }
 
-  /** @throws Problem not_found */
+  /** A guide as a page, or with `.md` as Markdown. @throws Problem not_found */
   @Get(':guide')
   guide(@Param('guide') name: string): UnchangingDocument {
-    const guide = GUIDES.find((each) => each.name === name);
+    const guide = GUIDES.find((each) => each.name === name.replace(/\.md$/, ''));
     if (!guide) throw new Problem('not_found');
-    return this.#document(name, () => ({
-      template: 'guide',
-      title: guide.title,
-      content: { guide: { ...guide, html: this.#here(guide.html) } },
-    }));
+    if (name.endsWith('.md')) return this.#markdownOf(name, guide.markdown);
+    return this.#document(
+      name,
+      () => ({
+        template: 'guide',
+        title: guide.title,
+        content: { guide: { ...guide, html: this.#here(guide.html) } },
+      }),
+      { Link: `</docs/${name}.md>; rel="alternate"; type="text/markdown"` },
+    );
+  }
+
+  #markdownOf(name: string, markdown: string): UnchangingDocument {
+    const known = this.#pages.get(name);
+    if (known) return known;
+    const document = new UnchangingDocument(this.#here(markdown), {
+      'Content-Type': 'text/markdown; charset=utf-8',
+      'Cache-Control': 'no-cache',
+      'X-Content-Type-Options': 'nosniff',
+    });
+    this.#pages.set(name, document);
+    return document;
   }
 
   /** A page, made when it is first asked for; all list the guides and the calls. */
-  #document(name: string, make: () => SitePage): UnchangingDocument {
+  #document(name: string, make: () => SitePage, headers: Record<string, string> = {}): UnchangingDocument {
     let document = this.#pages.get(name);
     if (!document) {
       const page = make();
       const content = { guides: GUIDES, groups: this.#groups(), ...page.content };
-      this.#pages.set(name, (document = this.site.document({ ...page, content })));
+      this.#pages.set(name, (document = this.site.document({ ...page, content }, headers)));
     }
     return document;
   }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { Controller, Get, Res } from '@nestjs/common';
 import type { Response } from 'express';
 import { Public } from '../auth/auth.decorators.js';
-import { Config } from '../config/config.js';
+import { apiNameOf, Config } from '../config/config.js';
 import { EXAMPLES } from '../features/openapi/examples.js';
 import { UnchangingDocument } from '../http/output/responses.js';
 import { Problem } from '../http/output/problems.js';
@@ -41,11 +41,13 @@ export class FrontController {
     'Content-Type': 'image/vnd.microsoft.icon',
   });
   readonly #robots = new UnchangingDocument(ROBOTS, PLAIN);
+  readonly #contents: UnchangingDocument;
 
   constructor(
     private readonly config: Config,
     site: Site,
   ) {
+    this.#contents = new UnchangingDocument(contentsOf(config), PLAIN);
     const [example] = EXAMPLES.getMe!;
     this.#front = site.document({
       template: 'front',
@@ -72,6 +74,12 @@ export class FrontController {
     return this.#robots;
   }
 
+  /** What there is to read, for programs that read (llmstxt.org). */
+  @Get('llms.txt')
+  contents(): UnchangingDocument {
+    return this.#contents;
+  }
+
   /** RFC 9116. @throws Problem not_found if no contact is configured */
   @Get('.well-known/security.txt')
   security(): UnchangingDocument {
@@ -96,4 +104,21 @@ export class FrontController {
     if (target === undefined) throw new Problem('not_found');
     response.writeHead(302, { ...PLAIN, Location: target, 'Cache-Control': 'no-store' }).end();
   }
+}
+
+function contentsOf(config: Config): string {
+  const { publicUrl, assistants } = config;
+  const guides = GUIDES.map(
+    ({ name, title, summary }) => `- [${title}](${publicUrl}/docs/${name}.md): ${summary}`,
+  );
+  return `# ${apiNameOf(config)}
+
+> A member’s own profile, events, connections and achievements, for apps and assistants that the member allows to read them.
+
+- [OpenAPI](${publicUrl}/api/public/openapi.json): every call, with examples
+${assistants ? `- Model Context Protocol: ${publicUrl}/api/public/mcp\n` : ''}
+## Guides
+
+${guides.join('\n')}
+`;
 }

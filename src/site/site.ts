@@ -20,6 +20,8 @@ interface Guide {
   /** Path of the Markdown file in the repository. */
   readonly source: string;
   readonly html: string;
+  /** The same as its source is, for programs that read. */
+  readonly markdown: string;
   readonly sections: readonly { readonly id: string; readonly title: string }[];
 }
 
@@ -48,9 +50,9 @@ export class Site {
   ) {}
 
   /** Renders a page that does not change while the process runs. */
-  document(page: SitePage): UnchangingDocument {
+  document(page: SitePage, more: Record<string, string> = {}): UnchangingDocument {
     const { html, headers } = this.render(page);
-    return new UnchangingDocument(html, { ...headers, 'Cache-Control': 'no-cache' });
+    return new UnchangingDocument(html, { ...headers, ...more, 'Cache-Control': 'no-cache' });
   }
 
   render({ template, title, content }: SitePage): { html: string; headers: Record<string, string> } {

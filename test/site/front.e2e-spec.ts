@@ -157,6 +157,30 @@ describe('What a stranger finds', () => {
     expect(text).not.toContain('/docs');
   });
 
+  it('llms.txt, which leads to every guide as Markdown, whose pages say so, too', async () => {
+    const text = await (await get('/llms.txt')).text();
+    const addresses = [...text.matchAll(/\]\((http[^)]+\.md)\)/g)].map(([, address]) => address!);
+    expect(addresses).toContain(`${oauth.issuer}/docs/assistants.md`);
+    for (const address of addresses) {
+      const markdown = await fetch(address);
+      expect([address, markdown.status, markdown.headers.get('content-type')]).toEqual([
+        address,
+        200,
+        'text/markdown; charset=utf-8',
+      ]);
+      expect(await markdown.text()).toMatch(/^# /);
+      const page = await fetch(address.replace(/\.md$/, ''));
+      expect(page.headers.get('link')).toBe(
+        `<${new URL(address).pathname}>; rel="alternate"; type="text/markdown"`,
+      );
+    }
+    expect((await get('/docs/nothing.md', {})).status).toBe(404);
+    const { issuer } = oauth;
+    expect(await (await get('/docs/assistants.md')).text()).toContain(
+      `transport http my-events ${issuer}/api/public/mcp`,
+    );
+  });
+
   it('security.txt with whom to tell of a weakness, until a day within the year (RFC 9116)', async () => {
     const response = await get('/.well-known/security.txt');
     expect(response.headers.get('content-type')).toBe('text/plain; charset=utf-8');
