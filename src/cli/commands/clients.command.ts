@@ -34,6 +34,26 @@ function listOptions(
   return { field, add, remove };
 }
 
+/** Where Claude, ChatGPT and VS Code have members sent back to; the others use a port of the member's device. */
+const OF_ASSISTANTS = [
+  'http://localhost/callback',
+  'http://127.0.0.1/callback',
+  'http://127.0.0.1/',
+  'https://claude.ai/api/mcp/auth_callback',
+  'https://chatgpt.com/connector_platform_oauth_redirect',
+  'https://vscode.dev/redirect',
+];
+
+/** What to enter in common programs, so that they use this registration. */
+function linesForAssistants(id: string, publicUrl: string): string[] {
+  const address = `${publicUrl}/api/public/mcp`;
+  return [
+    `Claude Code: claude mcp add --transport http --client-id ${id} --callback-port 8123 my-data ${address}`,
+    `Claude, ChatGPT: a connector with the address ${address} and the OAuth client ID ${id}`,
+    `VS Code: MCP: Add Server… → HTTP, ${address}, and ${id} when it asks for a client ID`,
+  ];
+}
+
 /** Adds `pua clients` and what it holds. */
 export function clientsCommands(group: Command): void {
   const add = addTo(group);
@@ -55,6 +75,12 @@ export function clientsCommands(group: Command): void {
         .makeOptionMandatory(),
     )
     .requiredOption('--redirect-uri <uri...>', 'where members are sent back to; has to match exactly')
+    .addOption(
+      new Option(
+        '--assistant',
+        'for assistants (MCP): native, with the redirect URIs of common programs; says what to enter in them',
+      ).implies({ type: 'native', redirectUri: OF_ASSISTANTS }),
+    )
     .option(
       '--origin <origin...>',
       'pages of these origins may call the token endpoint (default: those of the redirect URIs of a web app)',
@@ -100,7 +126,9 @@ export function clientsCommands(group: Command): void {
       });
       const client = await clients.find(id);
       print(client, () => id);
-      if (!options.json) note(`Send members to ${authorizeUrl(client, config.publicUrl)}`);
+      if (options.json) return;
+      if (options.assistant) for (const line of linesForAssistants(id, config.publicUrl)) note(line);
+      else note(`Send members to ${authorizeUrl(client, config.publicUrl)}`);
     });
 
   add('list', 'List apps, newest first', 'pua clients list').runs(async ({ get, print }) =>
