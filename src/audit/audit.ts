@@ -76,7 +76,7 @@ export const AUTH_EVENTS = {
     sessions: ['number', 'how many browser sessions ended, if all access was revoked'],
   }),
   'authorization.refused': event(
-    'An endpoint other than the token endpoint refused a request of an app that concerns a member, or, recorded once an hour for an app, came from a page of another origin',
+    'An endpoint other than the token endpoint refused a request of an app that concerns a member, or, recorded once an hour for an app, came from a page of another origin or with a wrong or exposed secret',
     {
       error: ['text', 'error code of the response (RFC 6749 §4.1.2.1)'],
       reason: ['text', 'see below'],
@@ -85,7 +85,7 @@ export const AUTH_EVENTS = {
   'token.issued': event('An authorization code was exchanged for tokens', TOKEN),
   'token.refreshed': event('A refresh token was used', TOKEN),
   'token.refused': event(
-    'The token endpoint refused a request that concerns a member, or, recorded once an hour for an app, came from a page of another origin',
+    'The token endpoint refused a request that concerns a member, or, recorded once an hour for an app, came from a page of another origin or with a wrong or exposed secret',
     { error: ['text', 'error code of the response (RFC 6749 §5.2)'], reason: ['text', 'see below'] },
   ),
   'token.reused': event(
@@ -122,6 +122,9 @@ export const AUTH_EVENTS = {
     redirect_uris: ['texts', 'redirect URIs of the app, if they were changed'],
     scopes: ['texts', 'scopes that it may request, if they were changed'],
     grants: ['number', 'how many grants ended because the app lost scopes that they included'],
+  }),
+  'client.secret_rotated': event('An app was given a secret; one that it had stays valid for a while', {
+    overlap_seconds: ['number', 'how long both secrets are accepted'],
   }),
   'client.disabled': event('An app was disabled'),
   'client.enabled': event('An app was enabled again'),

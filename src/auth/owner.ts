@@ -24,6 +24,7 @@ const MOST_CHANGES = 100;
 const REPEATABLE = [
   'client.created',
   'client.updated',
+  'client.secret_rotated',
   'client.enabled',
   'key.created',
   'key.rotated',

@@ -3,6 +3,7 @@ import { AuthModule } from '../auth/auth.module.js';
 import { ClientsModule } from '../clients/clients.module.js';
 import { ClientCache } from './adapters/client-cache.js';
 import { ClientDocuments } from './adapters/client-documents.js';
+import { ClientSecrets } from './adapters/client-secrets.js';
 import { AuthorizationServer } from './authorization-server.js';
 import { BackChannelLogout } from './back-channel-logout.js';
 import { Refusals } from './failures/refusals.js';
@@ -20,6 +21,7 @@ const SERVICES = [
   BackChannelLogout,
   ClientCache,
   ClientDocuments,
+  ClientSecrets,
   Consents,
   Middleware,
   OauthDatabase,

@@ -10,6 +10,7 @@ import { grantAdapter, tokenAdapter } from './adapters/token.adapter.js';
 import { Consents } from './requests/consents.js';
 import { Middleware } from './middleware.js';
 import { ClientCache } from './adapters/client-cache.js';
+import { ClientSecrets } from './adapters/client-secrets.js';
 import { OauthDatabase } from './requests/oauth-database.js';
 import { createProvider } from './provider/provider.js';
 import { CLAIMS, presentClaims, type Claims } from './userinfo.controller.js';
@@ -28,6 +29,7 @@ export class AuthorizationServer implements OnModuleInit {
     private readonly logger: Logger,
     private readonly database: OauthDatabase,
     private readonly clients: ClientCache,
+    private readonly secrets: ClientSecrets,
     private readonly consents: Consents,
     private readonly middleware: Middleware,
     private readonly keys: SigningKeysService,
@@ -70,6 +72,9 @@ export class AuthorizationServer implements OnModuleInit {
       findAccount: (_ctx, sub) => this.#findAccount(sub),
       logger,
       reachableClasses: (userId) => this.#reachableClasses(userId),
+      hasSecret: (client, sent) => this.secrets.matches(client, sent),
+      keepRefreshToken: () => database.current!.token!.keep(),
+      postForm: (ctx, action, fields) => middleware.postForm(ctx, action, fields),
       parameterFault: () => database.current!.parameterFault,
       loadExistingGrant: (ctx) => this.consents.loadExistingGrant(ctx),
       renderError: (ctx, _out, error) => middleware.renderError(ctx, error),

@@ -3,6 +3,7 @@ import { Injectable } from '@nestjs/common';
 import type { errors, KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { recordAlone } from '../audit/audit.js';
 import { DeveloperRequests } from '../auth/usage/developer-requests.js';
+import { unionOf } from '../clients/profiles.js';
 import { Config } from '../config/config.js';
 import { Unavailable } from '../database/postgres/unavailable.js';
 import { Logger } from '../http/logger.js';
@@ -10,13 +11,32 @@ import { endStep } from './adapters/state.adapter.js';
 import { SECURITY_HEADERS } from '../layout/layout.js';
 import { looksSecret } from '../values/string-rules.js';
 import { isStepGone, PageFault, pageFaultOf, SERVER_BUSY, unregisteredOf } from './failures/page-fault.js';
-import { refusalOf, type RefusalReason, type RefusalWords } from './failures/refusal-reasons.js';
-import { maskedInput, placeOf, Refusals, UUID } from './failures/refusals.js';
-import { formTargetsOf, hostOf, pageClientOf, type ShownPage, ShownPages, UpstreamSignOut } from './ports.js';
+import { refusalOf, type RefusalReason } from './failures/refusal-reasons.js';
+import { Refusals } from './failures/refusals.js';
+import { tellDeveloper } from './failures/tell-developer.js';
+import {
+  type FormFields,
+  formTargetsOf,
+  hostOf,
+  pageClientOf,
+  type ShownPage,
+  ShownPages,
+  UpstreamSignOut,
+} from './ports.js';
 import { apiResource, routeOf, ROUTES, SUPPORTED_SCOPES } from './provider/provider.js';
 import { Consents } from './requests/consents.js';
 import { OauthDatabase, type OauthRequest } from './requests/oauth-database.js';
 import { runTokenRequests } from './requests/token-request.js';
+
+/** Refusals that the audit trail keeps of an app, once an hour: nobody sees the error id of the first, the others may be attacks. */
+const RECORDED: readonly RefusalReason[] = [
+  'origin_not_allowed',
+  'wrong_client_secret',
+  'client_secret_expired',
+  'too_many_wrong_secrets',
+];
+
+const AUTH_METHODS = unionOf(({ authMethods }) => authMethods);
 
 type Next = () => Promise<void>;
 type Step = (ctx: KoaContextWithOIDC, next: Next) => Promise<void>;
@@ -43,7 +63,7 @@ export class Middleware {
     const steps: readonly Step[] = [
       (ctx, next) => this.#answerFailures(ctx, next),
       (ctx, next) => this.#correctMetadata(ctx, next),
-      (ctx, next) => this.#refuseOtherResponses(ctx, next),
+      (ctx, next) => this.#refuseOtherResponses(ctx, next, provider),
       (ctx, next) => this.#signOutUpstream(ctx, next),
       (ctx, next) => this.#stayWithStrangers(ctx, next),
       (ctx, next) => this.#signOutOfNothing(ctx, next),
@@ -79,6 +99,18 @@ export class Middleware {
     } as const;
     const app = formTargetsOf(params?.post_logout_redirect_uri);
     this.show(ctx, page, [...app, ...this.upstreamSignOut.formTargets]);
+  }
+
+  /**
+   * Sends the response in a form to the app (OAuth 2.0 Form Post Response Mode): by a script, or where there is none, by a button. An app
+   * that the member does not know gets it by the button alone, as in {@link #stayWithStrangers}.
+   */
+  async postForm(ctx: KoaContextWithOIDC, action: string, fields: FormFields): Promise<void> {
+    const isSent = !(await this.#isStrange(ctx, fields.error_description));
+    const client = pageClientOf(ctx.oidc.client!, action);
+    const shown = { name: 'form-post', action, fields: Object.entries(fields), client, isSent } as const;
+    ctx.status = 'error' in fields ? 400 : 200;
+    this.show(ctx, shown, formTargetsOf(action));
   }
 
   /** Answers with a page, in the language that the app asked for, or else the browser. */
@@ -124,7 +156,7 @@ export class Middleware {
     else this.logger.info(line, 'oauth request refused');
     const { body } = ctx as { body: unknown };
     if (typeof body === 'object' && body !== null && 'error' in body)
-      ctx.body = { ...body, error_id: request.id };
+      ctx.body = { ...body, ...ruleOf(words.reason, failure), error_id: request.id };
     if (request.unavailable) return;
     const accountId = ctx.oidc?.account?.accountId;
     const userId = accountId === undefined ? request.token?.presented?.user_id : Number(accountId);
@@ -152,8 +184,7 @@ export class Middleware {
       redirectUri: sent.redirect_uri,
       ip: request.ip,
     });
-    // The browser keeps the response from the page, so nobody sees its error id.
-    if (words.reason === 'origin_not_allowed') await this.refusals.record(event);
+    if (RECORDED.includes(words.reason)) await this.refusals.record(event);
   }
 
   #answer(ctx: KoaContextWithOIDC, request: OauthRequest, fault: PageFault): void {
@@ -179,12 +210,12 @@ export class Middleware {
         ...(ctx.body as object),
         scopes_supported: SUPPORTED_SCOPES,
         response_types_supported: ['code'],
-        response_modes_supported: ['query'],
+        response_modes_supported: unionOf(({ responseModes }) => responseModes),
         id_token_signing_alg_values_supported: ['ES256', 'RS256'],
         claims_supported: ['sub', 'preferred_username', 'name', 'picture', 'iss', 'auth_time', 'amr', 'acr'],
         userinfo_endpoint: this.config.publicUrl + ROUTES.userinfo,
-        revocation_endpoint_auth_methods_supported: ['none', 'private_key_jwt'],
-        introspection_endpoint_auth_methods_supported: ['none', 'private_key_jwt'],
+        revocation_endpoint_auth_methods_supported: AUTH_METHODS,
+        introspection_endpoint_auth_methods_supported: AUTH_METHODS,
         ui_locales_supported: this.pages.languages,
         ...(this.config.clientIdMetadataDocuments ? { client_id_metadata_document_supported: true } : {}),
         protected_resources: [apiResource(this.config)],
@@ -193,14 +224,19 @@ export class Middleware {
   }
 
   /**
-   * Refuses other response modes and types: the library would answer a refused `form_post` with a page that submits itself, and report a
-   * refused response type in the mode that belongs to it. Values that it does not know it refuses correctly, by a redirect with the RFC’s code.
+   * Refuses other response modes and types than the client’s: the library would report a refused mode in that mode, and a refused response
+   * type in the mode that belongs to it. Values that it does not know it refuses correctly, by a redirect with the RFC’s code.
    */
-  #refuseOtherResponses(ctx: KoaContextWithOIDC, next: Next): Promise<void> {
+  async #refuseOtherResponses(ctx: KoaContextWithOIDC, next: Next, { Client }: Provider): Promise<void> {
     if (ctx.path === ROUTES.authorization) {
-      const { response_mode: mode, response_type: type } = ctx.query;
+      const { client_id: clientId, response_mode: mode, response_type: type } = ctx.query;
       const query = { ...ctx.query };
-      if (typeof mode === 'string' && mode !== 'query') query.response_mode = 'unsupported';
+      // The library looks the client up again, where it is remembered.
+      const allowed =
+        mode === 'form_post' && typeof clientId === 'string'
+          ? (await Client.find(clientId))?.responseModes
+          : ['query'];
+      if (typeof mode === 'string' && !allowed?.includes(mode)) query.response_mode = 'unsupported';
       if (typeof type === 'string' && type !== 'code') query.response_type = 'unsupported';
       if (query.response_mode !== mode || query.response_type !== type) ctx.query = query;
     }
@@ -234,15 +270,11 @@ export class Middleware {
    */
   async #stayWithStrangers(ctx: KoaContextWithOIDC, next: Next): Promise<void> {
     await next();
-    const { client, session } = ctx.oidc ?? {};
+    const { client } = ctx.oidc ?? {};
     const href = ctx.response.get('Location');
     if (ctx.status !== 303 || !client || href.startsWith(`${this.config.publicUrl}/`)) return;
-    if (client.by_member !== true && client.has_document !== true) return; // an admin registered it
     const target = URL.parse(href);
-    if (!target || (isAnswered(ctx) && target.searchParams.get('error_description') !== NOT_SIGNED_IN))
-      return;
-    const member = session?.accountId;
-    if (member !== undefined && (await this.consents.find(Number(member), client.clientId))) return;
+    if (!target || !(await this.#isStrange(ctx, target.searchParams.get('error_description')))) return;
     ctx.remove('Location');
     if (ctx.path.startsWith(ROUTES.end_session)) {
       ctx.status = 200;
@@ -255,6 +287,15 @@ export class Middleware {
       ctx.status = fault.status;
       this.show(ctx, { ...fault.page(this.database.current!.id), detail });
     }
+  }
+
+  /** @param description of the error that the app would be told */
+  async #isStrange(ctx: KoaContextWithOIDC, description: string | null | undefined): Promise<boolean> {
+    const { client, session } = ctx.oidc;
+    if (client!.by_member !== true && client!.has_document !== true) return false; // an admin registered it
+    if (isAnswered(ctx) && description !== NOT_SIGNED_IN) return false;
+    const member = session?.accountId;
+    return member === undefined || !(await this.consents.find(Number(member), client!.clientId));
   }
 
   /** Answers a sign-out where nobody is signed in: nothing has to be confirmed, but the library would send a page that submits itself. */
@@ -297,6 +338,12 @@ async function inTime(request: OauthRequest, work: Promise<void>, deadlineMs: nu
   }
 }
 
+/** Tells a client which rule of its profile it broke: the library would only say that the request is invalid. */
+function ruleOf(reason: RefusalReason, failure: Error): { error_description?: string } {
+  const { error_detail: rule } = failure as errors.OIDCProviderError;
+  return reason === 'profile_rule' && rule !== undefined ? { error_description: rule } : {};
+}
+
 /** Whether the member has just answered on our page, which says which app it is. */
 function isAnswered({ path }: KoaContextWithOIDC): boolean {
   return path.startsWith(`${ROUTES.authorization}/`);
@@ -309,97 +356,4 @@ function leadsBack(ctx: KoaContextWithOIDC, error: unknown): boolean {
   ctx.redirect(ctx.path.replace(ROUTES.authorization, '/interaction'));
   ctx.status = 303;
   return true;
-}
-
-/** The parameter that a reason is about; for those in `SHOWN` the developer also sees what was sent. */
-const CONCERNED: { readonly [Reason in RefusalReason]?: string } = {
-  unknown_client: 'client_id',
-  unregistered_redirect_uri: 'redirect_uri',
-  unregistered_post_logout_redirect_uri: 'post_logout_redirect_uri',
-  other_redirect_uri: 'redirect_uri',
-  code_not_found: 'code',
-  code_expired: 'code',
-  code_used: 'code',
-  refresh_token_not_found: 'refresh_token',
-  refresh_token_expired: 'refresh_token',
-  refresh_token_used: 'refresh_token',
-  wrong_code_verifier: 'code_verifier',
-  no_pkce: 'code_challenge',
-  bad_dpop_proof: 'DPoP',
-  request_uri: 'request_uri',
-  bad_id_token_hint: 'id_token_hint',
-  bad_client_authentication: 'client_assertion',
-  scope: 'scope',
-  resource: 'resource',
-};
-
-/** What was sent, without what could be a secret; codes, tokens and proofs are never shown. */
-const SHOWN: Readonly<Record<string, (sent: unknown) => string | null>> = {
-  redirect_uri: withMarkedQuery,
-  post_logout_redirect_uri: withMarkedQuery,
-  resource: withMarkedQuery,
-  scope: (sent) =>
-    typeof sent !== 'string'
-      ? null
-      : sent
-          .split(' ', 20)
-          .map((scope) => maskedInput(scope, 60))
-          .join(' ')
-          .slice(0, 200),
-};
-
-/** Why a request was refused, and the error id under which its sender finds that. */
-interface RefusedRequest extends RefusalWords {
-  readonly errorId: string;
-  readonly failure: Error;
-}
-
-/**
- * Records, for the member who developed an app, a request that the app sent to the authorization server: how it was answered, and
- * which part of it was wrong.
- */
-function tellDeveloper(
-  requests: DeveloperRequests,
-  ctx: KoaContextWithOIDC,
-  route: string,
-  refused?: RefusedRequest,
-): void {
-  const { client, body, params } = ctx.oidc ?? {};
-  // Of an unknown app there is only what was sent; it may be a member’s app that is disabled.
-  if (client ? client.by_member !== true : refused === undefined) return;
-  const sent: Readonly<Record<string, unknown>> = { ...body, ...params };
-  const id = client?.clientId ?? sent.client_id;
-  if (typeof id !== 'string' || !UUID.test(id)) return;
-  const parameter = refused && (CONCERNED[refused.reason] ?? missingOf(refused));
-  // For a refused scope the library says which one it is.
-  const { scope } = (refused?.failure ?? {}) as { scope?: unknown };
-  const value = (parameter === 'scope' && scope) || sent[parameter ?? ''];
-  requests.record(
-    { kind: 'client', id },
-    {
-      atMs: Date.now(),
-      method: ctx.method.slice(0, 20),
-      route,
-      status: ctx.status,
-      error: refused?.error ?? null,
-      reason: refused?.reason ?? null,
-      parameter: parameter ?? null,
-      value: (parameter !== undefined && SHOWN[parameter]?.(value)) || null,
-      error_id: refused?.errorId ?? null,
-    },
-    client !== undefined,
-  );
-}
-
-/** The first parameter that the library says is missing. */
-function missingOf({ reason, failure }: RefusedRequest): string | undefined {
-  if (reason !== 'missing_parameter') return undefined;
-  const { error_description: said } = failure as { error_description?: string };
-  return /'([a-z_]{1,40})'/.exec(said ?? '')?.[1];
-}
-
-/** A query may hold secrets, but matters where URIs are compared: only its presence is shown. */
-function withMarkedQuery(sent: unknown): string | null {
-  const place = placeOf(sent);
-  return place !== null && (sent as string).includes('?') ? `${place}?…` : place;
 }

@@ -10,6 +10,7 @@ import { receiving } from '../http/pipeline/request-context.js';
 import { ProblemFilter } from '../http/output/problem.filter.js';
 import { SECURITY_HEADERS } from '../layout/layout.js';
 import { addressOf } from '../values/network.js';
+import { isStorable, looksSecret } from '../values/string-rules.js';
 import { AuthorizationServer } from './authorization-server.js';
 import { PageFault } from './failures/page-fault.js';
 import type { RefusalWords } from './failures/refusal-reasons.js';
@@ -81,7 +82,9 @@ export class OauthRoutes {
     const isPreflight = method === 'OPTIONS' && headers['access-control-request-method'] !== undefined;
     if (!methods.includes(method) || (method === 'OPTIONS' && !isPreflight))
       return this.problems.answerMethod(methods, request, response);
-    const { text, fault, isPassedOn } = await readParameters(request, (sent) => this.#ofWholeApi(sent));
+    const sent = await readParameters(request, (text) => this.#ofWholeApi(text));
+    const { text, fault, isPassedOn, exposed } = sent;
+    if (exposed) return this.#refuseSecret(request, response, exposed);
     if (fault !== undefined && !isPassedOn) {
       context.problem = 'invalid_request';
       await this.#refuse(request, response, {
@@ -97,6 +100,29 @@ export class OauthRoutes {
       const handle = () => this.server.handle(request, response);
       await this.database.serve(OauthRequest.from(request, fault), handle);
     }
+  }
+
+  /** A secret in a URL is in the logs of whoever saw it: it is refused, right or wrong, and its app's admin finds that in the audit trail. */
+  async #refuseSecret(request: Request, response: Response, { clientId }: ExposedSecret): Promise<void> {
+    const { context } = request;
+    const words = { error: 'invalid_request', reason: 'secret_in_url' } as const;
+    const description = 'a client_secret must not be sent in a URL (RFC 6749 §2.3.1): replace it';
+    context.problem = 'invalid_request';
+    if (clientId !== undefined)
+      await this.refusals.record({
+        type: context.path === ROUTES.token ? 'token.refused' : 'authorization.refused',
+        actor: 'client',
+        ip: addressOf(request) ?? null,
+        clientId,
+        errorId: looksSecret(context.id) ? null : context.id,
+        details: words,
+      });
+    await this.#refuse(request, response, {
+      status: 400,
+      words,
+      description,
+      page: { ...new PageFault(400, 'malformed', 'invalid_request').page(context.id), detail: description },
+    });
   }
 
   /**
@@ -205,6 +231,12 @@ const LIMITS: Readonly<Record<string, number>> = {
   xsrf: 200,
 };
 
+/** A secret in the URL of a request, or in a form that is answered by a redirect to one. */
+interface ExposedSecret {
+  /** As sent. */
+  readonly clientId: string | undefined;
+}
+
 /** What a request sent, and what is wrong with it. */
 interface Sent {
   /** The query, or the body of a form. */
@@ -213,6 +245,7 @@ interface Sent {
   readonly fault?: string | undefined;
   /** The library refuses it, by a redirect where it has verified the redirect URI: it does not see what is wrong. */
   readonly isPassedOn?: boolean;
+  readonly exposed?: ExposedSecret | undefined;
 }
 
 /**
@@ -229,6 +262,8 @@ async function readParameters(request: Request, corrected: (text: string) => str
   let text = start === -1 ? '' : request.url.slice(start + 1);
   if (hasTooMany(text)) return { text, fault: TOO_MANY };
   if (text === '' && !isForm) return { text };
+  const exposed = secretIn(text);
+  if (exposed) return { text: '', exposed };
   if (!isForm) request.url = `${path}?${(text = corrected(text))}`;
   const query = new URLSearchParams(isForm ? '' : text); // as the library does: it drops another question mark
   let parameters = [...new Set(query.keys())].map((name): Parameter => [name, query.getAll(name)]);
@@ -240,6 +275,7 @@ async function readParameters(request: Request, corrected: (text: string) => str
     if (body === undefined) return { text: '', fault: `the body must have 1 to ${BODY_LIMIT} bytes` };
     text = withoutEmptyPassword(request, body.toString());
     if (hasTooMany(text)) return { text, fault: TOO_MANY };
+    if (!isForPrograms(path) && secretIn(text)) return { text: '', exposed: secretIn(text) };
     text = corrected(text);
     putBack(request, Buffer.from(text));
     parameters = ofForm(text);
@@ -252,6 +288,13 @@ async function readParameters(request: Request, corrected: (text: string) => str
     request.url = `${path}?${query}`;
   }
   return { text, fault, isPassedOn };
+}
+
+function secretIn(text: string): ExposedSecret | undefined {
+  const sent = new URLSearchParams(text);
+  if (!sent.get('client_secret')) return undefined;
+  const clientId = sent.get('client_id') ?? undefined;
+  return { clientId: clientId !== undefined && isStorable(clientId) ? clientId.slice(0, 100) : undefined };
 }
 
 /** Counted before anything is parsed. */

@@ -72,8 +72,22 @@ export interface SignedOutPage {
   readonly back?: string;
 }
 
+/** What an app is sent in a form. */
+export type FormFields = Readonly<Record<string, string>>;
+
+/** Sends a response to the app in a form. */
+export interface FormPostPage {
+  readonly name: 'form-post';
+  /** The redirect URI. */
+  readonly action: string;
+  readonly fields: readonly (readonly [name: string, value: string])[];
+  readonly client: PageClient;
+  /** Whether a script sends it at once; else the member does. */
+  readonly isSent: boolean;
+}
+
 /** The pages that the authorization server shows by itself. */
-export type ShownPage = ErrorPage | SignOutPage | SignedOutPage;
+export type ShownPage = ErrorPage | SignOutPage | SignedOutPage | FormPostPage;
 
 /** What the authorization server needs of whoever makes the pages: it knows what they say, not how they look or read. */
 export abstract class ShownPages {

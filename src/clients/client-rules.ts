@@ -7,6 +7,7 @@ import { pixelImageType } from '../values/images.js';
 import { OperatorError } from '../values/operator-error.js';
 import { receiverFault } from '../values/receivers.js';
 import { isHttpUrl, isName, isStorable } from '../values/string-rules.js';
+import { authMethodOf, rulesOf } from './profiles.js';
 
 /** The columns of a client that can be changed after its registration. */
 export const CHANGEABLE = [
@@ -16,6 +17,9 @@ export const CHANGEABLE = [
   'allowed_origins',
   'scopes',
   'jwks',
+  'profile',
+  'pkce',
+  'secret_auth_method',
   'client_uri',
   'policy_uri',
   'logo',
@@ -56,6 +60,12 @@ export const CLIENT_FAULTS = {
   privateKey: 'the key set holds a private key: register the public half alone',
   keyType: 'the key set may hold EC, RSA and OKP keys',
   brokenKey: 'the key set holds a key that cannot be used: a member is missing or wrong',
+  authMethod: 'a client of this profile may not authenticate by {value}',
+  pkce: 'only a confidential client of the profile oidc may leave PKCE out',
+  idTokenAlgorithm: 'ID tokens of this profile are not signed with {value}',
+  secretOnDevice: 'an app that is installed on a device cannot keep a secret',
+  secretInBrowser: 'a page cannot keep a secret: an app with a secret has no origins',
+  secretAndKeys: 'a client has either a secret or keys',
   page: '{value} is not the address of a page: https, of 2048 characters at most',
   logoutUri:
     'the app cannot be told of sign-outs at {value}: an https URL on the internet is needed, without user, password and fragment',
@@ -65,7 +75,7 @@ export const CLIENT_FAULTS = {
 type ClientFaultName = keyof typeof CLIENT_FAULTS;
 
 /** The part of a registration that is at fault. */
-type ClientField = Exclude<keyof ChangeableClient, 'id_token_signed_response_alg'>;
+type ClientField = Exclude<keyof ChangeableClient, 'id_token_signed_response_alg' | 'pkce'>;
 
 /** A registration that is not allowed. */
 export class ClientFault extends OperatorError {
@@ -128,6 +138,7 @@ export function checkClient(
   const unknown = scopes.filter((scope) => !isScope(scope));
   if (unknown.length > 0) throw new ClientFault('scopes', 'scopes', unknown.join(', '));
   if (jwks !== undefined && jwks !== null) checkJwks(jwks);
+  checkProfile(client);
   for (const field of ['client_uri', 'policy_uri'] as const) {
     const uri = client[field];
     if (typeof uri === 'string' && !isPageUrl(uri)) throw new ClientFault('page', field, uri);
@@ -137,6 +148,28 @@ export function checkClient(
     throw new ClientFault('logoutUri', 'backchannel_logout_uri', logoutUri);
   if (logo && (logo.length > MOST_LOGO_BYTES || pixelImageType(logo) === undefined))
     throw new ClientFault('logo', 'logo');
+}
+
+function checkProfile({
+  type,
+  profile = 'oauth21',
+  pkce = 'required',
+  jwks = null,
+  secret_auth_method = null,
+  allowed_origins = [],
+  id_token_signed_response_alg: alg = 'ES256',
+}: Omit<NewClient, 'actor'>): void {
+  const rules = rulesOf({ profile });
+  if (secret_auth_method !== null) {
+    if (type === 'native') throw new ClientFault('secretOnDevice', 'secret_auth_method');
+    if (jwks !== null) throw new ClientFault('secretAndKeys', 'jwks');
+    if (allowed_origins.length > 0) throw new ClientFault('secretInBrowser', 'allowed_origins');
+  }
+  const method = authMethodOf({ jwks, secret_auth_method });
+  if (!rules.authMethods.includes(method)) throw new ClientFault('authMethod', 'profile', method);
+  if (!rules.pkce.includes(pkce) || (pkce === 'optional' && method === 'none'))
+    throw new ClientFault('pkce', 'profile');
+  if (!rules.idTokenAlgorithms.includes(alg)) throw new ClientFault('idTokenAlgorithm', 'profile', alg);
 }
 
 /** Tells whether the text is a URL that the consent page may link to. */
@@ -178,13 +211,20 @@ export function originOf(redirectUri: string): string {
   return `${protocol}//${host}`;
 }
 
-/** Gives the origins whose pages may call the token endpoint: where none are named, those of a web app's redirect URIs. */
-export function allowedOriginsOf(client: {
-  readonly type: NewClient['type'];
-  readonly redirect_uris: readonly string[];
-  readonly allowed_origins: readonly string[];
-}): string[] {
-  if (client.allowed_origins.length > 0 || client.type === 'native') return [...client.allowed_origins];
+/**
+ * Gives the origins whose pages may call the token endpoint: where none are named, those of a web app's redirect URIs; none for a
+ * client with a secret, which no page may have.
+ */
+export function allowedOriginsOf(
+  client: {
+    readonly type: NewClient['type'];
+    readonly redirect_uris: readonly string[];
+    readonly allowed_origins: readonly string[];
+  },
+  hasSecret: boolean,
+): string[] {
+  if (client.allowed_origins.length > 0 || client.type === 'native' || hasSecret)
+    return [...client.allowed_origins];
   return [...new Set(client.redirect_uris.map(originOf))];
 }
 

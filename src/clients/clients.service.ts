@@ -6,8 +6,14 @@ import { ALL_SCOPES } from '../auth/scopes.js';
 import { Config } from '../config/config.js';
 import { randomUUID } from '../crypto/random.js';
 import type { SigningAlgorithm } from '../crypto/signing-keys.js';
-import { OauthClient, OauthGrant } from '../database/schema/entities/credentials/oauth.entity.js';
+import {
+  OauthClient,
+  OauthClientSecret,
+  OauthGrant,
+} from '../database/schema/entities/credentials/oauth.entity.js';
 import { OperatorError } from '../values/operator-error.js';
+import { ClientSecretHashes } from './client-secrets.js';
+import type { AuthMethod } from './profiles.js';
 import { SigningKeysService } from './signing-keys.service.js';
 import {
   allowedOriginsOf,
@@ -22,14 +28,25 @@ export type { ChangeableClient, NewClient } from './client-rules.js';
 
 export type ClientChanges = Partial<ChangeableClient>;
 
+/** What is known of a client's secret. Times are in the API's format. */
+export interface SecretDetails {
+  readonly last_four: string;
+  readonly created_at: string;
+  /** null for never. */
+  readonly expires_at: string | null;
+  readonly last_used_at: string | null;
+}
+
 /** A client as an admin sees it. Times are in the API's format. */
 export interface ClientDetails extends Omit<
   OauthClient,
-  'id' | 'jwks' | 'logo' | 'document_read_at' | 'created_at' | 'disabled_at'
+  'id' | 'jwks' | 'secret_auth_method' | 'logo' | 'document_read_at' | 'created_at' | 'disabled_at'
 > {
   readonly client_id: string;
   /** none: a public client, with PKCE only. */
-  readonly token_endpoint_auth_method: 'none' | 'private_key_jwt';
+  readonly token_endpoint_auth_method: AuthMethod;
+  /** The newest first; also one that has ended in the last days. */
+  readonly secrets: readonly SecretDetails[];
   readonly has_logo: boolean;
   readonly created_at: string;
   readonly disabled_at: string | null;
@@ -37,7 +54,10 @@ export interface ClientDetails extends Omit<
 }
 
 const DETAILS = `SELECT c.id AS client_id, c.name, c.type,
-  CASE WHEN c.jwks IS NULL THEN 'none' ELSE 'private_key_jwt' END AS token_endpoint_auth_method,
+  COALESCE(c.secret_auth_method, CASE WHEN c.jwks IS NULL THEN 'none' ELSE 'private_key_jwt' END) AS token_endpoint_auth_method,
+  c.profile, c.pkce, COALESCE((SELECT jsonb_agg(jsonb_build_object('last_four', s.last_four, 'created_at', api_time(s.created_at),
+    'expires_at', api_time(s.expires_at), 'last_used_at', api_time(s.last_used_at)) ORDER BY s.id DESC)
+    FROM oauth_client_secrets s WHERE s.client_id = c.id), '[]') AS secrets,
   c.redirect_uris, c.post_logout_redirect_uris, c.allowed_origins, c.scopes, c.client_uri, c.policy_uri,
   c.logo IS NOT NULL AS has_logo, c.id_token_signed_response_alg, c.backchannel_logout_uri,
   api_time(c.created_at) AS created_at, api_time(c.disabled_at) AS disabled_at, c.disabled_by_owner, c.owner_id,
@@ -72,10 +92,14 @@ export class UnknownClient extends OperatorError {
  */
 @Injectable()
 export class ClientsService {
+  readonly #secretHashes: ClientSecretHashes;
+
   constructor(
     private readonly dataSource: DataSource,
     @Inject(Config) private readonly config: Pick<Config, 'production' | 'secrets'>,
-  ) {}
+  ) {
+    this.#secretHashes = new ClientSecretHashes(config.secrets);
+  }
 
   /**
    * @returns the client's id
@@ -113,7 +137,10 @@ export class ClientsService {
 GROUP BY c.id ORDER BY c.created_at DESC, c.id`,
       [owner?.userId ?? null, id ?? null],
     );
-    return clients.map((client) => ({ ...client, allowed_origins: allowedOriginsOf(client) })); // by default, too
+    return clients.map((client) => {
+      const hasSecret = client.token_endpoint_auth_method.startsWith('client_secret');
+      return { ...client, allowed_origins: allowedOriginsOf(client, hasSecret) }; // by default, too
+    });
   }
 
   /** @throws UnknownClient */
@@ -152,6 +179,7 @@ GROUP BY c.id ORDER BY c.created_at DESC, c.id`,
         { id },
         Object.fromEntries(changed.map((column) => [column, after[column]])),
       );
+      if (after.secret_auth_method === null) await manager.delete(OauthClientSecret, { client_id: id });
       // Consents that name no origins allow those of until now: no code is sent to another without the member’s consent.
       if (changed.includes('redirect_uris'))
         await manager.query(
@@ -193,6 +221,55 @@ GROUP BY c.id ORDER BY c.created_at DESC, c.id`,
   /** Before a transaction that needs them: making them takes a second. */
   async #provideKeys(alg: SigningAlgorithm = 'ES256'): Promise<void> {
     if (alg !== 'ES256') await new SigningKeysService(this.dataSource, this.config).provide(alg);
+  }
+
+  /**
+   * Makes a secret for a client that authenticates with one. The one before stays valid until the overlap or its own expiry ends, any
+   * older one ends at once: never more than two are valid.
+   *
+   * @param expiresInSeconds null for never
+   * @returns the secret itself, which is shown once and stored nowhere
+   * @throws UnknownClient, TooManyChanges; OperatorError where the client does not authenticate with a secret
+   */
+  async rotateSecret(
+    id: string,
+    { overlapSeconds, expiresInSeconds }: { overlapSeconds: number; expiresInSeconds: number | null },
+    actor: NewAuthEvent['actor'],
+    owner?: Owner,
+    within: EntityManager = this.dataSource.manager,
+  ): Promise<string> {
+    return audited(within, async (manager) => {
+      const client = await this.#read(id, owner, manager);
+      if (client.secret_auth_method === null)
+        throw new OperatorError(
+          `The client ${id} has no secret: \`pua clients update ${id} --auth client_secret_basic\` lets it authenticate with one`,
+        );
+      if (owner) await boundChanges(manager, owner.userId);
+      const { secret, stored } = this.#secretHashes.make();
+      await manager.query(
+        `DELETE FROM oauth_client_secrets WHERE client_id = $1 AND id <> (SELECT max(id) FROM oauth_client_secrets WHERE client_id = $1)`,
+        [id],
+      );
+      await manager.query(
+        `UPDATE oauth_client_secrets SET expires_at = LEAST(expires_at, now() + make_interval(secs => $2)) WHERE client_id = $1`,
+        [id, overlapSeconds],
+      );
+      await manager.query(
+        `INSERT INTO oauth_client_secrets (client_id, hash, pepper_id, last_four, expires_at)
+VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5))`,
+        [id, stored.hash, stored.pepper_id, stored.last_four, expiresInSeconds],
+      );
+      // Servers remember the client with its secrets for a moment, in which the new one would be wrong.
+      await manager.query(`SELECT announce_revocations('client', ARRAY[$1])`, [id]);
+      await recordEvent(manager, {
+        type: 'client.secret_rotated',
+        actor,
+        ...by(owner),
+        clientId: id,
+        details: { overlap_seconds: overlapSeconds },
+      });
+      return secret;
+    });
   }
 
   /**

@@ -136,6 +136,7 @@ function decided(
     clientIdMetadataDocuments: env.CLIENT_ID_METADATA_DOCUMENTS ?? assistants,
     localSignIn: env.LOCAL_SIGN_IN,
     developerConsole: env.DEVELOPER_CONSOLE,
+    developerOidc: env.DEVELOPER_OIDC,
     supportUrl: env.SUPPORT_URL,
     securityContact: env.SECURITY_CONTACT,
     platformName: env.PLATFORM_NAME,

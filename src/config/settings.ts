@@ -221,6 +221,11 @@ export const SETTINGS = {
       'let members register apps and create API keys at `/developer`, which does not exist otherwise ([developers.md](developers.md))',
     set: 'if members may build on the API without asking an administrator',
   }),
+  DEVELOPER_OIDC: setting(is.flag, 'false', {
+    meaning:
+      'let members give their apps the profile `oidc` at `/developer`, and with it client secrets ([oauth.md](oauth.md#profiles))',
+    set: 'if members build apps whose libraries cannot sign',
+  }),
   SUPPORT_URL: optional(is.url('https:', 'http:', 'mailto:'), {
     meaning:
       'where members get help: every page for members links to it, and error pages name the error id to quote',

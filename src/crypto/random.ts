@@ -1,5 +1,8 @@
 import { randomInt } from 'node:crypto';
 
+/** Letters and digits: 5.95 bits each. */
+export const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+
 export { randomBytes, randomUUID } from 'node:crypto';
 
 /** Makes a random text of this length, each character drawn uniformly from the alphabet. */

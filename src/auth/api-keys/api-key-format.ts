@@ -1,7 +1,6 @@
 import { crc32 } from 'node:zlib';
-import { randomText } from '../../crypto/random.js';
+import { BASE62, randomText } from '../../crypto/random.js';
 
-const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const ID_LENGTH = 12;
 /** 62^43 > 2^256. */
 const SECRET_LENGTH = 43;
@@ -20,8 +19,8 @@ interface ParsedKey {
 
 /** Makes a key: `pua_<live|test>_<id>_<secret><checksum>`. */
 export function makeKey(environment: KeyEnvironment): { key: string; id: string } {
-  const id = randomText(ID_LENGTH, ALPHABET);
-  const body = `pua_${environment}_${id}_${randomText(SECRET_LENGTH, ALPHABET)}`;
+  const id = randomText(ID_LENGTH, BASE62);
+  const body = `pua_${environment}_${id}_${randomText(SECRET_LENGTH, BASE62)}`;
   return { key: body + checksum(body), id };
 }
 
@@ -41,7 +40,7 @@ function checksum(text: string): string {
   let rest = crc32(text);
   let digits = '';
   for (let i = 0; i < CHECKSUM_LENGTH; i++) {
-    digits = ALPHABET[rest % 62]! + digits;
+    digits = BASE62[rest % 62]! + digits;
     rest = Math.floor(rest / 62);
   }
   return digits;

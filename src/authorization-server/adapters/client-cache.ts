@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache';
 import type { AdapterPayload, ClientMetadata } from 'oidc-provider';
 import { RevocationChannel } from '../../auth/revocation-channel.js';
 import { allowedOriginsOf } from '../../clients/client-rules.js';
+import { authMethodOf, rulesOf } from '../../clients/profiles.js';
 import { Unavailable } from '../../database/postgres/unavailable.js';
 import { isStorable } from '../../values/string-rules.js';
 import { OauthDatabase } from '../requests/oauth-database.js';
@@ -10,7 +11,10 @@ import { ClientDocuments, type StoredClient } from './client-documents.js';
 
 const FIND_CLIENT = {
   name: 'find-client',
-  text: `SELECT id, name, type, redirect_uris, post_logout_redirect_uris, allowed_origins, scopes, jwks,
+  text: `SELECT id, name, type, redirect_uris, post_logout_redirect_uris, allowed_origins, scopes, jwks, profile, pkce,
+  secret_auth_method, CASE WHEN secret_auth_method IS NOT NULL THEN (SELECT jsonb_agg(jsonb_build_object('id', s.id,
+    'hash', encode(s.hash, 'hex'), 'pepper_id', encode(s.pepper_id, 'hex'), 'expired', COALESCE(s.expires_at <= now(), false)) ORDER BY s.id DESC)
+    FROM oauth_client_secrets s WHERE s.client_id = oauth_clients.id) END AS secrets,
   client_uri, policy_uri, id_token_signed_response_alg, backchannel_logout_uri, logo IS NOT NULL AS has_logo, document_read_at IS NOT NULL AS has_document,
   owner_id IS NOT NULL AS by_member,
   disabled_at IS NOT NULL AS is_disabled, document_read_at < now() - interval '1 hour' AS is_stale,
@@ -88,8 +92,9 @@ export class ClientCache {
   }
 }
 
-/** Converts a client's row into oidc-provider's metadata (RFC 7591 names, and five custom ones). */
+/** Converts a client's row into oidc-provider's metadata (RFC 7591 names, and some custom ones). */
 function clientMetadata(client: StoredClient): ClientMetadata {
+  const rules = rulesOf(client);
   return {
     client_id: client.id,
     client_name: client.name,
@@ -98,10 +103,14 @@ function clientMetadata(client: StoredClient): ClientMetadata {
     post_logout_redirect_uris: client.post_logout_redirect_uris,
     grant_types: ['authorization_code', 'refresh_token'],
     response_types: ['code'],
-    response_modes: ['query'],
-    ...(client.jwks
-      ? { token_endpoint_auth_method: 'private_key_jwt', jwks: client.jwks }
-      : { token_endpoint_auth_method: 'none' }),
+    response_modes: [...rules.responseModes],
+    token_endpoint_auth_method: authMethodOf(client),
+    ...(client.jwks ? { jwks: client.jwks } : {}),
+    require_pushed_authorization_requests: rules.requiresPar,
+    dpop_bound_access_tokens: rules.requiresDpop,
+    profile: client.profile,
+    pkce: client.pkce,
+    secrets: client.secrets ?? [],
     id_token_signed_response_alg: client.id_token_signed_response_alg,
     ...(client.client_uri === null ? {} : { client_uri: client.client_uri }),
     ...(client.policy_uri === null ? {} : { policy_uri: client.policy_uri }),
@@ -114,7 +123,7 @@ function clientMetadata(client: StoredClient): ClientMetadata {
     has_logo: client.has_logo,
     has_document: client.has_document,
     by_member: client.by_member,
-    allowed_origins: allowedOriginsOf(client),
+    allowed_origins: allowedOriginsOf(client, client.secret_auth_method !== null),
     api_scopes: client.scopes.join(' '),
   };
 }

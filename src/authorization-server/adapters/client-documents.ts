@@ -8,16 +8,29 @@ import type { OauthClient } from '../../database/schema/entities/credentials/oau
 import { Logger } from '../../http/logger.js';
 import { nameFrom } from '../../values/string-rules.js';
 import { checkClient, isPageUrl, redirectUriFault } from '../../clients/client-rules.js';
+import { profileOfDocument } from '../../clients/profiles.js';
 import { OauthDatabase, OauthRequest } from '../requests/oauth-database.js';
 import { PublicHttps } from '../../http/public-https.js';
 import { networkOf } from '../../values/network.js';
 import { maskedInput, MinuteBudgets } from '../failures/refusals.js';
+
+/** A secret of a client, as it is compared with what is sent. */
+export interface ClientSecret {
+  readonly id: number;
+  /** Hexadecimal, as is `pepper_id`. */
+  readonly hash: string;
+  readonly pepper_id: string;
+  /** By the database's clock. */
+  readonly expired: boolean;
+}
 
 /** A client's row, without the columns that only pages need. */
 export interface StoredClient extends Omit<
   OauthClient,
   'created_at' | 'disabled_at' | 'logo' | 'document_read_at' | 'owner_id' | 'owner' | 'disabled_by_owner'
 > {
+  /** null for a client without a secret. */
+  readonly secrets: readonly ClientSecret[] | null;
   readonly has_logo: boolean;
   /** Its id is the URL of its metadata document. */
   readonly has_document: boolean;
@@ -40,14 +53,15 @@ const MOST_WAITING_OF_AN_ADDRESS = 20;
 const MOST_REDIRECT_URIS = 20;
 
 const COLUMNS =
-  'id, name, type, redirect_uris, allowed_origins, scopes, jwks, client_uri, policy_uri, backchannel_logout_uri';
+  'id, name, type, redirect_uris, allowed_origins, scopes, jwks, profile, client_uri, policy_uri, backchannel_logout_uri';
 
 const KEEP = `WITH kept AS (
   INSERT INTO oauth_clients AS c (${COLUMNS}, document_read_at)
   SELECT ${COLUMNS}, now() FROM jsonb_populate_record(NULL::oauth_clients, $1)
   ON CONFLICT (id) DO UPDATE SET name = EXCLUDED.name, type = EXCLUDED.type, redirect_uris = EXCLUDED.redirect_uris,
-    allowed_origins = EXCLUDED.allowed_origins, scopes = EXCLUDED.scopes, jwks = EXCLUDED.jwks, client_uri = EXCLUDED.client_uri,
-    policy_uri = EXCLUDED.policy_uri, backchannel_logout_uri = EXCLUDED.backchannel_logout_uri, document_read_at = now()
+    allowed_origins = EXCLUDED.allowed_origins, scopes = EXCLUDED.scopes, jwks = EXCLUDED.jwks, profile = EXCLUDED.profile,
+    client_uri = EXCLUDED.client_uri, policy_uri = EXCLUDED.policy_uri, backchannel_logout_uri = EXCLUDED.backchannel_logout_uri,
+    document_read_at = now()
   WHERE c.document_read_at IS NOT NULL AND c.disabled_at IS NULL
   RETURNING c.xmax = 0 AS is_new
 ), recorded AS (${recordEventIf('kept WHERE is_new', 2)}) SELECT FROM kept`;
@@ -204,7 +218,11 @@ export function clientOf(clientId: string, document: unknown, production: boolea
   const logoutUri = said.backchannel_logout_uri;
   const isOwn = typeof logoutUri === 'string' && URL.parse(logoutUri)?.origin === origin;
   const backchannel_logout_uri = isOwn ? logoutUri : null;
-  checkClient({ name, type, jwks, scopes: scope, redirect_uris, backchannel_logout_uri }, production);
+  const profile = profileOfDocument(said);
+  checkClient(
+    { name, type, jwks, profile, scopes: scope, redirect_uris, backchannel_logout_uri },
+    production,
+  );
   const pageOf = (uri: unknown) => (typeof uri === 'string' && isPageUrl(uri) ? uri : null);
   return {
     id: clientId,
@@ -215,6 +233,10 @@ export function clientOf(clientId: string, document: unknown, production: boolea
     allowed_origins: [origin],
     scopes: [...scope],
     jwks: jwks ?? null,
+    profile,
+    pkce: 'required',
+    secret_auth_method: null,
+    secrets: null,
     client_uri: pageOf(said.client_uri),
     policy_uri: pageOf(said.policy_uri),
     id_token_signed_response_alg: 'ES256',

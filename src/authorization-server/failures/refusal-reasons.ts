@@ -66,6 +66,10 @@ export const REFUSAL_REASONS = {
     meaning: 'The DPoP proof or client assertion was used before',
     said: /used before$|Replay detected$|only be used once$/,
   },
+  profile_rule: {
+    meaning: 'The profile of the client does not allow it',
+    said: /^the profile |^DPoP proof JWT not provided$|^Pushed Authorization Request must be used/,
+  },
   bad_dpop_proof: {
     meaning: 'The DPoP proof is missing, malformed, or made for another request or key',
     said: /DPoP|jkt/,
@@ -96,6 +100,21 @@ export const REFUSAL_REASONS = {
   class_not_reached: {
     meaning: 'The member could not sign in as the app requires (acr)',
     codes: ['unmet_authentication_requirements'],
+  },
+  secret_in_url: {
+    meaning: 'A client secret was sent in a URL, where others may have seen it: replace it',
+  },
+  wrong_client_secret: {
+    meaning: 'The client secret is not one of the client’s',
+    said: /^invalid secret provided$/,
+  },
+  client_secret_expired: {
+    meaning: 'The client secret has expired',
+    said: /^the client secret has expired$/,
+  },
+  too_many_wrong_secrets: {
+    meaning: 'One address sent too many wrong secrets of a client',
+    said: /^too many wrong client secrets/,
   },
   missing_parameter: { meaning: 'A parameter is missing', said: /^missing required parameter/ },
   repeated_parameter: { meaning: 'A parameter was sent twice', said: /must not be provided twice$/ },

@@ -28,9 +28,9 @@ export interface Refused extends RefusalWords {
   readonly ip: string | undefined;
 }
 
-/** At most one of an app in an hour: anybody can cause them. */
+/** At most one of an app in an hour, and none of apps that have no row: anybody can cause them. */
 const RECORD_ONCE = `WITH first AS (
-  SELECT WHERE NOT EXISTS (SELECT FROM auth_events
+  SELECT FROM oauth_clients WHERE id = $4 AND NOT EXISTS (SELECT FROM auth_events
     WHERE client_id = $4 AND type = $1 AND details->>'reason' = $8::jsonb->>'reason' AND occurred_at > now() - interval '1 hour')
 ) ${recordEventIf('first', 1)}`;
 
@@ -122,9 +122,13 @@ export class MinuteBudgets {
    * @returns whether it was counted
    */
   spend(budgets: Readonly<Record<string, number>>): boolean {
-    const spent = (name: string) => this.#spent.get(name) ?? 0;
-    if (Object.entries(budgets).some(([name, most]) => spent(name) >= most)) return false;
-    for (const name of Object.keys(budgets)) this.#spent.set(name, spent(name) + 1);
+    if (this.areSpent(budgets)) return false;
+    for (const name of Object.keys(budgets)) this.#spent.set(name, (this.#spent.get(name) ?? 0) + 1);
     return true;
+  }
+
+  /** Tells, without counting, whether one of the names has had the most that it may have. */
+  areSpent(budgets: Readonly<Record<string, number>>): boolean {
+    return Object.entries(budgets).some(([name, most]) => (this.#spent.get(name) ?? 0) >= most);
   }
 }

@@ -1,20 +1,21 @@
 import {
   errors,
-  ExternalSigningKey,
   Provider,
   type Client,
   type Configuration,
   type KoaContextWithOIDC,
   type RefreshToken,
 } from 'oidc-provider';
-import type { JWTPayload } from 'jose';
 import { ALL_SCOPES } from '../../auth/scopes.js';
 import type { Config } from '../../config/config.js';
 import type { Logger } from '../../http/logger.js';
 import { CookieSignatures } from '../../crypto/cookie-signatures.js';
-import { Signer, type SigningJwk } from '../../crypto/signing-keys.js';
 import { randomBytes } from '../../crypto/random.js';
 import { deriveKey } from '../../crypto/secrets.js';
+import type { SigningJwk } from '../../crypto/signing-keys.js';
+import { unionOf } from '../../clients/profiles.js';
+import type { FormFields } from '../ports.js';
+import { checkAssertion, CLOCK_TOLERANCE, requiresPkce, rulesOfClient } from './client-checks.js';
 import { LIFETIMES } from './lifetimes.js';
 import {
   passkeyClasses,
@@ -22,6 +23,7 @@ import {
   signInPolicy,
   type ReachableClasses,
 } from './sign-in-policy.js';
+import { SynchronousSigningKey } from './signing-key.js';
 
 /** Paths of the authorization server. All of them are matched literally before the library sees them. */
 export const ROUTES = {
@@ -79,6 +81,12 @@ interface ProviderParts extends Required<
   readonly logger: Logger;
   /** The current signing key first, then those that are published only. */
   readonly signingKeys: readonly SigningJwk[];
+  /** Whether a client sent one of its secrets, of which only hashes are stored. */
+  readonly hasSecret: (client: Client, sent: string) => boolean;
+  /** The refresh token of the request stays valid. */
+  readonly keepRefreshToken: () => void;
+  /** Sends a response to the client by a form. */
+  readonly postForm: (ctx: KoaContextWithOIDC, action: string, fields: FormFields) => Promise<void>;
   /** What was wrong with the request before the library saw it; undefined where nothing was. */
   readonly parameterFault: () => string | undefined;
   readonly reachableClasses: ReachableClasses;
@@ -111,6 +119,18 @@ export function createProvider(parts: ProviderParts): Provider {
   const secure = config.publicUrl.startsWith('https:');
   const resource = apiResource(config);
 
+  class Server extends Provider {
+    override registerResponseMode(...[name, handler]: Parameters<Provider['registerResponseMode']>): void {
+      // Default: a page without our headers and words.
+      super.registerResponseMode(
+        name,
+        name === 'form_post'
+          ? (ctx, action, fields) => parts.postForm(ctx, action, fields as FormFields)
+          : handler,
+      );
+    }
+  }
+
   const configuration: Configuration = {
     adapter: parts.adapter, // default: memory of one process
     jwks: { keys: parts.signingKeys.map((key) => new SynchronousSigningKey(key)) }, // default: keys that everybody knows
@@ -120,10 +140,15 @@ export function createProvider(parts: ProviderParts): Provider {
 
     acrValues: [...passkeyClasses(config)], // default: none
     responseTypes: ['code'], // default: also the hybrid and implicit flows (RFC 9700 §2.1.2)
-    clientAuthMethods: ['none', 'private_key_jwt'], // default: also shared secrets, which leak (RFC 9700 §2.5)
-    pkce: { required: () => true }, // default: public clients only; OAuth 2.1 asks it of all
+    clientAuthMethods: unionOf(({ authMethods }) => authMethods), // default: also client_secret_jwt, which needs the secret itself
+    pkce: { required: (ctx, client) => requiresPkce(ctx, client) }, // default: public clients only; OAuth 2.1 asks it of all
     allowOmittingSingleRegisteredRedirectUri: false, // the URI to compare has to be sent (RFC 9700 §2.1)
-    rotateRefreshToken: true, // default: sometimes; replay is detected only where each use rotates
+    // Default: sometimes; replay is detected only where each use rotates, or the token is bound to a key.
+    rotateRefreshToken: (ctx) => {
+      const { rotatesRefreshTokens } = rulesOfClient(ctx.oidc.client!);
+      if (!rotatesRefreshTokens) parts.keepRefreshToken();
+      return rotatesRefreshTokens;
+    },
     // Default: only with offline_access, which is dropped without prompt=consent. Here the client's registration decides.
     issueRefreshToken: (_ctx, client) => Promise.resolve(client.grantTypeAllowed('refresh_token')),
     // Default: tokens end with the browser session. Signing out of the browser does not end the apps' access.
@@ -131,7 +156,16 @@ export function createProvider(parts: ProviderParts): Provider {
     revokeGrantPolicy: () => true, // default: revoking an access token leaves its refresh token alive
     clockTolerance: CLOCK_TOLERANCE, // default 15 s; of what is stored here, the database's clock judges the expiry
     extraClientMetadata: {
-      properties: ['allowed_origins', 'api_scopes', 'has_logo', 'has_document', 'by_member'],
+      properties: [
+        'allowed_origins',
+        'api_scopes',
+        'has_logo',
+        'has_document',
+        'by_member',
+        'profile',
+        'pkce',
+        'secrets',
+      ],
     },
     clientDefaults: {
       id_token_signed_response_alg: 'ES256', // default: RS256, for which a key exists only once a client is registered for it
@@ -139,11 +173,13 @@ export function createProvider(parts: ProviderParts): Provider {
     },
     enabledJWA: {
       // Default: also HS256, which needs a shared secret.
-      clientAuthSigningAlgValues: ['ES256', 'RS256', 'PS256', 'Ed25519', 'EdDSA'],
+      clientAuthSigningAlgValues: unionOf(({ assertionAlgorithms }) => assertionAlgorithms) as NonNullable<
+        Configuration['enabledJWA']
+      >['clientAuthSigningAlgValues'],
     },
     // Default: an assertion may name several servers and be valid for years, for which its id would have to be kept.
-    assertJwtClientAuthClaimsAndHeader: (ctx, claims) => {
-      checkAssertion(claims, config.publicUrl);
+    assertJwtClientAuthClaimsAndHeader: (ctx, claims, { alg }, client) => {
+      checkAssertion(claims, alg as string, config.publicUrl, config.publicUrl + ROUTES.token, client);
       // Accepted until clients have followed (draft-ietf-oauth-rfc7523bis): other servers could use such an assertion.
       if (claims.aud !== config.publicUrl)
         parts.logger.info(
@@ -254,7 +290,12 @@ export function createProvider(parts: ProviderParts): Provider {
     },
   };
 
-  const provider = new Provider(config.publicUrl, configuration);
+  const provider = new Server(config.publicUrl, configuration);
+  // Default: the secret itself, in plain text.
+  Object.assign(provider.Client, { needsSecret: () => false }); // which its types lack
+  provider.Client.prototype.compareClientSecret = function (sent) {
+    return parts.hasSecret(this, sent);
+  };
   // Default: a time of 0, which stands for an unknown one, would be told to apps as `auth_time`.
   provider.Session.prototype.authTime = function () {
     return this.loginTs || undefined;
@@ -288,24 +329,6 @@ function knownScopes(text: string): string[] {
   return scopes;
 }
 
-/** How far the clock of a client may be ahead, in seconds: `nbf` may be as far, and `iat` no further than {@link LATEST_IAT}. */
-const CLOCK_TOLERANCE = 10;
-const LATEST_IAT = 60;
-
-/** @throws InvalidClientAuth; the library has already checked signature, issuer and expiry */
-function checkAssertion({ aud, exp, iat, jti }: JWTPayload, issuer: string): void {
-  const refuse = (reason: string): never => {
-    throw new errors.InvalidClientAuth(reason);
-  };
-  const now = Date.now() / 1000;
-  if (aud !== issuer && aud !== issuer + ROUTES.token)
-    refuse('the audience of a client_assertion must be the issuer');
-  if (typeof exp !== 'number' || exp <= now || exp > now + LIFETIMES.clientAssertion)
-    refuse(`an assertion must expire within ${LIFETIMES.clientAssertion} seconds`);
-  if (iat !== undefined && iat > now + LATEST_IAT) refuse('a client_assertion from the future');
-  if (typeof jti !== 'string' || jti.length > 256) refuse('jti must have at most 256 characters');
-}
-
 /**
  * Every instance has to accept the others' nonces, but the library takes a single secret, and while SECRET_KEY is being changed instances
  * differ in which of the two comes first. The secret is therefore derived from the signing key, which they share; after a rotation
@@ -329,29 +352,6 @@ function refreshLifetime(token: RefreshToken, client: Client): number {
       ? Math.min(LIFETIMES.nativeRefreshIdle, LIFETIMES.nativeRefresh - age)
       : LIFETIMES.webRefresh - age;
   return Math.max(1, left);
-}
-
-/**
- * A signing key (ES256 or RS256) that signs synchronously, on the calling thread. By default the library signs with WebCrypto, which sends
- * each signature to the thread pool and back: that takes longer than the signature itself (40 µs), and waits behind passwords
- * that are being hashed there.
- */
-export class SynchronousSigningKey extends ExternalSigningKey {
-  readonly #signer: Signer;
-
-  constructor(jwk: SigningJwk) {
-    super();
-    this.#signer = new Signer(jwk);
-    Object.assign(this, { kid: jwk.kid, alg: jwk.alg }); // by setters that its types lack
-  }
-
-  override keyObject() {
-    return this.#signer.publicKey;
-  }
-
-  override sign(data: Uint8Array): Uint8Array {
-    return this.#signer.sign(data);
-  }
 }
 
 export const SUPPORTED_SCOPES = [...OPENID_SCOPES, ...ALL_SCOPES];

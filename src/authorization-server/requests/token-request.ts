@@ -49,13 +49,17 @@ const TOKEN_TYPES = ['bytea', 'text', 'text', 'jsonb', 'float8'];
  * UPDATE, which succeeds for only one of several parallel requests, and keeps the response for repetition ($2); the issued tokens
  * are stored, and the event is recorded in the audit trail.
  *
+ * @param stays the presented token is only compared, not consumed
  * @param tokens how many were issued: each has its own parameters, since arrays would have to be serialized and unpacked again
  */
-const finishing = (tokens: number) => `WITH family AS MATERIALIZED (
+const finishing = (tokens: number, stays: boolean) => `WITH family AS MATERIALIZED (
   SELECT id FROM oauth_grants WHERE id = $1 FOR UPDATE
 ), used AS (
-  UPDATE oauth_tokens t SET consumed_at = clock_timestamp(), successor = $2 FROM family
-  WHERE t.key = $3 AND t.grant_id = family.id AND t.consumed_at IS NULL RETURNING 1
+  ${
+    stays
+      ? 'SELECT FROM oauth_tokens t, family WHERE $2::bytea IS NULL AND'
+      : 'UPDATE oauth_tokens t SET consumed_at = clock_timestamp(), successor = $2 FROM family WHERE'
+  } t.key = $3 AND t.grant_id = family.id AND t.consumed_at IS NULL ${stays ? '' : 'RETURNING 1'}
 ), issued AS (
   INSERT INTO oauth_tokens (key, model, grant_id, payload, expires_at)
   SELECT n.key, n.model, n.grant_id, n.payload, now() + make_interval(secs => n.seconds)
@@ -72,6 +76,8 @@ const finishing = (tokens: number) => `WITH family AS MATERIALIZED (
  * step through the adapters; except for revocations, nothing is written before {@link TokenRequest.finish}.
  */
 export class TokenRequest {
+  /** The token that was presented stays valid, and gets a new response each time. */
+  #stays = false;
   /** The code or token that was found. */
   presented: PresentedToken | undefined;
   /** The response that it got, where it was used a moment ago: then it is repeated. */
@@ -99,6 +105,12 @@ export class TokenRequest {
     this.issued = [];
   }
 
+  /** As {@link use}, where a refresh token is not replaced: its client has to prove its key with each use. */
+  keep(): void {
+    this.use();
+    this.#stays = true;
+  }
+
   issue(token: NewToken): void {
     if (!this.issued) throw new Error('nothing can come of a token before it is used');
     this.issued.push(token);
@@ -113,9 +125,9 @@ export class TokenRequest {
   async finish(database: OauthDatabase, answer: Buffer | null, event: NewAuthEvent): Promise<boolean> {
     const { presented, kept, issued } = this;
     if (!presented || !issued || kept) throw new Error('only a token that is used now can be written');
-    const written = await database.rows(finishing(issued.length), [
+    const written = await database.rows(finishing(issued.length, this.#stays), [
       presented.grant_id,
-      answer,
+      this.#stays ? null : answer,
       presented.key,
       ...database.eventValues(event),
       ...issued.flatMap(({ key, model, grantId, payload, seconds }) => [

@@ -9,9 +9,10 @@ import {
   type ClientChanges,
   type ClientDetails,
 } from '../../clients/clients.service.js';
-import { parseName, parseScopes } from '../arguments.js';
+import { PROFILE_NAMES, PROFILES, unionOf, type AuthMethod } from '../../clients/profiles.js';
+import { durationBetween, parseDuration, parseName, parseScopes } from '../arguments.js';
 import { addTo, changesNothing } from '../command.js';
-import { fields, named, note, table } from '../output.js';
+import { fields, named, note, table, withDetails } from '../output.js';
 
 /** The lists of a client: `--add-…` and `--remove-…` change each. */
 const LISTS = [
@@ -62,7 +63,7 @@ export function clientsCommands(group: Command): void {
 
   add(
     'create',
-    'Register an app. stdout has only its client_id',
+    'Register an app. stdout has only its client_id, and below it the secret of an app that has one',
     "pua clients create --name 'Ada’s calendar' --type web --redirect-uri https://calendar.example/callback",
   )
     .requiredOption('--name <text>', 'name of the app on the consent page', parseName)
@@ -96,6 +97,9 @@ export function clientsCommands(group: Command): void {
       'public keys (JWK set), with which the app authenticates itself by private_key_jwt',
       readKeySet,
     )
+    .addOption(profileOption().default('oauth21' as const))
+    .addOption(authOption('by default, private_key_jwt with --jwks-file, else none'))
+    .addOption(pkceOption())
     .option('--client-uri <url>', 'home page of the app, shown on the consent page')
     .option('--policy-uri <url>', 'privacy policy of the app, also shown there')
     .option('--logo-file <file>', 'a PNG, JPEG, WebP or GIF of at most 64 KB, also shown there', readFile)
@@ -107,6 +111,9 @@ export function clientsCommands(group: Command): void {
         .choices(['ES256', 'RS256'])
         .default('ES256'),
     )
+    .refuses((options) =>
+      options.auth === 'private_key_jwt' && !options.jwksFile ? NEEDS_KEYS : faultOfKeys(options),
+    )
     .runs(async ({ config, get, print }, options) => {
       const clients = get(ClientsService);
       const id = await clients.create({
@@ -117,6 +124,9 @@ export function clientsCommands(group: Command): void {
         allowed_origins: options.origin,
         scopes: options.scopes,
         jwks: options.jwksFile,
+        profile: options.profile,
+        pkce: options.pkce,
+        secret_auth_method: secretAuthMethodOf(options.auth),
         client_uri: options.clientUri,
         policy_uri: options.policyUri,
         logo: options.logoFile,
@@ -124,8 +134,9 @@ export function clientsCommands(group: Command): void {
         backchannel_logout_uri: options.backchannelLogoutUri,
         actor: 'admin',
       });
+      const secret = isSecret(options.auth) && (await clients.rotateSecret(id, FIRST_SECRET, 'admin'));
       const client = await clients.find(id);
-      print(client, () => id);
+      print(secret ? { ...client, client_secret: secret } : client, () => (secret ? `${id}\n${secret}` : id));
       if (options.json) return;
       if (options.assistant) for (const line of linesForAssistants(id, config.publicUrl)) note(line);
       else note(`Send members to ${authorizeUrl(client, config.publicUrl)}`);
@@ -136,7 +147,7 @@ export function clientsCommands(group: Command): void {
   );
 
   ofApp('show', 'Show everything about an app', 'pua clients show demo').runs(async ({ get, print }, id) =>
-    print(await get(ClientsService).find(id), fields),
+    print(await get(ClientsService).find(id), shown),
   );
 
   const update = ofApp(
@@ -150,6 +161,9 @@ export function clientsCommands(group: Command): void {
       'public keys (JWK set) that replace the previous ones; the app authenticates itself by private_key_jwt',
       readKeySet,
     )
+    .addOption(profileOption())
+    .addOption(authOption('of an app that changes it, keys or secrets end'))
+    .addOption(pkceOption())
     .option('--client-uri <url>', 'home page of the app; "" removes it')
     .option('--policy-uri <url>', 'privacy policy of the app; "" removes it')
     .option('--logo-file <file>', 'a PNG, JPEG, WebP or GIF of at most 64 KB', readFile)
@@ -157,15 +171,34 @@ export function clientsCommands(group: Command): void {
       new Option('--id-token-alg <alg>', 'algorithm that signs its ID tokens').choices(['ES256', 'RS256']),
     )
     .option('--backchannel-logout-uri <url>', 'where the app is told that a session has ended; "" removes it')
-    .refuses(changesNothing);
+    .refuses((options) => changesNothing(options) || faultOfKeys(options));
   for (const { add, remove } of LISTS) update.addOption(add).addOption(remove);
   update.runs(async ({ get, print }, id, options) => {
-    const { name, jwksFile, clientUri, policyUri, logoFile, idTokenAlg, backchannelLogoutUri } = options;
+    const {
+      name,
+      jwksFile,
+      profile,
+      pkce,
+      clientUri,
+      policyUri,
+      logoFile,
+      idTokenAlg,
+      backchannelLogoutUri,
+    } = options;
+    const auth = options.auth ?? (jwksFile && 'private_key_jwt');
     const clients = get(ClientsService);
+    const keysOf = (before: ChangeableClient) => {
+      const jwks = jwksFile ?? before.jwks;
+      if (auth === 'private_key_jwt' && jwks === null) throw new OperatorError(NEEDS_KEYS);
+      return auth === undefined || auth === 'private_key_jwt' ? jwks : null;
+    };
     const changesOf = (before: ChangeableClient): ClientChanges => ({
       ...changedLists(before, options),
       name: name ?? before.name,
-      jwks: jwksFile ?? before.jwks,
+      jwks: keysOf(before),
+      profile: profile ?? before.profile,
+      pkce: pkce ?? before.pkce,
+      secret_auth_method: auth === undefined ? before.secret_auth_method : secretAuthMethodOf(auth),
       client_uri: clientUri === '' ? null : (clientUri ?? before.client_uri),
       policy_uri: policyUri === '' ? null : (policyUri ?? before.policy_uri),
       logo: logoFile ?? before.logo,
@@ -179,8 +212,36 @@ export function clientsCommands(group: Command): void {
       note(
         `${grants} ${grants === 1 ? 'grant that included a removed scope has' : 'grants that included a removed scope have'} ended`,
       );
-    print(await clients.find(id), fields);
+    const client = await clients.find(id);
+    if (isSecret(auth) && client.secrets.length === 0)
+      note(`Make its secret: pua clients rotate-secret ${id}`);
+    print(client, shown);
   });
+
+  ofApp(
+    'rotate-secret',
+    'Make a secret for an app that authenticates with one. The one before stays valid for a while. stdout has only the new secret',
+    'pua clients rotate-secret demo --overlap 2h',
+  )
+    .addOption(
+      new Option(
+        '--overlap <duration>',
+        'how long the secret before stays valid, at most until it expires; with 0s, it ends at once',
+      )
+        .argParser(durationBetween('0s', '90d'))
+        .default(parseDuration('24h'), '24h'),
+    )
+    .option(
+      '--expires <duration>',
+      'how long the new secret is valid: a number followed by s, m, h or d (default: until it is replaced)',
+      durationBetween('1h', '3650d'),
+    )
+    .runs(async ({ get, print }, id, { overlap, expires }) => {
+      const clients = get(ClientsService);
+      const lifetime = { overlapSeconds: overlap, expiresInSeconds: expires ?? null };
+      const client_secret = await clients.rotateSecret(id, lifetime, 'admin');
+      print(await withDetails(clients.find(id), { client_id: id, client_secret }), () => client_secret);
+    });
 
   ofApp(
     'delete',
@@ -212,9 +273,52 @@ export function clientsCommands(group: Command): void {
     });
 }
 
+const FIRST_SECRET = { overlapSeconds: 0, expiresInSeconds: null };
+
+const profileOption = () =>
+  new Option(
+    '--profile <profile>',
+    'what it may be: oauth21, oidc (secrets, form_post) or fapi2 (FAPI 2.0); docs/oauth.md has the table',
+  ).choices(PROFILE_NAMES);
+
+const authOption = (byDefault: string) =>
+  new Option('--auth <method>', `how it authenticates; ${byDefault}`).choices(
+    unionOf(({ authMethods }) => authMethods),
+  );
+
+const pkceOption = () =>
+  new Option(
+    '--pkce <use>',
+    'optional: it may leave PKCE out where it sends a nonce; only for a confidential app of the profile oidc',
+  ).choices(PROFILES.oidc.pkce);
+
+const isSecret = (auth: AuthMethod | undefined) => auth?.startsWith('client_secret') === true;
+
+const secretAuthMethodOf = (auth: AuthMethod | undefined) =>
+  auth === 'client_secret_basic' || auth === 'client_secret_post' ? auth : null;
+
+const NEEDS_KEYS = '--auth private_key_jwt needs --jwks-file';
+
+/** Refuses keys of an app that is to authenticate otherwise. */
+const faultOfKeys = ({ auth, jwksFile }: { auth?: AuthMethod; jwksFile?: object }): string | false =>
+  auth !== undefined &&
+  auth !== 'private_key_jwt' &&
+  jwksFile !== undefined &&
+  '--jwks-file is only for --auth private_key_jwt';
+
+/** An app, one line per field. */
+function shown({ secrets, ...client }: ClientDetails): string {
+  const lines = secrets.map(
+    (secret) =>
+      `…${secret.last_four} until ${secret.expires_at ?? 'replaced'}, used ${secret.last_used_at ?? 'never'}`,
+  );
+  return fields({ ...client, secrets: lines });
+}
+
 const COLUMNS: Record<string, (client: ClientDetails) => string | number | readonly string[]> = {
   ID: ({ client_id }) => client_id,
   ...named('name', 'type'),
+  ...named('profile'),
   AUTHENTICATION: ({ token_endpoint_auth_method }) => token_endpoint_auth_method,
   SCOPES: ({ scopes }) => scopes,
   STATUS: ({ disabled_at }) => (disabled_at === null ? 'enabled' : 'disabled'),

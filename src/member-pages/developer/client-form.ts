@@ -1,6 +1,7 @@
 import { ALL_SCOPES, isScope } from '../../auth/scopes.js';
 import { asShown } from '../../values/string-rules.js';
 import { allowedOriginsOf, keySetOf } from '../../clients/client-rules.js';
+import { PROFILE_NAMES } from '../../clients/profiles.js';
 import type { ClientChanges, ClientDetails } from '../../clients/clients.service.js';
 import { fieldText, type Form } from '../requests/page-requests.js';
 import { clientLogoPath } from '../../authorization-server/ports.js';
@@ -8,7 +9,7 @@ import type { ClientForm, DeveloperClient } from '../rendering/page-contents.js'
 
 /** Gives the field values when an app is edited. */
 export function formOf(client: ClientDetails): ClientForm {
-  const byDefault = allowedOriginsOf({ ...client, allowed_origins: [] });
+  const byDefault = allowedOriginsOf({ ...client, allowed_origins: [] }, hasSecret(client));
   const isDefault = byDefault.join() === client.allowed_origins.join();
   return {
     name: client.name,
@@ -17,6 +18,8 @@ export function formOf(client: ClientDetails): ClientForm {
     allowed_origins: isDefault ? '' : client.allowed_origins.join('\n'),
     post_logout_redirect_uris: client.post_logout_redirect_uris.join('\n'),
     scopes: client.scopes,
+    profile: client.profile,
+    secret_auth_method: hasSecret(client) ? client.token_endpoint_auth_method : '',
     jwks: '',
     client_uri: client.client_uri ?? '',
     policy_uri: client.policy_uri ?? '',
@@ -33,6 +36,8 @@ export function clientFormOf(form: Form): ClientForm {
     allowed_origins: fieldText(form.allowed_origins),
     post_logout_redirect_uris: fieldText(form.post_logout_redirect_uris),
     scopes: [form.scopes ?? []].flat().filter(isScope),
+    profile: fieldText(form.profile),
+    secret_auth_method: fieldText(form.secret_auth_method),
     jwks: fieldText(form.jwks),
     client_uri: fieldText(form.client_uri).trim(),
     policy_uri: fieldText(form.policy_uri).trim(),
@@ -41,10 +46,17 @@ export function clientFormOf(form: Form): ClientForm {
 }
 
 /** The field values when an app is registered. */
-export const EMPTY_FORM: ClientForm = { ...clientFormOf({}), scopes: ALL_SCOPES };
+export const EMPTY_FORM: ClientForm = { ...clientFormOf({}), scopes: ALL_SCOPES, profile: 'oauth21' };
 
-/** Converts the form for {@link ClientsService}. @throws ClientFault if the keys are not JSON */
-export function wantedOf(values: ClientForm) {
+/**
+ * Converts the form for {@link ClientsService}.
+ *
+ * @param profiles those that are offered: with only one, the form has no fields for it, and an app keeps what it has
+ * @throws ClientFault if the keys are not JSON
+ */
+export function wantedOf(values: ClientForm, profiles: readonly string[]) {
+  const profile = PROFILE_NAMES.find((name) => name === values.profile && profiles.includes(name));
+  const method = SECRET_METHODS.find((name) => name === values.secret_auth_method) ?? null;
   return {
     name: asShown(values.name),
     redirect_uris: linesOf(values.redirect_uris),
@@ -52,10 +64,18 @@ export function wantedOf(values: ClientForm) {
     post_logout_redirect_uris: linesOf(values.post_logout_redirect_uris),
     scopes: ALL_SCOPES.filter((scope) => values.scopes.includes(scope)),
     jwks: values.jwks.trim() === '' ? null : keySetOf(values.jwks),
+    ...(profiles.length > 1 && profile ? { profile, secret_auth_method: method } : {}),
     client_uri: values.client_uri === '' ? null : values.client_uri,
     policy_uri: values.policy_uri === '' ? null : values.policy_uri,
     backchannel_logout_uri: values.backchannel_logout_uri === '' ? null : values.backchannel_logout_uri,
   } satisfies ClientChanges;
+}
+
+const SECRET_METHODS = ['client_secret_basic', 'client_secret_post'] as const;
+
+/** Whether the app authenticates with a secret. */
+export function hasSecret({ token_endpoint_auth_method: method }: ClientDetails): boolean {
+  return SECRET_METHODS.some((name) => name === method);
 }
 
 /** Splits a text into lines, without blank or duplicate ones. */

@@ -28,7 +28,15 @@ import {
 import type { ClientForm, FlashMessage, PageOf } from '../rendering/page-contents.js';
 import { fill, languageOf, sentence, textsIn } from '../rendering/wording.js';
 import { fieldText, nothingHere, ServesPages, UploadBody } from '../requests/page-requests.js';
-import { clientFormOf, EMPTY_FORM, formOf, linesOf, shownClient, wantedOf } from './client-form.js';
+import {
+  clientFormOf,
+  EMPTY_FORM,
+  formOf,
+  hasSecret,
+  linesOf,
+  shownClient,
+  wantedOf,
+} from './client-form.js';
 
 /** The lifetimes offered for keys, in days. */
 const KEY_DAYS: readonly number[] = [1, 7, 30, 90];
@@ -94,7 +102,12 @@ export class DeveloperController {
     const values = clientFormOf(form);
     await this.#orShowFault(developer, null, values, async () => {
       const { made } = await this.forms.once(developer, async (manager) => {
-        const wanted = { ...wantedOf(values), type: values.type, actor: 'user', owner } as const;
+        const wanted = {
+          ...wantedOf(values, this.#profilesFor()),
+          type: values.type,
+          actor: 'user',
+          owner,
+        } as const;
         return { id: await this.clients.create(wanted, manager) };
       });
       developer.redirect(`/developer/clients/${made!.id}`, 'app-registered');
@@ -125,8 +138,10 @@ export class DeveloperController {
     const client = await this.clients.find(id, owner);
     const values = { ...clientFormOf(form), type: client.type };
     await this.#orShowFault(developer, client, values, async () => {
-      const { jwks, ...wanted } = wantedOf(values); // without keys, it keeps those that it has
-      await this.clients.update(id, () => ({ ...wanted, ...(jwks && { jwks }) }), 'user', owner);
+      const { jwks, ...wanted } = wantedOf(values, this.#profilesFor(client));
+      // Without keys, it keeps those that it has, unless it is to have a secret in their place.
+      const keys = jwks || wanted.secret_auth_method ? { jwks } : {};
+      await this.clients.update(id, () => ({ ...wanted, ...keys }), 'user', owner);
       this.#clientChanged(developer, id, 'app-changed');
     });
   }
@@ -141,6 +156,27 @@ export class DeveloperController {
       await this.clients.update(id, () => ({ logo }), 'user', developer.owner);
       this.#clientChanged(developer, id, 'app-changed');
     });
+  }
+
+  /** Makes a secret; the one before stays valid for a day. */
+  @Post('clients/:client/rotate-secret')
+  async rotateSecret(@FormSender('developer') developer: Sender, @Param('client') id: string): Promise<void> {
+    if (!hasSecret(await this.clients.find(id, developer.owner))) throw nothingHere();
+    const lifetime = { overlapSeconds: DAY_SECONDS, expiresInSeconds: null };
+    const { formId } = await this.forms.once(developer, async (manager) => ({
+      id,
+      secret: await this.clients.rotateSecret(id, lifetime, 'user', developer.owner, manager),
+    }));
+    this.revocations.announce({ kind: 'client', id });
+    developer.redirect(`/developer/made-secret?made=${formId}`);
+  }
+
+  /** Shows the secret that was just made, this once. */
+  @Get('made-secret')
+  async madeSecret(@Visitor('developer') developer: Member): Promise<void> {
+    const made = await this.forms.take<{ id: string; secret: string }>(developer);
+    if (made) developer.send({ name: 'developer-made-secret', client_id: made.id, secret: made.secret });
+    else developer.redirect('/developer');
   }
 
   @Post('clients/:client/disable')
@@ -184,15 +220,27 @@ export class DeveloperController {
 
   #showClient(developer: Member, client: ClientDetails | null, values: ClientForm, fault?: ClientFault) {
     const hasKeys = client?.token_endpoint_auth_method === 'private_key_jwt';
+    const profiles = this.#profilesFor(client);
     const page = {
       name: 'developer-client',
-      client: client && { ...shownClient(client), has_keys: hasKeys },
+      client: client && {
+        ...shownClient(client),
+        has_keys: hasKeys,
+        secrets: hasSecret(client) ? client.secrets : null,
+      },
+      profiles: profiles.length > 1 ? profiles : [],
       values,
       scopes: ALL_SCOPES,
       server: this.config.publicUrl,
       fault,
     } as const;
     developer.send(page, fault ? 400 : 200);
+  }
+
+  /** Lists what an app may be here: what it is, and what the admin lets members choose. */
+  #profilesFor(client?: ClientDetails | null): ClientDetails['profile'][] {
+    const chosen = this.config.developerOidc ? (['oauth21', 'oidc'] as const) : [];
+    return [...new Set([client?.profile ?? 'oauth21', ...chosen])];
   }
 
   @Get('new-key')

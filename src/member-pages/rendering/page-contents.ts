@@ -7,9 +7,15 @@ import type { ShownRequest } from '../../auth/usage/developer-requests.js';
 import type { CalendarLinkDetails } from '../../calendar/calendar-links.js';
 import type { Activity } from '../../clients/activity.js';
 import type { ClientFault } from '../../clients/client-rules.js';
+import type { ClientDetails, SecretDetails } from '../../clients/clients.service.js';
 import type { BrowserSession, ConnectedApp } from '../../clients/connected-apps.js';
 import type { ErrorPage } from '../../authorization-server/failures/page-fault.js';
-import type { PageClient, SignedOutPage, SignOutPage } from '../../authorization-server/ports.js';
+import type {
+  FormPostPage,
+  PageClient,
+  SignedOutPage,
+  SignOutPage,
+} from '../../authorization-server/ports.js';
 import type { Texts } from './wording.js';
 
 export interface PageUser {
@@ -155,7 +161,15 @@ interface MemberPages {
   };
   readonly 'developer-client': {
     /** null if it is not registered yet. */
-    readonly client: (DeveloperClient & { readonly has_keys: boolean }) | null;
+    readonly client:
+      | (DeveloperClient & {
+          readonly has_keys: boolean;
+          /** null for an app that does not authenticate with one. */
+          readonly secrets: readonly SecretDetails[] | null;
+        })
+      | null;
+    /** Among which the developer may choose; empty where there is nothing to choose. */
+    readonly profiles: readonly ClientDetails['profile'][];
     readonly values: ClientForm;
     readonly scopes: readonly Scope[];
     /** URL of this server, for the first lines of the app's code. */
@@ -175,6 +189,11 @@ interface MemberPages {
     /** URL of an API call for trying the key. */
     readonly try: string;
   };
+  readonly 'developer-made-secret': {
+    readonly client_id: string;
+    /** Shown only once. */
+    readonly secret: string;
+  };
   readonly 'developer-requests': {
     /** The app or key to which the list is limited. */
     readonly of: string | null;
@@ -192,7 +211,12 @@ export type MemberPage = Named<MemberPages>;
 
 /** What a page shows. */
 export type Page =
-  Named<SignInPages> | SignOutPage | SignedOutPage | ErrorPage | (MemberPageParts & MemberPage);
+  | Named<SignInPages>
+  | SignOutPage
+  | SignedOutPage
+  | FormPostPage
+  | ErrorPage
+  | (MemberPageParts & MemberPage);
 
 /** What the page of this name shows. */
 export type PageOf<Name extends Page['name']> = Extract<Page, { name: Name }>;

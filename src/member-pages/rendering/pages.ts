@@ -40,6 +40,7 @@ export class Pages implements ShownPages {
   readonly #scripts = {
     passkeys: scriptIn('sign-in/passkeys.js'),
     developer: scriptIn('developer/developer.js'),
+    formPost: scriptIn('sign-in/form-post.js'),
   };
   readonly #moments = new Map(
     this.languages.map((language) => [language, new wording.DateTimes(wording.textsIn(language).locale)]),

@@ -10,19 +10,37 @@ export interface SealState extends SealCounts {
   readonly movedAt: Date | undefined;
 }
 
-/** Checks under which SECRET_KEY live API keys were created, and whether a browser has sent any. */
+interface LiveHashes {
+  readonly all: number;
+  readonly previous: number;
+  readonly unknown: number;
+}
+
+/** SQL: {@link LiveHashes}, of the rows that follow. */
+const COUNTED = `count(*) AS all, count(*) FILTER (WHERE pepper_id = $2) AS previous,
+  count(*) FILTER (WHERE pepper_id <> $1 AND pepper_id IS DISTINCT FROM $2) AS unknown`;
+
+/** Checks under which SECRET_KEY live API keys and client secrets were created, and whether a browser has sent any key. */
 export async function checkKeys(manager: EntityManager, config: Config): Promise<Check[]> {
-  const [current, previous] = pepperIdsOf(config.secrets);
-  const [live] = await manager.query<{ all: number; previous: number; unknown: number; exposed: number }[]>(
-    `SELECT count(*) AS all, count(*) FILTER (WHERE pepper_id = $2) AS previous,
-  count(*) FILTER (WHERE pepper_id <> $1 AND pepper_id IS DISTINCT FROM $2) AS unknown,
-  count(u.exposed_at) AS exposed
-FROM api_keys k LEFT JOIN api_key_usage u ON u.key_id = k.id
+  const [current, previous = null] = pepperIdsOf(config.secrets);
+  const peppers = [current, previous];
+  const [live] = await manager.query<(LiveHashes & { exposed: number })[]>(
+    `SELECT ${COUNTED}, count(u.exposed_at) AS exposed FROM api_keys k LEFT JOIN api_key_usage u ON u.key_id = k.id
 WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())`,
-    [current, previous ?? null],
+    peppers,
+  );
+  const [secrets] = await manager.query<LiveHashes[]>(
+    `SELECT ${COUNTED} FROM oauth_client_secrets WHERE expires_at IS NULL OR expires_at > now()`,
+    peppers,
   );
   const { all, previous: older, unknown, exposed } = live!;
   return [
+    ...warnIf(
+      secrets!.previous + secrets!.unknown > 0,
+      'client secrets',
+      `${secrets!.unknown} of ${secrets!.all} are refused, since they were created under another SECRET_KEY, and ${secrets!.previous} still need SECRET_KEY_PREVIOUS`,
+      'keep SECRET_KEY_PREVIOUS until none are left: each moves to SECRET_KEY when it is used; `pua clients rotate-secret` replaces one',
+    ),
     unknown > 0
       ? fail(
           'keys',

@@ -33,6 +33,12 @@ export class OauthClient extends row({
   scopes: text.array,
   /** Public keys of a confidential client (private_key_jwt); null for a public one. */
   jwks: jsonb.as<{ keys: object[] }>().nullable,
+  /** What follows from it stands in `clients/profiles.ts`. */
+  profile: text.as<'oauth21' | 'oidc' | 'fapi2'>().default('oauth21'),
+  /** `optional`: it may leave PKCE out where it sends a nonce. */
+  pkce: text.as<'required' | 'optional'>().default('required'),
+  /** How it sends its secret; null for a client that authenticates with its keys, or is public. */
+  secret_auth_method: text.as<'client_secret_basic' | 'client_secret_post'>().nullable,
   created_at: timestamptz.sqlDefault('now()'),
   disabled_at: timestamptz.nullable,
   /** URL of its home page. */
@@ -51,6 +57,28 @@ export class OauthClient extends row({
   owner_id: bigint.nullable.refersTo(() => User),
   /** Whether its owner disabled it: what others disabled, the owner cannot enable. */
   disabled_by_owner: boolean.default(false),
+}) {}
+
+/** A secret of a confidential client that cannot sign. Two are valid while one replaces the other. */
+@Entity('oauth_client_secrets')
+@Expires({ at: 'expires_at', kept: '7 days' })
+@OfMember<OauthClientSecret>({
+  owner: ['client_id'],
+  secrets: ['hash', 'pepper_id'],
+  export: { as: 'own_apps_secrets', without: ['id'] },
+})
+export class OauthClientSecret extends row({
+  id: identity('BY DEFAULT'),
+  client_id: text.refersTo(() => OauthClient, 'CASCADE'),
+  /** HMAC-SHA-256 of the secret; {@link OauthClientSecret.pepper_id} identifies the pepper. */
+  hash: bytea.unselected,
+  pepper_id: bytea.unselected,
+  last_four: text,
+  created_at: timestamptz.sqlDefault('now()'),
+  /** null if it never expires. */
+  expires_at: timestamptz.nullable,
+  /** Written in batches. */
+  last_used_at: timestamptz.nullable,
 }) {}
 
 /** A member's latest response to a client's request for consent. */

@@ -1,0 +1,86 @@
+import { Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
+import { errors, Provider, type Client } from 'oidc-provider';
+import { USED, type UsageTally } from '../../auth/usage/usage-tally.js';
+import { Usage } from '../../auth/usage/usage.js';
+import { ClientSecretHashes } from '../../clients/client-secrets.js';
+import { Config } from '../../config/config.js';
+import { Database } from '../../database/database.js';
+import { Logger } from '../../http/logger.js';
+import { networkOf } from '../../values/network.js';
+import { MinuteBudgets } from '../failures/refusals.js';
+import { OauthDatabase } from '../requests/oauth-database.js';
+import type { ClientSecret } from './client-documents.js';
+
+/** How many wrong secrets of a client are compared for one address in a minute; other addresses are not concerned. */
+const MOST_WRONG_A_MINUTE = 10;
+
+/** While instances change to another SECRET_KEY, each undoes what the other did: not more often than this. */
+const HASHED_ANEW_MS = 30_000;
+
+const USED_SECRETS = `UPDATE oauth_client_secrets s SET last_used_at = GREATEST(s.last_used_at, r.at) FROM (
+  SELECT k.id, r.at FROM ${USED} JOIN oauth_client_secrets k ON k.id = r.name::bigint ORDER BY k.id FOR NO KEY UPDATE OF k
+) r WHERE s.id = r.id`;
+
+/** Compares the secrets that clients send. What is stored of theirs came with the client: no further statement is needed. */
+@Injectable()
+export class ClientSecrets {
+  readonly #hashes: ClientSecretHashes;
+  readonly #wrong = new MinuteBudgets();
+  readonly #hashedAnew = new LRUCache<number, true>({ max: 10_000, ttl: HASHED_ANEW_MS });
+  readonly #used: UsageTally;
+
+  constructor(
+    { secrets }: Config,
+    private readonly database: Database,
+    private readonly requests: OauthDatabase,
+    private readonly logger: Logger,
+    usage: Usage,
+  ) {
+    this.#hashes = new ClientSecretHashes(secrets);
+    this.#used = usage.tally('a client secret', USED_SECRETS);
+  }
+
+  /**
+   * Tells whether a secret is one of the client's. All are compared, so the time does not say which one.
+   *
+   * @throws InvalidClientAuth where it has expired; TemporarilyUnavailable, with status 429, after too many wrong ones from an address
+   */
+  matches(client: Client, sent: string): boolean {
+    const budget = {
+      [`${client.clientId} ${networkOf(this.requests.current!.ip ?? '')}`]: MOST_WRONG_A_MINUTE,
+    };
+    if (this.#wrong.areSpent(budget)) throw tooMany();
+    const secrets = client.secrets as readonly ClientSecret[];
+    const [secret] = secrets.filter(({ hash }) => this.#hashes.matches(Buffer.from(hash, 'hex'), sent));
+    if (!secret || secret.expired) this.#wrong.spend(budget);
+    if (!secret) return false;
+    if (secret.expired) throw new errors.InvalidClientAuth('the client secret has expired');
+    this.#used.count(String(secret.id));
+    if (!this.#hashes.isCurrent(Buffer.from(secret.pepper_id, 'hex'))) this.#hashAnew(secret, sent);
+    return true;
+  }
+
+  /** Replaces a hash under the previous pepper with one under the current pepper; no request waits for it. */
+  #hashAnew({ id, hash: before }: ClientSecret, sent: string): void {
+    if (this.#hashedAnew.has(id)) return;
+    this.#hashedAnew.set(id, true);
+    const { hash, pepper_id } = this.#hashes.store(sent);
+    this.database
+      .rows('UPDATE oauth_client_secrets SET hash = $3, pepper_id = $4 WHERE id = $1 AND hash = $2', [
+        id,
+        Buffer.from(before, 'hex'),
+        hash,
+        pepper_id,
+      ])
+      .catch((error: unknown) =>
+        this.logger.warn({ err: error }, 'a client secret could not be hashed anew'),
+      );
+  }
+}
+
+function tooMany(): Error {
+  Provider.ctx?.set('Retry-After', '60');
+  const description = 'too many wrong client secrets from this address: try again in a minute';
+  return Object.assign(new errors.TemporarilyUnavailable(description), { statusCode: 429, status: 429 });
+}

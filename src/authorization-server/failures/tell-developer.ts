@@ -1,0 +1,97 @@
+import type { KoaContextWithOIDC } from 'oidc-provider';
+import type { DeveloperRequests } from '../../auth/usage/developer-requests.js';
+import type { RefusalReason, RefusalWords } from './refusal-reasons.js';
+import { maskedInput, placeOf, UUID } from './refusals.js';
+
+/** The parameter that a reason is about; for those in `SHOWN` the developer also sees what was sent. */
+const CONCERNED: { readonly [Reason in RefusalReason]?: string } = {
+  unknown_client: 'client_id',
+  unregistered_redirect_uri: 'redirect_uri',
+  unregistered_post_logout_redirect_uri: 'post_logout_redirect_uri',
+  other_redirect_uri: 'redirect_uri',
+  code_not_found: 'code',
+  code_expired: 'code',
+  code_used: 'code',
+  refresh_token_not_found: 'refresh_token',
+  refresh_token_expired: 'refresh_token',
+  refresh_token_used: 'refresh_token',
+  wrong_code_verifier: 'code_verifier',
+  no_pkce: 'code_challenge',
+  bad_dpop_proof: 'DPoP',
+  request_uri: 'request_uri',
+  bad_id_token_hint: 'id_token_hint',
+  bad_client_authentication: 'client_assertion',
+  scope: 'scope',
+  resource: 'resource',
+};
+
+/** What was sent, without what could be a secret; codes, tokens and proofs are never shown. */
+const SHOWN: Readonly<Record<string, (sent: unknown) => string | null>> = {
+  redirect_uri: withMarkedQuery,
+  post_logout_redirect_uri: withMarkedQuery,
+  resource: withMarkedQuery,
+  scope: (sent) =>
+    typeof sent !== 'string'
+      ? null
+      : sent
+          .split(' ', 20)
+          .map((scope) => maskedInput(scope, 60))
+          .join(' ')
+          .slice(0, 200),
+};
+
+/** Why a request was refused, and the error id under which its sender finds that. */
+interface RefusedRequest extends RefusalWords {
+  readonly errorId: string;
+  readonly failure: Error;
+}
+
+/**
+ * Records, for the member who developed an app, a request that the app sent to the authorization server: how it was answered, and
+ * which part of it was wrong.
+ */
+export function tellDeveloper(
+  requests: DeveloperRequests,
+  ctx: KoaContextWithOIDC,
+  route: string,
+  refused?: RefusedRequest,
+): void {
+  const { client, body, params } = ctx.oidc ?? {};
+  // Of an unknown app there is only what was sent; it may be a member’s app that is disabled.
+  if (client ? client.by_member !== true : refused === undefined) return;
+  const sent: Readonly<Record<string, unknown>> = { ...body, ...params };
+  const id = client?.clientId ?? sent.client_id;
+  if (typeof id !== 'string' || !UUID.test(id)) return;
+  const parameter = refused && (CONCERNED[refused.reason] ?? missingOf(refused));
+  // For a refused scope the library says which one it is.
+  const { scope } = (refused?.failure ?? {}) as { scope?: unknown };
+  const value = (parameter === 'scope' && scope) || sent[parameter ?? ''];
+  requests.record(
+    { kind: 'client', id },
+    {
+      atMs: Date.now(),
+      method: ctx.method.slice(0, 20),
+      route,
+      status: ctx.status,
+      error: refused?.error ?? null,
+      reason: refused?.reason ?? null,
+      parameter: parameter ?? null,
+      value: (parameter !== undefined && SHOWN[parameter]?.(value)) || null,
+      error_id: refused?.errorId ?? null,
+    },
+    client !== undefined,
+  );
+}
+
+/** The first parameter that the library says is missing. */
+function missingOf({ reason, failure }: RefusedRequest): string | undefined {
+  if (reason !== 'missing_parameter') return undefined;
+  const { error_description: said } = failure as { error_description?: string };
+  return /'([a-z_]{1,40})'/.exec(said ?? '')?.[1];
+}
+
+/** A query may hold secrets, but matters where URIs are compared: only its presence is shown. */
+function withMarkedQuery(sent: unknown): string | null {
+  const place = placeOf(sent);
+  return place !== null && (sent as string).includes('?') ? `${place}?…` : place;
+}

@@ -1,0 +1,44 @@
+import type { JWTPayload } from 'jose';
+import { errors, type Client, type KoaContextWithOIDC } from 'oidc-provider';
+import { rulesOf } from '../../clients/profiles.js';
+import type { OauthClient } from '../../database/schema/entities/credentials/oauth.entity.js';
+import { LIFETIMES } from './lifetimes.js';
+
+/** How far the clock of a client may be ahead, in seconds: `nbf` may be as far, and `iat` no further than {@link LATEST_IAT}. */
+export const CLOCK_TOLERANCE = 10;
+const LATEST_IAT = 60;
+
+/** What the client may do; the library passes on its metadata. */
+export const rulesOfClient = (client: Client) => rulesOf(client as unknown as Pick<OauthClient, 'profile'>);
+
+/** @throws InvalidRequest where the client may leave PKCE out, but sends no nonce, which replaces it; the library wants openid with one */
+export function requiresPkce(ctx: KoaContextWithOIDC, client: Client): boolean {
+  if (client.pkce !== 'optional') return true;
+  if (!ctx.oidc.params!.nonce) throw new errors.InvalidRequest('PKCE may be left out only with a nonce');
+  return false;
+}
+
+/** @throws InvalidClientAuth; the library has already checked signature, issuer and expiry */
+export function checkAssertion(
+  { aud, exp, iat, jti }: JWTPayload,
+  alg: string,
+  issuer: string,
+  tokenEndpoint: string,
+  client: Client,
+): void {
+  const rules = rulesOfClient(client);
+  const refuse = (reason: string): never => {
+    throw new errors.InvalidClientAuth(reason);
+  };
+  const now = Date.now() / 1000;
+  if (!rules.assertionAlgorithms.includes(alg))
+    refuse(`the profile of the client does not allow client assertions with ${alg}`);
+  if (aud !== issuer && !rules.acceptsTokenEndpointAudience)
+    refuse('the profile of the client requires the issuer as the only audience of a client_assertion');
+  if (aud !== issuer && aud !== tokenEndpoint)
+    refuse('the audience of a client_assertion must be the issuer');
+  if (typeof exp !== 'number' || exp <= now || exp > now + LIFETIMES.clientAssertion)
+    refuse(`an assertion must expire within ${LIFETIMES.clientAssertion} seconds`);
+  if (iat !== undefined && iat > now + LATEST_IAT) refuse('a client_assertion from the future');
+  if (typeof jti !== 'string' || jti.length > 256) refuse('jti must have at most 256 characters');
+}

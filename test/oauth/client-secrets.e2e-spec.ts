@@ -1,0 +1,349 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import * as oauth4webapi from 'oauth4webapi';
+import * as client from 'openid-client';
+import { RevocationChannel } from '../../src/auth/revocation-channel.js';
+import { Usage } from '../../src/auth/usage/usage.js';
+import { ClientSecretHashes } from '../../src/clients/client-secrets.js';
+import { ClientsService } from '../../src/clients/clients.service.js';
+import { Secrets } from '../../src/crypto/secrets.js';
+import { basic, clientWithSecret, rotate } from '../support/client-kinds.js';
+import { pua, puaJson } from '../support/command-line.js';
+import { OauthTest, REDIRECT_URI } from '../support/oauth.js';
+
+let oauth: OauthTest;
+beforeAll(async () => void (oauth = await OauthTest.start()));
+afterAll(() => oauth.close());
+
+/** What the revocation endpoint answers a client: 200 once it has authenticated, for any token. */
+const authenticate = (form: Record<string, string>, headers: Record<string, string> = {}) =>
+  oauth.post('/oauth/revoke', { token: 'x'.repeat(43), ...form }, headers);
+
+const events = (id: string) =>
+  oauth.dataSource.query<{ type: string; details: { reason?: string } }[]>(
+    'SELECT type, details FROM auth_events WHERE client_id = $1 ORDER BY id',
+    [id],
+  );
+
+/** As the database’s notice does a moment later. */
+const forget = () => oauth.api.app.get(RevocationChannel).announce('all');
+
+/** Gives a client a secret that this server would not make: libraries have to send it all the same. */
+async function store(id: string, secret: string): Promise<void> {
+  const { hash, pepper_id, last_four } = new ClientSecretHashes(oauth.api.config.secrets).store(secret);
+  await oauth.dataSource.query(
+    `INSERT INTO oauth_client_secrets (client_id, hash, pepper_id, last_four) VALUES ($1, $2, $3, lpad($4, 4, '.'))`,
+    [id, hash, pepper_id, last_four],
+  );
+}
+
+describe('a client with a secret', () => {
+  it.each(['client_secret_basic', 'client_secret_post'] as const)(
+    'signs a member in with openid-client, and refreshes: %s',
+    async (secret_auth_method) => {
+      const { id, secret } = await clientWithSecret(oauth, { secret_auth_method });
+      const { username } = await oauth.member();
+      const method =
+        secret_auth_method === 'client_secret_basic'
+          ? client.ClientSecretBasic(secret)
+          : client.ClientSecretPost(secret);
+      const configuration = await oauth.configuration(id, method);
+      const { url, verifier } = oauth.request(id);
+      const back = await oauth.browser().authorize(url, { username });
+      const tokens = await client.authorizationCodeGrant(configuration, back, { pkceCodeVerifier: verifier });
+      const refreshed = await client.refreshTokenGrant(configuration, tokens.refresh_token!);
+      expect(await oauth.me(refreshed.access_token)).toBe(200);
+    },
+  );
+
+  it('gets nothing without it, with another client’s, with half of it, or sent in two ways', async () => {
+    const { id, secret } = await clientWithSecret(oauth);
+    const other = await clientWithSecret(oauth);
+    const wrong = [
+      authenticate({ client_id: id }),
+      authenticate({}, basic(id, '')),
+      authenticate({}, basic(id, other.secret)),
+      authenticate({}, basic(id, secret.slice(0, 30))),
+      authenticate({ client_id: id, client_secret: `${secret} ` }),
+    ];
+    for (const answer of await Promise.all(wrong))
+      expect([answer.status, answer.body.error]).toEqual([401, 'invalid_client']);
+    const both = await authenticate({ client_id: id, client_secret: secret }, basic(id, secret));
+    expect([both.status, both.body.error]).toEqual([400, 'invalid_request']);
+    expect((await authenticate({}, basic(id, secret))).status).toBe(200);
+  });
+
+  it('is not helped by a secret where it is a public client, or has keys', async () => {
+    const publicClient = await oauth.client({ profile: 'oidc' });
+    await store(publicClient, 'stored-all-the-same');
+    const { status, body } = await authenticate({}, basic(publicClient, 'stored-all-the-same'));
+    expect([status, body.error]).toEqual([401, 'invalid_client']);
+  });
+
+  it('is stored as an HMAC: the secret is in no row, event or log', async () => {
+    const { id, secret } = await clientWithSecret(oauth);
+    await authenticate({}, basic(id, secret));
+    const rows = await oauth.dataSource.query<object[]>(
+      `SELECT s::text FROM oauth_client_secrets s WHERE client_id = $1
+UNION ALL SELECT c::text FROM oauth_clients c WHERE id = $1 UNION ALL SELECT e::text FROM auth_events e WHERE client_id = $1`,
+      [id],
+    );
+    expect(rows.length).toBeGreaterThan(2);
+    expect(JSON.stringify(rows)).not.toContain(secret);
+    expect(secret).toMatch(/^pua_secret_[0-9A-Za-z]{43}$/);
+  });
+
+  it('has two while one is replaced, and never a third', async () => {
+    const { id, secret: first } = await clientWithSecret(oauth);
+    const second = await rotate(oauth, id);
+    const statuses = async (...secrets: string[]) => {
+      forget();
+      return Promise.all(secrets.map(async (secret) => (await authenticate({}, basic(id, secret))).status));
+    };
+    expect(await statuses(first, second)).toEqual([200, 200]);
+    const third = await rotate(oauth, id);
+    expect(await statuses(first, second, third)).toEqual([401, 200, 200]);
+    const fourth = await rotate(oauth, id, { overlapSeconds: 0 });
+    expect(await statuses(third, fourth)).toEqual([401, 200]);
+    expect((await events(id)).map(({ type }) => type)).toContain('client.secret_rotated');
+  });
+
+  it('is refused with a secret that has expired, and the audit trail says why', async () => {
+    const { id } = await clientWithSecret(oauth);
+    const secret = await rotate(oauth, id, { expiresInSeconds: 0 });
+    forget();
+    const { status, body } = await authenticate({}, basic(id, secret));
+    expect([status, body.error]).toEqual([401, 'invalid_client']);
+    expect((await events(id)).map(({ details }) => details.reason)).toContain('client_secret_expired');
+  });
+
+  it('says when a secret was last used', async () => {
+    const { id, secret } = await clientWithSecret(oauth);
+    const clients = oauth.api.app.get(ClientsService);
+    expect((await clients.find(id)).secrets).toMatchObject([{ last_used_at: null, expires_at: null }]);
+    await authenticate({}, basic(id, secret));
+    await oauth.api.app.get(Usage).flush();
+    expect((await clients.find(id)).secrets).toMatchObject([
+      { last_four: secret.slice(-4), last_used_at: expect.stringMatching(/^\d{4}-/) },
+    ]);
+  });
+
+  it('may guess ten times a minute from an address: then even the right one is refused there, and no other client is', async () => {
+    const { id, secret } = await clientWithSecret(oauth);
+    const other = await clientWithSecret(oauth);
+    for (let i = 0; i < 10; i++)
+      expect((await authenticate({}, basic(id, `${secret.slice(0, -2)}${i}x`))).status).toBe(401);
+    const { status, body, headers } = await authenticate({}, basic(id, secret));
+    expect([status, body.error, headers.get('retry-after')]).toEqual([429, 'temporarily_unavailable', '60']);
+    expect((await authenticate({}, basic(other.id, other.secret))).status).toBe(200);
+    const reasons = (await events(id)).map(({ details }) => details.reason);
+    expect(reasons.filter((reason) => reason === 'wrong_client_secret')).toHaveLength(1); // once an hour
+    expect(reasons).toContain('too_many_wrong_secrets');
+  });
+
+  it('is known under SECRET_KEY_PREVIOUS, and stored anew under SECRET_KEY', () => {
+    const { secrets } = oauth.api.config;
+    const before = new ClientSecretHashes(new Secrets(Buffer.alloc(32, 1)));
+    const { secret, stored } = before.make();
+    const after = new ClientSecretHashes(new Secrets(Buffer.alloc(32, 2), Buffer.alloc(32, 1)));
+    expect([after.matches(stored.hash, secret), after.isCurrent(stored.pepper_id)]).toEqual([true, false]);
+    const moved = after.store(secret);
+    expect([after.isCurrent(moved.pepper_id), before.matches(moved.hash, secret)]).toEqual([true, false]);
+    expect(new ClientSecretHashes(secrets).matches(stored.hash, secret)).toBe(false);
+  });
+
+  it('may not be asked for by a page: a browser’s request is refused', async () => {
+    const { id, secret } = await clientWithSecret(oauth);
+    const { status, body } = await authenticate(
+      {},
+      { ...basic(id, secret), Origin: new URL(REDIRECT_URI).origin },
+    );
+    expect([status, body.error]).toEqual([400, 'invalid_request']);
+  });
+});
+
+describe('a secret in a URL', () => {
+  it.each([
+    ['POST', '/oauth/token'],
+    ['POST', '/oauth/par'],
+    ['GET', '/oauth/authorize'],
+    ['GET', '/oauth/logout'],
+  ])('is refused, right or wrong, and audited without it: %s %s', async (method, path) => {
+    const { id, secret } = await clientWithSecret(oauth);
+    const query = new URLSearchParams({ client_id: id, client_secret: secret });
+    const response = await fetch(`${oauth.issuer}${path}?${query}`, {
+      method,
+      redirect: 'manual',
+      ...(method === 'POST' ? { body: new URLSearchParams({ grant_type: 'authorization_code' }) } : {}),
+    });
+    expect(response.status).toBe(400);
+    const text = await response.text();
+    expect(text).toContain('client_secret must not be sent in a URL');
+    expect(text).not.toContain(secret);
+    const [event] = (await events(id)).filter(({ details }) => details.reason === 'secret_in_url');
+    expect(event?.type).toBe(path === '/oauth/token' ? 'token.refused' : 'authorization.refused');
+    const kept = await oauth.dataSource.query<object[]>('SELECT r::text FROM oauth_refusals r');
+    expect(JSON.stringify([kept, await events(id)])).not.toContain(secret);
+  });
+
+  it('is not led into one by a form that is answered with a redirect', async () => {
+    const { id, secret } = await clientWithSecret(oauth);
+    const { status, headers } = await oauth.post('/oauth/authorize', {
+      client_id: id,
+      client_secret: secret,
+    });
+    expect([status, headers.get('location')]).toEqual([400, null]);
+  });
+
+  it('of a made-up client is not audited: anybody could fill the trail', async () => {
+    const made = `made-up-${Date.now()}`;
+    await fetch(`${oauth.issuer}/oauth/authorize?client_id=${made}&client_secret=x`);
+    expect(await events(made)).toEqual([]);
+  });
+});
+
+/** Secrets of other servers, and of people: no form, header or URL takes all of them as they are. */
+const ODD_SECRETS = [
+  'a+b',
+  'a b',
+  ' a',
+  'a%20b',
+  'a%2Bb',
+  '100%',
+  '%',
+  '%%41',
+  'a:b',
+  ':',
+  '::a:',
+  'a&b=c',
+  '=',
+  'a/b?c#d',
+  '"quoted"',
+  "it's",
+  'back\\slash',
+  '<b>&amp;</b>',
+  '~tilde*star!(paren)',
+  '{"json":[1]}',
+  '@,;$^`|',
+  'client_secret=x&client_id=y',
+];
+
+describe('a secret with characters that encodings change (RFC 6749 §2.3.1)', () => {
+  const server = { issuer: 'https://server.example' };
+
+  it.each(ODD_SECRETS)('arrives as it is from three clients, in header and body: %s', async (secret) => {
+    const { id } = await clientWithSecret(oauth);
+    await store(id, secret);
+    const as = { ...server, issuer: oauth.issuer, revocation_endpoint: `${oauth.issuer}/oauth/revoke` };
+    const insecure = { [oauth4webapi.allowInsecureRequests]: true };
+    for (const method of [oauth4webapi.ClientSecretBasic, oauth4webapi.ClientSecretPost]) {
+      const response = await oauth4webapi.revocationRequest(
+        as,
+        { client_id: id },
+        method(secret),
+        'x',
+        insecure,
+      );
+      expect(response.status).toBe(200);
+    }
+    for (const method of [client.ClientSecretBasic, client.ClientSecretPost]) {
+      const configuration = new client.Configuration(as, id, {}, method(secret));
+      client.allowInsecureRequests(configuration);
+      await expect(client.tokenRevocation(configuration, 'x')).resolves.toBeUndefined();
+    }
+    // As Go’s url.QueryEscape, and as a form does.
+    expect((await authenticate({}, basic(id, secret))).status).toBe(200);
+    expect((await authenticate({ client_id: id, client_secret: secret })).status).toBe(200);
+  });
+
+  it.each(['%zz', 'a%', '%C3', '%00'])('is invalid_request where it is not encoded: %s', async (half) => {
+    const { id } = await clientWithSecret(oauth);
+    const Authorization = `Basic ${Buffer.from(`${id}:${half}`).toString('base64')}`;
+    const { status, body } = await authenticate({}, { Authorization });
+    expect([status, body.error]).toEqual([400, 'invalid_request']);
+  });
+});
+
+describe('pua clients', () => {
+  const run = (...parameters: string[]) => pua(oauth.api.environment, parameters);
+  const json = (...parameters: string[]) =>
+    puaJson<Record<string, unknown>>(oauth.api.environment, parameters);
+  const create = ['clients', 'create', '--name', 'App', '--type', 'web', '--redirect-uri', REDIRECT_URI];
+
+  it('creates a client with a secret, which is shown once; show says what it is', async () => {
+    const { stdout } = await run(...create, '--profile', 'oidc', '--auth', 'client_secret_basic');
+    const [id, secret] = stdout.trim().split('\n') as [string, string];
+    expect((await authenticate({}, basic(id, secret))).status).toBe(200);
+    const shown = await json('clients', 'show', id);
+    expect(shown).toMatchObject({
+      profile: 'oidc',
+      pkce: 'required',
+      token_endpoint_auth_method: 'client_secret_basic',
+      secrets: [{ last_four: secret.slice(-4), expires_at: null }],
+    });
+    expect(JSON.stringify(shown)).not.toContain(secret);
+    expect((await run('clients', 'show', id)).stdout).toContain(`…${secret.slice(-4)} until replaced`);
+  });
+
+  it('rotates a secret: stdout has only the new one, and both work', async () => {
+    const { id, secret } = await clientWithSecret(oauth);
+    const { stdout } = await run('clients', 'rotate-secret', id, '--overlap', '1h', '--expires', '30d');
+    forget();
+    for (const one of [secret, stdout.trim()])
+      expect((await authenticate({}, basic(id, one))).status).toBe(200);
+    expect((await json('clients', 'show', id)).secrets).toMatchObject([
+      { expires_at: expect.any(String) },
+      { expires_at: expect.any(String) },
+    ]);
+  });
+
+  it('takes the secrets of a client that is to authenticate otherwise', async () => {
+    const { id, secret } = await clientWithSecret(oauth);
+    expect(await json('clients', 'update', id, '--auth', 'none')).toMatchObject({
+      token_endpoint_auth_method: 'none',
+      secrets: [],
+    });
+    await json('clients', 'update', id, '--auth', 'client_secret_post');
+    forget();
+    expect((await authenticate({}, basic(id, secret))).status).toBe(401);
+  });
+
+  it.each([
+    [
+      ['--auth', 'client_secret_basic'],
+      'a client of this profile may not authenticate by client_secret_basic',
+    ],
+    [['--pkce', 'optional'], 'only a confidential client of the profile oidc may leave PKCE out'],
+    [['--profile', 'oidc', '--pkce', 'optional'], 'only a confidential client'],
+    [['--profile', 'fapi2'], 'a client of this profile may not authenticate by none'],
+    [['--auth', 'private_key_jwt'], '--auth private_key_jwt needs --jwks-file'],
+    [
+      ['--profile', 'oidc', '--auth', 'client_secret_basic', '--origin', 'https://app.example'],
+      'a page cannot',
+    ],
+    [['--auth', 'client_secret_jwt'], 'client_secret_jwt'],
+  ])('refuses %j, and says which rule it breaks', async (options, why) => {
+    const { code, stderr } = await run(...create, ...options);
+    expect(code).not.toBe(0);
+    expect(stderr).toContain(why);
+  });
+
+  it('never lets an app on a device have a secret, nor an update take from a client all that it authenticates with', async () => {
+    const native = await oauth.client({
+      type: 'native',
+      redirect_uris: ['com.example.app:/cb'],
+      profile: 'oidc',
+    });
+    expect((await run('clients', 'update', native, '--auth', 'client_secret_basic')).stderr).toContain(
+      'cannot keep a secret',
+    );
+    const { id } = await clientWithSecret(oauth);
+    expect((await run('clients', 'update', id, '--auth', 'private_key_jwt')).stderr).toContain('--jwks-file');
+    expect((await run('clients', 'update', id, '--profile', 'oauth21')).stderr).toContain(
+      'may not authenticate',
+    );
+    expect((await run('clients', 'rotate-secret', native)).stderr).toContain('has no secret');
+    expect(await json('clients', 'show', id)).toMatchObject({
+      token_endpoint_auth_method: 'client_secret_basic',
+    });
+  });
+});

@@ -1,0 +1,95 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { clientWithKey, dpopKey } from '../support/client-kinds.js';
+import { OauthTest, REDIRECT_URI } from '../support/oauth.js';
+
+let oauth: OauthTest;
+beforeAll(async () => void (oauth = await OauthTest.start()));
+afterAll(() => oauth.close());
+
+describe('FAPI 2.0', () => {
+  /** Pushes a request, and signs a member in with it. */
+  async function signedIn(oauthClient: Awaited<ReturnType<typeof clientWithKey>>) {
+    const { id, assertion } = oauthClient;
+    const { username } = await oauth.member();
+    const request = oauth.request(id);
+    const { body } = await oauth.post('/oauth/par', {
+      ...Object.fromEntries(request.url.searchParams),
+      ...(await assertion()),
+    });
+    const url = `/oauth/authorize?${new URLSearchParams({ client_id: id, request_uri: body.request_uri as string })}`;
+    const back = await oauth.browser().authorize(url, { username });
+    return {
+      grant_type: 'authorization_code',
+      code: back.searchParams.get('code')!,
+      code_verifier: request.verifier,
+      redirect_uri: REDIRECT_URI,
+    };
+  }
+
+  it('gives tokens for a DPoP key alone, and says so; the code is not used up by a request without one', async () => {
+    const fapi = await clientWithKey(oauth, { profile: 'fapi2' });
+    const form = await signedIn(fapi);
+    const bare = await oauth.token({ ...form, ...(await fapi.assertion()) });
+    expect([bare.status, bare.body.error, bare.body.error_description]).toEqual([
+      400,
+      'invalid_grant',
+      'DPoP proof JWT not provided',
+    ]);
+    const proof = await dpopKey(oauth);
+    const { status, body } = await oauth.token({ ...form, ...(await fapi.assertion()) }, await proof());
+    expect([status, body.token_type]).toEqual([200, 'DPoP']);
+    expect(await oauth.me(body.access_token)).toBe(401); // not as Bearer
+  });
+
+  it('keeps a refresh token, bound to its key: it works again and again, and with no other key or none', async () => {
+    const fapi = await clientWithKey(oauth, { profile: 'fapi2' });
+    const [proof, other] = [await dpopKey(oauth), await dpopKey(oauth)];
+    const form = await signedIn(fapi);
+    const { body: first } = await oauth.token({ ...form, ...(await fapi.assertion()) }, await proof());
+    const refresh = async (headers: Record<string, string>) =>
+      oauth.token(
+        {
+          grant_type: 'refresh_token',
+          refresh_token: first.refresh_token,
+          ...(await fapi.assertion()),
+        },
+        headers,
+      );
+    const seen = new Set([first.access_token]);
+    for (let i = 0; i < 3; i++) {
+      const { status, body } = await refresh(await proof());
+      expect([status, body.refresh_token, body.token_type]).toEqual([200, first.refresh_token, 'DPoP']);
+      seen.add(body.access_token);
+    }
+    expect(seen.size).toBe(4);
+    await oauth.age('oauth_tokens', 60); // no grace period is needed
+    expect((await refresh(await proof())).status).toBe(200);
+    for (const headers of [await other(), {}]) {
+      const { status, body } = await refresh(headers);
+      expect([status, body.error]).toEqual([400, 'invalid_grant']);
+    }
+    expect((await refresh(await proof())).status).toBe(200);
+    await oauth.post('/oauth/revoke', { token: first.refresh_token, ...(await fapi.assertion()) });
+    expect((await refresh(await proof())).body.error).toBe('invalid_grant');
+  });
+
+  it('refreshes ten times at once', async () => {
+    const fapi = await clientWithKey(oauth, { profile: 'fapi2' });
+    const proof = await dpopKey(oauth);
+    const form = await signedIn(fapi);
+    const { body } = await oauth.token({ ...form, ...(await fapi.assertion()) }, await proof());
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, async () =>
+        oauth.token(
+          {
+            grant_type: 'refresh_token',
+            refresh_token: body.refresh_token,
+            ...(await fapi.assertion()),
+          },
+          await proof(),
+        ),
+      ),
+    );
+    expect(answers.map(({ status }) => status)).toEqual(Array(10).fill(200));
+  });
+});

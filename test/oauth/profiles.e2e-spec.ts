@@ -1,0 +1,229 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { PROFILE_NAMES, PROFILES } from '../../src/clients/profiles.js';
+import { clientOf } from '../../src/authorization-server/adapters/client-documents.js';
+import { clientWithKey } from '../support/client-kinds.js';
+import { OauthTest, REDIRECT_URI } from '../support/oauth.js';
+
+let oauth: OauthTest;
+beforeAll(async () => void (oauth = await OauthTest.start()));
+afterAll(() => oauth.close());
+
+type Profile = (typeof PROFILE_NAMES)[number];
+
+/** Status and code of an answer; `ok` where it is none of an error. */
+type Said = string;
+
+/** Pushes an authorization request without what the fault leaves out or replaces. */
+async function pushed(profile: Profile, parameters: Record<string, string | undefined>): Promise<Said> {
+  const { id, assertion } = await clientWithKey(oauth, { profile });
+  const { searchParams } = oauth.request(id, parameters).url;
+  const { status, body } = await oauth.post('/oauth/par', {
+    ...Object.fromEntries(searchParams),
+    ...(await assertion()),
+  });
+  return status === 201 ? 'ok' : `${status} ${body.error}`;
+}
+
+/** Authenticates with an assertion. */
+async function asserted(profile: Profile, claims: Record<string, unknown>, alg = 'ES256'): Promise<Said> {
+  const { id, assertion } = await clientWithKey(oauth, { profile }, alg);
+  const form = await assertion(claims);
+  const { status, body } = await oauth.post('/oauth/revoke', { ...form, client_id: id, token: 'x' });
+  return status === 200 ? 'ok' : `${status} ${body.error}`;
+}
+
+/** Opens an authorization request directly. */
+async function opened(profile: Profile, parameters: Record<string, string | undefined>): Promise<Said> {
+  const { id } = await clientWithKey(oauth, { profile });
+  const at = await oauth.browser().open(oauth.request(id, parameters).url);
+  if (at instanceof URL) return at.searchParams.get('error') ?? 'ok';
+  return at.status === 200 ? 'ok' : `${at.status}`;
+}
+
+/** Registers a client. */
+async function registered(fields: Parameters<OauthTest['client']>[0]): Promise<Said> {
+  return oauth.client(fields).then(
+    () => 'ok',
+    (error: Error) => error.message,
+  );
+}
+
+const now = () => Math.floor(Date.now() / 1000);
+const tokenEndpoint = () => `${oauth.issuer}/oauth/token`;
+const JWKS = async () => {
+  const { id } = await clientWithKey(oauth);
+  const [row] = await oauth.dataSource.query<[{ jwks: { keys: object[] } }]>(
+    'SELECT jwks FROM oauth_clients WHERE id = $1',
+    [id],
+  );
+  return row.jwks;
+};
+
+const INVALID = '401 invalid_client';
+const AUTH = /may not authenticate by/;
+const PKCE = /only a confidential client of the profile oidc may leave PKCE out/;
+
+/** Fault → how it is caused, and the answer for each profile. A RegExp is that of a message at registration. */
+type Fault = [
+  fault: string,
+  cause: (profile: Profile) => Promise<Said>,
+  answers: Readonly<Record<Profile, Said | RegExp>>,
+];
+const FAULTS: readonly Fault[] = [
+  [
+    'no client authentication',
+    (profile) => registered({ profile }),
+    { oauth21: 'ok', oidc: 'ok', fapi2: AUTH },
+  ],
+  [
+    'a secret in the header',
+    (profile) => registered({ profile, secret_auth_method: 'client_secret_basic' }),
+    { oauth21: AUTH, oidc: 'ok', fapi2: AUTH },
+  ],
+  [
+    'a secret in the body',
+    (profile) => registered({ profile, secret_auth_method: 'client_secret_post' }),
+    { oauth21: AUTH, oidc: 'ok', fapi2: AUTH },
+  ],
+  [
+    'PKCE optional, with keys',
+    async (profile) => registered({ profile, pkce: 'optional', jwks: await JWKS() }),
+    { oauth21: PKCE, oidc: 'ok', fapi2: PKCE },
+  ],
+  [
+    'ID tokens in RS256',
+    async (profile) => registered({ profile, jwks: await JWKS(), id_token_signed_response_alg: 'RS256' }),
+    { oauth21: 'ok', oidc: 'ok', fapi2: /not signed with RS256/ },
+  ],
+  [
+    'no PKCE, with a nonce',
+    (profile) => pushed(profile, { code_challenge: undefined, code_challenge_method: undefined, nonce: 'n' }),
+    { oauth21: '400 invalid_request', oidc: '400 invalid_request', fapi2: '400 invalid_request' },
+  ],
+  [
+    'PKCE with plain',
+    (profile) => pushed(profile, { code_challenge_method: 'plain' }),
+    { oauth21: '400 invalid_request', oidc: '400 invalid_request', fapi2: '400 invalid_request' },
+  ],
+  ['a request that is pushed', (profile) => pushed(profile, {}), { oauth21: 'ok', oidc: 'ok', fapi2: 'ok' }],
+  [
+    'a request that is not pushed',
+    (profile) => opened(profile, {}),
+    { oauth21: 'ok', oidc: 'ok', fapi2: 'invalid_request' },
+  ],
+  [
+    'form_post',
+    (profile) => pushed(profile, { response_mode: 'form_post' }),
+    { oauth21: '400 invalid_request', oidc: 'ok', fapi2: '400 invalid_request' },
+  ],
+  [
+    'fragment',
+    (profile) => pushed(profile, { response_mode: 'fragment' }),
+    { oauth21: '400 invalid_request', oidc: '400 invalid_request', fapi2: '400 invalid_request' },
+  ],
+  [
+    'an assertion for the issuer',
+    (profile) => asserted(profile, {}),
+    { oauth21: 'ok', oidc: 'ok', fapi2: 'ok' },
+  ],
+  [
+    'an assertion for the token endpoint',
+    (profile) => asserted(profile, { aud: tokenEndpoint() }),
+    { oauth21: 'ok', oidc: 'ok', fapi2: INVALID },
+  ],
+  [
+    'an assertion for several',
+    (profile) => asserted(profile, { aud: [oauth.issuer, 'https://other.example'] }),
+    { oauth21: INVALID, oidc: INVALID, fapi2: INVALID },
+  ],
+  ...['ES256', 'PS256', 'EdDSA'].map((alg): Fault => [
+    `an assertion in ${alg}`,
+    (profile) => asserted(profile, {}, alg),
+    { oauth21: 'ok', oidc: 'ok', fapi2: 'ok' },
+  ]),
+  [
+    'an assertion in RS256',
+    (profile) => asserted(profile, {}, 'RS256'),
+    { oauth21: 'ok', oidc: 'ok', fapi2: INVALID },
+  ],
+  [
+    'an iat and nbf 8 s ahead',
+    (profile) => asserted(profile, { iat: now() + 8, nbf: now() + 8 }),
+    { oauth21: 'ok', oidc: 'ok', fapi2: 'ok' },
+  ],
+  [
+    'an nbf 70 s ahead',
+    (profile) => asserted(profile, { nbf: now() + 70, exp: now() + 120 }),
+    { oauth21: INVALID, oidc: INVALID, fapi2: INVALID },
+  ],
+  [
+    'an iat 70 s ahead',
+    (profile) => asserted(profile, { iat: now() + 70, exp: now() + 120 }),
+    { oauth21: INVALID, oidc: INVALID, fapi2: INVALID },
+  ],
+];
+
+describe.each(PROFILE_NAMES)('a client of the profile %s', (profile) => {
+  it.each(FAULTS)('is answered as the table of profiles says: %s', async (_fault, cause, answers) => {
+    const answer = answers[profile];
+    const said = await cause(profile);
+    if (typeof answer === 'string') expect(said).toBe(answer);
+    else expect(said).toMatch(answer);
+  });
+});
+
+describe('an error of a client that its profile forbids something', () => {
+  it('names the rule to a client that has proved who it is', async () => {
+    const { assertion } = await clientWithKey(oauth, { profile: 'fapi2' });
+    const { body } = await oauth.post('/oauth/revoke', {
+      ...(await assertion({ aud: tokenEndpoint() })),
+      token: 'x',
+    });
+    expect(body.error_description).toBe(
+      'the profile of the client requires the issuer as the only audience of a client_assertion',
+    );
+  });
+
+  it('names it in the redirect of a request that is not pushed', async () => {
+    const { id } = await clientWithKey(oauth, { profile: 'fapi2' });
+    const back = (await oauth.browser().open(oauth.request(id).url)) as URL;
+    expect(back.searchParams.get('error_description')).toBe('Pushed Authorization Request must be used');
+  });
+});
+
+describe('a document of a client', () => {
+  const id = 'https://app.example/client.json';
+  const document = { client_id: id, redirect_uris: [REDIRECT_URI] };
+  const both = { require_pushed_authorization_requests: true, dpop_bound_access_tokens: true };
+
+  it('says by its metadata what the client is', async () => {
+    const keys = { token_endpoint_auth_method: 'private_key_jwt', jwks: await JWKS() };
+    expect(clientOf(id, { ...document, ...keys, ...both }, true).profile).toBe('fapi2');
+    expect(clientOf(id, { ...document, ...keys }, true).profile).toBe('oauth21');
+    expect(() => clientOf(id, { ...document, ...both }, true)).toThrow('may not authenticate by none');
+    expect(() =>
+      clientOf(id, { ...document, token_endpoint_auth_method: 'client_secret_basic' }, true),
+    ).toThrow('shared secret');
+  });
+});
+
+describe('discovery', () => {
+  it('is the union of the profiles', async () => {
+    const response = await fetch(`${oauth.issuer}/.well-known/openid-configuration`);
+    const metadata = (await response.json()) as Record<string, string[]>;
+    for (const profile of PROFILE_NAMES) {
+      const { authMethods, responseModes, assertionAlgorithms } = PROFILES[profile];
+      for (const place of ['token', 'revocation', 'introspection']) {
+        expect(metadata[`${place}_endpoint_auth_methods_supported`]).toEqual(
+          expect.arrayContaining([...authMethods]),
+        );
+        expect(metadata[`${place}_endpoint_auth_methods_supported`]).not.toContain('client_secret_jwt');
+      }
+      expect(metadata.response_modes_supported).toEqual(expect.arrayContaining([...responseModes]));
+      expect(metadata.token_endpoint_auth_signing_alg_values_supported).toEqual(
+        expect.arrayContaining([...assertionAlgorithms]),
+      );
+    }
+    expect(metadata).not.toHaveProperty('require_pushed_authorization_requests');
+  });
+});
