@@ -10,8 +10,9 @@ afterAll(() => oauth.close());
 async function atForm(of = oauth) {
   const member = await of.member();
   const browser = of.browser();
-  const signIn = (await browser.open('/developer/new-client')) as FormPage;
-  const form = (await browser.submit(signIn, { username: member.username, password: PASSWORD })) as FormPage;
+  const signIn = (await browser.open('/developer')) as FormPage;
+  await browser.submit(signIn, { username: member.username, password: PASSWORD });
+  const form = (await browser.open('/developer/new-client')) as FormPage;
   const register = async (fields: Record<string, string>) =>
     (await browser.submit(
       form,

@@ -146,7 +146,7 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
     action: 'https://app.trailmix.example/callback',
     fields: [
       ['code', 'c'],
-      ['state', HOSTILE],
+      ['state', TYPED],
     ],
     client: web,
     isSent: true,
