@@ -1788,7 +1788,7 @@ ALTER TABLE oauth_clients ADD CONSTRAINT oauth_clients_redirect_uris_check CHECK
 ALTER TABLE oauth_clients ADD CONSTRAINT oauth_clients_secret_auth_method_check CHECK ((secret_auth_method = ANY (ARRAY['client_secret_basic'::text, 'client_secret_post'::text])));
 
 -- constraint oauth_clients.oauth_clients_secrets_check
-ALTER TABLE oauth_clients ADD CONSTRAINT oauth_clients_secrets_check CHECK (((secret_auth_method IS NULL) OR ((profile = 'oidc'::text) AND (type = 'web'::text) AND (jwks IS NULL))));
+ALTER TABLE oauth_clients ADD CONSTRAINT oauth_clients_secrets_check CHECK (((secret_auth_method IS NULL) OR ((profile = 'oidc'::text) AND (type = 'web'::text) AND (NOT (jwks IS DISTINCT FROM '{"keys": []}'::jsonb)))));
 
 -- constraint oauth_clients.oauth_clients_type_check
 ALTER TABLE oauth_clients ADD CONSTRAINT oauth_clients_type_check CHECK ((type = ANY (ARRAY['web'::text, 'native'::text])));

@@ -117,7 +117,7 @@ export class ClientsService {
           `SELECT count(*) >= ${MOST_OWN_CLIENTS} AS is_full FROM oauth_clients WHERE owner_id = $1`,
           `${MOST_OWN_CLIENTS} apps already`,
         );
-      const client = { ...columns, id, scopes, owner_id: owner?.userId ?? null };
+      const client = { ...columns, jwks: storedKeysOf(columns), id, scopes, owner_id: owner?.userId ?? null };
       await manager.insert(OauthClient, client as Partial<OauthClient>);
       await recordEvent(manager, {
         type: 'client.created',
@@ -177,7 +177,10 @@ GROUP BY c.id ORDER BY c.created_at DESC, c.id`,
       await manager.update(
         OauthClient,
         { id },
-        Object.fromEntries(changed.map((column) => [column, after[column]])),
+        {
+          ...Object.fromEntries(changed.map((column) => [column, after[column]])),
+          jwks: storedKeysOf(after),
+        },
       );
       if (after.secret_auth_method === null) await manager.delete(OauthClientSecret, { client_id: id });
       // Consents that name no origins allow those of until now: no code is sent to another without the member’s consent.
@@ -215,7 +218,7 @@ GROUP BY c.id ORDER BY c.created_at DESC, c.id`,
       ...(manager ? { lock: { mode: 'for_no_key_update' } } : {}),
     });
     if (!client) throw new UnknownClient(id);
-    return client;
+    return client.secret_auth_method === null ? client : { ...client, jwks: null };
   }
 
   /** Before a transaction that needs them: making them takes a second. */
@@ -325,6 +328,11 @@ VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5))`,
       return true;
     });
   }
+}
+
+/** An empty set for a client with a secret: without one, programs of an earlier version would take it for a public client. */
+function storedKeysOf({ secret_auth_method, jwks }: Pick<NewClient, 'secret_auth_method' | 'jwks'>) {
+  return secret_auth_method ? { keys: [] } : (jwks ?? null);
 }
 
 /** @returns how many grants of the client included one of the scopes, and ended */

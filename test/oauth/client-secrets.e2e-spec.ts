@@ -4,7 +4,7 @@ import * as client from 'openid-client';
 import { RevocationChannel } from '../../src/auth/revocation-channel.js';
 import { Usage } from '../../src/auth/usage/usage.js';
 import { ClientSecretHashes } from '../../src/clients/client-secrets.js';
-import { ClientsService } from '../../src/clients/clients.service.js';
+import { ClientsService, type ClientChanges } from '../../src/clients/clients.service.js';
 import { Secrets } from '../../src/crypto/secrets.js';
 import { basic, clientWithSecret, rotate } from '../support/client-kinds.js';
 import { pua, puaJson } from '../support/command-line.js';
@@ -90,6 +90,25 @@ UNION ALL SELECT c::text FROM oauth_clients c WHERE id = $1 UNION ALL SELECT e::
     expect(rows.length).toBeGreaterThan(2);
     expect(JSON.stringify(rows)).not.toContain(secret);
     expect(secret).toMatch(/^pua_secret_[0-9A-Za-z]{43}$/);
+  });
+
+  it('has an empty set of keys as well, as the database demands: programs of the version before take a client without keys for a public one', async () => {
+    const keysOf = (id: string) =>
+      oauth.dataSource.query('SELECT jwks FROM oauth_clients WHERE id = $1', [id]);
+    const { id } = await clientWithSecret(oauth);
+    expect(await keysOf(id)).toEqual([{ jwks: { keys: [] } }]);
+    for (const jwks of ['NULL', `'{"keys": [{}]}'`])
+      await expect(
+        oauth.dataSource.query(`UPDATE oauth_clients SET jwks = ${jwks} WHERE id = $1`, [id]),
+      ).rejects.toThrow('oauth_clients_secrets_check');
+    const update = (fields: ClientChanges) =>
+      oauth.api.app.get(ClientsService).update(id, () => fields, 'admin');
+    expect((await update({ secret_auth_method: null })).changed).toEqual(['secret_auth_method']);
+    expect(await keysOf(id)).toEqual([{ jwks: null }]);
+    expect((await update({ secret_auth_method: 'client_secret_post' })).changed).toEqual([
+      'secret_auth_method',
+    ]);
+    expect(await keysOf(id)).toEqual([{ jwks: { keys: [] } }]);
   });
 
   it('has two while one is replaced, and never a third', async () => {

@@ -31,7 +31,7 @@ export class OauthClient extends row({
   allowed_origins: text.array.sqlDefault("'{}'"),
   /** Scopes that it may request. */
   scopes: text.array,
-  /** Public keys of a confidential client (private_key_jwt); null for a public one. */
+  /** Public keys of a confidential client (private_key_jwt); null for a public one, empty for one with a secret. */
   jwks: jsonb.as<{ keys: object[] }>().nullable,
   /** What follows from it stands in `clients/profiles.ts`. */
   profile: text.as<'oauth21' | 'oidc' | 'fapi2'>().default('oauth21'),
