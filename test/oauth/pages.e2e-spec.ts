@@ -15,7 +15,7 @@ import { languageOf } from '../../src/member-pages/rendering/wording.js';
 import { contrastOf } from '../../src/values/colors.js';
 import { launchChromium } from '../support/chromium.js';
 import { postgres } from '../support/database.js';
-import { HOSTILE, SAMPLES } from '../support/page-samples.js';
+import { HOSTILE, SAMPLES, SENT_AT_ONCE } from '../support/page-samples.js';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
@@ -197,6 +197,8 @@ describe('What every page is sent with', () => {
   });
 });
 
+const SHOWN = Object.keys(SAMPLES).filter((name) => name !== SENT_AT_ONCE);
+
 postgres.describe('In Chromium', () => {
   let browser: Browser;
   let site: Server;
@@ -274,7 +276,7 @@ postgres.describe('In Chromium', () => {
     ['on a desktop in light', { viewport: { width: 1100, height: 800 }, colorScheme: 'light' }],
     ['on a small phone in the dark', { viewport: { width: 320, height: 640 }, colorScheme: 'dark' }],
   ] as const)('%s', (_, options) => {
-    it.each(Object.keys(SAMPLES))('%s is accessible, fits, and loads nothing else', async (name) => {
+    it.each(SHOWN)('%s is accessible, fits, and loads nothing else', async (name) => {
       const { page, complaints, requests } = await open(name, options);
       await askEverything(page);
       const { violations, passes } = await check(page);
@@ -289,7 +291,7 @@ postgres.describe('In Chromium', () => {
     });
   });
 
-  it.each(Object.keys(SAMPLES))('%s: a finger hits everything on a phone', async (name) => {
+  it.each(SHOWN)('%s: a finger hits everything on a phone', async (name) => {
     const { page } = await open(name, { viewport: { width: 390, height: 844 } });
     await askEverything(page);
     const targets = page.locator(
@@ -317,6 +319,25 @@ postgres.describe('In Chromium', () => {
     expect(form.get('decision')).toBe(button.toLowerCase());
     expect(form.get('csrf')).toBe('token');
     expect(origin).toBe('null');
+  });
+
+  it.each([
+    ['by itself', SENT_AT_ONCE, true],
+    ['by its button, without JavaScript', SENT_AT_ONCE, false],
+    ['by its button, for an app that the member does not know', 'a response in a form', true],
+  ])('a response in a form is sent to an app on another origin: %s', async (_, name, javaScriptEnabled) => {
+    formTargets = ['https://app.trailmix.example'];
+    const page = await (await browser.newContext({ javaScriptEnabled })).newPage();
+    await page.route('https://app.trailmix.example/**', (route) =>
+      route.fulfill({ body: 'back at the app' }),
+    );
+    const sent = page.waitForRequest('https://app.trailmix.example/callback');
+    await page.goto(`${siteUrl}/${encodeURIComponent(name)}`, { waitUntil: 'commit' });
+    if (name !== SENT_AT_ONCE || !javaScriptEnabled) await page.getByRole('button').click();
+    const request = await sent;
+    expect(request.method()).toBe('POST');
+    expect(new URLSearchParams(request.postData()!).get('code')).toBe('c');
+    await page.waitForURL('https://app.trailmix.example/callback');
   });
 
   it('leads to a native app that listens on the IPv6 loopback', async () => {

@@ -87,6 +87,19 @@ const request = {
   error_id: null,
 } as const;
 
+/** Leaves for the app before anybody sees it. */
+export const SENT_AT_ONCE = 'a response in a form that sends itself';
+
+const response = {
+  name: 'form-post',
+  action: 'https://app.trailmix.example/callback',
+  fields: [
+    ['code', 'c'],
+    ['state', TYPED],
+  ],
+  client: web,
+} as const;
+
 /** Every page in every visibly different state. */
 export const SAMPLES: Readonly<Record<string, Page>> = {
   'sign-in': { ...signIn, client: web },
@@ -141,16 +154,8 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
     client: web,
     back: 'https://app.trailmix.example/bye',
   },
-  'a response in a form': {
-    name: 'form-post',
-    action: 'https://app.trailmix.example/callback',
-    fields: [
-      ['code', 'c'],
-      ['state', TYPED],
-    ],
-    client: web,
-    isSent: true,
-  },
+  'a response in a form': { ...response, isSent: false },
+  [SENT_AT_ONCE]: { ...response, isSent: true },
   'error of an app that the member does not know': {
     name: 'error',
     fault: 'strangeApp',
