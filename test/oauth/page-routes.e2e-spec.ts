@@ -101,12 +101,14 @@ const PAGES: Readonly<Record<string, string>> = {
   '/developer/clients/:client/disable': 'POST',
   '/developer/clients/:client/enable': 'POST',
   '/developer/clients/:client/delete': 'POST',
+  '/developer/clients/:client/rotate-secret': 'POST',
   '/developer/new-key': 'GET, HEAD',
   '/developer/new-key/sign-in': 'POST',
   '/developer/new-key/passkey': 'POST',
   '/developer/new-key/passkey/options': 'POST',
   '/developer/new-key/upstream': 'GET, HEAD',
   '/developer/made-key': 'GET, HEAD',
+  '/developer/made-secret': 'GET, HEAD',
   '/developer/keys': 'POST',
   '/developer/keys/:key/rotate': 'POST',
   '/developer/keys/:key/revoke': 'POST',
@@ -118,6 +120,7 @@ const PAGES: Readonly<Record<string, string>> = {
 const BESIDE_THEM = [
   'ALL /oauth/userinfo',
   'GET /.well-known/oauth-protected-resource/api/public',
+  'GET /.well-known/oauth-protected-resource/api/public/mcp',
   'GET /demo',
   'GET /demo/callback',
   'GET /demo/app.js',
@@ -134,7 +137,7 @@ const LOGOS = ['GET /logos/platform', 'GET /logos/client'];
 let oauth: OauthTest;
 beforeAll(async () => {
   const mail = { smtpUrl: 'smtp://127.0.0.1:1', from: 'a@b.example' };
-  oauth = await OauthTest.start({ seedDemo: true, developerConsole: true, mail });
+  oauth = await OauthTest.start({ seedDemo: true, developerConsole: true, assistants: true, mail });
 });
 afterAll(() => oauth.close());
 
