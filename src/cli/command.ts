@@ -135,7 +135,7 @@ export function withExample(
   return Object.assign(command, { example, accepted });
 }
 
-/** @returns what adds a command to the group, as {@link addCommand} does */
+/** Makes what adds commands to the group, as {@link addCommand} does. */
 export function addTo(group: Command) {
   return (...command: Tail<Parameters<typeof addCommand>>) => addCommand(group, ...command);
 }

@@ -8,7 +8,7 @@ const PREFIX = 'pua_secret_';
 const LENGTH = 43;
 
 /** A secret as it is stored. */
-export interface StoredSecret {
+interface StoredSecret {
   readonly hash: Buffer;
   readonly pepper_id: Buffer;
   readonly last_four: string;

@@ -2,7 +2,7 @@ import type { OauthClient } from '../database/schema/entities/credentials/oauth.
 
 /** How a client authenticates at the token endpoint (RFC 7591 §2). */
 export type AuthMethod = 'none' | 'private_key_jwt' | SecretAuthMethod;
-export type SecretAuthMethod = NonNullable<OauthClient['secret_auth_method']>;
+type SecretAuthMethod = NonNullable<OauthClient['secret_auth_method']>;
 
 /** What follows from a client's profile, everywhere: registration, requests, discovery. */
 interface ProfileRules {
@@ -58,6 +58,7 @@ export const PROFILES = {
 
 export const PROFILE_NAMES = Object.keys(PROFILES) as OauthClient['profile'][];
 
+/** What a client of this profile may do. */
 export const rulesOf = (client: { readonly profile: OauthClient['profile'] }): ProfileRules =>
   PROFILES[client.profile];
 

@@ -427,6 +427,14 @@ const ACTS: readonly (readonly [type: AuthEventType, act: string, prepare: () =>
     },
   ],
   [
+    'client.secret_rotated',
+    'giving an app another secret',
+    async () => {
+      const id = await oauth.client({ profile: 'oidc', secret_auth_method: 'client_secret_basic' });
+      return () => clients.rotateSecret(id, { overlapSeconds: 60, expiresInSeconds: null }, 'admin');
+    },
+  ],
+  [
     'client.disabled',
     'disabling an app',
     async () => {

@@ -12,10 +12,12 @@ import { ClientDocuments, type StoredClient } from './client-documents.js';
 const FIND_CLIENT = {
   name: 'find-client',
   text: `SELECT id, name, type, redirect_uris, post_logout_redirect_uris, allowed_origins, scopes, jwks, profile, pkce,
-  secret_auth_method, CASE WHEN secret_auth_method IS NOT NULL THEN (SELECT jsonb_agg(jsonb_build_object('id', s.id,
-    'hash', encode(s.hash, 'hex'), 'pepper_id', encode(s.pepper_id, 'hex'), 'expired', COALESCE(s.expires_at <= now(), false)) ORDER BY s.id DESC)
+  secret_auth_method, CASE WHEN secret_auth_method IS NOT NULL THEN (
+    SELECT jsonb_agg(jsonb_build_object('id', s.id, 'hash', encode(s.hash, 'hex'), 'pepper_id', encode(s.pepper_id, 'hex'),
+      'expired', COALESCE(s.expires_at <= now(), false)) ORDER BY s.id DESC)
     FROM oauth_client_secrets s WHERE s.client_id = oauth_clients.id) END AS secrets,
-  client_uri, policy_uri, id_token_signed_response_alg, backchannel_logout_uri, logo IS NOT NULL AS has_logo, document_read_at IS NOT NULL AS has_document,
+  client_uri, policy_uri, id_token_signed_response_alg, backchannel_logout_uri,
+  logo IS NOT NULL AS has_logo, document_read_at IS NOT NULL AS has_document,
   owner_id IS NOT NULL AS by_member,
   disabled_at IS NOT NULL AS is_disabled, document_read_at < now() - interval '1 hour' AS is_stale,
   document_read_at < now() - interval '1 day' AS is_gone

@@ -11,7 +11,7 @@ import {
   type OauthDatabase,
   type SessionRow,
 } from '../requests/oauth-database.js';
-import { beginning, ending } from './state.adapter.js';
+import { beginningState, ending } from './state.adapter.js';
 
 /** Also reads the member, and what they allowed the client ($3), if there is one. */
 const findingBy = (column: 'key' | 'uid_key') => ({
@@ -60,7 +60,7 @@ function storing(isFound: boolean, isEnding: boolean, isBeginning: boolean, isGr
   const parts = [
     SIGNED_IN,
     ...(isEnding ? [`ended AS (${ending(next(4))} AND ${IF_SIGNED_IN} RETURNING 1)`] : []),
-    ...(isBeginning ? [`begun AS (${beginning(next(7))} WHERE ${condition} RETURNING 1)`] : []),
+    ...(isBeginning ? [`begun AS (${beginningState(next(7))} WHERE ${condition} RETURNING 1)`] : []),
     ...(isGranting ? [authorizing(next(8), condition)] : []),
     `session AS (${isFound ? UPDATE : INSERT} ${condition})`,
   ];

@@ -54,13 +54,13 @@ interface StateRow extends MemberRow {
 }
 
 /** Stores a state ($at): member, key, model, payload, seconds, client, key of its session. */
-export const beginning = (
+export const beginningState = (
   at: number,
 ) => `INSERT INTO oauth_state (user_id, key, model, payload, expires_at, client_id, session_uid_key)
 SELECT $${at}::bigint, $${at + 1}, $${at + 2}, $${at + 3}, now() + make_interval(secs => $${at + 4}), $${at + 5}, $${at + 6}::bytea`;
 
 const STORE_STATE = `WITH ${SIGNED_IN}, earlier AS (DELETE FROM oauth_state WHERE key = $10)
-${beginning(3)} WHERE $1::bigint IS NULL OR EXISTS (SELECT FROM signed_in)
+${beginningState(3)} WHERE $1::bigint IS NULL OR EXISTS (SELECT FROM signed_in)
 ON CONFLICT (key) DO UPDATE SET user_id = EXCLUDED.user_id, payload = EXCLUDED.payload, expires_at = EXCLUDED.expires_at
 RETURNING 1`;
 

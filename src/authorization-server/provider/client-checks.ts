@@ -11,14 +11,22 @@ const LATEST_IAT = 60;
 /** What the client may do; the library passes on its metadata. */
 export const rulesOfClient = (client: Client) => rulesOf(client as unknown as Pick<OauthClient, 'profile'>);
 
-/** @throws InvalidRequest where the client may leave PKCE out, but sends no nonce, which replaces it; the library wants openid with one */
+/**
+ * Whether the client has to use PKCE for this request.
+ *
+ * @throws InvalidRequest where it may leave PKCE out, but sends no nonce, which replaces it; the library wants openid with one
+ */
 export function requiresPkce(ctx: KoaContextWithOIDC, client: Client): boolean {
   if (client.pkce !== 'optional') return true;
   if (!ctx.oidc.params!.nonce) throw new errors.InvalidRequest('PKCE may be left out only with a nonce');
   return false;
 }
 
-/** @throws InvalidClientAuth; the library has already checked signature, issuer and expiry */
+/**
+ * Checks a client assertion by the rules of the client's profile; the library has already checked signature, issuer and expiry.
+ *
+ * @throws InvalidClientAuth
+ */
 export function checkAssertion(
   { aud, exp, iat, jti }: JWTPayload,
   alg: string,

@@ -7,7 +7,7 @@ import { Toolbox, type Asked } from './toolbox.js';
 type Json = Record<string, unknown>;
 
 /** What a message of the protocol is answered with. */
-export interface Answer {
+export interface MessageAnswer {
   readonly status: number;
   /** JSON; undefined where nothing is to be said. */
   readonly text?: string;
@@ -46,7 +46,7 @@ export class Assistants {
    * @param beforeNext called before each further request of a batch
    * @throws what refuses the HTTP request as a whole
    */
-  async answer(body: object, asked: Asked, beforeNext: () => void): Promise<Answer> {
+  async answer(body: object, asked: Asked, beforeNext: () => void): Promise<MessageAnswer> {
     const { sdk } = await this.#load();
     const { headers } = asked.request;
     const version = headers['mcp-protocol-version'];
@@ -84,7 +84,12 @@ export class Assistants {
   }
 
   /** Lets the SDK answer a request. */
-  async #ask(era: 'current' | 'earlier', message: JSONRPCRequest, asked: Asked, extra = {}): Promise<Answer> {
+  async #ask(
+    era: 'current' | 'earlier',
+    message: JSONRPCRequest,
+    asked: Asked,
+    extra = {},
+  ): Promise<MessageAnswer> {
     const { [era]: transport } = await this.#load();
     const id = ++this.#lastId;
     const exchange: Exchange = { ...asked, settle: () => undefined };
@@ -153,7 +158,7 @@ export function faultOf(
   status: number,
   { code, message, data }: { readonly code: number; readonly message: string; readonly data?: unknown },
   body: Json | object = {},
-): Answer {
+): MessageAnswer {
   const { method, id } = body as Json;
   const own = typeof method === 'string' && (typeof id === 'string' || Number.isSafeInteger(id)) ? id : null;
   return { status, text: JSON.stringify({ jsonrpc: '2.0', id: own, error: { code, message, data } }) };

@@ -8,7 +8,7 @@ import { isDeeperThan, rawReader, readJson } from '../../http/input/body.js';
 import { Problem } from '../../http/output/problems.js';
 import { ASSISTANTS_PATH } from '../../http/pipeline/api-headers.js';
 import { OutsideApi } from '../../http/pipeline/outside-api.js';
-import { Assistants, faultOf, type Answer } from './assistants.js';
+import { Assistants, faultOf, type MessageAnswer } from './assistants.js';
 
 /** As many bytes as the longest profile takes with every character escaped, and an envelope around it. */
 const readMessage = rawReader(131_072);
@@ -36,7 +36,7 @@ export class McpController {
     response.writeHead(status).end(bytes);
   }
 
-  async #answer(request: Request, response: Response): Promise<Answer> {
+  async #answer(request: Request, response: Response): Promise<MessageAnswer> {
     const body = await readJson(request, response, readMessage).catch((error: unknown) => {
       if (error instanceof Problem && error.definition.code === 'invalid_json') return undefined;
       throw error;
