@@ -357,6 +357,10 @@ FROM ${series}`,
 SELECT 'many', 1, n::text, now() - CASE WHEN n <= ${EXPIRED} THEN interval '4 days' ELSE interval '1 day' END FROM ${series}`,
     );
     await runner.query(
+      `INSERT INTO oauth_client_secrets (client_id, hash, pepper_id, last_four, expires_at)
+SELECT 'many', ${key}, '\\x00000000', 'many', now() + CASE WHEN n <= ${EXPIRED} THEN interval '-8 days' ELSE interval '1 day' END FROM ${series}`,
+    );
+    await runner.query(
       `INSERT INTO rate_limit_counts (key, window_number, used)
 SELECT n::text, extract(epoch FROM ${expiry})::bigint / 60, 1 FROM ${series}`,
     );
