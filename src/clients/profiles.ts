@@ -58,9 +58,9 @@ export const PROFILES = {
 
 export const PROFILE_NAMES = Object.keys(PROFILES) as OauthClient['profile'][];
 
-/** What a client of this profile may do. */
-export const rulesOf = (client: { readonly profile: OauthClient['profile'] }): ProfileRules =>
-  PROFILES[client.profile];
+/** What a client may do, by its profile. @param client its row, or the library's metadata made from it */
+export const rulesOf = (client: object): ProfileRules =>
+  PROFILES[(client as Pick<OauthClient, 'profile'>).profile];
 
 /** All that any profile allows, for discovery. */
 export function unionOf<Value>(of: (rules: ProfileRules) => readonly Value[]): Value[] {

@@ -8,7 +8,7 @@ import { Receiver } from '../support/receiver.js';
 import { eventually } from '../support/timing.js';
 
 /** A file belongs to a flow that is entered in each of so many rounds: other work of the process is in some of them. */
-const ROUNDS = 4;
+const ROUNDS = 12;
 
 /** As V8 counts: a file is entered if it has a function, other than a constructor, that was called. */
 postgres.describe('from the first line to the last, a reader follows', () => {

@@ -1,15 +1,11 @@
 import type { JWTPayload } from 'jose';
 import { errors, type Client, type KoaContextWithOIDC } from 'oidc-provider';
 import { rulesOf } from '../../clients/profiles.js';
-import type { OauthClient } from '../../database/schema/entities/credentials/oauth.entity.js';
 import { LIFETIMES } from './lifetimes.js';
 
 /** How far the clock of a client may be ahead, in seconds: `nbf` may be as far, and `iat` no further than {@link LATEST_IAT}. */
 export const CLOCK_TOLERANCE = 10;
 const LATEST_IAT = 60;
-
-/** What the client may do; the library passes on its metadata. */
-export const rulesOfClient = (client: Client) => rulesOf(client as unknown as Pick<OauthClient, 'profile'>);
 
 /**
  * Whether the client has to use PKCE for this request.
@@ -34,7 +30,7 @@ export function checkAssertion(
   tokenEndpoint: string,
   client: Client,
 ): void {
-  const rules = rulesOfClient(client);
+  const rules = rulesOf(client);
   const refuse = (reason: string): never => {
     throw new errors.InvalidClientAuth(reason);
   };

@@ -1,5 +1,6 @@
 import {
   errors,
+  ExternalSigningKey,
   Provider,
   type Client,
   type Configuration,
@@ -12,10 +13,10 @@ import type { Logger } from '../../http/logger.js';
 import { CookieSignatures } from '../../crypto/cookie-signatures.js';
 import { randomBytes } from '../../crypto/random.js';
 import { deriveKey } from '../../crypto/secrets.js';
-import type { SigningJwk } from '../../crypto/signing-keys.js';
-import { unionOf } from '../../clients/profiles.js';
+import { Signer, type SigningJwk } from '../../crypto/signing-keys.js';
+import { rulesOf, unionOf } from '../../clients/profiles.js';
 import type { FormFields } from '../ports.js';
-import { checkAssertion, CLOCK_TOLERANCE, requiresPkce, rulesOfClient } from './client-checks.js';
+import { checkAssertion, CLOCK_TOLERANCE, requiresPkce } from './client-checks.js';
 import { LIFETIMES } from './lifetimes.js';
 import {
   passkeyClasses,
@@ -23,7 +24,6 @@ import {
   signInPolicy,
   type ReachableClasses,
 } from './sign-in-policy.js';
-import { SynchronousSigningKey } from './signing-key.js';
 
 /** Paths of the authorization server. All of them are matched literally before the library sees them. */
 export const ROUTES = {
@@ -145,7 +145,7 @@ export function createProvider(parts: ProviderParts): Provider {
     allowOmittingSingleRegisteredRedirectUri: false, // the URI to compare has to be sent (RFC 9700 §2.1)
     // Default: sometimes; replay is detected only where each use rotates, or the token is bound to a key.
     rotateRefreshToken: (ctx) => {
-      const { rotatesRefreshTokens } = rulesOfClient(ctx.oidc.client!);
+      const { rotatesRefreshTokens } = rulesOf(ctx.oidc.client!);
       if (!rotatesRefreshTokens) parts.keepRefreshToken();
       return rotatesRefreshTokens;
     },
@@ -355,3 +355,26 @@ function refreshLifetime(token: RefreshToken, client: Client): number {
 }
 
 export const SUPPORTED_SCOPES = [...OPENID_SCOPES, ...ALL_SCOPES];
+
+/**
+ * A signing key (ES256 or RS256) that signs synchronously, on the calling thread. By default the library signs with WebCrypto, which sends
+ * each signature to the thread pool and back: that takes longer than the signature itself (40 µs), and waits behind passwords
+ * that are being hashed there.
+ */
+export class SynchronousSigningKey extends ExternalSigningKey {
+  readonly #signer: Signer;
+
+  constructor(jwk: SigningJwk) {
+    super();
+    this.#signer = new Signer(jwk);
+    Object.assign(this, { kid: jwk.kid, alg: jwk.alg }); // by setters that its types lack
+  }
+
+  override keyObject() {
+    return this.#signer.publicKey;
+  }
+
+  override sign(data: Uint8Array): Uint8Array {
+    return this.#signer.sign(data);
+  }
+}

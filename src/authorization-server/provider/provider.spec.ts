@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { makeSigningKey } from '../../crypto/signing-keys.js';
-import { SynchronousSigningKey } from './signing-key.js';
+import { SynchronousSigningKey } from './provider.js';
 
 describe('a signing key', () => {
   it.each([
