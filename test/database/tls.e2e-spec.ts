@@ -125,9 +125,18 @@ WHERE application_name LIKE 'public-user-api%' ORDER BY name`,
   it('are read over encrypted sessions, short reads and lists that filter, and the doctor finds the replica well', async () => {
     const key = await api.key(await api.platform.user());
     await readFromReplica('/profile', key);
-    const event = await api.platform.event({ title: 'A walk over the hill' });
     const { id } = (await api.get('/profile', key)).body as { id: number };
-    await api.platform.participant(event, id);
+    // More than a few, which a list that filters reads on connections of the pool.
+    await api.dataSource.query(
+      `INSERT INTO events (title, status, visibility, starts_at, timezone, organizer_id)
+SELECT 'A walk over hill ' || n, 'scheduled', 'public', now(), 'UTC', $1 FROM generate_series(1, 201) n`,
+      [id],
+    );
+    await api.dataSource.query(
+      `INSERT INTO participants (user_id, event_id, role, rsvp_status) SELECT $1, id, 'attendee', 'going' FROM events
+WHERE organizer_id = $1 ON CONFLICT DO NOTHING`,
+      [id],
+    );
     await readFromReplica('/events?q=walk', key);
     expect(await sessionsOn(replica)).toEqual([
       ['public-user-api', true],

@@ -157,6 +157,7 @@ postgres.describe('each snippet does what it says', () => {
     oauth = await OauthTest.start({ seedDemo: true });
     environment = { ...oauth.api.environment, PUBLIC_URL: oauth.issuer };
     await oauth.client({ id: 'demo' });
+    await oauth.client({ id: 'backend', profile: 'oidc', secret_auth_method: 'client_secret_basic' });
   });
   afterAll(async () => {
     await oauth.dataSource.query('DROP DATABASE IF EXISTS restored');

@@ -221,7 +221,7 @@ export function clientsCommands(group: Command): void {
   ofApp(
     'rotate-secret',
     'Make a secret for an app that authenticates with one. The one before stays valid for a while. stdout has only the new secret',
-    'pua clients rotate-secret demo --overlap 2h',
+    'pua clients rotate-secret backend --overlap 2h',
   )
     .addOption(
       new Option(
