@@ -4,7 +4,8 @@ import { audited, recordEvent, type NewAuthEvent } from '../audit/audit.js';
 import { boundChanges, takePlace, type Owner } from '../auth/owner.js';
 import { ALL_SCOPES } from '../auth/scopes.js';
 import { Config } from '../config/config.js';
-import { randomUUID } from '../crypto/random.js';
+import { BASE62, randomText, randomUUID } from '../crypto/random.js';
+import { SecretHashes } from '../crypto/secret-hashes.js';
 import type { SigningAlgorithm } from '../crypto/signing-keys.js';
 import {
   OauthClient,
@@ -12,7 +13,6 @@ import {
   OauthGrant,
 } from '../database/schema/entities/credentials/oauth.entity.js';
 import { OperatorError } from '../values/operator-error.js';
-import { ClientSecretHashes } from './client-secrets.js';
 import type { AuthMethod } from './profiles.js';
 import { SigningKeysService } from './signing-keys.service.js';
 import {
@@ -86,19 +86,24 @@ export class UnknownClient extends OperatorError {
   }
 }
 
+/** The start of every secret of a client, by which one is found that leaked. */
+const SECRET_PREFIX = 'pua_secret_';
+/** 62^43 > 2^256. Of characters that no form encoding changes (RFC 6749 §2.3.1): libraries disagree about it. */
+const SECRET_LENGTH = 43;
+
 /**
  * Manages the apps that may sign members in; used by the command line, the demo, and the pages where members register their own.
  * With an `owner`, all clients but that member's own are unknown.
  */
 @Injectable()
 export class ClientsService {
-  readonly #secretHashes: ClientSecretHashes;
+  readonly #secretHashes: SecretHashes;
 
   constructor(
     private readonly dataSource: DataSource,
     @Inject(Config) private readonly config: Pick<Config, 'production' | 'secrets'>,
   ) {
-    this.#secretHashes = new ClientSecretHashes(config.secrets);
+    this.#secretHashes = new SecretHashes(config.secrets, 'oauth_client_secrets');
   }
 
   /**
@@ -248,7 +253,7 @@ GROUP BY c.id ORDER BY c.created_at DESC, c.id`,
           `The client ${id} has no secret: \`pua clients update ${id} --auth client_secret_basic\` lets it authenticate with one`,
         );
       if (owner) await boundChanges(manager, owner.userId);
-      const { secret, stored } = this.#secretHashes.make();
+      const secret = SECRET_PREFIX + randomText(SECRET_LENGTH, BASE62);
       await manager.query(
         `DELETE FROM oauth_client_secrets WHERE client_id = $1 AND id <> (SELECT max(id) FROM oauth_client_secrets WHERE client_id = $1)`,
         [id],
@@ -260,7 +265,7 @@ GROUP BY c.id ORDER BY c.created_at DESC, c.id`,
       await manager.query(
         `INSERT INTO oauth_client_secrets (client_id, hash, pepper_id, last_four, expires_at)
 VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5))`,
-        [id, stored.hash, stored.pepper_id, stored.last_four, expiresInSeconds],
+        [id, ...Object.values(this.#secretHashes.store(secret)), expiresInSeconds],
       );
       // Servers remember the client with its secrets for a moment, in which the new one would be wrong.
       await manager.query(`SELECT announce_revocations('client', ARRAY[$1])`, [id]);

@@ -3,9 +3,8 @@ import * as oauth4webapi from 'oauth4webapi';
 import * as client from 'openid-client';
 import { RevocationChannel } from '../../src/auth/revocation-channel.js';
 import { Usage } from '../../src/auth/usage/usage.js';
-import { ClientSecretHashes } from '../../src/clients/client-secrets.js';
 import { ClientsService, type ClientChanges } from '../../src/clients/clients.service.js';
-import { Secrets } from '../../src/crypto/secrets.js';
+import { SecretHashes } from '../../src/crypto/secret-hashes.js';
 import { basic, clientWithSecret, rotate } from '../support/client-kinds.js';
 import { pua, puaJson } from '../support/command-line.js';
 import { OauthTest, REDIRECT_URI } from '../support/oauth.js';
@@ -29,7 +28,8 @@ const forget = () => oauth.api.app.get(RevocationChannel).announce('all');
 
 /** Gives a client a secret that this server would not make: libraries have to send it all the same. */
 async function store(id: string, secret: string): Promise<void> {
-  const { hash, pepper_id, last_four } = new ClientSecretHashes(oauth.api.config.secrets).store(secret);
+  const hashes = new SecretHashes(oauth.api.config.secrets, 'oauth_client_secrets');
+  const { hash, pepper_id, last_four } = hashes.store(secret);
   await oauth.dataSource.query(
     `INSERT INTO oauth_client_secrets (client_id, hash, pepper_id, last_four) VALUES ($1, $2, $3, lpad($4, 4, '.'))`,
     [id, hash, pepper_id, last_four],
@@ -157,17 +157,6 @@ UNION ALL SELECT c::text FROM oauth_clients c WHERE id = $1 UNION ALL SELECT e::
     const reasons = (await events(id)).map(({ details }) => details.reason);
     expect(reasons.filter((reason) => reason === 'wrong_client_secret')).toHaveLength(1); // once an hour
     expect(reasons).toContain('too_many_wrong_secrets');
-  });
-
-  it('is known under SECRET_KEY_PREVIOUS, and stored anew under SECRET_KEY', () => {
-    const { secrets } = oauth.api.config;
-    const before = new ClientSecretHashes(new Secrets(Buffer.alloc(32, 1)));
-    const { secret, stored } = before.make();
-    const after = new ClientSecretHashes(new Secrets(Buffer.alloc(32, 2), Buffer.alloc(32, 1)));
-    expect([after.matches(stored.hash, secret), after.isCurrent(stored.pepper_id)]).toEqual([true, false]);
-    const moved = after.store(secret);
-    expect([after.isCurrent(moved.pepper_id), before.matches(moved.hash, secret)]).toEqual([true, false]);
-    expect(new ClientSecretHashes(secrets).matches(stored.hash, secret)).toBe(false);
   });
 
   it('may not be asked for by a page: a browser’s request is refused', async () => {

@@ -2,9 +2,13 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { createLocalJWKSet, jwtVerify } from 'jose';
 import { createApp } from '../../src/app.js';
+import { RevocationChannel } from '../../src/auth/revocation-channel.js';
+import { pepperIdsOf } from '../../src/crypto/secret-hashes.js';
 import { Secrets } from '../../src/crypto/secrets.js';
 import { thorough } from '../support/database.js';
 import { endApp } from '../support/api.js';
+import { basic, clientWithSecret } from '../support/client-kinds.js';
+import { eventually } from '../support/timing.js';
 import { OauthTest, PASSWORD, REDIRECT_URI, type Browser, type FormPage } from '../support/oauth.js';
 
 const OLD = Buffer.from(process.env.TEST_SECRET_KEY!, 'base64');
@@ -134,6 +138,25 @@ describe('a new SECRET_KEY', () => {
           expect(payload.sub).toBeDefined();
         }
       }
+    });
+
+    it('knows the secrets of clients, and hashes each anew when it is used', async () => {
+      const { id, secret } = await clientWithSecret(oauth);
+      const answers = async (origin: string) =>
+        (await oauth.post('/oauth/revoke', { token: 'x'.repeat(43) }, basic(id, secret), origin)).status;
+      const isMoved = async () => {
+        const [row] = await oauth.dataSource.query<{ pepper_id: Buffer }[]>(
+          'SELECT pepper_id FROM oauth_client_secrets WHERE client_id = $1',
+          [id],
+        );
+        return row!.pepper_id.equals(pepperIdsOf(new Secrets(NEW))[0]!);
+      };
+      expect([await answers(oauth.issuer), await isMoved()]).toEqual([200, false]);
+      expect(await answers(url)).toBe(200);
+      await eventually(async () => (await isMoved()) || undefined);
+      oauth.api.app.get(RevocationChannel).announce('all');
+      expect(await answers(oauth.issuer)).toBe(401);
+      expect(await answers(url)).toBe(200);
     });
 
     it('lets a pushed request be used', async () => {

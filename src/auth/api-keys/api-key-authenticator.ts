@@ -1,7 +1,6 @@
 import { BlockList, isIPv6 } from 'node:net';
 import { Injectable } from '@nestjs/common';
 import type { Request } from 'express';
-import { LRUCache } from 'lru-cache';
 import { eventValues, recordEventIf } from '../../audit/audit.js';
 import { Database } from '../../database/database.js';
 import { Logger } from '../../http/logger.js';
@@ -9,7 +8,8 @@ import type { KnownCredential } from '../credential-cache.js';
 import { refusal } from '../www-authenticate.js';
 import type { Caller, Credential } from '../principal.js';
 import type { PlatformScope, Scope } from '../scopes.js';
-import { apiKeyHmac, pepperIdsOf, type Hmac } from '../../crypto/hmac.js';
+import { SecretHashes } from '../../crypto/secret-hashes.js';
+import { HashRenewal } from '../hash-renewal.js';
 import { parseKey } from './api-key-format.js';
 import { Config } from '../../config/config.js';
 
@@ -39,27 +39,22 @@ const FIND_KEY = {
 FROM api_keys k LEFT JOIN users u ON u.id = k.user_id WHERE k.id = $1 AND k.environment = $2`,
 };
 
-/** While instances change to another SECRET_KEY, each undoes what the other did, and both forget the key: not more often than this. */
-const HASHED_ANEW_MS = 30_000;
-
 /** Compared with if the id is unknown, so an unknown id takes as long as a wrong secret. */
 const NO_HASH = Buffer.alloc(32);
 
 /** API keys, looked up in one indexed read. */
 @Injectable()
 export class ApiKeyAuthenticator {
-  readonly #hmac: Hmac;
-  /** Of the current pepper. */
-  readonly #pepperId: Buffer;
-  readonly #hashedAnew = new LRUCache<string, true>({ max: 10_000, ttl: HASHED_ANEW_MS });
+  readonly #hashes: SecretHashes;
+  readonly #renewal: HashRenewal;
 
   constructor(
     private readonly config: Config,
     private readonly database: Database,
-    private readonly logger: Logger,
+    logger: Logger,
   ) {
-    this.#hmac = apiKeyHmac(config.secrets);
-    this.#pepperId = pepperIdsOf(config.secrets)[0]!;
+    this.#hashes = new SecretHashes(config.secrets, 'api_keys');
+    this.#renewal = new HashRenewal(this.#hashes, database, logger);
   }
 
   /** @throws Problem invalid_credentials where it is unknown or has ended; or what the database throws */
@@ -70,14 +65,14 @@ export class ApiKeyAuthenticator {
     if (!parsed) throw refuse('not of the kind api_key');
     if (parsed.environment === 'test' && this.config.production) throw refuse('a test key in production');
     const [row] = await this.database.read<KeyRow>(FIND_KEY, [parsed.id, parsed.environment]);
-    const matches = this.#hmac.verify(row?.hash ?? NO_HASH, secret);
+    const matches = this.#hashes.matches(row?.hash ?? NO_HASH, secret);
     if (!row) throw refuse('unknown key');
     request.context.credentialId = parsed.id;
     const developedApp = row.self_issued ? ({ kind: 'key', id: parsed.id } as const) : undefined;
     request.context.developedApp = developedApp;
     if (!matches) throw refuse('wrong secret');
     if (row.fault !== null) throw refuse(row.fault);
-    if (!row.pepper_id.equals(this.#pepperId)) this.#hashAnew(parsed.id, secret, row.hash);
+    this.#renewal.renew({ id: parsed.id, ...row }, secret);
     return {
       principal: {
         kind: 'api_key',
@@ -94,16 +89,6 @@ export class ApiKeyAuthenticator {
       allowed: row.allowed_cidrs.length > 0 ? networksOf(row.allowed_cidrs) : undefined,
       developedApp,
     };
-  }
-
-  /** Replaces a key's hash under the previous pepper with one under the current pepper; no request waits for it. */
-  #hashAnew(id: string, key: string, before: Buffer): void {
-    if (this.#hashedAnew.has(id)) return;
-    this.#hashedAnew.set(id, true);
-    const values = [id, before, this.#hmac.of(key), this.#pepperId];
-    this.database
-      .rows('UPDATE api_keys SET hash = $3, pepper_id = $4 WHERE id = $1 AND hash = $2', values)
-      .catch((error: unknown) => this.logger.warn({ err: error }, 'a key could not be hashed anew'));
   }
 
   /**

@@ -6,7 +6,7 @@ import { OperatorError } from '../../values/operator-error.js';
 import { audited, recordEvent, type NewAuthEvent } from '../../audit/audit.js';
 import { takePlace, type Owner } from '../owner.js';
 import type { PlatformScope, Scope } from '../scopes.js';
-import { apiKeyHmac, pepperIdsOf, type Hmac } from '../../crypto/hmac.js';
+import { SecretHashes } from '../../crypto/secret-hashes.js';
 import { makeKey, type KeyEnvironment } from './api-key-format.js';
 
 type Actor = NewAuthEvent['actor'];
@@ -101,15 +101,13 @@ FROM api_keys k LEFT JOIN users u ON u.id = k.user_id LEFT JOIN api_key_usage s 
  */
 @Injectable()
 export class ApiKeysService {
-  readonly #hmac: Hmac;
-  readonly #pepperId: Buffer;
+  readonly #hashes: SecretHashes;
 
   constructor(
     private readonly dataSource: DataSource,
     config: Config,
   ) {
-    this.#hmac = apiKeyHmac(config.secrets);
-    this.#pepperId = pepperIdsOf(config.secrets)[0]!;
+    this.#hashes = new SecretHashes(config.secrets, 'api_keys');
   }
 
   /**
@@ -136,7 +134,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, ARRAY(SELECT DISTINCT network(c::inet)::
           wanted.name,
           wanted.environment,
           wanted.scopes,
-          ...this.#stored(key),
+          ...Object.values(this.#hashes.store(key)),
           wanted.cidrs,
           wanted.expiresInSeconds ?? null,
           wanted.noExpiryReason ?? null,
@@ -200,7 +198,7 @@ ORDER BY CASE WHEN $2 IS NOT NULL THEN k.expires_at END, k.created_at DESC, k.id
 SELECT $2, user_id, name, environment, scopes, $3, $4, $5, allowed_cidrs, now() + (expires_at - created_at),
   no_expiry_reason, self_issued
 FROM api_keys WHERE id = $1`,
-        [id, newId, ...this.#stored(key)],
+        [id, newId, ...Object.values(this.#hashes.store(key))],
       );
       const [replaced] = await manager.query<[{ user_id: number | null }[], number]>(
         `UPDATE api_keys SET replaced_by = $2, expires_at = LEAST(expires_at, now() + make_interval(secs => $3))
@@ -265,11 +263,6 @@ RETURNING user_id`,
       `SELECT count(*) >= ${most} AS is_full FROM api_keys k WHERE k.user_id = $1 AND k.self_issued AND ${ACCEPTED}`,
       `${MOST_OWN_KEYS} keys already`,
     );
-  }
-
-  /** Hash, pepper and last four characters, in the order of the columns. */
-  #stored(key: string): [Buffer, Buffer, string] {
-    return [this.#hmac.of(key), this.#pepperId, key.slice(-4)];
   }
 
   async #notRotatable(manager: EntityManager, id: string): Promise<OperatorError> {

@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
-import { LRUCache } from 'lru-cache';
 import { errors, Provider, type Client } from 'oidc-provider';
 import { USED, type UsageTally } from '../../auth/usage/usage-tally.js';
 import { Usage } from '../../auth/usage/usage.js';
-import { ClientSecretHashes } from '../../clients/client-secrets.js';
+import { HashRenewal } from '../../auth/hash-renewal.js';
+import { SecretHashes } from '../../crypto/secret-hashes.js';
 import { Config } from '../../config/config.js';
 import { Database } from '../../database/database.js';
 import { Logger } from '../../http/logger.js';
@@ -15,9 +15,6 @@ import type { ClientSecret } from './client-documents.js';
 /** How many wrong secrets of a client are compared for one address in a minute; other addresses are not concerned. */
 const MOST_WRONG_A_MINUTE = 10;
 
-/** While instances change to another SECRET_KEY, each undoes what the other did: not more often than this. */
-const HASHED_ANEW_MS = 30_000;
-
 const USED_SECRETS = `UPDATE oauth_client_secrets s SET last_used_at = GREATEST(s.last_used_at, r.at) FROM (
   SELECT k.id, r.at FROM ${USED} JOIN oauth_client_secrets k ON k.id = r.name::bigint ORDER BY k.id FOR NO KEY UPDATE OF k
 ) r WHERE s.id = r.id`;
@@ -25,19 +22,20 @@ const USED_SECRETS = `UPDATE oauth_client_secrets s SET last_used_at = GREATEST(
 /** Compares the secrets that clients send. What is stored of theirs came with the client: no further statement is needed. */
 @Injectable()
 export class ClientSecrets {
-  readonly #hashes: ClientSecretHashes;
+  readonly #hashes: SecretHashes;
+  readonly #renewal: HashRenewal;
   readonly #wrong = new MinuteBudgets();
-  readonly #hashedAnew = new LRUCache<number, true>({ max: 10_000, ttl: HASHED_ANEW_MS });
   readonly #used: UsageTally;
 
   constructor(
     { secrets }: Config,
-    private readonly database: Database,
+    database: Database,
     private readonly requests: OauthDatabase,
-    private readonly logger: Logger,
+    logger: Logger,
     usage: Usage,
   ) {
-    this.#hashes = new ClientSecretHashes(secrets);
+    this.#hashes = new SecretHashes(secrets, 'oauth_client_secrets');
+    this.#renewal = new HashRenewal(this.#hashes, database, logger);
     this.#used = usage.tally('a client secret', USED_SECRETS);
   }
 
@@ -52,30 +50,19 @@ export class ClientSecrets {
     };
     if (this.#wrong.areSpent(budget)) throw tooMany();
     const secrets = client.secrets as readonly ClientSecret[];
-    const [secret] = secrets.filter(({ hash }) => this.#hashes.matches(Buffer.from(hash, 'hex'), sent));
+    const [secret] = secrets
+      .map((one) => ({
+        ...one,
+        hash: Buffer.from(one.hash, 'hex'),
+        pepper_id: Buffer.from(one.pepper_id, 'hex'),
+      }))
+      .filter(({ hash }) => this.#hashes.matches(hash, sent));
     if (!secret || secret.expired) this.#wrong.spend(budget);
     if (!secret) return false;
     if (secret.expired) throw new errors.InvalidClientAuth('the client secret has expired');
     this.#used.count(String(secret.id));
-    if (!this.#hashes.isCurrent(Buffer.from(secret.pepper_id, 'hex'))) this.#hashAnew(secret, sent);
+    this.#renewal.renew(secret, sent);
     return true;
-  }
-
-  /** Replaces a hash under the previous pepper with one under the current pepper; no request waits for it. */
-  #hashAnew({ id, hash: before }: ClientSecret, sent: string): void {
-    if (this.#hashedAnew.has(id)) return;
-    this.#hashedAnew.set(id, true);
-    const { hash, pepper_id } = this.#hashes.store(sent);
-    this.database
-      .rows('UPDATE oauth_client_secrets SET hash = $3, pepper_id = $4 WHERE id = $1 AND hash = $2', [
-        id,
-        Buffer.from(before, 'hex'),
-        hash,
-        pepper_id,
-      ])
-      .catch((error: unknown) =>
-        this.logger.warn({ err: error }, 'a client secret could not be hashed anew'),
-      );
   }
 }
 

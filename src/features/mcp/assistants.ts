@@ -114,11 +114,16 @@ export class Assistants {
   }
 
   #load() {
-    return (this.#loaded ??= import('@modelcontextprotocol/server').then(async (sdk) => ({
-      sdk,
-      current: await this.#serve(sdk, { era: 'modern', revision: CURRENT }),
-      earlier: await this.#serve(sdk, { era: 'legacy' }),
-    })));
+    return (this.#loaded ??= import('@modelcontextprotocol/server')
+      .then(async (sdk) => ({
+        sdk,
+        current: await this.#serve(sdk, { era: 'modern', revision: CURRENT }),
+        earlier: await this.#serve(sdk, { era: 'legacy' }),
+      }))
+      .catch((error: unknown) => {
+        this.#loaded = undefined; // the next message tries again
+        throw error;
+      }));
   }
 
   /** Makes a server, and what hands messages over to it: never closed, and without anything of one request. */

@@ -6,7 +6,7 @@ import { parseKey } from '../../auth/api-keys/api-key-format.js';
 import { ApiKeysService } from '../../auth/api-keys/api-keys.service.js';
 import { ALL_SCOPES } from '../../auth/scopes.js';
 import type { Config } from '../../config/config.js';
-import { apiKeyHmac } from '../../crypto/hmac.js';
+import { SecretHashes } from '../../crypto/secret-hashes.js';
 import { styled } from '../../http/terminal.js';
 import { OperatorError } from '../../values/operator-error.js';
 
@@ -150,7 +150,7 @@ async function isAccepted(dataSource: DataSource, config: Config, key: string): 
     `SELECT hash FROM api_keys WHERE id = $1 AND user_id = $2 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())`,
     [parsed.id, FIRST_ID],
   );
-  return row !== undefined && apiKeyHmac(config.secrets).verify(row.hash, key);
+  return row !== undefined && new SecretHashes(config.secrets, 'api_keys').matches(row.hash, key);
 }
 
 function keep(file: string, key: string, dataDir: string): void {

@@ -1,7 +1,7 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import type { Config } from '../../config/config.js';
 import type { SealCounts } from '../../crypto/encryption.js';
-import { pepperIdsOf } from '../../crypto/hmac.js';
+import { pepperIdsOf } from '../../crypto/secret-hashes.js';
 import { fail, ok, warn, warnIf, type Check } from './check.js';
 
 /** The numbers of published signing keys by the SECRET_KEY that encrypts them. */
