@@ -221,7 +221,8 @@ declare const AUDITED: unique symbol;
 export type AuditedTransaction = EntityManager & { readonly [AUDITED]: true };
 
 /**
- * Runs an act together with the audit lines that it records: in one transaction, so that neither is ever without the other.
+ * Runs an act together with the audit lines that it records: in one transaction, so that neither is ever without the other. After a
+ * deadlock the act is run again.
  *
  * @param database where a transaction is already open, the act becomes a part of it
  */
@@ -230,8 +231,8 @@ export function audited<Result>(
   act: (transaction: AuditedTransaction) => Promise<Result>,
 ): Promise<Result> {
   const run = (manager: EntityManager) => act(manager as AuditedTransaction);
-  const manager = 'manager' in database ? database.manager : database;
-  return manager.queryRunner?.isTransactionActive === true ? run(manager) : manager.transaction(run);
+  const isOpen = 'queryRunner' in database && database.queryRunner?.isTransactionActive === true;
+  return isOpen ? run(database) : database.transaction(run);
 }
 
 /** Records an event of the act that the transaction runs. */

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { DataSource } from 'typeorm';
+import { DataSource, type EntityManager } from 'typeorm';
+import { audited } from '../../src/audit/audit.js';
 import { TestApi } from '../support/api.js';
 import { postgres, waitingForLock } from '../support/database.js';
 
@@ -8,7 +9,13 @@ postgres.describe('Two transactions that wait for each other', () => {
   beforeAll(async () => void (api = await TestApi.start()));
   afterAll(() => api.close());
 
-  it('both come to their end: the one that the database ends is tried again', async () => {
+  it.each([
+    [
+      'a transaction',
+      <T>(source: DataSource, act: (manager: EntityManager) => Promise<T>) => source.transaction(act),
+    ],
+    ['an act of the audit trail', audited],
+  ])('both come to their end: the one that the database ends is tried again (%s)', async (_, run) => {
     const [one, other] = [await api.platform.user(), await api.platform.user()];
     const lock = 'SELECT FROM users WHERE id = $1 FOR UPDATE';
     const holder = api.dataSource.createQueryRunner();
@@ -16,7 +23,7 @@ postgres.describe('Two transactions that wait for each other', () => {
     await holder.query(lock, [other]);
     let attempts = 0;
 
-    const waiting = api.dataSource.transaction(async (manager) => {
+    const waiting = run(api.dataSource, async (manager) => {
       attempts++;
       await manager.query(lock, [one]);
       await manager.query(lock, [other]);
