@@ -188,12 +188,12 @@ postgres.describe('statements that are prepared', () => {
       'starts_after=2026-01-01',
     ];
     const seen = new Seen();
-    for (let run = 0; run < READS; run++)
+    for (let run = 0; run < READS; run++) {
       for (const sort of sorts)
-        for (const filter of filters) {
+        for (const filter of filters)
           expect((await oauth.api.get(`/events?sort=${sort}&${filter}`, key)).status).toBe(200);
-        }
-    await seen.look();
+      await seen.look();
+    }
     const filtered = seen.rows.filter(({ statement }) => statement.includes('OFFSET 200'));
     expect(new Set(filtered.map(({ name }) => name)).size).toBe(32);
     expect(plannedAnew(filtered)).toEqual([]);
