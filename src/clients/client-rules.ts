@@ -7,7 +7,7 @@ import { pixelImageType } from '../values/images.js';
 import { OperatorError } from '../values/operator-error.js';
 import { receiverFault } from '../values/receivers.js';
 import { isHttpUrl, isName, isStorable } from '../values/string-rules.js';
-import { authMethodOf, rulesOf } from './profiles.js';
+import { authMethodOf, rulesOf, secretMethodOf, type AuthMethod } from './profiles.js';
 
 /** The columns of a client that can be changed after its registration. */
 export const CHANGEABLE = [
@@ -221,9 +221,9 @@ export function allowedOriginsOf(
     readonly redirect_uris: readonly string[];
     readonly allowed_origins: readonly string[];
   },
-  hasSecret: boolean,
+  authMethod: AuthMethod,
 ): string[] {
-  if (client.allowed_origins.length > 0 || client.type === 'native' || hasSecret)
+  if (client.allowed_origins.length > 0 || client.type === 'native' || secretMethodOf(authMethod))
     return [...client.allowed_origins];
   return [...new Set(client.redirect_uris.map(originOf))];
 }

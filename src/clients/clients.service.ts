@@ -142,10 +142,10 @@ export class ClientsService {
 GROUP BY c.id ORDER BY c.created_at DESC, c.id`,
       [owner?.userId ?? null, id ?? null],
     );
-    return clients.map((client) => {
-      const hasSecret = client.token_endpoint_auth_method.startsWith('client_secret');
-      return { ...client, allowed_origins: allowedOriginsOf(client, hasSecret) }; // by default, too
-    });
+    return clients.map((client) => ({
+      ...client,
+      allowed_origins: allowedOriginsOf(client, client.token_endpoint_auth_method), // by default, too
+    }));
   }
 
   /** @throws UnknownClient */

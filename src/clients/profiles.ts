@@ -1,8 +1,14 @@
 import type { OauthClient } from '../database/schema/entities/credentials/oauth.entity.js';
 
 /** How a client authenticates at the token endpoint (RFC 7591 §2). */
-export type AuthMethod = 'none' | 'private_key_jwt' | SecretAuthMethod;
-type SecretAuthMethod = NonNullable<OauthClient['secret_auth_method']>;
+export type AuthMethod = 'none' | 'private_key_jwt' | NonNullable<OauthClient['secret_auth_method']>;
+
+/** Those by which a client sends a secret. */
+const SECRET_METHODS = ['client_secret_basic', 'client_secret_post'] as const;
+
+/** Gives the method if a secret is sent by it, else null. */
+export const secretMethodOf = (method: string | undefined) =>
+  SECRET_METHODS.find((one) => one === method) ?? null;
 
 /** What follows from a client's profile, everywhere: registration, requests, discovery. */
 interface ProfileRules {
@@ -39,7 +45,7 @@ export const PROFILES = {
   /** For clients that only know OpenID Connect Core 1.0. */
   oidc: {
     ...OAUTH21,
-    authMethods: ['none', 'private_key_jwt', 'client_secret_basic', 'client_secret_post'],
+    authMethods: [...OAUTH21.authMethods, ...SECRET_METHODS],
     pkce: ['required', 'optional'],
     responseModes: ['query', 'form_post'],
   },

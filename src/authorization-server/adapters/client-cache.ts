@@ -125,7 +125,7 @@ function clientMetadata(client: StoredClient): ClientMetadata {
     has_logo: client.has_logo,
     has_document: client.has_document,
     by_member: client.by_member,
-    allowed_origins: allowedOriginsOf(client, client.secret_auth_method !== null),
+    allowed_origins: allowedOriginsOf(client, authMethodOf(client)),
     api_scopes: client.scopes.join(' '),
   };
 }

@@ -9,7 +9,7 @@ import {
   type ClientChanges,
   type ClientDetails,
 } from '../../clients/clients.service.js';
-import { PROFILE_NAMES, PROFILES, unionOf, type AuthMethod } from '../../clients/profiles.js';
+import { PROFILE_NAMES, PROFILES, secretMethodOf, unionOf, type AuthMethod } from '../../clients/profiles.js';
 import { durationBetween, parseDuration, parseName, parseScopes } from '../arguments.js';
 import { addTo, changesNothing } from '../command.js';
 import { fields, named, note, table, withDetails } from '../output.js';
@@ -126,7 +126,7 @@ export function clientsCommands(group: Command): void {
         jwks: options.jwksFile,
         profile: options.profile,
         pkce: options.pkce,
-        secret_auth_method: secretAuthMethodOf(options.auth),
+        secret_auth_method: secretMethodOf(options.auth),
         client_uri: options.clientUri,
         policy_uri: options.policyUri,
         logo: options.logoFile,
@@ -134,7 +134,7 @@ export function clientsCommands(group: Command): void {
         backchannel_logout_uri: options.backchannelLogoutUri,
         actor: 'admin',
       });
-      const secret = isSecret(options.auth) && (await clients.rotateSecret(id, FIRST_SECRET, 'admin'));
+      const secret = secretMethodOf(options.auth) && (await clients.rotateSecret(id, FIRST_SECRET, 'admin'));
       const client = await clients.find(id);
       print(secret ? { ...client, client_secret: secret } : client, () => (secret ? `${id}\n${secret}` : id));
       if (options.json) return;
@@ -198,7 +198,7 @@ export function clientsCommands(group: Command): void {
       jwks: keysOf(before),
       profile: profile ?? before.profile,
       pkce: pkce ?? before.pkce,
-      secret_auth_method: auth === undefined ? before.secret_auth_method : secretAuthMethodOf(auth),
+      secret_auth_method: auth === undefined ? before.secret_auth_method : secretMethodOf(auth),
       client_uri: clientUri === '' ? null : (clientUri ?? before.client_uri),
       policy_uri: policyUri === '' ? null : (policyUri ?? before.policy_uri),
       logo: logoFile ?? before.logo,
@@ -213,7 +213,7 @@ export function clientsCommands(group: Command): void {
         `${grants} ${grants === 1 ? 'grant that included a removed scope has' : 'grants that included a removed scope have'} ended`,
       );
     const client = await clients.find(id);
-    if (isSecret(auth) && client.secrets.length === 0)
+    if (secretMethodOf(auth) && client.secrets.length === 0)
       note(`Make its secret: pua clients rotate-secret ${id}`);
     print(client, shown);
   });
@@ -291,11 +291,6 @@ const pkceOption = () =>
     '--pkce <use>',
     'optional: it may leave PKCE out where it sends a nonce; only for a confidential app of the profile oidc',
   ).choices(PROFILES.oidc.pkce);
-
-const isSecret = (auth: AuthMethod | undefined) => auth?.startsWith('client_secret') === true;
-
-const secretAuthMethodOf = (auth: AuthMethod | undefined) =>
-  auth === 'client_secret_basic' || auth === 'client_secret_post' ? auth : null;
 
 const NEEDS_KEYS = '--auth private_key_jwt needs --jwks-file';
 

@@ -1,7 +1,7 @@
 import { ALL_SCOPES, isScope } from '../../auth/scopes.js';
 import { asShown } from '../../values/string-rules.js';
 import { allowedOriginsOf, keySetOf } from '../../clients/client-rules.js';
-import { PROFILE_NAMES } from '../../clients/profiles.js';
+import { PROFILE_NAMES, secretMethodOf } from '../../clients/profiles.js';
 import type { ClientChanges, ClientDetails } from '../../clients/clients.service.js';
 import { fieldText, type Form } from '../requests/page-requests.js';
 import { clientLogoPath } from '../../authorization-server/ports.js';
@@ -9,7 +9,7 @@ import type { ClientForm, DeveloperClient } from '../rendering/page-contents.js'
 
 /** Gives the field values when an app is edited. */
 export function formOf(client: ClientDetails): ClientForm {
-  const byDefault = allowedOriginsOf({ ...client, allowed_origins: [] }, hasSecret(client));
+  const byDefault = allowedOriginsOf({ ...client, allowed_origins: [] }, client.token_endpoint_auth_method);
   const isDefault = byDefault.join() === client.allowed_origins.join();
   return {
     name: client.name,
@@ -56,7 +56,6 @@ export const EMPTY_FORM: ClientForm = { ...clientFormOf({}), scopes: ALL_SCOPES,
  */
 export function wantedOf(values: ClientForm, profiles: readonly string[]) {
   const profile = PROFILE_NAMES.find((name) => name === values.profile && profiles.includes(name));
-  const method = SECRET_METHODS.find((name) => name === values.secret_auth_method) ?? null;
   return {
     name: asShown(values.name),
     redirect_uris: linesOf(values.redirect_uris),
@@ -64,18 +63,18 @@ export function wantedOf(values: ClientForm, profiles: readonly string[]) {
     post_logout_redirect_uris: linesOf(values.post_logout_redirect_uris),
     scopes: ALL_SCOPES.filter((scope) => values.scopes.includes(scope)),
     jwks: values.jwks.trim() === '' ? null : keySetOf(values.jwks),
-    ...(profiles.length > 1 && profile ? { profile, secret_auth_method: method } : {}),
+    ...(profiles.length > 1 && profile
+      ? { profile, secret_auth_method: secretMethodOf(values.secret_auth_method) }
+      : {}),
     client_uri: values.client_uri === '' ? null : values.client_uri,
     policy_uri: values.policy_uri === '' ? null : values.policy_uri,
     backchannel_logout_uri: values.backchannel_logout_uri === '' ? null : values.backchannel_logout_uri,
   } satisfies ClientChanges;
 }
 
-const SECRET_METHODS = ['client_secret_basic', 'client_secret_post'] as const;
-
 /** Whether the app authenticates with a secret. */
 export function hasSecret({ token_endpoint_auth_method: method }: ClientDetails): boolean {
-  return SECRET_METHODS.some((name) => name === method);
+  return secretMethodOf(method) !== null;
 }
 
 /** Splits a text into lines, without blank or duplicate ones. */
