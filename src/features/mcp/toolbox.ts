@@ -6,10 +6,10 @@ import { insufficientScope } from '../../auth/www-authenticate.js';
 import { Config } from '../../config/config.js';
 import type { JsonResponse } from '../../http/output/responses.js';
 import { API_PREFIX, isUnder } from '../../http/pipeline/api-headers.js';
+import { isOutsideApi } from '../../http/pipeline/outside-api.js';
+import { RouteCalls, type CallRoute } from '../../http/route-calls.js';
 import { RouteTable } from '../../http/route-table.js';
-import { OpenApiDocument } from '../openapi/openapi-document.js';
-import { RouteCalls, type CallRoute } from './route-calls.js';
-import { toolsOf, type DescribedCall, type Tool } from './tools.js';
+import { toolsOf, type Tool } from './tools.js';
 
 /** The request that a message came with. */
 export interface Asked {
@@ -25,30 +25,20 @@ export class Toolbox {
 
   constructor(
     private readonly config: Config,
-    private readonly document: OpenApiDocument,
     private readonly routeTable: RouteTable,
     private readonly routeCalls: RouteCalls,
     private readonly rateLimits: RateLimits,
   ) {}
 
-  /** In the order of the OpenAPI document, which is always the same. */
+  /** In the order of the routes, which is always the same. */
   get #known() {
-    return (this.#tools ??= new Map(this.#make().map((tool) => [tool.name, tool])));
-  }
-
-  #make() {
-    const { paths, components } = this.document.read('members') as {
-      paths: Record<string, Record<string, DescribedCall>>;
-      components: { schemas: Record<string, Record<string, unknown>> };
-    };
-    return this.routeTable.routes.flatMap((route) => {
-      const path = route.path.replace(/:(\w+)/g, '{$1}');
-      const call = paths[path]?.[route.method.toLowerCase()];
-      // What needs no credential is about the API itself.
-      if (!isUnder(API_PREFIX, path) || !call || call.security.length === 0) return [];
-      const invoke = this.routeCalls.of(route);
-      return toolsOf(call, route.method, components.schemas).map((tool) => ({ ...tool, call: invoke }));
-    });
+    return (this.#tools ??= new Map(
+      this.routeTable.routes
+        .filter(({ controller, path }) => isUnder(API_PREFIX, path) && !isOutsideApi(controller))
+        .flatMap((route) =>
+          toolsOf(route).map((tool) => [tool.name, { ...tool, call: this.routeCalls.of(route) }] as const),
+        ),
+    ));
   }
 
   has(name: string): boolean {

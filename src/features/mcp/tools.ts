@@ -1,37 +1,13 @@
-import type { Access } from '../../auth/auth.decorators.js';
+import { accessOf } from '../../auth/auth.guards.js';
 import type { Scope } from '../../auth/scopes.js';
+import { operationOf, type DescribedParameter } from '../../http/output/openapi.js';
 import { Problem } from '../../http/output/problems.js';
 import { schemasUsedBy, type JsonSchema } from '../../http/output/schema.js';
-import type { DescribedVariant } from '../openapi/openapi-document.js';
-import type { RouteCall } from './route-calls.js';
+import type { RouteCall } from '../../http/route-calls.js';
+import type { Route } from '../../http/route-table.js';
+import { describeVariants, queryParameters } from '../openapi/openapi-document.js';
 
 type Json = Record<string, unknown>;
-type Schemas = Readonly<Record<string, Json>>;
-
-/** A call of the API, as its OpenAPI document describes it. */
-export interface DescribedCall {
-  readonly operationId: string;
-  readonly summary: string;
-  readonly description?: string;
-  readonly security: readonly unknown[];
-  readonly 'x-required-scope'?: Access;
-  readonly 'x-variants'?: readonly DescribedVariant[];
-  readonly parameters: readonly Parameter[];
-  readonly requestBody?: { readonly content: Content };
-  readonly responses: { readonly 200: { readonly content: Content } };
-}
-
-interface Content {
-  readonly 'application/json': { readonly schema: JsonSchema };
-}
-
-interface Parameter {
-  readonly name: string;
-  readonly in: string;
-  readonly required?: boolean;
-  readonly description?: unknown;
-  readonly schema: JsonSchema;
-}
 
 /** A question that a person asks, and the call of the API that answers it. */
 export interface Tool {
@@ -60,24 +36,25 @@ const VERSION = {
     'The version that `get_profile` gave with the profile. If somebody changed it since, nothing is saved, and the error says so',
 };
 
-/** Makes the tools that a call of the API is: one, or one for each kind of response that it has. */
-export function toolsOf(call: DescribedCall, method: string, schemas: Schemas): Tool[] {
-  if (NO_QUESTIONS.includes(call.operationId)) return [];
-  const { operationId: name, description = '', 'x-variants': variants } = call;
-  const parameters = call.parameters.filter((parameter) => parameter.in !== 'header');
-  const response = call.responses[200].content['application/json'].schema;
-  if (!variants) return [toolOf({ ...call, name, description, parameters, response, method, schemas })];
+/** Makes the tools that a route of the API is: one, or one for each kind of response that it has; none where it needs no credential. */
+export function toolsOf(route: Route): Tool[] {
+  const { handler } = route;
+  const { summary = '', description = '', response, parameters: others } = operationOf(handler);
+  if (accessOf(handler, route.controller) === 'public' || NO_QUESTIONS.includes(handler.name)) return [];
+  const parameters = [...others.filter((one) => one.in === 'path'), ...queryParameters(handler)];
+  const variants = describeVariants(handler);
+  if (!variants)
+    return [toolOf(route, { name: handler.name, summary, description, parameters, response: response! })];
   // Views whose responses look the same are one tool: which of them is one of its parameters.
   return [...Map.groupBy(variants, ({ schema }) => JSON.stringify(schema)).values()].map((views) => {
-    const [{ by, value, schema, ...first }] = views as [DescribedVariant];
+    const [{ by, value, schema, ...first }] = views as [(typeof views)[number]];
     const isAlone = views.length === 1 && value !== undefined;
     const own = new Set([
       ...(isAlone ? [] : [by]),
       ...views.flatMap((view) => view.parameters.map((one) => one.name)),
     ]);
     const values = views.flatMap((view) => view.value ?? []);
-    return toolOf({
-      ...call,
+    return toolOf(route, {
       name: first.name,
       summary: first.summary,
       description: views
@@ -89,37 +66,36 @@ export function toolsOf(call: DescribedCall, method: string, schemas: Schemas): 
         .map((one) => (isAlone ? { ...one, ...first.parameters.find((of) => of.name === one.name) } : one)),
       response: schema,
       fixed: isAlone ? { [by]: value } : {},
-      method,
-      schemas,
     });
   });
 }
 
-interface Facts extends Omit<DescribedCall, 'operationId' | 'security' | 'responses'> {
+interface Facts {
   readonly name: string;
+  readonly summary: string;
+  readonly description: string;
+  readonly parameters: readonly DescribedParameter[];
   readonly response: JsonSchema;
   /** Parameters that make the call this tool. */
   readonly fixed?: Readonly<Record<string, string>>;
-  readonly method: string;
-  readonly schemas: Schemas;
 }
 
-function toolOf({ summary: title, description, parameters, fixed = {}, schemas, ...facts }: Facts): Tool {
+function toolOf({ handler, controller, method }: Route, facts: Facts): Tool {
+  const { summary: title, description, parameters, response, fixed = {} } = facts;
   const name = NAMES[facts.name] ?? facts.name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-  const { requestBody } = facts;
-  const fields = requestBody && resolved(requestBody.content['application/json'].schema, schemas).properties;
-  const required = parameters.filter((parameter) => parameter.required).map((parameter) => parameter.name);
-  const inPath = parameters.filter((parameter) => parameter.in === 'path').map((parameter) => parameter.name);
-  const writes = facts.method !== 'GET';
+  const body = operationOf(handler).body?.content['application/json'];
+  const required = parameters.filter((one) => one.required).map((one) => one.name);
+  const inPath = parameters.filter((one) => one.in === 'path').map((one) => one.name);
+  const writes = method !== 'GET';
   const properties = {
     ...Object.fromEntries(
       parameters.map((one) => [one.name, { ...one.schema, description: one.description }]),
     ),
-    ...(fields ? { ...fields, version: VERSION } : {}),
+    ...(body ? { ...(wholeSchema(body.schema).properties as Json), version: VERSION } : {}),
   };
   return {
     name,
-    scope: (facts['x-required-scope'] ?? null) as Scope | null,
+    scope: accessOf(handler, controller) as Scope | null,
     writes,
     listed: {
       name,
@@ -131,7 +107,7 @@ function toolOf({ summary: title, description, parameters, fixed = {}, schemas, 
         ...(required.length > 0 ? { required } : {}),
         additionalProperties: false,
       },
-      outputSchema: wholeSchema(facts.response, schemas),
+      outputSchema: wholeSchema(response),
       annotations: {
         title,
         readOnlyHint: !writes,
@@ -140,7 +116,7 @@ function toolOf({ summary: title, description, parameters, fixed = {}, schemas, 
         openWorldHint: false,
       },
     },
-    callWith: (values) => callOf(values, inPath, fixed, fields !== undefined),
+    callWith: (values) => callOf(values, inPath, fixed, body !== undefined),
   };
 }
 
@@ -172,13 +148,10 @@ const textOf = (value: unknown) => (typeof value === 'string' ? value : JSON.str
 
 const OF_DOCUMENT = '#/components/schemas/';
 
-function resolved({ $ref, ...schema }: JsonSchema, schemas: Schemas): JsonSchema {
-  return typeof $ref === 'string' ? schemas[$ref.slice(OF_DOCUMENT.length)]! : schema;
-}
-
 /** Makes a schema that needs no document around it: what it refers to is in its `$defs`. */
-function wholeSchema(schema: JsonSchema, schemas: Schemas): Json {
-  const root = resolved(schema, schemas);
+function wholeSchema(schema: JsonSchema): Json {
+  const models = schemasUsedBy(schema);
+  const root = typeof schema.$ref === 'string' ? models[schema.$ref.slice(OF_DOCUMENT.length)]! : schema;
   const $defs = schemasUsedBy(root);
   const whole = Object.keys($defs).length > 0 ? { ...root, $defs } : root;
   return JSON.parse(JSON.stringify(whole).replaceAll(`"${OF_DOCUMENT}`, '"#/$defs/')) as Json;

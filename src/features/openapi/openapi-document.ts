@@ -6,7 +6,7 @@ import { apiNameOf, Config } from '../../config/config.js';
 import type { QueryClass } from '../../http/input/parameters.js';
 import { queryOfHandler } from '../../http/input/query.js';
 import { JsonResponse } from '../../http/output/responses.js';
-import { operationOf, type RequestBody } from '../../http/output/openapi.js';
+import { operationOf, type DescribedParameter, type RequestBody } from '../../http/output/openapi.js';
 import { PROBLEMS, type ProblemCode } from '../../http/output/problems.js';
 import { propertiesOf, schemasUsedBy, type JsonSchema } from '../../http/output/schema.js';
 import { API_PREFIX, isUnder, PLATFORM_PREFIX } from '../../http/pipeline/api-headers.js';
@@ -208,7 +208,7 @@ function queryClasses(handler: object): QueryClass[] {
 }
 
 /** The query parameters of a route, those of all its variants together. */
-function queryParameters(handler: object): Json[] {
+export function queryParameters(handler: object): DescribedParameter[] {
   const classes = queryClasses(handler);
   if (classes.length < 2) return classes.flatMap(parametersOf);
   const all = new Map<string, ReturnType<typeof parametersOf>[number]>();
@@ -229,8 +229,8 @@ function queryParameters(handler: object): Json[] {
 /** As it stands in `x-variants`. */
 export type DescribedVariant = NonNullable<ReturnType<typeof describeVariants>>[number];
 
-/** What each value of the deciding parameter returns, and its parameters. OpenAPI itself cannot express that. */
-function describeVariants(handler: object) {
+/** What each value of the deciding parameter returns, and its parameters; undefined where none decides. OpenAPI itself cannot express that. */
+export function describeVariants(handler: object) {
   const accepted = queryOfHandler(handler);
   if (accepted === undefined || typeof accepted === 'function') return undefined;
   const { by, absent, values } = accepted;
@@ -253,8 +253,8 @@ function parametersOf(query: QueryClass) {
     const { description, style, explode, ...rules } = schema as JsonSchema & { readonly enum?: string[] };
     return {
       name,
-      in: 'query',
-      required,
+      in: 'query' as const,
+      required: required ?? true,
       description,
       style,
       explode,

@@ -36,6 +36,15 @@ export interface RequestBody {
   readonly content: Readonly<Record<string, { readonly schema: JsonSchema }>>;
 }
 
+/** A parameter of a call, as OpenAPI describes it. */
+export interface DescribedParameter {
+  readonly name: string;
+  readonly in: 'path' | 'query' | 'header';
+  readonly required: boolean;
+  readonly description?: unknown;
+  readonly schema: JsonSchema;
+}
+
 /** What the decorators of a route say about it, for the OpenAPI documents. */
 export interface Operation {
   readonly summary?: string;
@@ -43,7 +52,7 @@ export interface Operation {
   /** JSON Schema of the response on success. */
   readonly response?: JsonSchema;
   /** In its path, and headers that it reads; those of its query are declared by a class. */
-  readonly parameters: readonly JsonSchema[];
+  readonly parameters: readonly DescribedParameter[];
   readonly body?: RequestBody;
   /** Codes of the problems that it can answer besides those that its access and its query imply. */
   readonly problems: readonly ProblemCode[];

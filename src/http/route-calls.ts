@@ -3,9 +3,9 @@ import { ROUTE_ARGS_METADATA } from '@nestjs/common/internal';
 import { ExternalContextCreator, ModuleRef } from '@nestjs/core';
 import { RouteParamsFactory } from '@nestjs/core/router/route-params-factory.js';
 import type { Request, Response } from 'express';
-import { parseQuery, queryOfHandler } from '../../http/input/query.js';
-import { JsonResponse } from '../../http/output/responses.js';
-import type { Route } from '../../http/route-table.js';
+import { parseQuery, queryOfHandler } from './input/query.js';
+import { JsonResponse } from './output/responses.js';
+import type { Route } from './route-table.js';
 
 /** What a request sends to a route besides its credential. */
 export interface RouteCall {
