@@ -1,7 +1,10 @@
 #!/usr/bin/env node
 // What a tool of an assistant costs against the call that it makes: `node bin/with-postgres.mjs node bench/assistants.mjs [rounds]`. Processor time
-// of the server for each, measured in turns, and what its memory grows by with the first message.
+// of the server for each, measured in turns; what the protocol's SDK takes for the same bytes with nothing behind it (peers/assistants.mjs); and
+// what the server's memory grows by with the first message.
 import './own-node.mjs';
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { startFresh } from './fresh-server.mjs';
 
@@ -34,7 +37,7 @@ const key = pua(
 );
 
 const get = (path) => () => fetch(`${url}/api/public${path}`, { headers: { 'X-API-Key': key } });
-const call = (name) => {
+const call = (name, address = `${url}/api/public/mcp`) => {
   const _meta = {
     'io.modelcontextprotocol/protocolVersion': REVISION,
     'io.modelcontextprotocol/clientCapabilities': {},
@@ -53,18 +56,18 @@ const call = (name) => {
     'Mcp-Method': 'tools/call',
     'Mcp-Name': name,
   };
-  return () => fetch(`${url}/api/public/mcp`, { method: 'POST', headers, body });
+  return () => fetch(address, { method: 'POST', headers, body });
 };
 
 const memory = () => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1]) / 1024;
-/** User and system time of the server so far, in microseconds. */
-function cpu() {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
+/** User and system time of the process so far, in microseconds. */
+function cpu(of) {
+  const fields = readFileSync(`/proc/${of}/stat`, 'utf8').split(') ')[1].split(' ');
   return (Number(fields[11]) + Number(fields[12])) * 10_000;
 }
 
-async function cost(request, calls = CALLS) {
-  const before = cpu();
+async function cost(request, { calls = CALLS, of = pid } = {}) {
+  const before = cpu(of);
   let left = calls;
   await Promise.all(
     Array.from({ length: AT_ONCE }, async () => {
@@ -75,26 +78,35 @@ async function cost(request, calls = CALLS) {
       }
     }),
   );
-  return (cpu() - before) / calls;
+  return (cpu(of) - before) / calls;
 }
 
-const pairs = [
-  { name: 'get_profile', route: get('/profile'), tool: call('get_profile') },
-  { name: 'list_events', route: get('/events'), tool: call('list_events') },
-];
-for (const { route } of pairs) await cost(route);
-const before = memory();
-await cost(pairs[0].tool, 1);
-console.log(`memory with the first message: +${(memory() - before).toFixed(1)} MB`);
-for (const { name, route, tool } of pairs) {
-  await cost(tool);
-  const ratios = [];
-  for (let round = 0; round < ROUNDS; round++) {
-    const [ofRoute, ofTool] = [await cost(route), await cost(tool)];
-    ratios.push(ofTool / ofRoute);
-    console.log(`${name}: route ${ofRoute.toFixed(0)} µs, tool ${ofTool.toFixed(0)} µs`);
-  }
-  const median = ratios.toSorted((one, other) => one - other)[Math.floor(ROUNDS / 2)];
-  console.log(`${name}: ${median.toFixed(2)} times the route`);
+const median = (values) => values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)];
+/** Of a route and the tool that it is, the middle of the rounds: microseconds of each, and of what the tool adds. */
+async function compare(name, route, tool, of) {
+  await cost(route, { of });
+  await cost(tool, { of });
+  const rounds = [];
+  for (let round = 0; round < ROUNDS; round++)
+    rounds.push([await cost(route, { of }), await cost(tool, { of })]);
+  const [ofRoute, ofTool] = [0, 1].map((i) => median(rounds.map((costs) => costs[i])));
+  const times = median(rounds.map(([one, other]) => other / one));
+  const more = median(rounds.map(([one, other]) => other - one));
+  const all = [`route ${ofRoute.toFixed(0)} µs`, `tool ${ofTool.toFixed(0)}`, `${more.toFixed(0)} more`];
+  console.log(`${name}: ${all.join(', ')}, ${times.toFixed(2)} times the route`);
 }
+
+await cost(get('/profile'));
+const before = memory();
+await cost(call('get_profile'), { calls: 1 });
+console.log(`memory with the first message: +${(memory() - before).toFixed(1)} MB`);
+await compare('get_profile', get('/profile'), call('get_profile'));
+await compare('list_events', get('/events'), call('list_events'));
+
+const page = await (await get('/events')()).text();
+const peer = fork('bench/peers/assistants.mjs', [page, REVISION]);
+const [port] = await once(peer, 'message');
+const bare = `http://127.0.0.1:${port}/`;
+await compare('the same page by the SDK alone', () => fetch(bare), call('list_events', bare), peer.pid);
+peer.kill();
 await end();
