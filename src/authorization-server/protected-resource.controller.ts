@@ -1,5 +1,4 @@
-import { Controller, Get, Req, Res } from '@nestjs/common';
-import type { Request, Response } from 'express';
+import { Controller, Get } from '@nestjs/common';
 import { Public } from '../auth/auth.decorators.js';
 import { ALL_SCOPES } from '../auth/scopes.js';
 import { FIRST_SCOPES, SUPPORTED_DPOP_ALGORITHMS } from '../auth/www-authenticate.js';
@@ -26,14 +25,14 @@ export class ProtectedResourceController {
   }
 
   @Get(API_PREFIX)
-  read(@Req() request: Request, @Res() response: Response): void {
-    this.#ofApi.send(request, response);
+  read(): UnchangingDocument {
+    return this.#ofApi;
   }
 
   @Get(ASSISTANTS_PATH)
-  readOfAssistants(@Req() request: Request, @Res() response: Response): void {
+  readOfAssistants(): UnchangingDocument {
     if (!this.#ofAssistants) throw new Problem('not_found');
-    this.#ofAssistants.send(request, response);
+    return this.#ofAssistants;
   }
 }
 

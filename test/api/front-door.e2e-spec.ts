@@ -574,19 +574,54 @@ describe('a document that never changes', () => {
     '/api/public/problems/not_found',
     '/.well-known/oauth-protected-resource/api/public',
   ])('is bytes with one validator, made once: %s', async (path) => {
-    const first = await api.send('GET', path);
-    const again = await api.send('GET', path);
+    const plain = { 'Accept-Encoding': 'identity' };
+    const first = await api.send('GET', path, plain);
+    const again = await api.send('GET', path, plain);
     expect([first.status, again.headers.etag]).toEqual([200, first.headers.etag]);
     expect(first.headers.etag).toMatch(/^"[\w-]{27}"$/);
-    const known = await api.send('GET', path, { 'If-None-Match': first.headers.etag! });
+    const known = await api.send('GET', path, { ...plain, 'If-None-Match': first.headers.etag! });
     expect([known.status, known.text, known.headers.etag]).toEqual([304, '', first.headers.etag]);
-    const head = await api.send('HEAD', path);
+    const head = await api.send('HEAD', path, plain);
     expect([head.status, head.text ?? '', head.headers['content-length']]).toEqual([
       200,
       '',
       String(Buffer.byteLength(first.text)),
     ]);
   });
+
+  it.each(['/', '/docs', '/docs/errors', '/docs/errors.md', '/style.css'])(
+    'is compressed for whoever takes that, with a validator of those bytes: %s',
+    async (path) => {
+      const get = async (accepted?: string) =>
+        fetch(new URL(path, api.url), { headers: accepted ? { 'Accept-Encoding': accepted } : {} });
+      const plain = await get('identity');
+      const text = await plain.text();
+      expect([plain.headers.get('content-encoding'), plain.headers.get('vary')]).toEqual([
+        null,
+        'Accept-Encoding',
+      ]);
+      for (const [accepted, coding] of [
+        ['gzip, deflate, br', 'br'],
+        ['gzip', 'gzip'],
+        ['br;q=0, gzip', 'gzip'],
+        ['zstd', null],
+      ] as const) {
+        const answer = await get(accepted);
+        expect([accepted, answer.headers.get('content-encoding')]).toEqual([accepted, coding]);
+        expect(await answer.text()).toBe(text);
+        if (!coding) continue;
+        expect(Number(answer.headers.get('content-length'))).toBeLessThan(text.length / 2);
+        const etag = answer.headers.get('etag')!;
+        expect(etag).toBe(plain.headers.get('etag')!.replace(/"$/, `-${coding}"`));
+        const known = await api.send('GET', path, { 'Accept-Encoding': accepted, 'If-None-Match': etag });
+        expect([known.status, known.headers.etag, known.headers.vary]).toEqual([
+          304,
+          etag,
+          'Accept-Encoding',
+        ]);
+      }
+    },
+  );
 
   it('is the same object at each request, where it is the OpenAPI document', () => {
     const document = api.app.get(OpenApiDocument);

@@ -47,7 +47,7 @@ export class ApiAdapter extends ExpressAdapter {
   override reply(response: Response, body: unknown, statusCode?: number): void {
     if (response.headersSent) return; // by the handler itself, or the deadline was first
     if (body instanceof UnchangingDocument) {
-      body.send(response.req as Request, response);
+      void body.send(response.req as Request, response);
       return;
     }
     if (!(body instanceof JsonResponse) && (typeof body !== 'object' || body === null)) {
