@@ -32,6 +32,8 @@ const GUIDES = [
     'docs/guides/assistants.md',
     'Your data in Claude, ChatGPT, VS Code or Cursor, by one address.',
   ],
+  ['webhooks', 'Webhooks', 'docs/webhooks.md', 'Apps are told what is new, by messages that are signed.'],
+  ['calendar', 'Calendar links', 'docs/calendar.md', 'A member’s events in their own calendar program.'],
   [
     'paging-and-sync',
     'Paging and sync',
@@ -61,6 +63,7 @@ const GUIDES = [
     'docs/libraries.md',
     'OAuth libraries in six languages, each tried with this server.',
   ],
+  ['changelog', 'What is new', 'CHANGELOG.md', 'What changed with each version, for callers and operators.'],
 ];
 
 /** The Markdown files. */
@@ -108,8 +111,35 @@ function render([name, title, source, summary], Marked, highlight) {
       /<tr>\n<td>(\d{3})<\/td>\n<td><code>(\w+)<\/code>/g,
       '<tr id="$2">\n<td>$1</td>\n<td><code>$2</code>',
     );
-  return { name, title, summary, source, html, markdown: markdownOf(text, source), sections };
+  const markdown = markdownOf(text, source);
+  return { name, title, summary, source, html, markdown, sections, passages: passagesOf(html) };
 }
+
+/** What a search looks through: the text below each heading, and of each row that can be linked to. Not code: that is full of everything. */
+function passagesOf(html) {
+  const parts = html
+    .replaceAll(/<pre[^]*?<\/pre>/g, ' ')
+    .split(/(?=<(?:h[2-6]|tr) id=")/)
+    .map((part) => [/^<(?:h\d|tr) id="([^"]+)">(?:<a[^>]*>)?([^]*?)<\/(?:h\d|td)>/.exec(part), part]);
+  return parts.map(([heading, part]) => {
+    const [whole = '', id = '', title = ''] = heading ?? [];
+    const isRow = whole.startsWith('<tr');
+    return {
+      id,
+      title: isRow ? id : plain(title),
+      text: plain(isRow ? part.slice(0, part.indexOf('</tr>')) : part.slice(whole.length)),
+    };
+  });
+}
+
+const ENTITIES = { '&amp;': '&', '&lt;': '<', '&gt;': '>', '&quot;': '"', '&#39;': "'" };
+const plain = (html) =>
+  html
+    .replaceAll(/<[^>]+>/g, ' ')
+    .replaceAll(/&\w+;|&#39;/g, (entity) => ENTITIES[entity] ?? ' ')
+    .replaceAll(/\s+/g, ' ')
+    .replaceAll(/ (?=[.,;:)])/g, '')
+    .trim();
 
 /** The Markdown as it is served: with links that work there, and without comments for editors of the file. */
 function markdownOf(text, source) {

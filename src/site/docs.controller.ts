@@ -1,7 +1,7 @@
 import { Controller, Get, Param } from '@nestjs/common';
 import { Public } from '../auth/auth.decorators.js';
 import { SCOPES } from '../auth/scopes.js';
-import { Config } from '../config/config.js';
+import { apiNameOf, Config } from '../config/config.js';
 import { EXAMPLES, RECORDED_AT } from '../features/openapi/examples.js';
 import { OpenApiDocument } from '../features/openapi/openapi-document.js';
 import { endpointsOf, type Endpoint } from '../features/openapi/reference.js';
@@ -9,15 +9,21 @@ import { OutsideApi } from '../http/pipeline/outside-api.js';
 import { Problem, PROBLEMS } from '../http/output/problems.js';
 import { UnchangingDocument } from '../http/output/responses.js';
 import { DOCS_CLIENT } from '../clients/own-clients.js';
+import { feedOf } from './feed.js';
 import { GUIDES, Site, type SitePage } from './site.js';
 import { snippetsOf } from './snippets.js';
+
+const TEXT = { 'Cache-Control': 'no-cache', 'X-Content-Type-Options': 'nosniff' };
+
+/** The guide that lists the versions. */
+const CHANGES = 'changelog';
 
 /** The reference, generated from the OpenAPI document and the demo's recorded responses, and the guides for callers. */
 @Controller('docs')
 @Public()
 @OutsideApi()
 export class DocsController {
-  readonly #pages = new Map<string, UnchangingDocument>();
+  readonly #documents = new Map<string, UnchangingDocument>();
 
   constructor(
     private readonly config: Config,
@@ -30,11 +36,53 @@ export class DocsController {
   reference(): UnchangingDocument {
     const { rateLimits } = this.config;
     const scopes = Object.entries(SCOPES);
-    return this.#document('', () => ({
+    return this.#page('', () => ({
       template: 'reference',
       title: 'Reference',
       content: { rateLimits, clientId: DOCS_CLIENT, scopes, problems: PROBLEMS },
     }));
+  }
+
+  /** What the search of these pages looks through: `[address, title, text]` of each passage and each call. */
+  @Get('search.json')
+  search(): UnchangingDocument {
+    return this.#made('search.json', () => {
+      const passages = GUIDES.filter(({ name }) => name !== CHANGES).flatMap((guide) =>
+        guide.passages.map(({ id, title, text }) => [
+          `/docs/${guide.name}${id === '' ? '' : `#${id}`}`,
+          title === '' ? guide.title : `${guide.title}: ${title}`,
+          text,
+        ]),
+      );
+      const calls = this.#groups().flatMap((group) =>
+        group.calls.map(({ name, summary, method, shownPath, description, parameters, answer }) => [
+          `/docs#${name}`,
+          summary,
+          [
+            `${method} ${shownPath}`,
+            description,
+            ...[...parameters, ...answer].map((field) => field.name),
+          ].join(' '),
+        ]),
+      );
+      return new UnchangingDocument(JSON.stringify([...calls, ...passages]), {
+        ...TEXT,
+        'Content-Type': 'application/json; charset=utf-8',
+      });
+    });
+  }
+
+  /** The released versions as a feed. */
+  @Get(`${CHANGES}.atom`)
+  feed(): UnchangingDocument {
+    return this.#made(`${CHANGES}.atom`, () => {
+      const { html } = GUIDES.find(({ name }) => name === CHANGES)!;
+      const page = `${this.config.publicUrl}/docs/${CHANGES}`;
+      return new UnchangingDocument(feedOf(apiNameOf(this.config), page, this.#here(html)), {
+        ...TEXT,
+        'Content-Type': 'application/atom+xml; charset=utf-8',
+      });
+    });
   }
 
   /** A guide as a page, or with `.md` as Markdown. @throws Problem not_found */
@@ -42,38 +90,44 @@ export class DocsController {
   guide(@Param('guide') name: string): UnchangingDocument {
     const guide = GUIDES.find((each) => each.name === name.replace(/\.md$/, ''));
     if (!guide) throw new Problem('not_found');
-    if (name.endsWith('.md')) return this.#markdownOf(name, guide.markdown);
-    return this.#document(
+    if (name.endsWith('.md'))
+      return this.#made(
+        name,
+        () =>
+          new UnchangingDocument(this.#here(guide.markdown), {
+            ...TEXT,
+            'Content-Type': 'text/markdown; charset=utf-8',
+          }),
+      );
+    return this.#page(
       name,
       () => ({
         template: 'guide',
         title: guide.title,
-        content: { guide: { ...guide, html: this.#here(guide.html) } },
+        content: {
+          guide: { ...guide, html: this.#here(guide.html) },
+          feed: name === CHANGES ? `/docs/${CHANGES}.atom` : undefined,
+          before: GUIDES[GUIDES.indexOf(guide) - 1],
+          after: GUIDES[GUIDES.indexOf(guide) + 1],
+        },
       }),
       { Link: `</docs/${name}.md>; rel="alternate"; type="text/markdown"` },
     );
   }
 
-  #markdownOf(name: string, markdown: string): UnchangingDocument {
-    const known = this.#pages.get(name);
-    if (known) return known;
-    const document = new UnchangingDocument(this.#here(markdown), {
-      'Content-Type': 'text/markdown; charset=utf-8',
-      'Cache-Control': 'no-cache',
-      'X-Content-Type-Options': 'nosniff',
-    });
-    this.#pages.set(name, document);
-    return document;
-  }
-
-  /** A page, made when it is first asked for; all list the guides and the calls. */
-  #document(name: string, make: () => SitePage, headers: Record<string, string> = {}): UnchangingDocument {
-    let document = this.#pages.get(name);
-    if (!document) {
+  /** A page; all list the guides and the calls. */
+  #page(name: string, make: () => SitePage, headers: Record<string, string> = {}): UnchangingDocument {
+    return this.#made(name, () => {
       const page = make();
       const content = { guides: GUIDES, groups: this.#groups(), ...page.content };
-      this.#pages.set(name, (document = this.site.document({ ...page, content }, headers)));
-    }
+      return this.site.document({ ...page, content }, headers);
+    });
+  }
+
+  /** Made when it is first asked for. */
+  #made(name: string, make: () => UnchangingDocument): UnchangingDocument {
+    let document = this.#documents.get(name);
+    if (!document) this.#documents.set(name, (document = make()));
     return document;
   }
 

@@ -23,6 +23,8 @@ interface Guide {
   /** The same as its source is, for programs that read. */
   readonly markdown: string;
   readonly sections: readonly { readonly id: string; readonly title: string }[];
+  /** What a search looks through: the text below each heading, in order, and of each row with an id. */
+  readonly passages: readonly { readonly id: string; readonly title: string; readonly text: string }[];
 }
 
 export const GUIDES = JSON.parse(

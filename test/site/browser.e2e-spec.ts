@@ -186,6 +186,33 @@ postgres.describe('The pages for strangers in Chromium', () => {
   );
 
   it(
+    'are searched, every word: passages of guides, errors, and fields of calls, with the keyboard alone, from any page',
+    async () => {
+      const { page, context, complaints } = await open('/');
+      await page.keyboard.press('Control+k');
+      await page.waitForURL('**/docs#search');
+      expect(await page.getByRole('button', { name: 'Contents' }).isVisible()).toBe(false); // they stand beside
+      const found = page.locator('.found a');
+      await page.keyboard.type('overwritten meanwhile');
+      await found.filter({ hasText: 'Caching: Nothing overwritten' }).waitFor();
+      expect(await found.first().locator('mark').allTextContents()).toEqual(['overwritten', 'meanwhile']);
+      await page.keyboard.press('Enter');
+      await page.waitForURL('**/docs/caching#nothing-overwritten');
+      await page.keyboard.press('/');
+      await page.keyboard.type('ip_not_allowed');
+      await found.filter({ hasText: 'Errors: ip_not_allowed' }).waitFor();
+      await page.keyboard.press('Escape');
+      await page.keyboard.type('is_online');
+      await found.filter({ hasText: 'List events' }).waitFor();
+      for (const key of ['ArrowDown', 'ArrowDown', 'ArrowUp', 'Enter']) await page.keyboard.press(key);
+      await page.waitForURL(/\/docs(\/[\w-]+)?#/);
+      expect(complaints).toEqual([]);
+      await context.close();
+    },
+    MINUTE,
+  );
+
+  it(
     'let a member sign in to send a call, show status, time, headers and body, and revoke the access at the end',
     async () => {
       const { id, username } = await oauth.member({ first_name: 'Ada', last_name: 'Lovelace' });

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { PROBLEMS } from '../../src/http/output/problems.js';
+import { GUIDES } from '../../src/site/site.js';
 import { TestApi } from '../support/api.js';
 import { thorough } from '../support/database.js';
 
@@ -43,6 +44,54 @@ describe('GET /docs', () => {
       .replaceAll('&lt;', '<')
       .replaceAll('&gt;', '>')
       .replaceAll('&amp;', '&');
+
+  it('is searched by what takes 25 KB at most, leads to what is there, and has every error and every call', async () => {
+    const answer = await api.send('GET', '/docs/search.json', { 'Accept-Encoding': 'br' });
+    expect(Number(answer.headers['content-length'])).toBeLessThan(25 * 1_024);
+    const entries = answer.body as [href: string, title: string, text: string][];
+    const known = new Map<string, string[]>();
+    for (const [href, title, text] of entries) {
+      const [path, fragment] = href.split('#') as [string, string?];
+      expect([href, typeof title, typeof text]).toEqual([href, 'string', 'string']);
+      if (!known.has(path)) known.set(path, ids((await api.send('GET', path)).text));
+      if (fragment !== undefined)
+        expect([href, known.get(path)]).toEqual([href, expect.arrayContaining([fragment])]);
+    }
+    const hrefs = entries.map(([href]) => href);
+    for (const code of PROBLEMS.keys()) expect(hrefs).toContain(`/docs/errors#${code}`);
+    expect(hrefs).toEqual(expect.arrayContaining(['/docs#listEvents', '/docs/webhooks', '/docs/times']));
+  });
+
+  it('says what is new, to programs that read feeds, too: every version that is released, with its day', async () => {
+    const page = await api.send('GET', '/docs/changelog', { Accept: 'text/html' });
+    expect(page.text).toContain(
+      '<link rel="alternate" type="application/atom+xml" href="/docs/changelog.atom">',
+    );
+    const { text, headers: of } = await api.send('GET', '/docs/changelog.atom');
+    expect(of['content-type']).toBe('application/atom+xml; charset=utf-8');
+    const entries = text.split('<entry>').slice(1);
+    expect(entries.length).toBeGreaterThan(0);
+    for (const entry of entries) {
+      const [, address, id] = /<id>([^<#]+)#([^<]+)<\/id>/.exec(entry)!;
+      expect([address, ids(page.text)]).toEqual([
+        'http://localhost:0/docs/changelog',
+        expect.arrayContaining([id]),
+      ]);
+      expect(entry).toMatch(/<updated>20\d\d-\d\d-\d\dT00:00:00Z<\/updated>/);
+    }
+    expect(text).not.toContain('unreleased');
+  });
+
+  it('leads from each guide to the one before and the one after', async () => {
+    const order: (string | undefined)[] = [];
+    for (let next: string | undefined = 'first-program'; next !== undefined;) {
+      const { text } = await api.send('GET', `/docs/${next}`, { Accept: 'text/html' });
+      expect(/rel="prev" href="\/docs\/([\w-]+)"/.exec(text)?.[1]).toBe(order.at(-1));
+      order.push(next);
+      next = /rel="next" href="\/docs\/([\w-]+)"/.exec(text)?.[1];
+    }
+    expect(order).toEqual(GUIDES.map(({ name }) => name));
+  });
 
   const documents = ['/api/public/openapi.json', '/api/platform/openapi.json'];
   it.each(documents)(

@@ -1,0 +1,39 @@
+import { escapeHtml } from '../values/string-rules.js';
+
+/** A version that was released on a day, up to the next one. */
+const VERSION = /<h2 id="([^"]+)"><a[^>]*>([\d.]+) \((\d{4}-\d\d-\d\d)\)<\/a><\/h2>([^]*?)(?=<h2 |$)/g;
+
+/**
+ * Makes an Atom feed (RFC 4287) of the released versions.
+ *
+ * @param page address of the page that lists them
+ * @param html what is on it: a heading for each version, the newest first, with the day of its release
+ */
+export function feedOf(name: string, page: string, html: string): string {
+  const versions = [...html.matchAll(VERSION)].map(([, id, version, day, content]) => ({
+    version: `${name} ${version}`,
+    url: `${page}#${id}`,
+    updated: `${day}T00:00:00Z`,
+    content: content!.trim(),
+  }));
+  const entries = versions.map(
+    ({ version, url, updated, content }) => `<entry>
+<id>${escapeHtml(url)}</id>
+<title>${escapeHtml(version)}</title>
+<updated>${updated}</updated>
+<link href="${escapeHtml(url)}"/>
+<content type="html">${escapeHtml(content)}</content>
+</entry>
+`,
+  );
+  return `<?xml version="1.0" encoding="utf-8"?>
+<feed xmlns="http://www.w3.org/2005/Atom">
+<id>${escapeHtml(page)}</id>
+<title>${escapeHtml(name)}: what is new</title>
+<author><name>${escapeHtml(name)}</name></author>
+<updated>${versions[0]!.updated}</updated>
+<link href="${escapeHtml(page)}"/>
+<link rel="self" href="${escapeHtml(page)}.atom"/>
+${entries.join('')}</feed>
+`;
+}
