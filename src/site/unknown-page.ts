@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
+import { prefersHtml } from '../http/pipeline/accept.guard.js';
 import { API_PREFIX, isUnderApi } from '../http/pipeline/api-headers.js';
 import { RouteTable } from '../http/route-table.js';
 import { Site } from './site.js';
@@ -45,9 +46,4 @@ function redirect(response: Response, status: number, location: string): true {
   const headers = { Location: location, 'Cache-Control': 'no-cache', 'Content-Length': '0', ...NOSNIFF };
   response.writeHead(status, headers).end();
   return true;
-}
-
-/** Navigating browsers accept `text/html` explicitly; `*` alone, as programs send it, is not a request for a page. */
-function prefersHtml(request: Request): boolean {
-  return request.accepts(['application/problem+json', 'application/json', 'text/html']) === 'text/html';
 }

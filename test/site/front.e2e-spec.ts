@@ -119,6 +119,22 @@ describe('What a stranger finds', () => {
     },
   );
 
+  it('what an error means, at the address that the error names, as a page for readers and as JSON for programs', async () => {
+    const path = '/api/public/problems/insufficient_scope';
+    const led = await get(path);
+    expect([led.status, led.headers.get('location')]).toEqual([303, '/docs/errors#insufficient_scope']);
+    expect(await (await get('/docs/errors')).text()).toContain('id="insufficient_scope"');
+    for (const Accept of ['*/*', 'application/json', 'application/json, text/html', '']) {
+      const answer = await get(path, { Accept });
+      expect([Accept, answer.status, await answer.json()]).toEqual([
+        Accept,
+        200,
+        expect.objectContaining({ code: 'insufficient_scope' }),
+      ]);
+    }
+    expect((await get('/api/public/problems/nothing')).status).toBe(404);
+  });
+
   it('where nothing is, no page for what is no reading', async () => {
     const response = await get('/nothing', HTML, 'POST');
     expect(await response.json()).toMatchObject({ code: 'not_found' });

@@ -1,10 +1,12 @@
-import { Controller, Get, Param } from '@nestjs/common';
+import { Controller, Get, Param, Req, Res } from '@nestjs/common';
+import type { Request, Response } from 'express';
 import { Public } from '../../auth/auth.decorators.js';
 import { JsonResponse } from '../../http/output/responses.js';
 import { IN_NODE, integerField, objectListField, textField } from '../../http/output/fields.js';
 import { PathParameter, RespondsWith, RespondsWithProblems } from '../../http/output/openapi.js';
 import { Problem, PROBLEMS } from '../../http/output/problems.js';
 import { Model } from '../../http/output/schema.js';
+import { prefersHtml } from '../../http/pipeline/accept.guard.js';
 
 const ProblemEntry = new Model('ProblemDefinition', {
   code: textField(IN_NODE, 'Stable name of the error, for programs'),
@@ -45,9 +47,16 @@ export class ProblemsController {
     'What the code means, and how to fix it. The `type` of every error is the URL of this call.',
   )
   @RespondsWithProblems('not_found')
-  getProblem(@Param('code') code: string): JsonResponse {
+  getProblem(
+    @Param('code') code: string,
+    @Req() request: Request,
+    @Res({ passthrough: true }) response: Response,
+  ): JsonResponse {
     const entry = ENTRIES.get(code);
     if (!entry) throw new Problem('not_found', { detail: 'There is no such error code.' });
+    // Somebody opened the address that an error names in a browser.
+    if (prefersHtml(request))
+      response.writeHead(303, { Location: `/docs/errors#${code}`, 'Content-Length': '0' }).end();
     return entry;
   }
 }

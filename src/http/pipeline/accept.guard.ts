@@ -1,4 +1,5 @@
 import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
+import type { Request } from 'express';
 import { Problem } from '../output/problems.js';
 import { isOutsideApi } from './outside-api.js';
 import { requestOf } from './request-context.js';
@@ -8,6 +9,11 @@ const PARAMETER = /(?<![ \t])[ \t]*;[ \t]*(?!q[ \t]*=)[^\s=;,"]+=("(?:[^"\\]|\\.
 
 /** Removes the parameters of the media ranges of `Accept`, except their weights. */
 export const withoutParameters = (accept: string) => accept.replace(PARAMETER, '');
+
+/** Tells whether a reader asks: navigating browsers accept `text/html` explicitly; `*` alone, as programs send it, is no request for a page. */
+export function prefersHtml(request: Request): boolean {
+  return request.accepts(['application/problem+json', 'application/json', 'text/html']) === 'text/html';
+}
 
 /**
  * 406 where the caller excludes JSON (RFC 9110 §12.5.1). Parameters of a range
