@@ -58,7 +58,7 @@ export class Site {
   }
 
   render({ template, title, content }: SitePage): { html: string; headers: Record<string, string> } {
-    const { publicUrl, seedDemo, platformLogoUrl, supportUrl, privacyUrl } = this.config;
+    const { publicUrl, seedDemo, developerConsole, platformLogoUrl, supportUrl, privacyUrl } = this.config;
     const data = {
       language: 'en',
       script: this.#script.text,
@@ -69,6 +69,7 @@ export class Site {
       privacy: privacyUrl,
       publicUrl,
       demo: seedDemo,
+      developers: developerConsole,
       highlight,
       prose,
       ...content,

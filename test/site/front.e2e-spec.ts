@@ -67,6 +67,21 @@ describe('What a stranger finds', () => {
     }
   });
 
+  it('where to make a key and register an app, on every page, where members may do that themselves', async () => {
+    const other = await OauthTest.start({ developerConsole: true }, oauth);
+    try {
+      for (const path of ['/', '/docs', '/docs/times']) {
+        const link = '<a class="only-wide" href="/developer">Developers</a>';
+        expect(await (await fetch(other.issuer + path)).text()).toContain(link);
+        expect(await (await get(path)).text()).not.toContain('/developer"');
+      }
+      for (const path of ['/', '/docs'])
+        expect(await (await fetch(other.issuer + path)).text()).toMatch(/<a href="\/developer">Make /);
+    } finally {
+      await other.close();
+    }
+  });
+
   thorough.it('no demo where there is none', async () => {
     const other = await OauthTest.start({ seedDemo: false });
     try {
