@@ -19,8 +19,10 @@ interface ProfileRules {
   readonly requiresPar: boolean;
   /** Tokens are issued for a DPoP key alone (RFC 9449 §5.2). */
   readonly requiresDpop: boolean;
-  /** Each use of a refresh token replaces it; otherwise it stays valid, bound to its key (FAPI 2.0 §5.3.2.1). */
+  /** Each use of a refresh token replaces it; otherwise it stays valid (FAPI 2.0 §5.3.2.1). */
   readonly rotatesRefreshTokens: boolean;
+  /** A refresh token works with the DPoP key alone that was proven with the code; otherwise the key of its client binds it (RFC 9449 §5). */
+  readonly bindsRefreshTokens: boolean;
   /** Whom an assertion may name as its audience, besides the issuer. */
   readonly acceptsTokenEndpointAudience: boolean;
   readonly assertionAlgorithms: readonly string[];
@@ -34,6 +36,7 @@ const OAUTH21: ProfileRules = {
   requiresPar: false,
   requiresDpop: false,
   rotatesRefreshTokens: true,
+  bindsRefreshTokens: true,
   acceptsTokenEndpointAudience: true,
   assertionAlgorithms: ['ES256', 'RS256', 'PS256', 'Ed25519', 'EdDSA'],
   idTokenAlgorithms: ['ES256', 'RS256'],
@@ -56,6 +59,7 @@ export const PROFILES = {
     requiresPar: true,
     requiresDpop: true,
     rotatesRefreshTokens: false,
+    bindsRefreshTokens: false,
     acceptsTokenEndpointAudience: false,
     assertionAlgorithms: ['ES256', 'PS256', 'Ed25519', 'EdDSA'],
     idTokenAlgorithms: ['ES256'],

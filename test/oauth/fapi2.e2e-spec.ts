@@ -26,6 +26,16 @@ describe('FAPI 2.0', () => {
     };
   }
 
+  /** The status of GET /me with an access token and a proof of a key. */
+  async function meWith(accessToken: string, key: Awaited<ReturnType<typeof dpopKey>>): Promise<number> {
+    const headers = await key('/api/public/me', 'GET', accessToken);
+    return (
+      await fetch(`${oauth.issuer}/api/public/me`, {
+        headers: { Authorization: `DPoP ${accessToken}`, ...headers },
+      })
+    ).status;
+  }
+
   it('gives tokens for a DPoP key alone, and says so; the code is not used up by a request without one', async () => {
     const fapi = await clientWithKey(oauth, { profile: 'fapi2' });
     const form = await signedIn(fapi);
@@ -41,31 +51,36 @@ describe('FAPI 2.0', () => {
     expect(await oauth.me(body.access_token)).toBe(401); // not as Bearer
   });
 
-  it('keeps a refresh token, bound to its key: it works again and again, and with no other key or none', async () => {
+  it('keeps a refresh token, bound to the client: it works again and again, with any DPoP key, but with none and for no other client', async () => {
     const fapi = await clientWithKey(oauth, { profile: 'fapi2' });
     const [proof, other] = [await dpopKey(oauth), await dpopKey(oauth)];
     const form = await signedIn(fapi);
     const { body: first } = await oauth.token({ ...form, ...(await fapi.assertion()) }, await proof());
-    const refresh = async (headers: Record<string, string>) =>
+    const refresh = async (headers: Record<string, string>, client = fapi) =>
       oauth.token(
         {
           grant_type: 'refresh_token',
           refresh_token: first.refresh_token,
-          ...(await fapi.assertion()),
+          ...(await client.assertion()),
         },
         headers,
       );
     const seen = new Set([first.access_token]);
-    for (let i = 0; i < 3; i++) {
-      const { status, body } = await refresh(await proof());
+    for (const key of [proof, proof, other]) {
+      const { status, body } = await refresh(await key());
       expect([status, body.refresh_token, body.token_type]).toEqual([200, first.refresh_token, 'DPoP']);
+      expect([await meWith(body.access_token, key), await oauth.me(body.access_token)]).toEqual([200, 401]);
       seen.add(body.access_token);
     }
     expect(seen.size).toBe(4);
     await oauth.age('oauth_tokens', 60); // no grace period is needed
     expect((await refresh(await proof())).status).toBe(200);
-    for (const headers of [await other(), {}]) {
-      const { status, body } = await refresh(headers);
+    const stranger = await clientWithKey(oauth, { profile: 'fapi2' });
+    for (const [headers, client] of [
+      [{}, fapi],
+      [await proof(), stranger],
+    ] as const) {
+      const { status, body } = await refresh(headers, client);
       expect([status, body.error]).toEqual([400, 'invalid_grant']);
     }
     expect((await refresh(await proof())).status).toBe(200);

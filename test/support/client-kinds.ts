@@ -1,5 +1,5 @@
 import { exportJWK, generateKeyPair, SignJWT, type CryptoKey } from 'jose';
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { ClientsService, type NewClient } from '../../src/clients/clients.service.js';
 import type { OauthTest } from './oauth.js';
 
@@ -53,12 +53,17 @@ async function assertionOf(
   };
 }
 
-/** Makes DPoP proofs of one key for the token endpoint and others. */
+/** Makes DPoP proofs of one key for the token endpoint and others, there with the access token. */
 export async function dpopKey(oauth: OauthTest) {
   const { publicKey, privateKey } = await generateKeyPair('ES256');
   const jwk = await exportJWK(publicKey);
-  return async (path = '/oauth/token', htm = 'POST'): Promise<{ DPoP: string }> => ({
-    DPoP: await new SignJWT({ htm, htu: oauth.issuer + path, jti: randomUUID() })
+  return async (path = '/oauth/token', htm = 'POST', accessToken?: string): Promise<{ DPoP: string }> => ({
+    DPoP: await new SignJWT({
+      htm,
+      htu: oauth.issuer + path,
+      jti: randomUUID(),
+      ...(accessToken ? { ath: createHash('sha256').update(accessToken).digest('base64url') } : {}),
+    })
       .setProtectedHeader({ alg: 'ES256', typ: 'dpop+jwt', jwk })
       .setIssuedAt()
       .sign(privateKey),

@@ -1,5 +1,6 @@
-import { errors, type Adapter, type AdapterPayload } from 'oidc-provider';
+import { errors, Provider, type Adapter, type AdapterPayload } from 'oidc-provider';
 import { recordEventIf } from '../../audit/audit.js';
+import { rulesOf } from '../../clients/profiles.js';
 import { eitherOf } from '../../crypto/hmac.js';
 import type { OauthDatabase } from '../requests/oauth-database.js';
 import { REPEAT_SECONDS, type PresentedToken } from '../requests/token-request.js';
@@ -49,7 +50,8 @@ export function tokenAdapter(database: OauthDatabase, model: string): Partial<Ad
     const request = current?.token;
     if (request) request.jkt ??= payload.jkt;
     // The library binds refresh tokens to the key that was proven with the code for public clients alone.
-    if (model === 'RefreshToken') stored.jkt ??= request?.jkt;
+    if (model === 'RefreshToken' && rulesOf(Provider.ctx!.oidc.client!).bindsRefreshTokens)
+      stored.jkt ??= request?.jkt;
     const key = keys.keyOf(model, id);
     const grantId = payload.grantId!;
     const token = { key, model, grantId, payload: JSON.stringify(stored), seconds };

@@ -105,7 +105,7 @@ export class TokenRequest {
     this.issued = [];
   }
 
-  /** As {@link use}, where a refresh token is not replaced: its client has to prove its key with each use. */
+  /** As {@link use}, where a refresh token is not replaced: its client has to authenticate by its key with each use. */
   keep(): void {
     this.use();
     this.#stays = true;
