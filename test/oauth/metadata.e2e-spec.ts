@@ -44,7 +44,7 @@ describe('metadata', () => {
         ],
         id_token_signing_alg_values_supported: ['ES256', 'RS256'],
         authorization_response_iss_parameter_supported: true,
-        scopes_supported: ['openid', 'offline_access', 'profile', 'email', ...ALL_SCOPES],
+        scopes_supported: ['openid', 'offline_access', 'profile', ...ALL_SCOPES],
         protected_resources: [`${issuer}/api/public`],
       });
       expect(headers.get('access-control-allow-origin')).toBe('*');

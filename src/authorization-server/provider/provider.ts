@@ -99,14 +99,11 @@ export function apiResource(config: Config): string {
   return `${config.publicUrl}/api/public`;
 }
 
-/** Scopes that OpenID Connect defines (Core §5.4, §11), and that every client may ask for; all others are the API's. */
-export const OPENID_SCOPES: readonly string[] = ['openid', 'offline_access', 'profile', 'email'];
-
 /**
- * Accepted, because every OpenID library asks for it, but never granted: apps are not given a member's address, about which no
- * consent page asks.
+ * Scopes that OpenID Connect defines (Core §5.4, §11), and that every client may ask for; all others are the API's. `email` is not among
+ * them, since apps are not given a member's address: like any unknown scope, it is ignored.
  */
-export const EMPTY_SCOPE = 'email';
+export const OPENID_SCOPES: readonly string[] = ['openid', 'offline_access', 'profile'];
 
 /** Lists the scopes that a client may ask for: the API's for which it is registered, and OpenID's. */
 export function allowedScopes(client: Client): string[] {
@@ -209,7 +206,6 @@ export function createProvider(parts: ProviderParts): Provider {
     claims: {
       openid: ['sub', 'auth_time', 'amr', 'acr'],
       profile: ['preferred_username', 'name', 'picture'],
-      [EMPTY_SCOPE]: [],
     },
 
     features: {

@@ -3,7 +3,7 @@ import type { Grant, KoaContextWithOIDC, Provider } from 'oidc-provider';
 import type { QueryResultRow } from 'pg';
 import { originOf } from '../../clients/client-rules.js';
 import { OauthDatabase, type Consent } from './oauth-database.js';
-import { allowedScopes, apiResource, EMPTY_SCOPE, OPENID_SCOPES } from '../provider/provider.js';
+import { allowedScopes, apiResource, OPENID_SCOPES } from '../provider/provider.js';
 import { Config } from '../../config/config.js';
 
 const FIND_CONSENT = {
@@ -42,7 +42,6 @@ export class Consents {
     const [openid, api] = split(granted);
     const [, rejectedApi] = split(rejected);
     if (openid.length > 0) grant.addOIDCScope(openid.join(' '));
-    grant.rejectOIDCScope(EMPTY_SCOPE);
     if (api.length > 0) grant.addResourceScope(resource, api.join(' '));
     if (rejectedApi.length > 0) grant.rejectResourceScope(resource, rejectedApi.join(' '));
     await grant.save();
@@ -64,9 +63,7 @@ export class Consents {
     if (oidc.promptPending('login') || oidc.promptPending('consent')) return undefined;
     const consent = await this.find(Number(account.accountId), client.clientId);
     const allowed = allowedScopes(client);
-    const asked = [...oidc.requestParamScopes].filter(
-      (scope) => allowed.includes(scope) && scope !== EMPTY_SCOPE,
-    );
+    const asked = [...oidc.requestParamScopes].filter((scope) => allowed.includes(scope));
     if (!consent || asksForRefusedAlone(consent, asked)) return undefined;
     const { redirect_origins: origins } = consent;
     if (origins && !origins.includes(originOf(oidc.params!.redirect_uri as string))) return undefined;

@@ -8,12 +8,7 @@ import { AuthorizationServer } from '../../authorization-server/authorization-se
 import { PageFault } from '../../authorization-server/failures/page-fault.js';
 import { formTargetsOf, type PageClient, pageClientOf } from '../../authorization-server/ports.js';
 import { LIFETIMES } from '../../authorization-server/provider/lifetimes.js';
-import {
-  allowedScopes,
-  EMPTY_SCOPE,
-  OPENID_SCOPES,
-  ROUTES,
-} from '../../authorization-server/provider/provider.js';
+import { allowedScopes, OPENID_SCOPES, ROUTES } from '../../authorization-server/provider/provider.js';
 import { PASSKEY_WANTED } from '../../authorization-server/provider/sign-in-policy.js';
 import { asksForRefusedAlone, Consents } from '../../authorization-server/requests/consents.js';
 import { originOf } from '../../clients/client-rules.js';
@@ -200,7 +195,7 @@ function wantsPasskey({ prompt, session }: Interaction): boolean {
 
 function requestedScopes(interaction: Interaction, client: Client): string[] {
   const asked = (interaction.params.scope as string).split(' ');
-  return allowedScopes(client).filter((scope) => asked.includes(scope) && scope !== EMPTY_SCOPE);
+  return allowedScopes(client).filter((scope) => asked.includes(scope));
 }
 
 function sendingOf({ interaction: { params } }: Step, upstream: string[] = []): Sending {
