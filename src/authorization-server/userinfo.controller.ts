@@ -8,7 +8,8 @@ import { RateLimits } from '../auth/rate-limits/rate-limits.js';
 import { Usage } from '../auth/usage/usage.js';
 import { Database } from '../database/database.js';
 import { addressOf } from '../values/network.js';
-import { methodNotAllowed } from '../http/output/problems.js';
+import { readBytes } from '../http/input/body.js';
+import { methodNotAllowed, Problem } from '../http/output/problems.js';
 import { OutsideApi } from '../http/pipeline/outside-api.js';
 import { ROUTES } from './provider/provider.js';
 import { Config } from '../config/config.js';
@@ -29,6 +30,15 @@ interface Found extends Claims {
 }
 
 const METHODS = ['GET', 'HEAD', 'POST'];
+
+/** Finds a token in a form (RFC 6750 §2.2): OpenID Connect Core §5.3.1 has it here, and the API nowhere. */
+async function credentialInForm(request: Request, response: Response): Promise<Credential | undefined> {
+  if (request.method !== 'POST' || !request.is('application/x-www-form-urlencoded')) return undefined;
+  const form = new URLSearchParams((await readBytes(request, response)).toString());
+  const [secret, another] = form.getAll('access_token');
+  if (another !== undefined) throw new Problem('ambiguous_credentials');
+  return secret ? { kind: 'oauth_token', scheme: 'Bearer', secret } : undefined;
+}
 
 const FIND_CLAIMS = {
   name: 'find-userinfo',
@@ -58,7 +68,10 @@ export class UserinfoController {
   async read(@Req() request: Request, @Res() response: Response): Promise<void> {
     response.setHeader('Cache-Control', 'no-store');
     if (!METHODS.includes(request.method)) throw methodNotAllowed([...METHODS, 'OPTIONS']);
-    const credential = credentialOf(request);
+    const [credential, other] = [credentialOf(request), await credentialInForm(request, response)].filter(
+      (sent) => sent !== undefined,
+    );
+    if (other) throw new Problem('ambiguous_credentials');
     if (!credential) throw missingCredentials(this.config.publicUrl, request);
     this.usage.watch(request, 'openid');
     const principal = await this.#authenticate(credential, request).catch((error: unknown) => {

@@ -121,7 +121,8 @@ export const NdjsonBody = (
   );
 };
 
-async function readBytes(request: Request, response: Response, read = readRaw): Promise<Buffer> {
+/** Reads a body. @throws Problem payload_too_large, and what else {@link bodyProblem} makes of it */
+export async function readBytes(request: Request, response: Response, read = readRaw): Promise<Buffer> {
   await receiving(request, () =>
     read(request, response).catch((error: unknown) => {
       throw bodyProblem(error as { type?: string; code?: string });

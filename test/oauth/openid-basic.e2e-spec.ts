@@ -1,0 +1,241 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { decodeJwt } from 'jose';
+import { basic, clientWithSecret, dpopKey } from '../support/client-kinds.js';
+import {
+  OauthTest,
+  PASSWORD,
+  REDIRECT_URI,
+  scopesOn,
+  type Browser,
+  type FormPage,
+  type TokenBody,
+} from '../support/oauth.js';
+
+/*
+ * What modules of oidcc-basic and oidcc-formpost-basic check, with clients of their kind: a secret in the header, and no PKCE.
+ */
+
+type Client = Awaited<ReturnType<typeof clientWithSecret>>;
+type Parameters = Record<string, string | undefined>;
+
+let oauth: OauthTest;
+let app: Client;
+beforeAll(async () => {
+  oauth = await OauthTest.start();
+  app = await clientWithSecret(oauth, { pkce: 'optional' });
+});
+afterAll(() => oauth.close());
+
+/** An authorization request as OpenID Connect Core has it. */
+const requestOf = ({ id }: Client, parameters: Parameters) =>
+  oauth.request(id, {
+    scope: 'openid',
+    code_challenge: undefined,
+    code_challenge_method: undefined,
+    nonce: 'n-1',
+    state: 's-1',
+    ...parameters,
+  }).url;
+
+/** Opens a request, and signs the member in where that is asked for. @returns where it ends, if not at the app: a page */
+async function open(
+  url: URL,
+  { username, browser = oauth.browser() }: { username?: string; browser?: Browser },
+) {
+  let at = await browser.open(url);
+  while (!(at instanceof URL) && at.url.pathname.startsWith('/interaction/') && username) {
+    at = at.html.includes('type="password"')
+      ? await browser.submit(at, { username, password: PASSWORD }, /sign-in$/)
+      : await browser.submit(at, { scope: scopesOn(at.html), decision: 'allow' }, /consent$/);
+  }
+  return at;
+}
+
+/** What the app is told: of the query, or of the form that the browser sends it. */
+function toldBy(mode: string, at: URL | FormPage): Record<string, string> {
+  if (mode === 'query') {
+    expect((at as URL).href.split('?')[0]).toBe(REDIRECT_URI);
+    return Object.fromEntries((at as URL).searchParams);
+  }
+  const { html } = at as FormPage;
+  expect(html).toContain(`<form id="response" method="post" action="${REDIRECT_URI}">`);
+  const fields = html.matchAll(/type="hidden" name="([^"]+)" value="([^"]*)"/g);
+  return Object.fromEntries([...fields].map(([, name, value]) => [name!, value!.replaceAll('&#39;', "'")]));
+}
+
+const redeem = ({ id, secret }: Client, code: string) =>
+  oauth.token({ grant_type: 'authorization_code', redirect_uri: REDIRECT_URI, code }, basic(id, secret));
+
+const refresh = ({ id, secret }: Client, { refresh_token }: TokenBody, scope: string) =>
+  oauth.token({ grant_type: 'refresh_token', refresh_token, scope }, basic(id, secret));
+
+/** Signs a new member in. */
+async function signedIn(parameters: Parameters = {}, client = app) {
+  const { id, username } = await oauth.member();
+  const at = await open(requestOf(client, parameters), { username });
+  const { code } = toldBy(parameters.response_mode ?? 'query', at);
+  const { status, body } = await redeem(client, code!);
+  expect(status).toBe(200);
+  return { sub: String(id), code: code!, tokens: body };
+}
+
+const userinfo = (init: RequestInit) => fetch(`${oauth.issuer}/oauth/userinfo`, init);
+const inHeader = ({ access_token }: TokenBody) => ({ headers: { Authorization: `Bearer ${access_token}` } });
+
+describe.each(['query', 'form_post'])('an app that is answered by %s', (response_mode) => {
+  it('signs a member in; its ID token has its nonce, and nothing that it did not ask for', async () => {
+    const { sub, tokens } = await signedIn({ response_mode });
+    const { iat, exp, auth_time, ...claims } = decodeJwt(tokens.id_token!);
+    expect(claims).toEqual({ iss: oauth.issuer, aud: app.id, sub, nonce: 'n-1', amr: ['pwd'] });
+    expect([typeof iat, typeof exp, typeof auth_time]).toEqual(['number', 'number', 'number']);
+  });
+
+  it.each([
+    ['without response_type', { response_type: undefined }, 'invalid_request'],
+    ['where somebody has to sign in, and may not be asked', { prompt: 'none' }, 'login_required'],
+    ['with a request object', { request: 'eyJhbGciOiJub25lIn0.e30.' }, 'request_not_supported'],
+    [
+      'with a request object elsewhere',
+      { request_uri: 'https://app.example/request.jwt' },
+      'request_uri_not_supported',
+    ],
+  ] as [string, Parameters, string][])(
+    'is told that a request is refused, and nothing but that: %s',
+    async (_, parameters, error) => {
+      const told = toldBy(response_mode, await open(requestOf(app, { response_mode, ...parameters }), {}));
+      const { error_description: description = '', ...rest } = told;
+      expect(rest).toEqual({ error, state: 's-1', iss: oauth.issuer });
+      expect(description).toMatch(/^[\x20-\x21\x23-\x5b\x5d-\x7e]*$/); // RFC 6749 §4.1.2.1
+    },
+  );
+
+  it.each([{}, { request: 'eyJhbGciOiJub25lIn0.e30.' }, { prompt: 'none' }] as Parameters[])(
+    'is told nothing at an address that is not registered: the member sees a page: %j',
+    async (parameters) => {
+      const url = requestOf(app, { response_mode, redirect_uri: `${REDIRECT_URI}/x`, ...parameters });
+      const page = (await open(url, {})) as FormPage;
+      expect([page.status, page.html.includes('not registered')]).toEqual([400, true]);
+      expect(page.html).not.toContain('id="response"');
+    },
+  );
+});
+
+describe('userinfo', () => {
+  it('takes the token by GET and POST in the header, and by POST in a form', async () => {
+    const { sub, tokens } = await signedIn();
+    const { access_token } = tokens;
+    for (const init of [
+      inHeader(tokens),
+      { method: 'POST', ...inHeader(tokens) },
+      { method: 'POST', body: new URLSearchParams({ access_token }) },
+    ] as RequestInit[]) {
+      const response = await userinfo(init);
+      expect([response.status, await response.json()]).toEqual([200, { sub }]);
+      expect(response.headers.get('content-type')).toMatch(/^application\/json/);
+    }
+  });
+
+  it.each([
+    ['in the query', 401, (token: string) => ({ path: `?access_token=${token}` })],
+    ['in a form by PUT', 405, (token: string) => ({ method: 'PUT', body: `access_token=${token}` })],
+    [
+      'in a form of another type',
+      401,
+      (token: string) => ({ type: 'text/plain', body: `access_token=${token}` }),
+    ],
+    ['in a form, twice', 400, (token: string) => ({ body: `access_token=${token}&access_token=${token}` })],
+    [
+      'in a form and the header',
+      400,
+      (token: string) => ({ authorization: `Bearer ${token}`, body: `access_token=${token}` }),
+    ],
+    [
+      'in a form that is too long',
+      413,
+      (token: string) => ({ body: `access_token=${token}&x=${'x'.repeat(20_000)}` }),
+    ],
+    ['in an empty form', 401, () => ({ body: 'access_token=' })],
+    ['in a form, changed', 401, (token: string) => ({ body: `access_token=${token.slice(1)}` })],
+  ] as [
+    string,
+    number,
+    (token: string) => {
+      path?: string;
+      method?: string;
+      type?: string;
+      body?: string;
+      authorization?: string;
+    },
+  ][])('takes none %s: %i', async (_, status, sent) => {
+    const { tokens } = await signedIn();
+    const { path = '', method = 'POST', type, body, authorization } = sent(tokens.access_token);
+    const response = await fetch(`${oauth.issuer}/oauth/userinfo${path}`, {
+      method,
+      ...(body === undefined ? {} : { body }),
+      headers: {
+        'Content-Type': type ?? 'application/x-www-form-urlencoded',
+        ...(authorization ? { Authorization: authorization } : {}),
+      },
+    });
+    expect(response.status).toBe(status);
+  });
+
+  it('takes none in a form that is bound to a key', async () => {
+    const proof = await dpopKey(oauth);
+    const { username } = await oauth.member();
+    const clientId = await oauth.client();
+    const { body } = await oauth.token(await oauth.code(clientId, username), await proof());
+    const form = new URLSearchParams({ access_token: body.access_token });
+    const headers = await proof('/oauth/userinfo', 'POST', body.access_token);
+    for (const init of [{}, { headers }])
+      expect((await userinfo({ method: 'POST', body: form, ...init })).status).toBe(401);
+  });
+});
+
+describe('a scope that this server has nothing for', () => {
+  it.each(['email', 'address', 'phone'])(
+    'is not in discovery, is in the way of nothing in any order, and gives nothing: %s',
+    async (scope) => {
+      const found = await fetch(`${oauth.issuer}/.well-known/openid-configuration`);
+      const { scopes_supported } = (await found.json()) as { scopes_supported: string[] };
+      expect(scopes_supported).not.toContain(scope);
+      for (const asked of [`openid ${scope}`, `${scope} openid`]) {
+        const { sub, tokens } = await signedIn({ scope: asked });
+        expect(await (await userinfo(inHeader(tokens))).json()).toEqual({ sub });
+        expect((await refresh(app, tokens, asked)).status).toBe(200);
+      }
+    },
+  );
+});
+
+describe('a refresh token', () => {
+  it('of offline_access is renewed with the scope of the request; the new ID token is of the same sign-in', async () => {
+    const scope = 'openid offline_access';
+    const { sub, tokens } = await signedIn({ scope, prompt: 'consent' });
+    const { status, headers, body } = await refresh(app, tokens, scope);
+    expect([status, headers.get('cache-control'), body.token_type]).toEqual([200, 'no-store', 'Bearer']);
+    const [first, second] = [decodeJwt(tokens.id_token!), decodeJwt(body.id_token!)];
+    for (const claim of ['iss', 'aud', 'sub', 'auth_time', 'azp'])
+      expect(second[claim]).toEqual(first[claim]);
+    expect(await (await userinfo(inHeader(body))).json()).toEqual({ sub });
+  });
+
+  it('is of no use to another client, and kept for its own', async () => {
+    const { tokens } = await signedIn();
+    const other = await clientWithSecret(oauth);
+    const { status, body } = await refresh(other, tokens, 'openid');
+    expect([status, body.error]).toEqual([400, 'invalid_grant']);
+    expect((await refresh(app, tokens, 'openid')).status).toBe(200);
+  });
+});
+
+describe('a code that is redeemed twice', () => {
+  it('is invalid_grant the second time, and the access token of the first is dead', async () => {
+    const { code, tokens } = await signedIn();
+    expect((await userinfo(inHeader(tokens))).status).toBe(200);
+    const { status, body, headers } = await redeem(app, code);
+    expect([status, body.error]).toEqual([400, 'invalid_grant']);
+    expect(headers.get('content-type')).toMatch(/^application\/json/);
+    expect((await userinfo(inHeader(tokens))).status).toBe(401);
+  });
+});
