@@ -1767,7 +1767,7 @@ ALTER TABLE oauth_clients ADD CONSTRAINT oauth_clients_logo_check CHECK ((octet_
 ALTER TABLE oauth_clients ADD CONSTRAINT oauth_clients_name_check CHECK (((char_length(name) >= 1) AND (char_length(name) <= 100)));
 
 -- constraint oauth_clients.oauth_clients_pkce_check
-ALTER TABLE oauth_clients ADD CONSTRAINT oauth_clients_pkce_check CHECK ((pkce = ANY (ARRAY['required'::text, 'optional'::text])));
+ALTER TABLE oauth_clients ADD CONSTRAINT oauth_clients_pkce_check CHECK ((pkce = ANY (ARRAY['required'::text, 'optional'::text, 'off'::text])));
 
 -- constraint oauth_clients.oauth_clients_pkey
 ALTER TABLE oauth_clients ADD CONSTRAINT oauth_clients_pkey PRIMARY KEY (id);

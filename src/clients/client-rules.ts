@@ -167,7 +167,7 @@ function checkProfile({
   }
   const method = authMethodOf({ jwks, secret_auth_method });
   if (!rules.authMethods.includes(method)) throw new ClientFault('authMethod', 'profile', method);
-  if (!rules.pkce.includes(pkce) || (pkce === 'optional' && method === 'none'))
+  if (!rules.pkce.includes(pkce) || (pkce !== 'required' && method === 'none'))
     throw new ClientFault('pkce', 'profile');
   if (!rules.idTokenAlgorithms.includes(alg)) throw new ClientFault('idTokenAlgorithm', 'profile', alg);
 }

@@ -13,7 +13,10 @@ export const secretMethodOf = (method: string | undefined) =>
 /** What follows from a client's profile, everywhere: registration, requests, discovery. */
 interface ProfileRules {
   readonly authMethods: readonly AuthMethod[];
-  /** `optional`: a confidential client may be registered so that it can leave PKCE out where it sends a nonce (OAuth 2.1 §7.5.1). */
+  /**
+   * A confidential client may be registered so that it can leave PKCE out: `optional` where it sends a nonce (OAuth 2.1 §7.5.1), `off` also
+   * without one, as OpenID Connect Core 1.0 lets it.
+   */
   readonly pkce: readonly OauthClient['pkce'][];
   /** Authorization requests have to be pushed (RFC 9126 §6). */
   readonly requiresPar: boolean;
@@ -49,7 +52,7 @@ export const PROFILES = {
   oidc: {
     ...OAUTH21,
     authMethods: [...OAUTH21.authMethods, ...SECRET_METHODS],
-    pkce: ['required', 'optional'],
+    pkce: ['required', 'optional', 'off'],
     responseModes: ['query', 'form_post'],
   },
   /** FAPI 2.0 Security Profile, §5.3.2 and §5.4. */

@@ -120,6 +120,15 @@ describe.each(['query', 'form_post'])('an app that is answered by %s', (response
   );
 });
 
+describe('an app that sends no nonce either', () => {
+  it('signs a member in where an admin has registered it for that; its ID token has no nonce', async () => {
+    const client = await clientWithSecret(oauth, { pkce: 'off' });
+    const { sub, tokens } = await signedIn({ nonce: undefined }, client);
+    expect(decodeJwt(tokens.id_token!)).toMatchObject({ aud: client.id, sub });
+    expect(decodeJwt(tokens.id_token!)).not.toHaveProperty('nonce');
+  });
+});
+
 describe('userinfo', () => {
   it('takes the token by GET and POST in the header, and by POST in a form', async () => {
     const { sub, tokens } = await signedIn();

@@ -20,6 +20,21 @@ describe('PKCE', () => {
     expect([status, typeof body.id_token]).toEqual([200, 'string']);
   });
 
+  it('is left out without a nonce, too, by one that is registered for that; where it is sent, it counts', async () => {
+    const { id, secret } = await clientWithSecret(oauth, { pkce: 'off' });
+    const { username } = await oauth.member();
+    const form = { grant_type: 'authorization_code', redirect_uri: REDIRECT_URI };
+    const codeOf = async (url: URL) =>
+      (await oauth.browser().authorize(url, { username })).searchParams.get('code')!;
+    const bare = await codeOf(oauth.request(id, { ...without, scope: 'openid' }).url);
+    const { status, body } = await oauth.token({ ...form, code: bare }, basic(id, secret));
+    expect([status, typeof body.id_token]).toEqual([200, 'string']);
+    const { url, verifier } = oauth.request(id);
+    const bound = { ...form, code: await codeOf(url) };
+    expect((await oauth.token(bound, basic(id, secret))).body.error).toBe('invalid_grant');
+    expect((await oauth.token({ ...bound, code_verifier: verifier }, basic(id, secret))).status).toBe(200);
+  });
+
   it.each([
     ['a nonce', { nonce: undefined }, undefined],
     ['an empty nonce', { nonce: '' }, undefined],

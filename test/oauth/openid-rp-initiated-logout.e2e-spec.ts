@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { decodeJwt, decodeProtectedHeader, importJWK, SignJWT, type JWTPayload } from 'jose';
 import { SigningKeysService } from '../../src/clients/signing-keys.service.js';
@@ -166,6 +167,13 @@ describe('an app that signs its member out (RP-Initiated Logout 1.0)', () => {
         const header = Buffer.from('{"alg":"none"}').toString('base64url');
         return `${header}.${token.split('.')[1]}.`;
       },
+    ],
+    [
+      'that the app signed with a secret of its own',
+      (token: string) =>
+        new SignJWT({ ...decodeJwt(token), iss: clientId, aud: oauth.issuer })
+          .setProtectedHeader({ alg: 'HS256' })
+          .sign(randomBytes(32)),
     ],
     ['of another server', (token: string) => signedAgain(token, { iss: 'https://other.example' })],
     ['for an app that there is not', (token: string) => signedAgain(token, { aud: 'nobody' })],

@@ -91,6 +91,16 @@ const FAULTS: readonly Fault[] = [
     { oauth21: PKCE, oidc: 'ok', fapi2: PKCE },
   ],
   [
+    'PKCE off, with keys',
+    async (profile) => registered({ profile, pkce: 'off', jwks: await JWKS() }),
+    { oauth21: PKCE, oidc: 'ok', fapi2: PKCE },
+  ],
+  [
+    'PKCE off, public',
+    (profile) => registered({ profile, pkce: 'off' }),
+    { oauth21: PKCE, oidc: PKCE, fapi2: AUTH },
+  ],
+  [
     'ID tokens in RS256',
     async (profile) => registered({ profile, jwks: await JWKS(), id_token_signed_response_alg: 'RS256' }),
     { oauth21: 'ok', oidc: 'ok', fapi2: /not signed with RS256/ },

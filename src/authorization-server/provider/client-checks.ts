@@ -13,6 +13,7 @@ const LATEST_IAT = 60;
  * @throws InvalidRequest where it may leave PKCE out, but sends no nonce, which replaces it; the library wants openid with one
  */
 export function requiresPkce(ctx: KoaContextWithOIDC, client: Client): boolean {
+  if (client.pkce === 'off') return false;
   if (client.pkce !== 'optional') return true;
   if (!ctx.oidc.params!.nonce) throw new errors.InvalidRequest('PKCE may be left out only with a nonce');
   return false;

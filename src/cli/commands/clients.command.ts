@@ -289,7 +289,7 @@ const authOption = (byDefault: string) =>
 const pkceOption = () =>
   new Option(
     '--pkce <use>',
-    'optional: it may leave PKCE out where it sends a nonce; only for a confidential app of the profile oidc',
+    'optional: it may leave PKCE out where it sends a nonce; off: also without one, so that a code that leaks is of use to others; only for a confidential app of the profile oidc',
   ).choices(PROFILES.oidc.pkce);
 
 const NEEDS_KEYS = '--auth private_key_jwt needs --jwks-file';

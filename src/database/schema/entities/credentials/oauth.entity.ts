@@ -36,7 +36,7 @@ export class OauthClient extends row({
   /** What follows from it stands in `clients/profiles.ts`. */
   profile: text.as<'oauth21' | 'oidc' | 'fapi2'>().default('oauth21'),
   /** `optional`: it may leave PKCE out where it sends a nonce. */
-  pkce: text.as<'required' | 'optional'>().default('required'),
+  pkce: text.as<'required' | 'optional' | 'off'>().default('required'),
   /** How it sends its secret; null for a client that authenticates with its keys, or is public. */
   secret_auth_method: text.as<'client_secret_basic' | 'client_secret_post'>().nullable,
   created_at: timestamptz.sqlDefault('now()'),
