@@ -138,6 +138,14 @@ describe('What every page is sent with', () => {
       expect(html).toContain(`<a href="${page}" target="_blank" rel="noopener noreferrer">`);
   });
 
+  it('keeps the names by which programs find the way on and the way back where somebody signs in', () => {
+    const html = htmlOf(SAMPLES['sign-in']!);
+    expect(html).toMatch(/<button class="[^"]*\bbutton-go\b[^"]*" type="submit">/);
+    expect(html).toMatch(
+      /<form class="below" [^>]*\/cancel">\s*<input [^>]*>\s*<button class="[^"]*\blink\b/,
+    );
+  });
+
   it('forbids everything that pages do not need', () => {
     const { headers } = pages.render(SAMPLES['sign-in']!, 'en');
     expect(headers).toEqual({
