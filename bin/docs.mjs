@@ -261,13 +261,16 @@ const LANGUAGES = {
   node: ['Node', 'js', 'node/package.json'],
   python: ['Python', 'python', 'python/requirements.txt'],
   go: ['Go', 'go', 'go/go.mod'],
+  'oauth2-proxy': ['Any, behind a proxy', 'go', 'oauth2-proxy/go.mod'],
   java: ['Java', 'java', 'java/pom.xml'],
+  spring: ['Spring Boot', 'java', 'spring/pom.xml'],
+  rust: ['Rust', 'rust', 'rust/Cargo.toml'],
   ruby: ['Ruby', 'ruby', undefined],
 };
 
 /**
  * A table of the libraries that test/libraries runs, and the part of each program that concerns the library: from the line
- * `docs: package · what it does · what it does not` to the line `end`.
+ * `docs: package · what it does · what it does not` to the line `end`. A line `auth:` says how its clients authenticate.
  */
 function libraries() {
   const rows = [];
@@ -275,16 +278,20 @@ function libraries() {
   for (const [folder, [language, fence, lock]] of Object.entries(LANGUAGES)) {
     sections.push(`## ${language}`);
     for (const file of globSync(`test/libraries/${folder}/**/*`, { cwd: root }).sort()) {
-      if (!/\.(m?js|py|go|java|rb)$/.test(file)) continue;
+      if (!/\.(m?js|py|go|java|rb|rs)$/.test(file)) continue;
+      const source = readFileSync(join(root, file), 'utf8');
       const program = /^[ \t]*(?:\/\/|#) docs: (.+?) · (.+?) · (.+)\n([^]*?)\n\s*(?:\/\/|#) end$/m.exec(
-        readFileSync(join(root, file), 'utf8'),
+        source,
       );
       if (!program) continue;
+      const auth = /^(?:\/\/|#) auth: (.+)$/m.exec(source)?.[1] ?? 'none';
       const [, name, does, lacks, code] = program;
       const version = lock
         ? versionIn(readFileSync(join(root, 'test/libraries', lock), 'utf8'), name)
         : 'Debian 12';
-      rows.push(`| ${language} | \`${name}\` | ${version} | ${cell(does)} | ${cell(lacks)} |`);
+      rows.push(
+        `| ${language} | \`${name}\` | ${version} | ${auth.replaceAll(' ', ', ')} | ${cell(does)} | ${cell(lacks)} |`,
+      );
       sections.push(
         `### ${name}${folder === 'browser' ? ', in a page' : ''}`,
         `<!-- not run: test/libraries does, as ${file.replace('test/libraries/', '')} -->`,
@@ -292,7 +299,10 @@ function libraries() {
       );
     }
   }
-  const head = ['| Language | Package | Version | Does | Leaves to you |', '| --- | --- | --- | --- | --- |'];
+  const head = [
+    '| Language | Package | Version | Authenticates by | Does | Leaves to you |',
+    '| --- | --- | --- | --- | --- | --- |',
+  ];
   return [[...head, ...rows].join('\n'), ...sections].join('\n\n');
 }
 
@@ -303,7 +313,7 @@ function versionIn(lock, name) {
     .at(-1)
     .replaceAll(/[.*+?^${}()|[\]\\/]/g, '\\$&');
   const found = new RegExp(
-    `${id}[^\\d\\n]*?(?:/v\\d+)?(?:</artifactId>\\s*<version>|": "|==| v)(\\d[\\w.]*)`,
+    `${id}[^\\d\\n]*?(?:/v\\d+)?(?:</artifactId>\\s*<version>|": "|==|"=| v)(\\d[\\w.]*)`,
     'i',
   ).exec(lock);
   if (!found) throw new Error(`${name} has no version`);

@@ -1,5 +1,5 @@
 import { execFile, spawn } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -10,30 +10,69 @@ import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import type { NewClient } from '../../src/clients/clients.service.js';
 import { launchChromium } from '../support/chromium.js';
+import { rotate } from '../support/client-kinds.js';
 import { OauthTest, PASSWORD, REDIRECT_URI } from '../support/oauth.js';
 import { makePython, REGISTRY_MS } from '../support/python.js';
 
 /*
  * Other people's libraries, as they are, each in its own language: a program signs a member in, calls the API, renews its token
  * and calls again. What is installed is named by version and hash in the folder of the language. Only where LIBRARIES is
- * set, as `.ci/run` does: they come from the registries of six languages.
+ * set, as `.ci/run` does: they come from the registries of seven languages.
  */
 
-jest.setTimeout(300_000);
+jest.setTimeout(600_000); // for oauth2-proxy and the crates, which are compiled
 
 const HERE = import.meta.dirname;
 const PROGRAM_MS = 120_000;
+/** Deadline for a registry and the compiler after it. */
+const COMPILING_MS = 540_000;
 const run = promisify(execFile);
 
 const programs = (folder: string, extension: string) =>
-  readdirSync(join(HERE, folder))
-    .filter((name) => name.endsWith(extension) && !/^harness/i.test(name))
-    .map((name) => basename(name, extension));
+  Object.fromEntries(
+    readdirSync(join(HERE, folder))
+      .filter((name) => name.endsWith(extension) && !/^harness/i.test(name))
+      .map((name) => [basename(name, extension), join(folder, name)]),
+  );
+
+/** Compiles the programs of a module, and other people's. */
+const goInstall =
+  (...others: string[]) =>
+  (folder: string) =>
+    run('go', ['build', '-mod=readonly', '-o', join(folder, 'bin/'), './...', ...others], {
+      cwd: folder,
+      timeout: COMPILING_MS,
+      env: { ...process.env, GOPATH: join(folder, 'path'), GOFLAGS: '-modcacherw' },
+    });
+
+/** Fetches jars, compares their hashes, and compiles the programs and their harness. */
+async function mavenInstall(folder: string, files: readonly string[]): Promise<void> {
+  const jars = join(folder, 'jars');
+  await run('mvn', ['-q', '-B', '-ntp', 'dependency:copy-dependencies', `-DoutputDirectory=${jars}`], {
+    cwd: folder,
+    timeout: REGISTRY_MS,
+  });
+  await run('sha256sum', ['--check', '--strict', '--quiet', join(folder, 'jars.sha256')], { cwd: jars });
+  const sources = ['java/Harness.java', ...files].map((file) => join(HERE, file));
+  await run('javac', ['-nowarn', '-cp', `${jars}/*`, '-d', join(folder, 'classes'), ...sources]);
+}
+
+const javaCommand = (folder: string, program: string) =>
+  ['java', '-cp', `${folder}/classes:${folder}/jars/*`, program] as const;
+
+/** Where frameworks want members to be sent back to. */
+const FRAMEWORK_URIS = ['/auth/callback/platform', '/login/oauth2/code/platform', '/oauth2/callback'].map(
+  (path) => `https://app.example${path}`,
+);
+
+type AuthMethod = 'none' | NonNullable<NewClient['secret_auth_method']>;
 
 /** A language: how what it needs is installed into a folder, and how a program of it is run there. */
 interface Language {
-  readonly programs: readonly string[];
+  /** The files of its programs. `auth:` in one says how its clients authenticate, `id-token:` by what their ID tokens are signed. */
+  readonly programs: Readonly<Record<string, string>>;
   /** What has to be on the machine, and a call that fails where it is not. */
   readonly needs: readonly [program: string, ...parameters: string[]];
   install(folder: string): Promise<unknown>;
@@ -58,30 +97,35 @@ const LANGUAGES: Record<string, Language> = {
     command: (folder, program) => [join(folder, 'venv/bin/python'), join(folder, `${program}.py`)],
   },
   go: {
-    programs: readdirSync(join(HERE, 'go')).filter((name) => !name.startsWith('go.')),
+    programs: { oauth2: 'go/oauth2/main.go', oidc: 'go/oidc/main.go' },
     needs: ['go', 'version'],
-    install: (folder) =>
-      run('go', ['build', '-mod=readonly', '-o', join(folder, 'bin/'), './...'], {
-        cwd: folder,
-        timeout: REGISTRY_MS,
-        env: { ...process.env, GOPATH: join(folder, 'path'), GOFLAGS: '-modcacherw' },
-      }),
+    install: goInstall(),
+    command: (folder, program) => [join(folder, 'bin', program)],
+  },
+  'oauth2-proxy': {
+    programs: { proxy: 'oauth2-proxy/main.go' },
+    needs: ['go', 'version'],
+    install: goInstall('tool'),
     command: (folder, program) => [join(folder, 'bin', program)],
   },
   java: {
     programs: programs('java', '.java'),
     needs: ['mvn', '--version'],
-    install: async (folder) => {
-      const jars = join(folder, 'jars');
-      await run('mvn', ['-q', '-B', '-ntp', 'dependency:copy-dependencies', `-DoutputDirectory=${jars}`], {
-        cwd: folder,
-        timeout: REGISTRY_MS,
-      });
-      await run('sha256sum', ['--check', '--strict', '--quiet', join(folder, 'jars.sha256')], { cwd: jars });
-      const sources = ['Harness', ...LANGUAGES.java!.programs].map((name) => join(folder, `${name}.java`));
-      await run('javac', ['-nowarn', '-cp', `${jars}/*`, '-d', join(folder, 'classes'), ...sources]);
-    },
-    command: (folder, program) => ['java', '-cp', `${folder}/classes:${folder}/jars/*`, program],
+    install: (folder) => mavenInstall(folder, Object.values(LANGUAGES.java!.programs)),
+    command: javaCommand,
+  },
+  spring: {
+    programs: { Spring: 'spring/Spring.java' },
+    needs: ['mvn', '--version'],
+    install: (folder) => mavenInstall(folder, ['spring/Spring.java']),
+    command: javaCommand,
+  },
+  rust: {
+    programs: programs('rust', '.rs'),
+    needs: ['cargo', '--version'],
+    install: (folder) =>
+      run('cargo', ['build', '--locked', '--quiet'], { cwd: folder, timeout: COMPILING_MS }),
+    command: (folder, program) => [join(folder, 'target/debug', program)],
   },
   ruby: {
     programs: programs('ruby', '.rb'),
@@ -90,6 +134,17 @@ const LANGUAGES: Record<string, Language> = {
     command: (folder, program) => ['ruby', join(folder, `${program}.rb`)],
   },
 };
+
+/** Each program, with each authentication that it is run with. */
+function runsOf({ programs }: Language): [program: string, auth: AuthMethod, alg: 'ES256' | 'RS256'][] {
+  return Object.entries(programs).flatMap(([program, file]) => {
+    const source = readFileSync(join(HERE, file), 'utf8');
+    const said = (what: string) => new RegExp(`^(?://!?|#) ${what}: (.+)$`, 'm').exec(source)?.[1];
+    const methods = (said('auth') ?? 'none').split(' ') as AuthMethod[];
+    const alg = said('id-token') === 'RS256' ? 'RS256' : 'ES256';
+    return methods.map((auth) => [program, auth, alg] as [string, AuthMethod, 'ES256' | 'RS256']);
+  });
+}
 
 (process.env.LIBRARIES ? describe : describe.skip)('libraries sign a member in and call the API:', () => {
   let root: string;
@@ -118,9 +173,13 @@ const LANGUAGES: Record<string, Language> = {
       await language.install(folder());
     });
 
-    it.each(language.programs)('%s', async (program) => {
+    it.each(runsOf(language))('%s: %s', async (program, auth, alg) => {
       const [file, ...parameters] = language.command(folder(), program);
-      const clientId = await oauth.client({ redirect_uris: [REDIRECT_URI] });
+      const clientId = await oauth.client({
+        redirect_uris: [REDIRECT_URI, ...FRAMEWORK_URIS],
+        id_token_signed_response_alg: alg,
+        ...(auth === 'none' ? {} : { profile: 'oidc', secret_auth_method: auth }),
+      });
       const child = spawn(file, parameters, {
         cwd: folder(),
         env: {
@@ -130,6 +189,8 @@ const LANGUAGES: Record<string, Language> = {
           ISSUER: oauth.issuer,
           CLIENT_ID: clientId,
           REDIRECT_URI,
+          AUTH: auth,
+          CLIENT_SECRET: auth === 'none' ? '' : await rotate(oauth, clientId),
         },
         stdio: ['pipe', 'pipe', 'pipe'],
         timeout: PROGRAM_MS,
@@ -162,7 +223,7 @@ const LANGUAGES: Record<string, Language> = {
       const { build } = (await import(
         pathToFileURL(join(folder, 'node_modules/esbuild/lib/main.js')).href
       )) as { build(options: object): Promise<{ outputFiles: { text: string }[] }> };
-      for (const page of programs('browser', '.js')) {
+      for (const page of Object.keys(programs('browser', '.js'))) {
         const { outputFiles } = await build({
           entryPoints: [join(pages, `${page}.js`)],
           bundle: true,
@@ -193,7 +254,7 @@ const LANGUAGES: Record<string, Language> = {
       app?.close();
     });
 
-    it.each(programs('browser', '.js'))('%s', async (page) => {
+    it.each(Object.keys(programs('browser', '.js')))('%s', async (page) => {
       clientId = await oauth.client({ redirect_uris: [`${origin}/${page}`], allowed_origins: [origin] });
       const tab = await (await browser.newContext()).newPage();
       const problems: string[] = [];

@@ -10,6 +10,9 @@ class Harness {
   static final String ISSUER = System.getenv("ISSUER");
   static final String CLIENT_ID = System.getenv("CLIENT_ID");
   static final String REDIRECT_URI = System.getenv("REDIRECT_URI");
+  /** How the client authenticates. */
+  static final String AUTH = System.getenv("AUTH");
+  static final String CLIENT_SECRET = System.getenv("CLIENT_SECRET");
 
   /** Prints where the member signs in. Returns the address at which they came back. */
   static URI signIn(Object url) throws Exception {

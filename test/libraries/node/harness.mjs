@@ -1,7 +1,8 @@
 // What every program here is told, and how it tells what it did: the address to sign in at, then the member it read.
 import { createInterface } from 'node:readline';
 
-export const { ISSUER, CLIENT_ID, REDIRECT_URI } = process.env;
+/** `AUTH` is how the client authenticates; `CLIENT_SECRET` is empty where by nothing. */
+export const { ISSUER, CLIENT_ID, REDIRECT_URI, AUTH, CLIENT_SECRET } = process.env;
 
 /** Prints where the member signs in. @returns the address at which they came back */
 export async function signIn(url) {

@@ -1,4 +1,10 @@
-import { CLIENT_ID, done, ISSUER, me, REDIRECT_URI, signIn } from './harness.mjs';
+import { AUTH, CLIENT_ID, CLIENT_SECRET, done, ISSUER, me, REDIRECT_URI, signIn } from './harness.mjs';
+// auth: none client_secret_basic client_secret_post
+const authentication = {
+  none: () => oauth.None(),
+  client_secret_basic: () => oauth.ClientSecretBasic(CLIENT_SECRET),
+  client_secret_post: () => oauth.ClientSecretPost(CLIENT_SECRET),
+}[AUTH]();
 // docs: oauth4webapi · Discovery, PKCE, PAR, DPoP and private_key_jwt; for Node, Deno, Bun, workers and browsers · nothing
 import * as oauth from 'oauth4webapi';
 
@@ -6,7 +12,7 @@ const http = { [oauth.allowInsecureRequests]: true }; // for a server on your ow
 const issuer = new URL(ISSUER);
 const found = await oauth.discoveryRequest(issuer, { algorithm: 'oauth2', ...http });
 const server = await oauth.processDiscoveryResponse(issuer, found);
-const client = { client_id: CLIENT_ID };
+const client = { client_id: CLIENT_ID }; // its `authentication`: oauth.None(), or with a secret oauth.ClientSecretBasic(CLIENT_SECRET)
 const [verifier, state] = [oauth.generateRandomCodeVerifier(), oauth.generateRandomState()];
 const url = new URL(server.authorization_endpoint);
 url.search = new URLSearchParams({
@@ -22,12 +28,20 @@ const back = oauth.validateAuthResponse(server, client, new URL(await signIn(url
 const tokens = await oauth.processAuthorizationCodeResponse(
   server,
   client,
-  await oauth.authorizationCodeGrantRequest(server, client, oauth.None(), back, REDIRECT_URI, verifier, http),
+  await oauth.authorizationCodeGrantRequest(
+    server,
+    client,
+    authentication,
+    back,
+    REDIRECT_URI,
+    verifier,
+    http,
+  ),
 );
 // end
 const renewed = await oauth.processRefreshTokenResponse(
   server,
   client,
-  await oauth.refreshTokenGrantRequest(server, client, oauth.None(), tokens.refresh_token, http),
+  await oauth.refreshTokenGrantRequest(server, client, authentication, tokens.refresh_token, http),
 );
 done(await me(tokens.access_token), await me(renewed.access_token));

@@ -1,9 +1,16 @@
-import { CLIENT_ID, done, ISSUER, me, REDIRECT_URI, signIn } from './harness.mjs';
+import { AUTH, CLIENT_ID, CLIENT_SECRET, done, ISSUER, me, REDIRECT_URI, signIn } from './harness.mjs';
+// auth: none client_secret_basic client_secret_post
+const authentication = {
+  none: () => client.None(),
+  client_secret_basic: () => client.ClientSecretBasic(CLIENT_SECRET),
+  client_secret_post: () => client.ClientSecretPost(CLIENT_SECRET),
+}[AUTH]();
 // docs: openid-client · Discovery, PKCE, PAR, DPoP and private_key_jwt · nothing
 import * as client from 'openid-client';
 
 const http = { execute: [client.allowInsecureRequests] }; // for a server on your own machine alone
-const config = await client.discovery(new URL(ISSUER), CLIENT_ID, undefined, client.None(), http);
+// `authentication` is client.None(), or with a secret client.ClientSecretBasic(CLIENT_SECRET).
+const config = await client.discovery(new URL(ISSUER), CLIENT_ID, undefined, authentication, http);
 const [pkceCodeVerifier, expectedState] = [client.randomPKCECodeVerifier(), client.randomState()];
 const url = client.buildAuthorizationUrl(config, {
   redirect_uri: REDIRECT_URI,

@@ -1,5 +1,6 @@
 import { createServer } from 'node:http';
-import { CLIENT_ID, done, ISSUER, me, REDIRECT_URI, signIn } from './harness.mjs';
+import { CLIENT_ID, CLIENT_SECRET, done, ISSUER, me, REDIRECT_URI, signIn } from './harness.mjs';
+// auth: none client_secret_post
 // docs: passport-oauth2 · Sign-in for Express, with PKCE and state in the session · no discovery; it renews no token: oauth2.getOAuthAccessToken does
 import express from 'express';
 import session from 'express-session';
@@ -10,6 +11,7 @@ const options = {
   authorizationURL: `${ISSUER}/oauth/authorize`,
   tokenURL: `${ISSUER}/oauth/token`,
   clientID: CLIENT_ID,
+  clientSecret: CLIENT_SECRET, // empty for a public client
   callbackURL: REDIRECT_URI,
   scope: ['profile:read', 'events:read'],
   pkce: true,

@@ -1,4 +1,6 @@
-from harness import CLIENT_ID, ISSUER, REDIRECT_URI, done, sign_in
+from harness import AUTH, CLIENT_ID, CLIENT_SECRET, ISSUER, REDIRECT_URI, done, sign_in
+
+# auth: none client_secret_basic client_secret_post
 
 # docs: Authlib · PKCE and state, with requests or httpx, and for Flask, Django and Starlette · no discovery in the plain client
 from authlib.common.security import generate_token
@@ -6,11 +8,12 @@ from authlib.integrations.requests_client import OAuth2Session
 
 client = OAuth2Session(
     CLIENT_ID,
+    CLIENT_SECRET,  # or None
     scope="profile:read events:read",
     redirect_uri=REDIRECT_URI,
     code_challenge_method="S256",
     token_endpoint=f"{ISSUER}/oauth/token",
-    token_endpoint_auth_method="none",
+    token_endpoint_auth_method=AUTH,  # "none", "client_secret_basic" or "client_secret_post"
 )
 verifier = generate_token(48)
 url, state = client.create_authorization_url(f"{ISSUER}/oauth/authorize", code_verifier=verifier)

@@ -6,6 +6,8 @@ import os
 ISSUER = os.environ["ISSUER"]
 CLIENT_ID = os.environ["CLIENT_ID"]
 REDIRECT_URI = os.environ["REDIRECT_URI"]
+AUTH = os.environ["AUTH"]  # how the client authenticates
+CLIENT_SECRET = os.environ["CLIENT_SECRET"] or None
 
 
 def sign_in(url):

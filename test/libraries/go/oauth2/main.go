@@ -1,4 +1,6 @@
 // Signs a member in with golang.org/x/oauth2, and calls the API.
+//
+// auth: none client_secret_basic client_secret_post
 package main
 
 import (
@@ -17,14 +19,19 @@ import (
 
 func main() {
 	issuer, ctx := os.Getenv("ISSUER"), context.Background()
+	style := oauth2.AuthStyleInParams
+	if os.Getenv("AUTH") == "client_secret_basic" {
+		style = oauth2.AuthStyleInHeader
+	}
 	config := &oauth2.Config{
-		ClientID:    os.Getenv("CLIENT_ID"),
-		RedirectURL: os.Getenv("REDIRECT_URI"),
-		Scopes:      []string{"profile:read", "events:read"},
+		ClientID:     os.Getenv("CLIENT_ID"),
+		ClientSecret: os.Getenv("CLIENT_SECRET"), // empty for a public client
+		RedirectURL:  os.Getenv("REDIRECT_URI"),
+		Scopes:       []string{"profile:read", "events:read"},
 		Endpoint: oauth2.Endpoint{
 			AuthURL:   issuer + "/oauth/authorize",
 			TokenURL:  issuer + "/oauth/token",
-			AuthStyle: oauth2.AuthStyleInParams,
+			AuthStyle: style, // of a public client oauth2.AuthStyleInParams
 		},
 	}
 	verifier, state := oauth2.GenerateVerifier(), oauth2.GenerateVerifier()

@@ -1,4 +1,6 @@
 // Signs a member in with coreos/go-oidc over golang.org/x/oauth2, verifies the ID token, and calls the API.
+//
+// auth: none client_secret_basic
 package main
 
 import (
@@ -23,10 +25,11 @@ func main() {
 		panic(err)
 	}
 	config := &oauth2.Config{
-		ClientID:    os.Getenv("CLIENT_ID"),
-		RedirectURL: os.Getenv("REDIRECT_URI"),
-		Scopes:      []string{oidc.ScopeOpenID, "profile:read", "events:read"},
-		Endpoint:    provider.Endpoint(),
+		ClientID:     os.Getenv("CLIENT_ID"),
+		ClientSecret: os.Getenv("CLIENT_SECRET"), // empty for a public client
+		RedirectURL:  os.Getenv("REDIRECT_URI"),
+		Scopes:       []string{oidc.ScopeOpenID, "profile:read", "events:read"},
+		Endpoint:     provider.Endpoint(),
 	}
 	verifier, state := oauth2.GenerateVerifier(), oauth2.GenerateVerifier()
 	back := signIn(config.AuthCodeURL(state, oauth2.S256ChallengeOption(verifier)))
