@@ -27,6 +27,12 @@ const GUIDES = [
     'Keys, a copy in step, trying again, a new key without downtime.',
   ],
   [
+    'confidential-clients',
+    'Frameworks with a secret',
+    'docs/guides/confidential-clients.md',
+    'ASP.NET Core, Spring, Auth.js, Passport and oauth2-proxy.',
+  ],
+  [
     'assistants',
     'Assistants',
     'docs/guides/assistants.md',
@@ -61,7 +67,7 @@ const GUIDES = [
     'libraries',
     'Libraries',
     'docs/libraries.md',
-    'OAuth libraries in six languages, each tried with this server.',
+    'OAuth libraries in seven languages, each tried with this server.',
   ],
   ['changelog', 'What is new', 'CHANGELOG.md', 'What changed with each version, for callers and operators.'],
 ];

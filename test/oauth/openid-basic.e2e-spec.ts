@@ -120,6 +120,36 @@ describe.each(['query', 'form_post'])('an app that is answered by %s', (response
   );
 });
 
+describe('an app that pushes its request', () => {
+  it('with its secret in the form, PKCE and form_post, as ASP.NET Core does, signs a member in', async () => {
+    const { id, secret } = await clientWithSecret(oauth, { secret_auth_method: 'client_secret_post' });
+    const own = { client_id: id, client_secret: secret };
+    const { url, verifier } = oauth.request(id, {
+      scope: 'openid profile',
+      response_mode: 'form_post',
+      nonce: 'n-1',
+      state: 's-1',
+    });
+    const pushed = await oauth.post('/oauth/par', { ...Object.fromEntries(url.searchParams), ...own });
+    expect(pushed.status).toBe(201);
+    const { request_uri } = pushed.body as unknown as { request_uri: string };
+    const { username } = await oauth.member();
+    const start = new URL(
+      `/oauth/authorize?${new URLSearchParams({ client_id: id, request_uri })}`,
+      oauth.issuer,
+    );
+    const { code, state } = toldBy('form_post', await open(start, { username }));
+    const { status, body } = await oauth.token({
+      grant_type: 'authorization_code',
+      redirect_uri: REDIRECT_URI,
+      code: code!,
+      code_verifier: verifier,
+      ...own,
+    });
+    expect([status, state, decodeJwt(body.id_token!).nonce]).toEqual([200, 's-1', 'n-1']);
+  });
+});
+
 describe('an app that sends no nonce either', () => {
   it('signs a member in where an admin has registered it for that; its ID token has no nonce', async () => {
     const client = await clientWithSecret(oauth, { pkce: 'off' });

@@ -81,6 +81,7 @@ describe('the snippets of README and docs', () => {
         (language) =>
           `docs/backup.md ${language}: test/operations/backup.e2e-spec.ts does, over clusters of its own`,
       ),
+      'docs/certification.md sh: there is no suite; test/oauth/openid-basic.e2e-spec.ts registers such clients',
       'docs/deploy.md sh: test/operations/proxies.e2e-spec.ts does, on ports of its own',
       'docs/deploy.md sh: there is no systemd; test/operations/deploy.e2e-spec.ts checks both units with its tools, and runs what they start',
       'docs/deploy.md sh: there is no Docker; test/operations/compose.e2e-spec.ts checks the file, and runs its scripts',
@@ -103,6 +104,15 @@ describe('the snippets of README and docs', () => {
       'docs/guides/assistants.md sh: a line for another program',
       'docs/guides/backend.md sh: test/clients does, each in a folder of its own',
       'docs/guides/browser-app.md sh: test/clients/typescript.e2e-spec.ts does, in a folder of its own',
+      'docs/guides/confidential-clients.md csharp: there is no .NET; test/oauth/openid-basic.e2e-spec.ts sends what its documentation says it sends',
+      ...['properties', 'js', 'js', 'sh'].map(
+        (language, i) =>
+          `docs/guides/confidential-clients.md ${language}: test/libraries does, as ${
+            ['spring/Spring.java', 'node/auth-core.mjs', 'node/passport-oauth2.mjs', 'oauth2-proxy/main.go'][
+              i
+            ]
+          }`,
+      ),
       'docs/guides/first-program.md sh: test/clients does, each in a folder of its own',
       ...['swift', 'kotlin'].map(
         (language) =>
