@@ -1,6 +1,6 @@
 import { createParamDecorator, Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import { plainToInstance } from 'class-transformer';
-import { validateSync } from 'class-validator';
+import { Validator } from 'class-validator/cjs/validation/Validator.js';
 import type { Request } from 'express';
 import { Problem, type ProblemDetail } from '../output/problems.js';
 import { isOutsideApi } from '../pipeline/outside-api.js';
@@ -32,6 +32,8 @@ export function anyResponse({ absent, values }: QueryVariants): JsonSchema {
 }
 
 const QUERY = 'http:query';
+
+const validator = new Validator();
 
 /** How every query is checked. */
 const VALIDATION = {
@@ -162,7 +164,10 @@ function check(
     else single[name] = list[0]!;
   }
   const parameters = plainToInstance(query, single);
-  for (const { property: parameter, constraints, contexts } of validateSync(parameters, VALIDATION)) {
+  for (const { property: parameter, constraints, contexts } of validator.validateSync(
+    parameters,
+    VALIDATION,
+  )) {
     const [rule, detail] = Object.entries(constraints!)[0]!;
     const { code, ...facts } = contexts![rule] as { code: string; allowed?: readonly string[] };
     // A repeated one has been reported already.
