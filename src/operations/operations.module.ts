@@ -5,14 +5,14 @@ import { Logger } from '../http/logger.js';
 import { DatabaseCheck } from './health/database-check.js';
 import { HealthController } from './health/health.controller.js';
 import { Readiness } from './health/readiness.js';
-import { Metrics } from './metrics/metrics.js';
+import { Metrics, prometheus } from './metrics/metrics.js';
 import { Sweeper } from './sweeper/sweeper.js';
 import { Upkeep } from './upkeep.js';
 
 @Module({
   imports: [AuthModule],
   controllers: [HealthController],
-  providers: [DatabaseCheck, Metrics, Readiness, Sweeper, Upkeep],
+  providers: [DatabaseCheck, Metrics, prometheus, Readiness, Sweeper, Upkeep],
   exports: [Metrics, Readiness],
 })
 export class OperationsModule {

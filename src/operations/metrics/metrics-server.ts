@@ -1,7 +1,7 @@
 import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { AggregatorRegistry, Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import type { Config } from '../../config/config.js';
 import { metricOf } from '../../http/metrics.js';
 import { OperatorError } from '../../values/operator-error.js';
@@ -59,6 +59,7 @@ export class WorkersMetrics {
 
   async #collect(): Promise<string> {
     const workers = Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
+    const { AggregatorRegistry } = await import('prom-client');
     const answered = await this.#ask(workers);
     const ended = this.#ended.length;
     if (ended > 1) {
@@ -126,6 +127,7 @@ export async function serveMetrics(
   collect: () => Promise<string>,
 ): Promise<() => Promise<void>> {
   if (metricsPort === undefined) return async () => undefined;
+  const { Registry } = await import('prom-client');
   const server = createServer((request, response) => {
     if (request.url !== '/metrics') {
       response.writeHead(404).end();

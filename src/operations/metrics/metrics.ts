@@ -1,7 +1,13 @@
 import cluster from 'node:cluster';
-import { Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import {
+  Inject,
+  Injectable,
+  type FactoryProvider,
+  type OnApplicationBootstrap,
+  type OnApplicationShutdown,
+} from '@nestjs/common';
 import type { NextFunction, Request, Response } from 'express';
-import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { RevocationChannel } from '../../auth/revocation-channel.js';
 import { Database } from '../../database/database.js';
 import { MemberReads } from '../../database/member-reads.js';
@@ -20,10 +26,20 @@ const DEAD_ROWS = 'SELECT relname AS table, n_dead_tup::float8 AS dead FROM pg_s
 
 const KNOWN_METHODS = METRICS.http_request_duration_seconds.labels.method;
 
+const PROMETHEUS = Symbol('prom-client');
+type Prometheus = typeof import('prom-client');
+
+/** prom-client, where metrics are exposed: nobody else waits for it to load. */
+export const prometheus: FactoryProvider<Prometheus | undefined> = {
+  provide: PROMETHEUS,
+  inject: [Config],
+  useFactory: ({ metricsPort }: Config) => (metricsPort === undefined ? undefined : import('prom-client')),
+};
+
 /** Prometheus metrics of this process: those of {@link METRICS}, and Node's own. */
 @Injectable()
 export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
-  readonly registry = new Registry();
+  #registry: Registry | undefined;
   #underWay = 0;
   #end: (() => Promise<void>) | undefined;
 
@@ -33,10 +49,12 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
     database: Database,
     reads: MemberReads,
     channel: RevocationChannel,
+    @Inject(PROMETHEUS) prometheus: Prometheus | undefined,
   ) {
-    if (!this.enabled) return;
-    collectDefaultMetrics({ register: this.registry });
-    this.#register();
+    if (!prometheus) return;
+    this.#registry = new prometheus.Registry();
+    prometheus.collectDefaultMetrics({ register: this.#registry });
+    this.#register(prometheus, this.#registry);
     meter.read('build_info', () => [[{ version: VERSION, node: process.version }, 1]]);
     meter.read('server_processes', () => [[{ state: 'answering' }, 1]]);
     meter.read('http_requests_under_way', () => [[{}, this.#underWay]]);
@@ -79,7 +97,7 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
 
   /** Whether metrics are exposed; otherwise nothing is measured. */
   get enabled(): boolean {
-    return this.config.metricsPort !== undefined;
+    return this.#registry !== undefined;
   }
 
   /** Middleware: times every request. */
@@ -103,8 +121,8 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
   }
 
   /** Registers a Prometheus metric for every entry of {@link METRICS}. */
-  #register(): void {
-    const { meter, registry } = this;
+  #register({ Counter, Gauge, Histogram }: Prometheus, registry: Registry): void {
+    const { meter } = this;
     for (const name of Object.keys(METRICS) as MetricName[]) {
       const { type, help, labels = {}, together, buckets } = metricOf(name);
       const common = {
@@ -139,9 +157,10 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
 
   /** The primary process, which has the port, requests the workers' metrics. */
   async onApplicationBootstrap(): Promise<void> {
-    if (!this.enabled) return;
-    if (cluster.isWorker) tellPrimary(this.registry);
-    else this.#end = await serveMetrics(this.config, () => this.registry.metrics());
+    const registry = this.#registry;
+    if (!registry) return;
+    if (cluster.isWorker) tellPrimary(registry);
+    else this.#end = await serveMetrics(this.config, () => registry.metrics());
   }
 
   async onApplicationShutdown(): Promise<void> {
