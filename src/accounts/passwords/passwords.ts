@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { hash, parseOptions, verify } from '@node-rs/argon2';
-import bcrypt from 'bcrypt';
 import { sha256 } from '../../crypto/digests.js';
 import { Unavailable } from '../../database/postgres/unavailable.js';
 import { Semaphore } from '../../database/postgres/semaphore.js';
@@ -49,6 +48,9 @@ export function hashPassword(password: string): Promise<string> {
   return hash(password.normalize('NFKC'), CURRENT);
 }
 
+/** Loaded for the first hash of this kind: only a platform whose members were imported has any. */
+const bcrypt = async () => (await import('bcrypt')).default;
+
 /**
  * Compares a password with a stored hash: argon2 of any variant, or bcrypt.
  *
@@ -66,7 +68,7 @@ export async function verifyPassword(
   const forms = needsUpgrade ? new Set([normal, password]) : [normal];
   for (const form of forms) {
     const matches = BCRYPT.test(storedHash)
-      ? await bcrypt.compare(form, storedHash.replace(/^\$2y/, '$2b')) // PHP's name for the same
+      ? await (await bcrypt()).compare(form, storedHash.replace(/^\$2y/, '$2b')) // PHP's name for the same
       : await verify(storedHash, form);
     if (matches) return { matches, needsUpgrade };
   }
@@ -97,7 +99,7 @@ export function kindFrom(parameters: string): HashKind | undefined {
     return {
       algorithm: 'bcrypt',
       work: 2 ** bcryptCost,
-      hash: (password) => bcrypt.hash(password, bcryptCost),
+      hash: async (password) => (await bcrypt()).hash(password, bcryptCost),
     };
   }
   const [, variant, ...costs] = ARGON2.exec(parameters) ?? [];

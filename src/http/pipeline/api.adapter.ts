@@ -1,5 +1,5 @@
 import { createServer, type RequestListener } from 'node:http';
-import { ExpressAdapter } from '@nestjs/platform-express';
+import { ExpressAdapter } from '@nestjs/platform-express/adapters/express-adapter.js'; // its index loads uploads, too
 import express, { type Request, type Response } from 'express';
 import { etagOf, JsonResponse, noneMatch, UnchangingDocument } from '../output/responses.js';
 import type { Config } from '../../config/config.js';
