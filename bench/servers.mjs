@@ -65,14 +65,16 @@ export async function startAll(dataset, peers) {
   return servers;
 }
 
-/** The image's Node flags and environment. */
-function containerSettings() {
-  const dockerfile = readFileSync(join(root, 'Dockerfile'), 'utf8');
+/** The image's Node flags and environment, but for where its programs are; its folder is this one. */
+export function containerSettings() {
+  const dockerfile = readFileSync(join(root, 'Dockerfile'), 'utf8').replaceAll('/app/', `${root}/`);
   const [, ...command] = JSON.parse(/^CMD (\[.*\])$/m.exec(dockerfile)[1]);
-  const environment = dockerfile.slice(dockerfile.lastIndexOf('\nENV ') + 5).split('\n')[0];
+  const environment = [...dockerfile.matchAll(/^ENV (?!PATH=)(.*)$/gm)].flatMap(([, line]) =>
+    line.split(' '),
+  );
   return {
     flags: command.filter((word) => word.startsWith('-')),
-    env: Object.fromEntries(environment.split(' ').map((pair) => pair.split('='))),
+    env: Object.fromEntries(environment.map((pair) => pair.split('='))),
   };
 }
 

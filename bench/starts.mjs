@@ -6,6 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { freePort } from '../bin/postgres.mjs';
+import { containerSettings } from './servers.mjs';
 import { memoryMegabytes } from './usage.mjs';
 
 const root = join(import.meta.dirname, '..');
@@ -38,8 +39,9 @@ export async function measureStarts({ url, secretKey }) {
       list.push((await startAndEnd(['bin/start.mjs'], { ...embedded, DATA_DIR: folder })).seconds);
     rmSync(folder, { recursive: true, force: true });
   }
+  const { flags, env } = containerSettings();
   const settings = {
-    NODE_ENV: 'production',
+    ...env,
     LOG_LEVEL: 'silent',
     DATABASE_URL: url,
     SECRET_KEY: secretKey,
@@ -47,7 +49,7 @@ export async function measureStarts({ url, secretKey }) {
   };
   const onPostgres = [];
   for (let time = 0; time < TIMES; time++)
-    onPostgres.push(await startAndEnd(['dist/src/main.js'], settings, IDLE_MS));
+    onPostgres.push(await startAndEnd([...flags, 'dist/src/main.js'], settings, IDLE_MS));
   const command = (...words) =>
     median(
       Array.from({ length: TIMES }, () =>
