@@ -50,10 +50,9 @@ const REASONS = {
     'flat: no function takes 3 % of it; each wakes a session of PostgreSQL of its own, where reads are sent together',
   "PUT /profile: database's CPU":
     'the 16 CHECKs of the table, which PostgreSQL parses and plans anew for each statement, take 180 µs of it',
-  'Memory idle':
-    '44 MB are Node; 2,200 files are loaded (performance.md), and without the limits of the image nothing is collected',
-  'Second start': 'most of it is loading 2,200 files; V8’s cache of compiled code saves a tenth',
-  'Start over PostgreSQL': 'the same, without that cache',
+  'Memory idle': '44 MB are Node, 11 the cache of compiled code; 1,900 files are loaded (performance.md)',
+  'Second start': 'most of it is finding and loading 1,900 files: performance.md, Starts',
+  'Start over PostgreSQL': 'the same',
   '`pua keys list`': 'the same, of which TypeORM and Nest are 0.4 s',
   '`npm test`':
     'both processors are busy all the time; profiles, assistants and sign-outs came with their tests',

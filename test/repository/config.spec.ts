@@ -72,7 +72,7 @@ describe('settings', () => {
         ([, name]) => name!,
       ),
     );
-    const ofOthers = /^(PG|POSTGRES_|REPLICATION_|MALLOC_)|^(PATH|PRIMARY|SERVERS)$/;
+    const ofOthers = /^(PG|POSTGRES_|REPLICATION_|MALLOC_|NODE_COMPILE_)|^(PATH|PRIMARY|SERVERS)$/;
     const names = new Set(assigned.filter((name) => !ofOthers.test(name)));
     expect(names.size).toBeGreaterThan(6);
     expect([...names].filter((name) => !Object.hasOwn(SETTINGS, name))).toEqual([]);
