@@ -54,6 +54,7 @@ function makeNextVersion(): string {
     'migrations',
     'schema',
     'src',
+    'CHANGELOG.md',
     'package.json',
     '.swcrc',
   ])

@@ -26,6 +26,7 @@ beforeAll(() => {
     'bin',
     'docs',
     'clients',
+    'CHANGELOG.md',
     'src/site/highlight.ts',
     'src/values/string-rules.ts',
     '.swcrc',
