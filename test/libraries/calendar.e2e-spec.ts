@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import nodeIcal, { type VEvent } from 'node-ical';
 import { CalendarLinks } from '../../src/calendar/calendar-links.js';
 import { OauthTest } from '../support/oauth.js';
-import { makePython } from '../support/python.js';
+import { makePython } from '../support/packages.js';
 
 /*
  * A calendar file as two parsers read it that have nothing in common: node-ical, which takes time zones by their names, and icalendar for

@@ -1,9 +1,9 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { makePython } from '../support/python.js';
+import { installPackages, makePython } from '../support/packages.js';
 
 /*
  * Validates deploy/kubernetes strictly against the schemas of the Kubernetes API: an unknown field is an error. kubernetes-validate
@@ -36,12 +36,7 @@ const RENDERED = {
     manifests = objects.filter((object) => !isPodMonitor(object)).join('---\n');
     podMonitor = objects.find(isPodMonitor)!;
     programs = await makePython(folder, REQUIREMENTS);
-    for (const file of ['package.json', 'package-lock.json'])
-      copyFileSync(join(OPERATOR, file), join(folder, file));
-    execFileSync('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], {
-      cwd: folder,
-      stdio: 'pipe',
-    });
+    await installPackages(folder, OPERATOR);
   }, 300_000);
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 

@@ -14,7 +14,7 @@ import type { NewClient } from '../../src/clients/clients.service.js';
 import { launchChromium } from '../support/chromium.js';
 import { rotate } from '../support/client-kinds.js';
 import { OauthTest, PASSWORD, REDIRECT_URI } from '../support/oauth.js';
-import { makePython, REGISTRY_MS } from '../support/python.js';
+import { installPackages, makePython, REGISTRY_MS } from '../support/packages.js';
 
 /*
  * Other people's libraries, as they are, each in its own language: a program signs a member in, calls the API, renews its token
@@ -83,11 +83,7 @@ const LANGUAGES: Record<string, Language> = {
   node: {
     programs: programs('node', '.mjs'),
     needs: [process.execPath, '--version'],
-    install: (folder) =>
-      run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], {
-        cwd: folder,
-        timeout: REGISTRY_MS,
-      }),
+    install: (folder) => installPackages(folder),
     command: (folder, program) => [process.execPath, join(folder, `${program}.mjs`)],
   },
   python: {

@@ -1,11 +1,9 @@
-import { execFile } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import * as client from 'openid-client';
 import { startPostgres } from '../../bin/postgres.mjs';
@@ -13,6 +11,7 @@ import { randomBytes } from '../../src/crypto/random.js';
 import { DEMO_CLIENT } from '../../src/clients/own-clients.js';
 import { DEMO_PASSWORD, DEMO_USERNAMES, FIRST_ID } from '../../src/operations/demo/demo.js';
 import { Browser, freePort } from '../support/oauth.js';
+import { installPackages } from '../support/packages.js';
 import { ServerProcess } from '../support/server.js';
 import { eventually } from '../support/timing.js';
 
@@ -21,8 +20,6 @@ import { eventually } from '../support/timing.js';
  */
 
 jest.setTimeout(300_000);
-
-const run = promisify(execFile);
 
 const SERVER = 2;
 const CLIENT = 3;
@@ -101,7 +98,7 @@ const newTrace = () => {
   beforeAll(async () => {
     packages = mkdtempSync(join(tmpdir(), 'pua-opentelemetry-'));
     cpSync('deploy/opentelemetry', packages, { recursive: true });
-    await run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'], { cwd: packages });
+    await installPackages(packages);
     collector = await Collector.start();
   });
   afterAll(() => {

@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
-import { REGISTRY_MS } from '../support/python.js';
+import { REGISTRY_MS } from '../support/packages.js';
 
 const ATTW = '@arethetypeswrong/cli@0.18.5';
 const PACKAGES = 'dist/packages';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { OauthTest } from '../support/oauth.js';
-import { makePython } from '../support/python.js';
+import { makePython } from '../support/packages.js';
 
 /*
  * What Schemathesis makes of the OpenAPI documents, sent to a server: what they allow, what they forbid, calls that follow from others.

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { registerDemoClient } from '../../src/clients/own-clients.js';
 import { launchChromium } from '../support/chromium.js';
 import { freePort, OauthTest } from '../support/oauth.js';
-import { makePython } from '../support/python.js';
+import { makePython } from '../support/packages.js';
 
 /*
  * A login of the platform that somebody else wrote, in another language: django-oidc-provider. Only where LIBRARIES is set, as `.ci/run`

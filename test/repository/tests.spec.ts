@@ -24,6 +24,7 @@ describe('the tests', () => {
     expect(files.length).toBeGreaterThan(60);
     expect(holding(/\b(it|describe|test)\.(skip|only|todo)\b|\bx(it|describe)\(/)).toEqual([
       'test/libraries/calendar.e2e-spec.ts',
+      'test/libraries/conformance.e2e-spec.ts',
       'test/libraries/kubernetes.e2e-spec.ts',
       'test/libraries/libraries.e2e-spec.ts',
       'test/libraries/opentelemetry.e2e-spec.ts',

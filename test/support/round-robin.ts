@@ -6,6 +6,8 @@ import { freePort } from './oauth.js';
 export class RoundRobin {
   /** Origins of the instances. */
   targets: readonly string[] = [];
+  /** Headers that it adds to each request. */
+  headers: Readonly<Record<string, string>> = {};
   #next = 0;
 
   private constructor(
@@ -19,7 +21,8 @@ export class RoundRobin {
     const balancer = new RoundRobin(server, await freePort());
     server.on('request', (asked, answer) => {
       const { hostname, port } = new URL(balancer.next());
-      const { method, url, headers } = asked;
+      const { method, url } = asked;
+      const headers = { ...asked.headers, ...balancer.headers };
       const passed = request({ agent: false, hostname, port, method, path: url, headers }, (got) => {
         answer.writeHead(got.statusCode!, got.rawHeaders);
         pipeline(got, answer, () => undefined);

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 
@@ -6,6 +7,15 @@ const run = promisify(execFile);
 
 /** Deadline for a package registry, in milliseconds. */
 export const REGISTRY_MS = 240_000;
+
+/** Installs npm packages into a folder. @param locked folder whose package-lock.json names them by version and hash */
+export async function installPackages(folder: string, locked = folder): Promise<void> {
+  if (locked !== folder)
+    for (const file of ['package.json', 'package-lock.json'])
+      copyFileSync(join(locked, file), join(folder, file));
+  const options = ['--ignore-scripts', '--no-audit', '--no-fund'];
+  await run('npm', ['ci', ...options], { cwd: folder, timeout: REGISTRY_MS });
+}
 
 /**
  * Makes a Python virtual environment in a folder.
