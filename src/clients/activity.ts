@@ -6,6 +6,8 @@ interface UsedScope {
   readonly day: string;
   /** Name of the app or the key; null if it no longer exists. */
   readonly app_name: string | null;
+  /** Of an app that is known by a document alone: the document's host. */
+  readonly app_host: string | null;
   readonly app_kind: 'client' | 'key';
   readonly scope: string;
   readonly uses: number;
@@ -60,8 +62,9 @@ FROM generate_series((now() AT TIME ZONE 'UTC')::date - ${DAYS - 1}, (now() AT T
     [userId],
   );
   const used = await dataSource.query<UsedScope[]>(
-    `SELECT to_char(u.day, 'YYYY-MM-DD') AS day, COALESCE(c.name, k.name) AS app_name, u.app_kind, u.scope, u.uses,
-  api_time(u.last_used_at) AS last_used_at
+    `SELECT to_char(u.day, 'YYYY-MM-DD') AS day, COALESCE(c.name, k.name) AS app_name,
+  CASE WHEN c.document_read_at IS NOT NULL THEN substring(c.id FROM '^https://([^/]+)') END AS app_host,
+  u.app_kind, u.scope, u.uses, api_time(u.last_used_at) AS last_used_at
 FROM member_usage u LEFT JOIN oauth_clients c ON u.app_kind = 'client' AND c.id = u.app_id
 LEFT JOIN api_keys k ON u.app_kind = 'key' AND k.id = u.app_id
 WHERE u.user_id = $1 AND u.day > (now() AT TIME ZONE 'UTC')::date - ${DAYS}

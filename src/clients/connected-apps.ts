@@ -9,6 +9,8 @@ export interface ConnectedApp {
   readonly client_name: string;
   readonly redirect_uri: string;
   readonly has_logo: boolean;
+  /** Known by the document at its id alone. */
+  readonly has_document: boolean;
   readonly scopes: string[];
   /** In the API's form. */
   readonly since: string;
@@ -17,7 +19,8 @@ export interface ConnectedApp {
 
 /** SQL: the apps that have live access to the member $1: see {@link ConnectedApp}. */
 export const CONNECTED_APPS = `SELECT c.id AS client_id, c.name AS client_name, c.redirect_uris[1] AS redirect_uri,
-  c.logo IS NOT NULL AS has_logo, a.scopes, api_time(a.since) AS since, api_time(a.last_used_at) AS last_used_at
+  c.logo IS NOT NULL AS has_logo, c.document_read_at IS NOT NULL AS has_document, a.scopes,
+  api_time(a.since) AS since, api_time(a.last_used_at) AS last_used_at
 FROM (
   SELECT g.client_id, min(g.created_at) AS since, max(u.last_used_at) AS last_used_at,
     array_agg(DISTINCT s.scope) FILTER (WHERE s.scope <> '') AS scopes

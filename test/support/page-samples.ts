@@ -450,6 +450,7 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
       {
         day: '2026-11-20',
         app_name: 'Trailmix',
+        app_host: 'trailmix.example',
         app_kind: 'client',
         scope: 'events:read',
         uses: 128,
@@ -458,6 +459,7 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
       {
         day: '2026-11-19',
         app_name: null,
+        app_host: null,
         app_kind: 'key',
         scope: 'profile:read',
         uses: 3,
@@ -480,6 +482,7 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
       {
         day: '2026-11-20',
         app_name: HOSTILE,
+        app_host: HOSTILE,
         app_kind: 'client',
         scope: 'events:read',
         uses: 1,

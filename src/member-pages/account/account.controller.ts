@@ -59,7 +59,7 @@ export class AccountController {
       ...app,
       client: {
         name: app.client_name,
-        host: hostOf(app.redirect_uri),
+        host: hostOf(app.has_document ? app.client_id : app.redirect_uri), // as the consent page said
         ...(app.has_logo ? { logo: clientLogoPath(app.client_id) } : {}),
       },
     }));
