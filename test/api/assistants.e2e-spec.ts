@@ -79,6 +79,13 @@ describe('POST /api/public/mcp', () => {
     });
   });
 
+  it('takes no key from a page in a browser, which shows it to whoever looks', async () => {
+    const key = await api.key(await api.platform.user());
+    const message = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
+    const response = await send(message, { 'X-API-Key': key, Origin: 'https://assistant.example' });
+    expect([response.status, response.body.code]).toEqual([403, 'api_key_in_browser']);
+  });
+
   it.each(['GET', 'DELETE'])('opens no stream and has no session to end: %s is 405', async (method) => {
     const key = await api.key(await api.platform.user());
     const response = await api.send(method, PATH, { 'X-API-Key': key });

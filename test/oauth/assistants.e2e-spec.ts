@@ -1,21 +1,36 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Usage } from '../../src/auth/usage/usage.js';
+import { PublicHttps } from '../../src/http/public-https.js';
+import { dpopKey } from '../support/client-kinds.js';
+import { postgres } from '../support/database.js';
+import { DocumentSite, sendJson } from '../support/document-site.js';
 import { latestFor } from '../support/timing.js';
-import { OauthTest, PASSWORD, type FormPage } from '../support/oauth.js';
+import { OauthTest, PASSWORD, pkcePair, scopesOn, type Browser, type FormPage } from '../support/oauth.js';
 
+const PATH = '/api/public/mcp';
 const REDIRECT = 'http://localhost:4321/callback';
 
 let oauth: OauthTest;
-beforeAll(async () => void (oauth = await OauthTest.start({ assistants: true })));
+beforeAll(
+  async () => void (oauth = await OauthTest.start({ assistants: true, clientIdMetadataDocuments: true })),
+);
 afterAll(() => oauth.close());
 
-const address = () => `${oauth.issuer}/api/public/mcp`;
-const use = (token: string, name: string) =>
+const address = () => oauth.issuer + PATH;
+const send = (headers: Record<string, string>, method: string, params: object = {}) =>
   fetch(address(), {
     method: 'POST',
-    headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
-    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: {} } }),
+    headers: { ...headers, 'Content-Type': 'application/json' },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
   });
+const use = (token: string, name: string, scheme = 'Bearer', headers: Record<string, string> = {}) =>
+  send({ Authorization: `${scheme} ${token}`, ...headers }, 'tools/call', { name, arguments: {} });
+/** Ends the access of an app on the member’s page of apps. @returns the page after it */
+async function end(page: FormPage, clientId: string, browser: Browser): Promise<string> {
+  const forms = [...page.html.matchAll(/<form[^>]*>[^]*?<\/form>/g)];
+  const own = forms.findIndex(([form]) => form.includes(`name="client_id" value="${clientId}"`));
+  return ((await browser.submit(page, {}, own)) as FormPage).html;
+}
 
 /** Signs a member in to an assistant on their device, which was registered without a port. */
 async function signedIn() {
@@ -77,12 +92,138 @@ describe('an assistant', () => {
     const activity = (await browser.submit(signIn, { username, password: PASSWORD })) as FormPage;
     expect(activity.html).toContain('Helper');
     const apps = (await browser.open('/account/apps')) as FormPage;
-    const forms = [...apps.html.matchAll(/<form[^>]*>[^]*?<\/form>/g)];
-    const own = forms.findIndex(([form]) => form.includes(`name="client_id" value="${clientId}"`));
-    const ended = (await browser.submit(apps, {}, own)) as FormPage;
-    expect(ended.html).toContain('The app has no access to your account any more.');
-    const end = latestFor(1_000);
-    while ((await use(body.access_token, 'get_profile')).status !== 401)
-      if (performance.now() > end) throw new Error('still served');
+    expect(await end(apps, clientId, browser)).toContain('The app has no access to your account any more.');
+    await refusedSoon(body.access_token);
+  });
+
+  it('that proved a key is served with a proof for each message, and with nothing less', async () => {
+    const clientId = await oauth.client({ name: 'Bound' });
+    const [own, other] = [await dpopKey(oauth), await dpopKey(oauth)];
+    const { username } = await oauth.member();
+    const tokens = async () => {
+      const code = await oauth.code(clientId, username, { resource: address(), scope: 'events:read' });
+      return (await oauth.token({ ...code, resource: address() }, await own())).body;
+    };
+    const [{ access_token: token, token_type: type }, second] = [await tokens(), await tokens()];
+    expect(type).toBe('DPoP');
+    const proof = await own(PATH, 'POST', token);
+    expect((await use(token, 'list_events', 'DPoP', proof)).status).toBe(200);
+    expect((await use(token, 'list_events', 'DPoP', await own(PATH, 'POST', token))).status).toBe(200);
+    for (const [why, wrong] of Object.entries({
+      'used before': proof,
+      missing: {},
+      'of another method': await own(PATH, 'GET', token),
+      'for another address': await own('/api/public/profile', 'POST', token),
+      'for the resource above': await own('/api/public', 'POST', token),
+      'with another token': await own(PATH, 'POST', second.access_token),
+      'without a token': await own(PATH),
+      'of another key': await other(PATH, 'POST', token),
+    })) {
+      const { status, headers } = await use(token, 'list_events', 'DPoP', wrong as Record<string, string>);
+      expect([why, status, headers.get('www-authenticate')]).toEqual([
+        why,
+        401,
+        `DPoP realm="public-user-api", scope="profile:read events:read connections:read achievements:read", error="invalid_dpop_proof", algs="ES256 Ed25519 EdDSA", resource_metadata="${oauth.issuer}/.well-known/oauth-protected-resource${PATH}"`,
+      ]);
+    }
+    const asBearer = await use(token, 'list_events', 'Bearer', await own(PATH, 'POST', token));
+    expect([asBearer.status, asBearer.headers.get('www-authenticate')]).toEqual([
+      401,
+      expect.stringMatching(/^Bearer .*error="invalid_token"/),
+    ]);
+  });
+});
+
+/** Keeps calling until a second has gone. */
+async function refusedSoon(token: string): Promise<void> {
+  const deadline = latestFor(1_000);
+  while ((await use(token, 'list_events')).status !== 401)
+    if (performance.now() > deadline) throw new Error('still served');
+  expect((await use(token, 'list_events')).status).toBe(401);
+}
+
+postgres.describe('a client that nobody registered', () => {
+  let site: DocumentSite;
+  beforeAll(async () => {
+    site = await DocumentSite.start(({ headers: { host }, url }, response) =>
+      sendJson(response, {
+        client_id: `https://${host}${url}`,
+        client_name: 'Week planner',
+        redirect_uris: [REDIRECT],
+        token_endpoint_auth_method: 'none',
+      }),
+    );
+    oauth.api.app.get(PublicHttps).isAllowed = () => true; // as if the document were on the internet
+  });
+  afterAll(() => site.close());
+
+  const read = async (url: string) => (await (await fetch(url)).json()) as Record<string, string & string[]>;
+
+  it('goes from the pasted address to what a member has on this week, is shown to them, and ended', async () => {
+    const { id, username } = await oauth.member();
+    const { platform } = oauth.api;
+    const soon = new Date(Date.now() + 86_400_000).toISOString();
+    const event = await platform.event({ title: 'Choir', starts_at: soon });
+    await platform.participant(event, id);
+
+    // What the address says to a stranger leads to everything else.
+    const stranger = await send({}, 'initialize');
+    expect(stranger.status).toBe(401);
+    const challenge = stranger.headers.get('www-authenticate')!;
+    const said = (name: string) => new RegExp(`${name}="([^"]*)"`).exec(challenge)![1]!;
+    const resource = await read(said('resource_metadata'));
+    expect(resource.resource).toBe(address());
+    const server = await read(`${resource.authorization_servers![0]}/.well-known/oauth-authorization-server`);
+    expect(server.client_id_metadata_document_supported).toBe(true);
+
+    const clientId = `${site.at}/planner.json`;
+    const { verifier, challenge: code_challenge } = pkcePair();
+    const sent = {
+      client_id: clientId,
+      response_type: 'code',
+      redirect_uri: REDIRECT,
+      scope: said('scope'),
+      resource: resource.resource!,
+      code_challenge,
+      code_challenge_method: 'S256',
+    };
+    const browser = oauth.browser();
+    const signIn = await browser.open(`${server.authorization_endpoint}?${new URLSearchParams(sent)}`);
+    const consent = (await browser.submit(signIn as FormPage, { username, password: PASSWORD })) as FormPage;
+    for (const shown of ['Week planner', `This app comes from <bdi>${new URL(site.at).host}</bdi>`])
+      expect(consent.html).toContain(shown);
+    const allowed = { scope: scopesOn(consent.html), decision: 'allow' };
+    const back = (await browser.submit(consent, allowed, /\/consent$/)) as URL;
+    const { status, body: tokens } = await oauth.token({
+      grant_type: 'authorization_code',
+      client_id: clientId,
+      code: back.searchParams.get('code')!,
+      code_verifier: verifier,
+      redirect_uri: REDIRECT,
+      resource: resource.resource!,
+    });
+    expect([status, tokens.scope]).toEqual([200, said('scope')]);
+
+    const authorization = { Authorization: `Bearer ${tokens.access_token}` };
+    const ask = async (method: string, params?: object) =>
+      ((await (await send(authorization, method, params)).json()) as { result: unknown }).result;
+    const clientInfo = { name: 'planner', version: '1' };
+    const hello = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo };
+    expect(await ask('initialize', hello)).toMatchObject({ protocolVersion: '2025-11-25' });
+    const { tools } = (await ask('tools/list')) as { tools: readonly { readonly name: string }[] };
+    expect(tools.map(({ name }) => name)).toContain('list_events');
+    const week = { starts_after: new Date().toISOString(), sort: 'starts_at' };
+    const answer = await ask('tools/call', { name: 'list_events', arguments: week });
+    expect(answer).toMatchObject({ structuredContent: { data: [{ id: event, title: 'Choir' }] } });
+
+    for (const page of ['/account/activity', '/account/apps']) {
+      const { html } = (await browser.open(page)) as FormPage;
+      for (const shown of ['Week planner', new URL(site.at).host])
+        expect([page, html]).toEqual([page, expect.stringContaining(shown)]);
+    }
+    await end((await browser.open('/account/apps')) as FormPage, clientId, browser);
+    await refusedSoon(tokens.access_token);
+    const renewed = await oauth.refresh(clientId, tokens.refresh_token, { resource: resource.resource! });
+    expect(renewed.body.error).toBe('invalid_grant');
   });
 });

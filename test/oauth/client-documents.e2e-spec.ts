@@ -1,11 +1,4 @@
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { createServer, type Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { exportJWK, generateKeyPair } from 'jose';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { clientOf, isDocumentUrl } from '../../src/authorization-server/adapters/client-documents.js';
@@ -14,6 +7,7 @@ import { isPublicAddress } from '../../src/values/network.js';
 import { endApp } from '../support/api.js';
 import { withoutAudit } from '../support/audit.js';
 import { postgres } from '../support/database.js';
+import { DocumentSite, sendJson } from '../support/document-site.js';
 import { eventually, latestFor } from '../support/timing.js';
 import { createApp } from '../../src/app.js';
 import { freePort, OauthTest, PASSWORD, REDIRECT_URI, scopesOn, type FormPage } from '../support/oauth.js';
@@ -128,40 +122,21 @@ describe('the address of a document', () => {
 
 postgres.describe('with documents on a server', () => {
   let oauth: OauthTest;
-  /** Where documents about clients are, with a certificate that is trusted here. */
-  let site: Server;
+  let site: DocumentSite;
   let at: string;
-  let connections = 0;
-  let answer: (request: IncomingMessage, response: ServerResponse) => void;
-  const trusted = getCACertificates('default');
 
   beforeAll(async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'pua-tls-'));
-    const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
-    const what = '-x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=localhost';
-    const names = 'subjectAltName=DNS:localhost,DNS:*.agents.localhost,IP:127.0.0.1';
-    execFileSync('openssl', ['req', ...what.split(' '), '-addext', names, '-keyout', key, '-out', cert], {
-      stdio: 'ignore',
-    });
-    site = createServer({ key: readFileSync(key), cert: readFileSync(cert) }, (request, response) =>
-      answer(request, response),
-    );
-    site.on('connection', () => connections++);
-    await new Promise<void>((resolve) => site.listen(0, '127.0.0.1', resolve));
-    at = `https://localhost:${(site.address() as AddressInfo).port}`;
-    setDefaultCACertificates([...trusted, readFileSync(cert, 'utf8')]);
-    rmSync(folder, { recursive: true });
+    site = await DocumentSite.start(describing);
+    ({ at } = site);
     oauth = await OauthTest.start({ clientIdMetadataDocuments: true });
   }, 60_000);
   afterAll(async () => {
-    setDefaultCACertificates(trusted);
-    site.closeAllConnections();
     site.close();
     await oauth.close();
   });
 
-  const json = (response: ServerResponse, body: unknown) =>
-    response.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify(body));
+  const describing = (request: IncomingMessage, response: ServerResponse) =>
+    sendJson(response, documentOf(`https://${request.headers.host}${request.url}`));
 
   const ask = (clientId: string, parameters: Record<string, string> = {}) =>
     oauth.request(clientId, { redirect_uri: REDIRECT, scope: 'profile:read events:read', ...parameters });
@@ -178,9 +153,8 @@ postgres.describe('with documents on a server', () => {
   };
 
   beforeEach(() => {
-    connections = 0;
-    answer = (request, response) =>
-      json(response, documentOf(`https://${request.headers.host}${request.url}`));
+    site.connections = 0;
+    site.answer = describing;
   });
 
   describe('a client that is described by a document', () => {
@@ -233,7 +207,7 @@ postgres.describe('with documents on a server', () => {
         });
         expect([status, body.scope]).toEqual([200, 'profile:read events:read']);
         expect((await oauth.refresh(clientId, body.refresh_token)).status).toBe(200);
-        expect(connections).toBe(1);
+        expect(site.connections).toBe(1);
         const [event] = await oauth.dataSource.query<{ actor: string }[]>(
           `SELECT actor FROM auth_events WHERE type = 'client.created' AND client_id = $1`,
           [clientId],
@@ -279,7 +253,7 @@ postgres.describe('with documents on a server', () => {
         const clientId = `${at}/short-lived.json`;
         const { username } = await oauth.member();
         await oauth.browser().authorize(ask(clientId).url, { username });
-        answer = (_, response) => response.destroy();
+        site.answer = (_, response) => response.destroy();
         // Another instance, which has not read it.
         const config = { ...oauth.api.config, port: await freePort() };
         const app = await createApp(config);
@@ -317,21 +291,24 @@ postgres.describe('with documents on a server', () => {
       ['a redirect', (response) => response.writeHead(302, { Location: `${at}/client.json` }).end()],
       ['a page', (response) => response.writeHead(200, { 'Content-Type': 'text/html' }).end('<html>')],
       ['no JSON', (response) => response.writeHead(200, { 'Content-Type': 'application/json' }).end('{')],
-      ['more than 16 KB', (response, id) => json(response, documentOf(id, { padding: 'x'.repeat(20_000) }))],
+      [
+        'more than 16 KB',
+        (response, id) => sendJson(response, documentOf(id, { padding: 'x'.repeat(20_000) })),
+      ],
       [
         'a document about another client',
-        (response) => json(response, documentOf('https://other.example/c')),
+        (response) => sendJson(response, documentOf('https://other.example/c')),
       ],
-      ['a secret', (response, id) => json(response, documentOf(id, { client_secret: 'x' }))],
+      ['a secret', (response, id) => sendJson(response, documentOf(id, { client_secret: 'x' }))],
       ['an error', (response) => response.writeHead(500).end()],
       ['a broken connection', (response) => response.destroy()],
     ])('is unknown where the answer is %s', (why, respond) =>
       allowed(async () => {
-        answer = (request, response) => respond(response, at + request.url);
+        site.answer = (request, response) => respond(response, at + request.url);
         const page = await oauth.browser().open(ask(`${at}/${encodeURIComponent(why)}.json`).url);
         expect((page as FormPage).status).toBe(400);
         expect((page as FormPage).html).toContain('<code>invalid_client</code>');
-        expect(connections).toBe(1);
+        expect(site.connections).toBe(1);
       })(),
     );
 
@@ -341,7 +318,7 @@ postgres.describe('with documents on a server', () => {
         const { url } = ask(`${at}/popular.json`);
         const pages = await Promise.all(Array.from({ length: 10 }, () => oauth.browser().open(url)));
         expect(pages.map((page) => (page as FormPage).status)).toEqual(Array(10).fill(200));
-        expect(connections).toBe(1);
+        expect(site.connections).toBe(1);
       }),
     );
   });
@@ -358,7 +335,7 @@ postgres.describe('with documents on a server', () => {
 
     /** The address of a document, at a host of its own. */
     const clientAt = (host: string, path = '/client.json') =>
-      `https://${host}.agents.localhost:${(site.address() as AddressInfo).port}${path}`;
+      `https://${host}.agents.localhost:${site.port}${path}`;
     /** The status of an authorization request that comes from an address: 303 leads to the sign-in. */
     const statusFor = async (clientId: string, address: string, redirectUri = REDIRECT) => {
       const { url } = server.request(clientId, { redirect_uri: redirectUri, scope: 'profile:read' });
@@ -393,11 +370,11 @@ postgres.describe('with documents on a server', () => {
 
     it('takes no place of those who sign in to other apps, though no document ever comes', async () => {
       const registered = await oauth.client();
-      answer = () => undefined;
+      site.answer = () => undefined;
       const ended = Promise.all(
         Array.from({ length: 80 }, (_, i) => statusFor(clientAt(`silent-${i}`), `192.0.2.${i % 20}`)),
       );
-      await eventually(() => connections >= 80 || undefined);
+      await eventually(() => site.connections >= 80 || undefined);
       // Four documents are being read for it already.
       expect(await statusFor(clientAt('another'), '192.0.2.0')).toBe(503);
       const statuses: number[] = [];
@@ -415,8 +392,8 @@ postgres.describe('with documents on a server', () => {
         [clientId],
       );
       const held: (() => void)[] = [];
-      answer = (request, response) =>
-        void held.push(() => json(response, documentOf(`https://${request.headers.host}${request.url}`)));
+      site.answer = (request, response) =>
+        void held.push(() => sendJson(response, documentOf(`https://${request.headers.host}${request.url}`)));
       expect(await statusFor(clientId, '192.0.2.1')).toBe(303);
       await eventually(() => held.length > 0 || undefined);
       for (const go of held) go();
@@ -438,7 +415,7 @@ postgres.describe('with documents on a server', () => {
         const page = (await oauth.browser().open(ask(clientId).url)) as FormPage;
         expect([clientId, page.status]).toEqual([clientId, 400]);
       }
-      expect(connections).toBe(0);
+      expect(site.connections).toBe(0);
     });
 
     it('is checked when it is connected to: a name is refused if one of its addresses is inside', async () => {
@@ -451,7 +428,7 @@ postgres.describe('with documents on a server', () => {
       await expect(guard.readJson(new URL(`${at}/x.json`))).rejects.toThrow('not one of the internet');
       guard.isAllowed = isPublicAddress;
       expect(asked.length).toBeGreaterThan(0);
-      expect(connections).toBe(0);
+      expect(site.connections).toBe(0);
     });
   });
 
@@ -464,7 +441,7 @@ postgres.describe('with documents on a server', () => {
     closed.api.app.get(PublicHttps).isAllowed = () => true;
     const { url } = closed.request(`${at}/client.json`, { redirect_uri: REDIRECT });
     expect(((await closed.browser().open(url)) as FormPage).status).toBe(400);
-    expect(connections).toBe(0);
+    expect(site.connections).toBe(0);
     await closed.close();
   });
 });
