@@ -153,6 +153,7 @@ export async function pages() {
     'docs/command-line.md': await markdown(
       commandLine(await createProgram(), (command) => exampleOf(command) && asTyped(exampleOf(command))),
     ),
+    'docs/guides/assistants.md': await markdown(withPart('docs/guides/assistants.md', assistants())),
     'docs/libraries.md': await markdown(withPart('docs/libraries.md', libraries())),
     'docs/import.md': await markdown(withPart('docs/import.md', RECORD_TYPES.map(recordTable).join('\n\n'))),
     'docs/architecture.md': await markdown(withPart('docs/architecture.md', importsPicture())),
@@ -267,43 +268,67 @@ const LANGUAGES = {
   rust: ['Rust', 'rust', 'rust/Cargo.toml'],
   ruby: ['Ruby', 'ruby', undefined],
 };
+const ASSISTANTS = {
+  'assistants/node': ['Node', 'js', 'assistants/node/package.json'],
+  'assistants/python': ['Python', 'python', 'assistants/python/requirements.txt'],
+  'assistants/go': ['Go', 'go', 'assistants/go/go.mod'],
+};
 
-/**
- * A table of the libraries that test/libraries runs, and the part of each program that concerns the library: from the line
- * `docs: package · what it does · what it does not` to the line `end`. A line `auth:` says how its clients authenticate.
- */
+/** A table of the libraries that test/libraries runs, and of each program the part that concerns the library. */
 function libraries() {
-  const rows = [];
-  const sections = [];
-  for (const [folder, [language, fence, lock]] of Object.entries(LANGUAGES)) {
-    sections.push(`## ${language}`);
-    for (const file of globSync(`test/libraries/${folder}/**/*`, { cwd: root }).sort()) {
-      if (!/\.(m?js|py|go|java|rb|rs)$/.test(file)) continue;
-      const source = readFileSync(join(root, file), 'utf8');
-      const program = /^[ \t]*(?:\/\/|#) docs: (.+?) · (.+?) · (.+)\n([^]*?)\n\s*(?:\/\/|#) end$/m.exec(
-        source,
-      );
-      if (!program) continue;
-      const auth = /^(?:\/\/|#) auth: (.+)$/m.exec(source)?.[1] ?? 'none';
-      const [, name, does, lacks, code] = program;
-      const version = lock
-        ? versionIn(readFileSync(join(root, 'test/libraries', lock), 'utf8'), name)
-        : 'Debian 12';
-      rows.push(
-        `| ${language} | \`${name}\` | ${version} | ${auth.replaceAll(' ', ', ')} | ${cell(does)} | ${cell(lacks)} |`,
-      );
-      sections.push(
+  const programs = programsOf(LANGUAGES);
+  const sections = Object.entries(LANGUAGES).flatMap(([folder, [language, fence]]) => [
+    `## ${language}`,
+    ...programs
+      .filter((program) => program.folder === folder)
+      .flatMap(({ name, file, code }) => [
         `### ${name}${folder === 'browser' ? ', in a page' : ''}`,
         `<!-- not run: test/libraries does, as ${file.replace('test/libraries/', '')} -->`,
         ['```' + fence, dedented(code.replaceAll('\t', '  ')), '```'].join('\n'),
-      );
-    }
-  }
-  const head = [
-    '| Language | Package | Version | Authenticates by | Does | Leaves to you |',
-    '| --- | --- | --- | --- | --- | --- |',
-  ];
-  return [[...head, ...rows].join('\n'), ...sections].join('\n\n');
+      ]),
+  ]);
+  return [tableOf(programs, true), ...sections].join('\n\n');
+}
+
+/** A table of the clients for assistants that test/libraries runs. */
+const assistants = () => tableOf(programsOf(ASSISTANTS));
+
+/**
+ * The programs of these languages in test/libraries. The part of each that concerns the library goes from the line
+ * `docs: package · what it does · what it does not` to the line `end`. A line `auth:` says how its clients authenticate.
+ */
+function programsOf(languages) {
+  return Object.entries(languages).flatMap(([folder, [language, , lock]]) =>
+    globSync(`test/libraries/${folder}/**/*`, { cwd: root })
+      .filter((file) => /\.(m?js|py|go|java|rb|rs)$/.test(file))
+      .sort()
+      .flatMap((file) => {
+        const source = readFileSync(join(root, file), 'utf8');
+        const program = /^[ \t]*(?:\/\/|#) docs: (.+?) · (.+?) · (.+)\n([^]*?)\n\s*(?:\/\/|#) end$/m.exec(
+          source,
+        );
+        if (!program) return [];
+        const auth = /^(?:\/\/|#) auth: (.+)$/m.exec(source)?.[1] ?? 'none';
+        const [, name, does, lacks, code] = program;
+        const version = lock
+          ? versionIn(readFileSync(join(root, 'test/libraries', lock), 'utf8'), name)
+          : 'Debian 12';
+        return [{ folder, file, language, name, version, auth, does, lacks, code }];
+      }),
+  );
+}
+
+function tableOf(programs, isOfClientsWithSecrets = false) {
+  const authOf = (auth) => (isOfClientsWithSecrets ? [auth] : []);
+  const row = (cells) => `| ${cells.join(' | ')} |`;
+  const head = ['Language', 'Package', 'Version', ...authOf('Authenticates by'), 'Does', 'Leaves to you'];
+  return [
+    row(head),
+    row(head.map(() => '---')),
+    ...programs.map(({ language, name, version, auth, does, lacks }) =>
+      row([language, `\`${name}\``, version, ...authOf(auth.replaceAll(' ', ', ')), cell(does), cell(lacks)]),
+    ),
+  ].join('\n');
 }
 
 /** Finds the version of a package in a lock file of any language. */
@@ -313,7 +338,7 @@ function versionIn(lock, name) {
     .at(-1)
     .replaceAll(/[.*+?^${}()|[\]\\/]/g, '\\$&');
   const found = new RegExp(
-    `${id}[^\\d\\n]*?(?:/v\\d+)?(?:</artifactId>\\s*<version>|": "|==|"=| v)(\\d[\\w.]*)`,
+    `(?<![\\w-])${id}[^\\d\\n]*?(?:/v\\d+)?(?:</artifactId>\\s*<version>|": "|==|"=| v)(\\d[\\w.]*)`,
     'i',
   ).exec(lock);
   if (!found) throw new Error(`${name} has no version`);

@@ -1,0 +1,35 @@
+import { ADDRESS, CLIENT, done, REDIRECT_URI, signIn, WEEK } from './harness.mjs';
+// docs: @modelcontextprotocol/client · Everything from the address to the token and its renewal, by metadata document; 2026-07-28 with `versionNegotiation` · what is kept, and the check of `state`
+import { Client, StreamableHTTPClientTransport, UnauthorizedError } from '@modelcontextprotocol/client';
+
+const kept = {}; // for each issuer; the tokens where nobody else can read them
+let back;
+const authProvider = {
+  redirectUrl: REDIRECT_URI,
+  clientMetadataUrl: CLIENT, // where your metadata document is
+  clientMetadata: { redirect_uris: [REDIRECT_URI] },
+  clientInformation: () => kept.client,
+  saveClientInformation: (client) => void (kept.client = client),
+  tokens: () => kept.tokens,
+  saveTokens: (tokens) => void (kept.tokens = tokens),
+  codeVerifier: () => kept.verifier,
+  saveCodeVerifier: (verifier) => void (kept.verifier = verifier),
+  state: () => (kept.state = crypto.randomUUID()),
+  redirectToAuthorization: async (url) => void (back = await signIn(url)),
+};
+const versionNegotiation = { mode: 'auto' };
+const client = new Client({ name: 'week-planner', version: '1.0.0' }, { versionNegotiation });
+const connect = async () => {
+  const transport = new StreamableHTTPClientTransport(new URL(ADDRESS), { authProvider });
+  return client.connect(transport).catch(async (error) => {
+    if (!(error instanceof UnauthorizedError)) throw error;
+    if (back.searchParams.get('state') !== kept.state) throw new Error('not the sign-in that was begun here');
+    await transport.finishAuth(back.searchParams);
+    await connect();
+  });
+};
+await connect();
+const { tools } = await client.listTools();
+const answer = await client.callTool(WEEK);
+// end
+await done(tools, answer, () => client.callTool(WEEK));

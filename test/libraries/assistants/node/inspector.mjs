@@ -1,0 +1,45 @@
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
+import { ADDRESS, CLIENT, done, REDIRECT_URI, signIn, WEEK } from './harness.mjs';
+
+/** Runs its command line: where it says that the member signs in, they do. @returns what it printed */
+async function inspect(...method) {
+  // docs: @modelcontextprotocol/inspector · Its command line: everything from the address to the token, by metadata document, and it listens for the member to come back; 2026-07-28 with `--protocol-era auto` · a terminal, or `MCP_AUTO_OPEN_ENABLED=true`; tokens are in a file where there is no keychain
+  const inspector = 'node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js';
+  const options = {
+    transport: 'http',
+    'client-metadata-url': CLIENT, // where your metadata document is
+    'callback-url': REDIRECT_URI,
+    'protocol-era': 'auto',
+    format: 'json',
+  };
+  const parameters = Object.entries(options).flatMap(([name, value]) => [`--${name}`, value]);
+  const child = spawn(process.execPath, [inspector, '--cli', ADDRESS, ...parameters, ...method], {
+    // In a terminal it needs neither.
+    env: { ...process.env, MCP_AUTO_OPEN_ENABLED: 'true', MCP_INSPECTOR_SECRET_STORE: 'file' },
+  });
+  // end
+  const printed = text(child.stdout);
+  const closed = new Promise((resolve) => child.on('close', resolve));
+  const said = [];
+  for await (const line of createInterface(child.stderr)) {
+    said.push(line);
+    const url = /https?:\/\/\S+\/oauth\/authorize\S+/.exec(line)?.[0];
+    if (url !== undefined) signIn(url);
+  }
+  if ((await closed) !== 0) throw new Error(said.at(-1));
+  return JSON.parse(await printed).result;
+}
+
+const call = () =>
+  inspect(
+    '--method',
+    'tools/call',
+    '--tool-name',
+    WEEK.name,
+    '--tool-args-json',
+    JSON.stringify(WEEK.arguments),
+  );
+const { tools } = await inspect('--method', 'tools/list');
+await done(tools, await call(), call);

@@ -1,0 +1,36 @@
+import { ADDRESS, CLIENT, done, REDIRECT_URI, signIn, WEEK } from './harness.mjs';
+// docs: @modelcontextprotocol/sdk · Version 1: everything from the address to the token and its renewal, by metadata document · revisions up to 2025-11-25; what is kept, and the check of `state`
+import { UnauthorizedError } from '@modelcontextprotocol/sdk/client/auth.js';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+
+const kept = {}; // the tokens where nobody else can read them
+let back;
+const authProvider = {
+  redirectUrl: REDIRECT_URI,
+  clientMetadataUrl: CLIENT, // where your metadata document is
+  clientMetadata: { redirect_uris: [REDIRECT_URI] },
+  clientInformation: () => kept.client,
+  saveClientInformation: (client) => void (kept.client = client),
+  tokens: () => kept.tokens,
+  saveTokens: (tokens) => void (kept.tokens = tokens),
+  codeVerifier: () => kept.verifier,
+  saveCodeVerifier: (verifier) => void (kept.verifier = verifier),
+  state: () => (kept.state = crypto.randomUUID()),
+  redirectToAuthorization: async (url) => void (back = await signIn(url)),
+};
+const client = new Client({ name: 'week-planner', version: '1.0.0' });
+const connect = async () => {
+  const transport = new StreamableHTTPClientTransport(new URL(ADDRESS), { authProvider });
+  return client.connect(transport).catch(async (error) => {
+    if (!(error instanceof UnauthorizedError)) throw error;
+    if (back.searchParams.get('state') !== kept.state) throw new Error('not the sign-in that was begun here');
+    await transport.finishAuth(back.searchParams.get('code'));
+    await connect();
+  });
+};
+await connect();
+const { tools } = await client.listTools();
+const answer = await client.callTool(WEEK);
+// end
+await done(tools, answer, () => client.callTool(WEEK));

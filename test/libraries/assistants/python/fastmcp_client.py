@@ -1,0 +1,25 @@
+import asyncio
+from urllib.parse import urlsplit
+
+from harness import ADDRESS, CLIENT, REDIRECT_URI, WEEK, done
+
+# docs: fastmcp · Everything: it opens the browser, and listens for the member to come back · nothing; without `token_storage` it asks again at each start
+from fastmcp import Client
+from fastmcp.client.auth import OAuth
+
+
+async def main():
+    redirect = urlsplit(REDIRECT_URI)  # its path is /callback
+    auth = OAuth(
+        client_metadata_url=CLIENT,  # where your metadata document is
+        callback_host=redirect.hostname,
+        callback_port=redirect.port,
+    )
+    async with Client(ADDRESS, auth=auth) as client:
+        tools = await client.list_tools()
+        answer = await client.call_tool("list_events", WEEK)
+        # end
+        await done(tools, answer.structured_content, lambda: client.call_tool("list_events", WEEK))
+
+
+asyncio.run(main())
