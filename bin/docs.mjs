@@ -272,6 +272,7 @@ const ASSISTANTS = {
   'assistants/node': ['Node', 'js', 'assistants/node/package.json'],
   'assistants/python': ['Python', 'python', 'assistants/python/requirements.txt'],
   'assistants/go': ['Go', 'go', 'assistants/go/go.mod'],
+  'assistants/rust': ['Rust', 'rust', 'assistants/rust/Cargo.toml'],
 };
 
 /** A table of the libraries that test/libraries runs, and of each program the part that concerns the library. */

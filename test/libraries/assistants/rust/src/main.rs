@@ -1,0 +1,69 @@
+use std::io::{stdin, BufRead};
+
+use serde_json::{Value, json};
+
+// docs: rmcp · Everything from the address to the token and its renewal, by metadata document, with the check of `state`; it asks for the metadata before its first message · what is kept; `new_allowing_private_addresses` for a server on your own machine
+use rmcp::{
+    ServiceExt,
+    model::CallToolRequestParams,
+    transport::{
+        StreamableHttpClientTransport,
+        auth::{AuthClient, AuthorizationManager, AuthorizationRequest, OAuthState},
+        streamable_http_client::StreamableHttpClientTransportConfig,
+    },
+};
+
+async fn run() -> Result<(), Box<dyn std::error::Error>> {
+    let address = std::env::var("ADDRESS")?;
+    // For a server on your own machine; `new` for one on the internet.
+    let mut state = OAuthState::Unauthorized(AuthorizationManager::new_allowing_private_addresses(&address).await?);
+    let request = AuthorizationRequest::new(std::env::var("REDIRECT_URI")?)
+        .with_initial_scope_selection()
+        .with_client_metadata_url(std::env::var("CLIENT")?); // where your metadata document is
+    state.start_authorization(request).await?;
+    state.handle_callback_url(&sign_in(&state.get_authorization_url().await?)).await?;
+    let http = AuthClient::new(reqwest::Client::default(), state.into_authorization_manager().ok_or("no token")?);
+    let config = StreamableHttpClientTransportConfig::with_uri(address);
+    let client = ().serve(StreamableHttpClientTransport::with_client(http, config)).await?;
+    let tools = client.list_all_tools().await?;
+    let answer = client.call_tool(week()).await?;
+    // end
+    let events = answer.structured_content.ok_or("no structured content")?;
+    let titles: Vec<&Value> = events["data"].as_array().ok_or("no list")?.iter().map(|event| &event["title"]).collect();
+    let tools: Vec<String> = tools.iter().map(|tool| tool.name.to_string()).collect();
+    println!("{}", json!({ "tools": tools, "titles": titles }));
+    line();
+    let refused = client.call_tool(week()).await.err().map(|error| error.to_string());
+    println!("{}", json!({ "refused": refused }));
+    Ok(())
+}
+
+fn week() -> CallToolRequestParams {
+    let now = chrono::Utc::now();
+    let arguments = json!({
+        "sort": "starts_at",
+        "starts_after": now.to_rfc3339_opts(chrono::SecondsFormat::Secs, true),
+        "starts_before": (now + chrono::Duration::days(7)).to_rfc3339_opts(chrono::SecondsFormat::Secs, true),
+    });
+    CallToolRequestParams::new("list_events").with_arguments(arguments.as_object().unwrap().clone())
+}
+
+fn line() -> String {
+    let mut line = String::new();
+    stdin().lock().read_line(&mut line).unwrap();
+    line.trim().to_string()
+}
+
+/// Prints where the member signs in, and returns the address at which they came back.
+fn sign_in(address: &str) -> String {
+    println!("{address}");
+    line()
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() {
+    if let Err(error) = run().await {
+        eprintln!("{error:?}");
+        std::process::exit(1);
+    }
+}
