@@ -90,7 +90,10 @@ postgres.describe('a list made as CONTRIBUTING says', () => {
 
     database = await createEmptyDatabase();
     // It migrates. Without a limit: what is awaited is asked for until it is there, and others hold it up.
-    server = await ServerProcess.start({ ...database.environment, RATE_LIMIT_READ: '0' }, root);
+    server = await ServerProcess.start(
+      { ...database.environment, RATE_LIMIT_READ: '0', ASSISTANTS: 'true' },
+      root,
+    );
     dataSource = await createDataSource(testConfig(database.environment), 'maintenance').initialize();
     const users = await dataSource.query<{ id: number }[]>(
       `INSERT INTO users (username) VALUES ('ada'), ('grace') RETURNING id`,
@@ -202,6 +205,37 @@ postgres.describe('a list made as CONTRIBUTING says', () => {
       running.toSorted(),
     );
     expect(running).toContain('GET /api/public/badges badges:read');
+  });
+
+  it('is a tool of assistants, without a line about it where they are served', async () => {
+    const ask = async (method: string, params: object = {}) => {
+      const answer = await fetch(`${server.url}/api/public/mcp`, {
+        method: 'POST',
+        headers: { 'X-API-Key': key, 'Content-Type': 'application/json' },
+        body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+      });
+      return ((await answer.json()) as { result: unknown }).result;
+    };
+    expect(await ask('tools/list')).toMatchObject({
+      tools: [
+        {
+          name: 'list_badges',
+          title: 'List badges',
+          description: expect.stringMatching(/^The badges that the member was awarded\./),
+          inputSchema: {
+            properties: { q: { type: 'string' }, awarded_after: {}, sort: {}, limit: {}, cursor: {} },
+          },
+          outputSchema: { $defs: { Badge: { properties: { name: { type: 'string' } } } } },
+          annotations: { readOnlyHint: true },
+        },
+        { name: 'changes_since' },
+      ],
+    });
+    expect(await ask('tools/call', { name: 'list_badges', arguments: { q: 'ärm' } })).toMatchObject({
+      structuredContent: { data: [{ name: 'Ärmel' }] },
+    });
+    expect(LINES.filter(({ path }) => path.startsWith('src/features/mcp'))).toEqual([]);
+    expect(FILES.filter(({ path }) => path.startsWith('src/features/mcp'))).toEqual([]);
   });
 
   it('is told to whoever keeps a copy: by sync, with its scope, and by webhook', async () => {
