@@ -70,6 +70,7 @@ export class Site {
       publicUrl,
       demo: seedDemo,
       developers: developerConsole,
+      assistants: this.config.assistants,
       highlight,
       prose,
       ...content,

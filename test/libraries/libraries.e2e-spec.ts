@@ -1,11 +1,9 @@
-import { execFile, spawn } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { basename, join } from 'node:path';
-import { createInterface } from 'node:readline';
-import { text } from 'node:stream/consumers';
+import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import type { Browser } from 'playwright-core';
@@ -24,7 +22,7 @@ import {
   type Language,
 } from '../support/languages.js';
 import { OauthTest, PASSWORD, REDIRECT_URI } from '../support/oauth.js';
-import { makePython, REGISTRY_MS } from '../support/python.js';
+import { REGISTRY_MS } from '../support/packages.js';
 
 /*
  * Other people's libraries, as they are, each in its own language: a program signs a member in, calls the API, renews its token

@@ -82,6 +82,19 @@ describe('What a stranger finds', () => {
     }
   });
 
+  it('the address for assistants, where they are let in', async () => {
+    const address = `<code>${oauth.api.config.publicUrl}/api/public/mcp</code>`;
+    expect(await (await get('/')).text()).not.toContain('/api/public/mcp');
+    const other = await OauthTest.start({ assistants: true }, oauth);
+    try {
+      const html = await (await fetch(other.issuer)).text();
+      expect(html).toContain(address.replace(oauth.api.config.publicUrl, other.api.config.publicUrl));
+      expect(html).toContain('href="/docs/assistants"');
+    } finally {
+      await other.close();
+    }
+  });
+
   thorough.it('no demo where there is none', async () => {
     const other = await OauthTest.start({ seedDemo: false });
     try {

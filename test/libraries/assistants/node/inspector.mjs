@@ -26,7 +26,7 @@ async function inspect(...method) {
   for await (const line of createInterface(child.stderr)) {
     said.push(line);
     const url = /https?:\/\/\S+\/oauth\/authorize\S+/.exec(line)?.[0];
-    if (url !== undefined) signIn(url);
+    if (url !== undefined) void signIn(url);
   }
   if ((await closed) !== 0) throw new Error(said.at(-1));
   return JSON.parse(await printed).result;
