@@ -1,7 +1,7 @@
 import { CommanderError, type Command } from '@commander-js/extra-typings';
 import { OperatorError } from '../values/operator-error.js';
 import { isUnavailable, UnreachableDatabase } from '../database/postgres/unavailable.js';
-import { VERSION } from '../operations/metrics/version.js';
+import { VERSION } from '../config/version.js';
 import { PuaCommand } from './command.js';
 import { asTyped, jsonOf, note } from './output.js';
 

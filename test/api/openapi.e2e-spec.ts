@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
+import { VERSION } from '../../src/config/version.js';
 import { TestApi } from '../support/api.js';
 import { thorough } from '../support/database.js';
 
@@ -35,7 +36,7 @@ interface Operation {
 }
 
 interface Document {
-  info: { license: object; contact: object };
+  info: { version: string; license: object; contact: object };
   tags: { name: string; description: string }[];
   paths: Record<string, Record<string, Operation>>;
 }
@@ -53,6 +54,10 @@ describe('GET /api/public/openapi.json', () => {
     Object.entries(document.paths).flatMap(([path, methods]) =>
       Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
     );
+
+  it('has the version of the program', () => {
+    expect(document.info.version).toBe(VERSION);
+  });
 
   it('names each call as a method of a client would be named, once', () => {
     const names = operations().flatMap(({ operation }) => [

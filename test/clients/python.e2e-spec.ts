@@ -7,11 +7,12 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { postgres } from '../support/database.js';
+import { VERSION } from '../../src/config/version.js';
 import { makeWebhookSecret, signWebhook } from '../../src/crypto/webhook-signatures.js';
 import { OauthTest, REDIRECT_URI } from '../support/oauth.js';
 
 const PACKAGE = resolve('clients/python');
-const WHEEL = 'public_user_api_client-1.1.0-py3-none-any.whl';
+const WHEEL = `public_user_api_client-${VERSION}-py3-none-any.whl`;
 const run = promisify(execFile);
 
 postgres.describe('the Python client', () => {
@@ -69,7 +70,7 @@ with urllib.request.urlopen(os.environ["API_URL"] + "/api/public/openapi.json") 
     const copy = join(folder, 'copy');
     cpSync(PACKAGE, copy, { recursive: true });
     await run(python, ['-m', 'build', '--outdir', folder, copy]);
-    expect(readdirSync(folder)).toContain('public_user_api_client-1.1.0.tar.gz');
+    expect(readdirSync(folder)).toContain(`public_user_api_client-${VERSION}.tar.gz`);
     const served = await fetch(`${oauth.issuer}/clients/python.whl`);
     expect(served.url).toBe(`${oauth.issuer}/clients/${WHEEL}`);
     mkdirSync(join(folder, 'served'));
@@ -86,7 +87,7 @@ print(one.keys() ^ other.keys(), [name for name in one if one[name] != other[nam
       join(folder, 'served', WHEEL),
     ]);
     // Which program made it, and the digests of that.
-    const info = 'public_user_api_client-1.1.0.dist-info';
+    const info = `public_user_api_client-${VERSION}.dist-info`;
     expect(stdout).toBe(`set() ['${info}/WHEEL', '${info}/RECORD']\n`);
   }, 120_000);
 

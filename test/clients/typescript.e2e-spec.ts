@@ -18,6 +18,7 @@ import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { VERSION } from '../../src/config/version.js';
 import type * as Client from '../../clients/typescript/src/index.js';
 import { launchChromium } from '../support/chromium.js';
 import { postgres } from '../support/database.js';
@@ -101,7 +102,7 @@ postgres.describe('the TypeScript client', () => {
     symlinkSync(resolve('node_modules'), join(folder, 'node_modules')); // as npm install leaves it
     await run('npm', ['pack', '--silent'], { cwd: folder });
     const [archive] = readdirSync(folder).filter((name) => name.endsWith('.tgz'));
-    expect(archive).toBe('public-user-api-client-1.1.0.tgz');
+    expect(archive).toBe(`public-user-api-client-${VERSION}.tgz`);
     await run('tar', ['xzf', archive!], { cwd: folder });
     await run('diff', ['-r', join(folder, 'package'), installed]);
   });

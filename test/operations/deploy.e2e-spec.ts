@@ -15,7 +15,6 @@ const run = (program: string, ...parameters: string[]) => {
 };
 const UNIT = 'deploy/systemd/public-user-api.service';
 const MIGRATION = 'deploy/systemd/public-user-api-migrate.service';
-const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
 /** The image's own command, without its program. */
 const [, ...IMAGE] = JSON.parse(/^CMD (\[.*\])$/m.exec(readFileSync('Dockerfile', 'utf8'))![1]!) as string[];
 
@@ -56,13 +55,10 @@ postgres.describe('what is deployed', () => {
     });
   });
 
-  it('names images by the version of package.json', () => {
-    for (const file of ['docker-compose.yml', 'deploy/compose/docker-compose.yml']) {
-      const images = [...readFileSync(file, 'utf8').matchAll(/^ +image: (.+)$/gm)].map(([, image]) => image!);
-      expect(images).toContain(`public-user-api:${version}`);
-      for (const image of images) expect(image).toMatch(/^[\w-]+:\d/);
-    }
-    expect(readFileSync('deploy/kubernetes/kustomization.yml', 'utf8')).toContain(`newTag: '${version}'`);
+  it('names images by a version', () => {
+    for (const file of ['docker-compose.yml', 'deploy/compose/docker-compose.yml'])
+      for (const [, image] of readFileSync(file, 'utf8').matchAll(/^ +image: (.+)$/gm))
+        expect(image).toMatch(/^[\w-]+:\d/);
   });
 
   describe('with Kubernetes', () => {

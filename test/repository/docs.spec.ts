@@ -1,5 +1,6 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 
 describe('the pages that are made from tables in the code', () => {
@@ -28,6 +29,24 @@ describe('what there is to read', () => {
   it('has no marks of a merge that was not finished', () => {
     const found = spawnSync('git', ['grep', '-lE', '^(<{7}|>{7}|(> ){7})( |$)'], { encoding: 'utf8' });
     expect([found.stdout, found.stderr]).toEqual(['', '']);
+  });
+});
+
+describe('the version', () => {
+  const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
+
+  it('stands in package.json, and is repeated wherever people read or copy it (node bin/version.mjs)', async () => {
+    const { statements } = (await import(resolve('bin/version.mjs'))) as {
+      statements(): { file: string; version: string }[];
+    };
+    const stated = statements();
+    expect(new Set(stated.map(({ file }) => file)).size).toBe(10);
+    expect(stated.filter((one) => one.version !== version)).toEqual([]);
+  });
+
+  it('is the first of the changelog', () => {
+    const [, first] = /^## (\S+)/m.exec(readFileSync('CHANGELOG.md', 'utf8'))!;
+    expect(first).toBe(version);
   });
 });
 

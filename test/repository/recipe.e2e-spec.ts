@@ -317,7 +317,7 @@ func main() {
     const module = 'public-user-api.example/publicuserapi';
     writeFileSync(
       join(folder, 'go.mod'),
-      `module badges\n\ngo 1.24\n\nrequire ${module} v1.1.0\n\nreplace ${module} => ../clients/go\n`,
+      `module badges\n\ngo 1.24\n\nrequire ${module} v0.0.0\n\nreplace ${module} => ../clients/go\n`,
     );
     expect(run(root, 'gofmt', ['-l', 'clients/go'])).toBe('');
     const go = run(root, 'go', ['-C', folder, 'run', '.', server.url, key], { GOTOOLCHAIN: 'local' });

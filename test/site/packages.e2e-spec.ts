@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { VERSION } from '../../src/config/version.js';
 import { OauthTest } from '../support/oauth.js';
 
 const GO = '/clients/go/public-user-api.example/publicuserapi/@v';
-const WHEEL = '/clients/public_user_api_client-1.1.0-py3-none-any.whl';
+const WHEEL = `/clients/public_user_api_client-${VERSION}-py3-none-any.whl`;
 
 describe('the clients’ packages', () => {
   let oauth: OauthTest;
@@ -14,7 +15,7 @@ describe('the clients’ packages', () => {
 
   it('are at addresses that npm, pip and Go take, and are not sent again while they are the same', async () => {
     const version = (await (await get(`${GO}/list`)).text()).trim();
-    expect(version).toMatch(/^v1\.1\.0-h[0-9a-f]{12}$/);
+    expect(version).toMatch(new RegExp(`^v${VERSION}-h[0-9a-f]{12}$`));
     expect(await (await get(`${GO}/${version}.info`)).json()).toEqual({ Version: version });
     expect(await (await get(`${GO}/${version}.mod`)).text()).toBe(readFileSync('clients/go/go.mod', 'utf8'));
     for (const [path, type, start] of [

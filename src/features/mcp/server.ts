@@ -1,5 +1,6 @@
 import type { CallToolResult, JSONRPCResponse, Server } from '@modelcontextprotocol/server';
 import { apiNameOf, type Config } from '../../config/config.js';
+import { VERSION } from '../../config/version.js';
 import { Problem } from '../../http/output/problems.js';
 import type { Asked, Toolbox } from './toolbox.js';
 
@@ -55,7 +56,7 @@ export function makeServer(
     {
       name: 'public-user-api',
       title: apiNameOf(config),
-      version: '1.0.0',
+      version: VERSION,
       websiteUrl: `${config.publicUrl}/docs/assistants`,
     },
     {

@@ -3,6 +3,7 @@ import type { Access } from '../../auth/auth.decorators.js';
 import { accessOf } from '../../auth/auth.guards.js';
 import { isPlatformScope, SCOPES } from '../../auth/scopes.js';
 import { apiNameOf, Config } from '../../config/config.js';
+import { VERSION } from '../../config/version.js';
 import type { QueryClass } from '../../http/input/parameters.js';
 import { queryOfHandler } from '../../http/input/query.js';
 import { JsonResponse } from '../../http/output/responses.js';
@@ -102,7 +103,7 @@ export class OpenApiDocument {
     const tags = [...new Set([...Object.keys(TAGS), ...used])].filter((name) => used.includes(name));
     return {
       openapi: '3.1.0',
-      info: { ...info, version: '1.0.0', contact, license: LICENSE },
+      info: { ...info, version: VERSION, contact, license: LICENSE },
       servers: [{ url: publicUrl }],
       tags: tags.map((name) => ({ name, description: TAGS[name] ?? name })),
       paths,

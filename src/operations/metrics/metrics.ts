@@ -15,7 +15,7 @@ import { Meter } from '../../http/meter.js';
 import { metricOf, METRICS, type MetricName } from '../../http/metrics.js';
 import { MOST_LAG_SECONDS } from '../../database/replicas/primary-wal.js';
 import { serveMetrics, tellPrimary } from './metrics-server.js';
-import { VERSION } from './version.js';
+import { VERSION } from '../../config/version.js';
 import { Config } from '../../config/config.js';
 
 const EXPIRING_KEYS = `SELECT count(*)::integer AS keys FROM api_keys k JOIN api_key_usage u ON u.key_id = k.id

@@ -1,0 +1,33 @@
+// Writes the version of package.json wherever else it stands; `npm version minor` runs it (npm's `version`, before the commit).
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const root = join(import.meta.dirname, '..');
+const IMAGE = /(?<=image: public-user-api:)[\d.]+/g;
+const WHEEL = /(?<=public_user_api_client-)[\d.]+(?=-py3)/g;
+
+/** What repeats the version, and where in it. */
+const STATEMENTS = {
+  'docker-compose.yml': IMAGE,
+  'deploy/compose/docker-compose.yml': IMAGE,
+  'deploy/kubernetes/kustomization.yml': /(?<=newTag: ')[\d.]+/g,
+  'clients/typescript/package.json': /(?<="version": ")[\d.]+/g,
+  'clients/python/pyproject.toml': /(?<=^version = ")[\d.]+/gm,
+  'clients/go/README.md': /(?<=`v)[\d.]+(?=-h)/g,
+  'README.md': WHEEL,
+  'clients/python/README.md': WHEEL,
+  'docs/guides/backend.md': WHEEL,
+  'docs/guides/first-program.md': WHEEL,
+};
+
+/** Every statement of the version: the file, and what stands there. */
+export const statements = () =>
+  Object.entries(STATEMENTS).flatMap(([file, pattern]) =>
+    [...readFileSync(join(root, file), 'utf8').matchAll(pattern)].map(([version]) => ({ file, version })),
+  );
+
+if (process.argv[1] === import.meta.filename) {
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  for (const [file, pattern] of Object.entries(STATEMENTS))
+    writeFileSync(join(root, file), readFileSync(join(root, file), 'utf8').replace(pattern, version));
+}
