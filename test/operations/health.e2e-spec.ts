@@ -74,14 +74,27 @@ describe('GET /readyz', () => {
     await ready(200);
   });
 
-  it('says yes while the database is migrated for the next version, which servers get one after the other', async () => {
-    const added = await query(
-      `INSERT INTO migrations (timestamp, name) VALUES (9999999999999, 'Future9999999999999') RETURNING id`,
+  it('says yes while the database is migrated for the next version, which servers get one after the other, and no where this one cannot live with that', async () => {
+    await query(`INSERT INTO migrations (timestamp, name) VALUES (9999999999999, 'Future9999999999999')`);
+    const detail = await refusal(
+      `DELETE FROM compatible_migrations WHERE name = 'Future9999999999999'`,
+      `INSERT INTO compatible_migrations (name) VALUES ('Future9999999999999')`,
     );
-    expect(added).toHaveLength(1);
-    // So that nothing of before is remembered.
-    await refusal('ALTER TABLE migrations RENAME TO forgotten', 'ALTER TABLE forgotten RENAME TO migrations');
-    await ready(200);
+    expect(detail).toBe('The database is newer than this version.');
+    expect((await ready(200)).body).toEqual({ status: 'ok' });
     await query(`DELETE FROM migrations WHERE name = 'Future9999999999999'`);
+    await query(`DELETE FROM compatible_migrations WHERE name = 'Future9999999999999'`);
+  });
+
+  it('is not alone in that: where a newer schema lacks what this version reads, requests get 503, too, and not 500', async () => {
+    const key = await api.key(await api.platform.user());
+    await query('ALTER TABLE connections RENAME COLUMN met_at_event_id TO met_at');
+    try {
+      const { status, headers, body } = await api.get('/connections', key);
+      expect([status, (body as { code: string }).code]).toEqual([503, 'temporarily_unavailable']);
+      expect(headers['retry-after']).toBeDefined();
+    } finally {
+      await query('ALTER TABLE connections RENAME COLUMN met_at TO met_at_event_id');
+    }
   });
 });

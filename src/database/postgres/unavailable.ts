@@ -16,9 +16,10 @@ const NETWORK_ERRORS =
 /**
  * Classes and codes of PostgreSQL (appendix A) for which a later retry is right: connection, resources, operator intervention
  * (57014 includes statement_timeout), system errors, a standby (25006), lost races, locks, and a login that fails because the
- * server is being set up again.
+ * server is being set up again. Tables, columns and functions that are not there (42P01, 42703, 42883), since all statements are of this
+ * version: the schema is another's, as `/readyz` says, and the request belongs to an instance of that one.
  */
-const TRANSIENT_STATES = /^(08|53|57|58|28|3D|25006|40001|40P01|55P03|25P03|25P04)/;
+const TRANSIENT_STATES = /^(08|53|57|58|28|3D|25006|40001|40P01|55P03|25P03|25P04|42P01|42703|42883)/;
 
 /**
  * Errors without a code: pg's own, and TypeORM's if the connection broke between two statements of a transaction: the query runner

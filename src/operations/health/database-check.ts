@@ -1,7 +1,7 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import pg, { type Pool } from 'pg';
 import { databaseAddress } from '../../database/postgres/data-source.js';
-import { readSchema } from '../../database/schema/schema.js';
+import { mismatchOf, readSchema } from '../../database/schema/schema.js';
 import { Config } from '../../config/config.js';
 
 /**
@@ -32,10 +32,10 @@ interface DatabaseState {
   /** Neither a standby nor set to read only. */
   readonly writable: boolean;
   /**
-   * Every migration of this version has run. Newer ones do not matter here: an upgrade migrates first and then restarts the servers
-   * one by one; those still running must not all become unready at once.
+   * Why this version cannot use the schema, as in “the database lacks migrations”; undefined if it can. An upgrade migrates first and then
+   * restarts the servers one by one: those still running stay ready over newer migrations that are marked as compatible with them.
    */
-  readonly migrated: boolean;
+  readonly mismatch: string | undefined;
 }
 
 /**
@@ -80,8 +80,7 @@ export class DatabaseCheck implements OnApplicationShutdown {
       const query = async (sql: string) => (await client.query(sql)).rows as unknown[];
       const [role] = await query(`SELECT current_setting('transaction_read_only') = 'off' AS writable`);
       ({ writable } = role as { writable: boolean });
-      const { pending } = await readSchema({ query });
-      return { writable, migrated: pending.length === 0 };
+      return { writable, mismatch: mismatchOf(await readSchema({ query }))?.predicate };
     } finally {
       client.off('error', broken);
       // The next connection may lead to another machine, which is the primary.

@@ -33,10 +33,10 @@ export class HealthController {
   async ready(): Promise<object> {
     if (this.readiness.ending)
       throw new Problem('temporarily_unavailable', { detail: 'The server is shutting down.' });
-    const { writable, migrated } = await this.database.read();
+    const { writable, mismatch } = await this.database.read();
     if (!writable)
       throw new Problem('temporarily_unavailable', { detail: 'The database cannot be written to.' });
-    if (!migrated) throw new Problem('temporarily_unavailable', { detail: 'The database lacks migrations.' });
+    if (mismatch) throw new Problem('temporarily_unavailable', { detail: `The database ${mismatch}.` });
     return { status: 'ok' };
   }
 }
