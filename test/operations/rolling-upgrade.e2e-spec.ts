@@ -1,10 +1,8 @@
-import { execFileSync } from 'node:child_process';
-import { appendFileSync, cpSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
-import { puaJson } from '../support/command-line.js';
+import { puaJson, puaProcess } from '../support/command-line.js';
 import { postgres } from '../support/database.js';
 import { Load } from '../support/load.js';
+import { makeNextVersion } from '../support/next-version.js';
 import type { OauthTest } from '../support/oauth.js';
 import { ProxiedServers } from '../support/proxied-servers.js';
 import type { Proxy } from '../support/proxies.js';
@@ -14,7 +12,7 @@ import { eventually } from '../support/timing.js';
 jest.setTimeout(240_000);
 
 const DELAY_SECONDS = 2;
-const NEXT = 'RememberPronouns1763799999000';
+const NEXT = 'RememberPronouns1763999999000';
 /** What a next version may bring: a column, an index and a table, with which the version before can live. */
 const MIGRATION = `import type { MigrationInterface, QueryRunner } from 'typeorm';
 
@@ -43,29 +41,6 @@ CREATE OR REPLACE FUNCTION chooses_pronouns(id bigint) RETURNS boolean LANGUAGE 
   RETURN EXISTS (SELECT FROM pronoun_choices WHERE user_id = id);
 `;
 
-/** Of all that is built from, with migration and function added. @returns its folder, built */
-function makeNextVersion(): string {
-  const root = mkdtempSync(join(process.env.TEST_FOLDER!, 'next-version-'));
-  for (const part of [
-    'bin',
-    'clients',
-    'docs',
-    'examples',
-    'migrations',
-    'schema',
-    'src',
-    'CHANGELOG.md',
-    'package.json',
-    '.swcrc',
-  ])
-    cpSync(part, join(root, part), { recursive: true });
-  symlinkSync(resolve('node_modules'), join(root, 'node_modules'));
-  writeFileSync(join(root, 'migrations/1763799999000-remember-pronouns.ts'), MIGRATION);
-  appendFileSync(join(root, 'schema/members.sql'), FUNCTION);
-  execFileSync(process.execPath, [join(root, 'bin/build.mjs')], { stdio: 'pipe' });
-  return root;
-}
-
 postgres.describe('an upgrade over a migration, behind nginx', () => {
   let next: string;
   let all: ProxiedServers;
@@ -74,7 +49,7 @@ postgres.describe('an upgrade over a migration, behind nginx', () => {
   let servers: ServerProcess[];
   let settings: ProxiedServers['settings'];
   beforeAll(async () => {
-    next = makeNextVersion();
+    next = makeNextVersion({ '1763999999000-remember-pronouns.ts': MIGRATION }, FUNCTION);
     all = await ProxiedServers.start('nginx', {
       spare: 1,
       // In production a server never migrates by itself.
@@ -160,12 +135,8 @@ postgres.describe('an upgrade over a migration, behind nginx', () => {
     await load.meanwhile(3);
 
     const environment = settings[0]!;
-    const applied = execFileSync(process.execPath, [join(next, 'bin/pua.mjs'), 'db', 'migrate', '--json'], {
-      cwd: next,
-      env: { PATH: process.env.PATH, ...environment },
-      encoding: 'utf8',
-    });
-    expect(JSON.parse(applied)).toEqual({ applied: [NEXT, 'schema/'] });
+    const { stdout } = await puaProcess(environment, ['db', 'migrate', '--json'], next);
+    expect(JSON.parse(stdout)).toEqual({ applied: [NEXT, 'schema/'] });
     await load.meanwhile(3);
     for (const server of servers) expect(await statusAt(server, '/readyz')).toBe(200);
 

@@ -64,10 +64,14 @@ export function pua(
   return ended;
 }
 
-/** Starts `pua` in its own process, as a shell does; the caller reads its output and ends it. */
-export function startPua(environment: Readonly<Record<string, string>>, args: readonly string[]) {
+/** Starts `pua` of the tree `root` in its own process, as a shell does; the caller reads its output and ends it. */
+export function startPua(
+  environment: Readonly<Record<string, string>>,
+  args: readonly string[],
+  root = process.cwd(),
+) {
   // Like `npm test` itself: an embedded database that lives for one command is not worth optimizing.
-  return spawn(process.execPath, ['--liftoff-only', join(process.cwd(), 'bin/pua.mjs'), ...args], {
+  return spawn(process.execPath, ['--liftoff-only', join(root, 'bin/pua.mjs'), ...args], {
     cwd: process.env.TEST_FOLDER,
     env: { ...PROCESS, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -78,8 +82,9 @@ export function startPua(environment: Readonly<Record<string, string>>, args: re
 export async function puaProcess(
   environment: Readonly<Record<string, string>>,
   args: readonly string[],
+  root?: string,
 ): Promise<Ended> {
-  const child = startPua(environment, args);
+  const child = startPua(environment, args, root);
   const [stdout, stderr, [code]] = await Promise.all([
     text(child.stdout),
     text(child.stderr),

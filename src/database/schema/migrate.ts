@@ -11,9 +11,21 @@ import { applyRepeatable, readSchema, REPEATABLE } from './schema.js';
 import { MIGRATIONS } from './tables.js';
 import { OperatorError } from '../../values/operator-error.js';
 
+/** A migration that does part of its work before its `up`, outside of its transaction, so that nobody waits for all of it. */
+export interface SteppedMigration extends MigrationInterface {
+  /**
+   * Statements, each a transaction of its own: an UPDATE of a batch, which is repeated until it changes no row; CREATE INDEX CONCURRENTLY;
+   * VALIDATE CONSTRAINT. After an interruption they begin with the first one again, so each finds nothing to do where it was done.
+   */
+  readonly steps: readonly string[];
+}
+
+export const stepsOf = (migration: MigrationInterface) =>
+  (migration as Partial<SteppedMigration>).steps ?? [];
+
 /**
- * Runs pending migrations, each in its own transaction: its locks are released when it ends, and after one is killed the next call
- * continues where it stopped. In an empty database, all of them are one transaction: nothing waits for its locks, and a client that
+ * Runs pending migrations, each in its own transaction, after its steps: its locks are released when it ends, and after one is killed the
+ * next call continues where it stopped. In an empty database, all of them are one transaction: nothing waits for its locks, and a client that
  * connects meanwhile finds the whole schema or none. Functions and triggers come with the last one, or alone if only they changed.
  *
  * @returns the names of those that this call ran, without those run by another process meanwhile
@@ -21,18 +33,32 @@ import { OperatorError } from '../../values/operator-error.js';
  */
 export async function migrate(dataSource: DataSource): Promise<string[]> {
   const names: string[] = [];
+  let prepared: string | undefined;
   for (;;) {
-    const ran = await alone(dataSource, async (executor, manager) => {
+    const { ran, stepped } = await alone(dataSource, async (executor, manager) => {
       const schema = await readSchema(manager);
       const pending = await executor.getPendingMigrations();
-      const now = schema.applied.length === 0 ? pending : pending.slice(0, 1);
-      for (const migration of now) await executor.executeMigration(migration);
-      const names = now.map(({ name }) => name);
-      const isDue = names.length > 0 || schema.pending.includes(REPEATABLE);
-      if (isDue && now.length === pending.length && (await applyRepeatable(manager))) names.push(REPEATABLE);
-      return names;
+      const isEmpty = schema.applied.length === 0;
+      const now = isEmpty ? pending : pending.slice(0, 1);
+      const [stepped] = now.filter(
+        ({ name, instance }) => name !== prepared && stepsOf(instance!).length > 0,
+      );
+      if (stepped && !isEmpty) return { ran: [], stepped };
+      for (const migration of now) {
+        if (isEmpty)
+          for (const step of stepsOf(migration.instance!))
+            await manager.query(step.replace(' CONCURRENTLY', ''));
+        await executor.executeMigration(migration);
+      }
+      const ran = now.map(({ name }) => name);
+      const isDue = ran.length > 0 || schema.pending.includes(REPEATABLE);
+      if (isDue && now.length === pending.length && (await applyRepeatable(manager))) ran.push(REPEATABLE);
+      return { ran };
     });
-    if (ran.length === 0) return names;
+    if (stepped) {
+      await runSteps(dataSource, stepsOf(stepped.instance!));
+      prepared = stepped.name;
+    } else if (ran.length === 0) return names;
     names.push(...ran);
   }
 }
@@ -43,6 +69,8 @@ const LOCK_TIMEOUT_MS = 3_000;
 const MEMORY = '256MB';
 /** Pause between two attempts, for waiting statements to run. */
 const PAUSE_MS = 1_000;
+/** Pause between two looks whether another process still migrates. */
+const TURN_MS = 100;
 const ATTEMPTS = 60;
 /** PostgreSQL, appendix A: lock_not_available, deadlock_detected. */
 const TRY_AGAIN = ['55P03', '40P01'];
@@ -59,16 +87,16 @@ export async function lastMigration(dataSource: DataSource) {
   const name = applied.at(-1);
   const Last = MIGRATIONS.find((migration) => migration.name === name);
   if (!name || !Last) return undefined;
-  return { name, undoing: await statementsOf(new Last(), 'down') };
+  return { name, undoing: (await statementsOf(new Last(), 'down')).join(';\n') };
 }
 
-/** Returns a migration's statements, to apply or to undo it, without running any. */
-export async function statementsOf(migration: MigrationInterface, way: 'up' | 'down'): Promise<string> {
+/** Returns the statements of a migration's `up` or `down`, without running any; its steps are not among them. */
+export async function statementsOf(migration: MigrationInterface, way: 'up' | 'down'): Promise<string[]> {
   const statements: string[] = [];
   // Migrations are plain SQL and read nothing: their recorded statements are all that they would do.
   const listener = { query: (sql: string) => Promise.resolve(statements.push(sql.trim())) };
   await migration[way](listener as unknown as QueryRunner);
-  return statements.join(';\n');
+  return statements;
 }
 
 /**
@@ -87,27 +115,77 @@ export async function rollback(dataSource: DataSource): Promise<string | undefin
 }
 
 /**
- * Checks and writes in one transaction, so concurrent callers find the work done. On PostgreSQL, the lock makes them wait. The
+ * Checks and writes in one transaction, so concurrent callers find the work done. On PostgreSQL, the lock keeps them out. The
  * embedded database has one session for all connections, in which a lock excludes nothing; there, the transaction itself does.
- *
- * If a lock cannot be obtained, the transaction is rolled back and retried.
  */
 async function alone<T>(
   dataSource: DataSource,
   work: (executor: MigrationExecutor, manager: EntityManager) => Promise<T>,
 ): Promise<T> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await dataSource.transaction(async (manager) => {
-        await manager.query('SELECT pg_advisory_xact_lock($1)', [ADVISORY_LOCKS.migrations]);
+  for (;;) {
+    const done = await insist(() =>
+      dataSource.transaction(async (manager) => {
+        if (!(await isOurTurn(manager, 'pg_try_advisory_xact_lock'))) return undefined;
         refuseNewer((await readSchema(manager)).incompatible);
         await manager.query(
           `SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS}; SET LOCAL work_mem = '${MEMORY}'; SET LOCAL maintenance_work_mem = '${MEMORY}'`,
         );
         const executor = new MigrationExecutor(dataSource, manager.queryRunner);
         executor.transaction = 'all'; // the one already begun
-        return await work(executor, manager);
-      });
+        return { result: await work(executor, manager) };
+      }),
+    );
+    if (done) return done.result;
+    await pause(TURN_MS);
+  }
+}
+
+/** Nobody waits for it in a transaction: CREATE INDEX CONCURRENTLY waits for all of them, in whoever holds it. */
+async function isOurTurn(session: Pick<EntityManager, 'query'>, lock: string): Promise<boolean> {
+  const [row] = await session.query<{ ours: boolean }[]>(`SELECT ${lock}($1) AS ours`, [
+    ADVISORY_LOCKS.migrations,
+  ]);
+  return row!.ours;
+}
+
+/** Runs a migration's steps on one session, which keeps other processes out meanwhile. */
+async function runSteps(dataSource: DataSource, steps: readonly string[]): Promise<void> {
+  const runner = dataSource.createQueryRunner();
+  try {
+    while (!(await isOurTurn(runner.manager, 'pg_try_advisory_lock'))) await pause(TURN_MS);
+    await runner.query(`SET work_mem = '${MEMORY}'; SET maintenance_work_mem = '${MEMORY}'`);
+    for (const step of steps) await insist(() => runStep(runner, step));
+  } finally {
+    // A session that broke holds nothing.
+    await runner.query('SELECT pg_advisory_unlock_all(); RESET ALL').catch(() => undefined);
+    await runner.release();
+  }
+}
+
+async function runStep(runner: QueryRunner, step: string): Promise<void> {
+  const [, index] = /^\s*CREATE (?:UNIQUE )?INDEX CONCURRENTLY (\w+)/.exec(step) ?? [];
+  if (index) {
+    const [made] = await runner.manager.query<{ valid: boolean }[]>(
+      'SELECT indisvalid AS valid FROM pg_index WHERE indexrelid = to_regclass($1)',
+      [index],
+    );
+    if (made?.valid) return;
+    // An interrupted one leaves an index that is written and never read.
+    if (made) await runner.query(`DROP INDEX CONCURRENTLY ${index}`);
+  }
+  // Making an index holds nobody up, however long it waits for others.
+  await runner.query(`SET lock_timeout = ${index ? 0 : LOCK_TIMEOUT_MS}`);
+  for (;;) {
+    const { affected } = await runner.query(step, [], true);
+    if (!/^\s*UPDATE/.test(step) || affected === 0) return;
+  }
+}
+
+/** Repeats what could not get its locks, and has been rolled back. @throws OperatorError once it has tried for long */
+async function insist<T>(work: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work();
     } catch (error) {
       if (!TRY_AGAIN.includes((error as { code?: string }).code ?? '')) throw error;
       if (attempt === ATTEMPTS)

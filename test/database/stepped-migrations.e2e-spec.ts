@@ -1,0 +1,144 @@
+import { once } from 'node:events';
+import { beforeAll, beforeEach, afterEach, describe, expect, it, jest } from '@jest/globals';
+import type { DataSource, QueryRunner } from 'typeorm';
+import { createDataSource } from '../../src/database/postgres/data-source.js';
+import { puaProcess, startPua } from '../support/command-line.js';
+import { createEmptyDatabase, createTestDatabase, postgres, testConfig, type TestDatabase } from '../support/database.js'; // prettier-ignore
+import { makeNextVersion } from '../support/next-version.js';
+import { eventually } from '../support/timing.js';
+
+jest.setTimeout(120_000);
+
+const FILLED = 'FillPronouns1763999999001';
+/** As CONTRIBUTING.md says: the column first, then, without holding anybody up, what fills, checks and indexes it. */
+const MIGRATIONS = {
+  '1763999999000-add-pronouns.ts': `
+export class AddPronouns1763999999000 {
+  async up(runner) {
+    await runner.query(\`
+ALTER TABLE users ADD COLUMN pronouns text;
+ALTER TABLE users ADD CONSTRAINT users_pronouns_check CHECK (pronouns <> '') NOT VALID;
+INSERT INTO compatible_migrations (name) VALUES ('AddPronouns1763999999000')\`);
+  }
+  async down(runner) {
+    await runner.query(\`
+DELETE FROM compatible_migrations WHERE name = 'AddPronouns1763999999000';
+ALTER TABLE users DROP COLUMN pronouns\`);
+  }
+}`,
+  '1763999999001-fill-pronouns.ts': `
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+import type { SteppedMigration } from '../src/database/schema/migrate.js';
+
+export class ${FILLED} implements MigrationInterface, SteppedMigration {
+  readonly steps = [
+    \`UPDATE users SET pronouns = 'they' WHERE id IN (SELECT id FROM users WHERE pronouns IS NULL ORDER BY id LIMIT 10)\`,
+    'ALTER TABLE users VALIDATE CONSTRAINT users_pronouns_check',
+    'CREATE INDEX CONCURRENTLY users_pronouns_idx ON users (pronouns)',
+  ];
+  async up(runner: QueryRunner): Promise<void> {
+    await runner.query(\`INSERT INTO compatible_migrations (name) VALUES ('${FILLED}')\`);
+  }
+  async down(runner: QueryRunner): Promise<void> {
+    await runner.query(\`
+DELETE FROM compatible_migrations WHERE name = '${FILLED}';
+DROP INDEX users_pronouns_idx\`);
+  }
+}`,
+};
+
+describe('a migration with steps', () => {
+  let next: string;
+  beforeAll(() => void (next = makeNextVersion(MIGRATIONS)));
+
+  let database: TestDatabase;
+  let dataSource: DataSource;
+  const open = async (made: Promise<TestDatabase>) => {
+    database = await made;
+    dataSource = await createDataSource(testConfig(database.environment), 'maintenance').initialize();
+  };
+  afterEach(async () => {
+    await dataSource.destroy();
+    await database.drop();
+  });
+
+  const migrate = async () => {
+    const { code, stdout, stderr } = await puaProcess(database.environment, ['db', 'migrate', '--json'], next);
+    expect([code, stderr]).toEqual([0, '']);
+    return (JSON.parse(stdout) as { applied: string[] }).applied;
+  }; // prettier-ignore
+  const ask = async <T>(sql: string): Promise<T> => (await dataSource.query<{ is: T }[]>(sql))[0]!.is;
+  const filled = () => ask<number>('SELECT count(*) AS is FROM users WHERE pronouns IS NOT NULL');
+  const index = () =>
+    ask<boolean | null>(
+      `SELECT (SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('users_pronouns_idx')) AS is`,
+    );
+
+  it('makes the same of an empty database, in which all is one transaction', async () => {
+    await open(createEmptyDatabase());
+    expect(await migrate()).toEqual(expect.arrayContaining([FILLED]));
+    expect(await index()).toBe(true);
+  });
+
+  it('runs them until there is nothing left to fill, and before its statements', async () => {
+    await open(createTestDatabase());
+    await dataSource.query(`INSERT INTO users (username) SELECT 'member' || n FROM generate_series(1, 25) n`);
+    expect(await migrate()).toEqual(['AddPronouns1763999999000', FILLED]);
+    expect([await filled(), await index()]).toEqual([25, true]);
+    expect(await ask(`SELECT convalidated AS is FROM pg_constraint WHERE conname = 'users_pronouns_check'`)).toBe(true); // prettier-ignore
+  });
+
+  // The embedded database has one session.
+  postgres.describe('that is killed', () => {
+    let holder: QueryRunner;
+    beforeEach(async () => {
+      await open(createTestDatabase());
+      // The one before it needs the table for itself.
+      await migrate();
+      await puaProcess(database.environment, ['db', 'rollback', '--yes'], next);
+      await dataSource.query(
+        `INSERT INTO users (username) SELECT 'member' || n FROM generate_series(1, 25) n`,
+      );
+      holder = dataSource.createQueryRunner();
+      await holder.startTransaction();
+    });
+    afterEach(() => holder.release());
+
+    /** Starts to migrate, and kills it once it has come so far. */
+    const killOnce = async (hasCome: () => Promise<unknown>) => {
+      const child = startPua(database.environment, ['db', 'migrate'], next);
+      const ended = once(child, 'close');
+      await eventually(async () => (await hasCome().catch(() => undefined)) || undefined);
+      child.kill('SIGKILL');
+      await ended;
+      // PostgreSQL only notices when it has something to send: what waits would still be done.
+      await dataSource.query(
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+      );
+      await holder.rollbackTransaction();
+      await eventually(async () =>
+        (await ask<number>(`SELECT count(*) AS is FROM pg_locks WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`)) === 0 || undefined,
+      );
+    }; // prettier-ignore
+
+    it('while it fills: what was filled stays, others are neither locked out nor waited for, and the next call fills the rest', async () => {
+      await holder.query(`UPDATE users SET bio = 'being written' WHERE username = 'member15'`);
+      await killOnce(async () => (await filled()) === 10);
+      expect([await filled(), await index()]).toEqual([10, null]);
+      expect(await migrate()).toEqual([FILLED]);
+      expect([await filled(), await index()]).toEqual([25, true]);
+    });
+
+    it('while it makes an index: meanwhile others write, what is left is invalid, and the next call makes it anew', async () => {
+      await holder.query('LOCK TABLE users IN ROW EXCLUSIVE MODE');
+      await killOnce(async () => {
+        if ((await index()) !== false) return false;
+        await dataSource.query(`UPDATE users SET bio = 'written meanwhile' WHERE username = 'member3'`);
+        return true;
+      });
+      expect(await index()).toBe(false);
+      expect(await migrate()).toEqual([FILLED]);
+      expect(await index()).toBe(true);
+    });
+  });
+});
