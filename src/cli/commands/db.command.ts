@@ -1,5 +1,6 @@
 import type { Command } from '@commander-js/extra-typings';
-import { lastMigration, migrate, rollback } from '../../database/schema/migrate.js';
+import { lastMigrations, migrate, rollback } from '../../database/schema/migrate.js';
+import { planMigrations, type PlannedStep } from '../../database/schema/plan.js';
 import { readSchema } from '../../database/schema/schema.js';
 import { addTo } from '../command.js';
 import { note, table } from '../output.js';
@@ -9,11 +10,22 @@ export function dbCommands(group: Command): void {
   const inGroup = addTo(group);
   const add = (...command: [string, string, string]) => inGroup(...command, 'anything');
 
-  add('migrate', 'Run pending migrations', 'pua db migrate').runs(async ({ dataSource, print }, { json }) => {
-    const applied = await migrate(dataSource);
-    if (applied.length === 0) note('Nothing was pending');
-    if (json || applied.length > 0) print({ applied }, () => applied.join('\n'));
-  });
+  add('migrate', 'Run pending migrations', 'pua db migrate')
+    .option(
+      '--plan',
+      'show what each would lock and for how long, estimated from the sizes of the tables, and run none',
+    )
+    .runs(async ({ dataSource, print }, { json, plan: isPlanned }) => {
+      if (isPlanned) {
+        const plan = await planMigrations(dataSource);
+        if (plan.length === 0) note('Nothing is pending');
+        if (json || plan.length > 0) print({ plan }, () => plan.map(planned).join('\n'));
+        return;
+      }
+      const applied = await migrate(dataSource);
+      if (applied.length === 0) note('Nothing was pending');
+      if (json || applied.length > 0) print({ applied }, () => applied.join('\n'));
+    });
 
   add('status', 'Show which migrations have run', 'pua db status').runs(async ({ dataSource, print }) => {
     const status = await readSchema(dataSource);
@@ -26,18 +38,32 @@ export function dbCommands(group: Command): void {
 
   add(
     'rollback',
-    'Undo the most recent migration, and lose the data in what it drops',
+    'Undo the most recent migration, or several, and lose the data in what they drop',
     'pua db rollback --yes',
   )
+    .option('--to <migration>', 'undo all that ran after this one')
     .option('--yes', 'skip the confirmation')
-    .runs(async ({ dataSource, print, confirm }, { json }) => {
-      const last = await lastMigration(dataSource);
-      if (last)
-        await confirm(
-          `${last.name} would be undone by the following, and the data in what that drops would be lost:\n\n${last.undoing}\n`,
-        );
-      const undone = await rollback(dataSource);
-      if (undone === undefined) note('No migration has run');
-      if (json || undone !== undefined) print({ undone: undone ?? null }, () => undone!);
+    .runs(async ({ dataSource, print, confirm }, { json, to }) => {
+      const last = await lastMigrations(dataSource, to);
+      if (last.length === 0) note(to === undefined ? 'No migration has run' : `Nothing has run after ${to}`);
+      else await confirm(last.map(asked).join('\n'));
+      const undone: string[] = [];
+      for (const { name } of last) if ((await rollback(dataSource)) === name) undone.push(name);
+      if (json || undone.length > 0)
+        print({ undone: to === undefined ? (undone[0] ?? null) : undone }, () => undone.join('\n'));
     });
+}
+
+const asked = ({ name, undoing, losing }: Awaited<ReturnType<typeof lastMigrations>>[number]) =>
+  `${name} would be undone by the following, and ` +
+  `${losing.length === 0 ? 'no table or column dropped' : `the data in ${losing.join(', ')} would be lost`}:\n\n${undoing}\n`;
+
+/** A planned step in some short lines. */
+function planned({ migration, step, locks, seconds, work }: PlannedStep): string {
+  const waiting = (['readers and writers', 'writers'] as const).flatMap((who) => {
+    const tables = Object.keys(locks).filter((name) => locks[name] === who);
+    return tables.length === 0 ? [] : [`${who} of ${tables.join(', ')} wait`];
+  });
+  const title = `${migration}${step === null ? '' : `, step ${step}`}: about ${seconds} s`;
+  return [title, ...(waiting.length === 0 ? ['nobody waits'] : waiting), ...work].join('\n  ');
 }

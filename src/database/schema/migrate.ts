@@ -76,18 +76,34 @@ const ATTEMPTS = 60;
 const TRY_AGAIN = ['55P03', '40P01'];
 
 /**
- * Finds the migration that {@link rollback} would undo.
+ * Finds what {@link rollback} would undo, called once for each: the migration that ran last, or all that ran after `to`.
  *
- * @returns its name, and the statements that undo it; undefined if none has run
- * @throws OperatorError if the database is newer than the program
+ * @returns for each, last first, its name, the statements that undo it, and the tables and columns whose data they drop
+ * @throws OperatorError if the database is newer than the program, or `to` has not run
  */
-export async function lastMigration(dataSource: DataSource) {
+export async function lastMigrations(dataSource: DataSource, to?: string) {
   const { applied, unknown } = await readSchema(dataSource);
   refuseNewer(unknown);
-  const name = applied.at(-1);
-  const Last = MIGRATIONS.find((migration) => migration.name === name);
-  if (!name || !Last) return undefined;
-  return { name, undoing: (await statementsOf(new Last(), 'down')).join(';\n') };
+  if (to !== undefined && !applied.includes(to))
+    throw new OperatorError(`${to} has not run: \`npx pua db status\` shows the names of those that have`);
+  const names = to === undefined ? applied.slice(-1) : applied.slice(applied.indexOf(to) + 1);
+  const last = names.toReversed().map(async (name) => {
+    const Last = MIGRATIONS.find((migration) => migration.name === name)!;
+    const undoing = (await statementsOf(new Last(), 'down')).join(';\n');
+    return { name, undoing, losing: droppedBy(undoing) };
+  });
+  return Promise.all(last);
+}
+
+/** Returns the names of tables (`a`) and columns (`a.b`) that the statements drop. */
+function droppedBy(sql: string): string[] {
+  const tables = [...sql.matchAll(/DROP TABLE (?:IF EXISTS )?([\w, ]+)/g)].flatMap(([, names]) =>
+    names!.split(', '),
+  );
+  const columns = [...sql.matchAll(/ALTER TABLE (\w+)([^;]*)/g)].flatMap(([, table, changes]) =>
+    [...changes!.matchAll(/DROP COLUMN (?:IF EXISTS )?(\w+)/g)].map(([, column]) => `${table!}.${column!}`),
+  );
+  return [...tables, ...columns];
 }
 
 /** Returns the statements of a migration's `up` or `down`, without running any; its steps are not among them. */

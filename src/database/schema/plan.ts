@@ -1,0 +1,130 @@
+import type { DataSource, MigrationInterface } from 'typeorm';
+import { OperatorError } from '../../values/operator-error.js';
+import { statementsOf, stepsOf } from './migrate.js';
+import { mismatchOf, readSchema, REPEATABLE } from './schema.js';
+import { MIGRATIONS } from './tables.js';
+
+/** Who waits for a statement on a table until its transaction ends. */
+export type Waiting = 'nobody' | 'writers' | 'readers and writers';
+
+/** A transaction: what it would lock, and for how long. */
+export interface PlannedStep {
+  readonly migration: string;
+  /** From 1 on; null for the migration's own statements, in one transaction, after its steps. */
+  readonly step: number | null;
+  /** By table that is there already. */
+  readonly locks: Readonly<Record<string, Waiting>>;
+  /** From the sizes of the tables now, in tenths of a second. */
+  readonly seconds: number;
+  /** What takes that time, as in `index of events (1.2 GB)`. */
+  readonly work: readonly string[];
+}
+
+/** Bytes of a table per second, on two cores of a virtual machine with its data in memory: `docs/deploy.md` has the measurements. */
+const SPEED = { scan: 400e6, index: 50e6, rewrite: 20e6 };
+type Work = keyof typeof SPEED;
+
+/** Columns are added without touching rows unless their values have to be computed. */
+const REWRITES =
+  /GENERATED ALWAYS AS \(|ALTER COLUMN \w+ (?:SET DATA )?TYPE|DEFAULT (?:gen_random_uuid|clock_timestamp|random)/;
+const SCANS = /\bCHECK \(|SET NOT NULL|FOREIGN KEY|REFERENCES/;
+
+/** What a kind of statement does to its table: PostgreSQL, “Explicit Locking”, and the pages of the statements. */
+const KINDS: readonly { of: RegExp; waiting: Waiting; work?: (statement: string) => Work | undefined }[] = [
+  { of: /^CREATE (?:UNIQUE )?INDEX CONCURRENTLY .*? ON (\w+)/s, waiting: 'nobody', work: () => 'index' },
+  { of: /^CREATE (?:UNIQUE )?INDEX .*? ON (\w+)/s, waiting: 'writers', work: () => 'index' },
+  { of: /^CREATE (?:OR REPLACE )?(?:CONSTRAINT )?TRIGGER .*? ON (\w+)/s, waiting: 'writers' },
+  { of: /^ALTER TABLE (\w+)\s+VALIDATE CONSTRAINT/, waiting: 'nobody', work: () => 'scan' },
+  { of: /^ALTER TABLE (\w+) ENABLE (?:ALWAYS |REPLICA )?TRIGGER/, waiting: 'writers' },
+  {
+    of: /^ALTER TABLE (?:ONLY )?(\w+)/,
+    waiting: 'readers and writers',
+    work: (statement) =>
+      REWRITES.test(statement)
+        ? 'rewrite'
+        : SCANS.test(statement) && !/NOT VALID/.test(statement)
+          ? 'scan'
+          : undefined,
+  },
+  { of: /^DROP TABLE (\w+)/, waiting: 'readers and writers' },
+  { of: /^DROP TRIGGER .* ON (\w+)/, waiting: 'readers and writers' },
+  { of: /^UPDATE (\w+)/, waiting: 'nobody', work: () => 'rewrite' },
+  { of: /^DELETE FROM (\w+)/, waiting: 'nobody', work: () => 'scan' },
+];
+const ORDER: readonly Waiting[] = ['nobody', 'writers', 'readers and writers'];
+
+/**
+ * Says what each pending migration would lock on this database, and for how long, without running any: from its statements, and the
+ * sizes of its tables. What is written in a block (DO) or a function cannot be read there.
+ *
+ * @throws OperatorError if the database is newer than the program
+ */
+export async function planMigrations(dataSource: DataSource): Promise<PlannedStep[]> {
+  const schema = await readSchema(dataSource);
+  if (schema.incompatible.length > 0)
+    throw new OperatorError(`The database ${mismatchOf(schema)!.predicate}`);
+  const due = MIGRATIONS.filter(({ name }) => schema.pending.includes(name));
+  const plans = await Promise.all(due.map((Migration) => planMigration(dataSource, new Migration())));
+  // Its functions and triggers take no time, and only those that changed are written.
+  const functions = { migration: REPEATABLE, step: null, locks: {}, seconds: 0, work: [] };
+  return [...plans.flat(), ...(schema.pending.includes(REPEATABLE) ? [functions] : [])];
+}
+
+interface Table {
+  readonly name: string;
+  readonly bytes: number;
+  readonly indexes: readonly string[];
+}
+
+/** Plans one migration, pending or not: its steps, and then its own statements. */
+export async function planMigration(
+  dataSource: DataSource,
+  migration: MigrationInterface,
+): Promise<PlannedStep[]> {
+  const tables = await dataSource.query<Table[]>(
+    `SELECT relname AS name, pg_relation_size(c.oid) AS bytes,
+  ARRAY(SELECT indexrelid::regclass::text FROM pg_index WHERE indrelid = c.oid) AS indexes
+FROM pg_class c WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace`,
+  );
+  const steps = stepsOf(migration).map((step, i) => ({ step: i + 1, statements: [step] }));
+  const own = { step: null, statements: (await statementsOf(migration, 'up')).flatMap(split) };
+  return [...steps, own].map(({ step, statements }) => ({
+    migration: migration.constructor.name,
+    step,
+    ...planOf(statements, tables),
+  }));
+}
+
+/** Splits a text into its statements, without comments in front; texts, and bodies between `$$`, stay whole. */
+export const split = (sql: string): string[] =>
+  (sql.match(/(?:\$\$[^]*?\$\$|'[^']*'|--.*|[^;])+/g) ?? [])
+    .map((statement) => statement.replace(/^(?:\s*--.*)+/, '').trim())
+    .filter((statement) => statement !== '');
+
+function planOf(statements: readonly string[], tables: readonly Table[]) {
+  const locks: Record<string, Waiting> = {};
+  const work: string[] = [];
+  let seconds = 0;
+  const lock = (name: string, waiting: Waiting) => {
+    locks[name] = ORDER[Math.max(ORDER.indexOf(waiting), ORDER.indexOf(locks[name] ?? 'nobody'))]!;
+  };
+  for (const statement of statements) {
+    const [, dropped] = /^DROP INDEX (?:IF EXISTS )?(\w+)/.exec(statement) ?? [];
+    for (const { name } of tables.filter(({ indexes }) => indexes.includes(dropped!)))
+      lock(name, 'readers and writers');
+    for (const [, referred] of statement.matchAll(/REFERENCES (\w+)/g))
+      if (tables.some(({ name }) => name === referred)) lock(referred!, 'writers');
+    const kind = KINDS.find(({ of }) => of.test(statement));
+    const table = kind && tables.find(({ name }) => name === kind.of.exec(statement)![1]);
+    if (!kind || !table) continue; // a table that is new, a function, a block
+    lock(table.name, kind.waiting);
+    const done = kind.work?.(statement);
+    if (!done) continue;
+    seconds += table.bytes / SPEED[done];
+    work.push(`${done} of ${table.name} (${sizeOf(table.bytes)})`);
+  }
+  return { locks, seconds: Math.round(seconds * 10) / 10, work };
+}
+
+const sizeOf = (bytes: number) =>
+  bytes < 1e9 ? `${Math.ceil(bytes / 1e6)} MB` : `${(bytes / 1e9).toFixed(1)} GB`;

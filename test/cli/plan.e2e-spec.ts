@@ -1,0 +1,160 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { DataSource } from 'typeorm';
+import { createDataSource } from '../../src/database/postgres/data-source.js';
+import { lastMigrations, statementsOf } from '../../src/database/schema/migrate.js';
+import { planMigration, planMigrations, split, type PlannedStep } from '../../src/database/schema/plan.js';
+import { MIGRATIONS } from '../../src/database/schema/tables.js';
+import { pua, puaJson } from '../support/command-line.js';
+import { createTestDatabase, postgres, testConfig, type TestDatabase } from '../support/database.js';
+
+/** The last one of 1.1.0: what came after it, an operator has yet to run. */
+const BEFORE = 'InlineFunctionsOfLists1763700122000';
+const AFTER = MIGRATIONS.slice(MIGRATIONS.findIndex(({ name }) => name === BEFORE) + 1);
+
+let database: TestDatabase;
+let dataSource: DataSource;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  dataSource = await createDataSource(testConfig(database.environment), 'maintenance').initialize();
+});
+afterAll(async () => {
+  await dataSource.destroy();
+  await database.drop();
+});
+
+describe('pua db rollback --to', () => {
+  it('says what would be lost in which migration, and undoes nothing without --yes', async () => {
+    const { code, stdout, stderr } = await pua(database.environment, ['db', 'rollback', '--to', BEFORE]);
+    expect([code, stdout]).toEqual([2, '']);
+    for (const { name } of AFTER) expect(stderr).toContain(`${name} would be undone`);
+    expect(stderr).toContain('the data in oauth_logouts, oauth_sessions.clients, oauth_clients.backchannel_logout_uri would be lost'); // prettier-ignore
+    expect((await lastMigrations(dataSource, BEFORE)).map(({ name }) => name)).toEqual(AFTER.map(({ name }) => name).toReversed()); // prettier-ignore
+  });
+
+  it('undoes all that ran after that one, last first, and does nothing again', async () => {
+    const names = AFTER.map(({ name }) => name).toReversed();
+    expect(await puaJson(database.environment, ['db', 'rollback', '--to', BEFORE, '--yes'])).toEqual({ undone: names }); // prettier-ignore
+    const { applied } = await puaJson<{ applied: string[] }>(database.environment, ['db', 'status']);
+    expect(applied.at(-1)).toBe(BEFORE);
+    expect(await pua(database.environment, ['db', 'rollback', '--to', BEFORE, '--yes'])).toEqual({
+      code: 0,
+      stdout: '',
+      stderr: `Nothing has run after ${BEFORE}\n`,
+    });
+  });
+
+  it('refuses one that has not run, and names none as undone', async () => {
+    for (const name of ['Never1763700000001', AFTER[0]!.name]) {
+      const { code, stderr } = await pua(database.environment, ['db', 'rollback', '--to', name, '--yes']);
+      expect([code, stderr]).toEqual([1, `${name} has not run: \`npx pua db status\` shows the names of those that have\n`]); // prettier-ignore
+    }
+  });
+});
+
+describe('pua db migrate --plan', () => {
+  const plan = async () =>
+    (await puaJson<{ plan: PlannedStep[] }>(database.environment, ['db', 'migrate', '--plan'])).plan;
+
+  it('names each pending migration, runs none, and reads the same each time', async () => {
+    const planned = await plan();
+    expect(planned.map(({ migration }) => migration)).toEqual([...AFTER.map(({ name }) => name), 'schema/']);
+    expect(await plan()).toEqual(planned);
+    expect(await planMigrations(dataSource)).toEqual(planned);
+  });
+
+  it('says in some short lines who waits, for how long, and what for', async () => {
+    const { code, stdout } = await pua(database.environment, ['db', 'migrate', '--plan']);
+    expect(code).toBe(0);
+    expect(stdout).toContain(`FindLeasesByTime1763802300000: about 0 s
+  readers and writers of webhook_deliveries wait
+  index of webhook_deliveries (0 MB)
+`);
+    expect(stdout).toContain('KeepMembersPending1763802200000: about 0 s\n  nobody waits\n');
+    expect(Math.max(...stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
+  });
+
+  it('estimates from the size of the table', async () => {
+    const seconds = async () => (await plan()).find(({ migration }) => migration.startsWith('TellClients'))!;
+    await dataSource.query(
+      `INSERT INTO oauth_clients (id, name, type, redirect_uris, scopes) SELECT 'client-' || n, repeat('x', 90), 'web', array_fill('https://app.example/' || repeat('x', 900), ARRAY[2]), '{}' FROM generate_series(1, 20000) n`,
+    );
+    const { seconds: taken, work } = await seconds();
+    expect(taken).toBeGreaterThan(0);
+    expect(work).toContainEqual(expect.stringMatching(/^scan of oauth_clients \(\d+ MB\)$/));
+    await dataSource.query('DELETE FROM oauth_clients');
+  });
+
+  // In pg_locks, which the embedded database does not fill.
+  postgres.it(
+    'says what PostgreSQL then locks, of each migration and of every kind of statement',
+    async () => {
+      /** Modes for which readers, or only writers, wait (PostgreSQL, “Explicit Locking”). */
+      const WAITING: Record<string, string> = {
+        AccessExclusiveLock: 'readers and writers',
+        ExclusiveLock: 'writers',
+        ShareRowExclusiveLock: 'writers',
+        ShareLock: 'writers',
+      };
+      const KINDS = [
+      'CREATE INDEX made_up_idx ON events (title)',
+      'DROP INDEX webhook_deliveries_leased_idx',
+      'ALTER TABLE users ADD COLUMN made_up text; UPDATE users SET made_up = username',
+      `ALTER TABLE events ADD CONSTRAINT made_up CHECK (title <> 'made; up') NOT VALID`,
+      'CREATE TABLE made_up (id bigint REFERENCES users (id))',
+      'ALTER TABLE events ADD COLUMN made_up bigint REFERENCES connections (id)'.replace('connections', 'events'),
+      'DROP TRIGGER users_derive ON users',
+      'CREATE TRIGGER made_up AFTER INSERT ON users FOR EACH ROW EXECUTE FUNCTION users_derive()',
+      'ALTER TABLE users ENABLE ALWAYS TRIGGER users_derive',
+      'DELETE FROM connections WHERE id = 1; -- nobody waits; truly\nUPDATE events SET title = title',
+    ]; // prettier-ignore
+      const tables = await dataSource.query<{ name: string }[]>(
+        `SELECT relname AS name FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace`,
+      );
+      const locked = async (statements: readonly string[]) => {
+        const runner = dataSource.createQueryRunner();
+        await runner.startTransaction();
+        try {
+          for (const statement of statements) await runner.query(statement);
+          const rows = await runner.manager.query<{ name: string; mode: string }[]>(
+            `SELECT relname AS name, mode FROM pg_locks JOIN pg_class c ON c.oid = relation
+WHERE pid = pg_backend_pid() AND relnamespace = 'public'::regnamespace AND relkind = 'r'`,
+          );
+          return rows.flatMap(({ name, mode }) =>
+            WAITING[mode] && tables.some((table) => table.name === name)
+              ? [`${WAITING[mode]} of ${name}`]
+              : [],
+          );
+        } finally {
+          await runner.rollbackTransaction();
+          await runner.release();
+        }
+      };
+      const expected = (locks: PlannedStep['locks']) =>
+        Object.entries(locks).flatMap(([name, waiting]) =>
+          waiting === 'nobody' ? [] : [`${waiting} of ${name}`],
+        );
+      const strongest = (found: string[]) =>
+        [...new Set(found)].filter((one) => !found.includes(`readers and ${one}`)).toSorted();
+      for (const sql of KINDS) {
+        class MadeUp {
+          up = (runner: { query(sql: string): Promise<unknown> }) => runner.query(sql);
+        }
+        const [planned] = await planMigration(dataSource, new MadeUp() as never);
+        expect([sql, strongest(expected(planned!.locks))]).toEqual([
+          sql,
+          strongest(await locked(split(sql))),
+        ]);
+      }
+      for (const Migration of AFTER) {
+        const migration = new Migration();
+        const [planned] = await planMigration(dataSource, migration);
+        const { name } = Migration;
+        const found = await locked(await statementsOf(migration, 'up'));
+        expect([name, strongest(expected(planned!.locks))]).toEqual([name, strongest(found)]);
+        const runner = dataSource.createQueryRunner();
+        await migration.up(runner);
+        await runner.release();
+      }
+    },
+  );
+});
