@@ -115,6 +115,14 @@ export const METRICS = {
     help: 'Reads of members’ lists and profiles, by where they were executed; 0 without DATABASE_READ_URL',
     labels: { place: ['primary', 'replica'] },
   },
+  client_secrets_expiring: {
+    help: 'Secrets of enabled apps that were used within a week and expire within the next one, where the app has no other that lasts longer, or has not used it yet',
+    together: 'max',
+  },
+  signing_key_age_seconds: {
+    help: 'For how long the oldest key that signs now has done so; absent before the first one is made',
+    together: 'max',
+  },
   api_keys_expiring: {
     help: 'API keys that were used within a week, expire within the next one, and were not rotated',
     together: 'max',

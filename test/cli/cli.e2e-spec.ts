@@ -1,6 +1,6 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, symlinkSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -17,7 +17,14 @@ import { MIGRATIONS } from '../../src/database/schema/tables.js';
 import { TestApi } from '../support/api.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { PROCESS, pua, puaJson, puaProcess, startPua } from '../support/command-line.js';
-import { asSuperuser, createEmptyDatabase, onPostgres, postgres, thorough } from '../support/database.js';
+import {
+  asSuperuser,
+  createEmptyDatabase,
+  createTestDatabase,
+  onPostgres,
+  postgres,
+  thorough,
+} from '../support/database.js';
 import { latestFor } from '../support/timing.js';
 
 type Key = KeyDetails & { key: string };
@@ -1305,6 +1312,52 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
     expect(await pua(api.environment, ['doctor', '--watch', '--mend'])).toMatchObject({ code: 2 });
     expect(await pua(api.environment, ['doctor', '--watch', 'often'])).toMatchObject({ code: 2 });
   });
+
+  it('writes what it finds for Prometheus, all at once, in a file that it can write', async () => {
+    const folder = mkdtempSync(join(process.env.TEST_FOLDER!, 'textfile-'));
+    const file = join(folder, 'doctor.prom');
+    const began = Math.floor(Date.now() / 1000);
+    await api.dataSource.query(`SELECT setval('events_id_seq', 1, false)`);
+    await api.platform.event({ id: 5, organizer_id: await api.platform.user() });
+    const { code } = await examine({}, ['--textfile', file]);
+    expect(code).toBe(1);
+    const text = readFileSync(file, 'utf8');
+    expect(text).toContain('doctor_finding{check="settings"} 0\n');
+    expect(text).toContain('doctor_finding{check="events_id_seq"} 2\n');
+    expect(Number(/^doctor_last_run_timestamp_seconds (\d+)$/m.exec(text)![1])).toBeGreaterThanOrEqual(began);
+    expect(readdirSync(folder)).toEqual(['doctor.prom']);
+    await examine({}, ['--mend', '--textfile', file]);
+    expect(readFileSync(file, 'utf8')).toContain('doctor_finding{check="sequences"} 0\n');
+    const { stderr } = await pua(api.environment, ['doctor', '--textfile', join(folder, 'none/doctor.prom')]);
+    expect(stderr).toContain('name a file in a folder of this user');
+  });
+
+  // The stretches of a sample are drawn from ids that are there.
+  postgres.it(
+    'recounts for one member in ten where there are many, with --full for all, and says so',
+    async () => {
+      const own = await createTestDatabase();
+      const look = async (...args: string[]) => {
+        const { stdout } = await pua(own.environment, ['doctor', '--json', ...args]);
+        const { checks } = JSON.parse(stdout) as Report;
+        return checks.find(({ name }) => name === 'totals' || name === 'user_totals.events_count')!;
+      };
+      await withDatabase(own.environment, async (query) => {
+        await query(`INSERT INTO users (username) SELECT 'many' || n FROM generate_series(1, 52000) n`);
+        expect((await look()).message).toMatch(
+          /is right, of one member in ten, drawn anew each time: --full does so of all$/,
+        );
+        expect((await look('--full')).message).toMatch(/is right$/);
+        // A fault all over is found in the sample, as large as the sample is; and whole by --full.
+        await query(`INSERT INTO user_totals (user_id, events_count) SELECT id, 1 FROM users`);
+        const [, some] = /^is wrong in (\d+) rows/.exec((await look()).message)!;
+        expect(Number(some)).toBeGreaterThanOrEqual(5_000);
+        expect(Number(some)).toBeLessThanOrEqual(6_000);
+        expect((await look('--full')).message).toMatch(/^is wrong in 52000 rows/);
+      });
+      await own.drop();
+    },
+  );
 
   thorough.it('finds a connection that has lost its other side', async () => {
     const [ada, bob] = [await api.platform.user(), await api.platform.user()];

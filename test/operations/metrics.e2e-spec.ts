@@ -50,6 +50,27 @@ describe('metrics', () => {
     expect((await api.send('GET', '/metrics')).status).toBe(404);
   });
 
+  it('tell of secrets of apps that are used and about to expire, without a newer one in use, and for how long a key has signed', async () => {
+    const value = async (name: string) =>
+      valueOf(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text(), name);
+    const query = (sql: string) => api.dataSource.query(sql);
+    await query(`INSERT INTO oauth_clients (id, name, type, redirect_uris, scopes, profile, secret_auth_method, jwks)
+SELECT name, name, 'web', '{https://app.example/}', '{}', 'oidc', 'client_secret_basic', '{"keys": []}' FROM unnest('{late,unused,newer}'::text[]) name`);
+    await query(`INSERT INTO oauth_client_secrets (client_id, hash, pepper_id, last_four, expires_at, last_used_at)
+SELECT client_id, decode(repeat('00', 32), 'hex'), '\\x00000000', 'abcd', expires_at, used_at FROM (VALUES
+  ('late', now() + interval '3 days', now()), ('late', NULL, NULL), -- not used yet
+  ('unused', now() + interval '3 days', NULL),
+  ('newer', now() + interval '3 days', now()), ('newer', NULL, now())) s (client_id, expires_at, used_at)`);
+    expect(await value('client_secrets_expiring')).toBe(1);
+    await query(`UPDATE oauth_clients SET disabled_at = now() WHERE id = 'late'`);
+    expect(await value('client_secrets_expiring')).toBe(0);
+    await query(
+      `UPDATE signing_keys SET activated_at = now() - interval '400 days' WHERE status = 'current'`,
+    );
+    expect(await value('signing_key_age_seconds')).toBeGreaterThanOrEqual(400 * 86_400);
+    await query(`DELETE FROM oauth_clients WHERE id IN ('late', 'unused', 'newer')`);
+  });
+
   it('tell of keys that are used and about to expire, and of the oldest message that is due and not sent, failing receivers apart', async () => {
     const text = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
     const before = valueOf(await text(), 'api_keys_expiring');

@@ -39,7 +39,7 @@ const WORDS =
   /^(absent|and|by|deriv|e\d+|group|histogram_quantile|increase|instance|kind|le|limit|max|min|min_over_time|node|on|or|outcome|place|rate|reason|replica|result|route|rows|scope|slot_name|state|status|sum|table|time|topk|count|unless|version|work|code|error)$/;
 /** The metrics that a query reads, histograms without what their series add to the name. */
 const metricsOf = (query: string): string[] => {
-  const plain = query.replaceAll(/\{[^}]*\}|\[[^\]]*\]/g, '');
+  const plain = query.replaceAll(/\{[^}]*\}|\[[^\]]*\]|\bby \([^)]*\)/g, '');
   const names = [...plain.matchAll(/[a-zA-Z_:][\w:]*/g)].map(([name]) => name);
   return [...new Set(names.filter((name) => !WORDS.test(name)).map(withoutSuffix))];
 };
@@ -49,6 +49,8 @@ const OF_OTHERS = [
   'patroni_sync_standby',
   'probe_ssl_earliest_cert_expiry',
   'backup_last_success_timestamp_seconds',
+  'doctor_finding',
+  'doctor_last_run_timestamp_seconds',
 ];
 
 /** Nobody has signed in, nothing was refused or fed, no message was sent, no row has expired, or not for long, and there is no replica. */
@@ -67,6 +69,7 @@ const NOTHING_YET = [
   'Error budget',
   'Replication',
   'Backups and certificates',
+  'Doctor',
 ];
 
 /** Prometheus looks for targets every five seconds. */
@@ -105,6 +108,7 @@ const EXPORTED: readonly Series[] = [
   { series: 'patroni_sync_standby{scope="pua", name="1"}', values: always(0) },
   { series: 'patroni_sync_standby{scope="pua", name="2"}', values: always(1) },
   { series: 'backup_last_success_timestamp_seconds', values: always(0) },
+  { series: 'doctor_last_run_timestamp_seconds', values: growing(1) },
   { series: 'probe_ssl_earliest_cert_expiry', values: always(100 * 86_400) },
 ];
 const metricOf = ({ series: text }: Series) => /^\w+/.exec(text)![0];
@@ -160,6 +164,8 @@ const WELL: Readonly<Record<string, readonly Series[]>> = {
   PasswordsGuessed: [series('sign_ins_total', 'method="password", result="invalid"', growing(0.5))],
   KeysGuessed: [series('http_problems_total', 'code="invalid_credentials"', growing(5))],
   KeysExpire: [series('api_keys_expiring', '', always(0))],
+  ClientSecretsExpire: [series('client_secrets_expiring', '', always(0))],
+  SigningKeyOld: [series('signing_key_age_seconds', '', always(300 * 86_400))],
   AuthorizationServerErrors: [series('oauth_errors_total', 'error="access_denied"', growing(5))],
   FeedsFail: [feeds(200, 20), feeds(429, 10), feeds(422, 1)],
   WebhooksFail: [attempts('delivered', 10), attempts('failed', 4), attempts('withheld', 50)],
@@ -189,6 +195,8 @@ const WELL: Readonly<Record<string, readonly Series[]>> = {
   ReplicationSlotHolds: [slot(1e9)],
   WalNotArchived: archived(60, 10),
   NoSynchronousStandby: [],
+  DoctorFinds: [{ series: 'doctor_finding{check="webhooks"}', values: always(1) }],
+  DoctorSilent: [],
   BackupOld: [],
   CertificateExpires: [],
 };
@@ -208,6 +216,8 @@ const UNWELL: typeof WELL = {
   PasswordsGuessed: [series('sign_ins_total', 'method="password", result="throttled"', growing(20))],
   KeysGuessed: [series('http_problems_total', 'code="invalid_credentials"', growing(50))],
   KeysExpire: [series('api_keys_expiring', '', always(2))],
+  ClientSecretsExpire: [series('client_secrets_expiring', '', always(1))],
+  SigningKeyOld: [series('signing_key_age_seconds', '', always(400 * 86_400))],
   AuthorizationServerErrors: [series('oauth_errors_total', 'error="server_error"', growing(0.1))],
   FeedsFail: [feeds(200, 20), feeds(422, 5)],
   WebhooksFail: [attempts('delivered', 1), attempts('failed', 2), attempts('withheld', 1)],
@@ -245,6 +255,8 @@ const UNWELL: typeof WELL = {
   ReplicationSlotHolds: [slot(20e9)],
   WalNotArchived: archived(2_000, 10),
   NoSynchronousStandby: [{ series: 'patroni_sync_standby{scope="pua", name="1"}', values: always(0) }],
+  DoctorFinds: [{ series: 'doctor_finding{check="schema"}', values: always(2) }],
+  DoctorSilent: [{ series: 'doctor_last_run_timestamp_seconds', values: always(0) }],
   BackupOld: [{ series: 'backup_last_success_timestamp_seconds', values: always(-27 * 3_600) }],
   CertificateExpires: [{ series: 'probe_ssl_earliest_cert_expiry', values: always(10 * 86_400) }],
 };
@@ -320,7 +332,7 @@ postgres.describe('monitoring', () => {
   });
 
   it('says that exporters are not there, and of a standby or a database at rest not that it archives nothing', () => {
-    const gone = ['ServersUnwatched', 'PostgresUnwatched', 'NoSynchronousStandby', 'BackupOld', 'CertificateExpires']; // prettier-ignore
+    const gone = ['ServersUnwatched', 'PostgresUnwatched', 'NoSynchronousStandby', 'DoctorSilent', 'BackupOld', 'CertificateExpires']; // prettier-ignore
     expect(
       firing([
         [[], gone],

@@ -1,3 +1,4 @@
+import { renameSync, writeFileSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 import { Option, type Command } from '@commander-js/extra-typings';
 import type { Config } from '../../config/config.js';
@@ -26,35 +27,51 @@ const EVERY_SECONDS = 60;
 export function doctorCommand(command: Command): void {
   withExample(command, 'pua doctor --mend')
     .option('--mend', 'first correct copies, totals and sequences, without blocking other writers')
+    .option(
+      '--full',
+      'recount for all members, not for one in ten, where there are more than 50,000; as --mend does',
+    )
     .addOption(
       new Option(
         '--watch [every]',
         `repeat the checks that are quick on any amount of data (every ${EVERY_SECONDS}s, or as given: a number followed by s, m, h or d), and print a line for each result at first, then for each that changes, until Ctrl-C; with --json, one object per line`,
       )
         .argParser(durationBetween('1s', '1d'))
-        .conflicts('mend'),
+        .conflicts(['mend', 'full']),
     )
-    .action(async ({ json, mend = false, watch }) => {
+    .option(
+      '--textfile <file>',
+      'also write the results for Prometheus, as a file of node_exporter’s textfile collector: doctor_finding by check, 0 for ok, 1 for warn, 2 for fail',
+    )
+    .action(async ({ json, mend = false, full = mend, watch, textfile }) => {
       let healthy: boolean;
+      const look = async (asked: Examination) => {
+        const found = await examine(asked);
+        if (textfile !== undefined) writeMetrics(textfile, found.checks);
+        return found;
+      };
       if (watch === undefined) {
-        const { checks } = await examine({ mend });
+        const { checks } = await look({ mend, full });
         healthy = checks.every(({ status }) => status !== 'fail');
         print(json, { healthy, checks }, () => checks.map(line).join('\n'));
       } else
-        healthy = await endable((ended) => lookAgain(json, watch === true ? EVERY_SECONDS : watch, ended));
+        healthy = await endable((ended) =>
+          lookAgain(look, json, watch === true ? EVERY_SECONDS : watch, ended),
+        );
       if (!healthy) throw new OperatorError('Some checks failed: see above');
     });
 }
 
 /** @returns whether no check was failing when it ended */
 async function lookAgain(
+  look: (asked: Examination) => Promise<Findings>,
   json: boolean | undefined,
   everySeconds: number,
   ended: AbortSignal,
 ): Promise<boolean> {
   const known = new Map<string, Check['status']>();
   while (!ended.aborted) {
-    const found = await examine({ quick: true });
+    const found = await look({ quick: true });
     const time = `${new Date().toISOString().slice(0, 19)}Z`;
     for (const change of changesOf(known, found)) {
       known.set(change.name, change.status);
@@ -64,6 +81,32 @@ async function lookAgain(
     await setTimeout(everySeconds * 1000, undefined, { signal: ended }).catch(() => undefined);
   }
   return ![...known.values()].some((status) => status === 'fail');
+}
+
+const STATUSES = ['ok', 'warn', 'fail'] as const;
+
+/** Writes what was found in Prometheus's text format, at once: whoever reads the file gets all of it. */
+function writeMetrics(file: string, checks: readonly Check[]): void {
+  const names = Map.groupBy(checks, ({ name }) => name);
+  const findings = [...names].map(([name, found]) => {
+    const worst = Math.max(...found.map(({ status }) => STATUSES.indexOf(status)));
+    return `doctor_finding{check=${JSON.stringify(name)}} ${worst}\n`;
+  });
+  const draft = `${file}.draft`;
+  try {
+    writeFileSync(
+      draft,
+      `${findings.join('')}doctor_last_run_timestamp_seconds ${Math.round(Date.now() / 1000)}\n`,
+    );
+    renameSync(draft, file);
+  } catch (error) {
+    throw new OperatorError(
+      `${file} cannot be written (${(error as Error).message}): name a file in a folder of this user`,
+      {
+        cause: error,
+      },
+    );
+  }
 }
 
 /**

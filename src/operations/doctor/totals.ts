@@ -9,7 +9,7 @@ interface Kept {
   /** As it is called in reports. */
   readonly name: string;
   /** The table whose ids divide the work. */
-  readonly owners: 'users' | 'events' | 'achievements';
+  readonly owners: 'users' | 'events' | 'achievements' | 'platform_totals';
   /** Query for what is wrong, for the owners after $1 up to $2. */
   readonly wrong: string;
   /**
@@ -67,7 +67,7 @@ const TOTALS: readonly Kept[] = [
   ),
   {
     name: 'platform_totals.active_users_count',
-    owners: 'users',
+    owners: 'platform_totals',
     wrong: WRONG_ACTIVE_USERS,
     mend: `INSERT INTO platform_total_deltas SELECT counted - kept FROM (${WRONG_ACTIVE_USERS}) r`,
   },
@@ -103,12 +103,44 @@ interface Wrong {
   readonly example: { readonly id: number; readonly kept: number; readonly counted: number };
 }
 
-async function findWrong(manager: EntityManager, all: readonly Kept[]): Promise<Wrong[]> {
+/** Ids of owners, after the first up to the second. */
+type Stretch = readonly [low: string, high: string];
+/** What is looked at. */
+type Extent = (owners: Kept['owners']) => Promise<Stretch>;
+const ALL: Stretch = [NOTHING, EVERYTHING];
+const everything: Extent = () => Promise.resolve(ALL);
+
+/** Tables with fewer owners are looked at whole, which takes seconds. */
+const FEW = 50_000;
+const PARTS = 10;
+
+/**
+ * Draws a tenth of the owners, anew at each call. One stretch of ids: for many short ones, PostgreSQL would read and hash as often the table
+ * to which they are joined.
+ */
+function drawSample(manager: EntityManager): Extent {
+  const part = 1 + Math.floor(Math.random() * PARTS);
+  return async (owners) => {
+    if (owners !== 'users' && owners !== 'events') return ALL; // a few, whatever the size of the platform
+    const [drawn] = await manager.query<{ low: string; high: string; owners: number }[]>(
+      `SELECT (min(id) - 1)::text AS low, max(id)::text AS high, max(owners) AS owners FROM (
+  SELECT id, ntile(${PARTS}) OVER (ORDER BY id) AS part, count(*) OVER () AS owners FROM ${owners}) o WHERE part = $1`,
+      [part],
+    );
+    return (drawn!.owners ?? 0) < FEW ? ALL : [drawn!.low, drawn!.high];
+  };
+}
+
+async function findWrong(
+  manager: EntityManager,
+  all: readonly Kept[],
+  extent: Extent = everything,
+): Promise<Wrong[]> {
   const found: Wrong[] = [];
-  for (const { name, wrong } of all) {
+  for (const { name, wrong, owners } of all) {
     const [row] = await manager.query<Omit<Wrong, 'name'>[]>(
       `SELECT count(*) AS wrong, (array_agg(to_json(w)))[1] AS example FROM (${wrong}) w`,
-      [NOTHING, EVERYTHING],
+      [...(await extent(owners))],
     );
     if (row!.wrong > 0) found.push({ name, ...row! });
   }
@@ -116,44 +148,53 @@ async function findWrong(manager: EntityManager, all: readonly Kept[]): Promise<
 }
 
 /** Recounts every maintained total; in one snapshot if the manager's transaction is REPEATABLE READ. */
-export const findDrift = (manager: EntityManager) => findWrong(manager, TOTALS);
+export const findDrift = (manager: EntityManager, extent?: Extent) => findWrong(manager, TOTALS, extent);
 
 /** Compares every copy with its original. */
-export const findStaleCopies = (manager: EntityManager) => findWrong(manager, COPIES);
+export const findStaleCopies = (manager: EntityManager, extent?: Extent) =>
+  findWrong(manager, COPIES, extent);
 
 /** Counts the sides of connections that have no matching other side. */
-export async function countLoneSides(manager: EntityManager): Promise<number> {
+export async function countLoneSides(manager: EntityManager, extent = everything): Promise<number> {
   const [row] = await manager.query<{ sides: number }[]>(
-    `SELECT count(*) AS sides FROM connections c WHERE NOT EXISTS (SELECT FROM connections o
+    `SELECT count(*) AS sides FROM connections c WHERE c.user_id > $1 AND c.user_id <= $2 AND NOT EXISTS (SELECT FROM connections o
     WHERE o.user_id = c.peer_id AND o.id = c.id AND o.peer_id = c.user_id
       AND o.status = CASE c.status WHEN 'pending_sent' THEN 'pending_received' WHEN 'pending_received' THEN 'pending_sent' ELSE c.status END
       AND (o.source, o.met_at_event_id, o.requested_at, o.connected_at)
         IS NOT DISTINCT FROM (c.source, c.met_at_event_id, c.requested_at, c.connected_at))`,
+    [...(await extent('users'))],
   );
   return row!.sides;
 }
 
-/** Checks copies, totals, and that connections have both sides; in one snapshot, as {@link findDrift}. */
-export async function checkTotals(manager: EntityManager): Promise<Check[]> {
-  const copies = (await findStaleCopies(manager)).map(({ name, wrong }) =>
+/**
+ * Checks copies, totals, and that connections have both sides; in one snapshot, as {@link findDrift}.
+ *
+ * @param isFull for everybody; else for one in ten where there are many
+ */
+export async function checkTotals(manager: EntityManager, isFull: boolean): Promise<Check[]> {
+  const extent = isFull ? everything : drawSample(manager);
+  const isSample = (await extent('users')) !== ALL;
+  const whose = isSample ? ', of one member in ten, drawn anew each time: --full does so of all' : '';
+  const copies = (await findStaleCopies(manager, extent)).map(({ name, wrong }) =>
     fail(name, `differs from what it copies in ${wrong} rows`, MEND),
   );
-  const totals = (await findDrift(manager)).map(({ name, wrong, example }) =>
+  const totals = (await findDrift(manager, extent)).map(({ name, wrong, example }) =>
     fail(
       name,
       `is wrong in ${wrong} rows: ${example.id} has ${example.kept}, a recount gives ${example.counted}`,
       MEND,
     ),
   );
-  const sides = await countLoneSides(manager);
+  const sides = await countLoneSides(manager, extent);
   const connections = fail(
     'connections',
     `${sides} sides have no matching other side`,
     'import these connections again, or delete both sides: every connection has two rows with one id',
   );
   return [
-    ...allOf(copies, 'copies', 'every copied column equals what it copies'),
-    ...allOf(totals, 'totals', 'every maintained number was recounted, and is right'),
+    ...allOf(copies, 'copies', `every copied column equals what it copies${whose}`),
+    ...allOf(totals, 'totals', `every maintained number was recounted, and is right${whose}`),
     ...(sides > 0 ? [connections] : []),
   ];
 }

@@ -22,6 +22,13 @@ const EXPIRING_KEYS = `SELECT count(*)::integer AS keys FROM api_keys k JOIN api
 WHERE k.revoked_at IS NULL AND k.replaced_by IS NULL AND k.expires_at BETWEEN now() AND now() + interval '7 days'
   AND u.last_used_at > now() - interval '7 days'`;
 
+const EXPIRING_SECRETS = `SELECT count(*)::integer AS secrets FROM oauth_client_secrets s JOIN oauth_clients c ON c.id = s.client_id
+WHERE c.disabled_at IS NULL AND s.expires_at BETWEEN now() AND now() + interval '7 days' AND s.last_used_at > now() - interval '7 days'
+  AND NOT EXISTS (SELECT FROM oauth_client_secrets o WHERE o.client_id = s.client_id AND o.id > s.id
+    AND (o.expires_at IS NULL OR o.expires_at > s.expires_at) AND o.last_used_at IS NOT NULL)`;
+
+const SIGNING_KEY_AGE = `SELECT extract(epoch FROM now() - min(activated_at))::float8 AS age FROM signing_keys WHERE status = 'current'`;
+
 const DEAD_ROWS = 'SELECT relname AS table, n_dead_tup::float8 AS dead FROM pg_stat_user_tables';
 
 const KNOWN_METHODS = METRICS.http_request_duration_seconds.labels.method;
@@ -86,6 +93,14 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
     meter.read('api_keys_expiring', async () => {
       const [row] = await database.rows<{ keys: number }>(EXPIRING_KEYS, []);
       return [[{}, row!.keys]];
+    });
+    meter.read('client_secrets_expiring', async () => {
+      const [row] = await database.rows<{ secrets: number }>(EXPIRING_SECRETS, []);
+      return [[{}, row!.secrets]];
+    });
+    meter.read('signing_key_age_seconds', async () => {
+      const [row] = await database.rows<{ age: number | null }>(SIGNING_KEY_AGE, []);
+      return row!.age === null ? [] : [[{}, row!.age]];
     });
     if (config.databaseUrl !== undefined)
       meter.read('database_dead_rows', async () => {
