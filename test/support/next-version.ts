@@ -3,7 +3,18 @@ import { appendFileSync, cpSync, mkdtempSync, symlinkSync, writeFileSync } from 
 import { join, resolve } from 'node:path';
 
 /** What a release is built from. */
-const PARTS = ['bin', 'clients', 'docs', 'examples', 'migrations', 'schema', 'src', 'package.json', '.swcrc'];
+const PARTS = [
+  'CHANGELOG.md',
+  'bin',
+  'clients',
+  'docs',
+  'examples',
+  'migrations',
+  'schema',
+  'src',
+  'package.json',
+  '.swcrc',
+];
 
 /**
  * Makes this program as its next version: with these migrations, by file name, and a function.

@@ -20,6 +20,7 @@ export interface SteppedMigration extends MigrationInterface {
   readonly steps: readonly string[];
 }
 
+/** Returns the steps of a migration; most have none. */
 export const stepsOf = (migration: MigrationInterface) =>
   (migration as Partial<SteppedMigration>).steps ?? [];
 
