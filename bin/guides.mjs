@@ -84,15 +84,19 @@ export async function renderGuides() {
 
 function render([name, title, source, summary], Marked, highlight) {
   const sections = [];
+  const named = new Map();
   const marked = new Marked({
     gfm: true,
     renderer: {
       heading({ tokens, depth, text }) {
         if (depth === 1) return ''; // the page has its own title
-        const id = text
+        const name = text
           .toLowerCase()
           .replaceAll(/[^\p{L}\p{N}]+/gu, '-')
           .replaceAll(/^-|-$/g, '');
+        const times = (named.get(name) ?? 0) + 1;
+        named.set(name, times);
+        const id = times === 1 ? name : `${name}-${times}`;
         if (depth === 2) sections.push({ id, title: text.replaceAll('`', '') });
         const inner = this.parser.parseInline(tokens);
         return `<h${depth} id="${id}"><a class="anchor" href="#${id}">${inner}</a></h${depth}>\n`;
