@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { FIRST_SCOPES } from '../../src/auth/www-authenticate.js';
 import { Usage } from '../../src/auth/usage/usage.js';
 import { PublicHttps } from '../../src/http/public-https.js';
 import { dpopKey } from '../support/client-kinds.js';
@@ -123,7 +124,7 @@ describe('an assistant', () => {
       expect([why, status, headers.get('www-authenticate')]).toEqual([
         why,
         401,
-        `DPoP realm="public-user-api", scope="profile:read events:read connections:read achievements:read", error="invalid_dpop_proof", algs="ES256 Ed25519 EdDSA", resource_metadata="${oauth.issuer}/.well-known/oauth-protected-resource${PATH}"`,
+        `DPoP realm="public-user-api", scope="${FIRST_SCOPES.join(' ')}", error="invalid_dpop_proof", algs="ES256 Ed25519 EdDSA", resource_metadata="${oauth.issuer}/.well-known/oauth-protected-resource${PATH}"`,
       ]);
     }
     const asBearer = await use(token, 'list_events', 'Bearer', await own(PATH, 'POST', token));
