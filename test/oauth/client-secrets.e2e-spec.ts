@@ -4,8 +4,7 @@ import * as client from 'openid-client';
 import { RevocationChannel } from '../../src/auth/revocation-channel.js';
 import { Usage } from '../../src/auth/usage/usage.js';
 import { ClientsService, type ClientChanges } from '../../src/clients/clients.service.js';
-import { SecretHashes } from '../../src/crypto/secret-hashes.js';
-import { basic, clientWithSecret, rotate } from '../support/client-kinds.js';
+import { basic, clientWithSecret, ODD_SECRETS, rotate, storeSecret } from '../support/client-kinds.js';
 import { pua, puaJson } from '../support/command-line.js';
 import { OauthTest, REDIRECT_URI } from '../support/oauth.js';
 
@@ -25,16 +24,6 @@ const events = (id: string) =>
 
 /** As the database’s notice does a moment later. */
 const forget = () => oauth.api.app.get(RevocationChannel).announce('all');
-
-/** Gives a client a secret that this server would not make: libraries have to send it all the same. */
-async function store(id: string, secret: string): Promise<void> {
-  const hashes = new SecretHashes(oauth.api.config.secrets, 'oauth_client_secrets');
-  const { hash, pepper_id, last_four } = hashes.store(secret);
-  await oauth.dataSource.query(
-    `INSERT INTO oauth_client_secrets (client_id, hash, pepper_id, last_four) VALUES ($1, $2, $3, lpad($4, 4, '.'))`,
-    [id, hash, pepper_id, last_four],
-  );
-}
 
 describe('a client with a secret', () => {
   it.each(['client_secret_basic', 'client_secret_post'] as const)(
@@ -74,7 +63,7 @@ describe('a client with a secret', () => {
 
   it('is not helped by a secret where it is a public client, or has keys', async () => {
     const publicClient = await oauth.client({ profile: 'oidc' });
-    await store(publicClient, 'stored-all-the-same');
+    await storeSecret(oauth, publicClient, 'stored-all-the-same');
     const { status, body } = await authenticate({}, basic(publicClient, 'stored-all-the-same'));
     expect([status, body.error]).toEqual([401, 'invalid_client']);
   });
@@ -209,38 +198,12 @@ describe('a secret in a URL', () => {
   });
 });
 
-/** Secrets of other servers, and of people: no form, header or URL takes all of them as they are. */
-const ODD_SECRETS = [
-  'a+b',
-  'a b',
-  ' a',
-  'a%20b',
-  'a%2Bb',
-  '100%',
-  '%',
-  '%%41',
-  'a:b',
-  ':',
-  '::a:',
-  'a&b=c',
-  '=',
-  'a/b?c#d',
-  '"quoted"',
-  "it's",
-  'back\\slash',
-  '<b>&amp;</b>',
-  '~tilde*star!(paren)',
-  '{"json":[1]}',
-  '@,;$^`|',
-  'client_secret=x&client_id=y',
-];
-
 describe('a secret with characters that encodings change (RFC 6749 §2.3.1)', () => {
   const server = { issuer: 'https://server.example' };
 
   it.each(ODD_SECRETS)('arrives as it is from three clients, in header and body: %s', async (secret) => {
     const { id } = await clientWithSecret(oauth);
-    await store(id, secret);
+    await storeSecret(oauth, id, secret);
     const as = { ...server, issuer: oauth.issuer, revocation_endpoint: `${oauth.issuer}/oauth/revoke` };
     const insecure = { [oauth4webapi.allowInsecureRequests]: true };
     for (const method of [oauth4webapi.ClientSecretBasic, oauth4webapi.ClientSecretPost]) {

@@ -1,6 +1,7 @@
 import { exportJWK, generateKeyPair, SignJWT, type CryptoKey } from 'jose';
 import { createHash, randomUUID } from 'node:crypto';
 import { ClientsService, type NewClient } from '../../src/clients/clients.service.js';
+import { SecretHashes } from '../../src/crypto/secret-hashes.js';
 import type { OauthTest } from './oauth.js';
 
 /** A client with a secret, and that secret. */
@@ -69,3 +70,39 @@ export async function dpopKey(oauth: OauthTest) {
       .sign(privateKey),
   });
 }
+
+/** Gives a client a secret that this server would not make: libraries have to send it all the same. */
+export async function storeSecret(oauth: OauthTest, id: string, secret: string): Promise<void> {
+  const hashes = new SecretHashes(oauth.api.config.secrets, 'oauth_client_secrets');
+  const { hash, pepper_id, last_four } = hashes.store(secret);
+  await oauth.dataSource.query(
+    `INSERT INTO oauth_client_secrets (client_id, hash, pepper_id, last_four) VALUES ($1, $2, $3, lpad($4, 4, '.'))`,
+    [id, hash, pepper_id, last_four],
+  );
+}
+
+/** Secrets of other servers, and of people: no form, header or URL takes all of them as they are. */
+export const ODD_SECRETS = [
+  'a+b',
+  'a b',
+  ' a',
+  'a%20b',
+  'a%2Bb',
+  '100%',
+  '%',
+  '%%41',
+  'a:b',
+  ':',
+  '::a:',
+  'a&b=c',
+  '=',
+  'a/b?c#d',
+  '"quoted"',
+  "it's",
+  'back\\slash',
+  '<b>&amp;</b>',
+  '~tilde*star!(paren)',
+  '{"json":[1]}',
+  '@,;$^`|',
+  'client_secret=x&client_id=y',
+];
