@@ -62,7 +62,7 @@ if (spawnSync('git', ['cat-file', '-e', `${flags.from}^{commit}`], { cwd: root }
   console.error(
     `NOT RUN: the upgrade from ${flags.from}. This clone does not have that commit: git fetch --unshallow`,
   );
-  process.exit(1);
+  process.exit(3);
 }
 await build();
 const released = installReleased();
