@@ -130,10 +130,12 @@ let index;
 
 /** Passages of the guides and calls in which every word stands, those with words in their title first. */
 async function search(wanted) {
-  index ??= fetch('/docs/search.json').then((answer) => answer.json());
+  index ??= fetch('/docs/search.json')
+    .then((answer) => (answer.ok ? answer.json() : Promise.reject(new Error(answer.statusText))))
+    .catch(() => (index = undefined)); // asked again with the next letter
   const words = wanted.split(/\s+/);
   const inTitle = ({ title }) => words.filter((word) => title.toLowerCase().includes(word)).length;
-  return (await index)
+  return ((await index) ?? [])
     .map(([href, title, text]) => ({ href, title, text, words }))
     .filter(({ title, text }) => words.every((word) => `${title} ${text}`.toLowerCase().includes(word)))
     .toSorted((one, other) => inTitle(other) - inTitle(one));
