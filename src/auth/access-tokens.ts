@@ -5,6 +5,7 @@ import { Config } from '../config/config.js';
 import { sha256 } from '../crypto/digests.js';
 import { eitherOf, TokenKeys } from '../crypto/hmac.js';
 import { Database } from '../database/database.js';
+import { keyed } from '../database/sql.js';
 import type { KnownCredential } from './credential-cache.js';
 import type { Credential } from './principal.js';
 import { isScope } from './scopes.js';
@@ -42,8 +43,8 @@ const FIND_TOKEN = {
   CASE WHEN LEAST(t.expires_at, g.expires_at) <= now() THEN 'expired'
     WHEN t.payload->>'aud' IS DISTINCT FROM $3 THEN 'for another audience'
     WHEN c.disabled_at IS NOT NULL THEN 'client disabled' WHEN u.disabled_at IS NOT NULL THEN 'owner disabled' END AS fault
-FROM oauth_tokens t JOIN oauth_grants g ON g.id = t.grant_id JOIN oauth_clients c ON c.id = g.client_id
-JOIN users u ON u.id = g.user_id
+FROM oauth_tokens t JOIN ${keyed('oauth_grants g', 'g.id = t.grant_id')}
+JOIN ${keyed('oauth_clients c', 'c.id = g.client_id')} JOIN ${keyed('users u', 'u.id = g.user_id')}
 WHERE t.key IN ($1, $2) AND t.model = 'AccessToken'`,
 };
 

@@ -8,6 +8,7 @@ import { Config } from '../config/config.js';
 import { randomBytes } from '../crypto/random.js';
 import { eitherOf, TokenKeys } from '../crypto/hmac.js';
 import { Database } from '../database/database.js';
+import { keyed } from '../database/sql.js';
 import { CALENDAR_PREFIX } from '../http/pipeline/api-headers.js';
 
 /** Maximum number of links per member; the database enforces it, too. */
@@ -30,9 +31,8 @@ const SECRET_BYTES = 32;
 
 const FIND = {
   name: 'find-calendar-link',
-  // OFFSET 0: the link first, and then its member, even while PostgreSQL takes both tables to be as good as empty.
-  text: `SELECT l.* FROM (SELECT id, user_id, key FROM calendar_links WHERE key IN ($1, $2) OFFSET 0) l
-JOIN users u ON u.id = l.user_id WHERE u.disabled_at IS NULL`,
+  text: `SELECT l.id, l.user_id, l.key FROM calendar_links l JOIN ${keyed('users u', 'u.id = l.user_id')}
+WHERE l.key IN ($1, $2) AND u.disabled_at IS NULL`,
 };
 
 const USED_LINKS = `UPDATE calendar_links l SET last_used_at = GREATEST(l.last_used_at, r.at)

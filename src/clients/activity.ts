@@ -56,9 +56,11 @@ const SHOWN_EVENTS = 50;
 /** Reads who used a member's data in the last 90 days, as recorded by {@link Usage}. */
 export async function activityOf(dataSource: DataSource, userId: number): Promise<Activity> {
   const days = await dataSource.query<{ day: string; uses: number }[]>(
-    `SELECT to_char(d, 'YYYY-MM-DD') AS day, COALESCE((
-  SELECT sum(u.uses) FROM member_usage u WHERE u.user_id = $1 AND u.day = d::date), 0)::float8 AS uses
-FROM generate_series((now() AT TIME ZONE 'UTC')::date - ${DAYS - 1}, (now() AT TIME ZONE 'UTC')::date, interval '1 day') d ORDER BY d`,
+    `SELECT to_char(d, 'YYYY-MM-DD') AS day, COALESCE(u.uses, 0)::float8 AS uses
+FROM generate_series((now() AT TIME ZONE 'UTC')::date - ${DAYS - 1}, (now() AT TIME ZONE 'UTC')::date, interval '1 day') d
+LEFT JOIN (
+  SELECT day, sum(uses) AS uses FROM member_usage WHERE user_id = $1 AND day > (now() AT TIME ZONE 'UTC')::date - ${DAYS} GROUP BY day
+) u ON u.day = d::date ORDER BY d`,
     [userId],
   );
   const used = await dataSource.query<UsedScope[]>(

@@ -30,6 +30,13 @@ export const SIGN_INS_VALID_SINCE = '(EXTRACT(epoch FROM u.sign_ins_valid_since)
  */
 export const unexpired = (column = 'expires_at') => `(${column} > now()) IS TRUE`;
 
+/**
+ * Joins the row of a table (`users u`) that has a key of a row before it. It is looked up for that row, whatever PostgreSQL expects: a
+ * plan made while the table had a few rows would read them all, to find one by its hash, and be kept while the table grows.
+ */
+export const keyed = (table: string, condition: string) =>
+  `LATERAL (SELECT * FROM ${table} WHERE ${condition} LIMIT 1) ${table.split(' ')[1]} ON true`;
+
 /** SQL of a text's sort key: its lower-cased code points. */
 export function foldedText(sql: string): ValueSql {
   return `(fold_case(${sql}) COLLATE "C")`;

@@ -38,60 +38,68 @@ const SETTINGS = {
 const MANY = 5_000;
 /** Rows of such a table that one statement may look at and then not use: some of one member's, or of one batch. */
 const MOST_LOOKED_AT = 2_000;
+/** A batch of uses is planned anew each time, with the size that its table has: it reads a table whole only while that costs less. */
+const BATCH = /jsonb_to_recordset/;
 const ROWS = 20_000;
+/** Members while statistics were taken, so that two of anything are a quarter of all. */
+const FEW = 8;
 
 /** What a few months leave behind, of everything that grows. Rows are right by themselves: no trigger copies or checks them. */
-const LOAD = `
+const rowsOf = (from: number, to: number) =>
+  `
   INSERT INTO users (id, username, is_disabled, folded_username, folded_name, display_name, card)
-    SELECT 1000 + n, 'loaded' || n, false, 'loaded' || n, 'loaded' || n, 'Loaded', '{}' FROM generate_series(1, $N) n;
+    SELECT 1000 + n, 'loaded' || n, false, 'loaded' || n, 'loaded' || n, 'Loaded', '{}' FROM generate_series($FROM, $TO) n;
   INSERT INTO events (id, title, status, visibility, starts_at, timezone, organizer_id, is_draft, is_deleted)
     SELECT 1000 + n, 'Event ' || n, 'scheduled', 'public', '2026-01-01'::timestamptz + n * interval '1 hour', 'UTC', 1000 + n, false, false
-    FROM generate_series(1, $N) n;
+    FROM generate_series($FROM, $TO) n;
   INSERT INTO participants (user_id, event_id, role, rsvp_status, starts_at, event_is_draft, event_is_deleted)
-    SELECT 1001 + (n * 7 + k) % $N, 1000 + n, 'attendee', 'going', '2026-01-01'::timestamptz + n * interval '1 hour', false, false
-    FROM generate_series(1, $N) n, generate_series(1, 3) k;
+    SELECT 1001 + (n * 7 + k) % $TO, 1000 + n, 'attendee', 'going', '2026-01-01'::timestamptz + n * interval '1 hour', false, false
+    FROM generate_series($FROM, $TO) n, generate_series(1, 3) k;
   INSERT INTO connections (user_id, id, peer_id, status, connected_at, peer_is_disabled, peer_name, peer_username)
     SELECT s.a, 1000 + n, s.b, 'accepted', now() - n * interval '1 second', false, 'loaded', 'loaded'
-    FROM generate_series(1, $N) n, LATERAL (VALUES (1000 + n, 1001 + n % $N), (1001 + n % $N, 1000 + n)) s (a, b);
+    FROM generate_series($FROM, $TO) n, LATERAL (VALUES (1000 + n, 1001 + n % $TO), (1001 + n % $TO, 1000 + n)) s (a, b);
   INSERT INTO user_achievements (user_id, achievement_id, progress, earned_at, user_is_disabled)
-    SELECT 1000 + n, a.id, 10, now(), false FROM generate_series(1, $N) n, (SELECT id FROM achievements LIMIT 3) a;
+    SELECT 1000 + n, a.id, 10, now(), false FROM generate_series($FROM, $TO) n, (SELECT id FROM achievements LIMIT 3) a;
   INSERT INTO user_totals (user_id, events_count, connections_count, achievements_count, is_delta)
-    SELECT 1000 + n, 3, 2, 3, false FROM generate_series(1, $N) n;
-  INSERT INTO event_totals (event_id, attendees_count, is_delta) SELECT 1000 + n, 3, false FROM generate_series(1, $N) n;
-  INSERT INTO changes (user_id, resource, id, kind) SELECT 1000 + n, 'events', n, 'updated' FROM generate_series(1, $N) n;
-  INSERT INTO platform_changes (type, user_id) SELECT 'profile.updated', 1000 + n FROM generate_series(1, $N) n;
-  INSERT INTO record_versions (type, user_id, id, version) SELECT 'users', 0, 1000 + n, 1 FROM generate_series(1, $N) n;
+    SELECT 1000 + n, 3, 2, 3, false FROM generate_series($FROM, $TO) n;
+  INSERT INTO event_totals (event_id, attendees_count, is_delta) SELECT 1000 + n, 3, false FROM generate_series($FROM, $TO) n;
+  INSERT INTO changes (user_id, resource, id, kind) SELECT 1000 + n, 'events', n, 'updated' FROM generate_series($FROM, $TO) n;
+  INSERT INTO platform_changes (type, user_id) SELECT 'profile.updated', 1000 + n FROM generate_series($FROM, $TO) n;
+  INSERT INTO record_versions (type, user_id, id, version) SELECT 'users', 0, 1000 + n, 1 FROM generate_series($FROM, $TO) n;
   INSERT INTO api_keys (id, user_id, name, environment, scopes, hash, pepper_id, last_four, expires_at)
     SELECT lpad(n::text, 12, 'x'), 1000 + n, 'key', 'live', '{}', sha256(n::text::bytea), '\\x00000000', 'last', now() + interval '1 day'
-    FROM generate_series(1, $N) n;
-  INSERT INTO api_key_usage (key_id, last_used_at, uses_count) SELECT lpad(n::text, 12, 'x'), now(), 1 FROM generate_series(1, $N) n;
+    FROM generate_series($FROM, $TO) n;
+  INSERT INTO api_key_usage (key_id, last_used_at, uses_count) SELECT lpad(n::text, 12, 'x'), now(), 1 FROM generate_series($FROM, $TO) n;
   INSERT INTO member_usage (user_id, day, app_kind, app_id, scope, uses, last_used_at)
-    SELECT 1000 + n, current_date, 'client', 'loaded', 'events:read', 1, now() FROM generate_series(1, $N) n;
+    SELECT 1000 + n, current_date, 'client', 'loaded', 'events:read', 1, now() FROM generate_series($FROM, $TO) n;
   INSERT INTO idempotent_responses (key_id, idempotency_key, body_hash, response)
-    SELECT lpad(n::text, 12, 'x'), n::text, sha256(n::text::bytea), '{}' FROM generate_series(1, $N) n;
-  INSERT INTO calendar_links (user_id, slot, name, key) SELECT 1000 + n, 1, 'Phone', sha256(n::text::bytea) FROM generate_series(1, $N) n;
+    SELECT lpad(n::text, 12, 'x'), n::text, sha256(n::text::bytea), '{}' FROM generate_series($FROM, $TO) n;
+  INSERT INTO calendar_links (user_id, slot, name, key) SELECT 1000 + n, 1, 'Phone', sha256(n::text::bytea) FROM generate_series($FROM, $TO) n;
   INSERT INTO passkeys (user_id, credential_id, user_handle, public_key, sign_count, backup_eligible, backed_up, name)
-    SELECT 1000 + n, sha256(n::text::bytea), '\\x01', '\\x01', 0, false, false, 'Key' FROM generate_series(1, $N) n;
+    SELECT 1000 + n, sha256(n::text::bytea), '\\x01', '\\x01', 0, false, false, 'Key' FROM generate_series($FROM, $TO) n;
   INSERT INTO oauth_clients (id, name, type, redirect_uris, scopes)
-    SELECT 'loaded' || n, 'Loaded', 'web', '{https://app.example/}', '{}' FROM generate_series(1, $N) n;
-  INSERT INTO oauth_consents (user_id, client_id, granted, rejected) SELECT 1000 + n, 'loaded' || n, '{}', '{}' FROM generate_series(1, $N) n;
+    SELECT 'loaded' || n, 'Loaded', 'web', '{https://app.example/}', '{}' FROM generate_series($FROM, $TO) n;
+  INSERT INTO oauth_consents (user_id, client_id, granted, rejected) SELECT 1000 + n, 'loaded' || n, '{}', '{}' FROM generate_series($FROM, $TO) n;
   INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at)
-    SELECT 'loaded' || n, 1000 + n, 'loaded' || n, '{}', now() + interval '1 day' FROM generate_series(1, $N) n;
-  INSERT INTO oauth_grant_usage (grant_id, last_used_at) SELECT 'loaded' || n, now() FROM generate_series(1, $N) n;
+    SELECT 'loaded' || n, 1000 + n, 'loaded' || n, '{}', now() + interval '1 day' FROM generate_series($FROM, $TO) n;
+  INSERT INTO oauth_grant_usage (grant_id, last_used_at) SELECT 'loaded' || n, now() FROM generate_series($FROM, $TO) n;
   INSERT INTO oauth_tokens (key, model, grant_id, payload, expires_at)
     SELECT sha256((n || m)::bytea), m, 'loaded' || n, '{}', now() + interval '1 day'
-    FROM generate_series(1, $N) n, unnest('{AuthorizationCode,AccessToken,RefreshToken}'::text[]) m;
+    FROM generate_series($FROM, $TO) n, unnest('{AuthorizationCode,AccessToken,RefreshToken}'::text[]) m;
   INSERT INTO oauth_sessions (uid_key, key, user_id, payload, expires_at)
-    SELECT sha256(n::text::bytea), sha256(n::text::bytea), 1000 + n, '', now() + interval '1 day' FROM generate_series(1, $N) n;
+    SELECT sha256(n::text::bytea), sha256(n::text::bytea), 1000 + n, '', now() + interval '1 day' FROM generate_series($FROM, $TO) n;
   INSERT INTO oauth_state (key, model, expires_at, user_id)
-    SELECT sha256(n::text::bytea), 'Interaction', now() + interval '1 day', 1000 + n FROM generate_series(1, $N) n;
-  INSERT INTO login_throttle (key, attempts, window_ends_at) SELECT sha256(n::text::bytea), 1, now() + interval '1 day' FROM generate_series(1, $N) n;
-  INSERT INTO auth_events (type, actor, user_id) SELECT 'token.issued', 'client', 1000 + n FROM generate_series(1, $N) n;
+    SELECT sha256(n::text::bytea), 'Interaction', now() + interval '1 day', 1000 + n FROM generate_series($FROM, $TO) n;
+  INSERT INTO login_throttle (key, attempts, window_ends_at) SELECT sha256(n::text::bytea), 1, now() + interval '1 day' FROM generate_series($FROM, $TO) n;
+  INSERT INTO auth_events (type, actor, user_id) SELECT 'token.issued', 'client', 1000 + n FROM generate_series($FROM, $TO) n;
   INSERT INTO developer_requests (client_id, occurred_at, method, route, status)
-    SELECT 'loaded' || n % 200, now(), 'GET', '/', 200 FROM generate_series(1, $N) n;
+    SELECT 'loaded' || n % 200, now(), 'GET', '/', 200 FROM generate_series($FROM, $TO) n;
   INSERT INTO webhook_deliveries (endpoint_id, type, user_id, thing_id, changed_at, status, ended_at)
     SELECT (SELECT id FROM webhook_endpoints LIMIT 1), 'profile.updated', 1000 + n, 1000 + n, now(), 'delivered', now()
-    FROM generate_series(1, $N) n`;
+    FROM generate_series($FROM, $TO) n`
+    .replaceAll('$FROM', String(from))
+    .replaceAll('$TO', String(to))
+    .split(';\n');
 
 interface Plan {
   readonly 'Node Type': string;
@@ -317,7 +325,7 @@ postgres.describe('the first minute of a new database', () => {
   /** Statements that read more of a table that grows than they used, each once. */
   function faultsOf(plans: readonly { text: string; plan: Plan }[], growing: ReadonlySet<string>): string[] {
     const faults = new Set<string>();
-    for (const { text, plan } of plans)
+    for (const { text, plan } of plans.filter((one) => !BATCH.test(one.text)))
       for (const node of nodes(plan)) {
         const table = node['Relation Name'];
         if (!table || !growing.has(table) || !node['Actual Loops']) continue;
@@ -329,11 +337,21 @@ postgres.describe('the first minute of a new database', () => {
     return [...faults];
   }
 
+  async function load(aside: pg.Client, from: number, to: number): Promise<void> {
+    await aside.query('SET session_replication_role = replica');
+    for (const statement of rowsOf(from, to)) await aside.query(statement);
+    await aside.query('RESET session_replication_role');
+  }
+
   const STATES = {
     none: async () => undefined,
     'of empty tables': async (aside: pg.Client) => void (await aside.query('VACUUM ANALYZE')),
     'of a first member alone': async (aside: pg.Client, users: Users) => {
       await users.useEverything();
+      await aside.query('VACUUM ANALYZE');
+    },
+    'of a few members': async (aside: pg.Client) => {
+      await load(aside, 1, FEW);
       await aside.query('VACUUM ANALYZE');
     },
   };
@@ -354,8 +372,7 @@ postgres.describe('the first minute of a new database', () => {
       let users = await start();
       await prepare(aside, users);
       await users.useEverything(); // plans are kept from here on
-      await aside.query('SET session_replication_role = replica');
-      for (const load of LOAD.replaceAll('$N', String(ROWS)).split(';\n')) await aside.query(load);
+      await load(aside, FEW + 1, ROWS);
       const counts = await aside.query<{ table: string; rows: number }>(`
       SELECT relname AS table, (xpath('/row/c/text()', query_to_xml('SELECT count(*) AS c FROM ' || oid::regclass, false, true, '')))[1]::text::int AS rows
       FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace`);

@@ -74,12 +74,14 @@ RETURNING attempts, under_way[cardinality(under_way)]::text AS lease,
  * Settles this many places, and records the event, if there is one. Each place is settled once: its lease is gone afterwards. A failure after
  * the window's end is the first of a new window. Rows are always locked in the same order. $1 is the outcome; then the places; then the event.
  */
-const settle = (places: number, isRecorded: boolean) => `WITH places AS MATERIALIZED (
+const settle = (places: number, isRecorded: boolean) => {
+  const given = Array.from({ length: places }, (_, i) => [2, 3, 4].map((at) => `$${at + 3 * i}`));
+  // Besides the join, which PostgreSQL would make by reading the table whole while it is small.
+  const isGiven = `t.key IN (${given.map(([key]) => key).join(', ')})`;
+  return `WITH places AS MATERIALIZED (
   SELECT t.key, given.lease, given.slides
-  FROM (VALUES ${Array.from({ length: places }, (_, i) => {
-    const [key, lease, slides] = [2, 3, 4].map((at) => `$${at + 3 * i}`);
-    return `(${key}::bytea, ${lease}::timestamptz, ${slides}::boolean)`;
-  }).join(', ')}) AS given (key, lease, slides) JOIN login_throttle t ON t.key = given.key
+  FROM (VALUES ${given.map(([key, lease, slides]) => `(${key}::bytea, ${lease}::timestamptz, ${slides}::boolean)`).join(', ')})
+    AS given (key, lease, slides) JOIN login_throttle t ON t.key = given.key WHERE ${isGiven}
   ORDER BY t.key FOR UPDATE OF t
 ), settled AS (
   UPDATE login_throttle t SET
@@ -94,8 +96,9 @@ const settle = (places: number, isRecorded: boolean) => `WITH places AS MATERIAL
       ELSE t.window_ends_at
     END,
     blocks = CASE WHEN $1 = 'signed-in' THEN 0 ELSE t.blocks END
-  FROM places WHERE t.key = places.key AND places.lease = ANY (t.under_way)
+  FROM places WHERE t.key = places.key AND ${isGiven} AND places.lease = ANY (t.under_way)
 ) ${isRecorded ? recordEventIf('(SELECT) AS told', 2 + 3 * places) : 'SELECT'}`;
+};
 
 const FORGET = 'DELETE FROM login_throttle WHERE key = ANY ($1::bytea[])';
 

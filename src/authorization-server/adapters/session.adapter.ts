@@ -1,7 +1,7 @@
 import { errors, type Adapter, type AdapterPayload } from 'oidc-provider';
 import { recordEventIf } from '../../audit/audit.js';
 import { eitherOf } from '../../crypto/hmac.js';
-import { unexpired } from '../../database/sql.js';
+import { keyed, unexpired } from '../../database/sql.js';
 import { stepGone } from '../failures/page-fault.js';
 import { LIFETIMES } from '../provider/lifetimes.js';
 import {
@@ -17,8 +17,8 @@ import { beginningState, ending } from './state.adapter.js';
 const findingBy = (column: 'key' | 'uid_key') => ({
   name: `find-session-by-${column}`,
   text: `SELECT s.payload, s.uid_key, s.key, s.user_id, s.upstream_subject_key, s.upstream_session_key, ${MEMBER}
-FROM oauth_sessions s LEFT JOIN users u ON u.id = s.user_id
-LEFT JOIN oauth_consents c ON c.user_id = s.user_id AND c.client_id = $3 WHERE s.${column} IN ($1, $2) AND ${unexpired('s.expires_at')}`,
+FROM oauth_sessions s LEFT JOIN ${keyed('users u', 'u.id = s.user_id')}
+LEFT JOIN ${keyed('oauth_consents c', 'c.user_id = s.user_id AND c.client_id = $3')} WHERE s.${column} IN ($1, $2) AND ${unexpired('s.expires_at')}`,
 });
 const FIND = { key: findingBy('key'), uid_key: findingBy('uid_key') };
 

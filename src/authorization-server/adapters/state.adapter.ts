@@ -3,7 +3,7 @@ import { errors, type Adapter, type AdapterPayload } from 'oidc-provider';
 import { recordEventIf } from '../../audit/audit.js';
 import { USE_ONCE } from '../../auth/access-tokens.js';
 import { eitherOf } from '../../crypto/hmac.js';
-import { unexpired } from '../../database/sql.js';
+import { keyed, unexpired } from '../../database/sql.js';
 import { stepGone } from '../failures/page-fault.js';
 import {
   MEMBER,
@@ -20,9 +20,9 @@ const FIND_STATE = {
   name: 'find-state',
   text: `SELECT s.payload, s.key, s.consumed_at IS NOT NULL AS consumed, s.user_id, s.client_id, ${MEMBER},
   b.payload AS session_payload, b.key AS session_key, b.uid_key, b.upstream_subject_key, b.upstream_session_key
-FROM oauth_state s LEFT JOIN users u ON u.id = s.user_id
-LEFT JOIN oauth_consents c ON c.user_id = s.user_id AND c.client_id = s.client_id
-LEFT JOIN oauth_sessions b ON b.uid_key = s.session_uid_key AND b.user_id = s.user_id AND ${unexpired('b.expires_at')}
+FROM oauth_state s LEFT JOIN ${keyed('users u', 'u.id = s.user_id')}
+LEFT JOIN ${keyed('oauth_consents c', 'c.user_id = s.user_id AND c.client_id = s.client_id')}
+LEFT JOIN ${keyed('oauth_sessions b', `b.uid_key = s.session_uid_key AND b.user_id = s.user_id AND ${unexpired('b.expires_at')}`)}
 WHERE s.key IN ($1, $2) AND s.model = $3 AND ${unexpired('s.expires_at')}`,
 };
 

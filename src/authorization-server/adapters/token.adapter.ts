@@ -2,6 +2,7 @@ import { errors, Provider, type Adapter, type AdapterPayload } from 'oidc-provid
 import { recordEventIf } from '../../audit/audit.js';
 import { rulesOf } from '../../clients/profiles.js';
 import { eitherOf } from '../../crypto/hmac.js';
+import { keyed } from '../../database/sql.js';
 import type { OauthDatabase } from '../requests/oauth-database.js';
 import { REPEAT_SECONDS, type PresentedToken } from '../requests/token-request.js';
 
@@ -18,8 +19,8 @@ const FIND_TOKEN = {
   text: `SELECT t.payload, t.consumed_at IS NOT NULL AS consumed, t.successor,
   EXTRACT(epoch FROM clock_timestamp() - t.consumed_at)::float8 AS used_seconds_ago, t.key, g.id AS grant_id, g.user_id,
   CASE WHEN g.expires_at > now() THEN g.payload END AS grant, u.disabled_at IS NULL AS user_active
-FROM oauth_tokens t JOIN oauth_grants g ON g.id = t.grant_id JOIN users u ON u.id = g.user_id
-  JOIN oauth_clients c ON c.id = g.client_id
+FROM oauth_tokens t JOIN ${keyed('oauth_grants g', 'g.id = t.grant_id')} JOIN ${keyed('users u', 'u.id = g.user_id')}
+  JOIN ${keyed('oauth_clients c', 'c.id = g.client_id')}
 WHERE t.key IN ($1, $2) AND t.model = $3 AND c.disabled_at IS NULL
   AND (t.expires_at > now() OR (t.model = 'AuthorizationCode' AND t.consumed_at IS NOT NULL))`,
 };

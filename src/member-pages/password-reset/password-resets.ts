@@ -11,7 +11,7 @@ import { Config } from '../../config/config.js';
 import { randomBytes } from '../../crypto/random.js';
 import { eitherOf, TokenKeys } from '../../crypto/hmac.js';
 import { Database } from '../../database/database.js';
-import { unexpired } from '../../database/sql.js';
+import { keyed, unexpired } from '../../database/sql.js';
 import { Logger } from '../../http/logger.js';
 import { withoutSlot } from '../../http/pipeline/request-context.js';
 import { addressOf } from '../../values/network.js';
@@ -62,7 +62,7 @@ const BEGIN = `WITH member AS (
   SELECT $2, '${MODEL}', user_id, now() + make_interval(secs => ${LIFETIMES.passwordReset}) FROM counted RETURNING user_id
 ) SELECT id, username, email FROM member WHERE EXISTS (SELECT FROM begun)`;
 
-const FIND = `SELECT u.id, u.username FROM oauth_state s JOIN users u ON u.id = s.user_id
+const FIND = `SELECT u.id, u.username FROM oauth_state s JOIN ${keyed('users u', 'u.id = s.user_id')}
 WHERE s.key IN ($1, $2) AND s.model = '${MODEL}' AND ${unexpired('s.expires_at')} AND ${RESETTABLE}`;
 
 /** Uses up the link and sets the password; with that, all the member's earlier sign-ins end, and other links. */
