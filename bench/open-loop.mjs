@@ -160,7 +160,7 @@ await new Promise((resolve) => {
     pause = Math.max(pause, now - last);
     last = now;
     if (now >= milliseconds) return resolve();
-    dueSoFar = Math.floor((now / 1000) * plan.rate);
+    dueSoFar = plan.rate && Math.floor((now / 1000) * plan.rate) + 1; // the first one at once
     while (free.length > 0 && waits()) free.pop().send(nextDue());
     setTimeout(turn, 1);
   };
