@@ -67,16 +67,18 @@ export async function freshDatabase() {
   };
 }
 
-/** A TCP proxy to PostgreSQL that can be cut, or stalled: then nothing arrives, without an error. */
+/** A TCP proxy to PostgreSQL that can be cut, and led to another server. */
 export class Proxy {
   #sockets = new Set();
   #isCut = false;
+  #target;
 
   /** @param {string} url of the database */
   async start(url) {
-    const { hostname, port } = new URL(url);
+    this.#target = url;
     this.server = createServer((inside) => {
       if (this.#isCut) return void inside.destroy();
+      const { hostname, port } = new URL(this.#target);
       const outside = connect(Number(port), hostname);
       for (const [from, to] of [
         [inside, outside],
@@ -105,6 +107,13 @@ export class Proxy {
     this.#isCut = false;
   }
 
+  /** Ends all connections; those that are made from now on lead to the server of this URL. */
+  lead(url) {
+    this.cut();
+    this.#target = url;
+    this.mend();
+  }
+
   stop() {
     this.cut();
     this.server.close();
@@ -117,9 +126,10 @@ export class Instance {
    * @param {string} name
    * @param {Record<string, string>} environment
    * @param {import('node:stream').Writable} [log] destination of its log
+   * @param {string} [tree] of the program that it runs from its next start on
    */
-  constructor(name, environment, log) {
-    Object.assign(this, { name, environment, log });
+  constructor(name, environment, log, tree = root) {
+    Object.assign(this, { name, environment, log, tree });
     this.url = `http://127.0.0.1:${environment.PORT}`;
   }
 
@@ -141,7 +151,7 @@ export class Instance {
 
   #spawn() {
     this.child = spawnBound(process.execPath, ['dist/src/main.js'], {
-      cwd: root,
+      cwd: this.tree,
       env: this.environment,
       stdio: ['ignore', this.log ? 'pipe' : 'ignore', 'inherit'],
     });
@@ -188,13 +198,18 @@ export class Redis {
   }
 }
 
-/** Loads the server's own code to fill the database, which is migrated when this resolves. */
-export async function openServices(environment) {
-  const load = (path) => import(`../dist/src/${path}.js`);
+/**
+ * Loads the server's own code to fill the database, which is migrated when this resolves.
+ *
+ * @param {Record<string, string>} environment
+ * @param {string} [tree] whose code it is
+ */
+export async function openServices(environment, tree = root) {
+  const load = (path) => import(join(tree, `dist/src/${path}.js`));
+  const { hashPassword } = await import('../dist/src/accounts/passwords/passwords.js');
   const { loadConfig } = await load('config/config');
   const { createDataSource } = await load('database/data-source');
   const { migrate } = await load('database/migrate');
-  const { hashPassword } = await load('accounts/passwords');
   const { ALL_PLATFORM_SCOPES, ALL_SCOPES } = await load('auth/scopes');
   const { ApiKeysService } = await load('auth/api-keys/api-keys.service');
   const config = loadConfig(environment);

@@ -6,7 +6,7 @@
 import './own-node.mjs';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import pg from 'pg';
@@ -14,9 +14,8 @@ import { build } from '../bin/build.mjs';
 import { freePort, startPostgres } from '../bin/postgres.mjs';
 import { prepareMembers } from './oauth.mjs';
 import { Browser, exchange, refresh, send } from './oauth-client.mjs';
+import { hasCommit, installReleased, RELEASED } from './released.mjs';
 
-/** 1.1.0. Its successor takes its place when it is released. */
-const RELEASED = '7df4f8477e31076526bef25ae9eaeb09aef05b85';
 const LONGEST_WAIT_MS = 2_000;
 /** Successes of each kind in each phase, at least. */
 const TIMES = 20;
@@ -58,14 +57,14 @@ function run(command, parameters, cwd, environment = process.env) {
   return stdout;
 }
 
-if (spawnSync('git', ['cat-file', '-e', `${flags.from}^{commit}`], { cwd: root }).status !== 0) {
+if (!hasCommit(flags.from)) {
   console.error(
     `NOT RUN: the upgrade from ${flags.from}. This clone does not have that commit: git fetch --unshallow`,
   );
   process.exit(3);
 }
 await build();
-const released = installReleased();
+const released = installReleased(flags.from);
 const cluster = makeCluster();
 const { secretKey, keys } = JSON.parse(readFileSync(join(cluster, 'keys.json'), 'utf8'));
 const database = await startPostgres(cluster, { shared_buffers: '2GB', max_wal_size: '4GB' });
@@ -92,18 +91,6 @@ let isMixed = false;
 let isOver = false;
 /** While it is undone, in which nobody is served. */
 let isPaused = false;
-
-function installReleased() {
-  const tree = join(root, 'bench/.data', `released-${flags.from.slice(0, 8)}`);
-  if (existsSync(join(tree, 'dist'))) return tree;
-  console.error(`Installing ${flags.from} …`);
-  rmSync(tree, { recursive: true, force: true });
-  mkdirSync(tree, { recursive: true });
-  const archive = spawnSync('git', ['archive', flags.from], { cwd: root, maxBuffer: 1e9 });
-  spawnSync('tar', ['x'], { cwd: tree, input: archive.stdout, maxBuffer: 1e9 });
-  run('npm', ['ci', '--no-audit', '--no-fund'], tree);
-  return tree;
-}
 
 /** The released version's own database, in a copy that may be changed. */
 function makeCluster() {
