@@ -11,6 +11,7 @@ import {
   isStorable,
 } from '../values/string-rules.js';
 import { isId, LENGTHS, type Length } from '../values/vocabulary.js';
+import { namedKeyId } from '../auth/api-keys/api-key-format.js';
 import { ALL_PLATFORM_SCOPES, ALL_SCOPES, type PlatformScope, type Scope } from '../auth/scopes.js';
 
 /**
@@ -94,6 +95,13 @@ export function parseUsername(text: string): string {
 
 /** Reads an e-mail address. @throws InvalidArgumentError */
 export const parseEmail = textThat(isEmailAddress, 'be an e-mail address');
+
+/**
+ * Reads the id of an API key, also from a whole key, which somebody has who found it: nothing is done with its secret, and no message
+ * repeats what could be one.
+ */
+export const parseKeyId = (text: string) =>
+  namedKeyId(text) ?? text.replace(/[0-9A-Za-z]{13,}.*/s, (rest) => `${rest.slice(0, 12)}…`);
 
 /** Reads the id of a passkey. @throws InvalidArgumentError */
 export const parsePasskeyId = (text: string) =>

@@ -1,12 +1,16 @@
 import { createInterface } from 'node:readline';
 import {
   Command,
+  CommanderError,
   type CommandUnknownOpts,
   type ErrorOptions,
   type OptionValues,
 } from '@commander-js/extra-typings';
 import type { AcceptedSchema, Work } from './database.js';
 import { asTyped, plain, print } from './output.js';
+
+/** Code of what ends a command whose question was answered with no. */
+export const DECLINED = 'pua.declined';
 
 /** What a command on the database works with. */
 interface CommandWork extends Work {
@@ -17,7 +21,7 @@ interface CommandWork extends Work {
    *
    * @param what would happen, as a sentence
    * @param unasked what to do if there is nobody to ask: a script that ends access in an emergency goes on; else it is wrong use
-   * @throws CommanderError where it is declined
+   * @throws CommanderError {@link DECLINED}, which is no failure
    */
   readonly confirm: (what: string, unasked?: 'go on') => Promise<void>;
 }
@@ -90,8 +94,9 @@ export class PuaCommand extends Command {
     if (yes || (!canAsk && unasked)) return;
     if (!canAsk) this.error(`error: nothing was done: --yes is missing. ${plain(what)}`);
     process.stderr.write(`${plain(what)}\n`);
-    if (!(await isAnsweredYes('Continue? [y/N] ')))
-      this.error('error: nothing was done', { code: 'pua.declined', exitCode: 1 });
+    if (await isAnsweredYes('Continue? [y/N] ')) return;
+    process.stderr.write('Nothing was done\n');
+    throw new CommanderError(0, DECLINED, 'declined');
   }
 }
 
@@ -100,8 +105,15 @@ async function isAnsweredYes(question: string): Promise<boolean> {
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   try {
     return await new Promise((resolve) => {
-      terminal.once('close', () => resolve(false));
-      terminal.question(question, (answer) => resolve(/^y(es)?$/i.test(answer.trim())));
+      const atEnd = () => {
+        process.stderr.write('\n'); // the answer itself would have ended the line
+        resolve(false);
+      };
+      terminal.once('close', atEnd);
+      terminal.question(question, (answer) => {
+        terminal.off('close', atEnd);
+        resolve(/^y(es)?$/i.test(answer.trim()));
+      });
     });
   } finally {
     terminal.close();

@@ -37,15 +37,43 @@ export function asTyped(text: string): string {
   return text.replace(/(?<=^|`|\$ |\| |\$\()(npx )?pua(?= |$)/gm, isInstalled ? 'pua' : 'npx pua');
 }
 
-/** Formats rows below a header, without rules, so that `cut` and `awk` can split them. */
+/**
+ * Formats rows below a header, without rules, so that `cut` and `awk` can split them. On a terminal, columns that say nothing are left
+ * out; what does not fit has its times without seconds, then other texts cut, but words (ids, types) never. Below
+ * {@link CUTTING_WIDTH} columns, or where that does not suffice, each row is a block, one line per field.
+ *
+ * @param nothing what a terminal shows in place of no rows
+ */
 export function table<Row extends object>(
   rows: readonly Row[],
   columns: Record<string, (row: Row) => Cell>,
+  nothing = 'none',
 ): string {
   const names = Object.keys(columns);
   const shown = rows.map((row) => Object.values(columns).map((cell) => show(cell(row))));
-  const all = [names, ...shown];
-  return grid(all, (row) => row === 0, widthsWithin(terminalWidth(), all));
+  const width = terminalWidth();
+  if (width === undefined) return tabulated([names, ...shown]);
+  if (rows.length === 0) return nothing;
+  const filled = names.map((_, i) => shown.some((row) => row[i] !== EMPTY));
+  const whole = [names, ...shown].map((row) => row.filter((_, i) => filled[i]));
+  const short = whole.map((row) =>
+    row.map((text) => text.replace(/^(\d{4}-\d\d-\d\d \d\d:\d\d):\d\d$/, '$1')),
+  );
+  if (lineWidth(widthsOf(whole)) <= width) return tabulated(whole);
+  if (lineWidth(widthsOf(short)) <= width) return tabulated(short);
+  const narrowed = width >= CUTTING_WIDTH ? widthsWithin(width, short) : [Infinity];
+  return lineWidth(narrowed) <= width
+    ? tabulated(short, narrowed)
+    : shown.map((row) => block(names, row)).join('\n\n');
+}
+
+const tabulated = (rows: readonly (readonly string[])[], widths = widthsOf(rows)) =>
+  grid(rows, (row) => row === 0, widths);
+
+/** Formats a row by itself, one line per field that says something. */
+function block(names: readonly string[], row: readonly string[]): string {
+  const lines = names.flatMap((name, i) => (row[i] === EMPTY ? [] : [[name, row[i]!]]));
+  return grid(lines, (_, column) => column === 0, widthsOf(lines));
 }
 
 /** Columns of a table that show fields of the rows as they are, each below its name: LAST USED shows `last_used_at`. */
@@ -59,7 +87,7 @@ export function named<Name extends string>(
 /** Formats an object, one line per field. */
 export function fields(thing: object): string {
   const rows = Object.entries(thing).map(([name, value]) => [name, show(value as Cell)]);
-  return grid(rows, (_, column) => column === 0, widthsWithin(Infinity, rows));
+  return grid(rows, (_, column) => column === 0, widthsOf(rows));
 }
 
 /** Returns the word in front of a check, coloured on a terminal. */
@@ -68,22 +96,33 @@ export function statusMark(status: 'ok' | 'warn' | 'fail'): string {
 }
 
 const GAP = '  ';
-/** The fewest characters to which a cell is cut, including the …. */
-const LEAST_WIDTH = 4;
+/** What shows that there is nothing. */
+const EMPTY = '–';
+/** A terminal with so many columns has room for a table of which some texts are cut; a narrower one would show too little of them. */
+const CUTTING_WIDTH = 100;
+/** The fewest characters to which a text is cut, including the …. */
+const LEAST_WIDTH = 12;
+/** Ids, types, states and times: what is copied, or means nothing in part. */
+const WORD = /^([^\s,]{1,40}|[\d-]{10} [\d:]{5,8})$/;
 
-/** The columns of the terminal; unlimited elsewhere. */
-const terminalWidth = () => (process.stdout.isTTY && process.stdout.columns) || Infinity;
+/** The columns of the terminal; undefined elsewhere, and where nobody knows. */
+const terminalWidth = () => (process.stdout.isTTY && process.stdout.columns) || undefined;
 
-/** Column widths with which a line fits: the widest shrink, never the first, which names the row. */
-function widthsWithin(most: number, rows: readonly (readonly string[])[]): number[] {
-  const widths = (rows[0] ?? []).map((_, i) =>
-    rows.reduce((widest, row) => Math.max(widest, widthOf(row[i]!)), 0),
-  );
-  let excess = widths.reduce((sum, width) => sum + width + GAP.length, -GAP.length) - most;
-  for (; excess > 0; excess--) {
-    const widest = widths.indexOf(Math.max(...widths.slice(1)), 1);
-    if (widest === -1 || widths[widest]! <= LEAST_WIDTH) break; // so narrow a terminal wraps
-    widths[widest]! -= 1;
+const widthsOf = (rows: readonly (readonly string[])[]) =>
+  (rows[0] ?? []).map((_, i) => rows.reduce((widest, row) => Math.max(widest, widthOf(row[i]!)), 0));
+
+/** What a line of columns of these widths takes. */
+const lineWidth = (widths: readonly number[]) =>
+  widths.reduce((sum, width) => sum + width + GAP.length, -GAP.length);
+
+/** Column widths with which a line fits, or as narrow as may be: the widest texts shrink, never the first column, which names the row. */
+function widthsWithin(most: number, [header = [], ...rows]: readonly (readonly string[])[]): number[] {
+  const widths = widthsOf([header, ...rows]);
+  const isText = header.map((_, i) => i > 0 && !rows.every((row) => WORD.test(row[i]!)));
+  while (lineWidth(widths) > most) {
+    const widest = Math.max(...widths.filter((_, i) => isText[i]));
+    if (widest <= LEAST_WIDTH) break;
+    widths[widths.findIndex((width, i) => isText[i] && width === widest)]! -= 1;
   }
   return widths;
 }
@@ -128,18 +167,39 @@ function grid(
 }
 
 function show(cell: Cell): string {
-  if (cell === null || cell === '') return '–';
-  if (typeof cell === 'object') return cell.length === 0 ? '–' : show(cell.join(','));
+  if (cell === null || cell === '') return EMPTY;
+  if (typeof cell === 'object') return cell.length === 0 ? EMPTY : show(cell.join(','));
   return typeof cell === 'string' ? plain(cell).replaceAll('\n', ' ') : String(cell);
 }
 
-/** Formats one line whose cells have at least these widths; the last one has none. It is cut to the terminal. */
-export function columns(cells: readonly Cell[], widths: readonly number[]): string {
-  return cut(
-    cells
-      .map((cell, i) => show(cell).padEnd(widths[i] ?? 0))
-      .join(GAP)
-      .trimEnd(),
-    terminalWidth(),
-  );
+/** Prints rows one by one below a header, in lines that are cut to the terminal; a narrow one gets each as a block. */
+export class Lines<Row> {
+  readonly #names: readonly string[];
+
+  /** @param widths at least, of all columns but the last */
+  constructor(
+    private readonly columns: Record<string, (row: Row) => Cell>,
+    private readonly widths: readonly number[],
+  ) {
+    this.#names = Object.keys(columns);
+  }
+
+  /** undefined where blocks need none. */
+  get header(): string | undefined {
+    return this.#isNarrow ? undefined : this.#line(this.#names);
+  }
+
+  line(row: Row): string {
+    const cells = Object.values(this.columns).map((cell) => show(cell(row)));
+    return this.#isNarrow ? `${block(this.#names, cells)}\n` : this.#line(cells);
+  }
+
+  get #isNarrow(): boolean {
+    return (terminalWidth() ?? CUTTING_WIDTH) < CUTTING_WIDTH;
+  }
+
+  #line(cells: readonly string[]): string {
+    const line = cells.map((cell, i) => cell.padEnd(this.widths[i] ?? 0)).join(GAP);
+    return cut(line.trimEnd(), terminalWidth() ?? Infinity);
+  }
 }

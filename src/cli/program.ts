@@ -2,7 +2,7 @@ import { CommanderError, type Command } from '@commander-js/extra-typings';
 import { OperatorError } from '../values/operator-error.js';
 import { isUnavailable, UnreachableDatabase } from '../database/postgres/unavailable.js';
 import { VERSION } from '../config/version.js';
-import { PuaCommand } from './command.js';
+import { DECLINED, PuaCommand } from './command.js';
 import { asTyped, jsonOf, note } from './output.js';
 
 interface Entry {
@@ -96,8 +96,8 @@ const DONE = 0;
 const FAILED = 1;
 const WRONG_USE = 2;
 
-/** Commander's codes that mean no failure. */
-const ASKED_FOR = ['commander.helpDisplayed', 'commander.version'];
+/** Codes of errors that mean no failure. */
+const ASKED_FOR = ['commander.helpDisplayed', 'commander.version', DECLINED];
 
 /**
  * Runs one command; failures are reported on stderr.
@@ -124,10 +124,9 @@ function wantsJson(args: readonly string[]): boolean {
 function explain(error: unknown, json: boolean): number {
   if (error instanceof CommanderError) {
     if (ASKED_FOR.includes(error.code)) return DONE;
-    const isDeclined = error.code === 'pua.declined';
     // Without --json Commander has already written what is wrong.
-    if (json) fail(isDeclined ? 'declined' : 'wrong_use', error.message.replace(/^error: /, '').trim());
-    return isDeclined ? FAILED : WRONG_USE;
+    if (json) fail('wrong_use', error.message.replace(/^error: /, '').trim());
+    return WRONG_USE;
   }
   const known = error instanceof OperatorError;
   const lost = !known && isUnavailable(error);
@@ -142,6 +141,6 @@ function explain(error: unknown, json: boolean): number {
 }
 
 /** Writes what a failed command does with `--json`: one line on stderr, the last one there. `fault`: an error in the program itself. */
-function fail(code: 'wrong_use' | 'failed' | 'declined' | 'unavailable' | 'fault', message: string): void {
+function fail(code: 'wrong_use' | 'failed' | 'unavailable' | 'fault', message: string): void {
   process.stderr.write(`${jsonOf({ error: { code, message: asTyped(message) } })}\n`);
 }

@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { ApiKeysService, type KeyDetails, type NewKey } from '../../src/auth/api-keys/api-keys.service.js';
-import { parseKey } from '../../src/auth/api-keys/api-key-format.js';
+import { makeKey, parseKey } from '../../src/auth/api-keys/api-key-format.js';
 import { verifyPassword } from '../../src/accounts/passwords/passwords.js';
 import { createProgram } from '../../src/cli/program.js';
 import { exampleOf } from '../../src/cli/command.js';
@@ -412,6 +412,18 @@ describe('pua', () => {
       );
     });
 
+    it('take a whole key for its id, and repeat no secret of one that is unknown or cut off', async () => {
+      const { id, key } = await createKey(await api.platform.user());
+      expect(await json('keys', 'show', key)).toMatchObject({ id });
+      expect(await json('keys', 'show', `X-API-Key: ${key}`)).toMatchObject({ id });
+      const unknown = makeKey('live').key;
+      for (const sent of [unknown, unknown.slice(0, 40), unknown.slice(9), unknown.slice(30)]) {
+        const { code, stderr } = await run('keys', 'revoke', sent, '--reason', 'leaked');
+        expect([code, stderr]).toEqual([1, expect.stringMatching(/^There is no key /)]);
+        expect(/[0-9A-Za-z]{13}/.exec(stderr)).toBe(null);
+      }
+    });
+
     it('fail for an unknown id', async () => {
       const { code, stderr } = await run('keys', 'show', 'AAAAAAAAAAAA');
       expect(code).toBe(1);
@@ -492,6 +504,15 @@ describe('pua', () => {
   });
 
   describe('keys revoke', () => {
+    it('takes the whole key that was found, and records its id alone', async () => {
+      const { id, key } = await createKey(await api.platform.user());
+      expect(await json('keys', 'revoke', key, '--reason', 'leaked')).toMatchObject({ id, changed: true });
+      expect((await api.get('/me', key)).status).toBe(401);
+      const { data } = await json<{ data: object[] }>('audit', '--key', key, '--type', 'key.revoked');
+      expect(data).toEqual([expect.objectContaining({ key_id: id })]);
+      expect(JSON.stringify(data)).not.toContain(key.slice(22));
+    });
+
     it('ends a key within a second, and a second time changes nothing', async () => {
       const { id, key } = await createKey(await api.platform.user());
       expect((await api.get('/me', key)).status).toBe(200);

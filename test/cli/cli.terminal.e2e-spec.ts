@@ -189,12 +189,9 @@ VALUES ($1, '\\x01', '\\x01', '\\x01', 0, false, false, $2) RETURNING id`,
     expect(new Set(tried)).toEqual(new Set(all));
   });
 
-  it('ends every command as it does elsewhere; those that need a pipe, or a yes, do nothing', () => {
+  it('ends every command as it does elsewhere; those that need a pipe do nothing', () => {
     const codes: Record<string, number> = {
       'users set-password': 2,
-      'db rollback': 1,
-      'users erase': 1,
-      'clients delete': 1,
       'webhooks test': 1, // nobody is there
     };
     const expected = commands.map(([first, second]) => [
@@ -249,7 +246,7 @@ VALUES ($1, '\\x01', '\\x01', '\\x01', 0, false, false, $2) RETURNING id`,
         expect([row, row.slice(index - 2, index)]).toEqual([row, '  ']);
   });
 
-  it('is asked before anything is lost, and takes y alone for a yes', async () => {
+  it('is asked before anything is lost, takes y alone for a yes, and calls a no no failure', async () => {
     const [one, two] = [await oauth.member({ username: 'lost' }), await oauth.client({ name: 'Lost' })];
     const commands = [
       ['users', 'erase', String(one.id)],
@@ -263,13 +260,13 @@ VALUES ($1, '\\x01', '\\x01', '\\x01', 0, false, false, $2) RETURNING id`,
     const ended = await onTerminal(environment, commands, {
       answers: ['\r', 'no\r', '\u0003', 'y\r', 'yes\r', 'no\r', 'no\r'],
     });
-    expect(ended.map(({ code }) => code)).toEqual([1, 1, 1, 0, 0, 1, 1]);
+    expect(ended.map(({ code }) => code)).toEqual(Array(7).fill(0));
     expect(ended.map(({ written }) => written.includes('Continue? [y/N]'))).toEqual(Array(7).fill(true));
     expect(ended[0]!.written).toMatch(
-      /about lost \(id \d+\) would be erased permanently[^]*error: nothing was done/,
+      /about lost \(id \d+\) would be erased permanently[^]*\nNothing was done\n$/,
     );
     expect(ended[2]!.written).toMatch(
-      /would be undone by the following[^]*(DROP|ALTER|DELETE)[^]*error: nothing was done/,
+      /would be undone by the following[^]*(DROP|ALTER|DELETE)[^]*\nNothing was done\n$/,
     );
     expect(ended[3]!.written).toContain(`${two} is deleted`);
     expect(ended[4]!.written).toContain(`${one.id} is erased`);
@@ -283,22 +280,49 @@ VALUES ($1, '\\x01', '\\x01', '\\x01', 0, false, false, $2) RETURNING id`,
     expect([code, written]).toEqual([2, expect.stringContaining('"code":"wrong_use"')]);
   });
 
-  it.each([80, 120])('has no table wider than its %d columns, and ids whole', async (columns) => {
-    const lists = [
-      ['keys', 'list'],
-      ['clients', 'list'],
-      ['users', 'list'],
-      ['audit'],
-      ['users', 'sessions', 'imported'],
-    ];
-    const narrow = await onTerminal({ ...environment, NO_COLOR: '1' }, lists, { columns });
-    expect(narrow.map(({ code }) => code)).toEqual(lists.map(() => 0));
-    for (const [i, { written }] of narrow.entries())
+  it('has no table wider than its 120 columns: texts are cut, ids, types and times never', async () => {
+    const { lists, shown } = await listsAt(120);
+    for (const [i, written] of shown.entries())
       for (const line of written.split('\n'))
-        expect([lists[i], line, [...line].length <= columns]).toEqual([lists[i], line, true]);
-    expect(narrow[0]!.written).toContain('…');
-    expect(narrow[1]!.written).toContain(clientId);
+        expect([lists[i], line, [...line].length <= 120]).toEqual([lists[i], line, true]);
+    expect(shown[0]).toMatch(/^ID {2,}USER {2,}NAME {2,}ENV/);
+    expect(shown[1]).toMatch(new RegExp(`^${clientId} .*profile:.*… +enabled`, 'm'));
+    expect(shown[3]).toMatch(
+      /^TIME \(UTC\) {2,}TYPE[^]*\d{4}-\d\d-\d\d \d\d:\d\d {2}client\.secret_rotated /,
+    );
   });
+
+  it('has a block for each row where a table does not fit into 80 columns, without what says nothing', async () => {
+    const { shown } = await listsAt(80);
+    const [keys, clients, users, audit] = shown;
+    for (const record of keys!.trim().split('\n\n'))
+      expect(record).toMatch(/^ID +[0-9A-Za-z]{12}\nUSER +\d+ /);
+    expect(keys).not.toMatch(/EXPOSED|…|–/);
+    expect(clients).toMatch(
+      new RegExp(`^ID +${clientId}$[^]*^SCOPES +profile:read,profile:write,[\\w:,]+$`, 'm'),
+    );
+    expect(users).toMatch(/^ID {2,}USERNAME {2,}NAME/);
+    expect(audit).toMatch(/^TIME \(UTC\) +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\nTYPE +[a-z._]+\nACTOR /);
+  });
+
+  it('says none where there is nothing', async () => {
+    const nothing = [
+      ['keys', 'list', '--user', 'imported'],
+      ['users', 'sessions', 'imported'],
+      ['audit', '--key', 'nothing'],
+    ];
+    const shown = await onTerminal({ ...environment, NO_COLOR: '1' }, nothing, { columns: 80 });
+    expect(shown).toEqual(
+      ['none', 'no sessions\n\nno apps', 'none'].map((written) => ({ code: 0, written: `${written}\n` })),
+    );
+  });
+
+  const listsAt = async (columns: number) => {
+    const lists = [['keys', 'list'], ['clients', 'list'], ['users', 'list'], ['audit']];
+    const ended = await onTerminal({ ...environment, NO_COLOR: '1' }, lists, { columns });
+    expect(ended.map(({ code }) => code)).toEqual(lists.map(() => 0));
+    return { lists, shown: ended.map(({ written }) => written) };
+  };
 
   it('sees an import go on: its file, how fast, and how long it still takes', async () => {
     const folder = mkdtempSync(join(process.env.TEST_FOLDER!, 'big-'));

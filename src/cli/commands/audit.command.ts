@@ -3,9 +3,9 @@ import { UsersService } from '../../accounts/users.service.js';
 import { AUTH_EVENTS, recordAlone } from '../../audit/audit.js';
 import { AuditTrail, type AuditFilter, type AuditLine } from '../../audit/audit-trail.js';
 import { deleteExpired, expiredRows } from '../../operations/sweeper/sweeper.js';
-import { durationBetween, parseDuration } from '../arguments.js';
+import { durationBetween, parseDuration, parseKeyId } from '../arguments.js';
 import { addCommand, withExample, endable } from '../command.js';
-import { columns, jsonOf, named, note, table } from '../output.js';
+import { jsonOf, Lines, named, note, table } from '../output.js';
 
 /** Nobody reads more events than this, and they have to fit into memory. */
 const MOST = 1000;
@@ -23,8 +23,8 @@ const COLUMNS: Record<string, (line: AuditLine) => string | number | null> = {
   ...named('ip', 'error_id'),
   DETAILS: (line) => JSON.stringify(line.details),
 };
-/** Widths of all columns but the last, for lines that are printed one by one. */
-const WIDTHS = [24, 24, 6, 10, 36, 15, 36];
+/** For what is printed one by one. */
+const LINES = new Lines(COLUMNS, [19, 24, 6, 10, 36, 15, 36]);
 
 /** Adds `pua audit`. */
 export function auditCommand(command: Command): void {
@@ -32,7 +32,7 @@ export function auditCommand(command: Command): void {
     .enablePositionalOptions()
     .option('--user <id|username>', 'only events that concern this member')
     .option('--client <id>', 'only events that concern this app')
-    .option('--key <id>', 'only events that concern this API key')
+    .option('--key <id>', 'only events that concern this API key', parseKeyId)
     .option(
       '--error-id <id>',
       'why a request was refused, by the id on the page or in the response (also requests of unknown apps)',
@@ -102,16 +102,13 @@ async function followTrail(
   json: boolean | undefined,
   ended: AbortSignal,
 ): Promise<void> {
-  const write = (line: AuditLine) => {
-    const cells = Object.values(COLUMNS).map((cell) => cell(line));
-    process.stdout.write(`${json ? jsonOf(line) : columns(cells, WIDTHS)}\n`);
-  };
+  const write = (line: AuditLine) => process.stdout.write(`${json ? jsonOf(line) : LINES.line(line)}\n`);
   // Following begins before the past is read, so that nothing is missed; the ids tell what has been shown already.
   const following = trail.follow(filter, ended, FOLLOW_MS);
   const next = following.next();
   const past = (await trail.find(filter, MOST)).reverse();
-  if (!json) note(columns(Object.keys(COLUMNS), WIDTHS));
-  past.forEach(write);
+  if (!json && LINES.header !== undefined) note(LINES.header);
+  for (const line of past) write(line);
   const shown = new Set(past.map(({ id }) => id));
   for (let line = await next; !line.done; line = await following.next())
     if (!shown.has(line.value.id)) write(line.value);

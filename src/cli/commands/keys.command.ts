@@ -8,6 +8,7 @@ import {
   collectCidr,
   durationBetween,
   parseDuration,
+  parseKeyId,
   parseKeyScopes,
   parseName,
   textOf,
@@ -108,7 +109,7 @@ export function keysCommands(group: Command): void {
     });
 
   add('show', 'Show everything about a key except the key itself', 'pua keys show 4fGh7Kq2LmPz')
-    .argument('<id>', 'id of the key: the 12 characters after pua_live_')
+    .argument('<id>', 'id of the key: the 12 characters after pua_live_; or the whole key', parseKeyId)
     .runs(async ({ get, print }, id) => {
       const key = await get(ApiKeysService).find(id);
       if (!key) throw new UnknownKey(id);
@@ -120,7 +121,7 @@ export function keysCommands(group: Command): void {
     'Create a key that replaces this one, which stays valid for a while. stdout has only the new key',
     'pua keys rotate 4fGh7Kq2LmPz --overlap 2h',
   )
-    .argument('<id>', 'id of the key to replace')
+    .argument('<id>', 'id of the key to replace, or the whole key', parseKeyId)
     .addOption(
       new Option(
         '--overlap <duration>',
@@ -142,7 +143,7 @@ export function keysCommands(group: Command): void {
     "pua keys revoke 4fGh7Kq2LmPz --reason 'found in a public repository'",
     'any version',
   )
-    .argument('<id>', 'id of the key')
+    .argument('<id>', 'id of the key, or the whole key as it was found', parseKeyId)
     .requiredOption('--reason <text>', 'why it is revoked; stored with the key', textOf([1, 500]))
     .option('--yes', 'skip the confirmation, which only a terminal asks for; this cannot be undone')
     .runs(async ({ get, print, confirm }, id, { reason }) => {

@@ -182,15 +182,24 @@ export function usersCommands(group: Command): void {
     };
     print(result, () =>
       [
-        table(sessions.shown, {
-          ...named('signed_in_at', 'last_seen_at'),
-          ADDRESS: ({ ip }) => ip,
-          BROWSER: ({ user_agent }) => user_agent,
-        }),
-        table(apps.shown, {
-          APP: ({ client_id, client_name }) => `${client_id} ${client_name}`,
-          ...named('scopes', 'since', 'last_used_at'),
-        }),
+        table(
+          sessions.shown,
+          {
+            ...named('signed_in_at', 'last_seen_at'),
+            ADDRESS: ({ ip }) => ip,
+            BROWSER: ({ user_agent }) => user_agent,
+          },
+          'no sessions',
+        ),
+        table(
+          apps.shown,
+          {
+            APP: ({ client_id }) => client_id,
+            NAME: ({ client_name }) => client_name,
+            ...named('scopes', 'since', 'last_used_at'),
+          },
+          'no apps',
+        ),
       ].join('\n\n'),
     );
     for (const [name, { shown, count }] of Object.entries({ sessions, apps }))

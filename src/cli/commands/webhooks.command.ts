@@ -6,7 +6,7 @@ import {
   type DeliveryDetails,
   type WebhookDetails,
 } from '../../webhooks/webhooks.service.js';
-import { durationBetween, parseDuration } from '../arguments.js';
+import { durationBetween, parseDuration, parseKeyId } from '../arguments.js';
 import { addTo } from '../command.js';
 import { fields, named, note, table, withDetails } from '../output.js';
 
@@ -40,7 +40,9 @@ export function webhooksCommands(group: Command): void {
       new Option(
         '--key <id>',
         'notify it about the member of this API key, which needs the scope of the type',
-      ).conflicts('platform'),
+      )
+        .argParser(parseKeyId)
+        .conflicts('platform'),
     )
     .option('--platform', 'notify it, as the platform’s own receiver, about everything')
     .refuses(
