@@ -211,7 +211,7 @@ function commandLine(program, exampleOf) {
     const children = command.commands.map((child) => section(child, `${name} ${child.name()}`));
     if (exampleOf(command) === undefined) return children;
     const rows = [
-      ...command.registeredArguments.map((argument) => [`<${argument.name()}>`, argument.description]),
+      ...command.registeredArguments.map((argument) => [`<${argument.name()}>`, optionText(argument)]),
       ...command.options.map((option) => [option.flags, optionText(option)]),
     ];
     const own = [

@@ -66,6 +66,22 @@ const COMMANDS: readonly Entry[] = [
       'Check settings, proxy, the platform’s own login, database, privileges, schema, replicas, migrations, keys, copies, totals, sequences, time zones and webhooks, and say how to fix what is wrong',
     load: async () => (await import('./commands/doctor.command.js')).doctorCommand,
   },
+  {
+    name: 'status',
+    description:
+      'Show whether the server is reachable and ready, its version, what it has, and what needs attention',
+    load: async () => (await import('./commands/status.command.js')).statusCommand,
+  },
+  {
+    name: 'open',
+    description: 'Print the address of a page, and open it where there is a desktop',
+    load: async () => (await import('./commands/open.command.js')).openCommand,
+  },
+  {
+    name: 'completion',
+    description: 'Print the script with which a shell completes commands, options and values',
+    load: async () => (await import('./commands/completion.command.js')).completionCommand,
+  },
 ];
 
 /**
@@ -92,6 +108,9 @@ export async function createProgram({
   return program.configureHelp({ subcommandTerm: (command) => command.name() });
 }
 
+/** Asks, in place of a command, what could come next; scripts of `pua completion` do. */
+const COMPLETE = '__complete';
+
 const DONE = 0;
 const FAILED = 1;
 const WRONG_USE = 2;
@@ -106,6 +125,8 @@ const ASKED_FOR = ['commander.helpDisplayed', 'commander.version', DECLINED];
  * @returns the exit code
  */
 export async function run(args: readonly string[]): Promise<number> {
+  const [first, ...rest] = args;
+  if (first === COMPLETE) return complete(rest);
   const json = wantsJson(args);
   try {
     await (await createProgram({ json, args })).parseAsync(args, { from: 'user' });
@@ -113,6 +134,14 @@ export async function run(args: readonly string[]): Promise<number> {
   } catch (error) {
     return explain(error, json);
   }
+}
+
+/** Prints what could come next, and nothing where something is wrong: a shell shows it while somebody types. */
+async function complete(words: readonly string[]): Promise<number> {
+  const { candidates } = await import('./completion.js');
+  const found = await candidates(await createProgram({ json: true, args: words }), words).catch(() => []);
+  process.stdout.write(found.map((candidate) => `${candidate}\n`).join(''));
+  return DONE;
 }
 
 /** Even where the rest of the line is wrong. */

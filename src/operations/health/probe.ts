@@ -1,0 +1,42 @@
+const LONGEST_MS = 5_000;
+
+/** What a server says of itself. */
+interface Probed {
+  readonly ready: boolean;
+  /** Until it said whether it is ready. */
+  readonly milliseconds: number;
+  /** undefined where it is unknown. */
+  readonly version: string | null;
+  /** Why it is not ready, to follow its address; null if it is. */
+  readonly problem: string | null;
+}
+
+/** Asks a server, as its callers reach it, whether it is ready, and of which version it is. */
+export async function probe(address: string): Promise<Probed> {
+  const startedAt = performance.now();
+  const ask = (path: string) =>
+    fetch(`${address}${path}`, { signal: AbortSignal.timeout(LONGEST_MS), redirect: 'manual' });
+  try {
+    const response = await ask('/readyz');
+    const { status, detail } = (await response.json().catch(() => ({}))) as {
+      status?: unknown;
+      detail?: string;
+    };
+    const milliseconds = Math.round(performance.now() - startedAt);
+    const ready = response.status === 200 && status === 'ok';
+    const isOurs = ready || response.headers.get('Content-Type')?.startsWith('application/problem+json');
+    const problem = isOurs ? `is not ready: ${detail}` : `answers ${response.status}, and is not this server`;
+    const version = isOurs ? await versionOf(await ask('/api/public/openapi.json')).catch(() => null) : null;
+    return { ready, milliseconds, version, problem: ready ? null : problem };
+  } catch (error) {
+    const { name, cause } = error as Error & { cause?: { code?: string } };
+    const reason = name === 'TimeoutError' ? `in ${LONGEST_MS / 1000} s` : `(${cause?.code ?? name})`;
+    const milliseconds = Math.round(performance.now() - startedAt);
+    return { ready: false, milliseconds, version: null, problem: `does not answer ${reason}` };
+  }
+}
+
+async function versionOf(response: Response): Promise<string | null> {
+  const { info } = (await response.json()) as { info?: { version?: string } };
+  return info?.version ?? null;
+}
