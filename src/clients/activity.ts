@@ -40,29 +40,75 @@ const ACCESS_EVENTS = [
   'user.exported',
 ] as const;
 
+/** What one app or key used of a member, day by day. */
+interface UsedByApp extends Pick<UsedScope, 'app_name'> {
+  /** `others`: all that used less than those that are named. */
+  readonly app_kind: UsedScope['app_kind'] | 'others';
+  /** Requests on each of {@link Activity.days}. */
+  readonly counts: readonly number[];
+}
+
 /** The use of a member's data, as the member sees it. */
 export interface Activity {
-  /** Requests of each of the last days, the oldest first. */
-  readonly days: readonly { readonly day: string; readonly uses: number }[];
+  /** The last days, the oldest first: `2026-01-31`, UTC. */
+  readonly days: readonly string[];
+  /** Who used most first. */
+  readonly apps: readonly UsedByApp[];
   /** The latest first. */
   readonly used: readonly UsedScope[];
   readonly events: readonly AccessEvent[];
 }
 
 const DAYS = 90;
+/** Further ones are added up. */
+const SHOWN_APPS = 5;
 const SHOWN = 200;
 const SHOWN_EVENTS = 50;
 
+/** One row for each day and who used something then, or for a day without use; those after {@link SHOWN_APPS} are one. */
+const FIND_DAYS = `WITH used AS (
+  SELECT day, app_kind, app_id, sum(uses) AS uses FROM member_usage
+  WHERE user_id = $1 AND day > (now() AT TIME ZONE 'UTC')::date - ${DAYS} GROUP BY day, app_kind, app_id
+), apps AS (
+  SELECT app_kind, app_id, LEAST(row_number() OVER (ORDER BY sum(uses) DESC, app_kind, app_id), ${SHOWN_APPS + 1}) AS place
+  FROM used GROUP BY app_kind, app_id
+)
+SELECT to_char(d, 'YYYY-MM-DD') AS day, a.place, sum(u.uses)::float8 AS uses, min(a.app_kind) AS app_kind, min(COALESCE(c.name, k.name)) AS app_name
+FROM generate_series((now() AT TIME ZONE 'UTC')::date - ${DAYS - 1}, (now() AT TIME ZONE 'UTC')::date, interval '1 day') d
+LEFT JOIN (used u JOIN apps a USING (app_kind, app_id)) ON u.day = d::date
+LEFT JOIN oauth_clients c ON a.app_kind = 'client' AND c.id = a.app_id
+LEFT JOIN api_keys k ON a.app_kind = 'key' AND k.id = a.app_id
+GROUP BY d, a.place ORDER BY d`;
+
+interface UsedOnDay extends Pick<UsedScope, 'app_name' | 'app_kind' | 'uses'> {
+  readonly day: string;
+  readonly place: number | null;
+}
+
+/** Makes one series of each app. */
+function byApp(rows: readonly UsedOnDay[]): Pick<Activity, 'days' | 'apps'> {
+  const days = [...new Set(rows.map(({ day }) => day))];
+  const places = Map.groupBy(
+    rows.filter(({ place }) => place !== null),
+    ({ place }) => place!,
+  );
+  const apps = [...places]
+    .toSorted(([one], [other]) => one - other)
+    .map(([place, ofApp]) => {
+      const isNamed = place <= SHOWN_APPS;
+      const uses = new Map(ofApp.map((row) => [row.day, row.uses]));
+      return {
+        app_name: isNamed ? ofApp[0]!.app_name : null,
+        app_kind: isNamed ? ofApp[0]!.app_kind : ('others' as const),
+        counts: days.map((day) => uses.get(day) ?? 0),
+      };
+    });
+  return { days, apps };
+}
+
 /** Reads who used a member's data in the last 90 days, as recorded by {@link Usage}. */
 export async function activityOf(dataSource: DataSource, userId: number): Promise<Activity> {
-  const days = await dataSource.query<{ day: string; uses: number }[]>(
-    `SELECT to_char(d, 'YYYY-MM-DD') AS day, COALESCE(u.uses, 0)::float8 AS uses
-FROM generate_series((now() AT TIME ZONE 'UTC')::date - ${DAYS - 1}, (now() AT TIME ZONE 'UTC')::date, interval '1 day') d
-LEFT JOIN (
-  SELECT day, sum(uses) AS uses FROM member_usage WHERE user_id = $1 AND day > (now() AT TIME ZONE 'UTC')::date - ${DAYS} GROUP BY day
-) u ON u.day = d::date ORDER BY d`,
-    [userId],
-  );
+  const onDays = await dataSource.query<UsedOnDay[]>(FIND_DAYS, [userId]);
   const used = await dataSource.query<UsedScope[]>(
     `SELECT to_char(u.day, 'YYYY-MM-DD') AS day, COALESCE(c.name, k.name) AS app_name,
   CASE WHEN c.document_read_at IS NOT NULL THEN substring(c.id FROM '^https://([^/]+)') END AS app_host,
@@ -80,5 +126,5 @@ WHERE e.user_id = $1 AND e.type = ANY ($2) AND e.occurred_at > now() - interval 
 ORDER BY e.occurred_at DESC, e.id DESC LIMIT ${SHOWN_EVENTS}`,
     [userId, ACCESS_EVENTS],
   );
-  return { days, used, events };
+  return { ...byApp(onDays), used, events };
 }

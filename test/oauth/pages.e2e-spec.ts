@@ -423,6 +423,32 @@ postgres.describe('In Chromium', () => {
     expect(next.y - (id.y + id.height)).toBeGreaterThanOrEqual(16);
   });
 
+  it('draws who used what with a pattern for each, and has the values in a table that opens by keyboard', async () => {
+    const { page } = await open('activity', { javaScriptEnabled: false });
+    const fills = await page
+      .locator('pattern path')
+      .evaluateAll((all) => all.map((path) => path.getAttribute('d')));
+    expect([fills.length, new Set(fills).size]).toEqual([6, 6]);
+    const legend = page.locator('.chart li');
+    expect((await legend.allInnerTexts()).map((text) => text.trim())).toEqual(
+      expect.arrayContaining(['Trailmix 987', 'Removed app 120']),
+    );
+    expect(await page.locator('.plot text').allTextContents()).toEqual([
+      '60',
+      '30',
+      '0',
+      '23 Aug',
+      '22 Sept',
+      '21 Oct',
+      '20 Nov',
+    ]);
+    const row = page.getByRole('row', { name: '20 November 2026' }).first();
+    expect(await row.isVisible()).toBe(false);
+    await page.getByText('Values as a table').focus();
+    await page.keyboard.press('Enter');
+    expect(await row.innerText()).toMatch(/^20 November 2026\s+2\s+3\s+0\s+4\s+0\s+1$/);
+  });
+
   it('shows a hostile name as text, and short', async () => {
     const { page } = await open('hostile consent');
     const heading = await page.getByRole('heading', { level: 1 }).textContent();

@@ -24,6 +24,11 @@ const firefox = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefo
 const safari =
   'Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 Mobile/15E148 Safari/604.1';
 
+/** The last 90 before a day. */
+const days = Array.from({ length: 90 }, (_, i) =>
+  new Date(Date.UTC(2026, 7, 23 + i)).toISOString().slice(0, 10),
+);
+
 /** Hostile input in place of a name. */
 export const HOSTILE = `"><script>alert(1)</script><img src=https://evil.example/x onerror='alert(2)'>\u202egnp.exe ${'W'.repeat(500)}`;
 
@@ -445,7 +450,19 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
     name: 'activity',
     csrf: 'token',
     user,
-    days: Array.from({ length: 90 }, (_, i) => ({ day: `2026-09-${(i % 30) + 1}`, uses: (i * 7) % 23 })),
+    days,
+    apps: [
+      { app_name: 'Trailmix', app_kind: 'client', counts: days.map((_, i) => (i * 7) % 23) },
+      { app_name: 'Pocket Calendar', app_kind: 'client', counts: days.map((_, i) => (i * 5) % 17) },
+      {
+        app_name: 'Script on my laptop',
+        app_kind: 'key',
+        counts: days.map((_, i) => (i % 7 === 0 ? 12 : 0)),
+      },
+      { app_name: 'Cycling club', app_kind: 'client', counts: days.map((_, i) => (i > 60 ? 4 : 0)) },
+      { app_name: null, app_kind: 'client', counts: days.map((_, i) => (i < 40 ? 3 : 0)) },
+      { app_name: null, app_kind: 'others', counts: days.map((_, i) => i % 4) },
+    ],
     used: [
       {
         day: '2026-11-20',
@@ -472,12 +489,13 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
       { occurred_at: '2026-11-18 21:00:00', type: 'access.revoked', app_name: null },
     ],
   },
-  'no activity': { name: 'activity', csrf: 'token', user, days: [], used: [], events: [] },
+  'no activity': { name: 'activity', csrf: 'token', user, days: [], apps: [], used: [], events: [] },
   'hostile activity': {
     name: 'activity',
     csrf: 'token',
     user: { username: HOSTILE, display_name: HOSTILE },
-    days: [{ day: '2026-11-20', uses: 1 }],
+    days: ['2026-11-20'],
+    apps: [{ app_name: HOSTILE, app_kind: 'client', counts: [1] }],
     used: [
       {
         day: '2026-11-20',

@@ -10,6 +10,7 @@ import { ACCOUNT_PAGES } from '../../federation/upstream-sign-ins.js';
 import { escapeHtml } from '../../values/string-rules.js';
 import type { Page } from './page-contents.js';
 import { PLATFORM_LOGO_PATH, PlatformLogo } from './logos.controller.js';
+import { drawn, PATTERNS } from './chart.js';
 import * as wording from './wording.js';
 
 export const SECURITY_PATH = '/account/security';
@@ -86,6 +87,8 @@ export class Pages implements ShownPages {
       platform,
       moments: this.#moments.get(language),
       newFormId,
+      drawn,
+      PATTERNS,
       escapeHtml,
       ...wording,
     };

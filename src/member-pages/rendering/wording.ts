@@ -135,6 +135,8 @@ const UNITS: readonly [unit: Intl.RelativeTimeFormatUnit, seconds: number, most:
 export class DateTimes {
   readonly #locale: string;
   readonly #days: Intl.DateTimeFormat;
+  readonly #shortDays: Intl.DateTimeFormat;
+  readonly #numbers: Intl.NumberFormat;
   readonly #relative: Intl.RelativeTimeFormat;
   readonly #units = new Map<string, Intl.NumberFormat>();
 
@@ -142,6 +144,8 @@ export class DateTimes {
   constructor(locale: string) {
     this.#locale = locale;
     this.#days = new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeZone: 'UTC' });
+    this.#shortDays = new Intl.DateTimeFormat(locale, { day: 'numeric', month: 'short', timeZone: 'UTC' });
+    this.#numbers = new Intl.NumberFormat(locale);
     this.#relative = new Intl.RelativeTimeFormat(locale, { numeric: 'auto' });
   }
 
@@ -165,6 +169,17 @@ export class DateTimes {
   /** `125` → `3 minutes`: rounded up. */
   wait(seconds: number): string {
     return seconds < 60 ? this.#counted(seconds, 'second') : this.#counted(Math.ceil(seconds / 60), 'minute');
+  }
+
+  /** A day in the API's form → `31 January 2026`, or `31 Jan` where there is little room. */
+  day(day: string) {
+    const date = new Date(day);
+    return { long: this.#days.format(date), short: this.#shortDays.format(date) };
+  }
+
+  /** `1,234` */
+  count(number: number): string {
+    return this.#numbers.format(number);
   }
 
   /** `30 days` */
