@@ -17,6 +17,10 @@ const event = <const Details extends Readonly<Record<string, readonly [keyof Det
   details = {} as Details,
 ) => ({ meaning, details });
 
+const DEVICE = {
+  browser: ['text', 'Firefox, for example, if it is a known one'],
+  system: ['text', 'Linux, for example, likewise'],
+} as const;
 const GRANT = { grant: ['text', 'id of the grant'] } as const;
 const TOKEN = { ...GRANT, scope: ['text', 'scope of the access token'] } as const;
 
@@ -45,11 +49,13 @@ export const AUTH_EVENTS = {
   ),
   'sign_in.succeeded': event('A member signed in', {
     method: ['text', 'password, passkey, or upstream (the platform’s own login)'],
+    ...DEVICE,
   }),
   'sign_in.refused': event(
     'A sign-in with the username of a member was refused; it is not recorded if no member has that username',
     {
       method: ['text', 'password, passkey or upstream'],
+      ...DEVICE,
       reason: [
         'text',
         'no_password, disabled, wrong_password, account_blocked, address_blocked or device_blocked; for a passkey wrong_proof or counter_went_back (the passkey may have been cloned)',

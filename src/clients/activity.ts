@@ -15,7 +15,22 @@ interface UsedScope {
   readonly last_used_at: string;
 }
 
-/** A sign-in, or a change of who has access. */
+/** A sign-in, or one that was refused: how, with what, and from where. */
+interface SignInLine {
+  /** In the API's form. */
+  readonly occurred_at: string;
+  /** `password`, `passkey` or `upstream` (the platform's own login). */
+  readonly method: 'password' | 'passkey' | 'upstream';
+  /** Why it was refused, as the audit trail says it; null if it was not. */
+  readonly reason: string | null;
+  /** Names of ours; null if they are unknown, or nobody recorded them. */
+  readonly browser: string | null;
+  readonly system: string | null;
+  /** The first 24 bits of an IPv4 address, the first 48 of an IPv6 one; `local` on the server's own computer. */
+  readonly network: string | null;
+}
+
+/** A change of who has access. */
 interface AccessEvent {
   /** In the API's form. */
   readonly occurred_at: string;
@@ -26,7 +41,6 @@ interface AccessEvent {
 
 /** Events of the audit trail that members are shown. */
 const ACCESS_EVENTS = [
-  'sign_in.succeeded',
   'passkey.added',
   'passkey.removed',
   'user.password_set',
@@ -56,6 +70,8 @@ export interface Activity {
   readonly apps: readonly UsedByApp[];
   /** The latest first. */
   readonly used: readonly UsedScope[];
+  /** The latest first. */
+  readonly signIns: readonly SignInLine[];
   readonly events: readonly AccessEvent[];
 }
 
@@ -64,6 +80,8 @@ const DAYS = 90;
 const SHOWN_APPS = 5;
 const SHOWN = 200;
 const SHOWN_EVENTS = 50;
+/** Of each kind: refused ones, of which others can cause many, take no room from the others. */
+const SHOWN_SIGN_INS = 25;
 
 /** One row for each day and who used something then, or for a day without use; those after {@link SHOWN_APPS} are one. */
 const FIND_DAYS = `WITH used AS (
@@ -106,6 +124,15 @@ function byApp(rows: readonly UsedOnDay[]): Pick<Activity, 'days' | 'apps'> {
   return { days, apps };
 }
 
+const FIND_SIGN_INS = `SELECT api_time(e.occurred_at) AS occurred_at, e.details->>'method' AS method, e.details->>'reason' AS reason,
+  e.details->>'browser' AS browser, e.details->>'system' AS system,
+  CASE WHEN e.ip <<= inet '127.0.0.0/8' OR e.ip = inet '::1' THEN 'local'
+    ELSE network(set_masklen(e.ip, CASE family(e.ip) WHEN 4 THEN 24 ELSE 48 END))::text END AS network
+FROM unnest(ARRAY['sign_in.succeeded', 'sign_in.refused']) AS kind (type) CROSS JOIN LATERAL (
+  SELECT * FROM auth_events WHERE user_id = $1 AND type = kind.type AND occurred_at > now() - interval '${DAYS} days'
+  ORDER BY occurred_at DESC, id DESC LIMIT ${SHOWN_SIGN_INS}
+) e ORDER BY e.occurred_at DESC, e.id DESC`;
+
 /** Reads who used a member's data in the last 90 days, as recorded by {@link Usage}. */
 export async function activityOf(dataSource: DataSource, userId: number): Promise<Activity> {
   const onDays = await dataSource.query<UsedOnDay[]>(FIND_DAYS, [userId]);
@@ -119,6 +146,7 @@ WHERE u.user_id = $1 AND u.day > (now() AT TIME ZONE 'UTC')::date - ${DAYS}
 ORDER BY u.last_used_at DESC, u.app_id, u.scope LIMIT ${SHOWN}`,
     [userId],
   );
+  const signIns = await dataSource.query<SignInLine[]>(FIND_SIGN_INS, [userId]);
   const events = await dataSource.query<AccessEvent[]>(
     `SELECT api_time(e.occurred_at) AS occurred_at, e.type, COALESCE(c.name, k.name) AS app_name
 FROM auth_events e LEFT JOIN oauth_clients c ON c.id = e.client_id LEFT JOIN api_keys k ON k.id = e.key_id
@@ -126,5 +154,5 @@ WHERE e.user_id = $1 AND e.type = ANY ($2) AND e.occurred_at > now() - interval 
 ORDER BY e.occurred_at DESC, e.id DESC LIMIT ${SHOWN_EVENTS}`,
     [userId, ACCESS_EVENTS],
   );
-  return { ...byApp(onDays), used, events };
+  return { ...byApp(onDays), used, signIns, events };
 }

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { SignInThrottle, type ReservedAttempt } from '../../src/accounts/sign-in/sign-in-throttle.js';
 import { Usage } from '../../src/auth/usage/usage.js';
 import { ClientsService } from '../../src/clients/clients.service.js';
+import { activityOf } from '../../src/clients/activity.js';
 import { CalendarLinks } from '../../src/calendar/calendar-links.js';
 import { pua } from '../support/command-line.js';
 import { postgres, thorough } from '../support/database.js';
@@ -284,15 +285,55 @@ describe('GET and POST /account/activity', () => {
     const page = await signedIn(browser, '/account/activity', member.username);
     expect([page.status, page.url.pathname]).toEqual([200, '/account/activity']);
     expect(page.html).toMatch(
-      /<td><bdi>Reads &lt;b&gt;me&lt;\/b&gt;<\/bdi>\s*<\/td><td class="wraps">See your profile[^<]*<\/td><td>3<\/td><td><time/,
+      /<td[^>]*><bdi>Reads &lt;b&gt;me&lt;\/b&gt;<\/bdi>\s*<\/td><td[^>]*>See your profile[^<]*<\/td><td[^>]*>3<\/td><td[^>]*><time/,
     );
     expect(page.html).toContain('You allowed <bdi>Reads &lt;b&gt;me&lt;/b&gt;</bdi> to use your account');
-    expect(page.html).toContain('You signed in');
     // The chart, and the same as a table: one day, one app.
     expect(page.html).toContain('aria-label="Requests a day over the last 90 days, by app"');
     expect(page.html.match(/<rect x=/g)).toHaveLength(1);
     expect(page.html).toMatch(/<tr><th scope="row">\d+ \w+ \d{4}<\/th><td>3<\/td><\/tr>/);
     expect(page.html).not.toContain('Reads others');
+  });
+
+  it('has a line for each sign-in and each that was refused: device, network and method', async () => {
+    const member = await oauth.member();
+    const browser = oauth.browser();
+    browser.headers['User-Agent'] = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
+    const form = (await browser.open('/account/activity')) as FormPage;
+    await browser.submit(form, { username: member.username, password: 'wrong' });
+    const page = (await browser.submit(form, { username: member.username, password: PASSWORD })) as FormPage;
+    const rows = [...page.html.matchAll(/<tr>(<td data-label="When">[^]*?)<\/tr>/g)].map(([, row]) =>
+      row!.replace(/\s*<[^>]*>\s*/g, '|').replace(/\|+/g, '|'),
+    );
+    expect(rows).toEqual([
+      '|now|Firefox on Linux|This computer|Your password|Signed in|',
+      '|now|Firefox on Linux|This computer|Your password|Refused|The password was wrong|',
+    ]);
+    const recorded = await oauth.dataSource.query<{ details: object }[]>(
+      `SELECT details FROM auth_events WHERE user_id = $1 AND type = 'sign_in.succeeded'`,
+      [member.id],
+    );
+    expect(recorded).toEqual([{ details: { method: 'password', browser: 'Firefox', system: 'Linux' } }]);
+  });
+
+  it('says of an address only its network, and never lets refused sign-ins take the room of the others', async () => {
+    const member = await oauth.member();
+    const record = (type: string, ip: string, count = 1) =>
+      oauth.dataSource.query(
+        `INSERT INTO auth_events (type, actor, user_id, ip, details)
+SELECT $1, 'user', $2, $3, '{"method": "passkey"}' FROM generate_series(1, $4)`,
+        [type, member.id, ip, count],
+      );
+    await record('sign_in.succeeded', '203.0.113.77');
+    await record('sign_in.succeeded', '2001:db8:5:6::77');
+    await record('sign_in.refused', '198.51.100.9', 30);
+    const { signIns } = await activityOf(oauth.dataSource, member.id);
+    expect([...new Set(signIns.map(({ network }) => network))].sort()).toEqual([
+      '198.51.100.0/24',
+      '2001:db8:5::/48',
+      '203.0.113.0/24',
+    ]);
+    expect(signIns).toHaveLength(27);
   });
 
   thorough.it('says that nobody used anything where nobody did', async () => {

@@ -224,7 +224,7 @@ const ACTS: readonly (readonly [type: AuthEventType, act: string, prepare: () =>
       ]);
       const passkeys = oauth.api.app.get(PasskeyCeremonies, { strict: false });
       const found = await passkeys.find(passkey!.credential_id);
-      return () => passkeys.use(found!, { signCount: 77, backedUp: true }, undefined);
+      return () => passkeys.use(found!, { signCount: 77, backedUp: true }, {});
     },
   ],
   [

@@ -233,6 +233,8 @@ export interface FormPage {
 /** A browser without JavaScript: cookies, redirects and forms. It follows redirects while they stay on the issuer. */
 export class Browser {
   readonly cookies = new Map<string, { value: string; path: string }>();
+  /** Sent with every request. */
+  readonly headers: Record<string, string> = { Accept: 'text/html' };
 
   constructor(
     readonly origin: string,
@@ -251,7 +253,7 @@ export class Browser {
     const response = await fetch(new URL(target.pathname + target.search, this.server), {
       redirect: 'manual',
       ...init,
-      headers: { Accept: 'text/html', ...(cookie ? { Cookie: cookie } : {}), ...(init.headers as object) },
+      headers: { ...this.headers, ...(cookie ? { Cookie: cookie } : {}), ...(init.headers as object) },
     });
     for (const line of response.headers.getSetCookie()) {
       const [pair, ...attributes] = line.split(';').map((part) => part.trim());

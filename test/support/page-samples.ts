@@ -24,6 +24,15 @@ const firefox = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefo
 const safari =
   'Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 Mobile/15E148 Safari/604.1';
 
+const signInLine = {
+  occurred_at: '2026-11-20 07:00:00',
+  method: 'password',
+  reason: null,
+  browser: 'Firefox',
+  system: 'Linux',
+  network: '203.0.113.0/24',
+} as const;
+
 /** The last 90 before a day. */
 const days = Array.from({ length: 90 }, (_, i) =>
   new Date(Date.UTC(2026, 7, 23 + i)).toISOString().slice(0, 10),
@@ -483,13 +492,27 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
         last_used_at: '2026-11-19 21:04:00',
       },
     ],
+    signIns: [
+      { ...signInLine, reason: 'wrong_password', network: '2001:db8:5::/48', system: null },
+      signInLine,
+      { ...signInLine, method: 'passkey', network: 'local' },
+      { ...signInLine, method: 'upstream', browser: null, system: null, network: null },
+    ],
     events: [
-      { occurred_at: '2026-11-20 07:00:00', type: 'sign_in.succeeded', app_name: null },
       { occurred_at: '2026-11-19 21:00:00', type: 'consent.granted', app_name: 'Trailmix' },
       { occurred_at: '2026-11-18 21:00:00', type: 'access.revoked', app_name: null },
     ],
   },
-  'no activity': { name: 'activity', csrf: 'token', user, days: [], apps: [], used: [], events: [] },
+  'no activity': {
+    name: 'activity',
+    csrf: 'token',
+    user,
+    days: [],
+    apps: [],
+    used: [],
+    signIns: [],
+    events: [],
+  },
   'hostile activity': {
     name: 'activity',
     csrf: 'token',
@@ -507,6 +530,7 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
         last_used_at: '2026-11-20 07:15:00',
       },
     ],
+    signIns: [],
     events: [{ occurred_at: '2026-11-20 07:00:00', type: 'consent.granted', app_name: HOSTILE }],
   },
   'consent to an app of a member’s own': {

@@ -7,14 +7,14 @@ import { Meter } from '../../http/meter.js';
 import { isStorable } from '../../values/string-rules.js';
 import { Busy, HashingQueue, hashPassword, verifyPassword } from '../passwords/passwords.js';
 import { RefusalTime } from '../passwords/refusal-time.js';
+import type { SignInOrigin } from './sign-in-origin.js';
 import { SignInThrottle, type Subject } from './sign-in-throttle.js';
 import { Config } from '../../config/config.js';
 import { randomBytes } from '../../crypto/random.js';
 
-interface SignInAttempt {
+interface SignInAttempt extends SignInOrigin {
   readonly username: string;
   readonly password: string;
-  readonly ip: string | undefined;
   /** Tells whether the browser is one in which this member has signed in before, and which. */
   readonly deviceOf?: (userId: number) => string | undefined;
   /** The member is already signed in, and confirms a change: the change is recorded, not a sign-in. */
@@ -115,7 +115,7 @@ export class SignIn implements OnApplicationShutdown {
         : [{ kind: 'device', of: device }];
     // None where nobody has the name: anybody can try any number of such names.
     const refusal = (cause: RefusalCause) =>
-      account.id === null ? undefined : signInEvent('password', account.id, ip, cause);
+      account.id === null ? undefined : signInEvent('password', account.id, sent, cause);
     try {
       const place = await this.throttle.take(subjects, deadline);
       if ('retryAfterSeconds' in place) {
@@ -137,7 +137,7 @@ export class SignIn implements OnApplicationShutdown {
         await this.refusalTime.waitFrom(startedAt);
         return { reason: 'invalid' };
       }
-      await place.settle('signed-in', confirms ? undefined : signInEvent('password', account.id, ip));
+      await place.settle('signed-in', confirms ? undefined : signInEvent('password', account.id, sent));
       if (needsUpgrade) this.#upgradeHash(account.id, account.password_hash!, password);
       return { userId: account.id, at: account.now, validSince: account.valid_since, amr: ['pwd'] };
     } catch (error) {
@@ -202,7 +202,7 @@ export class SignIn implements OnApplicationShutdown {
 export function signInEvent(
   method: 'password' | 'passkey' | 'upstream',
   userId: number,
-  ip: string | undefined,
+  { ip, browser, system }: SignInOrigin,
   cause?: RefusalCause,
 ): LoneEvent {
   return {
@@ -210,6 +210,6 @@ export function signInEvent(
     actor: 'user',
     userId,
     ip: ip ?? null,
-    details: { method, ...(cause ? { reason: cause } : {}) },
+    details: { method, browser, system, ...(cause ? { reason: cause } : {}) },
   };
 }

@@ -7,6 +7,7 @@ import { SIGN_INS_VALID_SINCE } from '../../database/sql.js';
 import { Logger } from '../../http/logger.js';
 import { isHttpUrl, isStorable, isUsername } from '../../values/string-rules.js';
 import { LENGTHS, type Length } from '../../values/vocabulary.js';
+import type { SignInOrigin } from './sign-in-origin.js';
 import { signInEvent } from './sign-in.js';
 
 /** The claims of the platform's own login about who signed in there (OpenID Connect Core §5.1). */
@@ -51,11 +52,11 @@ export class UpstreamMembers {
    *
    * @returns undefined if there is no such member, or the member is disabled: nobody is told which
    */
-  async signIn(claims: UpstreamClaims, ip: string | undefined): Promise<UpstreamMember | undefined> {
+  async signIn(claims: UpstreamClaims, from: SignInOrigin): Promise<UpstreamMember | undefined> {
     const member = await this.find(claims);
     const found = member ?? (await this.#create(claims));
     if (!found) return undefined;
-    const event = signInEvent('upstream', found.id, ip, found.disabled ? 'disabled' : undefined);
+    const event = signInEvent('upstream', found.id, from, found.disabled ? 'disabled' : undefined);
     await recordAlone((text, values) => this.database.prepared(text, values), event);
     return found.disabled ? undefined : found;
   }

@@ -1,6 +1,7 @@
 import { Controller, Get, Param, Post } from '@nestjs/common';
 import type { Request } from 'express';
 import { passwordFault } from '../../accounts/passwords/passwords.js';
+import { browserOf } from '../../accounts/sign-in/sign-in-origin.js';
 import { SignIn } from '../../accounts/sign-in/sign-in.js';
 import {
   MOST_PASSKEYS,
@@ -14,7 +15,7 @@ import { withoutSlot } from '../../http/pipeline/request-context.js';
 import { nameFrom } from '../../values/string-rules.js';
 import type { FlashMessage, PageOf } from '../rendering/page-contents.js';
 import { SECURITY_PATH } from '../rendering/pages.js';
-import { browserOf, ENGLISH, fill, languageOf, textsIn } from '../rendering/wording.js';
+import { ENGLISH, fill, languageOf, textsIn } from '../rendering/wording.js';
 import { fieldText, ServesPages, type Form } from '../requests/page-requests.js';
 import { PasskeyCeremonies } from '../sign-in/passkey-ceremonies.js';
 import { SIGN_IN_STATUSES, SignInForms } from '../sign-in/sign-in-steps.js';

@@ -3,6 +3,7 @@ import { Injectable } from '@nestjs/common';
 import type { Response } from 'express';
 import type { FaultName } from '../../authorization-server/failures/page-fault.js';
 import type { ShownPages } from '../../authorization-server/ports.js';
+import { browserOf } from '../../accounts/sign-in/sign-in-origin.js';
 import { Config } from '../../config/config.js';
 import { randomBytes } from '../../crypto/random.js';
 import { InlineScript, Layout } from '../../layout/layout.js';
@@ -87,6 +88,7 @@ export class Pages implements ShownPages {
       platform,
       moments: this.#moments.get(language),
       newFormId,
+      browserOf,
       drawn,
       PATTERNS,
       escapeHtml,

@@ -195,29 +195,11 @@ export class DateTimes {
   }
 }
 
-/** The order matters: most browsers also name others. */
-const BROWSERS: readonly [pattern: RegExp, name: string][] = [
-  [/\bEdg(?:e|A|iOS)?\//, 'Edge'],
-  [/\bOPR\//, 'Opera'],
-  [/\bSamsungBrowser\//, 'Samsung Internet'],
-  [/\b(?:Firefox|FxiOS)\//, 'Firefox'],
-  [/\b(?:Chrome|Chromium|CriOS|HeadlessChrome)\//, 'Chrome'],
-  [/\bVersion\/[\d.]+.*\bSafari\//, 'Safari'],
-];
-
-const SYSTEMS: readonly [pattern: RegExp, name: string][] = [
-  [/\biPhone\b/, 'iPhone'],
-  [/\biPad\b/, 'iPad'],
-  [/\bAndroid\b/, 'Android'],
-  [/\bWindows\b/, 'Windows'],
-  [/\bMac OS X\b/, 'Mac'],
-  [/\bCrOS\b/, 'ChromeOS'],
-  [/\bLinux\b/, 'Linux'],
-];
-
-/** Gives the browser and system that a `User-Agent` names: `Firefox`, `Linux`. */
-export function browserOf(userAgent: string | null) {
-  const find = (names: readonly [RegExp, string][]) =>
-    names.find(([pattern]) => pattern.test(userAgent ?? ''))?.[1];
-  return { browser: find(BROWSERS), system: find(SYSTEMS) };
+/** `Firefox on Linux`, or as much of it as is known. */
+export function deviceOf(
+  { browser, system }: Readonly<Partial<Record<'browser' | 'system', string | null>>>,
+  { sessions }: Texts,
+): string {
+  const known = browser ?? sessions.unknownBrowser;
+  return system ? fill(sessions.browserOn, { browser: known, system }) : known;
 }

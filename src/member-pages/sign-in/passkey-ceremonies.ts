@@ -7,6 +7,7 @@ import type {
 import type { Request } from 'express';
 import { z } from 'zod';
 import { Csrf } from '../../accounts/browser-cookies.js';
+import { originOf, type SignInOrigin } from '../../accounts/sign-in/sign-in-origin.js';
 import { signInEvent, type RefusalCause, type SignedIn } from '../../accounts/sign-in/sign-in.js';
 import { passkeyDomain, SignInMethods, type SignedInMember } from '../../accounts/sign-in/sign-in-methods.js';
 import { eventValues, recordAlone, recordEventIf } from '../../audit/audit.js';
@@ -18,7 +19,6 @@ import { SIGN_INS_VALID_SINCE } from '../../database/sql.js';
 import { PageFault } from '../../authorization-server/failures/page-fault.js';
 import { LIFETIMES } from '../../authorization-server/provider/lifetimes.js';
 import { OneTimeStates, type OneTimeModel } from '../../authorization-server/adapters/state.adapter.js';
-import { addressOf } from '../../values/network.js';
 import type { SignedInUser } from '../rendering/page-contents.js';
 
 const FIND = `SELECT id, user_id, public_key, user_handle, backup_eligible FROM passkeys WHERE credential_id = $1`;
@@ -121,7 +121,7 @@ export class PasskeyCeremonies {
    * @returns undefined if anything is wrong
    */
   async signIn(text: unknown, request: Request, of: string): Promise<SignedIn | undefined> {
-    const ip = addressOf(request);
+    const from = originOf(request);
     const credential = parsed(ASSERTION, text);
     const taken = await this.#take('PasskeySignIn', credential, request, of);
     if (!credential || !taken) return undefined;
@@ -141,10 +141,10 @@ export class PasskeyCeremonies {
       passkey.user_handle.equals(Buffer.from(credential.response.userHandle, 'base64url')) &&
       (credentialDeviceType === 'multiDevice') === passkey.backup_eligible;
     if (!isWhole) {
-      await this.#refuse(passkey, 'wrong_proof', ip);
+      await this.#refuse(passkey, 'wrong_proof', from);
       return undefined;
     }
-    return this.use(passkey, { signCount: newCounter!, backedUp: credentialBackedUp! }, ip);
+    return this.use(passkey, { signCount: newCounter!, backedUp: credentialBackedUp! }, from);
   }
 
   async find(credentialId: Buffer): Promise<StoredPasskey | undefined> {
@@ -160,15 +160,15 @@ export class PasskeyCeremonies {
   async use(
     passkey: StoredPasskey,
     { signCount, backedUp }: { signCount: number; backedUp: boolean },
-    ip: string | undefined,
+    from: SignInOrigin,
   ): Promise<SignedIn | undefined> {
     const { id, user_id: userId, backup_eligible: backupEligible } = passkey;
-    const event = eventValues(signInEvent('passkey', userId, ip));
+    const event = eventValues(signInEvent('passkey', userId, from));
     const values = [id, signCount, backedUp, ...event];
     const [used] = await this.database.prepared<{ valid_since: number | null; now: number }>(USE, values);
     if (!used) {
       const disabled = (await this.database.prepared(IS_DISABLED, [userId])).length > 0;
-      await this.#refuse(passkey, disabled ? 'disabled' : 'counter_went_back', ip);
+      await this.#refuse(passkey, disabled ? 'disabled' : 'counter_went_back', from);
       return undefined;
     }
     return {
@@ -181,8 +181,8 @@ export class PasskeyCeremonies {
     };
   }
 
-  async #refuse({ user_id }: StoredPasskey, cause: RefusalCause, ip: string | undefined): Promise<void> {
-    const event = signInEvent('passkey', user_id, ip, cause);
+  async #refuse({ user_id }: StoredPasskey, cause: RefusalCause, from: SignInOrigin): Promise<void> {
+    const event = signInEvent('passkey', user_id, from, cause);
     await recordAlone((text, values) => this.database.prepared(text, values), event);
   }
 

@@ -3,6 +3,7 @@ import type { Request, Response } from 'express';
 import type { Interaction, InteractionResults, Session } from 'oidc-provider';
 import { Csrf, DeviceCookies } from '../../accounts/browser-cookies.js';
 import { SignInThrottle } from '../../accounts/sign-in/sign-in-throttle.js';
+import { originOf } from '../../accounts/sign-in/sign-in-origin.js';
 import { SignIn, type SignedIn, type SignInFault } from '../../accounts/sign-in/sign-in.js';
 import type { NewAuthEvent } from '../../audit/audit.js';
 import { RevocationChannel } from '../../auth/revocation-channel.js';
@@ -81,9 +82,8 @@ export class SignInForms {
 
   /** Checks a password. @param confirms whether the member is signed in already, and confirms a change */
   check(request: Request, username: string, password: string, confirms = false) {
-    const ip = addressOf(request);
     const deviceOf = (userId: number) => this.devices.find(request, userId);
-    const attempt = { username, password, ip, deviceOf, confirms };
+    const attempt = { username, password, ...originOf(request), deviceOf, confirms };
     return withoutSlot(request, () => this.signIn.attempt(attempt));
   }
 
