@@ -26,4 +26,11 @@ describe('browserOf', () => {
     const { browser = 'Unknown browser', system } = browserOf(userAgent);
     expect(system === undefined ? browser : `${browser} on ${system}`).toBe(name);
   });
+
+  it('reads no more of what a stranger sends than a session keeps', () => {
+    expect(browserOf(`${'Version/1 '.repeat(100)}Safari/1 iPhone`)).toEqual({
+      browser: undefined,
+      system: undefined,
+    });
+  });
 });
