@@ -219,12 +219,14 @@ const connections = recordType({
       ['least(requester_id, addressee_id)', 'greatest(requester_id, addressee_id)'],
       "'requester_id, addressee_id: line ' || d.first || ' connects the two already'",
     ),
-    // Unless that one gives its id up: it is in the folder, with another id or deleted.
+    // Unless that one gives its id up: it is in the folder, with another id or deleted. In two conditions: one with OR can only be met by
+    // comparing every row with every line.
     `SELECT s.line, ${code('taken')}, 'id: is that of a connection between other members' FROM import_connections s
   JOIN connections t ON t.id = s.id AND t.user_id < t.peer_id
   WHERE NOT s.deleted AND (t.user_id, t.peer_id) <> (least(s.requester_id, s.addressee_id), greatest(s.requester_id, s.addressee_id))
-    AND NOT EXISTS (SELECT FROM import_connections r WHERE r.deleted AND r.id = t.id
-      OR least(r.requester_id, r.addressee_id) = t.user_id AND greatest(r.requester_id, r.addressee_id) = t.peer_id)`,
+    AND NOT EXISTS (SELECT FROM import_connections r WHERE r.deleted AND r.id = t.id)
+    AND NOT EXISTS (SELECT FROM import_connections r
+      WHERE least(r.requester_id, r.addressee_id) = t.user_id AND greatest(r.requester_id, r.addressee_id) = t.peer_id)`,
   ],
   sides: SIDES,
   key: ['user_id', 'peer_id'],
