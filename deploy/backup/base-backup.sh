@@ -10,7 +10,10 @@ set -eu
 : "${BACKUP_URL:?}" "${BACKUPS:?}" "${ARCHIVE:?}"
 
 made="$BACKUPS/$(date -u +%Y-%m-%dT%H%M%S.%NZ)"
+trap 'rm -rf "$made.unfinished"' EXIT
 pg_basebackup --dbname "$BACKUP_URL" --pgdata "$made.unfinished" --wal-method stream --checkpoint fast
+# Debian has it in no folder of PATH, but in one for each version.
+PATH="$PATH:/usr/lib/postgresql/$(cat "$made.unfinished/PG_VERSION")/bin"
 pg_verifybackup --quiet "$made.unfinished"
 mv "$made.unfinished" "$made"
 

@@ -109,7 +109,8 @@ postgres.describe('a backup', () => {
       const ofZoe = await refreshTokenOf(oauth.token(await oauth.code(appId, 'zoe', {}, browser)));
 
       const [setUp] = commandsOf(PAGE, 'What to set up');
-      const backUp = () => run(setUp!, { ...paths, BACKUP_URL: live.url, KEEP: '1' });
+      // With the PATH that a service has: PostgreSQL's own folder is not in it.
+      const backUp = () => runCommands(setUp!, { ...paths, BACKUP_URL: live.url, KEEP: '1' });
       await backUp();
       await backUp();
 
@@ -191,6 +192,18 @@ postgres.describe('a backup', () => {
       )!;
       expect(Math.abs(Number(at) - Date.now() / 1000)).toBeLessThan(120);
       expect(existsSync(join(paths.TEXTFILES, 'backup.prom.unfinished'))).toBe(false);
+    });
+
+    it('leaves nothing of a backup that is not what its manifest says, and keeps those before', async () => {
+      const before = readdirSync(paths.BACKUPS);
+      const programs = mkdtempSync(join(folder, 'programs-'));
+      writeFileSync(join(programs, 'pg_verifybackup'), '#!/bin/sh\necho unlike >&2; exit 1\n', {
+        mode: 0o755,
+      });
+      const [setUp] = commandsOf(PAGE, 'What to set up');
+      const variables = { ...paths, BACKUP_URL: environment.DATABASE_URL!, KEEP: '1' };
+      await expect(runCommands(`PATH=${programs}:$PATH; ${setUp}`, variables)).rejects.toThrow('unlike');
+      expect(readdirSync(paths.BACKUPS)).toEqual(before);
     });
 
     it('brings members back to the moment before a bad import, with what was written just before', async () => {
