@@ -5,6 +5,9 @@ export function startPostgres(
   primary?: string,
 ): Promise<{ url: string; pid: number; stop: (signal?: NodeJS.Signals) => Promise<void> }>;
 
+/** Sends a signal to all processes of the PostgreSQL whose first process has this id. */
+export function signalPostgres(postmaster: number, signal: NodeJS.Signals): void;
+
 /** The folder with the programs of the newest PostgreSQL that is installed. */
 export function findBinaries(): string;
 

@@ -1,6 +1,6 @@
 // Starts a private PostgreSQL: a cluster in a folder, served on loopback, ended with the process that started it.
 import { spawn, spawnSync } from 'node:child_process';
-import { chownSync, existsSync, readdirSync } from 'node:fs';
+import { chownSync, existsSync, readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 
@@ -68,6 +68,33 @@ export async function startPostgres(folder, settings, primary) {
       await ended;
     },
   };
+}
+
+/** Sends a signal to all processes of a PostgreSQL, each of which is a group of its own: first to the one that starts the others. */
+export function signalPostgres(postmaster, signal) {
+  const send = (pid) => {
+    try {
+      process.kill(pid, signal);
+    } catch (error) {
+      if (error.code !== 'ESRCH') throw error; // it ended before
+    }
+  };
+  send(postmaster);
+  for (const pid of childrenOf(postmaster)) send(pid);
+}
+
+function childrenOf(parent) {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) => {
+      try {
+        // After the name, which may contain anything and ends with the last bracket: state and parent.
+        return Number(readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1).split(' ')[1]) === parent;
+      } catch {
+        return false;
+      }
+    });
 }
 
 /** Finds the binaries of the newest PostgreSQL installed. */

@@ -36,7 +36,10 @@ export class Authentication {
   async #lookUp(credential: Credential, request: Request): Promise<Caller> {
     const { kind, secret } = credential;
     const issued = kind === 'api_key' ? this.apiKeys : this.accessTokens;
-    const known = await this.cache.learn(kind, secret, () => issued.lookUp(credential, request));
+    const lookUp = () => issued.lookUp(credential, request);
+    // What a replica says is good for this request alone.
+    const isCacheable = request.context.requester.asOf === undefined;
+    const known = await (isCacheable ? this.cache.learn(kind, secret, lookUp) : lookUp());
     return this.#use(known, credential, request);
   }
 

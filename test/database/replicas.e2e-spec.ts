@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { DataSource } from 'typeorm';
-import { startPostgres } from '../../bin/postgres.mjs';
+import { signalPostgres, startPostgres } from '../../bin/postgres.mjs';
 import { closeApp, createApp } from '../../src/app.js';
 import { createDataSource } from '../../src/database/postgres/data-source.js';
 import { MemberReads } from '../../src/database/member-reads.js';
@@ -234,7 +234,7 @@ postgres.describe('with streaming replicas', () => {
       `postgres://pua:hunter2@127.0.0.1:${await freePort()}/postgres`,
     );
     expect(wrong.map(({ name, status, message }) => `${name} ${status}: ${message}`)).toEqual([
-      'replica 1 warn: is not a streaming replica of this database, and is not used',
+      'replica 1 ok: is the primary now',
       'replica 2 warn: is not a streaming replica of this database, and is not used',
       expect.stringMatching(/^replica 3 warn: cannot be reached \(.*ECONNREFUSED/),
     ]);
@@ -278,7 +278,7 @@ postgres.describe('with streaming replicas', () => {
   });
 
   it('has to prove that it follows this primary, whatever position it reports', async () => {
-    const need = { position: 0, epoch: 1 };
+    const need = { position: 0, epoch: 1, server: '' };
     const proofs = await api.dataSource.query<{ proof: string }[]>(
       'SELECT taken_at::text AS proof FROM change_marks ORDER BY taken_at DESC LIMIT 1',
     );
@@ -425,11 +425,11 @@ postgres.describe('with streaming replicas', () => {
     };
     const [first, second] = replicas as [Cluster, Cluster];
     await someRounds();
-    process.kill(-first.pid, 'SIGSTOP'); // all its processes: its connections stay, and nobody answers
+    signalPostgres(first.pid, 'SIGSTOP'); // its connections stay, and nobody answers
     await someRounds();
-    process.kill(-first.pid, 'SIGKILL');
+    signalPostgres(first.pid, 'SIGKILL');
     await someRounds();
-    process.kill(-second.pid, 'SIGKILL');
+    signalPostgres(second.pid, 'SIGKILL');
     await someRounds();
     expect(await put('without any', key, 0)).toBe(200);
     expect(await bioOf(key, 1)).toBe('without any');

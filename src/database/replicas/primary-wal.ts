@@ -36,7 +36,13 @@ export const ANNOUNCE = {
 FROM (SELECT ${POSITION} AS position OFFSET 0) here CROSS JOIN unnest(string_to_array($1, ',')) AS whom`,
 };
 
-const READ_POSITION = { name: 'read-position', text: `SELECT ${POSITION} AS position` };
+/** Another server, or the same one after a restart, has started at another microsecond. */
+export const SERVER = 'pg_postmaster_start_time()::text';
+
+const READ_POSITION = {
+  name: 'read-position',
+  text: `SELECT ${POSITION} AS position, ${SERVER} AS server`,
+};
 
 /**
  * Writes a change mark with a unique time: a server that has it has followed this primary, not another one that took over or was
@@ -59,6 +65,14 @@ export interface ReadConsistency {
   readonly epoch: number;
   /** `taken_at` of a row of `change_marks` that this primary wrote. */
   readonly proof: string;
+  /** The primary itself, which is no replica: see {@link SERVER}. */
+  readonly server: string;
+}
+
+/** What a replica has to prove to stand in for the primary. */
+export interface LastHeard extends ReadConsistency {
+  /** When the primary had this position, by `performance.now()`. */
+  readonly at: number;
 }
 
 /**
@@ -77,6 +91,9 @@ export class PrimaryWal extends NoticeChannel {
   #all: WalPosition = { position: 0, at: 0 };
   #epoch = 0;
   #proof: { readonly text: string; readonly at: number } | undefined;
+  #server = '';
+  /** All that is known to be written on the primary, whether or not it can be reached now; undefined if it never could. */
+  lastHeard: LastHeard | undefined;
 
   constructor({ databaseReadUrls, databaseDirectUrl }: Config) {
     super(databaseReadUrls.length > 0 ? databaseDirectUrl : undefined, {
@@ -110,6 +127,8 @@ export class PrimaryWal extends NoticeChannel {
   /** Records that data of a member, or of all, was written at or before the position. */
   mark(whom: Written, position: number): void {
     const at = performance.now();
+    if (this.lastHeard && position > this.lastHeard.position)
+      this.lastHeard = { ...this.lastHeard, position };
     if (whom === 'all' || this.#marks.size >= MOST_MARKS) {
       this.#all = { position: Math.max(position, this.#all.position), at };
       return;
@@ -137,8 +156,11 @@ export class PrimaryWal extends NoticeChannel {
       const results = (await client.query(PROVE)) as unknown as { rows: { proof: string }[] }[];
       this.#proof = { text: results.flatMap(({ rows }) => rows)[0]!.proof, at };
     }
-    const { rows } = await client.query<{ position: number }>(READ_POSITION);
-    this.#places.push({ position: rows[0]!.position, at });
+    const { rows } = await client.query<{ position: number; server: string }>(READ_POSITION);
+    const { position, server } = rows[0]!;
+    this.#server = server;
+    this.#places.push({ position, at });
+    this.lastHeard = { ...this.#need(position), at };
     this.#forget(at);
   }
 
@@ -156,6 +178,6 @@ export class PrimaryWal extends NoticeChannel {
   }
 
   #need(position: number): ReadConsistency {
-    return { position, epoch: this.#epoch, proof: this.#proof!.text };
+    return { position, epoch: this.#epoch, proof: this.#proof!.text, server: this.#server };
   }
 }

@@ -3,7 +3,7 @@ import pg, { type QueryConfig } from 'pg';
 import type { Config } from '../../config/config.js';
 import { REQUEST_PLANS } from '../postgres/data-source.js';
 import { PipelinedReads } from '../postgres/pipelined-reads.js';
-import type { ReadConsistency } from './primary-wal.js';
+import { SERVER, type ReadConsistency } from './primary-wal.js';
 import type { NamedStatement, ReadConnection } from '../postgres/read-connection.js';
 import { commented } from '../postgres/callers.js';
 import { Semaphore } from '../postgres/semaphore.js';
@@ -28,6 +28,7 @@ const SESSION = `-c default_transaction_read_only=on ${REQUEST_PLANS}`;
 const LOOK = {
   name: 'look-at-replica',
   text: `SELECT pg_is_in_recovery() AS is_standby, COALESCE(pg_last_wal_replay_lsn() - '0/0', 0)::float8 AS position,
+  COALESCE(GREATEST(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn()) - '0/0', 0)::float8 AS received, ${SERVER} AS server,
   EXISTS (SELECT FROM change_marks WHERE taken_at = $1::timestamptz) AS is_proven,
   COALESCE(extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp()), 0)::float8 AS age`,
 };
@@ -36,6 +37,9 @@ interface Look {
   is_standby: boolean;
   /** In bytes. */
   position: number;
+  /** How much of the log it has, replayed or not, in bytes. */
+  received: number;
+  server: string;
   is_proven: boolean;
   /** Age of the last replayed commit, in seconds: the lag, if it is behind. */
   age: number;
@@ -45,6 +49,8 @@ interface Look {
 interface Seen {
   readonly epoch: number;
   readonly position: number;
+  /** Which server it is, unless it is a standby. */
+  readonly server: string | undefined;
   /** By `performance.now()`. */
   readonly askedAt: number;
 }
@@ -57,6 +63,7 @@ export class Replica {
   /** For each session, because a new connection may reach another server, or a server that was restored. */
   readonly #seen = new WeakMap<ReadConnection, Seen>();
   readonly #lookedAt = new WeakMap<ReadConnection, number>();
+  #received = { epoch: 0, position: 0 };
 
   constructor(
     private readonly config: Config,
@@ -153,18 +160,23 @@ export class Replica {
     }
   }
 
-  /** Waits until the replica has what is required. @returns false if not before `latest`, by `performance.now()` */
+  /** The furthest position up to which it was ever seen to have this primary's log, replayed or not, in bytes. */
+  received({ epoch }: Pick<ReadConsistency, 'epoch'>): number {
+    return this.#received.epoch === epoch ? this.#received.position : 0;
+  }
+
+  /** Waits until the replica has what is required; the primary itself has it. @returns false if not before `latest`, by `performance.now()` */
   async reaches(need: () => ReadConsistency | undefined, latest: number): Promise<boolean> {
     for (let pause = 1; performance.now() < latest; pause = Math.min(2 * pause, 16)) {
       const needed = need();
       const [session] = this.#reads.connections;
       if (needed && session) {
-        if (this.#has(session, needed)) return true;
+        if (this.#has(session, needed) || this.#leads(session, needed)) return true;
         await Promise.race([
           this.#look(session, needed),
           setTimeout(Math.max(1, latest - performance.now()), undefined, { ref: false }),
         ]);
-        if (this.#has(session, needed)) return true;
+        if (this.#has(session, needed) || this.#leads(session, needed)) return true;
       }
       await setTimeout(pause);
     }
@@ -174,11 +186,12 @@ export class Replica {
   /**
    * Measures how far the replica is behind a position of the primary.
    *
-   * @returns seconds; Infinity if it is down or not a replica of this primary
+   * @returns seconds; 0 for the primary itself, Infinity if it is down or not a replica of this primary
    */
   async lag(need: ReadConsistency): Promise<number> {
     const [session] = this.#reads.connections;
     const look = session && (await this.#look(session, need));
+    if (look?.server === need.server) return 0;
     if (!look?.is_standby) return Infinity;
     if (look.position < need.position) return look.age;
     return look.is_proven ? 0 : Infinity;
@@ -193,25 +206,39 @@ export class Replica {
     return seen !== undefined && fulfils(seen, need);
   }
 
+  /** Whether its server is the primary itself. */
+  #leads(session: ReadConnection, need: ReadConsistency): boolean {
+    const seen = this.#seen.get(session);
+    return seen?.server === need.server && isRecent(seen);
+  }
+
   /** @returns undefined if the server does not respond */
   async #look(session: ReadConnection, { proof, epoch }: ReadConsistency): Promise<Look | undefined> {
     const askedAt = performance.now();
     this.#lookedAt.set(session, askedAt);
     const [look] = await this.#reads.rows<Look>(LOOK, [proof], () => Promise.resolve([]), session);
-    if (look) this.#seen.set(session, seenOf(look, epoch, askedAt));
+    if (!look) return undefined;
+    this.#seen.set(session, seenOf(look, epoch, askedAt));
+    if (look.is_standby && look.is_proven)
+      this.#received = { epoch, position: Math.max(look.received, this.received({ epoch })) };
     return look;
   }
 }
 
 /** What a check has shown; a server that does not follow the primary has reached no position. */
-function seenOf({ is_standby, is_proven, position }: Look, epoch: number, askedAt: number): Seen {
-  return { epoch, askedAt, position: is_standby && is_proven ? position : -1 };
+function seenOf({ is_standby, is_proven, position, server }: Look, epoch: number, askedAt: number): Seen {
+  return {
+    epoch,
+    askedAt,
+    position: is_standby && is_proven ? position : -1,
+    server: is_standby ? undefined : server,
+  };
+}
+
+function isRecent(seen: Seen): boolean {
+  return performance.now() - seen.askedAt < LOOK_COUNTS_MS;
 }
 
 function fulfils(seen: Seen, need: ReadConsistency): boolean {
-  return (
-    seen.epoch === need.epoch &&
-    seen.position >= need.position &&
-    performance.now() - seen.askedAt < LOOK_COUNTS_MS
-  );
+  return seen.epoch === need.epoch && seen.position >= need.position && isRecent(seen);
 }

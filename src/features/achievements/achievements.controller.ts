@@ -1,6 +1,6 @@
 import { Controller, Get, Req } from '@nestjs/common';
 import type { Request } from 'express';
-import { CurrentPrincipal, RequireScopes } from '../../auth/auth.decorators.js';
+import { CurrentPrincipal, RequireScopes, ServedByReplicas } from '../../auth/auth.decorators.js';
 import type { Principal } from '../../auth/principal.js';
 import type { JsonResponse } from '../../http/output/responses.js';
 import { RespondsWith, RespondsWithProblems } from '../../http/output/openapi.js';
@@ -25,6 +25,7 @@ export class AchievementsController {
   ) {}
 
   @Get()
+  @ServedByReplicas()
   @RespondsWith(
     'List achievements',
     anyResponse(ACHIEVEMENT_VIEWS),

@@ -1,6 +1,6 @@
 import { Controller, Get, Req } from '@nestjs/common';
 import type { Request } from 'express';
-import { CurrentPrincipal, RequireScopes } from '../../auth/auth.decorators.js';
+import { CurrentPrincipal, RequireScopes, ServedByReplicas } from '../../auth/auth.decorators.js';
 import type { Principal } from '../../auth/principal.js';
 import type { JsonResponse } from '../../http/output/responses.js';
 import { RespondsWithPage } from '../../http/output/openapi.js';
@@ -14,6 +14,7 @@ export class ConnectionsController {
   constructor(private readonly paging: Paging) {}
 
   @Get()
+  @ServedByReplicas()
   @RespondsWithPage(
     'List connections',
     ConnectionItem,

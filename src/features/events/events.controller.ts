@@ -1,6 +1,6 @@
 import { Controller, Get, Param, Req } from '@nestjs/common';
 import type { Request } from 'express';
-import { CurrentPrincipal, RequireScopes } from '../../auth/auth.decorators.js';
+import { CurrentPrincipal, RequireScopes, ServedByReplicas } from '../../auth/auth.decorators.js';
 import type { Principal } from '../../auth/principal.js';
 import type { JsonResponse } from '../../http/output/responses.js';
 import {
@@ -20,6 +20,7 @@ export class EventsController {
   constructor(private readonly events: EventsService) {}
 
   @Get()
+  @ServedByReplicas()
   @RespondsWithPage(
     'List events',
     EventItem,
@@ -34,6 +35,7 @@ export class EventsController {
   }
 
   @Get(':id')
+  @ServedByReplicas()
   @PathParameter('id', 'Id of the event', { ...ID, examples: [900_000_001] })
   @RespondsWith(
     'Get an event',

@@ -95,7 +95,10 @@ export class EventsService {
 
   /** The events that the member has access to. */
   async list(userId: number, path: string, query: EventsQuery): Promise<JsonResponse> {
-    return inKnownZones(({ list }) => this.paging.page(list, userId, path, query, { recent: true }));
+    const complete = query.updated_since !== undefined;
+    return inKnownZones(({ list }) =>
+      this.paging.page(list, userId, path, query, { recent: true, complete }),
+    );
   }
 
   /**

@@ -1,4 +1,5 @@
 import { ALL_PLATFORM_SCOPES, ALL_SCOPES } from '../../auth/scopes.js';
+import { STAND_IN_SECONDS } from '../../database/member-reads.js';
 import { PROBLEMS } from '../../http/output/problems.js';
 
 type Json = Record<string, unknown>;
@@ -9,6 +10,10 @@ export const HEADERS = {
   'X-Request-Id': header(
     'The one sent with the request, if it was 1–64 characters of `[A-Za-z0-9._-]`; otherwise generated',
     { type: 'string', pattern: '^[A-Za-z0-9._-]{1,64}$' },
+  ),
+  Age: header(
+    'While the primary database is away: seconds since it was last reached. What was written meanwhile may be missing (RFC 9111 §5.1)',
+    { type: 'integer', minimum: 1, maximum: STAND_IN_SECONDS },
   ),
   ETag: header('Strong validator'),
   'Cache-Control': header('`private, no-cache`; on errors `no-store`'),

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Access } from '../../auth/auth.decorators.js';
-import { accessOf } from '../../auth/auth.guards.js';
+import { accessOf, isServedByReplicas } from '../../auth/auth.guards.js';
 import { isPlatformScope, SCOPES } from '../../auth/scopes.js';
 import { apiNameOf, Config } from '../../config/config.js';
 import { VERSION } from '../../config/version.js';
@@ -122,6 +122,7 @@ export class OpenApiDocument {
     const { summary, description, response, parameters, body } = operationOf(handler);
     if (!response) throw new Error(`${method} ${path} does not say what it responds with`);
     const access = accessOf(handler, controller)!;
+    const age = isServedByReplicas(handler) ? ['Age'] : [];
     const variants = describeVariants(handler);
     const examples = [handler.name, ...(variants ?? []).map(({ name }) => name)]
       .flatMap((name) => EXAMPLES[name] ?? [])
@@ -139,12 +140,12 @@ export class OpenApiDocument {
       responses: {
         200: {
           description: summary,
-          headers: headerRefs(successHeaders(access, response, method)),
+          headers: headerRefs([...successHeaders(access, response, method), ...age]),
           content: { 'application/json': { schema: response, examples: examplesOf(examples, 200) } },
         },
         304:
           method === 'GET'
-            ? { description: 'Not modified', headers: headerRefs(['ETag', 'X-Request-Id']) }
+            ? { description: 'Not modified', headers: headerRefs(['ETag', 'X-Request-Id', ...age]) }
             : undefined,
         ...Object.fromEntries(
           Array.from(problemsByStatus(handler, access), ([status, codes]) => [

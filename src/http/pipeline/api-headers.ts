@@ -23,7 +23,7 @@ export function isUnder(prefix: string, path: string): boolean {
 }
 
 const EXPOSED =
-  'ETag, Link, Retry-After, RateLimit, RateLimit-Policy, X-Total-Count, X-Request-Id, WWW-Authenticate, ' +
+  'Age, ETag, Link, Retry-After, RateLimit, RateLimit-Policy, X-Total-Count, X-Request-Id, WWW-Authenticate, ' +
   'X-OAuth-Scopes, X-Accepted-OAuth-Scopes';
 
 const PREFLIGHT = {

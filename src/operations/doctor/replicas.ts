@@ -1,6 +1,6 @@
 import { Client } from 'pg';
 import type { DataSource } from 'typeorm';
-import { MOST_LAG_SECONDS } from '../../database/replicas/primary-wal.js';
+import { MOST_LAG_SECONDS, SERVER } from '../../database/replicas/primary-wal.js';
 import { ok, warn, type Check } from './check.js';
 
 const PATIENCE_MS = 2_000;
@@ -11,27 +11,30 @@ const IDENTITY = `(SELECT system_identifier::text FROM pg_control_system())
 
 interface ReplicaState {
   identity: string;
+  server: string;
   is_standby: boolean;
   has_all: boolean;
   /** Age of the last replayed transaction, in seconds. */
   age: number;
 }
 
-/** Checks that each of DATABASE_READ_URL is a replica, and how far behind it is; the server does without those that are not. */
+interface Primary {
+  identity: string;
+  server: string;
+  position: string;
+}
+
+/** Checks that each of DATABASE_READ_URL is a replica, or is the primary itself after a failover, and how far behind it is; the server does without those that are not. */
 export async function checkReplicas(dataSource: DataSource, urls: readonly string[]): Promise<Check[]> {
   if (urls.length === 0) return [];
-  const [primary] = await dataSource.query<{ identity: string; position: string }[]>(
-    `SELECT ${IDENTITY} AS identity,
+  const [primary] = await dataSource.query<Primary[]>(
+    `SELECT ${IDENTITY} AS identity, ${SERVER} AS server,
   (CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_flush_lsn() END)::text AS position`,
   );
   return Promise.all(urls.map((url, index) => checkReplica(url, index + 1, primary!)));
 }
 
-async function checkReplica(
-  url: string,
-  number: number,
-  primary: { identity: string; position: string },
-): Promise<Check> {
+async function checkReplica(url: string, number: number, primary: Primary): Promise<Check> {
   const name = `replica ${number}`;
   let state: ReplicaState;
   try {
@@ -43,6 +46,7 @@ async function checkReplica(
       'start it, or remove it from DATABASE_READ_URL',
     );
   }
+  if (state.server === primary.server) return ok(name, 'is the primary now');
   if (state.identity !== primary.identity || !state.is_standby)
     return warn(
       name,
@@ -68,7 +72,7 @@ async function lookAt(url: string, position: string): Promise<ReplicaState> {
   try {
     await client.connect();
     const { rows } = await client.query<ReplicaState>(
-      `SELECT ${IDENTITY} AS identity, pg_is_in_recovery() AS is_standby,
+      `SELECT ${IDENTITY} AS identity, ${SERVER} AS server, pg_is_in_recovery() AS is_standby,
   COALESCE(pg_last_wal_replay_lsn() >= $1::pg_lsn, false) AS has_all,
   COALESCE(extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp()), 'Infinity')::float8 AS age`,
       [position],
