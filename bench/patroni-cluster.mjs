@@ -3,10 +3,10 @@
 import { spawn } from 'node:child_process';
 import { randomBytes, randomInt } from 'node:crypto';
 import { once } from 'node:events';
-import { chownSync, existsSync, mkdirSync, openSync, readdirSync, readFileSync } from 'node:fs';
+import { chownSync, existsSync, mkdirSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
-import { findBinaries, postgresUser } from '../bin/postgres.mjs';
+import { findBinaries, postgresUser, signalPostgres } from '../bin/postgres.mjs';
 
 const FILES = join(import.meta.dirname, '../deploy/patroni');
 /** PATRONI: another version. */
@@ -41,13 +41,18 @@ export class PatroniCluster {
     if (this.#owner.uid !== undefined) chownSync(folder, this.#owner.uid, this.#owner.gid);
     process.on('exit', () => {
       for (const child of this.#children.values()) child.kill('SIGKILL');
-      for (const node of NODES) this.#killPostgres(node);
+      for (const node of NODES) this.#signalPostgres(node, 'SIGKILL');
     });
   }
 
   /** URL of the server's database, wherever the primary is, for the server's role. */
   get url() {
     return `postgres://${ROLE}:${this.#passwords[ROLE]}@${this.#network}.10:5000/${ROLE}`;
+  }
+
+  /** URLs of the same database on each node, whatever its role. */
+  get nodeUrls() {
+    return NODES.map((node) => this.url.replace(`${this.#network}.10:5000`, `${this.#address(node)}:5432`));
   }
 
   async start() {
@@ -117,12 +122,16 @@ export class PatroniCluster {
     );
   }
 
-  /** Sends SIGKILL to the leader's Patroni and all its PostgreSQL processes. @returns its name, for {@link startNode} */
-  async killLeader() {
-    const leader = await this.#leader();
-    this.#children.get(`patroni-${leader}`).kill('SIGKILL');
-    this.#killPostgres(leader);
-    return leader;
+  /** Sends SIGKILL to a node's Patroni and all its PostgreSQL processes; {@link startNode} starts it again. */
+  kill(node) {
+    this.#children.get(`patroni-${node}`).kill('SIGKILL');
+    this.#signalPostgres(node, 'SIGKILL');
+  }
+
+  /** Freezes a node: its PostgreSQL, then its Patroni. */
+  freeze(node) {
+    this.#signalPostgres(node, 'SIGSTOP');
+    this.#children.get(`patroni-${node}`).kill('SIGSTOP');
   }
 
   /**
@@ -131,8 +140,8 @@ export class PatroniCluster {
    *
    * @returns its name, for {@link thaw}
    */
-  async freezeLeader() {
-    const leader = await this.#leader();
+  async freezePatroni() {
+    const leader = await this.leader();
     const connections = await query(
       `postgres://postgres:${this.#passwords.superuser}@${this.#address(leader)}:5432/postgres`,
       "SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'Patroni%'",
@@ -144,27 +153,57 @@ export class PatroniCluster {
     return leader;
   }
 
-  /** Waits until another node leads. */
-  async untilAnotherLeads(node) {
-    await until('another node leads', async () => ![undefined, node].includes(await this.#leader()));
-  }
-
-  /** Lets a frozen Patroni go on. */
+  /** Lets whatever is frozen of a node go on. */
   thaw(node) {
     this.#children.get(`patroni-${node}`).kill('SIGCONT');
+    this.#signalPostgres(node, 'SIGCONT');
+  }
+
+  freezeEtcd() {
+    this.#children.get('etcd').kill('SIGSTOP');
+  }
+
+  thawEtcd() {
+    this.#children.get('etcd').kill('SIGCONT');
+  }
+
+  /** Asks the leader's Patroni to hand over to its synchronous standby. @returns the names of both */
+  async switchOver() {
+    const [leader, candidate] = [await this.leader(), await this.synchronousStandby()];
+    const answer = await fetch(`http://${this.#address(leader)}:8008/switchover`, {
+      method: 'POST',
+      body: JSON.stringify({ leader, candidate }),
+    });
+    if (!answer.ok) throw new Error(`switchover: ${answer.status} ${await answer.text()}`);
+    return [leader, candidate];
+  }
+
+  /** Waits until another node leads. */
+  async untilAnotherLeads(node) {
+    await until('another node leads', async () => ![undefined, node].includes(await this.leader()));
+  }
+
+  /** The name of the leader; undefined if there is none. */
+  leader() {
+    return this.#withRole('leader');
+  }
+
+  synchronousStandby() {
+    return this.#withRole('sync_standby');
   }
 
   async stop() {
     const ended = [...this.#children.values()].map(async (child) => {
       if (child.exitCode !== null || child.signalCode !== null) return;
       child.kill('SIGTERM');
+      child.kill('SIGCONT'); // what is frozen
       await once(child, 'close');
     });
     await Promise.race([Promise.all(ended), pause(20_000)]);
   }
 
-  async #leader() {
-    return (await this.#members()).find(({ role }) => role === 'leader')?.name;
+  async #withRole(wanted) {
+    return (await this.#members()).find(({ role }) => role === wanted)?.name;
   }
 
   #address(node) {
@@ -186,17 +225,11 @@ export class PatroniCluster {
     return [];
   }
 
-  #killPostgres(node) {
+  #signalPostgres(node, signal) {
     const file = join(this.#data(node), 'postmaster.pid');
     if (!existsSync(file)) return;
     const postmaster = Number(readFileSync(file, 'utf8').split('\n')[0]);
-    for (const pid of [postmaster, ...childrenOf(postmaster)]) {
-      try {
-        process.kill(pid, 'SIGKILL');
-      } catch {
-        // The process is gone.
-      }
-    }
+    if (postmaster > 0) signalPostgres(postmaster, signal); // while the file is being written it has none
   }
 
   #spawn(name, program, parameters, environment = {}) {
@@ -211,20 +244,6 @@ export class PatroniCluster {
     child.on('error', (error) => console.error(`${name}: ${error.message}`));
     this.#children.set(name, child);
   }
-}
-
-function childrenOf(parent) {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .map(Number)
-    .filter((pid) => {
-      try {
-        // After the name, which may contain anything and ends with the last bracket: state and parent.
-        return Number(readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1).split(' ')[1]) === parent;
-      } catch {
-        return false;
-      }
-    });
 }
 
 async function until(what, condition, last = () => '') {
