@@ -149,7 +149,18 @@ module.exports = {
     ),
     only(
       'site',
-      ['layout', 'features', 'member-pages', 'clients', 'auth', 'http', 'config', 'crypto', 'values'],
+      [
+        'layout',
+        'features',
+        'member-pages',
+        'operations',
+        'clients',
+        'auth',
+        'http',
+        'config',
+        'crypto',
+        'values',
+      ],
       'what strangers see shows the API and leads to the sign-in',
     ),
     {

@@ -194,6 +194,7 @@ export const METRICS = {
         'rate_limits',
         'refresh_answers',
         'signing_keys',
+        'status',
         'sweeper',
         'totals',
         'usage',

@@ -3,14 +3,16 @@ import { FeaturesModule } from '../features/features.module.js';
 import { LayoutModule } from '../layout/layout.module.js';
 import { DocsController } from './docs.controller.js';
 import { FrontController } from './front.controller.js';
+import { OperationsModule } from '../operations/operations.module.js';
 import { PackagesController } from './packages.controller.js';
 import { Site } from './site.js';
+import { StatusController } from './status.controller.js';
 import { UnknownPage } from './unknown-page.js';
 
 /** The public pages: the front page, the reference with the guides, the clients' packages, and the page for unknown paths. */
 @Module({
-  imports: [LayoutModule, FeaturesModule],
-  controllers: [FrontController, DocsController, PackagesController],
+  imports: [LayoutModule, FeaturesModule, OperationsModule],
+  controllers: [FrontController, DocsController, PackagesController, StatusController],
   providers: [Site, UnknownPage],
 })
 export class SiteModule {}

@@ -30,7 +30,7 @@ describe('What a stranger finds', () => {
       .replaceAll('&#39;', "'");
     expect(text).toContain(`curl -H "X-API-Key: $API_KEY" \\\n  '${oauth.issuer}/api/public/me'`);
     expect(text).toContain('"display_name": "Ada Lovelace"');
-    const places = ['/docs', '/demo', '/api/public/openapi.json', '/account/apps', '/readyz'];
+    const places = ['/docs', '/demo', '/api/public/openapi.json', '/account/apps', '/status'];
     for (const place of [...places, '/docs/paging-and-sync', '/docs/signing-in']) {
       expect(html).toContain(`href="${place}"`);
       expect([200, 303]).toContain((await get(place)).status);

@@ -4,7 +4,7 @@ import { UsersService, type ListedUser } from '../../accounts/users.service.js';
 import { SignInMethods } from '../../accounts/sign-in/sign-in-methods.js';
 import { ConnectedApps } from '../../clients/connected-apps.js';
 import { ClientsService } from '../../clients/clients.service.js';
-import { parseEmail, parseHttpUrl, parsePasskeyId, parseUsername, textOf } from '../arguments.js';
+import { parseEmail, parseHttpUrl, parseNumber, parseUsername, textOf } from '../arguments.js';
 import { addTo, changesNothing } from '../command.js';
 import { LENGTHS, type Length } from '../../values/vocabulary.js';
 import { fields, named, note, plain, table } from '../output.js';
@@ -121,7 +121,7 @@ export function usersCommands(group: Command): void {
     'Remove a passkey that a member has lost, even the last one: a member without a password then needs one (`pua users set-password`). Sessions continue: `pua users revoke-access` ends them',
     'pua users remove-passkey ada 7',
   )
-    .argument('<passkey>', 'id of the passkey, from `pua users passkeys`', parsePasskeyId)
+    .argument('<passkey>', 'id of the passkey, from `pua users passkeys`', parseNumber)
     .runs(async ({ get, print }, who, passkey) => {
       const { id, username } = await get(UsersService).find(who);
       await get(SignInMethods).removeLostPasskey(id, passkey);
