@@ -73,6 +73,7 @@ export class Layout {
       "style-src 'self'",
       ...(run.length > 0 ? [`script-src ${run.join(' ')}`, "connect-src 'self'"] : []),
       "img-src 'self'",
+      ...(html.includes('rel="manifest"') ? ["manifest-src 'self'"] : []),
       `form-action ${formTargets.length > 0 ? formTargets.join(' ') : "'none'"}`,
       "frame-ancestors 'none'",
       "base-uri 'none'",

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { Injectable } from '@nestjs/common';
 import { apiNameOf, Config } from '../config/config.js';
 import { UnchangingDocument } from '../http/output/responses.js';
+import { themeOf } from '../layout/icons.js';
 import { InlineScript, Layout } from '../layout/layout.js';
 import { PLATFORM_LOGO_PATH } from '../member-pages/rendering/logos.controller.js';
 import { escapeHtml } from '../values/string-rules.js';
@@ -46,10 +47,14 @@ export class Site {
     scriptOf(readFileSync(CLIENT, 'utf8'), readFileSync(new URL('script.js', TEMPLATES), 'utf8')),
   );
 
+  readonly #theme: string;
+
   constructor(
     private readonly config: Config,
     private readonly layout: Layout,
-  ) {}
+  ) {
+    this.#theme = themeOf(config);
+  }
 
   /** Renders a page that does not change while the process runs. */
   document(page: SitePage, more: Record<string, string> = {}): UnchangingDocument {
@@ -61,6 +66,7 @@ export class Site {
     const { publicUrl, seedDemo, developerConsole, platformLogoUrl, supportUrl, privacyUrl } = this.config;
     const data = {
       language: 'en',
+      theme: this.#theme,
       script: this.#script.text,
       title,
       apiName: apiNameOf(this.config),

@@ -90,9 +90,13 @@ postgres.describe('The pages for strangers in Chromium', () => {
         for (const details of await page.locator('#updateProfile details').all())
           await details.evaluate((element) => ((element as HTMLDetailsElement).open = true));
         for (const url of requested)
-          expect([path, '/favicon.ico', oauth.api.app.get(Layout).styleAddress]).toContain(
-            url.replace(oauth.issuer, ''),
-          );
+          expect([
+            path,
+            '/favicon.ico',
+            '/icon.svg',
+            '/site.webmanifest',
+            oauth.api.app.get(Layout).styleAddress,
+          ]).toContain(url.replace(oauth.issuer, ''));
         await readableByEverybody(page, parts);
         await context.close();
       },

@@ -193,6 +193,30 @@ describe('What a stranger finds', () => {
     expect(bytes.subarray(22, 26).toString('latin1')).toBe('\u0089PNG');
   });
 
+  it('an icon and a manifest in the platform’s colour and name, and what is shown where the address is shared', async () => {
+    const other = await OauthTest.start({ platformName: 'Meetly', platformColor: '#ffd400' }, oauth);
+    try {
+      const html = await (await fetch(`${other.issuer}/docs`)).text();
+      expect(html).toContain('<link rel="icon" href="/icon.svg" type="image/svg+xml">');
+      expect(html).toMatch(
+        /<meta property="og:title" content="[^"]+">\n<meta property="og:description" content="[^"]+">/,
+      );
+      const [, color] = /<meta name="theme-color" content="(#[0-9a-f]{6})">/.exec(html)!;
+      const icon = await fetch(`${other.issuer}/icon.svg`);
+      expect(icon.headers.get('Content-Type')).toBe('image/svg+xml');
+      expect(await icon.text()).toContain(`fill="${color}"`);
+      const manifest = await fetch(`${other.issuer}/site.webmanifest`);
+      expect(manifest.headers.get('Content-Type')).toBe('application/manifest+json');
+      expect(await manifest.json()).toMatchObject({
+        name: 'Meetly API',
+        short_name: 'Meetly',
+        theme_color: color,
+      });
+    } finally {
+      await other.close();
+    }
+  });
+
   it('robots.txt, which keeps what is of one member out of searches, and lets the guides in', async () => {
     const text = await (await get('/robots.txt')).text();
     expect(text).toMatch(/^User-agent: \*\n/);

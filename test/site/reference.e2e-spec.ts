@@ -224,7 +224,7 @@ describe('GET /docs', () => {
     const [, script] = /<script[^>]*>([^]*?)<\/script>/.exec(html)!;
     const hash = createHash('sha256').update(script!).digest('base64');
     expect(headers['content-security-policy']).toBe(
-      `default-src 'none'; style-src 'self'; script-src 'sha256-${hash}'; connect-src 'self'; img-src 'self'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'`,
+      `default-src 'none'; style-src 'self'; script-src 'sha256-${hash}'; connect-src 'self'; img-src 'self'; manifest-src 'self'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'`,
     );
     expect(html).not.toMatch(/<(img|iframe|object|embed|base)\b/i);
     expect(html.match(/<script\b/gi)).toHaveLength(1);
