@@ -194,7 +194,7 @@ async function makeCallers(settings) {
 }
 
 function rowOf(name, { acknowledged, lost, twice, gaps }) {
-  const { read, ...writes } = acknowledged;
+  const { read: _, ...writes } = acknowledged;
   const sum = Object.values(writes).reduce((one, other) => one + other);
   const times = ['write', 'read'].flatMap((kind) => {
     const sorted = gaps.map((gap) => gap[kind]).sort((one, other) => one - other);

@@ -328,11 +328,9 @@ SELECT $1, 'user', $2, $3, '{"method": "passkey"}' FROM generate_series(1, $4)`,
     await record('sign_in.succeeded', '2001:db8:5:6::77');
     await record('sign_in.refused', '198.51.100.9', 30);
     const { signIns } = await activityOf(oauth.dataSource, member.id);
-    expect([...new Set(signIns.map(({ network }) => network))].sort()).toEqual([
-      '198.51.100.0/24',
-      '2001:db8:5::/48',
-      '203.0.113.0/24',
-    ]);
+    expect(new Set(signIns.map(({ network }) => network))).toEqual(
+      new Set(['198.51.100.0/24', '2001:db8:5::/48', '203.0.113.0/24']),
+    );
     expect(signIns).toHaveLength(27);
   });
 
