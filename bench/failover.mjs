@@ -194,10 +194,11 @@ async function makeCallers(settings) {
 }
 
 function rowOf(name, { acknowledged, lost, twice, gaps }) {
-  const { read: _, ...writes } = acknowledged;
-  const sum = Object.values(writes).reduce((one, other) => one + other);
-  const times = ['write', 'read'].flatMap((kind) => {
-    const sorted = gaps.map((gap) => gap[kind]).sort((one, other) => one - other);
+  const writes = Object.keys(acknowledged).filter((kind) => kind !== 'read');
+  const sum = writes.reduce((all, kind) => all + acknowledged[kind], 0);
+  const times = [writes, ['read']].flatMap((kinds) => {
+    const longest = gaps.map((gap) => Math.max(...kinds.map((kind) => gap[kind])));
+    const sorted = longest.sort((one, other) => one - other);
     return [seconds(sorted[Math.floor(sorted.length / 2)]), seconds(sorted.at(-1))];
   });
   return `| ${[name, sum.toLocaleString('en'), lost, twice, ...times].join(' | ')} |`;
