@@ -9,7 +9,7 @@ const folder = import.meta.dirname;
 const root = join(folder, '..');
 
 /** As in production: fsync and synchronous_commit keep their default, on; the cache suits a machine of this size. */
-const POSTGRES = { shared_buffers: '2GB', max_connections: 100, max_wal_size: '4GB' };
+export const POSTGRES = { shared_buffers: '2GB', max_connections: 100, max_wal_size: '4GB' };
 /** Without durability: the data can be made again. */
 const WHILE_LOADING = { ...POSTGRES, fsync: 'off', maintenance_work_mem: '512MB', work_mem: '256MB' };
 
@@ -116,12 +116,12 @@ async function recount(dataSource) {
   }
 }
 
-/** Makes keys with the server's own format and hash. */
-async function makeKeys(dataSource, config, users) {
+/** Returns a function that makes a key of a member, with the server's own format and hash. */
+export async function keyMaker(dataSource, config) {
   const { ApiKeysService } = await import('../dist/src/auth/api-keys/api-keys.service.js');
   const { ALL_SCOPES } = await import('../dist/src/auth/scopes.js');
   const service = new ApiKeysService(dataSource, config);
-  const create = async (userId) => {
+  return async (userId) => {
     const wanted = {
       userId,
       name: 'bench',
@@ -132,6 +132,10 @@ async function makeKeys(dataSource, config, users) {
     };
     return (await service.create({ ...wanted, noExpiryReason: 'benchmark' })).key;
   };
+}
+
+async function makeKeys(dataSource, config, users) {
+  const create = await keyMaker(dataSource, config);
   const keys = [];
   for (let i = 1; i <= ASKED; i++) keys.push(await create(i * stepOf(users)));
   return { keys, manyConnections: await create(1), manyEvents: await create(2) };
