@@ -140,7 +140,7 @@ describe('the snippets of README and docs', () => {
     );
     for (const { at, language } of others)
       expect([at, language]).toEqual([
-        expect.stringMatching(/^docs\/(architecture|scaling|tables)\.md:/),
+        expect.stringMatching(/^docs\/(architecture|growth|scaling|tables)\.md:/),
         expect.stringMatching(/^(mermaid)?$/),
       ]);
   });
