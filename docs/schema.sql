@@ -1019,6 +1019,19 @@ CREATE TABLE connections (
   peer_username text COLLATE "C" NOT NULL
 );
 
+-- table developer_request_counts
+CREATE TABLE developer_request_counts (
+  id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+  client_id text,
+  key_id text,
+  hour timestamp with time zone NOT NULL,
+  method text NOT NULL,
+  route text NOT NULL,
+  status smallint NOT NULL,
+  error text,
+  requests bigint NOT NULL
+);
+
 -- table developer_requests
 CREATE TABLE developer_requests (
   id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
@@ -1032,7 +1045,8 @@ CREATE TABLE developer_requests (
   reason text,
   parameter text,
   value text,
-  error_id text
+  error_id text,
+  duration_ms integer
 );
 
 -- table event_totals
@@ -1611,6 +1625,21 @@ ALTER TABLE connections ADD CONSTRAINT connections_source_check CHECK ((source =
 -- constraint connections.connections_status_check
 ALTER TABLE connections ADD CONSTRAINT connections_status_check CHECK ((status = ANY (ARRAY['accepted'::text, 'pending_sent'::text, 'pending_received'::text])));
 
+-- constraint developer_request_counts.developer_request_counts_app_check
+ALTER TABLE developer_request_counts ADD CONSTRAINT developer_request_counts_app_check CHECK ((num_nonnulls(client_id, key_id) = 1));
+
+-- constraint developer_request_counts.developer_request_counts_error_check
+ALTER TABLE developer_request_counts ADD CONSTRAINT developer_request_counts_error_check CHECK ((octet_length(error) <= 64));
+
+-- constraint developer_request_counts.developer_request_counts_method_check
+ALTER TABLE developer_request_counts ADD CONSTRAINT developer_request_counts_method_check CHECK ((octet_length(method) <= 20));
+
+-- constraint developer_request_counts.developer_request_counts_pkey
+ALTER TABLE developer_request_counts ADD CONSTRAINT developer_request_counts_pkey PRIMARY KEY (id);
+
+-- constraint developer_request_counts.developer_request_counts_route_check
+ALTER TABLE developer_request_counts ADD CONSTRAINT developer_request_counts_route_check CHECK ((octet_length(route) <= 100));
+
 -- constraint developer_requests.developer_requests_app_check
 ALTER TABLE developer_requests ADD CONSTRAINT developer_requests_app_check CHECK ((num_nonnulls(client_id, key_id) = 1));
 
@@ -2147,6 +2176,15 @@ CREATE INDEX connections_peer_idx ON public.connections USING btree (peer_id);
 -- index connections_recent_idx
 CREATE INDEX connections_recent_idx ON public.connections USING btree (user_id, status, connected_at DESC, id) WHERE (NOT peer_is_disabled);
 
+-- index developer_request_counts_hour_idx
+CREATE INDEX developer_request_counts_hour_idx ON public.developer_request_counts USING btree (hour);
+
+-- index developer_request_counts_key_id_idx
+CREATE INDEX developer_request_counts_key_id_idx ON public.developer_request_counts USING btree (key_id, hour) WHERE (key_id IS NOT NULL);
+
+-- index developer_request_counts_once_idx
+CREATE UNIQUE INDEX developer_request_counts_once_idx ON public.developer_request_counts USING btree (client_id, key_id, hour, method, route, status, error) NULLS NOT DISTINCT;
+
 -- index developer_requests_client_id_idx
 CREATE INDEX developer_requests_client_id_idx ON public.developer_requests USING btree (client_id, occurred_at DESC, id DESC) WHERE (client_id IS NOT NULL);
 
@@ -2326,6 +2364,12 @@ ALTER TABLE connections ADD CONSTRAINT connections_peer_fkey FOREIGN KEY (peer_i
 
 -- constraint connections.connections_user_id_fkey
 ALTER TABLE connections ADD CONSTRAINT connections_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id);
+
+-- constraint developer_request_counts.developer_request_counts_client_id_fkey
+ALTER TABLE developer_request_counts ADD CONSTRAINT developer_request_counts_client_id_fkey FOREIGN KEY (client_id) REFERENCES oauth_clients(id) ON DELETE CASCADE;
+
+-- constraint developer_request_counts.developer_request_counts_key_id_fkey
+ALTER TABLE developer_request_counts ADD CONSTRAINT developer_request_counts_key_id_fkey FOREIGN KEY (key_id) REFERENCES api_keys(id) ON DELETE CASCADE;
 
 -- constraint developer_requests.developer_requests_client_id_fkey
 ALTER TABLE developer_requests ADD CONSTRAINT developer_requests_client_id_fkey FOREIGN KEY (client_id) REFERENCES oauth_clients(id) ON DELETE CASCADE;

@@ -76,7 +76,7 @@ const idOfKey = (key: string) => key.split('_')[2]!;
 
 /** Of each request that the console shows: what was sent, how it was answered, and what was wrong. */
 function rowsOf({ html }: FormPage): string[] {
-  return [...html.matchAll(/<tr>\n([^]*?)<\/tr>/g)].map(([, row]) =>
+  return [...html.matchAll(/<tr id="request-\d+">\n([^]*?)<\/tr>/g)].map(([, row]) =>
     row!
       .replace(/<[^>]+>/g, ' ')
       .replace(/\s+/g, ' ')
@@ -615,6 +615,32 @@ describe('The last requests of a developer', () => {
     ).toBe(true);
   });
 
+  it('are counted by result, hour by hour for 30 days, also where more were sent than are kept', async () => {
+    const ada = await developer();
+    const key = await ada.makeKey({ name: 'Script' });
+    for (let i = 0; i < 110; i++) await call('/api/public/me', { 'X-API-Key': key });
+    for (let i = 0; i < 3; i++) await call('/api/public/events', { 'X-API-Key': key });
+    await oauth.api.app.get(Usage).flush();
+    const long = (ago: string) =>
+      oauth.dataSource.query(
+        `INSERT INTO developer_request_counts (key_id, hour, method, route, status, error, requests)
+SELECT $1, date_trunc('hour', now() - $2::interval), 'GET', '/old', 503, 'temporarily_unavailable', 7`,
+        [idOfKey(key), ago],
+      );
+    await long('29 days');
+    await long('31 days');
+    const { html } = await ada.open('/developer/requests');
+    const text = html.replace(/<[^>]+>/g, ' ').replace(/\s+/g, ' ');
+    expect(text).toContain('Accepted (below 400) 110 Refused (4xx) 3 Failed (5xx) 0 Values');
+    expect(text).toContain('Accepted (below 400) 110 Refused (4xx) 3 Failed (5xx) 7 Values');
+    expect(text).toMatch(/Script 113, 3 with errors 120, 10 with errors \d+ ms \d+ ms/);
+    expect(text).toContain('503 temporarily_unavailable GET /old 0 7 –');
+    expect(text).toContain('403 insufficient_scope GET /api/public/events 3 3 Open');
+    // Its link leads to the latest of them.
+    const [, row] = /href="#request-(\d+)">Open<span class="only-heard"> insufficient_scope/.exec(html)!;
+    expect(new RegExp(`<tr id="request-${row}">[^]*?</tr>`).exec(html)![0]).toContain('/api/public/events');
+  });
+
   thorough.it('show an app its tokens’ requests, and one that is disabled that it is', async () => {
     const ada = await developer();
     const clientId = await ada.register({ name: 'Trailmix' });
@@ -770,6 +796,7 @@ describe('A developer who is erased', () => {
     for (const [table, column] of [
       ['oauth_clients', 'id'],
       ['developer_requests', 'client_id'],
+      ['developer_request_counts', 'client_id'],
       ['oauth_grants', 'client_id'],
     ])
       expect(await oauth.dataSource.query(`SELECT FROM ${table} WHERE ${column} = $1`, [clientId])).toEqual(

@@ -67,7 +67,7 @@ describe('the file of a member’s data', () => {
         oauth.api.app.get(DeveloperRequests).record(
           named,
           {
-            atMs: Date.now(),
+            startedAt: process.hrtime.bigint(),
             method: 'GET',
             route: `/of/${id}`,
             status: 403,

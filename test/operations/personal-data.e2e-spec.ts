@@ -92,6 +92,7 @@ const VALUES: Record<string, Record<string, string | null>> = {
     error_id: null,
   },
   changes: { resource: `'events'`, kind: `'updated'` },
+  developer_request_counts: { key_id: null },
   developer_requests: { key_id: null },
   member_usage: { app_kind: `'client'` },
   oauth_client_secrets: {

@@ -99,7 +99,38 @@ const request = {
   parameter: null,
   value: null,
   error_id: null,
+  duration_ms: 4,
 } as const;
+
+/** Accepted, refused and failed requests, the last at the end. */
+const usedIn = (times: readonly string[]) =>
+  times.map((time, i) => ({ time, accepted: (i * 13) % 40, refused: i % 5, failed: i % 11 === 3 ? 2 : 0 }));
+const usedBy = {
+  id: '4fGh7Kq2LmPz',
+  name: 'Trailmix',
+  day: 214,
+  month: 3120,
+  errors_day: 12,
+  errors_month: 94,
+  p50_ms: 4,
+  p95_ms: 31,
+};
+const use = {
+  hours: usedIn(Array.from({ length: 24 }, (_, i) => `2026-11-20 ${String(i).padStart(2, '0')}:00:00`)),
+  days: usedIn(days.slice(-30).map((day) => `${day} 00:00:00`)),
+  apps: [usedBy, { ...usedBy, name: 'Script on my laptop', p50_ms: null, p95_ms: null }],
+  errors: [
+    {
+      method: 'GET',
+      route: '/api/public/events/:id',
+      status: 401,
+      error: 'invalid_credentials',
+      day: 3,
+      month: 9,
+    },
+    { method: 'POST', route: '/oauth/token', status: 400, error: 'invalid_grant', day: 0, month: 2 },
+  ],
+};
 
 /** Leaves for the app before anybody sees it. */
 export const SENT_AT_ONCE = 'a response in a form that sends itself';
@@ -720,6 +751,7 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
       { id: '5f0c3c0e-3f0e-4b0e-9d0b-0c7f4a1f2b3c', name: 'Trailmix' },
       { id: '4fGh7Kq2LmPz', name: 'Script on my laptop' },
     ],
+    use,
     requests: [
       {
         ...request,
@@ -742,6 +774,7 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
     of: null,
     most: 100,
     apps: [],
+    use: { hours: [], days: [], apps: [], errors: [] },
     requests: [],
   },
   'hostile requests': {
@@ -754,6 +787,7 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
       { id: 'a', name: HOSTILE },
       { id: 'b', name: HOSTILE },
     ],
+    use: { ...use, apps: [{ ...usedBy, name: HOSTILE }] },
     requests: [
       {
         ...request,

@@ -7,10 +7,12 @@ import { Logger } from '../../http/logger.js';
 import type { DevelopedApp } from '../../http/pipeline/request-context.js';
 import { namedKeyId } from '../api-keys/api-key-format.js';
 import { looksSecret } from '../../values/string-rules.js';
+import { APPS, developedUse, type DevelopedUse } from './developed-use.js';
 import { writeGoodRows } from './usage-tally.js';
 
 /** Of each app, here and in the database. */
 export const MOST_KEPT = 100;
+const HOUR_MS = 3_600_000;
 /** Apps that are named by requests which proved nothing, in one flush: anybody can name any. */
 const MOST_UNPROVEN = 200;
 
@@ -35,11 +37,20 @@ export interface ShownRequest {
   /** That as it was sent, without what could be a secret. */
   readonly value: string | null;
   readonly error_id: string | null;
+  /** From its arrival to its answer; null for one of a version that did not measure. */
+  readonly duration_ms: number | null;
 }
 
-interface DeveloperRequestRow extends Omit<ShownRequest, 'occurred_at' | 'app_name'> {
-  /** In ms since 1970. */
-  readonly atMs: number;
+interface DeveloperRequestRow extends Omit<ShownRequest, 'occurred_at' | 'app_name' | 'duration_ms'> {
+  /** By `process.hrtime`. */
+  readonly startedAt: bigint;
+}
+
+/** The requests of one app since the last flush: the last ones, and how many there were of each kind in each hour. */
+interface Gathered {
+  readonly app: Named;
+  readonly rows: object[];
+  readonly counts: Map<string, { readonly requests: number }>;
 }
 
 /**
@@ -49,7 +60,7 @@ interface DeveloperRequestRow extends Omit<ShownRequest, 'occurred_at' | 'app_na
 @Injectable()
 export class DeveloperRequests {
   readonly #enabled: boolean;
-  #gathered = new Map<string, { app: Named; rows: DeveloperRequestRow[] }>();
+  #gathered = new Map<string, Gathered>();
   #unproven = 0;
   #written = Promise.resolve();
 
@@ -78,7 +89,7 @@ export class DeveloperRequests {
     this.record(
       app,
       {
-        atMs: Date.now(),
+        startedAt: context.startedAt,
         method: request.method,
         route: context.route ?? (request.route as { path: string } | undefined)?.path ?? '',
         status,
@@ -93,16 +104,29 @@ export class DeveloperRequests {
   }
 
   /** @param proven whether it is known that there is such an app and that it is a member's; else the database will tell */
-  record(app: Named, row: DeveloperRequestRow, proven: boolean): void {
+  record(app: Named, { startedAt, error_id, ...row }: DeveloperRequestRow, proven: boolean): void {
     if (!this.#enabled) return;
     const name = `${app.kind} ${app.id}`;
     let gathered = this.#gathered.get(name);
     if (!gathered) {
       if (!proven && ++this.#unproven > MOST_UNPROVEN) return;
-      this.#gathered.set(name, (gathered = { app, rows: [] }));
+      this.#gathered.set(name, (gathered = { app, rows: [], counts: new Map() }));
     }
-    gathered.rows.push(row);
-    if (gathered.rows.length > MOST_KEPT) gathered.rows.shift();
+    const { rows, counts } = gathered;
+    const now = Date.now();
+    rows.push({
+      ...row,
+      error_id: error_id === null || looksSecret(error_id) ? null : error_id,
+      occurred_at: new Date(now),
+      duration_ms: Number((process.hrtime.bigint() - startedAt) / 1_000_000n),
+      requests: 0,
+    });
+    if (rows.length > MOST_KEPT) rows.shift();
+    const { method, route, status, error } = row;
+    const hour = new Date(now - (now % HOUR_MS));
+    const kind = { occurred_at: hour, method, route, status, error };
+    const key = JSON.stringify(kind);
+    counts.set(key, { ...kind, requests: (counts.get(key)?.requests ?? 0) + 1 });
   }
 
   /**
@@ -113,6 +137,12 @@ export class DeveloperRequests {
   async last(userId: number, of: string | null): Promise<ShownRequest[]> {
     await this.flush();
     return this.database.rows<ShownRequest>(LAST, [userId, of]);
+  }
+
+  /** How they were answered in the last 24 hours and 30 days. */
+  async use(userId: number, of: string | null): Promise<DevelopedUse> {
+    await this.flush();
+    return developedUse(this.database, userId, of);
   }
 
   /** Writes what was gathered until now, and takes away what is no longer among the last. */
@@ -138,14 +168,12 @@ export class DeveloperRequests {
     this.#gathered = new Map();
     this.#unproven = 0;
     if (gathered.length === 0) return;
-    const all = gathered.flatMap(({ app, rows }) =>
-      rows.map(({ atMs, error_id, ...row }) => ({
+    const all = gathered.flatMap(({ app, rows, counts }) =>
+      [...rows, ...counts.values()].map((row) => ({
         ...row,
-        client_id: app.kind === 'client' ? app.id : null,
-        key_id: app.kind === 'key' ? app.id : null,
+        client: app.kind === 'client' ? app.id : null,
+        key: app.kind === 'key' ? app.id : null,
         token_keys: app.kind === 'token' ? app.id.split(' ') : [],
-        occurred_at: new Date(atMs),
-        error_id: error_id === null || looksSecret(error_id) ? null : error_id,
       })),
     );
     const kept = new Set<string>();
@@ -166,17 +194,26 @@ export class DeveloperRequests {
   }
 }
 
-/** What named no app of a member is left out here. */
-const KEEP = `INSERT INTO developer_requests
-  (client_id, key_id, occurred_at, method, route, status, error, reason, parameter, value, error_id)
-SELECT c.id, k.id, r.occurred_at, r.method, r.route, r.status, r.error, r.reason, r.parameter, r.value, r.error_id
-FROM jsonb_to_recordset($1) AS r (client_id text, key_id text, occurred_at timestamptz, method text, route text, status smallint,
-  error text, reason text, parameter text, value text, error_id text, token_keys text[])
-LEFT JOIN oauth_tokens t ON t.key IN (SELECT decode(one, 'hex') FROM unnest(r.token_keys) one) AND t.model = 'AccessToken'
-LEFT JOIN oauth_grants g ON g.id = t.grant_id
-LEFT JOIN oauth_clients c ON c.id = COALESCE(r.client_id, g.client_id) AND c.owner_id IS NOT NULL
-LEFT JOIN api_keys k ON k.id = r.key_id AND k.self_issued
-WHERE num_nonnulls(c.id, k.id) = 1 RETURNING COALESCE(client_id, key_id) AS id`;
+/** What named no app of a member is left out here. A row with `requests` says how many there were; the others are requests themselves. */
+const KEEP = `WITH sent AS (
+  SELECT c.id AS client_id, k.id AS key_id, r.* FROM jsonb_to_recordset($1) AS r (client text, key text, occurred_at timestamptz,
+    method text, route text, status smallint, error text, reason text, parameter text, value text, error_id text, duration_ms integer,
+    requests bigint, token_keys text[])
+  LEFT JOIN oauth_tokens t ON t.key IN (SELECT decode(one, 'hex') FROM unnest(r.token_keys) one) AND t.model = 'AccessToken'
+  LEFT JOIN oauth_grants g ON g.id = t.grant_id
+  LEFT JOIN oauth_clients c ON c.id = COALESCE(r.client, g.client_id) AND c.owner_id IS NOT NULL
+  LEFT JOIN api_keys k ON k.id = r.key AND k.self_issued
+  WHERE num_nonnulls(c.id, k.id) = 1
+), counted AS (
+  INSERT INTO developer_request_counts AS n (client_id, key_id, hour, method, route, status, error, requests)
+  SELECT client_id, key_id, occurred_at, method, route, status, error, sum(requests) FROM sent WHERE requests > 0
+  GROUP BY 1, 2, 3, 4, 5, 6, 7 ORDER BY 1, 2, 3, 4, 5, 6, 7
+  ON CONFLICT (client_id, key_id, hour, method, route, status, error) DO UPDATE SET requests = n.requests + EXCLUDED.requests
+)
+INSERT INTO developer_requests
+  (client_id, key_id, occurred_at, method, route, status, error, reason, parameter, value, error_id, duration_ms)
+SELECT client_id, key_id, occurred_at, method, route, status, error, reason, parameter, value, error_id, duration_ms
+FROM sent WHERE requests = 0 RETURNING COALESCE(client_id, key_id) AS id`;
 
 /** SQL: those of each app that are no longer among the last. */
 const older = (column: string) => `
@@ -190,10 +227,8 @@ const lastOf = (column: string) => `
 SELECT d.* FROM developer_requests d WHERE d.${column} = app.${column} ORDER BY d.occurred_at DESC, d.id DESC LIMIT ${MOST_KEPT}`;
 
 const LAST = `SELECT api_time(d.occurred_at) AS occurred_at, app.name AS app_name, d.method, d.route, d.status, d.error, d.reason,
-  d.parameter, d.value, d.error_id
-FROM (
-  SELECT id AS client_id, NULL::text AS key_id, name FROM oauth_clients WHERE owner_id = $1 AND ($2::text IS NULL OR id = $2)
-  UNION ALL SELECT NULL, id, name FROM api_keys WHERE user_id = $1 AND self_issued AND ($2 IS NULL OR id = $2)
+  d.parameter, d.value, d.error_id, d.duration_ms
+FROM (${APPS}
 ) app CROSS JOIN LATERAL ((${lastOf('client_id')}) UNION ALL (${lastOf('key_id')})) d
 ORDER BY d.occurred_at DESC, d.id DESC LIMIT ${MOST_KEPT}`;
 

@@ -69,7 +69,7 @@ export function tellDeveloper(
   requests.record(
     { kind: 'client', id },
     {
-      atMs: Date.now(),
+      startedAt: ctx.req.context.startedAt,
       method: ctx.method.slice(0, 20),
       route,
       status: ctx.status,

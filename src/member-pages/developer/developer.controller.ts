@@ -84,7 +84,8 @@ export class DeveloperController {
     const apps = [...clients.map(({ client_id: id, name }) => ({ id, name })), ...keys];
     if (of !== null && !apps.some(({ id }) => id === of)) throw nothingHere();
     const requests = await this.requests.last(developer.user.id, of);
-    developer.send({ name: 'developer-requests', of, apps, requests, most: MOST_KEPT });
+    const use = await this.requests.use(developer.user.id, of);
+    developer.send({ name: 'developer-requests', of, apps, use, requests, most: MOST_KEPT });
   }
 
   #own({ user, owner }: Member): Promise<[ClientDetails[], KeyDetails[]]> {

@@ -3,6 +3,7 @@ import type { SignInFault } from '../../accounts/sign-in/sign-in.js';
 import type { ShownPasskey } from '../../accounts/sign-in/sign-in-methods.js';
 import type { KeyDetails } from '../../auth/api-keys/api-keys.service.js';
 import type { Scope } from '../../auth/scopes.js';
+import type { DevelopedUse } from '../../auth/usage/developed-use.js';
 import type { ShownRequest } from '../../auth/usage/developer-requests.js';
 import type { CalendarLinkDetails } from '../../calendar/calendar-links.js';
 import type { Activity } from '../../clients/activity.js';
@@ -198,6 +199,7 @@ interface MemberPages {
     /** The app or key to which the list is limited. */
     readonly of: string | null;
     readonly apps: readonly { readonly id: string; readonly name: string }[];
+    readonly use: DevelopedUse;
     /** Latest first. */
     readonly requests: readonly ShownRequest[];
     readonly most: number;

@@ -1,5 +1,5 @@
 import { Entity } from 'typeorm';
-import { bigint, identity, inet, jsonb, row, smallint, text, timestamptz } from '../../columns.js';
+import { bigint, identity, inet, integer, jsonb, row, smallint, text, timestamptz } from '../../columns.js';
 import { Expires, OfMember } from '../../declarations.js';
 import { ApiKey } from './api-key.entity.js';
 import { OauthClient } from './oauth.entity.js';
@@ -59,6 +59,35 @@ export class DeveloperRequest extends row({
   value: text.nullable,
   /** The error id that the response showed. */
   error_id: text.nullable,
+  /** From its arrival to its answer. */
+  duration_ms: integer.nullable,
+}) {}
+
+/** How many requests of such an app or key ended in the same way in one hour. */
+@Entity('developer_request_counts')
+@Expires({ at: 'hour', kept: '30 days' })
+@OfMember<DeveloperRequestCount>({
+  owner: ['client_id', 'key_id'],
+  export: {
+    as: 'own_apps_request_counts',
+    without: ['id'],
+    also: '(SELECT name FROM oauth_clients c WHERE c.id = t.client_id UNION ALL SELECT name FROM api_keys k WHERE k.id = t.key_id) AS app_name',
+  },
+})
+export class DeveloperRequestCount extends row({
+  id: identity('ALWAYS'),
+  /** Either this or {@link DeveloperRequestCount.key_id}. */
+  client_id: text.nullable.refersTo(() => OauthClient, 'CASCADE'),
+  key_id: text.nullable.refersTo(() => ApiKey, 'CASCADE'),
+  /** Its beginning. */
+  hour: timestamptz,
+  method: text,
+  /** Template of the route. */
+  route: text,
+  status: smallint,
+  /** Code of the problem or of the OAuth error; null if the requests succeeded. */
+  error: text.nullable,
+  requests: bigint,
 }) {}
 
 /**
