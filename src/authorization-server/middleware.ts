@@ -116,7 +116,7 @@ export class Middleware {
   /** Answers with a page, in the language that the app asked for, or else the browser. */
   show(ctx: KoaContextWithOIDC, page: ShownPage, formTargets: readonly string[] = []): void {
     const uiLocales = ctx.oidc?.params?.ui_locales ?? ctx.query.ui_locales;
-    const language = this.pages.languageOf(uiLocales, ctx.get('accept-language'));
+    const language = this.pages.languageOf(uiLocales, ctx.req.headers);
     const { html, headers } = this.pages.render(page, language, formTargets);
     ctx.set(headers);
     ctx.body = html;

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { Response } from 'express';
 import type { Client } from 'oidc-provider';
 import type { ErrorPage, FaultName } from './failures/page-fault.js';
@@ -94,8 +95,8 @@ export abstract class ShownPages {
   /** The languages of pages (BCP 47); the first one is the default. */
   abstract readonly languages: readonly string[];
 
-  /** Chooses one of them: by what the app asked for (`ui_locales`), else the browser (`Accept-Language`). */
-  abstract languageOf(uiLocales: unknown, accept: string | undefined): string;
+  /** Chooses one of them: what the member chose, else what the app asked for (`ui_locales`), else the browser (`Accept-Language`). */
+  abstract languageOf(uiLocales: unknown, headers: IncomingHttpHeaders): string;
 
   /** @param formTargets origins and schemes to which the page's forms may lead */
   abstract render(

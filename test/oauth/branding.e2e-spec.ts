@@ -115,14 +115,14 @@ describe('what a platform says of itself', () => {
     expect(html).toContain('<html lang="de">');
     expect(html).toContain('<h1>Anmelden</h1>');
     expect(response.headers.get('content-language')).toBe('de');
-    expect(response.headers.get('vary')).toBe('Accept-Language');
+    expect(response.headers.get('vary')).toBe('Accept-Language, Cookie');
   });
 
   it('is in the language that the app asks for, from the sign-in to the consent, and on its errors', async () => {
     const clientId = await oauth.client();
     const { username } = await oauth.member();
     const browser = oauth.browser();
-    const signIn = (await browser.open(oauth.request(clientId, { ui_locales: 'fr de' }).url)) as FormPage;
+    const signIn = (await browser.open(oauth.request(clientId, { ui_locales: 'it de' }).url)) as FormPage;
     expect(signIn.html).toContain('<h1>Anmelden</h1>');
     const refused = (await browser.submit(signIn, { username, password: 'wrong' })) as FormPage;
     expect(refused.html).toContain('Der Benutzername oder das Passwort stimmt nicht.');
@@ -135,9 +135,29 @@ describe('what a platform says of itself', () => {
     );
   });
 
+  it('is in the language that the member chose at the foot of a page, from then on, and before what an app asks for', async () => {
+    const browser = oauth.browser();
+    const signIn = (await browser.open('/account/apps?x=1')) as FormPage;
+    expect(signIn.html).toContain('href="?x=1&amp;ui_locales=fr" lang="fr" hreflang="fr">Français</a>');
+    const chosen = (await browser.open('/account/apps?x=1&ui_locales=fr')) as FormPage;
+    expect([chosen.url.pathname, chosen.url.search]).toEqual(['/account/apps', '?x=1']);
+    expect(chosen.html).toContain('<h1>Se connecter</h1>');
+    const url = oauth.request(await oauth.client(), { ui_locales: 'de' }).url;
+    expect(((await browser.open(url)) as FormPage).html).toContain('<h1>Se connecter</h1>');
+    // After a form was refused, its address leads to the page.
+    const above = (await browser.open('/account/calendar/create?ui_locales=de')) as FormPage;
+    expect([above.url.pathname, above.html.includes('<h1>Anmelden</h1>')]).toEqual([
+      '/account/calendar',
+      true,
+    ]);
+    expect(((await browser.open('/account/apps?ui_locales=xx')) as FormPage).html).toContain(
+      '<h1>Anmelden</h1>',
+    );
+  });
+
   it('says in the metadata which languages there are', async () => {
     const metadata = await fetch(`${oauth.issuer}/.well-known/openid-configuration`);
-    expect(await metadata.json()).toMatchObject({ ui_locales_supported: ['en', 'de'] });
+    expect(await metadata.json()).toMatchObject({ ui_locales_supported: ['en', 'de', 'fr'] });
   });
 });
 

@@ -114,7 +114,7 @@ describe('What every page is sent with', () => {
   it.each(Object.keys(SAMPLES))('%s: is in German for who reads German, and says so', (name) => {
     const { html, headers } = pages.render(SAMPLES[name]!, 'de');
     expect(html).toContain('<html lang="de">');
-    expect(headers).toMatchObject({ 'Content-Language': 'de', Vary: 'Accept-Language' });
+    expect(headers).toMatchObject({ 'Content-Language': 'de', Vary: 'Accept-Language, Cookie' });
     const words = html.replace(/<script>[^]*?<\/script>/g, '');
     expect(words).not.toMatch(/\b(Sign|You|your|the|access|undefined)\b|\{\w+\}|\[object/);
   });
@@ -151,7 +151,7 @@ describe('What every page is sent with', () => {
     expect(headers).toEqual({
       'Content-Type': 'text/html; charset=utf-8',
       'Content-Language': 'en',
-      Vary: 'Accept-Language',
+      Vary: 'Accept-Language, Cookie',
       'Content-Security-Policy':
         "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
       'X-Frame-Options': 'DENY',
@@ -257,7 +257,7 @@ postgres.describe('In Chromium', () => {
       return;
     }
     const [name = '', asked] = path.split('#');
-    const language = languageOf(asked, request.headers['accept-language']);
+    const language = languageOf(asked, request.headers);
     const sample = SAMPLES[name];
     if (!sample) {
       response.writeHead(404).end();

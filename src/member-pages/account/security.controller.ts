@@ -186,7 +186,7 @@ function sessionOf({ session }: Member): string {
 
 /** `Chrome on Android` */
 function suggestedName({ headers }: Request): string {
-  const t = textsIn(languageOf(undefined, headers['accept-language']));
+  const t = textsIn(languageOf(undefined, headers));
   const { browser, system } = browserOf(headers['user-agent'] ?? null);
   if (browser === undefined) return t.security.suggested;
   return system === undefined ? browser : fill(t.sessions.browserOn, { browser, system });

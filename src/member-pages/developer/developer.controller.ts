@@ -118,7 +118,7 @@ export class DeveloperController {
   /** Checks redirect URIs while they are typed, and responds with the faults as JSON for the form's script. */
   @Post('redirect-uris')
   checkRedirectUris(@FormSender() { form, response }: Sender): void {
-    const { faults } = textsIn(languageOf(undefined, response.req.headers['accept-language'])).developer;
+    const { faults } = textsIn(languageOf(undefined, response.req.headers)).developer;
     const { type } = clientFormOf(form);
     const found = linesOf(fieldText(form.redirect_uris)).flatMap((uri) => {
       const fault = redirectUriFault(uri, type, this.config.production);

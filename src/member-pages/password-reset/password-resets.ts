@@ -223,7 +223,7 @@ export class PasswordResetController {
   @Post('password-reset/send')
   send(@Res() response: Response, @OwnForm() form: Form): void {
     const request = response.req;
-    const language = languageOf(undefined, request.headers['accept-language']);
+    const language = languageOf(undefined, request.headers);
     this.resets.begin(fieldText(form.username), language, addressOf(request));
     redirect(response, `${RESET_PATH}/sent`);
   }

@@ -6,6 +6,7 @@ import type { ShownPages } from '../../authorization-server/ports.js';
 import { browserOf } from '../../accounts/sign-in/sign-in-origin.js';
 import { Config } from '../../config/config.js';
 import { randomBytes } from '../../crypto/random.js';
+import { queryOf } from '../../http/input/query.js';
 import { InlineScript, Layout } from '../../layout/layout.js';
 import { ACCOUNT_PAGES } from '../../federation/upstream-sign-ins.js';
 import { escapeHtml } from '../../values/string-rules.js';
@@ -59,16 +60,25 @@ export class Pages implements ShownPages {
   }
 
   send(response: Response, status: number, page: Page, sending: Sending = {}): void {
-    const language = this.languageOf(sending.uiLocales, response.req.headers['accept-language']);
-    const { html, headers } = this.render(page, language, sending.formTargets);
+    const request = response.req;
+    const language = this.languageOf(sending.uiLocales, request.headers);
+    const { html, headers } = this.render(page, language, sending.formTargets, queryOf(request));
     response
       .status(status)
       .set(headers)
       .end(response.req.method === 'HEAD' ? undefined : html);
   }
 
-  /** @param formTargets see {@link Sending} */
-  render(page: Page, language: string, formTargets: readonly string[] = []): ReturnType<Layout['render']> {
+  /**
+   * @param formTargets see {@link Sending}
+   * @param query of a page's own address, which has that page in other languages, too
+   */
+  render(
+    page: Page,
+    language: string,
+    formTargets: readonly string[] = [],
+    query?: URLSearchParams,
+  ): ReturnType<Layout['render']> {
     const { config } = this;
     const platform = {
       name: config.platformName,
@@ -86,6 +96,7 @@ export class Pages implements ShownPages {
       t: wording.textsIn(language),
       scripts: this.#scripts,
       platform,
+      languages: query && languagesOf(query),
       moments: this.#moments.get(language),
       newFormId,
       browserOf,
@@ -100,8 +111,18 @@ export class Pages implements ShownPages {
       Object.values(this.#scripts),
       ["'self'", ...formTargets.flatMap(formSource)],
     );
-    return { html, headers: { ...headers, 'Content-Language': language, Vary: 'Accept-Language' } };
+    return { html, headers: { ...headers, 'Content-Language': language, Vary: 'Accept-Language, Cookie' } };
   }
+}
+
+/** Links to the page in all languages; none on one that shows something once. */
+function languagesOf(query: URLSearchParams) {
+  if (query.has('made')) return undefined;
+  return [...wording.LANGUAGE_NAMES].map(([language, name]) => {
+    const address = new URLSearchParams(query);
+    address.set('ui_locales', language);
+    return { language, name, href: `?${address}` };
+  });
 }
 
 /** The id of a form on a page, in its field `form`: see `SentForms`. */

@@ -10,9 +10,10 @@ function flat(texts: object, path = ''): [string, string][] {
 
 const placeholders = (text: string) => [...text.matchAll(/\{\w+\}/g)].map(([name]) => name).sort();
 
-/** Texts that are the same in both languages. */
+/** Texts that are the same in English and another language. */
 const SAME = new Set([
   'consent.website',
+  'sessionsTitle',
   ...['apps', 'name', 'allowed_origins', 'logo'].map((name) => `developer.${name}`),
 ]);
 
@@ -36,15 +37,34 @@ describe('the texts of members’ pages', () => {
     [undefined, undefined, 'en'],
     [undefined, 'de', 'de'],
     [undefined, 'de-CH,de;q=0.9,en;q=0.8', 'de'],
-    [undefined, 'fr, en;q=0.5, de;q=0.7', 'de'],
-    [undefined, 'fr-FR,fr;q=0.9', 'en'],
+    [undefined, 'it, en;q=0.5, de;q=0.7', 'de'],
+    [undefined, 'fr-FR,fr;q=0.9', 'fr'],
+    [undefined, 'it-IT,it;q=0.9', 'en'],
     [undefined, 'de;q=0', 'en'],
     [undefined, ',;q=,;;=\u0000', 'en'],
-    ['fr de-AT', 'en', 'de'],
+    ['it de-AT', 'en', 'de'],
     ['en', 'de', 'en'],
     ['xx', 'de', 'de'],
     [['de'], 'en', 'en'],
   ])('are in the language that the app asks for, or the browser: %j, %j', (uiLocales, accept, language) => {
-    expect(languageOf(uiLocales, accept)).toBe(language);
+    expect(languageOf(uiLocales, { 'accept-language': accept })).toBe(language);
+  });
+
+  it.each([
+    ['pua_language=fr', 'fr'],
+    ['pua_csrf=x; __Secure-pua_language=fr; pua_device=y', 'fr'],
+    ['pua_language=xx', 'de'],
+    ['pua_language=', 'de'],
+    ['not_pua_language=fr', 'de'],
+  ])('are before all in the language that the member chose, if there is such: %s', (cookie, language) => {
+    expect(languageOf('de', { cookie, 'accept-language': 'en' })).toBe(language);
+  });
+
+  it('have the spaces and apostrophes of French in French', () => {
+    for (const [path, text] of flat(textsIn('fr')))
+      expect([path, text]).toEqual([
+        path,
+        expect.not.stringMatching(/'| [:;!?»]|[^\u202f][;!?](?=\s|$)|«(?!\u202f)/),
+      ]);
   });
 });

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { readdirSync, readFileSync } from 'node:fs';
 import { SCOPES } from '../../auth/scopes.js';
 import { CLIENT_FAULTS } from '../../clients/client-rules.js';
@@ -57,17 +58,34 @@ function textsOf(language: string): Texts {
   };
 }
 
+/** The cookie of the language that a member chose on a page. Nothing depends on who set it. */
+export const LANGUAGE_COOKIE = 'pua_language';
+const CHOSEN = new RegExp(`(?:^|; ?)(?:__Secure-)?${LANGUAGE_COOKIE}=([a-z]{2,3})(?:;|$)`);
+
 /**
- * Chooses the language of a page.
+ * Chooses the language of a page: the one that the member chose in this browser, or else by preference.
  *
  * @param uiLocales what the app requested, in order of preference (OpenID Connect Core §3.1.2.1)
- * @param accept the browser's `Accept-Language` (RFC 9110 §12.5.4), used if none of the app's languages is available
+ * @param headers of the request. The browser's `Accept-Language` (RFC 9110 §12.5.4) is used if none of the app's languages is available
  */
-export function languageOf(uiLocales: unknown, accept: string | undefined): string {
+export function languageOf(
+  uiLocales: unknown,
+  { cookie, 'accept-language': accept }: Pick<IncomingHttpHeaders, 'cookie' | 'accept-language'>,
+): string {
+  const [, chosen] = CHOSEN.exec(cookie ?? '') ?? [];
   const asked = typeof uiLocales === 'string' ? uiLocales.split(' ') : [];
-  const languages = [...asked, ...preferred(accept ?? '')].map((tag) => tag.toLowerCase().split('-')[0]!);
+  const tags = [...(chosen === undefined ? [] : [chosen]), ...asked, ...preferred(accept ?? '')];
+  const languages = tags.map((tag) => tag.toLowerCase().split('-')[0]!);
   return languages.find((language) => TEXTS.has(language)) ?? LANGUAGES[0]!;
 }
+
+/** What every language calls itself, such as `Deutsch`. */
+export const LANGUAGE_NAMES: ReadonlyMap<string, string> = new Map(
+  LANGUAGES.map((language) => [
+    language,
+    sentence(new Intl.DisplayNames(language, { type: 'language' }).of(language)!),
+  ]),
+);
 
 function preferred(accept: string): string[] {
   return accept
