@@ -2,7 +2,8 @@
 -- connections up to :imported_events and :imported_connections, with ids moved by :members, :events and :connections. Without triggers, so
 -- what these would have written is copied, too.
 
-INSERT INTO users (id, username, folded_username, first_name, last_name, display_name, folded_name, bio, profile_picture, created_at, is_disabled, card)
+INSERT INTO users (id, username, folded_username, first_name, last_name, display_name, folded_name, bio,
+  profile_picture, created_at, is_disabled, card)
 SELECT id + :members, 'member' || id + :members, 'member' || id + :members, first_name, last_name, display_name, folded_name, bio,
   profile_picture, created_at, is_disabled, user_card(id + :members, 'member' || id + :members, display_name, profile_picture)
 FROM users WHERE id <= :imported;
