@@ -252,7 +252,7 @@ VALUES ($1, '\\x01', '\\x01', '\\x01', 0, false, false, $2) RETURNING id`,
         expect([row, row.slice(index - 2, index)]).toEqual([row, '  ']);
   });
 
-  it('is asked before anything is lost, takes y alone for a yes, and calls a no no failure', async () => {
+  it('is asked before anything is lost, and takes y alone for a yes', async () => {
     const [one, two] = [await oauth.member({ username: 'lost' }), await oauth.client({ name: 'Lost' })];
     const commands = [
       ['users', 'erase', String(one.id)],

@@ -28,7 +28,7 @@ const READ = `SELECT to_char(hour AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS date, cou
 FROM status_hours, unnest(latencies) ms WHERE hour >= date_trunc('day', $1::timestamptz, 'UTC') GROUP BY 1`;
 
 /** A day in UTC. */
-export interface StatusDay {
+interface StatusDay {
   readonly date: string;
   /** In which the status was probed: in the others, no instance was there. */
   readonly minutes: number;
