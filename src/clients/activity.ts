@@ -91,7 +91,8 @@ const FIND_DAYS = `WITH used AS (
   SELECT app_kind, app_id, LEAST(row_number() OVER (ORDER BY sum(uses) DESC, app_kind, app_id), ${SHOWN_APPS + 1}) AS place
   FROM used GROUP BY app_kind, app_id
 )
-SELECT to_char(d, 'YYYY-MM-DD') AS day, a.place, sum(u.uses)::float8 AS uses, min(a.app_kind) AS app_kind, min(COALESCE(c.name, k.name)) AS app_name
+SELECT to_char(d, 'YYYY-MM-DD') AS day, a.place, sum(u.uses)::float8 AS uses, min(a.app_kind) AS app_kind,
+  min(COALESCE(c.name, k.name)) AS app_name
 FROM generate_series((now() AT TIME ZONE 'UTC')::date - ${DAYS - 1}, (now() AT TIME ZONE 'UTC')::date, interval '1 day') d
 LEFT JOIN (used u JOIN apps a USING (app_kind, app_id)) ON u.day = d::date
 LEFT JOIN oauth_clients c ON a.app_kind = 'client' AND c.id = a.app_id

@@ -3,7 +3,7 @@ import type { Request, Response } from 'express';
 import type { JWTPayload } from 'jose';
 import { errors, type Interaction } from 'oidc-provider';
 import { BrowserCookie, DeviceCookies } from '../accounts/browser-cookies.js';
-import { originOf } from '../accounts/sign-in/sign-in-origin.js';
+import { signInOriginOf } from '../accounts/sign-in/sign-in-origin.js';
 import type { SignedIn } from '../accounts/sign-in/sign-in.js';
 import { UpstreamMembers, type UpstreamMember } from '../accounts/sign-in/upstream-members.js';
 import { Config } from '../config/config.js';
@@ -162,7 +162,7 @@ export class UpstreamSignIns {
       if (answer.member[claim] === undefined)
         throw new UpstreamFault('wrong', `the provider says nothing of the claim ${claim}`);
       const authTime = authTimeOf(answer.idToken, begun);
-      const member = await this.members.signIn(answer.member, originOf(request));
+      const member = await this.members.signIn(answer.member, signInOriginOf(request));
       count(member ? 'signed-in' : 'invalid');
       if (!member)
         throw this.fault('unknown', purpose, {

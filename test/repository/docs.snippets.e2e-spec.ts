@@ -211,6 +211,11 @@ ON CONFLICT (id) DO UPDATE SET endpoint_id = $1`,
 OVERRIDING SYSTEM VALUE VALUES (7, $1, $2, $2, $2, 0, false, false, 'Lost')`,
         [member.id, Buffer.from('lost')],
       );
+    if (snippet.code.includes('status update'))
+      await dataSource.query(
+        `INSERT INTO incidents (id, title, state, updates) OVERRIDING SYSTEM VALUE VALUES (7, 'Sign-in fails', 'investigating', '[]')
+ON CONFLICT DO NOTHING`,
+      );
     if (snippet.code.includes('old-app')) await oauth.client({ id: 'old-app' });
     folder = mkdtempSync(join(process.env.TEST_FOLDER!, 'snippet-'));
     mkdirSync(join(folder, 'export'));
@@ -237,7 +242,7 @@ OVERRIDING SYSTEM VALUE VALUES (7, $1, $2, $2, $2, 0, false, false, 'Lost')`,
     writeFileSync(join(bin, 'npx'), `#!/bin/sh\n[ "$1" = pua ] || exit 99\nshift\nexec pua "$@"\n`);
     for (const name of ['pua', 'npx']) chmodSync(join(bin, name), 0o755);
     writeFileSync(join(folder, '.curlrc'), 'fail\nsilent\nshow-error\n');
-    const child = spawn('sh', ['-e', '-c', code], {
+    const child = spawn('bash', ['-e', '-c', code], {
       cwd: folder,
       env: { ...PROCESS, ...environment, PATH: `${bin}:${process.env.PATH}`, CURL_HOME: folder, PASSWORD },
       stdio: ['ignore', 'pipe', 'pipe'],

@@ -9,7 +9,7 @@ export interface SignInOrigin {
 }
 
 /** Gives where a request comes from. */
-export function originOf(request: Request): SignInOrigin {
+export function signInOriginOf(request: Request): SignInOrigin {
   return { ip: addressOf(request), ...browserOf(request.headers['user-agent'] ?? null) };
 }
 

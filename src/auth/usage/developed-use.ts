@@ -29,7 +29,7 @@ interface UsedApp extends Counted {
 }
 
 /** Requests that were refused or failed in the same way. */
-export interface UsedInVain extends Counted {
+interface UsedInVain extends Counted {
   readonly method: string;
   readonly route: string;
   readonly status: number;
@@ -64,7 +64,8 @@ const sum = (condition: string) => `COALESCE(sum(requests) FILTER (WHERE ${condi
 const inTime = (unit: 'hour' | 'day', count: number) => `${USES}
 SELECT to_char(t, 'YYYY-MM-DD HH24:MI:SS') AS time, ${sum('status < 400')} AS accepted,
   ${sum('status BETWEEN 400 AND 499')} AS refused, ${sum('status >= 500')} AS failed
-FROM (SELECT date_trunc('${unit}', now() AT TIME ZONE 'UTC') AS last) now, generate_series(last - interval '${count - 1} ${unit}', last, interval '1 ${unit}') t
+FROM (SELECT date_trunc('${unit}', now() AT TIME ZONE 'UTC') AS last) now,
+  generate_series(last - interval '${count - 1} ${unit}', last, interval '1 ${unit}') t
 LEFT JOIN uses ON date_trunc('${unit}', hour AT TIME ZONE 'UTC') = t GROUP BY t ORDER BY t`;
 
 const [HOURS, DAYS] = [inTime('hour', 24), inTime('day', 30)];

@@ -18,7 +18,8 @@ const findingBy = (column: 'key' | 'uid_key') => ({
   name: `find-session-by-${column}`,
   text: `SELECT s.payload, s.uid_key, s.key, s.user_id, s.upstream_subject_key, s.upstream_session_key, ${MEMBER}
 FROM oauth_sessions s LEFT JOIN ${keyed('users u', 'u.id = s.user_id')}
-LEFT JOIN ${keyed('oauth_consents c', 'c.user_id = s.user_id AND c.client_id = $3')} WHERE s.${column} IN ($1, $2) AND ${unexpired('s.expires_at')}`,
+LEFT JOIN ${keyed('oauth_consents c', 'c.user_id = s.user_id AND c.client_id = $3')}
+WHERE s.${column} IN ($1, $2) AND ${unexpired('s.expires_at')}`,
 });
 const FIND = { key: findingBy('key'), uid_key: findingBy('uid_key') };
 

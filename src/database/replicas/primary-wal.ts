@@ -70,7 +70,7 @@ export interface ReadConsistency {
 }
 
 /** What a replica has to prove to stand in for the primary. */
-export interface LastHeard extends ReadConsistency {
+interface LastHeard extends ReadConsistency {
   /** When the primary had this position, by `performance.now()`. */
   readonly at: number;
 }

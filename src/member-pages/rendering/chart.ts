@@ -1,5 +1,5 @@
 /** Counts over time, stacked by what they are of. */
-export interface Chart {
+interface Chart {
   /** Of each time in order, of any length, one count. The first series stands at the bottom. */
   readonly series: readonly { readonly counts: readonly number[] }[];
 }

@@ -7,7 +7,7 @@ import type {
 import type { Request } from 'express';
 import { z } from 'zod';
 import { Csrf } from '../../accounts/browser-cookies.js';
-import { originOf, type SignInOrigin } from '../../accounts/sign-in/sign-in-origin.js';
+import { signInOriginOf, type SignInOrigin } from '../../accounts/sign-in/sign-in-origin.js';
 import { signInEvent, type RefusalCause, type SignedIn } from '../../accounts/sign-in/sign-in.js';
 import { passkeyDomain, SignInMethods, type SignedInMember } from '../../accounts/sign-in/sign-in-methods.js';
 import { eventValues, recordAlone, recordEventIf } from '../../audit/audit.js';
@@ -121,7 +121,7 @@ export class PasskeyCeremonies {
    * @returns undefined if anything is wrong
    */
   async signIn(text: unknown, request: Request, of: string): Promise<SignedIn | undefined> {
-    const from = originOf(request);
+    const from = signInOriginOf(request);
     const credential = parsed(ASSERTION, text);
     const taken = await this.#take('PasskeySignIn', credential, request, of);
     if (!credential || !taken) return undefined;

@@ -3,7 +3,7 @@ import type { Request, Response } from 'express';
 import type { Interaction, InteractionResults, Session } from 'oidc-provider';
 import { Csrf, DeviceCookies } from '../../accounts/browser-cookies.js';
 import { SignInThrottle } from '../../accounts/sign-in/sign-in-throttle.js';
-import { originOf } from '../../accounts/sign-in/sign-in-origin.js';
+import { signInOriginOf } from '../../accounts/sign-in/sign-in-origin.js';
 import { SignIn, type SignedIn, type SignInFault } from '../../accounts/sign-in/sign-in.js';
 import type { NewAuthEvent } from '../../audit/audit.js';
 import { RevocationChannel } from '../../auth/revocation-channel.js';
@@ -83,7 +83,7 @@ export class SignInForms {
   /** Checks a password. @param confirms whether the member is signed in already, and confirms a change */
   check(request: Request, username: string, password: string, confirms = false) {
     const deviceOf = (userId: number) => this.devices.find(request, userId);
-    const attempt = { username, password, ...originOf(request), deviceOf, confirms };
+    const attempt = { username, password, ...signInOriginOf(request), deviceOf, confirms };
     return withoutSlot(request, () => this.signIn.attempt(attempt));
   }
 
