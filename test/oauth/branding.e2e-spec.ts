@@ -137,10 +137,10 @@ describe('what a platform says of itself', () => {
 
   it('is in the language that the member chose at the foot of a page, from then on, and before what an app asks for', async () => {
     const browser = oauth.browser();
-    const signIn = (await browser.open('/account/apps?x=1')) as FormPage;
-    expect(signIn.html).toContain('href="?x=1&amp;ui_locales=fr" lang="fr" hreflang="fr">Français</a>');
-    const chosen = (await browser.open('/account/apps?x=1&ui_locales=fr')) as FormPage;
-    expect([chosen.url.pathname, chosen.url.search]).toEqual(['/account/apps', '?x=1']);
+    const signIn = (await browser.open('/account/apps?other=1')) as FormPage;
+    expect(signIn.html).toContain('href="?other=1&amp;ui_locales=fr" lang="fr" hreflang="fr">Français</a>');
+    const chosen = (await browser.open('/account/apps?other=1&ui_locales=fr')) as FormPage;
+    expect([chosen.url.pathname, chosen.url.search]).toEqual(['/account/apps', '?other=1']);
     expect(chosen.html).toContain('<h1>Se connecter</h1>');
     const url = oauth.request(await oauth.client(), { ui_locales: 'de' }).url;
     expect(((await browser.open(url)) as FormPage).html).toContain('<h1>Se connecter</h1>');
@@ -153,6 +153,8 @@ describe('what a platform says of itself', () => {
     expect(((await browser.open('/account/apps?ui_locales=xx')) as FormPage).html).toContain(
       '<h1>Anmelden</h1>',
     );
+    // What a stranger put into the address, or what is a secret there, is in none of the page's links.
+    expect(((await browser.open('/account/apps?other=1&code=x')) as FormPage).html).not.toContain('hreflang');
   });
 
   it('says in the metadata which languages there are', async () => {

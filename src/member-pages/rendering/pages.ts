@@ -115,9 +115,12 @@ export class Pages implements ShownPages {
   }
 }
 
-/** Links to the page in all languages; none on one that shows something once. */
+/** Parameters of pages' own addresses. Whatever else is there, a stranger may have written, or it is a secret. */
+const KEPT = ['of', 'other'];
+
+/** Links to the page in all languages; none on one whose address has more than {@link KEPT}, such as one that shows something once. */
 function languagesOf(query: URLSearchParams) {
-  if (query.has('made')) return undefined;
+  if (![...query.keys()].every((name) => KEPT.includes(name))) return undefined;
   return [...wording.LANGUAGE_NAMES].map(([language, name]) => {
     const address = new URLSearchParams(query);
     address.set('ui_locales', language);
