@@ -14,7 +14,7 @@ const { loadConfig } = await import('../dist/src/config/config.js');
 const { createDataSource } = await import('../dist/src/database/postgres/data-source.js');
 const { migrate } = await import('../dist/src/database/schema/migrate.js');
 const { SyncService } = await import('../dist/src/features/sync/sync.service.js');
-const { SignedCursors } = await import('../dist/src/http/signed-cursors.js');
+const { SignedCursors } = await import('../dist/src/http/paging.js');
 const { RESOURCES } = await import('../dist/src/resources/resources.js');
 
 const folder = mkdtempSync(join(tmpdir(), 'pua-bench-'));
@@ -116,8 +116,8 @@ VALUES ($1, $2, $3, 'accepted', now()), ($1, $3, $2, 'accepted', now())`,
 
   // Readers: a frequent one, one after a long pause, one with 100,000 connections.
   const query = ({ text }, values) => runner.query(text, values);
-  const sync = new SyncService({ long: query, read: query }, { advance: () => Promise.resolve() }, config);
-  const cursors = new SignedCursors(config.secrets);
+  const cursors = new SignedCursors(config);
+  const sync = new SyncService({ long: query, read: query }, { advance: () => Promise.resolve() }, cursors);
   await runner.query('ANALYZE');
   const scopes = RESOURCES.map((resource) => `${resource}:read`);
   for (const [name, user, back] of [

@@ -3,8 +3,9 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
 import { createServer, connect } from 'node:net';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { freePort } from '../bin/postgres.mjs';
@@ -205,13 +206,22 @@ export class Redis {
  * @param {string} [tree] whose code it is
  */
 export async function openServices(environment, tree = root) {
-  const load = (path) => import(join(tree, `dist/src/${path}.js`));
-  const { hashPassword } = await import('../dist/src/accounts/passwords/passwords.js');
-  const { loadConfig } = await load('config/config');
-  const { createDataSource } = await load('database/data-source');
-  const { migrate } = await load('database/migrate');
-  const { ALL_PLATFORM_SCOPES, ALL_SCOPES } = await load('auth/scopes');
-  const { ApiKeysService } = await load('auth/api-keys/api-keys.service');
+  // By their names, which differ: the folders are not the same in every version.
+  const paths = readdirSync(join(tree, 'dist/src'), { recursive: true });
+  const load = (name) =>
+    import(
+      join(
+        tree,
+        'dist/src',
+        paths.find((path) => basename(path) === `${name}.js`),
+      )
+    );
+  const { loadConfig } = await load('config');
+  const { createDataSource } = await load('data-source');
+  const { hashPassword } = await load('passwords');
+  const { migrate } = await load('migrate');
+  const { ALL_PLATFORM_SCOPES, ALL_SCOPES } = await load('scopes');
+  const { ApiKeysService } = await load('api-keys.service');
   const config = loadConfig(environment);
   const dataSource = await createDataSource(config, 'maintenance').initialize();
   await migrate(dataSource);
@@ -254,13 +264,13 @@ export async function openServices(environment, tree = root) {
     },
     /** Registers a receiver of the platform's webhooks. */
     async addWebhook(url, types) {
-      const { WebhooksService } = await load('webhooks/webhooks.service');
+      const { WebhooksService } = await load('webhooks.service');
       await new WebhooksService(dataSource, config).create({ url, types, actor: 'admin' });
     },
     /** @returns {Promise<{method: string, path: string}[]>} every route of the application */
     async routes() {
       const { closeApp, createApp } = await load('app');
-      const { RouteTable } = await load('http/route-table');
+      const { RouteTable } = await load('route-table');
       const app = await createApp(config);
       const all = app.get(RouteTable).routes.map(({ method, path }) => ({ method, path }));
       await closeApp(app);

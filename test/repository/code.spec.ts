@@ -1,4 +1,4 @@
-import { globSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import ts from 'typescript';
@@ -185,6 +185,18 @@ describe('programs that are started by `node`, which may be older than the one o
     const programs = [...new Set(named)];
     expect(programs.length).toBeGreaterThan(15);
     expect(programs.filter((path) => firstImportOf(path) !== "import './own-node.mjs';")).toEqual([]);
+  });
+
+  it('of the benchmark name modules of the server that are there', () => {
+    const modules = globSync('bench/**/*.mjs', { exclude: (name) => name === '.data' }).flatMap((path) =>
+      [...readFileSync(path, 'utf8').matchAll(/\bdist\/(src\/[\w./-]+)\.js'/g)].map(([, module]) => module!),
+    );
+    expect(modules.length).toBeGreaterThan(10);
+    expect(modules.filter((module) => !existsSync(`${module}.ts`))).toEqual([]);
+
+    const names = [...readFileSync('bench/instances.mjs', 'utf8').matchAll(/\bload\('([\w.-]+)'\)/g)];
+    expect(names.length).toBeGreaterThan(5);
+    expect(names.filter(([, name]) => globSync(`src/**/${name}.ts`).length !== 1)).toEqual([]);
   });
 
   it('import nothing that Node 20 lacks, since it would say so before anything of theirs runs', () => {
