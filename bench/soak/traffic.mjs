@@ -247,6 +247,7 @@ export class Traffic extends Requests {
         method,
         headers,
         form,
+        isStreamed: url === '/account/data/download',
         expected: (status) => [200, 302, 303].includes(status),
       }),
     );
