@@ -91,7 +91,7 @@ postgres.describe('A developer in Chromium', () => {
     await page.getByRole('heading', { name: 'The app could not sign you in' }).waitFor();
     await page.getByText('invalid_scope').waitFor();
     await page.goto(`${oauth.issuer}/developer/requests`);
-    const refused = await page.getByRole('row').filter({ hasText: 'invalid_scope' }).innerText();
+    const refused = await page.locator('#request-0').filter({ hasText: 'invalid_scope' }).innerText();
     expect(refused).toContain('scope=connections:read');
     await page.goto(console);
     await page.getByLabel('See the people you are connected with').check();
@@ -113,7 +113,7 @@ postgres.describe('A developer in Chromium', () => {
     expect(await reasonOf(page, wrong.request_id)).toContain('send that as Authorization: Bearer');
     expect((await call({ Authorization: `Bearer ${access_token}` })).status).toBe(200);
     await page.goto(`${oauth.issuer}/developer/requests?of=${clientId}`);
-    expect(await page.getByRole('row').nth(1).innerText()).toMatch(/GET \/api\/public\/connections\s+200/);
+    expect(await page.locator('#request-0').innerText()).toMatch(/GET \/api\/public\/connections\s+200/);
     expect(await page.content()).not.toContain(access_token);
     expect(violations).toEqual([]);
   });
