@@ -99,7 +99,7 @@ const PASSWORD = 'the password of the platform';
       const events = await oauth.dataSource.query<object[]>(
         `SELECT details FROM auth_events WHERE type = 'sign_in.succeeded'`,
       );
-      expect(events).toEqual([{ details: { method: 'upstream' } }]);
+      expect(events).toMatchObject([{ details: { method: 'upstream' } }]);
     });
   },
 );
