@@ -5,7 +5,7 @@ interface Probed {
   readonly ready: boolean;
   /** Until it said whether it is ready. */
   readonly milliseconds: number;
-  /** undefined where it is unknown. */
+  /** null where it is unknown. */
   readonly version: string | null;
   /** Why it is not ready, to follow its address; null if it is. */
   readonly problem: string | null;
@@ -25,7 +25,9 @@ export async function probe(address: string): Promise<Probed> {
     const milliseconds = Math.round(performance.now() - startedAt);
     const ready = response.status === 200 && status === 'ok';
     const isOurs = ready || response.headers.get('Content-Type')?.startsWith('application/problem+json');
-    const problem = isOurs ? `is not ready: ${detail}` : `answers ${response.status}, and is not this server`;
+    const problem = isOurs
+      ? `is not ready: ${detail ?? `it answered ${response.status}`}`
+      : `answers ${response.status}, and is not this server`;
     const version = isOurs ? await versionOf(await ask('/api/public/openapi.json')).catch(() => null) : null;
     return { ready, milliseconds, version, problem: ready ? null : problem };
   } catch (error) {
