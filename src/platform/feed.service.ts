@@ -1,7 +1,8 @@
 import { Readable } from 'node:stream';
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
-import type { EntityManager } from 'typeorm';
+import type { DataSource } from 'typeorm';
+import { Config } from '../config/config.js';
 import { Database } from '../database/database.js';
 import { sha256 } from '../crypto/digests.js';
 import { MemberReads } from '../database/member-reads.js';
@@ -12,16 +13,20 @@ import { readerOf } from '../http/output/fields.js';
 import { pointerTo, Problem } from '../http/output/problems.js';
 import { isLostRace } from '../operations/import/record-type.js';
 import { addCounts, ImportSet, noCounts, type Reject } from '../operations/import/import-set.js';
-import { createStaging } from '../operations/import/staging.js';
+import { createStaging, keepStaging, Staging } from '../operations/import/staging.js';
 import { OperatorError } from '../values/operator-error.js';
 import { settle } from '../operations/import/settled-lines.js';
 import { readFeedLine, readLines, type ReadLine } from '../operations/import/sources.js';
+import { learnTimeZones } from '../operations/import/time-zones.js';
 import { FeedCounts } from './feed.dto.js';
 
 export const MOST_FEED_BYTES = 8 * 1024 * 1024;
 const MOST_LINES = 5_000;
 /** Bytes parsed per turn of the event loop: 5 ms of work. */
 const PIECE_BYTES = 65_536;
+
+/** Up to so many, the plans are those of one line, and prepared: to plan the statements takes longer than to execute them. */
+const FEW_LINES = 100;
 
 /** How many feeds may wait for their turn, and how long. */
 const MOST_WAITING = 64;
@@ -33,6 +38,13 @@ export const FEED_PATIENCE_MS = 30_000;
 const ATTEMPTS = 5;
 const LONGEST_PAUSE_MS = 100;
 
+interface Feed {
+  readonly keyId: string;
+  readonly lines: readonly ReadLine[];
+  readonly body: Buffer;
+  readonly idempotencyKey: string | undefined;
+}
+
 /** Applies what the platform sends, by the rules and statements of the import, a few feeds at a time on separate connections. */
 @Injectable()
 export class FeedService {
@@ -41,6 +53,7 @@ export class FeedService {
   constructor(
     private readonly database: Database,
     private readonly reads: MemberReads,
+    private readonly config: Config,
   ) {}
 
   /**
@@ -51,16 +64,12 @@ export class FeedService {
    */
   async feed(keyId: string, body: Buffer, idempotencyKey: string | undefined): Promise<FeedCounts> {
     const counts = await this.#slots.take(async () => {
-      const lines = await readFeed(body);
       const dataSource = await this.database.background('feeding');
+      await learnTimeZones(dataSource);
+      const feed: Feed = { keyId, lines: await readFeed(body), body, idempotencyKey };
       for (let attempt = 1; ; attempt++) {
         try {
-          // Not by the data source itself, which would repeat it, too.
-          return await dataSource.manager.transaction((manager) =>
-            idempotencyKey === undefined
-              ? write(manager, keyId, lines)
-              : writeOnce(manager, keyId, lines, idempotencyKey, body),
-          );
+          return await this.#write(dataSource, feed);
         } catch (error) {
           if (!isLostRace(error))
             throw error instanceof OperatorError
@@ -76,6 +85,25 @@ export class FeedService {
     });
     await this.reads.advance('all');
     return counts;
+  }
+
+  async #write(dataSource: DataSource, feed: Feed): Promise<FeedCounts> {
+    const { lines, idempotencyKey } = feed;
+    const types = [...new Set(lines.flatMap(({ type }) => type ?? []))];
+    // The embedded database has one session for all connections.
+    const keepsTables = this.config.databaseDirectUrl !== undefined;
+    const runner = dataSource.createQueryRunner();
+    try {
+      if (keepsTables) await keepStaging(runner, types);
+      // Not by the data source, which would repeat it, too.
+      return await runner.manager.transaction(async (manager) => {
+        if (!keepsTables) await createStaging(manager, types);
+        const staging = new Staging(manager, keepsTables && lines.length <= FEW_LINES);
+        return idempotencyKey === undefined ? write(staging, feed) : writeOnce(staging, feed, idempotencyKey);
+      });
+    } finally {
+      await runner.release();
+    }
   }
 }
 
@@ -96,31 +124,26 @@ function* piecesOf(body: Buffer): Generator<Buffer> {
 }
 
 /** @throws Problem idempotency_conflict if the key was used for another body */
-async function writeOnce(
-  manager: EntityManager,
-  keyId: string,
-  lines: readonly ReadLine[],
-  idempotencyKey: string,
-  body: Buffer,
-): Promise<FeedCounts> {
+async function writeOnce(staging: Staging, feed: Feed, idempotencyKey: string): Promise<FeedCounts> {
+  const { keyId, body } = feed;
   const bodyHash = Buffer.from(sha256(body, 'hex'), 'hex');
   // Of two requests at the same moment, the second waits here for the outcome of the first.
-  const first = await manager.query<unknown[]>(
+  const first = await staging.rows(
     `INSERT INTO idempotent_responses AS r (key_id, idempotency_key, body_hash, response) VALUES ($1, $2, $3, '{}')
 ON CONFLICT (key_id, idempotency_key) DO UPDATE SET body_hash = EXCLUDED.body_hash, created_at = now()
   WHERE r.created_at < now() - interval '24 hours' RETURNING 1`,
     [keyId, idempotencyKey, bodyHash],
   );
   if (first.length === 0) {
-    const [answered] = await manager.query<{ body_hash: Buffer; response: FeedCounts }[]>(
+    const [answered] = await staging.rows<{ body_hash: Buffer; response: FeedCounts }>(
       'SELECT body_hash, response FROM idempotent_responses WHERE key_id = $1 AND idempotency_key = $2',
       [keyId, idempotencyKey],
     );
     if (!answered?.body_hash.equals(bodyHash)) throw new Problem('idempotency_conflict');
     return readerOf(FeedCounts)(answered.response); // in the order of the first answer, which the database does not keep
   }
-  const counts = await write(manager, keyId, lines);
-  await manager.query(
+  const counts = await write(staging, feed);
+  await staging.rows(
     'UPDATE idempotent_responses SET response = $3 WHERE key_id = $1 AND idempotency_key = $2',
     [keyId, idempotencyKey, JSON.stringify(counts)],
   );
@@ -128,10 +151,9 @@ ON CONFLICT (key_id, idempotency_key) DO UPDATE SET body_hash = EXCLUDED.body_ha
 }
 
 /** @throws Problem validation_failed with every bad line */
-async function write(manager: EntityManager, keyId: string, lines: readonly ReadLine[]): Promise<FeedCounts> {
-  await createStaging(manager, [...new Set(lines.flatMap(({ type }) => type ?? []))]);
-  const settled = await settle(manager, lines);
-  const set = new ImportSet(manager, [{ name: 'feed' }], { feedBy: { actor: 'client', keyId } });
+async function write(staging: Staging, { keyId, lines }: Feed): Promise<FeedCounts> {
+  const settled = await settle(staging, lines);
+  const set = new ImportSet(staging, [{ name: 'feed' }], { feedBy: { actor: 'client', keyId } });
   if (!(await set.run([{ position: 0, lines: settled.lines }])))
     throw badLines(set.rejected, set.firstRejects);
   const sum = noCounts();

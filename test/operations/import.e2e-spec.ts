@@ -12,7 +12,7 @@ import { createDataSource } from '../../src/database/postgres/data-source.js';
 import { totalOfMember } from '../../src/database/sql.js';
 import { importRecords } from '../../src/operations/import/import-records.js';
 import { ImportSet } from '../../src/operations/import/import-set.js';
-import { beginImport } from '../../src/operations/import/staging.js';
+import { beginImport, Staging } from '../../src/operations/import/staging.js';
 import { SigningKeysService } from '../../src/clients/signing-keys.service.js';
 import { folderSource, readFeedLine } from '../../src/operations/import/sources.js';
 import { TestApi } from '../support/api.js';
@@ -891,7 +891,9 @@ describe('pua import', () => {
       const runner = api.dataSource.createQueryRunner();
       await runner.startTransaction();
       await beginImport(runner.manager);
-      const set = new ImportSet(runner.manager, [{ name: 'users' }], { feedBy: { actor: 'admin' } });
+      const set = new ImportSet(new Staging(runner.manager), [{ name: 'users' }], {
+        feedBy: { actor: 'admin' },
+      });
       const line = { type: 'users', record: user(1, { bio: 'imported' }) };
       const lines = [readFeedLine({ number: 1, text: JSON.stringify(line) })];
       expect(await set.run([{ position: 0, lines }], undefined)).toBe(true);

@@ -1,10 +1,11 @@
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { Database } from '../../src/database/database.js';
 import { ImportSet } from '../../src/operations/import/import-set.js';
 import { settle } from '../../src/operations/import/settled-lines.js';
 import { readFeedLine } from '../../src/operations/import/sources.js';
-import { createStaging } from '../../src/operations/import/staging.js';
+import { createStaging, Staging } from '../../src/operations/import/staging.js';
 import { TestApi } from '../support/api.js';
 import { postgres, thorough } from '../support/database.js';
 import { eventually } from '../support/timing.js';
@@ -468,7 +469,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
         put('users', { id: one, username: '' }, -1),
         put('users', { id: 0, username: 'a', bio: 5, hobby: 'x' }),
         event(night, 999_999_999),
-        event(id(), one, { location: { city: 'x'.repeat(201) }, timezone: 'Mars/Base' }),
+        event(id(), one, { location: { city: 'x'.repeat(201) }, capacity: -1 }),
         put('participants', { event_id: night, user_id: one, role: 'attendee' }),
         put('connections', { id: 1, requester_id: one, addressee_id: one, status: 'pending' }),
       ]);
@@ -568,18 +569,18 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       await feed([user(one), user(other), user(gone)]);
       await feed([drop('users', { id: gone })]);
       const { body } = await feed([
-        event(id(), 999_999_999, { timezone: 'Mars/Base' }),
+        put('connections', { id: id(), requester_id: gone, addressee_id: 999_999_999, status: 'pending' }),
         put('participants', { event_id: 999_999_999, user_id: gone, role: 'attendee', rsvp_status: 'going' }),
         put('users', { id: gone, username: `fed${other}` }),
       ]);
       expect(
         body.errors.map(({ line, pointer, code }: Record<string, unknown>) => [line, pointer, code]),
       ).toEqual([
-        [1, '#/record/organizer_id', 'unknown_reference'],
+        [1, '#/record/addressee_id', 'unknown_reference'],
         [2, '#/record/event_id', 'unknown_reference'],
         [3, '#/record/id', 'member_erased'],
       ]);
-      expect(body.errors[0].detail).toMatch(/^organizer_id: .*; timezone: must be an IANA time zone$/);
+      expect(body.errors[0].detail).toMatch(/^addressee_id: .*; requester_id: the member \d+ was erased$/);
     });
 
     thorough.it('names the first 100 bad lines', async () => {
@@ -688,6 +689,33 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       expect((await feed([user(one, { bio: 'in time' })])).status).toBe(200);
     });
 
+    it('of a few lines runs statements that its session has prepared, over tables that it has', async () => {
+      const [one, night] = [id(), id()];
+      await feed([user(one), event(night, one)]);
+      const dataSource = await api.app.get(Database).background('feeding');
+      const session = async () => {
+        const [row] = await dataSource.query<{ tables: number; prepared: number; used: number }[]>(
+          `SELECT (SELECT count(*) FROM pg_class WHERE relpersistence = 't' AND relname LIKE 'import%' AND relkind = 'r') AS tables,
+  count(*) AS prepared, max(generic_plans + custom_plans) AS used FROM pg_prepared_statements WHERE name LIKE 'staging-%'`,
+        );
+        return row!;
+      };
+      // A session lasts for a second.
+      await eventually(async () => {
+        for (let i = 0; i < 5; i++) await feed([event(night, one, { title: `Night ${i}` })]);
+        const { tables, prepared, used } = await session();
+        return tables > 0 && prepared > 0 && used >= 5;
+      });
+      const longer = Array.from({ length: 101 }, () => user(id()));
+      expect((await feed(longer)).body).toMatchObject({ created: 101 });
+      // What an earlier feed staged is gone, whether it was written or refused.
+      for (const lines of [[user(one, { bio: 'a' })], [user(one, { bio: 5 })], [user(one, { bio: 'a' })]])
+        await feed(lines);
+      expect((await feed([user(one, { bio: 'a' }), user(id())])).body).toMatchObject(
+        counts({ received: 2, created: 1, unchanged: 1 }),
+      );
+    });
+
     it('neither deadlocks nor loses a record: twenty feeds of the same records in other orders', async () => {
       const ids = Array.from({ length: 30 }, id);
       const night = id();
@@ -744,8 +772,9 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
           .transaction(async (manager) => {
             await createStaging(manager);
             const read = lines.map((line, i) => readFeedLine({ number: i + 1, text: JSON.stringify(line) }));
-            const settled = await settle(manager, read);
-            const set = new ImportSet(manager, [{ name: 'feed' }], { feedBy: { actor: 'admin' } });
+            const staging = new Staging(manager);
+            const settled = await settle(staging, read);
+            const set = new ImportSet(staging, [{ name: 'feed' }], { feedBy: { actor: 'admin' } });
             return (await set.run([{ position: 0, lines: settled.lines }], undefined)) ? 200 : 422;
           })
           .finally(() => runner.release());

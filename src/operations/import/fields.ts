@@ -9,6 +9,7 @@ import {
   TAG_LENGTH,
   type Length,
 } from '../../values/vocabulary.js';
+import { isTimeZone } from './time-zones.js';
 
 /** The kind of fault, for programs: in a value, in a line, or in a record compared with others. */
 export type FaultCode =
@@ -194,8 +195,7 @@ const COUNTRY_CODE = new RegExp(COUNTRY_CODE_PATTERN);
 export const countryCode = textThat(100, 'two capital letters (ISO 3166-1)', (value) =>
   COUNTRY_CODE.test(value),
 );
-/** The database knows which time zones exist. */
-export const timeZone: Field = { ...text([1, 100]), rule: 'an IANA time zone' };
+export const timeZone = textThat(100, 'an IANA time zone', isTimeZone);
 
 /** The local time of every zone is within the years 1 to 9999, too. */
 const [FIRST_DAY, LAST_DAY] = ['0001-01-02', '9999-12-30'] as const;

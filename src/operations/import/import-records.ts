@@ -1,8 +1,8 @@
-import type { DataSource } from 'typeorm';
+import type { DataSource, EntityManager } from 'typeorm';
 import { audited, recordEvent } from '../../audit/audit.js';
 import { OperatorError } from '../../values/operator-error.js';
 import { settleMembers } from './pending-members.js';
-import { beginImport } from './staging.js';
+import { beginImport, Staging } from './staging.js';
 import {
   addCounts,
   ImportSet,
@@ -14,6 +14,7 @@ import {
 } from './import-set.js';
 import { RECORD_TYPES } from './record-types.js';
 import { readLines, recordKeys, RejectsFile, type ReadLine, type Source } from './sources.js';
+import { learnTimeZones } from './time-zones.js';
 
 const SHOWN_REJECTS = 20;
 
@@ -70,6 +71,7 @@ export async function importRecords(
     options.rejectsFile === undefined ? undefined : new RejectsFile(options.rejectsFile, source);
   try {
     await settleMembers(dataSource); // of an import that was killed
+    await learnTimeZones(dataSource);
     const run = new ImportRun(dataSource, source, options, rejects);
     await run.run();
     await foldTotals(dataSource);
@@ -142,10 +144,10 @@ class ImportRun {
         signal?.addEventListener('abort', cancel);
         signal?.throwIfAborted();
         await beginImport(manager);
-        const set = new ImportSet(manager, this.source.files, options);
+        const set = new ImportSet(new Staging(manager), this.source.files, options);
         const written = await set.run(portions, this.rejects);
         signal?.throwIfAborted();
-        if (written) await recordImport(set);
+        if (written) await recordImport(manager, set);
         this.#add(set);
         return written; // otherwise there is nothing to undo: the staging tables go with the transaction
       });
@@ -205,7 +207,7 @@ class ImportRun {
   }
 }
 
-async function recordImport({ manager, counts }: ImportSet): Promise<void> {
+async function recordImport(manager: EntityManager, { counts }: ImportSet): Promise<void> {
   const changed = [...counts].filter(
     ([, { inserted, updated, deleted }]) => inserted + updated + deleted > 0,
   );

@@ -1,5 +1,4 @@
 import type { DatabaseError } from 'pg';
-import type { EntityManager } from 'typeorm';
 import { OperatorError } from '../../values/operator-error.js';
 import type { FaultCode } from './fields.js';
 import {
@@ -20,7 +19,7 @@ import {
 } from './record-type.js';
 import { RECORD_TYPES } from './record-types.js';
 import { leaveMembersPending, writePendingMembers } from './pending-members.js';
-import { CHUNK_RECORDS, REJECT_COLUMNS, StagedRows, stagingColumns } from './staging.js';
+import { CHUNK_RECORDS, REJECT_COLUMNS, type Staging, StagedRows, stagingColumns } from './staging.js';
 import type { ReadLine, RejectsFile, SourceFile } from './sources.js';
 
 /** How many bad lines are kept to be shown. */
@@ -98,7 +97,6 @@ interface SetOptions {
 export class ImportSet {
   /** By type of record; lines that name no type, by file. */
   readonly counts = new Map<string, RecordCounts>();
-  rejected = 0;
   firstRejects: readonly Reject[] = [];
   /** Of which there are lines, in the order in which they refer to one another. */
   #types: readonly RecordType[] = [];
@@ -108,10 +106,14 @@ export class ImportSet {
   #versioned: readonly RecordType[] = [];
   /** Types of which a line deletes. */
   #deleting: readonly RecordType[] = [];
+  /** Types of which a line is replaced by a later one. */
+  #replaced: readonly RecordType[] = [];
+  /** Whether {@link RecordType.referred} columns of rows that are there change. */
+  readonly #referred = new Map<RecordType, boolean>();
   #lostRaces = 0;
 
   constructor(
-    readonly manager: EntityManager,
+    private readonly staging: Staging,
     private readonly files: readonly Pick<SourceFile, 'name'>[],
     private readonly options: SetOptions,
   ) {}
@@ -128,12 +130,12 @@ export class ImportSet {
       progress?.({ phase: 'checking' });
       if (!feedBy)
         for (const type of this.#versioned) {
-          const stale = await this.#number(dropStaleSql(type), [type.name]);
+          const stale = await this.staging.number(dropStaleSql(type));
           if (stale > 0) addCounts(this.#countsOf(type.name), { stale });
         }
       await this.#check();
       // Whatever can be done before the first row is locked that somebody else may want to write, is.
-      this.firstRejects = await this.#rejects(FIRST_REJECTS);
+      this.firstRejects = this.rejected > 0 ? await this.#rejects(FIRST_REJECTS) : [];
       rejects?.rewind(before!);
       if (rejects) await this.#writeRejects(rejects);
       const writes = !dryRun && (this.rejected === 0 || rejects !== undefined);
@@ -143,7 +145,9 @@ export class ImportSet {
       } else {
         for (const type of this.#types) await this.#compare(type);
         for (const type of this.#deleting)
-          this.#countDeleted(type, await this.#number(`SELECT count(*) AS n FROM (${type.removal.rows}) r`));
+          this.#count(type, {
+            deleted: await this.staging.number(`SELECT count(*) AS n FROM (${type.removal.rows}) r`),
+          });
       }
       for (const counts of this.counts.values()) {
         const { read, inserted, updated, deleted, rejected, stale = 0 } = counts;
@@ -155,12 +159,12 @@ export class ImportSet {
 
   /** Reads lines into the staging tables; those that are invalid in themselves become rejects. */
   async #stage(portions: Portions, keepsText: boolean): Promise<void> {
-    const rowsFor = (table: string, columns: string) => new StagedRows(this.manager, table, columns);
+    const rowsFor = (table: string, columns: string) => new StagedRows(this.staging, table, columns);
     const rows = new Map(
       RECORD_TYPES.map((type) => [type, rowsFor(staged(type.name), stagingColumns(type))]),
     );
     const bad = rowsFor('import_rejects', REJECT_COLUMNS);
-    const [versioned, deleting] = [new Set<string>(), new Set<string>()];
+    const [versioned, deleting, replaced] = [new Set<string>(), new Set<string>(), new Set<string>()];
     for await (const { position, lines } of portions) {
       for (const { type, number: line, row, faults, text } of lines) {
         const name = type?.name ?? this.files[position]!.name;
@@ -171,19 +175,22 @@ export class ImportSet {
           await rows.get(type!)!.add({ line, ...kept, ...row });
           if (row.version !== undefined) versioned.add(type!.name);
           if (row.deleted) deleting.add(type!.name);
+          if (row.counts === false) replaced.add(type!.name);
         } else {
           const { path, code } = faults![0]!;
           const reason = faults!.slice(0, SHOWN_FAULTS).join('; ');
           await bad.add({ file: position, type: name, line, path, code, reason, ...kept });
+          this.#countsOf(name).rejected++;
         }
       }
     }
     for (const chunks of [...rows.values(), bad]) await chunks.flush();
-    for (const name of this.#positions.keys()) await this.manager.query(`ANALYZE ${staged(name)}`);
+    for (const name of this.#positions.keys()) await this.#analyze(staged(name));
     const types = this.options.keepProfile ? RECORD_TYPES.map(keepingProfile) : RECORD_TYPES;
     this.#types = types.filter(({ name }) => this.#positions.has(name));
     this.#versioned = types.filter(({ name }) => versioned.has(name));
     this.#deleting = types.filter(({ name }) => deleting.has(name));
+    this.#replaced = types.filter(({ name }) => replaced.has(name));
   }
 
   #countsOf(name: string): RecordCounts {
@@ -192,58 +199,72 @@ export class ImportSet {
     return counts;
   }
 
+  /** What is staged has no statistics, and prepared plans do not follow them. */
+  async #analyze(table: string): Promise<void> {
+    if (!this.staging.isPrepared) await this.staging.manager.query(`ANALYZE ${table}`);
+  }
+
   async #check(): Promise<void> {
     for (const type of this.#types) {
-      if (this.options.feedBy) {
+      if (this.#replaced.includes(type)) {
         await this.#applyRules(type, type.references);
-        await this.manager.query(`DELETE FROM ${staged(type.name)} WHERE counts IS FALSE`);
+        await this.staging.rows(`DELETE FROM ${staged(type.name)} WHERE counts IS FALSE`);
       }
       await this.#applyRules(type, [...type.references, ...type.rules]);
     }
-    const rows = await this.manager.query<{ type: string; rejected: number }[]>(
-      'SELECT type, count(*) AS rejected FROM import_rejects GROUP BY type',
-    );
-    for (const { type, rejected } of rows) this.#countsOf(type).rejected = rejected;
-    this.rejected = rows.reduce((sum, { rejected }) => sum + rejected, 0);
+  }
+
+  get rejected(): number {
+    return [...this.counts.values()].reduce((sum, { rejected }) => sum + rejected, 0);
   }
 
   /** Removes records that other records or the database rule out, and then those that referred to them, until nothing changes. */
-  async #applyRules(type: RecordType, rules: readonly string[]): Promise<void> {
+  async #applyRules(
+    type: RecordType,
+    rules: readonly string[],
+    values: readonly number[] = [],
+  ): Promise<void> {
     if (rules.length === 0) return;
     const broken = rules
       .map((rule, i) => `SELECT line, code, reason, ${i} AS rule FROM (${rule}) r (line, code, reason)`)
       .join(' UNION ALL ');
     for (let fell = Infinity; fell > 0;) {
       // A rule begins its reason with the field, or the whole record.
-      fell = await this.#number(
+      fell = await this.staging.number(
         `WITH broken AS (
   SELECT line, (array_agg(code ORDER BY rule, reason))[1] AS code, string_agg(reason, '; ' ORDER BY rule, reason) AS reason
   FROM (${broken}) AS broken GROUP BY line),
 gone AS (DELETE FROM ${staged(type.name)} s USING broken WHERE s.line = broken.line RETURNING s.line, broken.code, broken.reason, s.text),
 noted AS (INSERT INTO import_rejects
-  SELECT $1, $2, line, regexp_replace('record.' || substring(reason FROM '^[\\w.]+'), '^record\\.record$', 'record'), code, reason, text
+  SELECT ${this.#positions.get(type.name)}, '${type.name}', line,
+    regexp_replace('record.' || substring(reason FROM '^[\\w.]+'), '^record\\.record$', 'record'), code, reason, text
   FROM gone RETURNING 1)
 SELECT count(*) AS n FROM noted`,
-        [this.#positions.get(type.name), type.name],
+        [...values],
       );
+      this.#countsOf(type.name).rejected += fell;
     }
   }
 
   /** Counts what writing the records would do. */
   async #compare(type: RecordType): Promise<void> {
     const isNew = `t.${type.key[0]!} IS NULL`;
-    const [row] = await this.manager.query<{ inserted: number; updated: number }[]>(
-      `SELECT count(*) FILTER (WHERE ${isNew}) AS inserted,
-  count(*) FILTER (WHERE NOT (${isNew}) AND ${differs(type)}) AS updated
+    const changes = (columns?: readonly string[]) =>
+      `count(*) FILTER (WHERE NOT (${isNew}) AND ${differs(type, columns)})`;
+    const [row] = await this.staging.rows<{ inserted: number; updated: number; referred: number }>(
+      `SELECT count(*) FILTER (WHERE ${isNew}) AS inserted, ${changes()} AS updated,
+  ${type.referred ? changes(type.referred) : 0} AS referred
 FROM ${withPresent(type)}`,
     );
-    const counts = this.#countsOf(type.name);
-    counts.inserted = Math.ceil(row!.inserted / type.rowsPerRecord);
-    counts.updated = Math.ceil(row!.updated / type.rowsPerRecord);
+    const { inserted, updated, referred } = row!;
+    this.#count(type, { inserted, updated });
+    this.#referred.set(type, referred > 0);
   }
 
-  #countDeleted(type: RecordType, rows: number): void {
-    this.#countsOf(type.name).deleted = Math.ceil(rows / type.rowsPerRecord);
+  #count(type: RecordType, rows: Partial<RecordCounts>): void {
+    const counts = this.#countsOf(type.name);
+    for (const [outcome, number] of Object.entries(rows) as [keyof RecordCounts, number][])
+      counts[outcome] = Math.ceil(number / type.rowsPerRecord);
   }
 
   /**
@@ -254,30 +275,32 @@ FROM ${withPresent(type)}`,
    */
   async #tryToWrite(): Promise<boolean> {
     const { feedBy, keepProfile = false } = this.options;
-    await this.manager.query('SAVEPOINT checked');
+    await this.staging.manager.query('SAVEPOINT checked');
     try {
       for (const type of this.#versioned)
-        if ((await this.#number(recordVersionsSql(type), [type.name])) > 0)
+        if ((await this.staging.number(recordVersionsSql(type))) > 0)
           throw Object.assign(new Error('a later version was written at the same moment'), { code: '40001' });
-      if (this.#types.some(({ name }) => name === 'users')) {
-        await this.manager.query(
-          `INSERT INTO ${NEW_USERS} SELECT id FROM ${staged('users')} s
-WHERE NOT s.deleted AND NOT EXISTS (SELECT FROM users t WHERE t.id = s.id)`,
-        );
-        await this.manager.query(`ANALYZE ${NEW_USERS}`);
-        await writePendingMembers(this.manager, `user_id IN (SELECT id FROM ${staged('users')})`);
-      }
-      if (feedBy) for (const lock of lockSql(this.#types)) await this.manager.query(lock);
+      if (this.#types.some(({ name }) => name === 'users'))
+        await writePendingMembers(this.staging, `user_id IN (SELECT id FROM ${staged('users')})`);
+      if (feedBy) for (const lock of lockSql(this.#types)) await this.staging.rows(lock);
       // What is deleted makes room; what ends but stays may be what another line refers to, or the same record.
       const ending = this.#deleting.filter(({ removal }) => removal.ends ?? removal.remove);
       for (const type of this.#deleting) if (!ending.includes(type)) await this.#remove(type);
       for (const type of this.#types) await this.#compare(type);
-      if (!feedBy && this.counts.get('users')?.updated) await leaveMembersPending(this.manager, keepProfile);
+      if (this.counts.get('users')?.inserted) {
+        await this.staging.rows(
+          `INSERT INTO ${NEW_USERS} SELECT id FROM ${staged('users')} s
+WHERE NOT s.deleted AND NOT EXISTS (SELECT FROM users t WHERE t.id = s.id)`,
+        );
+        await this.#analyze(NEW_USERS);
+      }
+      if (!feedBy && this.counts.get('users')?.updated)
+        await leaveMembersPending(this.staging.manager, keepProfile);
       for (const type of this.#types) await this.#writeNew(type);
       // Members last: whoever edits their own profile waits for that alone.
       for (const type of this.#types.toReversed()) {
         if (this.#countsOf(type.name).updated > 0)
-          for (const update of updateSql(type)) await this.manager.query(update);
+          for (const update of updateSql(type, this.#referred.get(type))) await this.staging.rows(update);
         if (ending.includes(type)) await this.#remove(type);
       }
       return true;
@@ -289,8 +312,11 @@ WHERE NOT s.deleted AND NOT EXISTS (SELECT FROM users t WHERE t.id = s.id)`,
           `The platform changed what the import was writing, ${ATTEMPTS} times (${(error as Error).message}): nothing was imported, run it again`,
           { cause: error },
         );
-      await this.manager.query('ROLLBACK TO SAVEPOINT checked');
-      if (isBroken) await this.#rejectBroken((error as { driverError: DatabaseError }).driverError);
+      await this.staging.manager.query('ROLLBACK TO SAVEPOINT checked');
+      if (isBroken)
+        await this.#rejectBroken(
+          (error as { driverError?: DatabaseError }).driverError ?? (error as DatabaseError),
+        );
       return false;
     }
   }
@@ -303,46 +329,48 @@ WHERE NOT s.deleted AND NOT EXISTS (SELECT FROM users t WHERE t.id = s.id)`,
     const row = /\((\d.*)/.exec(detail ?? '')?.[1]?.split(', ');
     if (!type || !row)
       throw new OperatorError(`The database refuses a record: ${error.message}`, { cause: error });
-    const columns = await this.manager.query<{ name: string }[]>(
+    const columns = await this.staging.rows<{ name: string }>(
       `SELECT attname AS name FROM pg_attribute
 WHERE attrelid = '${type.name}'::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum`,
     );
-    const isRow = type.key.map(
-      (key) => `s.${key} = ${Number.parseInt(row[columns.findIndex(({ name }) => name === key)]!)}`,
+    const key = type.key.map((column) =>
+      Number.parseInt(row[columns.findIndex(({ name }) => name === column)]!),
     );
+    const isRow = type.key.map((column, i) => `s.${column} = $${i + 1}`);
     const why = `record: breaks the rule ${constraint ?? `that ${column} is needed`} of the database`;
-    await this.#applyRules(type, [
-      `SELECT s.line, 'invalid_value', '${why.replaceAll("'", "''")}' FROM ${type.source} WHERE ${isRow.join(' AND ')}`,
-    ]);
+    const rule = `SELECT s.line, 'invalid_value', '${why.replaceAll("'", "''")}' FROM ${type.source} WHERE ${isRow.join(' AND ')}`;
+    await this.#applyRules(type, [rule], key);
   }
 
   async #remove(type: RecordType): Promise<void> {
     const { rows, ends, remove } = type.removal;
     const key = columnList(type.key, 't');
     // In the order in which they are written: others who write the same rows wait for this, and this never waits for them at the same time.
-    const locked = await this.manager.query<{ id: number }[]>(
+    const locked = await this.staging.rows<{ id: number }>(
       `SELECT ${key} FROM ${type.name} t WHERE (${key}) IN (${rows}) ORDER BY ${key} FOR ${ends ? 'NO KEY UPDATE' : 'UPDATE'}`,
     );
     if (remove) {
       const ids = locked.map(({ id }) => id);
-      await remove(this.manager, ids, this.options.feedBy ?? { actor: 'admin' });
+      await remove(this.staging.manager, ids, this.options.feedBy ?? { actor: 'admin' });
     } else if (locked.length > 0) {
       const set = Object.entries(ends ?? {}).map(([column, sql]) => `${column} = ${sql}`);
       const done = ends ? `UPDATE ${type.name} t SET ${set.join(', ')}` : `DELETE FROM ${type.name} t`;
-      await this.manager.query(`${done} WHERE (${key}) IN (${rows})`);
+      await this.staging.rows(`${done} WHERE (${key}) IN (${rows})`);
     }
-    this.#countDeleted(type, locked.length);
+    this.#count(type, { deleted: locked.length });
   }
 
   async #writeNew(type: RecordType): Promise<void> {
     const { inserted, updated } = this.#countsOf(type.name);
-    if (type.release && (updated > 0 || this.#deleting.includes(type)))
-      await this.manager.query(type.release);
+    const changes = type.referred ? this.#referred.get(type) : updated > 0;
+    const releases = type.release && (changes || this.#deleting.includes(type)) ? type.release : [];
+    for (const release of releases) await this.staging.rows(release);
     // A connection that was released is new.
-    if (inserted + updated > 0) await this.manager.query(insertSql(type));
+    if (inserted === 0 && releases.length === 0) return;
+    await this.staging.rows(insertSql(type));
     if ('id' in type.fields) {
       const sequence = `${type.name}_id_seq`;
-      await this.manager.query(
+      await this.staging.rows(
         `SELECT setval('${sequence}', last) FROM (SELECT max(id) AS last FROM ${staged(type.name)} WHERE NOT deleted) s
 WHERE last >= (SELECT last_value FROM ${sequence})`,
       );
@@ -358,18 +386,12 @@ WHERE last >= (SELECT last_value FROM ${sequence})`,
 
   /** The next rejects in the order of the files. */
   async #rejects(limit: number, after?: StagedReject): Promise<StagedReject[]> {
-    const rows = await this.manager.query<Omit<StagedReject, 'file'>[]>(
+    const rows = await this.staging.rows<Omit<StagedReject, 'file'>>(
       `SELECT file AS position, line, path, code, reason, text FROM import_rejects
 WHERE (file, line) > ($1, $2) ORDER BY file, line LIMIT $3`,
       [after?.position ?? -1, after?.line ?? 0, limit],
     );
     return rows.map((row) => ({ ...row, file: this.files[row.position]!.name }));
-  }
-
-  /** Runs a statement that returns one number, `n`. */
-  async #number(sql: string, values: unknown[] = []): Promise<number> {
-    const [row] = await this.manager.query<{ n: number }[]>(sql, values);
-    return row!.n;
   }
 }
 

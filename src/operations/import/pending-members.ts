@@ -4,7 +4,7 @@ import { ADVISORY_LOCKS } from '../../database/schema/advisory-locks.js';
 import { OperatorError } from '../../values/operator-error.js';
 import { differs, isLostRace, keepingProfile, staged } from './record-type.js';
 import { EXTERNAL_ID_IS_WANTED, USERNAME_IS_WANTED, users } from './record-types.js';
-import { ARE_PENDING, stagingColumns } from './staging.js';
+import { ARE_PENDING, Staging, stagingColumns } from './staging.js';
 
 /** Members changed by one transaction, which takes about a tenth of a second: who waits for one of them waits as long. */
 const MEMBERS_AT_ONCE = 500;
@@ -44,11 +44,12 @@ SELECT id, $1, to_jsonb(moved) - '{line,text,version,counts,deleted}'::text[] FR
  * @returns how many members are no longer pending
  */
 export async function writePendingMembers(
-  manager: EntityManager,
+  staging: Staging,
   condition: string,
   ifLocked: 'SKIP LOCKED' | '' = '',
 ): Promise<number> {
-  const pending = await manager.query<{ user_id: number; keeps_profile: boolean }[]>(
+  const { manager } = staging;
+  const pending = await staging.rows<{ user_id: number; keeps_profile: boolean }>(
     `SELECT user_id, keeps_profile FROM pending_members WHERE ${condition}`,
   );
   if (pending.length === 0) return 0;
@@ -98,7 +99,7 @@ WHERE p.user_id = ANY ($1) AND t.id = p.user_id AND t.erased_at IS NULL AND p.ke
 export function writeNextMembers(dataSource: DataSource): Promise<number> {
   const isFree = `(SELECT pg_try_advisory_xact_lock(${ADVISORY_LOCKS.pendingMembers}))`;
   const next = `${isFree} ORDER BY user_id LIMIT ${MEMBERS_AT_ONCE}`;
-  return dataSource.transaction((manager) => writePendingMembers(manager, next, 'SKIP LOCKED'));
+  return dataSource.transaction((manager) => writePendingMembers(new Staging(manager), next, 'SKIP LOCKED'));
 }
 
 /**

@@ -41,8 +41,8 @@ interface Declared {
   readonly copies?: Copies;
   /** What else the write needs beside the record. */
   readonly joins?: string;
-  /** Runs before the write, and releases unique values that other rows will take. */
-  readonly release?: string;
+  /** Run before the write, and release unique values that other rows will take. */
+  readonly release?: readonly string[];
   /** Values with `--keep-profile`, instead of the others. */
   readonly kept?: Values;
   /** What `"op": "delete"` does, and in some files `"deleted": true`, if not to delete the row of that key. */
@@ -212,12 +212,14 @@ export function differs({ values, compared }: RecordType, only?: readonly string
  * Changes the rows that are there, locked in the order of their keys: first where {@link RecordType.referred} columns change, then the
  * others. One statement that could write such a column locks every row against those who only refer to it, with a consent for
  * example; so does INSERT … ON CONFLICT DO UPDATE.
+ *
+ * @param changesReferred whether any such column changes
  */
-export function updateSql(type: RecordType): string[] {
+export function updateSql(type: RecordType, changesReferred = true): string[] {
   const { name, key, source, values, joins = '', referred = [] } = type;
   const others = Object.keys(values).filter((column) => !key.includes(column) && !referred.includes(column));
   const [stored, wanted] = [columnList(key, 't'), columnList(key, 's')];
-  return [referred, others]
+  return [changesReferred ? referred : [], others]
     .filter(({ length }) => length > 0)
     .map(
       (columns) => `WITH changing AS MATERIALIZED (
@@ -283,7 +285,7 @@ export const dropStaleSql = (type: RecordType): string => `WITH wanted AS MATERI
   WHERE version IS NOT NULL ORDER BY 2, 3
 ), known AS MATERIALIZED (
   SELECT w.line FROM wanted w CROSS JOIN LATERAL (
-    SELECT v.version FROM record_versions v WHERE v.type = $1 AND v.user_id = w.user_id AND v.id = w.id FOR UPDATE
+    SELECT v.version FROM record_versions v WHERE v.type = '${type.name}' AND v.user_id = w.user_id AND v.id = w.id FOR UPDATE
   ) v WHERE w.version <= v.version
 ), gone AS (
   DELETE FROM ${staged(type.name)} s WHERE s.line IN (SELECT line FROM known) RETURNING 1
@@ -292,7 +294,7 @@ export const dropStaleSql = (type: RecordType): string => `WITH wanted AS MATERI
 /** One conditional write: of two at the same moment, the later version wins, whichever comes first. `n`: how many lost. */
 export const recordVersionsSql = (type: RecordType): string => `WITH recorded AS (
   INSERT INTO record_versions AS v (type, user_id, id, version)
-  SELECT $1, ${versionKey(type)}, s.version FROM ${staged(type.name)} s WHERE s.version IS NOT NULL ORDER BY 2, 3
+  SELECT '${type.name}', ${versionKey(type)}, s.version FROM ${staged(type.name)} s WHERE s.version IS NOT NULL ORDER BY 2, 3
   ON CONFLICT (type, user_id, id) DO UPDATE SET version = EXCLUDED.version WHERE v.version < EXCLUDED.version
   RETURNING 1
 ) SELECT (SELECT count(version) FROM ${staged(type.name)}) - (SELECT count(*) FROM recorded) AS n`;

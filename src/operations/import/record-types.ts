@@ -68,11 +68,13 @@ export const users = recordType({
     ),
     edited_fields: `COALESCE(t.edited_fields, '{}')`,
   },
-  release: `UPDATE users t SET username = gen_random_uuid() FROM import_users s
-  WHERE s.id = t.id AND (s.deleted OR fold_case(s.username) <> t.folded_username) AND ${USERNAME_IS_WANTED};
-UPDATE users t SET external_id = NULL FROM import_users s
+  release: [
+    `UPDATE users t SET username = gen_random_uuid() FROM import_users s
+  WHERE s.id = t.id AND (s.deleted OR fold_case(s.username) <> t.folded_username) AND ${USERNAME_IS_WANTED}`,
+    `UPDATE users t SET external_id = NULL FROM import_users s
   WHERE s.id = t.id AND (s.deleted OR s.says_external_id AND s.external_id IS DISTINCT FROM t.external_id)
     AND ${EXTERNAL_ID_IS_WANTED}`,
+  ],
   removal: {
     ended: 'erased_at',
     remove: eraseMembers,
@@ -101,8 +103,10 @@ const achievements = recordType({
   JOIN achievements t ON t.key = s.key AND t.id <> s.id
   WHERE NOT EXISTS (SELECT FROM import_achievements r WHERE r.id = t.id AND NOT r.deleted)`,
   ],
-  release: `UPDATE achievements t SET key = NULL FROM import_achievements s
+  release: [
+    `UPDATE achievements t SET key = NULL FROM import_achievements s
   WHERE s.id = t.id AND NOT s.deleted AND s.key IS DISTINCT FROM t.key`,
+  ],
   removal: { ended: 'retired_at', ends: { retired_at: 'now()' } },
 });
 
@@ -145,10 +149,6 @@ const events = recordType({
     starts_at && ends_at && ends_at < starts_at
       ? together('ends_at', 'must not be before starts_at')
       : undefined,
-  references: [
-    `SELECT s.line, ${code('invalid_value')}, 'timezone: must be an IANA time zone' FROM import_events s
-  WHERE s.timezone NOT IN (SELECT name FROM pg_timezone_names WHERE name !~ '^(posix|right)/|^(posixrules|localtime|Factory)$')`,
-  ],
   removal: { ended: 'deleted_at', ends: { deleted_at: 'now()', updated_at: 'now()' } },
 });
 
@@ -241,10 +241,12 @@ const connections = recordType({
     },
   },
   // Pairs whose id changes are written anew, so that two of them can change places.
-  release: `WITH gone AS (
+  release: [
+    `WITH gone AS (
   DELETE FROM connections t USING ${SIDES}
   WHERE t.user_id = s.user_id AND t.peer_id = s.peer_id AND t.id <> s.id RETURNING s.line, t.requested_at
 ) UPDATE import_connections s SET requested_at = COALESCE(s.requested_at, gone.requested_at) FROM gone WHERE gone.line = s.line`,
+  ],
   removal: {
     fields: { id: is.id, requester_id: is.id, addressee_id: is.id },
     check: (row) =>
@@ -289,9 +291,11 @@ const userAchievements = recordType({
   ],
   key: ['user_id', 'achievement_id'],
   copies: { from: 'users', by: 'user_id', columns: { user_is_disabled: 'o.is_disabled' } },
-  release: `UPDATE user_achievements t SET pin_position = NULL FROM import_user_achievements s
+  release: [
+    `UPDATE user_achievements t SET pin_position = NULL FROM import_user_achievements s
   WHERE s.user_id = t.user_id AND s.achievement_id = t.achievement_id
     AND t.pin_position IS NOT NULL AND s.pin_position IS DISTINCT FROM t.pin_position`,
+  ],
 });
 
 /** In the order in which they refer to one another. */

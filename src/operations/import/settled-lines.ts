@@ -1,7 +1,7 @@
-import type { EntityManager } from 'typeorm';
 import { columnsOf, type Fields, type StagedRow } from './fields.js';
 import type { RecordType } from './record-type.js';
 import { recordKeys, type ReadLine } from './sources.js';
+import type { Staging } from './staging.js';
 
 /**
  * Decides, line by line, which lines about the same record count, so that all of them can be written at once: a record that is named a
@@ -11,10 +11,10 @@ import { recordKeys, type ReadLine } from './sources.js';
  * @returns the lines to write, and how many lines have no effect
  */
 export async function settle(
-  manager: EntityManager,
+  staging: Staging,
   lines: readonly ReadLine[],
 ): Promise<{ readonly lines: readonly ReadLine[]; readonly stale: number }> {
-  const versions = await storedVersions(manager, lines);
+  const versions = await storedVersions(staging, lines);
   /** By the key of a record, what counts so far: at most one row that writes it, and one that removes it. */
   const said = new Map<string, readonly StagedRow[]>();
   const kept: ReadLine[] = [];
@@ -81,14 +81,11 @@ function sayWhatIsSilent(fields: Fields, row: StagedRow, earlier: StagedRow): vo
 }
 
 /** Locks, in order, the versions that are stored of the records. */
-async function storedVersions(
-  manager: EntityManager,
-  lines: readonly ReadLine[],
-): Promise<Map<string, number>> {
+async function storedVersions(staging: Staging, lines: readonly ReadLine[]): Promise<Map<string, number>> {
   const versioned = lines.filter(({ row }) => row?.version !== undefined);
   const wanted = versioned.map(({ type, row }) => placeOf(type!, row!));
   if (wanted.length === 0) return new Map();
-  const stored = await manager.query<{ name: string; version: number }[]>(
+  const stored = await staging.rows<{ name: string; version: number }>(
     `SELECT concat_ws(' ', w.type, w.user_id, w.id) AS name, v.version
 FROM (SELECT DISTINCT * FROM jsonb_to_recordset($1::jsonb) AS r (type text, user_id bigint, id bigint) ORDER BY 1, 2, 3) w
 CROSS JOIN LATERAL (

@@ -1,13 +1,13 @@
 import { expect, it } from '@jest/globals';
 import type { EntityManager } from 'typeorm';
-import { StagedRows } from './staging.js';
+import { StagedRows, Staging } from './staging.js';
 
 it('a chunk that the database refuses fails the next step that waits for it, and nothing else meanwhile', async () => {
   const unhandled: unknown[] = [];
   const note = (error: unknown) => void unhandled.push(error);
   process.on('unhandledRejection', note);
   const refusing = { query: () => Promise.reject(new Error('refused')) } as unknown as EntityManager;
-  const rows = new StagedRows(refusing, 'staged', 'text text');
+  const rows = new StagedRows(new Staging(refusing), 'staged', 'text text');
   try {
     await rows.add({ text: 'x'.repeat(500_000) });
     await new Promise((resolve) => setImmediate(resolve)); // by then a failure that nobody waits for ends a process

@@ -1,4 +1,5 @@
-import type { EntityManager } from 'typeorm';
+import type { ClientBase } from 'pg';
+import type { EntityManager, QueryRunner } from 'typeorm';
 import { ADVISORY_LOCKS } from '../../database/schema/advisory-locks.js';
 import { OperatorError } from '../../values/operator-error.js';
 import { columnsOf } from './fields.js';
@@ -31,26 +32,82 @@ END $$`);
   await createStaging(manager);
 }
 
-/**
- * Creates the staging tables, which last as long as the transaction.
- *
- * @param types the types that occur, together with all that they refer to; each table takes a millisecond
- */
+/** Creates the staging tables, which last as long as the transaction. */
 export async function createStaging(
   manager: EntityManager,
   types: readonly RecordType[] = RECORD_TYPES,
 ): Promise<void> {
+  await manager.query(createSql(stagingTables(types), 'DROP'));
+}
+
+/**
+ * The staging tables that connections have, each with its session to itself: every transaction leaves them empty. To create them for one
+ * feed, and drop them with it, takes longer than the feed, and leaves PostgreSQL's catalogues full of dead rows.
+ */
+const TABLES = new WeakMap<object, Set<string>>();
+
+/** Creates the staging tables that the connection does not have, before a transaction begins. */
+export async function keepStaging(runner: QueryRunner, types: readonly RecordType[]): Promise<void> {
+  const connection = (await runner.connect()) as object;
+  const has = TABLES.get(connection) ?? new Set();
+  TABLES.set(connection, has);
+  const missing = stagingTables(types).filter(({ name }) => !has.has(name));
+  if (missing.length === 0) return;
+  const names = missing.map(({ name }) => name);
+  // In one transaction. PostgreSQL takes a table for ten pages that was never analyzed.
+  await runner.query(`${createSql(missing, 'DELETE ROWS')};\nANALYZE ${names.join(', ')}`);
+  for (const name of names) has.add(name);
+}
+
+const createSql = (tables: readonly StagingTable[], atCommit: 'DROP' | 'DELETE ROWS') =>
+  tables
+    .map(({ name, columns }) => `CREATE TEMP TABLE ${name} (${columns}) ON COMMIT ${atCommit}`)
+    .join(';\n');
+
+interface StagingTable {
+  readonly name: string;
+  readonly columns: string;
+}
+
+/** The tables for records of these types, together with all that they refer to: each takes a millisecond. */
+function stagingTables(types: readonly RecordType[]): StagingTable[] {
   const needed = RECORD_TYPES.filter((type) =>
     types.some(
       ({ name, refersTo }) => name === type.name || refersTo.some(({ table }) => table === type.name),
     ),
   );
-  const tables = [
-    ...needed.map((type) => `${staged(type.name)} (${stagingColumns(type)})`),
-    `${NEW_USERS} (id bigint PRIMARY KEY)`,
-    `import_rejects (${REJECT_COLUMNS})`,
+  return [
+    ...needed.map((type) => ({ name: staged(type.name), columns: stagingColumns(type) })),
+    { name: NEW_USERS, columns: 'id bigint PRIMARY KEY' },
+    { name: 'import_rejects', columns: REJECT_COLUMNS },
   ];
-  await manager.query(tables.map((table) => `CREATE TEMP TABLE ${table} ON COMMIT DROP`).join(';\n'));
+}
+
+/** The statements of a transaction that stages records. */
+export class Staging {
+  static readonly #names = new Map<string, string>();
+
+  /** @param isPrepared whether its session keeps the tables, and there are so few lines that any plan is right for all such feeds */
+  constructor(
+    readonly manager: EntityManager,
+    readonly isPrepared = false,
+  ) {}
+
+  /** Runs a statement of constant text: never one with values in it. */
+  async rows<Row>(text: string, values: unknown[] = []): Promise<Row[]> {
+    if (!this.isPrepared) return this.manager.query(text, values);
+    const names = Staging.#names;
+    let name = names.get(text);
+    if (name === undefined) names.set(text, (name = `staging-${names.size}`));
+    const connection = (await this.manager.queryRunner!.connect()) as ClientBase;
+    return (await connection.query({ name, text, values })).rows as Row[];
+  }
+
+  /** The same for one that returns a number, `n`. */
+  async number(text: string, values?: unknown[]): Promise<number> {
+    const [row] = await this.rows<{ n: number }>(text, values);
+    return row!.n;
+  }
 }
 
 /** Collects rows of a staging table, and inserts some thousand at a time; the next ones are read while the database processes them. */
@@ -62,7 +119,7 @@ export class StagedRows {
 
   /** @param columns of the table, in its order, each with its SQL type */
   constructor(
-    private readonly manager: EntityManager,
+    private readonly staging: Staging,
     table: string,
     columns: string,
   ) {
@@ -84,7 +141,7 @@ export class StagedRows {
   async #handOn(): Promise<void> {
     await this.#taking;
     if (this.#records.length === 0) return;
-    this.#taking = this.manager.query(this.#insert, [`[${this.#records.join(',')}]`]);
+    this.#taking = this.staging.rows(this.#insert, [`[${this.#records.join(',')}]`]);
     this.#taking.catch(() => undefined); // told to whoever waits for it next
     this.#records = [];
     this.#characters = 0;
