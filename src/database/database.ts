@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import type { Pool, QueryConfig } from 'pg';
 import { DataSource } from 'typeorm';
-import { createDataSource, isDirect, type BackgroundUse } from './postgres/data-source.js';
+import { createDataSource, isDirect, nameOf, type BackgroundUse } from './postgres/data-source.js';
 import { PipelinedReads } from './postgres/pipelined-reads.js';
 import type { NamedStatement } from './postgres/read-connection.js';
 import { Semaphore } from './postgres/semaphore.js';
@@ -41,7 +41,6 @@ export class Database {
   readonly #pipelined: PipelinedReads | undefined;
   /** Whether sessions are not shared, so a statement that pg prepared still exists the next time. */
   readonly #ownSessions: boolean;
-  readonly #names = new Map<string, string>();
   readonly #long: Semaphore;
   readonly #background = new Map<BackgroundUse, Promise<DataSource>>();
   /** Number of requests refused because too many were waiting for a connection. */
@@ -89,10 +88,7 @@ export class Database {
    * @throws Unavailable when too many requests wait for a connection already
    */
   async prepared<Row>(text: string, values: unknown[]): Promise<Row[]> {
-    if (!this.#ownSessions) return this.#query({ text, values });
-    let name = this.#names.get(text);
-    if (name === undefined) this.#names.set(text, (name = `statement-${this.#names.size}`));
-    return this.#query({ name, text, values });
+    return this.#query(this.#ownSessions ? { name: nameOf(text), text, values } : { text, values });
   }
 
   /**

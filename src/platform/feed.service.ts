@@ -2,11 +2,10 @@ import { Readable } from 'node:stream';
 import { setImmediate, setTimeout } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
-import { Config } from '../config/config.js';
 import { Database } from '../database/database.js';
 import { sha256 } from '../crypto/digests.js';
 import { MemberReads } from '../database/member-reads.js';
-import { FEEDS_AT_ONCE } from '../database/postgres/data-source.js';
+import { FEEDS_AT_ONCE, keepsSessions } from '../database/postgres/data-source.js';
 import { Semaphore } from '../database/postgres/semaphore.js';
 import { Unavailable } from '../database/postgres/unavailable.js';
 import { readerOf } from '../http/output/fields.js';
@@ -53,7 +52,6 @@ export class FeedService {
   constructor(
     private readonly database: Database,
     private readonly reads: MemberReads,
-    private readonly config: Config,
   ) {}
 
   /**
@@ -90,8 +88,7 @@ export class FeedService {
   async #write(dataSource: DataSource, feed: Feed): Promise<FeedCounts> {
     const { lines, idempotencyKey } = feed;
     const types = [...new Set(lines.flatMap(({ type }) => type ?? []))];
-    // The embedded database has one session for all connections.
-    const keepsTables = this.config.databaseDirectUrl !== undefined;
+    const keepsTables = keepsSessions(dataSource.manager);
     const runner = dataSource.createQueryRunner();
     try {
       if (keepsTables) await keepStaging(runner, types);

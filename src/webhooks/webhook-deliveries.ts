@@ -1,8 +1,10 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import { audited, recordEvent, type AuditedTransaction, type NewAuthEvent } from '../audit/audit.js';
-import { AHEAD, HORIZON } from '../database/sql.js';
+import { prepared } from '../database/postgres/data-source.js';
+import { AHEAD, HORIZON, keyed } from '../database/sql.js';
 import { LEASE_SECONDS, MOST_OF_A_RECEIVER, RETRY_AFTER, type Attempt } from '../http/outbox.js';
 import { concernedBy, kindFor, readScopeSql } from '../resources/resources.js';
+import { TakenMessages } from './taken-messages.js';
 import { TEST_TYPE, type Message } from './webhook-sender.js';
 
 /** How long an endpoint may fail before it is switched off. */
@@ -151,12 +153,14 @@ const CLAIM = `WITH chosen AS MATERIALIZED (
   SELECT d.sequence, c.turn, d.type = '${TEST_TYPE}' OR ${OF_PLATFORM} OR EXISTS (
     SELECT FROM (${subscribersOf('(SELECT d.user_id) ')}) w
     WHERE w.endpoint_id = e.id AND ${readScopeSql(`split_part(d.type, '.', 1)`)} = ANY (w.scopes)) AS may_know
-  FROM chosen c JOIN webhook_deliveries d ON d.sequence = c.sequence JOIN webhook_endpoints e ON e.id = c.endpoint_id
+  FROM chosen c JOIN ${keyed('webhook_deliveries d', 'd.sequence = c.sequence')}
+  JOIN ${keyed('webhook_endpoints e', 'e.id = c.endpoint_id')}
 )
 UPDATE webhook_deliveries d SET leased_until = CASE WHEN j.may_know THEN now() + make_interval(secs => $4) END,
   status = CASE WHEN j.may_know THEN 'pending' ELSE 'withheld' END, ended_at = CASE WHEN NOT j.may_know THEN now() END
 FROM judged j, webhook_endpoints e
-WHERE d.sequence = j.sequence AND e.id = d.endpoint_id AND d.status = 'pending' AND ${IS_LEASED} IS NOT TRUE
+WHERE d.sequence = j.sequence AND d.sequence = ANY (ARRAY(SELECT sequence FROM judged)) AND e.id = d.endpoint_id
+  AND d.status = 'pending' AND ${IS_LEASED} IS NOT TRUE
 RETURNING ${MESSAGE}, NOT j.may_know AS withheld, j.turn`;
 
 /** Creates a message of the type $2 to the endpoint $1, and claims it for $3 seconds. */
@@ -188,7 +192,11 @@ export class WebhookDeliveries {
   /** The member of each endpoint whose turn was last. */
   readonly #last = new Map<string, number>();
 
-  constructor(readonly dataSource: DataSource) {}
+  readonly #taken: TakenMessages;
+
+  constructor(readonly dataSource: DataSource) {
+    this.#taken = new TakenMessages(dataSource);
+  }
 
   /**
    * Creates messages for the changes since the last call, in commit order, each once: messages and the new position are one
@@ -251,13 +259,12 @@ export class WebhookDeliveries {
   async claim(most: number): Promise<{ messages: Message[]; withheld: number }> {
     const rows = await this.dataSource.transaction(async (manager) => {
       // Claims for one endpoint are serialized: each sees what the previous one has taken.
-      const ready = await manager.query<{ id: string }[]>(LOCK_READY);
+      const ready = await prepared<{ id: string }>(manager, LOCK_READY, []);
       if (ready.length === 0) return [];
       const ids = ready.map(({ id }) => id);
       const last = ids.map((id) => this.#last.get(id) ?? -1);
       const values = [ids, MOST_OF_A_RECEIVER, most, LEASE_SECONDS, last];
-      const [claimed] = await manager.query<[Claimed[], number]>(CLAIM, values);
-      return claimed;
+      return prepared<Claimed>(manager, CLAIM, values);
     });
     rows.sort((one, other) => one.turn - other.turn);
     for (const { endpoint_id: id, user_id: member } of rows) this.#last.set(id, member);
@@ -273,13 +280,8 @@ export class WebhookDeliveries {
       await this.dataSource.query('UPDATE webhook_endpoints SET failing_since = NULL WHERE id = $1', [
         message.endpoint_id,
       ]);
-    const [rows] = await this.dataSource.query<[{ delay: number }[], number]>(
-      `UPDATE webhook_deliveries SET status = 'delivered', attempts = attempts + 1, attempted_at = now(), response_status = $2,
-  error = NULL, leased_until = NULL, ended_at = now()
-WHERE sequence = $1 AND status = 'pending' RETURNING EXTRACT(epoch FROM now() - changed_at)::float8 AS delay`,
-      [message.sequence, status],
-    );
-    return rows[0] && { status: 'delivered', delaySeconds: rows[0].delay, switchedOff: false };
+    const delaySeconds = await this.#taken.record(message.sequence, status!);
+    return delaySeconds === undefined ? undefined : { status: 'delivered', delaySeconds, switchedOff: false };
   }
 
   /** Releases a message whose attempt was aborted: any instance may send it at once. */

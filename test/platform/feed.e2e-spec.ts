@@ -696,7 +696,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       const session = async () => {
         const [row] = await dataSource.query<{ tables: number; prepared: number; used: number }[]>(
           `SELECT (SELECT count(*) FROM pg_class WHERE relpersistence = 't' AND relname LIKE 'import%' AND relkind = 'r') AS tables,
-  count(*) AS prepared, max(generic_plans + custom_plans) AS used FROM pg_prepared_statements WHERE name LIKE 'staging-%'`,
+  count(*) AS prepared, max(generic_plans + custom_plans) AS used FROM pg_prepared_statements WHERE name LIKE 'statement-%'`,
         );
         return row!;
       };

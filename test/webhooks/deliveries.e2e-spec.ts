@@ -5,7 +5,7 @@ import { WebhookDeliveries } from '../../src/webhooks/webhook-deliveries.js';
 import type { Attempt } from '../../src/http/outbox.js';
 import type { Message } from '../../src/webhooks/webhook-sender.js';
 import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
-import { createTestDatabase, testConfig, type TestDatabase } from '../support/database.js';
+import { createTestDatabase, postgres, testConfig, type TestDatabase } from '../support/database.js';
 
 const TAKEN: Attempt = { taken: true, status: 204, error: null, seconds: 0.1 };
 const FAILED: Attempt = { taken: false, status: 500, error: null, seconds: 0.1 };
@@ -128,6 +128,30 @@ ORDER BY i`,
     expect(await other.finish(current, TAKEN)).toBeUndefined();
     expect(await other.finish(current, FAILED)).toBeUndefined();
     expect(await rowOf(current)).toEqual({ status: 'delivered', attempts: 1, lease: null });
+    await ended(id);
+  });
+
+  postgres.it('are recorded together, and one that somebody has locked holds up no other', async () => {
+    const id = await endpoint();
+    await wait(id, [1, 2, 3, 4]);
+    const instance = new WebhookDeliveries(dataSource);
+    const messages = await claim(instance);
+    const runner = dataSource.createQueryRunner();
+    await runner.startTransaction();
+    await runner.query('SELECT FROM webhook_deliveries WHERE sequence = $1 FOR UPDATE', [
+      messages[2]!.sequence,
+    ]);
+    const finished = messages.map((message) => instance.finish(message, TAKEN));
+    const others = await Promise.all(finished.filter((_, i) => i !== 2));
+    expect(others.map((outcome) => outcome?.status)).toEqual(['delivered', 'delivered', 'delivered']);
+    await runner.rollbackTransaction();
+    await runner.release();
+    expect(await finished[2]).toMatchObject({ status: 'delivered' });
+    const [{ commits }] = await dataSource.query<[{ commits: number }]>(
+      'SELECT count(DISTINCT xmin::text) AS commits FROM webhook_deliveries WHERE endpoint_id = $1',
+      [id],
+    );
+    expect(commits).toBe(3); // of the first; of the two that came meanwhile; and of the locked one
     await ended(id);
   });
 });

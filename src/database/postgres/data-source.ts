@@ -1,3 +1,4 @@
+import type { ClientBase, Pool } from 'pg';
 import { DataSource, type DataSourceOptions, type EntityManager } from 'typeorm';
 import type { Config } from '../../config/config.js';
 import { BoundedClient, WriteGate } from './bounded-client.js';
@@ -31,6 +32,14 @@ const ATTEMPTS = 5;
  * other one goes on. No caller needs to know.
  */
 class RetryingDataSource extends DataSource {
+  constructor(
+    options: DataSourceOptions,
+    /** Whether each connection has a session to itself, which keeps what is prepared. */
+    readonly ownSessions: boolean,
+  ) {
+    super(options);
+  }
+
   override async transaction<T>(...given: [Work<T>] | [IsolationLevel, Work<T>]): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {
@@ -54,7 +63,7 @@ class RetryingDataSource extends DataSource {
  * - `telling`: direct connections for webhooks, open only while there are messages.
  */
 export function createDataSource(config: Config, use: DataSourceUse): DataSource {
-  return new RetryingDataSource({
+  const options: DataSourceOptions = {
     type: 'postgres',
     ...databaseAddress(config, use),
     entities: ENTITIES,
@@ -66,18 +75,44 @@ export function createDataSource(config: Config, use: DataSourceUse): DataSource
     invalidWhereValuesBehavior: { null: 'throw', undefined: 'throw' },
     poolErrorHandler: () => undefined, // an idle connection broke: the pool has dropped it already
     extra: poolOptions(config, use),
-  });
+  };
+  return new RetryingDataSource(options, hasOwnSessions(config, use));
+}
+
+const names = new Map<string, string>();
+
+/** Names a statement of constant text, for all sessions of the process: never one with values in its text. */
+export function nameOf(text: string): string {
+  let name = names.get(text);
+  if (name === undefined) names.set(text, (name = `statement-${names.size}`));
+  return name;
+}
+
+/** Tells whether what a connection has in its session is there the next time. */
+export const keepsSessions = ({ connection }: EntityManager): boolean =>
+  (connection as RetryingDataSource).ownSessions;
+
+/** Runs a statement of constant text, prepared where its session keeps it: in the manager's transaction, if it has one. */
+export async function prepared<Row>(manager: EntityManager, text: string, values: unknown[]): Promise<Row[]> {
+  const { connection, queryRunner } = manager;
+  const client = queryRunner
+    ? ((await queryRunner.connect()) as ClientBase)
+    : (connection.driver as unknown as { master: Pool }).master;
+  const name = keepsSessions(manager) ? { name: nameOf(text) } : {};
+  return (await client.query({ ...name, text, values })).rows as Row[];
 }
 
 function poolOptions(config: Config, use: DataSourceUse) {
   if (use === 'maintenance') {
-    const options = takesOptions(config, use) ? { options: WHOLE_TABLES } : {};
+    const options = hasOwnSessions(config, use) ? { options: WHOLE_TABLES } : {};
     return { max: 2, connectionTimeoutMillis: 5_000, ...options, ...bounds(config, undefined, false) };
   }
   const options = [
     ...(use === 'sweeping' ? ['-c synchronous_commit=off'] : []),
     // What is staged has no indexes, and is planned anew each time.
-    ...(takesOptions(config, use) ? [isStaging(use) ? `${ONE_PROCESS} ${WHOLE_TABLES}` : REQUEST_PLANS] : []),
+    ...(hasOwnSessions(config, use)
+      ? [isStaging(use) ? `${ONE_PROCESS} ${WHOLE_TABLES}` : REQUEST_PLANS]
+      : []),
   ];
   const isForRequests = use === 'requests';
   const { max, stay, connect, statement, lock } = isForRequests
@@ -86,8 +121,7 @@ function poolOptions(config: Config, use: DataSourceUse) {
   return {
     max,
     idleTimeoutMillis: stay,
-    // A session keeps the plans of foreign keys, which read tables whole that have grown since.
-    ...(isStaging(use) ? { maxLifetimeSeconds: 1 } : {}),
+    ...(isForRequests ? {} : { maxLifetimeSeconds: isStaging(use) ? 1 : 10 }),
     connectionTimeoutMillis: connect,
     lock_timeout: lock,
     statement_timeout: statement,
@@ -102,6 +136,7 @@ function poolOptions(config: Config, use: DataSourceUse) {
 /** Imports, feeds and checks read tables whole, whatever is set for the role, as it is for requests behind a pooler. */
 const WHOLE_TABLES = '-c enable_seqscan=on -c enable_mergejoin=on';
 
+/** These keep plans, those of foreign keys too, for a second: some read tables whole that have grown since. The other background work does for ten. */
 const isStaging = (use: DataSourceUse) => use === 'feeding' || use === 'settling';
 
 /** A request uses one PostgreSQL process and no JIT: both gain nothing on short statements, and would let one caller's list take all cores. */
@@ -113,8 +148,8 @@ const ONE_PROCESS = '-c max_parallel_workers_per_gather=0 -c jit=off';
  */
 export const REQUEST_PLANS = `${ONE_PROCESS} -c enable_seqscan=off -c enable_mergejoin=off`;
 
-/** Poolers and the embedded database do not accept options; docs/scaling.md sets them for the role. */
-function takesOptions(config: Config, use: DataSourceUse): boolean {
+/** Poolers and the embedded database share sessions, and accept no options; docs/scaling.md sets them for the role. */
+function hasOwnSessions(config: Config, use: DataSourceUse): boolean {
   return config.databaseUrl !== undefined && (use !== 'requests' || isDirect(config));
 }
 

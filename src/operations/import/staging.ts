@@ -1,5 +1,5 @@
-import type { ClientBase } from 'pg';
 import type { EntityManager, QueryRunner } from 'typeorm';
+import { prepared } from '../../database/postgres/data-source.js';
 import { ADVISORY_LOCKS } from '../../database/schema/advisory-locks.js';
 import { OperatorError } from '../../values/operator-error.js';
 import { columnsOf } from './fields.js';
@@ -54,8 +54,10 @@ export async function keepStaging(runner: QueryRunner, types: readonly RecordTyp
   const missing = stagingTables(types).filter(({ name }) => !has.has(name));
   if (missing.length === 0) return;
   const names = missing.map(({ name }) => name);
-  // In one transaction. PostgreSQL takes a table for ten pages that was never analyzed.
-  await runner.query(`${createSql(missing, 'DELETE ROWS')};\nANALYZE ${names.join(', ')}`);
+  // In one transaction, whose end leaves them empty again. With statistics of one row each staged row is looked up by its keys; of an
+  // empty table PostgreSQL expects a full page, and then reads whatever it is joined with.
+  const statistics = names.map((name) => `INSERT INTO ${name} VALUES (0);\nANALYZE ${name}`);
+  await runner.query([createSql(missing, 'DELETE ROWS'), ...statistics].join(';\n'));
   for (const name of names) has.add(name);
 }
 
@@ -85,8 +87,6 @@ function stagingTables(types: readonly RecordType[]): StagingTable[] {
 
 /** The statements of a transaction that stages records. */
 export class Staging {
-  static readonly #names = new Map<string, string>();
-
   /** @param isPrepared whether its session keeps the tables, and there are so few lines that any plan is right for all such feeds */
   constructor(
     readonly manager: EntityManager,
@@ -94,13 +94,8 @@ export class Staging {
   ) {}
 
   /** Runs a statement of constant text: never one with values in it. */
-  async rows<Row>(text: string, values: unknown[] = []): Promise<Row[]> {
-    if (!this.isPrepared) return this.manager.query(text, values);
-    const names = Staging.#names;
-    let name = names.get(text);
-    if (name === undefined) names.set(text, (name = `staging-${names.size}`));
-    const connection = (await this.manager.queryRunner!.connect()) as ClientBase;
-    return (await connection.query({ name, text, values })).rows as Row[];
+  rows<Row>(text: string, values: unknown[] = []): Promise<Row[]> {
+    return this.isPrepared ? prepared(this.manager, text, values) : this.manager.query(text, values);
   }
 
   /** The same for one that returns a number, `n`. */

@@ -1,0 +1,74 @@
+import type { DataSource } from 'typeorm';
+import { prepared } from '../database/postgres/data-source.js';
+
+/** Records that the messages $1, in their order, were taken, with the statuses $2. @param ifLocked what to do with one that somebody else has locked */
+const recordTaken = (ifLocked: 'SKIP LOCKED' | '') => `WITH locked AS MATERIALIZED (
+  SELECT d.sequence, t.status FROM unnest($1::bigint[], $2::integer[]) t (sequence, status)
+  CROSS JOIN LATERAL (
+    SELECT d.sequence FROM webhook_deliveries d WHERE d.sequence = t.sequence AND d.status = 'pending' FOR UPDATE ${ifLocked}
+  ) d
+)
+UPDATE webhook_deliveries d SET status = 'delivered', attempts = attempts + 1, attempted_at = now(), response_status = l.status,
+  error = NULL, leased_until = NULL, ended_at = now()
+FROM locked l WHERE d.sequence = l.sequence AND d.sequence = ANY (ARRAY(SELECT sequence FROM locked))
+RETURNING d.sequence, EXTRACT(epoch FROM now() - d.changed_at)::float8 AS delay`;
+
+interface Taken {
+  readonly sequence: number;
+  readonly status: number;
+  /** With the seconds since the change; undefined if it is already recorded. */
+  readonly resolve: (delaySeconds: number | undefined) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** Records the messages that receivers have taken: in one commit all that came while the commit before was under way. */
+export class TakenMessages {
+  readonly #taken: Taken[] = [];
+  #isRecording = false;
+
+  constructor(private readonly dataSource: DataSource) {}
+
+  /**
+   * @param status of the receiver's response
+   * @returns the seconds since the change; undefined if it is already recorded
+   */
+  record(sequence: number, status: number): Promise<number | undefined> {
+    const { promise, resolve, reject } = Promise.withResolvers<number | undefined>();
+    this.#taken.push({ sequence, status, resolve, reject });
+    if (!this.#isRecording) void this.#recordAll();
+    return promise;
+  }
+
+  async #recordAll(): Promise<void> {
+    this.#isRecording = true;
+    while (this.#taken.length > 0) {
+      // In one order, so that two instances never wait for each other.
+      const taken = this.#taken.splice(0).sort((one, other) => one.sequence - other.sequence);
+      try {
+        const delays = await this.#recordTaken('SKIP LOCKED', taken);
+        for (const one of taken) {
+          const delay = delays.get(one.sequence);
+          if (delay !== undefined) one.resolve(delay);
+          // Recorded already, or locked: nobody else waits for it.
+          else this.#recordTaken('', [one]).then((late) => one.resolve(late.get(one.sequence)), one.reject);
+        }
+      } catch (error) {
+        for (const { reject } of taken) reject(error as Error);
+      }
+    }
+    this.#isRecording = false;
+  }
+
+  async #recordTaken(
+    ifLocked: Parameters<typeof recordTaken>[0],
+    taken: readonly Taken[],
+  ): Promise<Map<number, number>> {
+    const values = [taken.map(({ sequence }) => sequence), taken.map(({ status }) => status)];
+    const rows = await prepared<{ sequence: number; delay: number }>(
+      this.dataSource.manager,
+      recordTaken(ifLocked),
+      values,
+    );
+    return new Map(rows.map(({ sequence, delay }) => [sequence, delay]));
+  }
+}
