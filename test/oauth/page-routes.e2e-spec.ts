@@ -98,6 +98,7 @@ const PAGES: Readonly<Record<string, string>> = {
   '/developer/clients': 'POST',
   '/developer/clients/:client': 'GET, HEAD, POST',
   '/developer/clients/:client/logo': 'POST',
+  '/developer/clients/:client/remove-logo': 'POST',
   '/developer/clients/:client/disable': 'POST',
   '/developer/clients/:client/enable': 'POST',
   '/developer/clients/:client/delete': 'POST',

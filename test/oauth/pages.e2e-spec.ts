@@ -492,9 +492,13 @@ postgres.describe('In Chromium', () => {
     ['sessions', 'Sign out of all others'],
     ['calendar links', 'Revoke'],
     ['security', 'Remove'],
+    ['security', 'Switch the password off'],
     ['developer', 'Revoke'],
     ['developer', 'Rotate'],
-    ['own app', 'Delete'],
+    ['own app with a secret', 'Delete'],
+    ['own app', 'Remove the logo'],
+    ['own app with a secret', 'Make a new secret'],
+    ['own app with a secret', 'Disable'],
   ])('on the page %s, %s asks before it does what cannot be undone', async (sample, button) => {
     const { page } = await open(sample, { javaScriptEnabled: false });
     const first = page.locator('details.ask').filter({ hasText: button }).first();
@@ -508,7 +512,7 @@ postgres.describe('In Chromium', () => {
   it('ends one session or all others, and revokes the access of one app, each by a button that says which', async () => {
     redirectTo = '/sessions';
     const { page } = await open('sessions', { javaScriptEnabled: false });
-    await page.getByRole('button', { name: 'Sign out of Safari on iPhone' }).click();
+    await ask(page, 'Sign out of Safari on iPhone');
     await ask(page, 'Sign out of all others');
     redirectTo = `/${encodeURIComponent('connected apps')}`;
     await page.goto(siteUrl + redirectTo);

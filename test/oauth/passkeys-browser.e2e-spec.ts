@@ -155,6 +155,7 @@ postgres.describe('A member with a passkey, in Chromium', () => {
     const { username } = await oauth.member();
     const own = await device();
     await register(own.page, username, 'Laptop');
+    await own.page.locator('summary').filter({ hasText: 'Switch the password off' }).click();
     await own.page.getByRole('button', { name: 'Switch the password off' }).click();
     await own.page.getByText('Your only way to sign in: it cannot be removed.').waitFor();
     await own.page.getByRole('button', { name: 'Switch the password on' }).click();

@@ -152,11 +152,17 @@ export class DeveloperController {
     const [csrf, file] = [form.get('csrf'), form.get('logo')];
     const developer = await this.account.sender(response, typeof csrf === 'string' ? { csrf } : {});
     const client = await this.clients.find(id, developer.owner);
-    const logo = form.has('remove') || !(file instanceof File) ? null : Buffer.from(await file.arrayBuffer());
+    const logo = file instanceof File ? Buffer.from(await file.arrayBuffer()) : Buffer.alloc(0);
     await this.#orShowFault(developer, client, formOf(client), async () => {
       await this.clients.update(id, () => ({ logo }), 'user', developer.owner);
       this.#clientChanged(developer, id, 'app-changed');
     });
+  }
+
+  @Post('clients/:client/remove-logo')
+  async removeLogo(@FormSender() developer: Sender, @Param('client') id: string): Promise<void> {
+    await this.clients.update(id, () => ({ logo: null }), 'user', developer.owner);
+    this.#clientChanged(developer, id, 'app-changed');
   }
 
   /** Makes a secret; the one before stays valid for a day. */

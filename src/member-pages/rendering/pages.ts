@@ -13,6 +13,7 @@ import { escapeHtml } from '../../values/string-rules.js';
 import type { Page } from './page-contents.js';
 import { PLATFORM_LOGO_PATH, PlatformLogo } from './logos.controller.js';
 import { drawn, PATTERNS } from './chart.js';
+import { questionOf } from './questions.js';
 import * as wording from './wording.js';
 
 export const SECURITY_PATH = '/account/security';
@@ -103,6 +104,7 @@ export class Pages implements ShownPages {
       drawn,
       PATTERNS,
       escapeHtml,
+      questionOf,
       ...wording,
     };
     const { html, headers } = this.layout.render(

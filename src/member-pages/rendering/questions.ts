@@ -1,0 +1,33 @@
+import { pathPattern } from '../../http/route-table.js';
+import type { Texts } from './wording.js';
+
+type Question = Exclude<keyof Texts['ask'], 'cancel'>;
+
+/**
+ * What cannot be undone, or not by the member alone: the routes of its forms, and what each asks first. A form of such a route is
+ * `parts/ask.eta`, which finds the question here, and works without a script.
+ */
+export const QUESTIONS: Readonly<Record<string, Question>> = {
+  '/account/apps/revoke': 'revokeApp',
+  '/account/calendar/:link/revoke': 'revokeLink',
+  '/account/keys/:key/revoke': 'revokeKey',
+  '/account/security/passkeys/:passkey/remove': 'removePasskey',
+  '/account/security/password/off': 'switchPasswordOff',
+  '/account/sessions/:session/end': 'endSession',
+  '/account/sessions/end-others': 'endOthers',
+  '/developer/clients/:client/delete': 'deleteApp',
+  '/developer/clients/:client/disable': 'disableApp',
+  '/developer/clients/:client/remove-logo': 'removeLogo',
+  '/developer/clients/:client/rotate-secret': 'rotateSecret',
+  '/developer/keys/:key/revoke': 'revokeKey',
+  '/developer/keys/:key/rotate': 'rotateKey',
+};
+
+const BY_PATH = Object.entries(QUESTIONS).map(([route, question]) => [pathPattern(route), question] as const);
+
+/** Finds what a form asks by its action. @throws Error if its route is not one of {@link QUESTIONS} */
+export function questionOf(action: string): Question {
+  const found = BY_PATH.find(([path]) => path.test(action));
+  if (!found) throw new Error(`the form of ${action} has no question`);
+  return found[1];
+}
