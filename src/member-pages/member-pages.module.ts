@@ -17,6 +17,7 @@ import { DeveloperController } from './developer/developer.controller.js';
 import { InteractionsController } from './interaction/interactions.controller.js';
 import { UpstreamController } from './interaction/upstream.controller.js';
 import { PasswordResetController, PasswordResets } from './password-reset/password-resets.js';
+import { LanguageChoice } from './rendering/language-choice.js';
 import { LogosController, PlatformLogo } from './rendering/logos.controller.js';
 import { Pages, resetsPasswords } from './rendering/pages.js';
 import { PageRoutes } from './requests/page-requests.js';
@@ -26,6 +27,7 @@ import { BrowserSessions, SignInForms } from './sign-in/sign-in-steps.js';
 const SERVICES = [
   AccountPages,
   BrowserSessions,
+  LanguageChoice,
   PageRoutes,
   Pages,
   PasskeyCeremonies,

@@ -34,7 +34,7 @@ export const GUIDES = JSON.parse(
 
 /** A template of this folder, with its data. */
 export interface SitePage {
-  readonly template: 'front' | 'reference' | 'guide' | 'status' | 'unknown';
+  readonly template: 'front' | 'reference' | 'guide' | 'status';
   /** Title of the window, before the API's name; without it, that name alone. */
   readonly title?: string;
   readonly content: object;

@@ -3,24 +3,26 @@ import type { Request, Response } from 'express';
 import { prefersHtml } from '../http/pipeline/accept.guard.js';
 import { API_PREFIX, isUnderApi } from '../http/pipeline/api-headers.js';
 import { RouteTable } from '../http/route-table.js';
-import { Site } from './site.js';
+import { LanguageChoice } from '../member-pages/rendering/language-choice.js';
+import { Pages } from '../member-pages/rendering/pages.js';
 
 /** These are typed by hand, so a trailing slash is accepted; everything else must match exactly. */
 const TYPED = /^\/(docs(?:\/[\w-]{1,100})?|demo)\/$/;
+
+const PAGE = { name: 'error', fault: 'unknownAddress', next: { text: 'toFront', href: '/' } } as const;
 
 const NOSNIFF = { 'X-Content-Type-Options': 'nosniff' };
 
 @Injectable()
 export class UnknownPage {
-  #page: { readonly html: string; readonly headers: Readonly<Record<string, string>> } | undefined;
-
   constructor(
-    private readonly site: Site,
+    private readonly pages: Pages,
+    private readonly language: LanguageChoice,
     private readonly routeTable: RouteTable,
   ) {}
 
   /**
-   * Responds to a reader's request for an unknown path.
+   * Responds to a reader's request for an unknown path, in their language.
    *
    * @returns whether it did: programs, and all requests below /api/public, get the problem instead
    */
@@ -34,10 +36,9 @@ export class UnknownPage {
       return redirect(response, 308, `/${typed}`);
     if (!prefersHtml(request)) return false;
     request.context.problem = 'not_found';
-    this.#page ??= this.site.render({ template: 'unknown', title: 'Nothing here', content: {} });
-    const { html, headers } = this.#page;
-    response.writeHead(404, { ...headers, 'Content-Length': Buffer.byteLength(html) });
-    response.end(request.method === 'HEAD' ? undefined : html);
+    if (this.language.choose(request, response)) return true;
+    // What a stranger put behind the address leads nowhere: the links to other languages leave it out.
+    this.pages.send(response, 404, PAGE, { query: new URLSearchParams() });
     return true;
   }
 }

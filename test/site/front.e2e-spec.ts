@@ -1,3 +1,4 @@
+import { request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { thorough } from '../support/database.js';
 import { OauthTest } from '../support/oauth.js';
@@ -125,6 +126,38 @@ describe('What a stranger finds', () => {
       }
       const head = await get(path, HTML, 'HEAD');
       expect([head.status, await head.text()]).toEqual([404, '']);
+    },
+  );
+
+  it('at such an address, a page in the reader’s language, which they choose at its foot for all pages', async () => {
+    const german = await get('/nothing?x=<y>', { ...HTML, 'Accept-Language': 'de' });
+    const html = await german.text();
+    expect([german.headers.get('content-language'), html]).toEqual([
+      'de',
+      expect.stringContaining('<h1>Unter dieser Adresse ist nichts</h1>'),
+    ]);
+    expect(html).toContain('href="?ui_locales=fr" lang="fr" hreflang="fr">Français</a>');
+    const chosen = await fetch(`${oauth.issuer}/nothing?ui_locales=fr`, {
+      headers: HTML,
+      redirect: 'manual',
+    });
+    expect([chosen.status, chosen.headers.get('location')]).toEqual([303, `${oauth.issuer}/nothing`]);
+    const [cookie] = chosen.headers.getSetCookie()[0]!.split(';');
+    for (const path of ['/nothing', '/account/apps'])
+      expect((await get(path, { ...HTML, Cookie: cookie! })).headers.get('content-language')).toBe('fr');
+  });
+
+  it.each(['//evil.example/x', '/\\evil.example/x', '///evil.example'])(
+    'at such an address, no way to another site, whatever language is chosen: %s',
+    async (path) => {
+      const { port } = new URL(oauth.issuer);
+      const location = await new Promise<string | undefined>((resolve, reject) => {
+        const options = { port, path: `${path}?ui_locales=de`, headers: HTML };
+        request(options, (answer) => resolve(answer.resume().headers.location))
+          .on('error', reject)
+          .end();
+      });
+      expect(new URL(location ?? '/', oauth.issuer).origin).toBe(oauth.issuer);
     },
   );
 

@@ -823,6 +823,7 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
     username: HOSTILE,
     login: HOSTILE,
   },
+  'unknown address': { name: 'error', fault: 'unknownAddress', next: { text: 'toFront', href: '/' } },
   'hostile error': { name: 'error', fault: 'malformed', detail: HOSTILE, error_id: HOSTILE, code: HOSTILE },
   'hostile apps': {
     name: 'apps',

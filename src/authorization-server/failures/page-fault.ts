@@ -23,6 +23,7 @@ export type FaultName =
   | 'upstreamDeclined'
   | 'malformed'
   | 'nothingHere'
+  | 'unknownAddress'
   | 'tooMany'
   | 'tooManyChanges';
 
@@ -30,12 +31,13 @@ export type FaultName =
 export interface ErrorPage {
   readonly name: 'error';
   readonly fault: FaultName;
-  readonly error_id: string;
+  /** undefined where there is nothing to find by it. */
+  readonly error_id?: string;
   /** The name of the platform's own login, if the fault is about it. */
   readonly login?: string;
   /** What the member can do next. */
   readonly next?: {
-    readonly text: 'tryAgain' | 'anotherAccount' | 'toApp' | 'backToApp';
+    readonly text: 'tryAgain' | 'anotherAccount' | 'toApp' | 'backToApp' | 'toFront';
     readonly href: string;
     /** For `toApp`. */
     readonly host?: string;

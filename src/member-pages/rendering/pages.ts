@@ -31,6 +31,8 @@ export interface Sending {
   readonly formTargets?: readonly string[];
   /** Languages that the app requested (`ui_locales`). */
   readonly uiLocales?: unknown;
+  /** Of the page's address, for its links to other languages; by default the request's. */
+  readonly query?: URLSearchParams;
 }
 
 const scriptIn = (file: string) =>
@@ -63,7 +65,12 @@ export class Pages implements ShownPages {
   send(response: Response, status: number, page: Page, sending: Sending = {}): void {
     const request = response.req;
     const language = this.languageOf(sending.uiLocales, request.headers);
-    const { html, headers } = this.render(page, language, sending.formTargets, queryOf(request));
+    const { html, headers } = this.render(
+      page,
+      language,
+      sending.formTargets,
+      sending.query ?? queryOf(request),
+    );
     response
       .status(status)
       .set(headers)

@@ -11,7 +11,7 @@ import {
   type PipeTransform,
 } from '@nestjs/common';
 import express, { type Request, type RequestHandler, type Response as ServerResponse } from 'express';
-import { BrowserCookie, Csrf } from '../../accounts/browser-cookies.js';
+import { Csrf } from '../../accounts/browser-cookies.js';
 import { Public } from '../../auth/auth.decorators.js';
 import { UnknownKey } from '../../auth/api-keys/api-keys.service.js';
 import { pageFaultOf, PageFault } from '../../authorization-server/failures/page-fault.js';
@@ -24,8 +24,6 @@ import { Refusals } from '../../authorization-server/failures/refusals.js';
 import { isForPrograms } from '../../authorization-server/provider/provider.js';
 import { OauthDatabase, OauthRequest } from '../../authorization-server/requests/oauth-database.js';
 import { UnknownClient } from '../../clients/clients.service.js';
-import { Config } from '../../config/config.js';
-import { queryOf } from '../../http/input/query.js';
 import { Logger } from '../../http/logger.js';
 import { ProblemFilter } from '../../http/output/problem.filter.js';
 import { Problem } from '../../http/output/problems.js';
@@ -36,10 +34,9 @@ import { receiving, requestOf, responseOf } from '../../http/pipeline/request-co
 import { pathPattern, RouteTable, type Route } from '../../http/route-table.js';
 import { SECURITY_HEADERS } from '../../layout/layout.js';
 import { addressOf } from '../../values/network.js';
+import { LanguageChoice } from '../rendering/language-choice.js';
 import { Pages, redirect } from '../rendering/pages.js';
-import { ENGLISH, LANGUAGE_COOKIE, LANGUAGES, languageOf, textsIn } from '../rendering/wording.js';
-
-const YEAR_SECONDS = 365 * 86_400;
+import { ENGLISH, LANGUAGES, languageOf, textsIn } from '../rendering/wording.js';
 
 /** The form that a path parameter must have: anything else matches no page. */
 const PARAMETER = '[\\w-]{1,100}';
@@ -48,16 +45,13 @@ const PARAMETER = '[\\w-]{1,100}';
 @Injectable()
 export class PageRoutes {
   #paths: ReturnType<typeof pathsOf> | undefined;
-  readonly #language: BrowserCookie;
 
   constructor(
     private readonly routeTable: RouteTable,
     private readonly database: OauthDatabase,
     private readonly problems: ProblemFilter,
-    config: Config,
-  ) {
-    this.#language = new BrowserCookie(config, LANGUAGE_COOKIE, '__Secure-', YEAR_SECONDS);
-  }
+    private readonly language: LanguageChoice,
+  ) {}
 
   handler(): RequestHandler {
     return (request, response, next) => {
@@ -70,12 +64,12 @@ export class PageRoutes {
       else if (page.methods.includes(method)) {
         context.route = page.route;
         response.set(SECURITY_HEADERS);
-        if (this.#chooseLanguage(request, response)) return;
+        if (this.language.choose(request, response)) return;
         void this.database.serve(OauthRequest.from(request), () => Promise.resolve(next()));
       } else {
         // The address of a form, from the history or a reload: its page is the nearest one above it.
         const above = method === 'GET' || method === 'HEAD' ? this.#pageAbove(context.path) : undefined;
-        if (above !== undefined && this.#chooseLanguage(request, response, above)) return;
+        if (above !== undefined && this.language.choose(request, response, above)) return;
         if (above === undefined) this.problems.answerMethod(page.methods, request, response);
         else {
           context.route = page.route;
@@ -83,21 +77,6 @@ export class PageRoutes {
         }
       }
     };
-  }
-
-  /**
-   * Remembers the language that was chosen on a page, and goes on to the page itself.
-   *
-   * @returns whether one was chosen
-   */
-  #chooseLanguage(request: Request, response: ServerResponse, path = request.context.path): boolean {
-    const query = queryOf(request);
-    const language = query.get('ui_locales');
-    if (request.method !== 'GET' || language === null || !LANGUAGES.includes(language)) return false;
-    query.delete('ui_locales');
-    this.#language.set(response, language);
-    redirect(response.set(SECURITY_HEADERS), query.size > 0 ? `${path}?${query}` : path);
-    return true;
   }
 
   /** @returns the path of the nearest page above */

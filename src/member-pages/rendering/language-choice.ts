@@ -1,0 +1,38 @@
+import { Injectable } from '@nestjs/common';
+import type { Request, Response } from 'express';
+import { BrowserCookie } from '../../accounts/browser-cookies.js';
+import { Config } from '../../config/config.js';
+import { queryOf } from '../../http/input/query.js';
+import { SECURITY_HEADERS } from '../../layout/layout.js';
+import { redirect } from './pages.js';
+import { LANGUAGE_COOKIE, LANGUAGES } from './wording.js';
+
+const YEAR_SECONDS = 365 * 86_400;
+
+/** The language that a member chooses at the foot of a page, which this browser's pages have from then on. */
+@Injectable()
+export class LanguageChoice {
+  readonly #cookie: BrowserCookie;
+  readonly #origin: string;
+
+  constructor(config: Config) {
+    this.#cookie = new BrowserCookie(config, LANGUAGE_COOKIE, '__Secure-', YEAR_SECONDS);
+    this.#origin = config.publicUrl;
+  }
+
+  /**
+   * Remembers the language in `?ui_locales=`, and redirects to the page without that parameter.
+   *
+   * @param path of the page; by default the request's own, which may begin with two slashes
+   * @returns whether one was chosen
+   */
+  choose(request: Request, response: Response, path = request.context.path): boolean {
+    const query = queryOf(request);
+    const language = query.get('ui_locales');
+    if (request.method !== 'GET' || language === null || !LANGUAGES.includes(language)) return false;
+    query.delete('ui_locales');
+    this.#cookie.set(response, language);
+    redirect(response.set(SECURITY_HEADERS), this.#origin + path + (query.size > 0 ? `?${query}` : ''));
+    return true;
+  }
+}
