@@ -98,11 +98,15 @@ export abstract class ShownPages {
   /** Chooses one of them: what the member chose, else what the app asked for (`ui_locales`), else the browser (`Accept-Language`). */
   abstract languageOf(uiLocales: unknown, headers: IncomingHttpHeaders): string;
 
-  /** @param formTargets origins and schemes to which the page's forms may lead */
+  /**
+   * @param formTargets origins and schemes to which the page's forms may lead
+   * @param address path and query at which the page comes again, in another language; undefined where it comes once
+   */
   abstract render(
     page: ShownPage,
     language: string,
     formTargets?: readonly string[],
+    address?: string,
   ): { html: string; headers: Record<string, string> };
 
   abstract send(response: Response, status: number, page: ShownPage): void;

@@ -11,6 +11,7 @@ import { ACCOUNT_PAGES, DEVELOPER_PAGES } from '../federation/upstream-sign-ins.
 import { LayoutModule } from '../layout/layout.module.js';
 import { AccountController } from './account/account.controller.js';
 import { AccountPages, SentForms } from './account/account-pages.js';
+import { LanguageController } from './account/language.controller.js';
 import { SecurityController } from './account/security.controller.js';
 import { signInController } from './account/sign-in.controllers.js';
 import { DeveloperController } from './developer/developer.controller.js';
@@ -65,6 +66,7 @@ export class MemberPagesModule {
         ...ACCOUNT_PAGES.map(signInController),
         AccountController,
         SecurityController,
+        LanguageController,
         LogosController,
         UpstreamController,
         ...(resetsPasswords(config) ? [PasswordResetController] : []),

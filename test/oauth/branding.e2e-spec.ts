@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { PlatformLogo } from '../../src/member-pages/rendering/logos.controller.js';
 import { pua } from '../support/command-line.js';
 import { thorough } from '../support/database.js';
-import { OauthTest, REDIRECT_URI, type FormPage } from '../support/oauth.js';
+import { OauthTest, PASSWORD, REDIRECT_URI, type FormPage } from '../support/oauth.js';
 
 const PNG = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
@@ -155,6 +155,71 @@ describe('what a platform says of itself', () => {
     );
     // What a stranger put into the address, or what is a secret there, is in none of the page's links.
     expect(((await browser.open('/account/apps?other=1&code=x')) as FormPage).html).not.toContain('hreflang');
+  });
+
+  it('is in the language that the member chooses on the steps of a sign-in, and after a form was refused', async () => {
+    const browser = oauth.browser();
+    const { username } = await oauth.member();
+    const choose = async (page: FormPage, language: string) => {
+      expect(page.html).toContain(`href="?ui_locales=${language}"`);
+      return (await browser.open(new URL(`?ui_locales=${language}`, page.url))) as FormPage;
+    };
+    const first = (await browser.open(oauth.request(await oauth.client()).url)) as FormPage;
+    const french = await choose(first, 'fr');
+    expect([french.url.pathname, french.html.includes('<h1>Se connecter</h1>')]).toEqual([
+      first.url.pathname,
+      true,
+    ]);
+    const wrong = (await browser.submit(french, { username, password: 'wrong' })) as FormPage;
+    const german = await choose(wrong, 'de');
+    const consent = (await browser.submit(german, { username, password: PASSWORD })) as FormPage;
+    expect(consent.html).toContain('Zugriff auf dein Konto geben?');
+    expect((await choose(consent, 'en')).html).toContain('It would be able to');
+  });
+
+  it('is in the language that the member chooses on the authorization server’s own pages, by a form that repeats the request', async () => {
+    const browser = oauth.browser();
+    const app = oauth.request(await oauth.client(), {
+      ui_locales: 'de',
+      redirect_uri: 'https://other.example/',
+    });
+    const wrong = (await browser.open(app.url)) as FormPage;
+    const french = (await browser.submit(wrong, { language: 'fr' }, /\/account\/language$/)) as FormPage;
+    expect(french.url.href).toBe(app.url.href);
+    expect(french.html).toContain('<html lang="fr">');
+    const { username } = await oauth.member();
+    await browser.authorize(oauth.request(await oauth.client()).url, { username });
+    const asked = (await browser.open('/oauth/logout?state=%22%3E%3Cb%3E')) as FormPage;
+    expect(asked.html).toContain('<html lang="fr">');
+    const english = (await browser.submit(asked, { language: 'en' }, /\/account\/language$/)) as FormPage;
+    expect([english.url.search, english.html]).toEqual([
+      '?state=%22%3E%3Cb%3E',
+      expect.stringContaining('You will be signed out of this browser'),
+    ]);
+  });
+
+  it.each([
+    ['https://evil.example/oauth/authorize?x', 'de'],
+    ['//evil.example/oauth/authorize', 'de'],
+    ['/\\evil.example/oauth/authorize', 'de'],
+    ['/oauth/authorize/../../account/apps', 'de'],
+    ['/oauth/authorize/abc', 'de'],
+    ['/account/apps', 'de'],
+    ['javascript:alert(1)', 'de'],
+    ['', 'de'],
+    ['/oauth/logout', 'xx'],
+  ])('leads nowhere else, and has no other language: %s, %s', async (to, language) => {
+    const body = new URLSearchParams({ to, language });
+    const response = await fetch(`${oauth.issuer}/account/language`, {
+      method: 'POST',
+      body,
+      redirect: 'manual',
+    });
+    expect([response.status, response.headers.get('location'), response.headers.getSetCookie()]).toEqual([
+      400,
+      null,
+      [],
+    ]);
   });
 
   it('says in the metadata which languages there are', async () => {

@@ -87,6 +87,7 @@ const PAGES: Readonly<Record<string, string>> = {
   '/account/sessions/:session/end': 'POST',
   '/account/sessions/end-others': 'POST',
   '/account/sign-out': 'POST',
+  '/account/language': 'POST',
   '/developer': 'GET, HEAD',
   '/developer/requests': 'GET, HEAD',
   '/developer/sign-in': 'POST',

@@ -17,6 +17,7 @@ const UNDOABLE: Readonly<Record<string, string>> = {
   '/interaction/:uid/cancel': 'sign in again',
   '/interaction/:uid/switch-user': 'sign in again',
   '/account/sign-out': 'sign in again',
+  '/account/language': 'choose another',
   '/account/calendar/create': 'revoke the link',
   '/account/data/download': 'changes nothing',
   '/account/security/passkeys': 'remove the passkey',

@@ -37,6 +37,13 @@ export const ROUTES = {
   end_session: '/oauth/logout',
 } as const;
 
+/** Whose pages come again, and have no other effect, however often they are opened at the same address. */
+export const REPEATABLE: readonly string[] = [
+  ROUTES.authorization,
+  ROUTES.end_session,
+  `${ROUTES.end_session}/success`,
+];
+
 const READ = ['GET', 'HEAD'];
 const READ_FROM_ANYWHERE = [...READ, 'OPTIONS'];
 const SENT_FROM_ANYWHERE = ['POST', 'OPTIONS'];

@@ -29,10 +29,21 @@ export class LanguageChoice {
   choose(request: Request, response: Response, path = request.context.path): boolean {
     const query = queryOf(request);
     const language = query.get('ui_locales');
-    if (request.method !== 'GET' || language === null || !LANGUAGES.includes(language)) return false;
+    if (request.method !== 'GET' || language === null) return false;
     query.delete('ui_locales');
+    return this.remember(language, response, path + (query.size > 0 ? `?${query}` : ''));
+  }
+
+  /**
+   * Remembers a language, and redirects to the page.
+   *
+   * @param to its path, with its query
+   * @returns whether there is such a language
+   */
+  remember(language: string, response: Response, to: string): boolean {
+    if (!LANGUAGES.includes(language)) return false;
     this.#cookie.set(response, language);
-    redirect(response.set(SECURITY_HEADERS), this.#origin + path + (query.size > 0 ? `?${query}` : ''));
+    redirect(response.set(SECURITY_HEADERS), this.#origin + to);
     return true;
   }
 }

@@ -79,13 +79,13 @@ export class Pages implements ShownPages {
 
   /**
    * @param formTargets see {@link Sending}
-   * @param query of a page's own address, which has that page in other languages, too
+   * @param address of the page, which has it in other languages, too: of ours, the query, or of the authorization server, path and query
    */
   render(
     page: Page,
     language: string,
     formTargets: readonly string[] = [],
-    query?: URLSearchParams,
+    address?: URLSearchParams | string,
   ): ReturnType<Layout['render']> {
     const { config } = this;
     const platform = {
@@ -104,7 +104,8 @@ export class Pages implements ShownPages {
       t: wording.textsIn(language),
       scripts: this.#scripts,
       platform,
-      languages: query && languagesOf(query),
+      languages: address === undefined ? undefined : languagesOf(address),
+      repeated: typeof address === 'string' ? address : undefined,
       moments: this.#moments.get(language),
       newFormId,
       browserOf,
@@ -127,13 +128,21 @@ export class Pages implements ShownPages {
 /** Parameters of pages' own addresses. Whatever else is there, a stranger may have written, or it is a secret. */
 const KEPT = ['of', 'other'];
 
-/** Links to the page in all languages; none on one whose address has more than {@link KEPT}, such as one that shows something once. */
-function languagesOf(query: URLSearchParams) {
-  if (![...query.keys()].every((name) => KEPT.includes(name))) return undefined;
-  return [...wording.LANGUAGE_NAMES].map(([language, name]) => {
-    const address = new URLSearchParams(query);
-    address.set('ui_locales', language);
-    return { language, name, href: `?${address}` };
+/** A form takes 16 KB, in which every character of an address may be three. */
+const LONGEST_REPEATED = 5_000;
+
+/**
+ * The page in all languages: by links, none of them on a page whose address has more than {@link KEPT}, such as one that shows something
+ * once; by a form that repeats the request where apps say how the page is, and `ui_locales` is theirs.
+ */
+function languagesOf(address: URLSearchParams | string) {
+  const names = [...wording.LANGUAGE_NAMES].map(([language, name]) => ({ language, name }));
+  if (typeof address === 'string') return address.length > LONGEST_REPEATED ? undefined : names;
+  if (![...address.keys()].every((name) => KEPT.includes(name))) return undefined;
+  return names.map(({ language, name }) => {
+    const query = new URLSearchParams(address);
+    query.set('ui_locales', language);
+    return { language, name, href: `?${query}` };
   });
 }
 

@@ -1,0 +1,30 @@
+import { Controller, Post, Res } from '@nestjs/common';
+import type { Response } from 'express';
+import { PageFault } from '../../authorization-server/failures/page-fault.js';
+import { REPEATABLE } from '../../authorization-server/provider/provider.js';
+import { Config } from '../../config/config.js';
+import { LanguageChoice } from '../rendering/language-choice.js';
+import { fieldText, FormBody, ServesPages, type Form } from '../requests/page-requests.js';
+
+/**
+ * Where a language is chosen on the authorization server's own pages: their addresses hold what an app wrote, which a link would pass on
+ * in an address. Any site may send this form, as it may link there: it leads to no page but those.
+ */
+@Controller('account/language')
+@ServesPages()
+export class LanguageController {
+  constructor(
+    private readonly config: Config,
+    private readonly language: LanguageChoice,
+  ) {}
+
+  @Post()
+  choose(@Res() response: Response, @FormBody() form: Form): void {
+    const { publicUrl } = this.config;
+    const to = URL.parse(fieldText(form.to), publicUrl);
+    if (to?.origin !== new URL(publicUrl).origin || !REPEATABLE.includes(to.pathname))
+      throw new PageFault(400, 'malformed');
+    if (!this.language.remember(fieldText(form.language), response, to.pathname + to.search))
+      throw new PageFault(400, 'malformed');
+  }
+}
