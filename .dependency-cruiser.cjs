@@ -87,6 +87,7 @@ module.exports = {
         'authorization-server',
         'clients',
         'calendar',
+        'webhooks',
         'accounts',
         'auth',
         'audit',
@@ -116,7 +117,7 @@ module.exports = {
     ),
     only(
       'webhooks',
-      ['resources', 'audit', 'http', 'database', 'config', 'crypto', 'values'],
+      ['resources', 'auth', 'audit', 'http', 'database', 'config', 'crypto', 'values'],
       'who is told of changes is known from tables, whoever registers or erases',
     ),
     only(

@@ -1449,7 +1449,8 @@ CREATE TABLE webhook_deliveries (
   attempted_at timestamp with time zone,
   response_status integer,
   error text,
-  ended_at timestamp with time zone
+  ended_at timestamp with time zone,
+  duration_ms integer
 );
 
 -- table webhook_endpoints

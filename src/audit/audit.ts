@@ -149,6 +149,10 @@ export const AUTH_EVENTS = {
     webhook: ['text', 'its id'],
     overlap_seconds: ['number', 'how long messages are signed with both secrets'],
   }),
+  'webhook.redelivered': event('Messages that had ended are sent to a webhook receiver again', {
+    webhook: ['text', 'its id'],
+    messages: ['number', 'how many'],
+  }),
   'webhook.disabled': event('A webhook receiver was disabled: nothing more is sent to it', {
     webhook: ['text', 'its id'],
     reason: ['text', 'admin, or failing (it accepted nothing for five days)'],

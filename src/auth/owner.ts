@@ -30,6 +30,7 @@ const REPEATABLE = [
   'key.rotated',
   'calendar_link.created',
   'passkey.added',
+  'webhook.redelivered',
   'user.password_switched',
 ] as const satisfies AuthEventType[];
 

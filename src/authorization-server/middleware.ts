@@ -23,7 +23,7 @@ import {
   ShownPages,
   UpstreamSignOut,
 } from './ports.js';
-import { apiResource, REPEATABLE, routeOf, ROUTES, SUPPORTED_SCOPES } from './provider/provider.js';
+import { apiResource, REOPENABLE, routeOf, ROUTES, SUPPORTED_SCOPES } from './provider/provider.js';
 import { Consents } from './requests/consents.js';
 import { OauthDatabase, type OauthRequest } from './requests/oauth-database.js';
 import { runTokenRequests } from './requests/token-request.js';
@@ -117,7 +117,7 @@ export class Middleware {
   show(ctx: KoaContextWithOIDC, page: ShownPage, formTargets: readonly string[] = []): void {
     const uiLocales = ctx.oidc?.params?.ui_locales ?? ctx.query.ui_locales;
     const language = this.pages.languageOf(uiLocales, ctx.req.headers);
-    const isRepeatable = ctx.method === 'GET' && page.name !== 'form-post' && REPEATABLE.includes(ctx.path);
+    const isRepeatable = ctx.method === 'GET' && page.name !== 'form-post' && REOPENABLE.includes(ctx.path);
     const address = isRepeatable ? ctx.originalUrl : undefined; // as sent: what was wrong is still in it
     const { html, headers } = this.pages.render(page, language, formTargets, address);
     ctx.set(headers);

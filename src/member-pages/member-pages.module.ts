@@ -9,6 +9,7 @@ import type { Config } from '../config/config.js';
 import { FederationModule } from '../federation/federation.module.js';
 import { ACCOUNT_PAGES, DEVELOPER_PAGES } from '../federation/upstream-sign-ins.js';
 import { LayoutModule } from '../layout/layout.module.js';
+import { WebhooksModule } from '../webhooks/webhooks.module.js';
 import { AccountController } from './account/account.controller.js';
 import { AccountPages, SentForms } from './account/account-pages.js';
 import { LanguageController } from './account/language.controller.js';
@@ -52,6 +53,7 @@ const SERVICES = [
     AuthorizationServerModule,
     FederationModule,
     LayoutModule,
+    WebhooksModule,
   ],
   providers: SERVICES,
   exports: [...SERVICES, AuthorizationServerModule],

@@ -1,21 +1,26 @@
 import type { DataSource } from 'typeorm';
+import type { Attempt } from '../http/outbox.js';
 import { prepared } from '../database/postgres/data-source.js';
 
-/** Records that the messages $1, in their order, were taken, with the statuses $2. @param ifLocked what to do with one that somebody else has locked */
+/**
+ * Records that the messages $1, in their order, were taken, with the statuses $2 and after so many milliseconds, $3.
+ *
+ * @param ifLocked what to do with one that somebody else has locked
+ */
 const recordTaken = (ifLocked: 'SKIP LOCKED' | '') => `WITH locked AS MATERIALIZED (
-  SELECT d.sequence, t.status FROM unnest($1::bigint[], $2::integer[]) t (sequence, status)
+  SELECT d.sequence, t.status, t.duration_ms FROM unnest($1::bigint[], $2::integer[], $3::integer[]) t (sequence, status, duration_ms)
   CROSS JOIN LATERAL (
     SELECT d.sequence FROM webhook_deliveries d WHERE d.sequence = t.sequence AND d.status = 'pending' FOR UPDATE ${ifLocked}
   ) d
 )
 UPDATE webhook_deliveries d SET status = 'delivered', attempts = attempts + 1, attempted_at = now(), response_status = l.status,
-  error = NULL, leased_until = NULL, ended_at = now()
+  duration_ms = l.duration_ms, error = NULL, leased_until = NULL, ended_at = now()
 FROM locked l WHERE d.sequence = l.sequence AND d.sequence = ANY (ARRAY(SELECT sequence FROM locked))
 RETURNING d.sequence, EXTRACT(epoch FROM now() - d.changed_at)::float8 AS delay`;
 
 interface Taken {
   readonly sequence: number;
-  readonly status: number;
+  readonly attempt: Attempt;
   /** With the seconds since the change; undefined if it is already recorded. */
   readonly resolve: (delaySeconds: number | undefined) => void;
   readonly reject: (error: Error) => void;
@@ -28,13 +33,10 @@ export class TakenMessages {
 
   constructor(private readonly dataSource: DataSource) {}
 
-  /**
-   * @param status of the receiver's response
-   * @returns the seconds since the change; undefined if it is already recorded
-   */
-  record(sequence: number, status: number): Promise<number | undefined> {
+  /** @returns the seconds since the change; undefined if it is already recorded */
+  record(sequence: number, attempt: Attempt): Promise<number | undefined> {
     const { promise, resolve, reject } = Promise.withResolvers<number | undefined>();
-    this.#taken.push({ sequence, status, resolve, reject });
+    this.#taken.push({ sequence, attempt, resolve, reject });
     if (!this.#isRecording) void this.#recordAll();
     return promise;
   }
@@ -63,7 +65,11 @@ export class TakenMessages {
     ifLocked: Parameters<typeof recordTaken>[0],
     taken: readonly Taken[],
   ): Promise<Map<number, number>> {
-    const values = [taken.map(({ sequence }) => sequence), taken.map(({ status }) => status)];
+    const values = [
+      taken.map(({ sequence }) => sequence),
+      taken.map(({ attempt }) => attempt.status),
+      taken.map(({ attempt }) => Math.round(attempt.seconds * 1_000)),
+    ];
     const rows = await prepared<{ sequence: number; delay: number }>(
       this.dataSource.manager,
       recordTaken(ifLocked),

@@ -273,14 +273,14 @@ export class WebhookDeliveries {
   }
 
   /** Records the outcome of an attempt. @returns undefined if it is already recorded, or another instance has claimed the message */
-  async finish(message: Message, { taken, status, error }: Attempt): Promise<Outcome | undefined> {
-    if (!taken) return this.#failed(message, status, error);
+  async finish(message: Message, attempt: Attempt): Promise<Outcome | undefined> {
+    if (!attempt.taken) return this.#failed(message, attempt);
     // Locked first, as in a claim: an endpoint before its messages.
     if (message.failing)
       await this.dataSource.query('UPDATE webhook_endpoints SET failing_since = NULL WHERE id = $1', [
         message.endpoint_id,
       ]);
-    const delaySeconds = await this.#taken.record(message.sequence, status!);
+    const delaySeconds = await this.#taken.record(message.sequence, attempt);
     return delaySeconds === undefined ? undefined : { status: 'delivered', delaySeconds, switchedOff: false };
   }
 
@@ -292,18 +292,26 @@ export class WebhookDeliveries {
     );
   }
 
-  async #failed(message: Message, status: number | null, error: string | null): Promise<Outcome | undefined> {
+  async #failed(message: Message, { status, error, seconds }: Attempt): Promise<Outcome | undefined> {
     const isTest = message.type === TEST_TYPE;
     const wait = isTest ? undefined : RETRY_AFTER[message.attempts];
     return audited(this.dataSource, async (manager) => {
       const failsTooLong = !isTest && (await noteFailure(manager, message.endpoint_id));
       const [rows] = await manager.query<[{ status: 'pending' | 'dead'; delay: number }[], number]>(
-        `UPDATE webhook_deliveries SET attempts = attempts + 1, attempted_at = now(), response_status = $3, error = $4,
+        `UPDATE webhook_deliveries SET attempts = attempts + 1, attempted_at = now(), response_status = $3, error = $4, duration_ms = $7,
   leased_until = NULL, due_at = now() + make_interval(secs => $5), status = CASE WHEN $6 THEN 'dead' ELSE 'pending' END,
   ended_at = CASE WHEN $6 THEN now() END
 WHERE sequence = $1 AND status = 'pending' AND leased_until = $2::timestamptz
 RETURNING status, EXTRACT(epoch FROM now() - changed_at)::float8 AS delay`,
-        [message.sequence, message.lease, status, error, wait ?? 0, wait === undefined || failsTooLong],
+        [
+          message.sequence,
+          message.lease,
+          status,
+          error,
+          wait ?? 0,
+          wait === undefined || failsTooLong,
+          Math.round(seconds * 1_000),
+        ],
       );
       const switchedOff =
         failsTooLong && (await switchOff(manager, message.endpoint_id, 'failing', 'system'));

@@ -1,7 +1,11 @@
 import { Module } from '@nestjs/common';
 import { WebhookSecrets, WebhookSender } from './webhook-sender.js';
 import { WebhookWorker } from './webhook-worker.js';
+import { WebhooksService } from './webhooks.service.js';
 
 /** Notifies receivers of changes (docs/webhooks.md). */
-@Module({ providers: [WebhookSecrets, WebhookSender, WebhookWorker] })
+@Module({
+  providers: [WebhookSecrets, WebhookSender, WebhookWorker, WebhooksService],
+  exports: [WebhooksService],
+})
 export class WebhooksModule {}

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { audited, recordEvent, type NewAuthEvent } from '../audit/audit.js';
+import { boundChanges, type Owner } from '../auth/owner.js';
 import { Config } from '../config/config.js';
 import { randomText } from '../crypto/random.js';
 import { makeWebhookSecret } from '../crypto/webhook-signatures.js';
@@ -20,8 +21,11 @@ export const WEBHOOK_TYPES = RESOURCES.flatMap((resource) =>
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const SHOWN_DELIVERIES = 20;
-const ALL_DEAD = `endpoint_id = $1 AND status = 'dead'`;
-const ONE_ENDED = `id = $1::uuid AND status IN ('dead', 'delivered')`;
+
+/** Of the endpoint $1, those that were given up; of the message $3 alone, if it has ended. */
+const REDELIVER = `UPDATE webhook_deliveries SET status = 'pending', attempts = 0, due_at = now(), ended_at = NULL, leased_until = NULL
+WHERE endpoint_id = $1 AND type <> $2 AND CASE WHEN $3::uuid IS NULL THEN status = 'dead'
+  ELSE id = $3 AND status IN ('dead', 'delivered') END`;
 
 type Actor = NewAuthEvent['actor'];
 
@@ -52,7 +56,7 @@ export interface WebhookDetails extends Pick<
 /** A message of an endpoint, and its outcome. Times are in the API's format. */
 export interface DeliveryDetails extends Pick<
   WebhookDelivery,
-  'type' | 'status' | 'attempts' | 'response_status' | 'error'
+  'type' | 'status' | 'attempts' | 'response_status' | 'error' | 'duration_ms'
 > {
   /** As receivers know it: `webhook-id`. */
   readonly id: string;
@@ -73,12 +77,24 @@ const DETAILS = `SELECT e.id, CASE WHEN e.disabled_at IS NOT NULL THEN 'disabled
   (SELECT count(*) FROM webhook_deliveries d WHERE d.endpoint_id = e.id AND d.status = 'pending') AS pending_count
 FROM webhook_endpoints e LEFT JOIN oauth_clients c ON c.id = e.client_id LEFT JOIN api_keys k ON k.id = e.key_id`;
 
-const DELIVERIES = `SELECT 'msg_' || replace(id::text, '-', '') AS id, type, NULLIF(user_id, 0) AS member_id, status, attempts,
-  api_time(attempted_at) AS attempted_at, response_status, error,
-  CASE WHEN status = 'pending' THEN api_time(due_at) END AS next_attempt_at, api_time(changed_at) AS changed_at
-FROM webhook_deliveries WHERE endpoint_id = $1 ORDER BY sequence DESC LIMIT ${SHOWN_DELIVERIES}`;
+/** SQL: whether the endpoint `e` may be seen by the member `owner`: an app of theirs has it; null: by an admin, who sees all. */
+const isSeenBy = (owner: string) => `(${owner}::bigint IS NULL OR EXISTS (
+  SELECT FROM oauth_clients own WHERE own.id = e.client_id AND own.owner_id = ${owner}))`;
 
-/** Registers, shows, tests and ends webhooks; used by the command line. */
+const DELIVERIES = `SELECT 'msg_' || replace(d.id::text, '-', '') AS id, d.type, NULLIF(d.user_id, 0) AS member_id, d.status, d.attempts,
+  api_time(d.attempted_at) AS attempted_at, d.response_status, d.error, d.duration_ms,
+  CASE WHEN d.status = 'pending' THEN api_time(d.due_at) END AS next_attempt_at, api_time(d.changed_at) AS changed_at
+FROM webhook_endpoints e JOIN webhook_deliveries d ON d.endpoint_id = e.id WHERE e.id = $1 AND ${isSeenBy('$2')}
+ORDER BY d.sequence DESC LIMIT ${SHOWN_DELIVERIES}`;
+
+/** There is no such message, or it is to no receiver of the member's apps. */
+export class UnknownMessage extends OperatorError {
+  constructor(id: string) {
+    super(`There is no message ${id}: \`pua webhooks show\` lists the last ones of a receiver`);
+  }
+}
+
+/** Registers, shows, tests and ends webhooks; used by the command line, and by developers for what their apps are told. */
 @Injectable()
 export class WebhooksService {
   readonly #secrets: WebhookSecrets;
@@ -125,9 +141,12 @@ export class WebhooksService {
     return { id, secret };
   }
 
-  /** The newest first. */
-  list(): Promise<WebhookDetails[]> {
-    return this.dataSource.query<WebhookDetails[]>(`${DETAILS} ORDER BY e.created_at DESC, e.id`);
+  /** The newest first. @param owner limits them to those of one of the member's apps */
+  list(clientId: string | null = null, owner?: Owner): Promise<WebhookDetails[]> {
+    return this.dataSource.query<WebhookDetails[]>(
+      `${DETAILS} WHERE ($1::text IS NULL OR e.client_id = $1) AND ${isSeenBy('$2')} ORDER BY e.created_at DESC, e.id`,
+      [clientId, owner?.userId ?? null],
+    );
   }
 
   /** @throws OperatorError where there is none */
@@ -137,9 +156,9 @@ export class WebhooksService {
     return found;
   }
 
-  /** Its last messages, the newest first. */
-  deliveries(id: string): Promise<DeliveryDetails[]> {
-    return this.dataSource.query<DeliveryDetails[]>(DELIVERIES, [id]);
+  /** Its last messages, the newest first. @param owner the member whose app has to have it */
+  deliveries(id: string, owner?: Owner): Promise<DeliveryDetails[]> {
+    return this.dataSource.query<DeliveryDetails[]>(DELIVERIES, [id, owner?.userId ?? null]);
   }
 
   /**
@@ -187,29 +206,38 @@ export class WebhooksService {
    * do it at once.
    *
    * @param id of a message (`msg_…`) or of an endpoint
+   * @param owner the member whose app has to have it
    * @returns how many
-   * @throws OperatorError if there is no such message or endpoint, or the endpoint is disabled
+   * @throws UnknownMessage, TooManyChanges; OperatorError if there is no such endpoint, or it is disabled
    */
-  async redeliver(id: string): Promise<number> {
-    const message = /^msg_([0-9a-f]{32})$/.exec(id)?.[1];
-    const [found] = await this.dataSource.query<{ id: string }[]>(
-      message === undefined
-        ? 'SELECT id FROM webhook_endpoints WHERE id = $1'
-        : 'SELECT endpoint_id AS id FROM webhook_deliveries WHERE id = $1::uuid',
-      [message ?? id],
-    );
-    if (!found && message !== undefined)
-      throw new OperatorError(
-        `There is no message ${id}: \`pua webhooks show\` lists the last ones of a receiver`,
+  async redeliver(id: string, actor: Actor, owner?: Owner): Promise<number> {
+    const message = /^msg_([0-9a-f]{32})$/.exec(id)?.[1] ?? null;
+    return audited(this.dataSource, async (manager) => {
+      const [found] = await manager.query<{ id: string }[]>(
+        `SELECT e.id FROM webhook_endpoints e WHERE ${isSeenBy('$2')} AND ${
+          message === null
+            ? 'e.id = $1'
+            : 'e.id = (SELECT d.endpoint_id FROM webhook_deliveries d WHERE d.id = $1::uuid)'
+        }`,
+        [message ?? id, owner?.userId ?? null],
       );
-    const endpoint = await this.find(found?.id ?? id);
-    if (endpoint.status === 'disabled') throw notLive(endpoint);
-    const [, count] = await this.dataSource.query<[unknown, number]>(
-      `UPDATE webhook_deliveries SET status = 'pending', attempts = 0, due_at = now(), ended_at = NULL, leased_until = NULL
-WHERE type <> $2 AND ${message === undefined ? ALL_DEAD : ONE_ENDED}`,
-      [message ?? id, TEST_TYPE],
-    );
-    return count;
+      if (!found && (message !== null || owner)) throw new UnknownMessage(id);
+      const endpoint = await this.find(found?.id ?? id, manager);
+      if (endpoint.status === 'disabled') throw notLive(endpoint);
+      if (owner) await boundChanges(manager, owner.userId);
+      const values = [endpoint.id, TEST_TYPE, message];
+      const [, messages] = await manager.query<[unknown, number]>(REDELIVER, values);
+      if (messages > 0)
+        await recordEvent(manager, {
+          type: 'webhook.redelivered',
+          actor,
+          ...(owner ? { userId: owner.userId, ip: owner.ip } : {}),
+          clientId: endpoint.client_id,
+          keyId: endpoint.key_id,
+          details: { webhook: endpoint.id, messages },
+        });
+      return messages;
+    });
   }
 
   /**

@@ -100,6 +100,7 @@ const PAGES: Readonly<Record<string, string>> = {
   '/developer/clients/:client': 'GET, HEAD, POST',
   '/developer/clients/:client/logo': 'POST',
   '/developer/clients/:client/remove-logo': 'POST',
+  '/developer/clients/:client/messages/:message/redeliver': 'POST',
   '/developer/clients/:client/disable': 'POST',
   '/developer/clients/:client/enable': 'POST',
   '/developer/clients/:client/delete': 'POST',
@@ -168,7 +169,7 @@ function ask(
   });
 }
 
-const pathOf = (route: string) => route.replace(/:\w+/, 'abc');
+const pathOf = (route: string) => route.replaceAll(/:\w+/g, 'abc');
 const routeOf = (path: string) => Object.keys(PAGES).find((route) => pathOf(route) === path)!;
 
 describe('the pages', () => {

@@ -498,6 +498,19 @@ const ACTS: readonly (readonly [type: AuthEventType, act: string, prepare: () =>
     },
   ],
   [
+    'webhook.redelivered',
+    'sending a message to it again',
+    async () => {
+      const { id } = await newWebhook();
+      const [message] = await query<{ id: string }>(
+        `INSERT INTO webhook_deliveries (endpoint_id, type, user_id, thing_id, changed_at, status, ended_at)
+VALUES ($1, 'profile.updated', 1, 1, now(), 'delivered', now()) RETURNING replace(id::text, '-', '') AS id`,
+        [id],
+      );
+      return () => webhooks.redeliver(`msg_${message!.id}`, 'admin');
+    },
+  ],
+  [
     'webhook.disabled',
     'disabling it',
     async () => {

@@ -102,6 +102,46 @@ const request = {
   duration_ms: 4,
 } as const;
 
+const message = {
+  id: `msg_${'0b5e6c1a'.repeat(4)}`,
+  type: 'events.updated',
+  status: 'delivered',
+  attempts: 1,
+  attempted_at: '2026-11-20 07:15:00',
+  response_status: 204,
+  error: null,
+  duration_ms: 128,
+  next_attempt_at: null,
+  changed_at: '2026-11-20 07:15:00',
+} as const;
+const messages = [
+  {
+    ...message,
+    status: 'pending',
+    attempts: 0,
+    attempted_at: null,
+    response_status: null,
+    duration_ms: null,
+  },
+  { ...message, status: 'dead', attempts: 8, response_status: 503, duration_ms: 1204 },
+  {
+    ...message,
+    status: 'dead',
+    response_status: null,
+    error: 'no response within 10 s',
+    duration_ms: 10_000,
+  },
+  {
+    ...message,
+    status: 'withheld',
+    attempts: 0,
+    attempted_at: null,
+    response_status: null,
+    duration_ms: null,
+  },
+  message,
+] as const;
+
 /** Accepted, refused and failed requests, the last at the end. */
 const usedIn = (times: readonly string[]) =>
   times.map((time, i) => ({ time, accepted: (i * 13) % 40, refused: i % 5, failed: i % 11 === 3 ? 2 : 0 }));
@@ -695,6 +735,10 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
     },
     profiles: ['oauth21', 'oidc'],
     values: { ...appForm, profile: 'oidc', secret_auth_method: 'client_secret_basic' },
+    webhooks: [
+      { url: 'https://app.trailmix.example/webhooks', status: 'failing', deliveries: messages },
+      { url: 'https://old.trailmix.example/', status: 'disabled', deliveries: [] },
+    ],
     scopes: ALL_SCOPES,
     server: SERVER,
   },

@@ -43,7 +43,7 @@ it('examples/webhooks takes what the secret verifies, once, and refuses everythi
           ({ status, type }) => status === 'delivered' && type === 'profile.updated',
         ),
       );
-    expect(await webhooks.redeliver((await delivered()).id)).toBe(1); // the same message again
+    expect(await webhooks.redeliver((await delivered()).id, 'admin')).toBe(1); // the same message again
     await delivered();
     await webhooks.test(id);
     expect((await lines.next()).value).toBe('webhook.test {}'); // nothing between

@@ -91,6 +91,7 @@ describe('pua webhooks', () => {
       attempted_at: expect.stringMatching(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/),
       response_status: 204,
       error: null,
+      duration_ms: expect.any(Number),
       next_attempt_at: null,
       changed_at: expect.stringMatching(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/),
     });

@@ -337,7 +337,7 @@ describe('Webhooks', () => {
         expect(receiver.received).toHaveLength(8);
         // By hand it comes once more, under the same id.
         receiver.respond = (_, response) => void response.writeHead(204).end();
-        expect(await webhooks.redeliver(last!.id)).toBe(1);
+        expect(await webhooks.redeliver(last!.id, 'admin')).toBe(1);
         await receiver.untilReceived(9);
         expect(receiver.received.at(-1)!.id).toBe(last!.id);
         const [done] = await settled(id, ([first]) => first!.status === 'delivered');
@@ -412,7 +412,7 @@ describe('Webhooks', () => {
       expect(events).toEqual([
         { actor: 'system', key_id: keyId, details: { webhook: id, reason: 'failing' } },
       ]);
-      await expect(webhooks.redeliver(id)).rejects.toThrow('was disabled');
+      await expect(webhooks.redeliver(id, 'admin')).rejects.toThrow('was disabled');
     });
 
     thorough.it('that redirects is not followed; a broken connection is told apart', async () => {

@@ -38,7 +38,7 @@ export const ROUTES = {
 } as const;
 
 /** Whose pages come again, and have no other effect, however often they are opened at the same address. */
-export const REPEATABLE: readonly string[] = [
+export const REOPENABLE: readonly string[] = [
   ROUTES.authorization,
   ROUTES.end_session,
   `${ROUTES.end_session}/success`,

@@ -107,7 +107,7 @@ export function webhooksCommands(group: Command): void {
   )
     .argument('<id>', 'id of a message, or of a receiver for all of its messages that were given up')
     .runs(async ({ get, print }, id) => {
-      const redelivered = await get(WebhooksService).redeliver(id);
+      const redelivered = await get(WebhooksService).redeliver(id, 'admin');
       print({ id, redelivered }, () => `${redelivered} ${redelivered === 1 ? 'message' : 'messages'}`);
     });
 
@@ -157,6 +157,7 @@ const DELIVERY_COLUMNS: Record<string, (delivery: DeliveryDetails) => string | n
   ...named('status', 'attempts'),
   LAST: ({ attempted_at }) => attempted_at,
   ANSWER: ({ response_status, error }) => response_status ?? error,
+  MS: ({ duration_ms }) => duration_ms,
   NEXT: ({ next_attempt_at }) => next_attempt_at,
 };
 

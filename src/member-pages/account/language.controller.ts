@@ -1,7 +1,7 @@
 import { Controller, Post, Res } from '@nestjs/common';
 import type { Response } from 'express';
 import { PageFault } from '../../authorization-server/failures/page-fault.js';
-import { REPEATABLE } from '../../authorization-server/provider/provider.js';
+import { REOPENABLE } from '../../authorization-server/provider/provider.js';
 import { Config } from '../../config/config.js';
 import { LanguageChoice } from '../rendering/language-choice.js';
 import { fieldText, FormBody, ServesPages, type Form } from '../requests/page-requests.js';
@@ -22,7 +22,7 @@ export class LanguageController {
   choose(@Res() response: Response, @FormBody() form: Form): void {
     const { publicUrl } = this.config;
     const to = URL.parse(fieldText(form.to), publicUrl);
-    if (to?.origin !== new URL(publicUrl).origin || !REPEATABLE.includes(to.pathname))
+    if (to?.origin !== new URL(publicUrl).origin || !REOPENABLE.includes(to.pathname))
       throw new PageFault(400, 'malformed');
     if (!this.language.remember(fieldText(form.language), response, to.pathname + to.search))
       throw new PageFault(400, 'malformed');

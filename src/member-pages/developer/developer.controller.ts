@@ -7,7 +7,7 @@ import {
   type NewKey,
 } from '../../auth/api-keys/api-keys.service.js';
 import { RevocationChannel } from '../../auth/revocation-channel.js';
-import { LimitReached } from '../../auth/owner.js';
+import { LimitReached, type Owner } from '../../auth/owner.js';
 import { ALL_SCOPES } from '../../auth/scopes.js';
 import { DeveloperRequests, MOST_KEPT } from '../../auth/usage/developer-requests.js';
 import { hostOf } from '../../authorization-server/ports.js';
@@ -17,6 +17,7 @@ import { Config } from '../../config/config.js';
 import { queryOf } from '../../http/input/query.js';
 import { asShown, isName } from '../../values/string-rules.js';
 import { OperatorError } from '../../values/operator-error.js';
+import { UnknownMessage, WebhooksService } from '../../webhooks/webhooks.service.js';
 import {
   AccountPages,
   FormSender,
@@ -25,7 +26,7 @@ import {
   type Member,
   type Sender,
 } from '../account/account-pages.js';
-import type { ClientForm, FlashMessage, PageOf } from '../rendering/page-contents.js';
+import type { AppWebhook, ClientForm, FlashMessage, PageOf } from '../rendering/page-contents.js';
 import { fill, languageOf, sentence, textsIn } from '../rendering/wording.js';
 import { fieldText, nothingHere, ServesPages, UploadBody } from '../requests/page-requests.js';
 import {
@@ -41,6 +42,8 @@ import {
 /** The lifetimes offered for keys, in days. */
 const KEY_DAYS: readonly number[] = [1, 7, 30, 90];
 const DAY_SECONDS = 86_400;
+/** An app may have any number of receivers; this many are shown. */
+const MOST_WEBHOOKS = 10;
 
 type MadeKey = Awaited<ReturnType<ApiKeysService['create']>>;
 
@@ -60,6 +63,7 @@ export class DeveloperController {
     private readonly revocations: RevocationChannel,
     private readonly clients: ClientsService,
     private readonly keys: ApiKeysService,
+    private readonly webhooks: WebhooksService,
   ) {}
 
   @Get()
@@ -93,8 +97,8 @@ export class DeveloperController {
   }
 
   @Get('new-client')
-  newClient(@Visitor('developer') developer: Member): void {
-    this.#showClient(developer, null, EMPTY_FORM);
+  async newClient(@Visitor('developer') developer: Member): Promise<void> {
+    await this.#showClient(developer, null, EMPTY_FORM);
   }
 
   @Post('clients')
@@ -130,7 +134,7 @@ export class DeveloperController {
   @Get('clients/:client')
   async client(@Visitor('developer') developer: Member, @Param('client') id: string): Promise<void> {
     const client = await this.clients.find(id, developer.owner);
-    this.#showClient(developer, client, formOf(client));
+    await this.#showClient(developer, client, formOf(client));
   }
 
   @Post('clients/:client')
@@ -219,13 +223,18 @@ export class DeveloperController {
     try {
       await change();
     } catch (error) {
-      if (error instanceof ClientFault) this.#showClient(developer, client, values, error);
+      if (error instanceof ClientFault) await this.#showClient(developer, client, values, error);
       else if (error instanceof LimitReached) developer.redirect('/developer');
       else throw error;
     }
   }
 
-  #showClient(developer: Member, client: ClientDetails | null, values: ClientForm, fault?: ClientFault) {
+  async #showClient(
+    developer: Member,
+    client: ClientDetails | null,
+    values: ClientForm,
+    fault?: ClientFault,
+  ): Promise<void> {
     const hasKeys = client?.token_endpoint_auth_method === 'private_key_jwt';
     const profiles = this.#profilesFor(client);
     const page = {
@@ -237,11 +246,40 @@ export class DeveloperController {
       },
       profiles: profiles.length > 1 ? profiles : [],
       values,
+      webhooks: client ? await this.#webhooksOf(client.client_id, developer.owner) : [],
       scopes: ALL_SCOPES,
       server: this.config.publicUrl,
       fault,
     } as const;
     developer.send(page, fault ? 400 : 200);
+  }
+
+  async #webhooksOf(clientId: string, owner: Owner): Promise<AppWebhook[]> {
+    const webhooks = await this.webhooks.list(clientId, owner);
+    return Promise.all(
+      webhooks.slice(0, MOST_WEBHOOKS).map(async ({ id, url, status }) => {
+        const { origin, pathname } = new URL(url); // a receiver may have a secret in its query
+        return { url: origin + pathname, status, deliveries: await this.webhooks.deliveries(id, owner) };
+      }),
+    );
+  }
+
+  /** Sends a message to a receiver of the app once more. */
+  @Post('clients/:client/messages/:message/redeliver')
+  async redeliver(
+    @FormSender() developer: Sender,
+    @Param('client') id: string,
+    @Param('message') message: string,
+  ): Promise<void> {
+    const sent = await this.webhooks.redeliver(message, 'user', developer.owner).catch((error: unknown) => {
+      if (error instanceof UnknownMessage) throw nothingHere();
+      if (error instanceof OperatorError) return 0;
+      throw error;
+    });
+    developer.redirect(
+      `/developer/clients/${id}`,
+      sent > 0 ? 'message-redelivered' : 'message-not-redelivered',
+    );
   }
 
   /** Lists what an app may be here: what it is, and what the admin lets members choose. */

@@ -17,6 +17,7 @@ import type {
   SignedOutPage,
   SignOutPage,
 } from '../../authorization-server/ports.js';
+import type { DeliveryDetails, WebhookDetails } from '../../webhooks/webhooks.service.js';
 import type { Texts } from './wording.js';
 
 export interface PageUser {
@@ -172,6 +173,8 @@ interface MemberPages {
     /** Among which the developer may choose; empty where there is nothing to choose. */
     readonly profiles: readonly ClientDetails['profile'][];
     readonly values: ClientForm;
+    /** Receivers that are told of changes as this app. */
+    readonly webhooks?: readonly AppWebhook[];
     readonly scopes: readonly Scope[];
     /** URL of this server, for the first lines of the app's code. */
     readonly server: string;
@@ -222,6 +225,11 @@ export type Page =
 
 /** What the page of this name shows. */
 export type PageOf<Name extends Page['name']> = Extract<Page, { name: Name }>;
+
+/** A receiver with its last messages, as the developer of its app sees them: about which member is not said. */
+export type AppWebhook = Pick<WebhookDetails, 'url' | 'status'> & {
+  readonly deliveries: readonly Omit<DeliveryDetails, 'member_id'>[];
+};
 
 /** An app as its developer sees it. */
 export interface DeveloperClient {

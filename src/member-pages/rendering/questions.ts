@@ -17,6 +17,7 @@ export const QUESTIONS: Readonly<Record<string, Question>> = {
   '/account/sessions/end-others': 'endOthers',
   '/developer/clients/:client/delete': 'deleteApp',
   '/developer/clients/:client/disable': 'disableApp',
+  '/developer/clients/:client/messages/:message/redeliver': 'redeliver',
   '/developer/clients/:client/remove-logo': 'removeLogo',
   '/developer/clients/:client/rotate-secret': 'rotateSecret',
   '/developer/keys/:key/revoke': 'revokeKey',

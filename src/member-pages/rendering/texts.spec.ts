@@ -14,7 +14,7 @@ const placeholders = (text: string) => [...text.matchAll(/\{\w+\}/g)].map(([name
 const SAME = new Set([
   'consent.website',
   'sessionsTitle',
-  ...['apps', 'name', 'allowed_origins', 'logo'].map((name) => `developer.${name}`),
+  ...['apps', 'name', 'allowed_origins', 'logo', 'webhooks.title'].map((name) => `developer.${name}`),
 ]);
 
 describe('the texts of members’ pages', () => {

@@ -59,5 +59,7 @@ export class WebhookDelivery extends row({
   response_status: integer.nullable,
   /** Why the last attempt got no response. */
   error: text.nullable,
+  /** How long the last attempt took. */
+  duration_ms: integer.nullable,
   ended_at: timestamptz.nullable,
 }) {}
