@@ -1,0 +1,246 @@
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join, normalize } from 'node:path';
+import { promisify } from 'node:util';
+import type { Browser, Locator, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { launchChromium } from '../support/chromium.js';
+import { postgres } from '../support/database.js';
+import { freePort } from '../support/oauth.js';
+import { until } from '../support/timing.js';
+
+const run = promisify(execFile);
+const MODULE = 'public-user-api.example/publicuserapi';
+
+/** What each path may take at most, in ms, from its first click or command; a machine that does nothing else takes a tenth. */
+const [FIRST_CALL, OWN_APP, OWN_BACKEND, END_OF_APP] = [60_000, 300_000, 180_000, 20_000];
+
+/** The page of an app, around the lines that `/developer` shows: what the README of the TypeScript client says, in a file. */
+const page = (server: string) => `<!doctype html><title>Trailmix</title><button>Sign in</button><p></p>
+<script type="importmap">{"imports":{"public-user-api-client":"/node_modules/public-user-api-client/dist/index.js"}}</script>
+<script type="module">
+import { PublicUserApi } from 'public-user-api-client';
+import { session } from './session.js';
+const api = new PublicUserApi({ baseUrl: '${server}', credentials: session });
+const show = async () => { document.querySelector('p').textContent = \`Hello \${(await api.me()).display_name}\`; };
+document.querySelector('button').onclick = async () => location.assign(await session.begin());
+if (location.pathname === '/callback') {
+  await session.finish(location.href);
+  history.replaceState(null, '', '/');
+  await show();
+}
+</script>`;
+
+// On the embedded database, whatever the other tests run on, and as the README and the guides say; prints how long each path took.
+postgres.describe('In the first hour, by README and guides alone,', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'pua-first-hour-'));
+  const times: string[] = [];
+  let server: string;
+  let npm: ChildProcess;
+  let printed = '';
+  let started: number;
+  let browser: Browser;
+  let app: Server;
+  let appUrl: string;
+  beforeAll(async () => {
+    const PORT = String(await freePort());
+    const DATA_DIR = join(folder, 'data');
+    const env = { PATH: process.env.PATH, HOME: folder, DATA_DIR, PORT, DEVELOPER_CONSOLE: 'true' };
+    started = performance.now();
+    npm = spawn('npm', ['start'], { env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+    for (const stream of [npm.stdout!, npm.stderr!])
+      stream.setEncoding('utf8').on('data', (text: string) => (printed += text));
+    await until(() => printed.includes('Ctrl-C ends it.'), '`npm start`');
+    server = /Front page +(http:\S+?)\/?\s/.exec(printed)![1]!;
+    app = createServer((request, response) => {
+      const path = normalize(new URL(request.url!, 'http://x').pathname);
+      const file = join(folder, 'app', path);
+      if (path === '/' || path === '/callback')
+        return response.setHeader('Content-Type', 'text/html').end(page(server));
+      if (!existsSync(file)) return response.writeHead(404).end();
+      return response.setHeader('Content-Type', 'text/javascript').end(readFileSync(file));
+    });
+    await new Promise<void>((resolve) => app.listen(0, '127.0.0.1', resolve));
+    appUrl = `http://127.0.0.1:${(app.address() as AddressInfo).port}`;
+    browser = await launchChromium();
+  }, FIRST_CALL);
+  afterEach(async () => {
+    for (const context of browser.contexts()) await context.close();
+  });
+  afterAll(async () => {
+    await browser.close();
+    app.close();
+    process.kill(-npm.pid!, 'SIGTERM');
+    await once(npm, 'close');
+    rmSync(folder, { recursive: true, force: true });
+    process.stdout.write(`The first hour: ${times.join(', ')}\n`);
+  });
+
+  const took = (what: string, since: number) =>
+    void times.push(`${what} ${((performance.now() - since) / 1_000).toFixed(1)} s`);
+
+  /** A browser of its own, whose clicks are counted. */
+  async function visitor() {
+    const visited = await (await browser.newContext()).newPage();
+    let clicks = 0;
+    const click = async (target: Locator) => {
+      clicks++;
+      await target.click();
+    };
+    return { page: visited, click, clicks: () => clicks };
+  }
+  type Visitor = Awaited<ReturnType<typeof visitor>>;
+
+  const button = (of: Page, name: string) => of.getByRole('button', { name, exact: true });
+  async function signIn({ page: at, click }: Visitor, username: string): Promise<void> {
+    const [, password] = /Members .*\(password: (\S+)\)/.exec(printed)!;
+    await at.getByLabel('Username').fill(username);
+    await at.getByLabel('Password').fill(password!);
+    await click(button(at, 'Sign in'));
+  }
+
+  /** From the front page to an app of one's own that is served on another origin. */
+  async function makeApp(name: string): Promise<Visitor> {
+    const ada = await visitor();
+    const { page: at, click } = ada;
+    await at.goto(server);
+    await click(at.getByRole('link', { name: 'Your apps and keys' }));
+    await signIn(ada, 'ada');
+    await click(at.getByRole('link', { name: 'Register an app' }));
+    await at.getByLabel('Name', { exact: true }).fill(name);
+    await at.getByLabel('Redirect URIs', { exact: true }).fill(`${appUrl}/callback`);
+    await click(button(at, 'Register'));
+    const [install, code] = await at.locator('.secret code').allInnerTexts();
+    mkdirSync(join(folder, 'app'), { recursive: true });
+    await run('sh', ['-c', `${install} --no-audit --no-fund`], { cwd: join(folder, 'app') });
+    writeFileSync(join(folder, 'app/session.js'), code!);
+    return ada;
+  }
+
+  /** A member uses the app. */
+  async function useApp(): Promise<Visitor> {
+    const grace = await visitor();
+    await grace.page.goto(appUrl);
+    await grace.click(button(grace.page, 'Sign in'));
+    await signIn(grace, 'grace');
+    await grace.click(button(grace.page, 'Allow'));
+    await grace.page.getByText('Hello Grace Hopper').waitFor();
+    return grace;
+  }
+
+  it('`npm start` prints a line that makes the first call', async () => {
+    const [pasted] = / *export API_KEY=.*\n *curl .*/.exec(printed)!;
+    const { stdout } = await run('sh', ['-c', `${pasted} -s`]);
+    took('first call', started);
+    expect(JSON.parse(stdout)).toMatchObject({ display_name: 'Ada Lovelace' });
+  });
+
+  it(
+    'a developer has a browser app of their own, in which another member signs in and sees their data',
+    async () => {
+      const since = performance.now();
+      const [ada, grace] = [await makeApp('Trailmix'), await useApp()];
+      took('own browser app', since);
+      expect([ada.clicks(), grace.clicks()]).toEqual([4, 3]);
+    },
+    OWN_APP,
+  );
+
+  it(
+    'a developer has a key of their own, and programs in Python and Go with it: by themselves, and with the clients',
+    async () => {
+      const since = performance.now();
+      const ada = await visitor();
+      const { page: at, click } = ada;
+      await at.goto(server);
+      await click(at.getByRole('link', { name: 'Make a key', exact: true }));
+      await signIn(ada, 'ada');
+      await click(at.getByRole('link', { name: 'Make a key', exact: true }));
+      await at.getByLabel('Name', { exact: true }).fill('My backend');
+      for (const scope of await at.getByRole('checkbox').all()) await scope.check();
+      await click(button(at, 'Make the key'));
+      const key = (await at.locator('.secret').first().innerText()).trim();
+      expect(ada.clicks()).toBe(4);
+
+      const env = { ...process.env, API_KEY: key, API_URL: server };
+      const place = mkdtempSync(join(folder, 'backend-'));
+      const programOf = (file: string, language: string) => {
+        const [, program] = new RegExp(`\`\`\`${language}\\n([^]*?)\`\`\``).exec(readFileSync(file, 'utf8'))!;
+        return program!;
+      };
+      const guide = 'docs/guides/first-program.md';
+      writeFileSync(join(place, 'events.py'), programOf(guide, 'python'));
+      writeFileSync(join(place, 'events.go'), programOf(guide, 'go'));
+      const listed = [
+        await run('python3', ['events.py'], { cwd: place, env }),
+        await run('go', ['run', 'events.go'], { cwd: place, env }),
+      ].map(({ stdout }) => stdout);
+      expect(listed[0]).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \S/);
+      expect(listed[1]).toBe(listed[0]);
+
+      await run('python3', ['-m', 'venv', 'venv'], { cwd: place });
+      const { url: wheel } = await fetch(`${server}/clients/python.whl`); // pip insists on the whole name that this leads to
+      await run('venv/bin/pip', ['install', '--quiet', '--retries', '10', wheel], { cwd: place, env });
+      writeFileSync(join(place, 'client.py'), programOf('clients/python/README.md', 'python'));
+      expect((await run('venv/bin/python', ['client.py'], { cwd: place, env })).stdout).toMatch(
+        /^The events of Ada Lovelace:\n/,
+      );
+
+      const module = join(place, 'module');
+      mkdirSync(module);
+      writeFileSync(join(module, 'main.go'), programOf('clients/go/README.md', 'go'));
+      const ofGo = {
+        ...env,
+        GOTOOLCHAIN: 'local',
+        GOFLAGS: '-modcacherw',
+        GOMODCACHE: join(place, 'modules'),
+        GOPROXY: `${server}/clients/go,off`,
+        GONOSUMDB: 'public-user-api.example',
+      };
+      for (const command of [
+        ['mod', 'init', 'app'],
+        ['get', `${MODULE}@latest`],
+      ])
+        await run('go', command, { cwd: module, env: ofGo });
+      expect((await run('go', ['run', '.'], { cwd: module, env: ofGo })).stdout).toMatch(
+        /^The events of Ada Lovelace:\n/,
+      );
+      took('own backend in Python and Go', since);
+    },
+    OWN_BACKEND,
+  );
+
+  it(
+    'a member finds an app that has their data, and ends its access',
+    async () => {
+      await makeApp('Pocketbook');
+      const grace = await useApp();
+      const { page: at, click } = grace;
+      const using = await at.context().newPage();
+      const [since, before] = [performance.now(), grace.clicks()];
+      await using.goto(server);
+      await click(using.getByRole('link', { name: 'Account', exact: true }));
+      await click(using.locator('summary').filter({ hasText: 'Revoke access of Pocketbook' }));
+      await click(button(using, 'Revoke access of Pocketbook'));
+      await using.getByText('The app has no access to your account any more.').waitFor();
+      took('end of an app', since);
+      expect(grace.clicks() - before).toBe(3);
+      expect(performance.now() - since).toBeLessThan(END_OF_APP);
+      const answer = await at.evaluate(async (api) => {
+        const [{ PublicUserApi }, { session }] = await Promise.all(
+          ['public-user-api-client', '/session.js'].map((name) => import(name)),
+        );
+        return new PublicUserApi({ baseUrl: api, credentials: session }).me().then(
+          () => 'still there',
+          ({ code }: { code: string }) => code,
+        );
+      }, server);
+      expect(answer).not.toBe('still there');
+    },
+    OWN_APP,
+  );
+});
