@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { crc32 } from 'node:zlib';
 import { Controller, Get } from '@nestjs/common';
 import { Public } from '../auth/auth.decorators.js';
 import { apiNameOf, Config } from '../config/config.js';
@@ -20,12 +22,40 @@ const markIn = (
 <path d="m8.6 12.1 2.4 2.4 4.4-4.8" fill="none" stroke="${color}" stroke-width="2" stroke-linecap="round" stroke-linejoin="round"/></g></svg>
 `;
 
+/** Where the palette of an indexed PNG is that has no chunk before it but its header (PNG, third edition, §11.2), and its colours. */
+const [PALETTE, COLORS] = [33, 16];
+
+/**
+ * The same mark in pixels: their palette goes from the colour to white.
+ *
+ * @param file of this folder
+ */
+function pixelsIn(file: 'card.png' | 'touch-icon.png', color: string): Buffer {
+  const png = readFileSync(new URL(file, import.meta.url));
+  const chunk = png.subarray(PALETTE + 4, PALETTE + 8 + 3 * COLORS);
+  for (let i = 0; i < 3 * COLORS; i++) {
+    const from = Number.parseInt(color.slice(1 + 2 * (i % 3), 3 + 2 * (i % 3)), 16);
+    chunk[4 + i] = Math.round(from + ((255 - from) * Math.floor(i / 3)) / (COLORS - 1));
+  }
+  png.writeUInt32BE(crc32(chunk), PALETTE + 8 + 3 * COLORS);
+  return png;
+}
+
+/** What is shown where an address is shared: a picture of 1200 × 630 pixels. */
+export const cardOf = (config: Config) =>
+  new UnchangingDocument(pixelsIn('card.png', themeOf(config)), {
+    'Content-Type': 'image/png',
+    'X-Content-Type-Options': 'nosniff',
+    'Cache-Control': 'max-age=3600',
+  });
+
 /** What a browser shows of the site outside its window: in a tab, on a home screen. */
 @Controller()
 @Public()
 @OutsideApi()
 export class IconsController {
   readonly #icon: UnchangingDocument;
+  readonly #touchIcon: UnchangingDocument;
   readonly #manifest: UnchangingDocument;
 
   constructor(config: Config) {
@@ -36,6 +66,10 @@ export class IconsController {
       'Content-Type': 'image/svg+xml',
       'Content-Security-Policy': "default-src 'none'",
     });
+    this.#touchIcon = new UnchangingDocument(pixelsIn('touch-icon.png', theme_color), {
+      ...kept,
+      'Content-Type': 'image/png',
+    });
     const name = apiNameOf(config);
     const manifest = {
       name,
@@ -44,7 +78,10 @@ export class IconsController {
       display: 'browser',
       theme_color,
       background_color: '#ffffff',
-      icons: [{ src: '/icon.svg', type: 'image/svg+xml', sizes: 'any' }],
+      icons: [
+        { src: '/icon.svg', type: 'image/svg+xml', sizes: 'any' },
+        { src: '/apple-touch-icon.png', type: 'image/png', sizes: '180x180' },
+      ],
     };
     this.#manifest = new UnchangingDocument(JSON.stringify(manifest), {
       ...kept,
@@ -55,6 +92,12 @@ export class IconsController {
   @Get('icon.svg')
   icon(): UnchangingDocument {
     return this.#icon;
+  }
+
+  /** On the home screen of a phone that takes no SVG. */
+  @Get('apple-touch-icon.png')
+  touchIcon(): UnchangingDocument {
+    return this.#touchIcon;
   }
 
   /** W3C, Web Application Manifest. */

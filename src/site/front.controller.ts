@@ -7,6 +7,8 @@ import { EXAMPLES } from '../features/openapi/examples.js';
 import { UnchangingDocument } from '../http/output/responses.js';
 import { Problem } from '../http/output/problems.js';
 import { OutsideApi } from '../http/pipeline/outside-api.js';
+import { cardOf } from '../layout/icons.js';
+import { documentOf, PlatformLogo } from '../member-pages/rendering/logos.controller.js';
 import { SECURITY_PATH } from '../member-pages/rendering/pages.js';
 import { GUIDES, Site } from './site.js';
 import { snippetsOf } from './snippets.js';
@@ -40,13 +42,16 @@ export class FrontController {
     ...PLAIN,
     'Content-Type': 'image/vnd.microsoft.icon',
   });
+  readonly #card: UnchangingDocument;
   readonly #robots = new UnchangingDocument(ROBOTS, PLAIN);
   readonly #contents: UnchangingDocument;
 
   constructor(
     private readonly config: Config,
+    private readonly logo: PlatformLogo,
     site: Site,
   ) {
+    this.#card = cardOf(config);
     this.#contents = new UnchangingDocument(contentsOf(config), PLAIN);
     const [example] = EXAMPLES.getMe!;
     this.#front = site.document({
@@ -67,6 +72,13 @@ export class FrontController {
   @Get('favicon.ico')
   icon(): UnchangingDocument {
     return this.#icon;
+  }
+
+  /** Open Graph: the platform’s own logo where it is of a kind that all sites show, which is known once it is loaded. */
+  @Get('social-card')
+  card(): UnchangingDocument {
+    const { image } = this.logo;
+    return image && ['image/png', 'image/jpeg'].includes(image.type) ? documentOf(image) : this.#card;
   }
 
   @Get('robots.txt')

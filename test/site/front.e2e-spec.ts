@@ -1,7 +1,32 @@
 import { request } from 'node:http';
+import { crc32, inflateSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { PlatformLogo } from '../../src/member-pages/rendering/logos.controller.js';
 import { thorough } from '../support/database.js';
 import { OauthTest } from '../support/oauth.js';
+
+const TINY_PNG =
+  'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+
+/** Of an indexed PNG whose checksums are right: its size, and the first and last of its colours. */
+function pixelsOf(png: Buffer) {
+  const chunks = new Map<string, Buffer>();
+  for (let at = 8; at < png.length;) {
+    const length = png.readUInt32BE(at);
+    const chunk = png.subarray(at + 4, at + 8 + length);
+    expect(png.readUInt32BE(at + 8 + length)).toBe(crc32(chunk));
+    chunks.set(chunk.toString('latin1', 0, 4), chunk.subarray(4));
+    at += 12 + length;
+  }
+  const [header, palette] = [chunks.get('IHDR')!, chunks.get('PLTE')!];
+  const [width, height] = [header.readUInt32BE(0), header.readUInt32BE(4)];
+  const row = 1 + Math.ceil(width / 2);
+  expect(inflateSync(chunks.get('IDAT')!)).toHaveLength(row * height);
+  return {
+    size: [width, height],
+    colors: [palette.subarray(0, 3), palette.subarray(-3)].map((color) => `#${color.toString('hex')}`),
+  };
+}
 
 const HTML = { Accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' };
 
@@ -238,6 +263,16 @@ describe('What a stranger finds', () => {
       const icon = await fetch(`${other.issuer}/icon.svg`);
       expect(icon.headers.get('Content-Type')).toBe('image/svg+xml');
       expect(await icon.text()).toContain(`fill="${color}"`);
+      expect(html).toContain('<link rel="apple-touch-icon" href="/apple-touch-icon.png">');
+      expect(html).toContain(`<meta property="og:image" content="${other.issuer}/social-card">`);
+      for (const [path, size] of [
+        ['/apple-touch-icon.png', [180, 180]],
+        ['/social-card', [1200, 630]],
+      ] as const) {
+        const png = await fetch(other.issuer + path);
+        expect([path, png.status, png.headers.get('Content-Type')]).toEqual([path, 200, 'image/png']);
+        expect(pixelsOf(Buffer.from(await png.arrayBuffer()))).toEqual({ size, colors: [color, '#ffffff'] });
+      }
       const manifest = await fetch(`${other.issuer}/site.webmanifest`);
       expect(manifest.headers.get('Content-Type')).toBe('application/manifest+json');
       expect(await manifest.json()).toMatchObject({
@@ -247,6 +282,23 @@ describe('What a stranger finds', () => {
       });
     } finally {
       await other.close();
+    }
+  });
+
+  it('where an address is shared, the platform’s own logo in place of the mark, if it is a PNG or JPEG', async () => {
+    for (const [logo, type] of [
+      [TINY_PNG, 'image/png'],
+      ['data:image/svg+xml,<svg xmlns="http://www.w3.org/2000/svg"/>', 'drawn'],
+    ] as const) {
+      const other = await OauthTest.start({ platformLogoUrl: logo }, oauth);
+      try {
+        await other.api.app.get(PlatformLogo).load();
+        const bytes = Buffer.from(await (await fetch(`${other.issuer}/social-card`)).arrayBuffer());
+        const isOwn = bytes.toString('base64') === TINY_PNG.split(',')[1];
+        expect([logo, isOwn]).toEqual([logo, type === 'image/png']);
+      } finally {
+        await other.close();
+      }
     }
   });
 

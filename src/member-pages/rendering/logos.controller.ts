@@ -105,7 +105,7 @@ export class LogosController {
 }
 
 /** An SVG image that is opened directly can run no script and load nothing. */
-function documentOf({ bytes, type }: Image): UnchangingDocument {
+export function documentOf({ bytes, type }: Image): UnchangingDocument {
   return new UnchangingDocument(bytes, {
     'Content-Type': type,
     'Content-Security-Policy':
