@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { AccountsModule } from '../accounts/accounts.module.js';
 import { AuthModule } from '../auth/auth.module.js';
 import { ClientsModule } from '../clients/clients.module.js';
 import { ClientCache } from './adapters/client-cache.js';
@@ -36,7 +37,7 @@ const SERVICES = [
  * says; they provide it for everybody.
  */
 @Module({
-  imports: [AuthModule, ClientsModule],
+  imports: [AccountsModule, AuthModule, ClientsModule],
   controllers: [UserinfoController, ProtectedResourceController],
   providers: SERVICES,
   exports: SERVICES,

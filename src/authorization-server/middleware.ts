@@ -1,6 +1,7 @@
 import type { EventEmitter } from 'node:events';
 import { Injectable } from '@nestjs/common';
 import type { errors, KoaContextWithOIDC, Provider } from 'oidc-provider';
+import { Csrf } from '../accounts/browser-cookies.js';
 import { recordAlone } from '../audit/audit.js';
 import { DeveloperRequests } from '../auth/usage/developer-requests.js';
 import { unionOf } from '../clients/profiles.js';
@@ -56,6 +57,7 @@ export class Middleware {
     private readonly pages: ShownPages,
     private readonly upstreamSignOut: UpstreamSignOut,
     private readonly developers: DeveloperRequests,
+    private readonly csrf: Csrf,
   ) {}
 
   /** The first one is the outermost. */
@@ -118,8 +120,10 @@ export class Middleware {
     const uiLocales = ctx.oidc?.params?.ui_locales ?? ctx.query.ui_locales;
     const language = this.pages.languageOf(uiLocales, ctx.req.headers);
     const isRepeatable = ctx.method === 'GET' && page.name !== 'form-post' && REOPENABLE.includes(ctx.path);
-    const address = isRepeatable ? ctx.originalUrl : undefined; // as sent: what was wrong is still in it
-    const { html, headers } = this.pages.render(page, language, formTargets, address);
+    const repeated = isRepeatable
+      ? { to: ctx.originalUrl, csrf: this.csrf.token(ctx.req, ctx.res) } // as sent: what was wrong is still in it
+      : undefined;
+    const { html, headers } = this.pages.render(page, language, formTargets, repeated);
     ctx.set(headers);
     ctx.body = html;
   }

@@ -87,6 +87,14 @@ export interface FormPostPage {
   readonly isSent: boolean;
 }
 
+/** A request whose page comes again in another language. */
+export interface RepeatedRequest {
+  /** Path and query. */
+  readonly to: string;
+  /** For the form that repeats it. */
+  readonly csrf: string;
+}
+
 /** The pages that the authorization server shows by itself. */
 export type ShownPage = ErrorPage | SignOutPage | SignedOutPage | FormPostPage;
 
@@ -100,13 +108,13 @@ export abstract class ShownPages {
 
   /**
    * @param formTargets origins and schemes to which the page's forms may lead
-   * @param address path and query at which the page comes again, in another language; undefined where it comes once
+   * @param repeated undefined where the page comes once
    */
   abstract render(
     page: ShownPage,
     language: string,
     formTargets?: readonly string[],
-    address?: string,
+    repeated?: RepeatedRequest,
   ): { html: string; headers: Record<string, string> };
 
   abstract send(response: Response, status: number, page: ShownPage): void;

@@ -209,12 +209,11 @@ describe('what a platform says of itself', () => {
     ['', 'de'],
     ['/oauth/logout', 'xx'],
   ])('leads nowhere else, and has no other language: %s, %s', async (to, language) => {
-    const body = new URLSearchParams({ to, language });
-    const response = await fetch(`${oauth.issuer}/account/language`, {
-      method: 'POST',
-      body,
-      redirect: 'manual',
-    });
+    const browser = oauth.browser();
+    const { html } = (await browser.open('/oauth/logout?x')) as FormPage;
+    const csrf = /name="csrf" value="([^"]+)"/.exec(html)![1]!;
+    const body = new URLSearchParams({ csrf, to, language });
+    const response = await browser.send('/account/language', { method: 'POST', body });
     expect([response.status, response.headers.get('location'), response.headers.getSetCookie()]).toEqual([
       400,
       null,

@@ -534,7 +534,7 @@ VALUES ($1, 'profile.updated', 1, 1, now(), 'delivered', now()) RETURNING replac
         attempts: 1,
       };
       const deliveries = new WebhookDeliveries(oauth.dataSource);
-      const attempt = { taken: false, status: 500, error: null };
+      const attempt = { taken: false, status: 500, error: null, seconds: 0.1 };
       return () => deliveries.finish(message as never, attempt as never);
     },
   ],

@@ -4,11 +4,11 @@ import { PageFault } from '../../authorization-server/failures/page-fault.js';
 import { REOPENABLE } from '../../authorization-server/provider/provider.js';
 import { Config } from '../../config/config.js';
 import { LanguageChoice } from '../rendering/language-choice.js';
-import { fieldText, FormBody, ServesPages, type Form } from '../requests/page-requests.js';
+import { fieldText, OwnForm, ServesPages, type Form } from '../requests/page-requests.js';
 
 /**
  * Where a language is chosen on the authorization server's own pages: their addresses hold what an app wrote, which a link would pass on
- * in an address. Any site may send this form, as it may link there: it leads to no page but those.
+ * in an address. It leads to no page but those.
  */
 @Controller('account/language')
 @ServesPages()
@@ -19,7 +19,7 @@ export class LanguageController {
   ) {}
 
   @Post()
-  choose(@Res() response: Response, @FormBody() form: Form): void {
+  choose(@Res() response: Response, @OwnForm() form: Form): void {
     const { publicUrl } = this.config;
     const to = URL.parse(fieldText(form.to), publicUrl);
     if (to?.origin !== new URL(publicUrl).origin || !REOPENABLE.includes(to.pathname))

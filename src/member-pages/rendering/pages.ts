@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { Injectable } from '@nestjs/common';
 import type { Response } from 'express';
 import type { FaultName } from '../../authorization-server/failures/page-fault.js';
-import type { ShownPages } from '../../authorization-server/ports.js';
+import type { RepeatedRequest, ShownPages } from '../../authorization-server/ports.js';
 import { browserOf } from '../../accounts/sign-in/sign-in-origin.js';
 import { Config } from '../../config/config.js';
 import { randomBytes } from '../../crypto/random.js';
@@ -79,13 +79,13 @@ export class Pages implements ShownPages {
 
   /**
    * @param formTargets see {@link Sending}
-   * @param address of the page, which has it in other languages, too: of ours, the query, or of the authorization server, path and query
+   * @param address of the page, which has it in other languages, too: the query of ours, or the authorization server's request
    */
   render(
     page: Page,
     language: string,
     formTargets: readonly string[] = [],
-    address?: URLSearchParams | string,
+    address?: URLSearchParams | RepeatedRequest,
   ): ReturnType<Layout['render']> {
     const { config } = this;
     const platform = {
@@ -105,7 +105,7 @@ export class Pages implements ShownPages {
       scripts: this.#scripts,
       platform,
       languages: address === undefined ? undefined : languagesOf(address),
-      repeated: typeof address === 'string' ? address : undefined,
+      repeated: address && 'to' in address ? address : undefined,
       moments: this.#moments.get(language),
       newFormId,
       browserOf,
@@ -135,9 +135,9 @@ const LONGEST_REPEATED = 5_000;
  * The page in all languages: by links, none of them on a page whose address has more than {@link KEPT}, such as one that shows something
  * once; by a form that repeats the request where apps say how the page is, and `ui_locales` is theirs.
  */
-function languagesOf(address: URLSearchParams | string) {
+function languagesOf(address: URLSearchParams | RepeatedRequest) {
   const names = [...wording.LANGUAGE_NAMES].map(([language, name]) => ({ language, name }));
-  if (typeof address === 'string') return address.length > LONGEST_REPEATED ? undefined : names;
+  if ('to' in address) return address.to.length > LONGEST_REPEATED ? undefined : names;
   if (![...address.keys()].every((name) => KEPT.includes(name))) return undefined;
   return names.map(({ language, name }) => {
     const query = new URLSearchParams(address);
