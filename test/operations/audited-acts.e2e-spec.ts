@@ -28,6 +28,7 @@ import {
   post,
   startWithPasskeys,
 } from '../support/passkeys.js';
+import { until } from '../support/timing.js';
 
 let oauth: OauthTest;
 let users: UsersService;
@@ -507,7 +508,11 @@ const ACTS: readonly (readonly [type: AuthEventType, act: string, prepare: () =>
 VALUES ($1, 'profile.updated', 1, 1, now(), 'delivered', now()) RETURNING replace(id::text, '-', '') AS id`,
         [id],
       );
-      return () => webhooks.redeliver(`msg_${message!.id}`, 'admin');
+      const waiting = `SELECT FROM webhook_deliveries WHERE endpoint_id = $1 AND status = 'pending'`;
+      return async () => {
+        await webhooks.redeliver(`msg_${message!.id}`, 'admin');
+        await until(async () => (await query(waiting, [id])).length === 0); // nobody is there to be told of
+      };
     },
   ],
   [
