@@ -121,7 +121,8 @@ function poolOptions(config: Config, use: DataSourceUse) {
   return {
     max,
     idleTimeoutMillis: stay,
-    ...(isForRequests ? {} : { maxLifetimeSeconds: isStaging(use) ? 1 : 10 }),
+    // What is planned in a session, foreign keys too, may read tables whole that have grown since.
+    ...(isForRequests ? {} : { maxLifetimeSeconds: 1 }),
     connectionTimeoutMillis: connect,
     lock_timeout: lock,
     statement_timeout: statement,
@@ -136,7 +137,6 @@ function poolOptions(config: Config, use: DataSourceUse) {
 /** Imports, feeds and checks read tables whole, whatever is set for the role, as it is for requests behind a pooler. */
 const WHOLE_TABLES = '-c enable_seqscan=on -c enable_mergejoin=on';
 
-/** These keep plans, those of foreign keys too, for a second: some read tables whole that have grown since. The other background work does for ten. */
 const isStaging = (use: DataSourceUse) => use === 'feeding' || use === 'settling';
 
 /** A request uses one PostgreSQL process and no JIT: both gain nothing on short statements, and would let one caller's list take all cores. */
