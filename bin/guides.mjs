@@ -78,11 +78,62 @@ export const GUIDE_SOURCES = GUIDES.map(([, , source]) => source);
 /** Needs the scripts of `dist/`. @returns the text of dist/docs/guides.json */
 export async function renderGuides() {
   const { Marked } = await import('marked');
+  const { Eta } = await import('eta');
   const { highlight } = await import('../dist/src/site/highlight.js');
-  return JSON.stringify(GUIDES.map((guide) => render(guide, Marked, highlight)));
+  const eta = new Eta({ views: join(ROOT, 'src/site/templates'), autoEscape: true });
+  /** Code in tabs, as beside a call of the reference: `id` is that of the tabs, `snippets` are `{ language, title, code }`. */
+  const tabsOf = (id, snippets) => eta.render('./request', { id, what: 'Code', snippets, highlight });
+  return JSON.stringify(GUIDES.map((guide) => render(guide, Marked, highlight, tabsOf)));
 }
 
-function render([name, title, source, summary], Marked, highlight) {
+/** Info string of a fence → title, and the language that the pages' script remembers: who chose JavaScript gets TypeScript, too. */
+const LANGUAGES = {
+  '': ['Text'],
+  csharp: ['C#'],
+  go: ['Go'],
+  java: ['Java'],
+  js: ['JavaScript', 'javascript'],
+  json: ['JSON'],
+  kotlin: ['Kotlin'],
+  php: ['PHP'],
+  properties: ['Properties'],
+  python: ['Python'],
+  ruby: ['Ruby'],
+  rust: ['Rust'],
+  sh: ['Shell'],
+  swift: ['Swift'],
+  ts: ['TypeScript', 'javascript'],
+};
+
+function languageOf(info) {
+  const [title, language = info] = LANGUAGES[info] ?? [];
+  if (title === undefined) throw new Error(`Guides have no name for code in ${info}: bin/guides.mjs`);
+  return { title, language };
+}
+
+/** Languages of what is no program. */
+const ALONE = ['', 'json', 'properties', 'sh'];
+
+/**
+ * Makes of each code a token `tabs`, together with those that say the same in other languages: programs that follow a program with
+ * nothing but comments in between.
+ */
+function withTabs(tokens) {
+  const joined = [];
+  for (const token of tokens.filter(({ type }) => type !== 'html')) {
+    const before = joined.findLast(({ type }) => type !== 'space');
+    const languages = before?.codes?.map(({ lang }) => lang) ?? ALONE;
+    if (token.type === 'list') for (const item of token.items) item.tokens = withTabs(item.tokens);
+    if (token.type !== 'code') joined.push(token);
+    else if ([...ALONE, ...languages].includes(token.lang) || ALONE.includes(languages[0]))
+      joined.push({ type: 'tabs', raw: token.raw, codes: [token] });
+    else before.codes.push(token);
+  }
+  return joined;
+}
+
+function render([name, title, source, summary], Marked, highlight, tabsOf) {
+  let tabs = 0;
   const sections = [];
   const named = new Map();
   const marked = new Marked({
@@ -106,9 +157,19 @@ function render([name, title, source, summary], Marked, highlight) {
         const target = addressOf(href, source);
         return target === undefined ? inner : `<a href="${target}">${inner}</a>`;
       },
-      code: ({ text }) => `<div class="code"><pre tabindex="0"><code>${highlight(text)}</code></pre></div>\n`,
-      html: () => '', // comments for editors of the file
     },
+    extensions: [
+      {
+        name: 'tabs',
+        renderer({ codes }) {
+          const snippets = codes.map(({ text, lang = '' }) => ({ ...languageOf(lang), code: text }));
+          if (snippets.length > 1) return tabsOf(`code-${++tabs}`, snippets);
+          const [{ title, code }] = snippets;
+          return `<div class="code"><p class="code-title">${title}</p><pre tabindex="0" aria-label="${title}"><code>${highlight(code)}</code></pre></div>\n`;
+        },
+      },
+    ],
+    hooks: { processAllTokens: withTabs }, // also leaves out comments, which are for editors of the file
   });
   const text = readFileSync(join(ROOT, source), 'utf8');
   const html = marked

@@ -11,9 +11,12 @@ import { UnchangingDocument } from '../http/output/responses.js';
 import { DOCS_CLIENT } from '../clients/own-clients.js';
 import { feedOf } from './feed.js';
 import { GUIDES, Site, type SitePage } from './site.js';
-import { snippetsOf } from './snippets.js';
+import { snippetsOf } from './script/snippets.js';
 
 const TEXT = { 'Cache-Control': 'no-cache', 'X-Content-Type-Options': 'nosniff' };
+
+/** A response of more lines is closed at first. */
+const MOST_LINES = 100;
 
 /** The guide that lists the versions. */
 const CHANGES = 'changelog';
@@ -39,7 +42,7 @@ export class DocsController {
     return this.#page('', () => ({
       template: 'reference',
       title: 'Reference',
-      content: { rateLimits, clientId: DOCS_CLIENT, scopes, problems: PROBLEMS },
+      content: { rateLimits, clientId: DOCS_CLIENT, scopes, problems: PROBLEMS, mostLines: MOST_LINES },
     }));
   }
 
@@ -168,6 +171,7 @@ export class DocsController {
       snippets: snippetsOf(request, publicUrl, scope !== undefined),
       examples,
       example: request,
+      filledIn: valuesIn(request.path, path),
     };
   }
 
@@ -178,4 +182,15 @@ export class DocsController {
 
 function isOpen(calls: readonly Pick<Endpoint, 'scope'>[]): boolean {
   return calls.every(({ scope }) => scope === undefined);
+}
+
+/** What a request's query and the places of its path, such as `{id}`, hold: with which the form of the call begins, too. */
+function valuesIn(request: string, template: string): Record<string, string> {
+  const { pathname, searchParams } = new URL(request, 'http://any');
+  const parts = pathname.split('/');
+  const places = template.split('/').flatMap((part, i) => {
+    const [, name] = /^\{(\w+)\}$/.exec(part) ?? [];
+    return name === undefined ? [] : [[name, decodeURIComponent(parts[i]!)]];
+  });
+  return Object.fromEntries([...searchParams, ...places]) as Record<string, string>;
 }

@@ -11,7 +11,7 @@ import { cardOf } from '../layout/icons.js';
 import { documentOf, PlatformLogo } from '../member-pages/rendering/logos.controller.js';
 import { SECURITY_PATH } from '../member-pages/rendering/pages.js';
 import { GUIDES, Site } from './site.js';
-import { snippetsOf } from './snippets.js';
+import { snippetsOf } from './script/snippets.js';
 
 const DAY_MS = 86_400_000;
 /** RFC 9116 §2.5.5: less than a year. Renewed with every response. */

@@ -8,8 +8,15 @@ import { PLATFORM_LOGO_PATH } from '../member-pages/rendering/logos.controller.j
 import { escapeHtml } from '../values/string-rules.js';
 import { highlight } from './highlight.js';
 
-const TEMPLATES = new URL('./templates/', import.meta.url);
-const CLIENT = new URL('../../clients/typescript/src/sign-in.js', import.meta.url);
+/** Of the pages' script, each before those that use it: the client library's sign-in is one. */
+const MODULES = [
+  '../../clients/typescript/src/sign-in.js',
+  './script/snippets.js',
+  './script/tokens.js',
+  './script/page.js',
+  './script/contents.js',
+  './script/try.js',
+].map((module) => readFileSync(new URL(module, import.meta.url), 'utf8'));
 
 /** A guide of `docs/` as HTML, rendered from the Markdown when the server is built. */
 interface Guide {
@@ -43,9 +50,7 @@ export interface SitePage {
 /** Renders the public pages. Their script copies, filters and tries calls; everything else works without it. */
 @Injectable()
 export class Site {
-  readonly #script = new InlineScript(
-    scriptOf(readFileSync(CLIENT, 'utf8'), readFileSync(new URL('script.js', TEMPLATES), 'utf8')),
-  );
+  readonly #script = new InlineScript(scriptOf(MODULES));
 
   readonly #theme: string;
 
@@ -85,18 +90,14 @@ export class Site {
   }
 }
 
-/**
- * Joins the client library's sign-in and the pages' script: a page whose policy allows one script by its hash cannot import
- * anything.
- */
-function scriptOf(client: string, own: string): string {
-  const inside = (module: string) =>
-    module
-      .replace(/^import .*\n/gm, '')
-      .replace(/^export /gm, '')
-      .replace(/^\/\/# sourceMappingURL=.*\n?/gm, '');
-  const script = inside(client) + inside(own);
-  if (/^\s*(import|export)\b/m.test(script) || script.includes('</script'))
+/** Joins modules: a page whose policy allows one script by its hash cannot import anything. */
+function scriptOf(modules: readonly string[]): string {
+  const script = modules
+    .join('')
+    .replace(/^import .* from '.*';?\n/gm, '')
+    .replace(/^(.*\*\/ )?export /gm, '$1')
+    .replace(/^\/\/# sourceMappingURL=.*\n?/gm, '');
+  if (/^import .* from |^export /m.test(script) || script.includes('</script'))
     throw new Error('The script of the pages does not fit into a page');
   return script;
 }

@@ -28,6 +28,8 @@ beforeAll(() => {
     'clients',
     'CHANGELOG.md',
     'src/site/highlight.ts',
+    'src/site/script/tokens.ts',
+    'src/site/templates/request.eta',
     'src/values/string-rules.ts',
     '.swcrc',
   ])

@@ -1,11 +1,14 @@
 import { execFile } from 'node:child_process';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { EXAMPLES } from '../../src/features/openapi/examples.js';
 import { FIRST_ID, seedDemo } from '../../src/operations/demo/demo.js';
-import { snippetsOf } from '../../src/site/snippets.js';
+import { snippetsOf } from '../../src/site/script/snippets.js';
 import { postgres } from '../support/database.js';
 import { OauthTest } from '../support/oauth.js';
 
@@ -34,10 +37,16 @@ postgres.describe('The requests of the reference', () => {
   }, MINUTE);
   afterAll(() => oauth.close());
 
+  async function outputOf(language: string, code: string): Promise<string> {
+    const [file, program, ...options] = PROGRAMS[language]!;
+    writeFileSync(join(folder, file), code);
+    const env = { ...process.env, API_KEY: key, NODE_OPTIONS: '' };
+    return (await run(program!, [...options, file], { cwd: folder, env })).stdout;
+  }
+
   it.each(Object.keys(PROGRAMS))(
     'are answered as they stand, in %s: a list, a change, and a call without a credential',
     async (language) => {
-      const [file, program, ...options] = PROGRAMS[language]!;
       for (const [name, withKey, expected] of [
         ['listEvents', true, 'Compilers Online'],
         ['updateProfile', true, 'Engines, poetry, cake.'],
@@ -47,13 +56,43 @@ postgres.describe('The requests of the reference', () => {
         const { code } = snippetsOf(request, oauth.issuer, withKey).find(
           (each) => each.language === language,
         )!;
-        writeFileSync(join(folder, file), code);
-        const environment = { ...process.env, API_KEY: key, NODE_OPTIONS: '' };
-        const { stdout } = await run(program!, [...options, file], { cwd: folder, env: environment });
-        expect([name, stdout]).toEqual([name, expect.stringContaining(expected)]);
+        expect([name, await outputOf(language, code)]).toEqual([name, expect.stringContaining(expected)]);
       }
     },
     2 * MINUTE,
+  );
+
+  it.each(Object.keys(PROGRAMS))(
+    'send what a reader may type, character by character, in %s',
+    async (language) => {
+      const typed = `it's "Ümlaut" \\ \\n \`id\` $HOME \${x} %d <b> 🎉 true null`;
+      const sent = {
+        method: 'PUT',
+        path: `/a/${encodeURIComponent(typed)}?${String(new URLSearchParams({ q: typed }))}`,
+        body: { typed, list: [true, false, null, -1.5], 'a "key"': `lines\nand\ttabs` },
+        headers: { 'If-Match': `"it's $HOME \\ \`id\`"` },
+      };
+      let received: unknown;
+      const echo = createServer(async (request, response) => {
+        const { pathname, searchParams } = new URL(request.url!, 'http://any');
+        received = {
+          method: request.method,
+          typed: [decodeURIComponent(pathname.slice('/a/'.length)), searchParams.get('q')],
+          headers: { 'If-Match': request.headers['if-match'] },
+          type: request.headers['content-type'],
+          body: JSON.parse(await text(request)) as unknown,
+        };
+        response.end('{}');
+      });
+      await new Promise<void>((resolve) => echo.listen(0, '127.0.0.1', resolve));
+      const { port } = echo.address() as AddressInfo;
+      const written = snippetsOf(sent, `http://127.0.0.1:${port}`, true);
+      await outputOf(language, written.find((each) => each.language === language)!.code);
+      echo.close();
+      const { method, body, headers } = sent;
+      expect(received).toEqual({ method, body, headers, type: 'application/json', typed: [typed, typed] });
+    },
+    MINUTE,
   );
 
   it('are there for every call, in every language', () => {

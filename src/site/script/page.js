@@ -1,0 +1,54 @@
+// For all pages: copies code, and remembers the language of snippets.
+
+export const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+export const one = (selector, root = document) => root.querySelector(selector);
+
+export function make(tag, properties = {}, ...children) {
+  const element = Object.assign(document.createElement(tag), properties);
+  element.append(...children);
+  return element;
+}
+
+/** Announces to screen readers what others see. */
+export const say = (text) => (one('#heard').textContent = text);
+
+/* Copying */
+
+for (const block of all('.code')) block.append(copyButton(block));
+
+export function copyButton(block) {
+  const button = make('button', { type: 'button', className: 'copy', textContent: 'Copy' });
+  button.setAttribute('aria-label', 'Copy this code');
+  const shown = () => all('pre', block).find((pre) => pre.getClientRects().length > 0) ?? one('pre', block);
+  button.addEventListener('click', () => copy(button, shown().textContent));
+  return button;
+}
+
+/** Copies a text, and says so for two seconds on the button that asked for it. */
+export async function copy(button, text) {
+  await navigator.clipboard.writeText(text);
+  const before = button.textContent;
+  if (before === 'Copied') return;
+  button.textContent = 'Copied';
+  say('Copied');
+  setTimeout(() => (button.textContent = before), 2_000);
+}
+
+/* One language for all snippets, kept for the next visit */
+
+const LANGUAGE = 'public-user-api:language';
+
+function choose(language) {
+  for (const input of all(`.languages input[value="${language}"]`)) input.checked = true;
+}
+
+for (const input of all('.languages input')) {
+  input.addEventListener('change', () => {
+    const before = input.getBoundingClientRect().top;
+    choose(input.value);
+    scrollBy({ top: input.getBoundingClientRect().top - before, behavior: 'instant' });
+    localStorage.setItem(LANGUAGE, input.value);
+  });
+}
+const kept = localStorage.getItem(LANGUAGE);
+if (/^[a-z]+$/.test(kept ?? '')) choose(kept);

@@ -1,0 +1,31 @@
+/** Strings, comments, numbers and JSON's words: what a reader looks for in a snippet. */
+const TOKENS =
+  /("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`[^`]*`)(\s*:)?|((?<![:\w])\/\/[^\n]*|(?<![\w&])#[^\n]*)|(?<![\w:./-])(true|false|null|-?\d+(?:\.\d+)?)\b/g;
+
+/** A part of code; `kind` is the class that the style sheet colours, empty for the rest. */
+export interface Token {
+  readonly kind: '' | 't-key' | 't-text' | 't-word' | 't-comment';
+  readonly text: string;
+}
+
+/** Splits code into tokens, which together are the code. Without imports, because the page's script contains it, too. */
+export function tokensOf(code: string): Token[] {
+  const tokens: Token[] = [];
+  let end = 0;
+  for (const match of code.matchAll(TOKENS)) {
+    const [whole, quoted, colon, comment] = match;
+    const kind =
+      quoted === undefined
+        ? comment === undefined
+          ? 't-word'
+          : 't-comment'
+        : colon === undefined
+          ? 't-text'
+          : 't-key';
+    const text = quoted ?? whole;
+    tokens.push({ kind: '', text: code.slice(end, match.index) }, { kind, text });
+    end = match.index + text.length;
+  }
+  tokens.push({ kind: '', text: code.slice(end) });
+  return tokens.filter(({ text }) => text !== '');
+}

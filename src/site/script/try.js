@@ -1,0 +1,258 @@
+// The reference: a sample follows the form beside it, which signs in, sends the call, and can be linked to with its values.
+import { SignIn } from '../../../clients/typescript/src/sign-in.js';
+import { all, copy, copyButton, make, one, say } from './page.js';
+import { snippetsOf } from './snippets.js';
+import { tokensOf } from './tokens.js';
+
+/** Storage key of the link that the reader left to sign in: of a section, or of a call with its values. */
+const PLACE = 'public-user-api:place';
+
+const settings = one('#try-settings')?.dataset;
+
+/** The call that a form is of: `{ method, path, fixed, open, scope }`. */
+const callOf = (form) => JSON.parse(form.closest('[data-call]').dataset.call);
+
+/** What a form sends, as the page's samples take it; the body is the text that was typed. */
+function requestOf(form) {
+  const { method, path, fixed } = callOf(form);
+  const query = new URLSearchParams(fixed);
+  const headers = {};
+  let target = path;
+  let body;
+  for (const { name, value, dataset } of form.elements) {
+    if (dataset.place === 'body') body = value;
+    else if (dataset.place === 'path') target = target.replace(`{${name}}`, () => encodeURIComponent(value));
+    else if (dataset.place === 'query' && value !== '') query.set(name, value);
+    else if (dataset.place === 'header' && value !== '') headers[name] = value;
+  }
+  return { method, path: query.size === 0 ? target : `${target}?${query}`, body, headers };
+}
+
+/** Writes what the form sends in every language; while its body is not JSON, they stay as they are. */
+function writeSample(form) {
+  const section = form.closest('[data-call]');
+  const { body, ...request } = requestOf(form);
+  let value;
+  try {
+    value = body && JSON.parse(body);
+  } catch {
+    return;
+  }
+  for (const { language, code } of snippetsOf(
+    { ...request, body: value },
+    settings.issuer,
+    !callOf(form).open,
+  ))
+    one(`.in-${language} code`, section).replaceChildren(...coloured(code));
+}
+
+const coloured = (code) =>
+  tokensOf(code).map(({ kind, text }) =>
+    kind ? make('span', { className: kind, textContent: text }) : text,
+  );
+
+/** The address of a call with the values of its form: they stand in the fragment, which no server is sent. */
+function linkOf(form) {
+  const fields = [...form.elements].filter(({ name, value }) => name && value !== '');
+  const values = new URLSearchParams(fields.map(({ name, value }) => [name, value]));
+  return `/docs#${form.closest('[data-call]').id}?${values}`;
+}
+
+/** Goes to the section that the address names. With values after it, they are put into its form, which the reader may send. */
+function openLinked() {
+  const [, id, query] = /^#([^?]+)(?:\?(.*))?$/.exec(location.hash) ?? [];
+  const section = id && document.getElementById(id);
+  const form = section && query !== undefined && one('.try form', section);
+  if (!form) return section;
+  const values = new URLSearchParams(query);
+  for (const field of form.elements) {
+    if (!field.name) continue;
+    field.value = values.get(field.name) ?? '';
+    if (field.selectedIndex < 0) field.selectedIndex = 0; // no such value
+  }
+  form.closest('.try').open = true;
+  writeSample(form);
+  section.scrollIntoView();
+  return section;
+}
+
+function startTrying() {
+  const session = new SignIn({
+    issuer: location.origin,
+    clientId: settings.clientId,
+    redirectUri: `${location.origin}/docs`,
+    scope: settings.scope,
+    storage: sessionStorage, // ends with the tab
+  });
+  // PKCE needs Web Crypto, which exists only on https and localhost; the client is registered only for PUBLIC_URL.
+  const possible = isSecureContext && location.origin === settings.issuer;
+  const bar = one('.session');
+  const [signIn, who, signOut] = [one('[data-sign-in]'), one('.who'), one('[data-sign-out]')];
+
+  async function show(text) {
+    const { signedIn } = session;
+    bar.hidden = !possible;
+    signIn.hidden = signedIn;
+    signOut.hidden = who.hidden = !signedIn;
+    for (const form of all('.try form')) {
+      const { open } = callOf(form);
+      const hint = one('.try-hint', form);
+      const send = one('[type="submit"]', form);
+      send.hidden = send.disabled = !open && !signedIn; // disabled: or Enter in a field would send it
+      if (open) hint.textContent = 'No credential is needed.';
+      else if (signedIn) hint.textContent = 'With your access token.';
+      else hint.replaceChildren(...(possible ? invitation(form) : noSignIn()));
+    }
+    if (text) say(text);
+    if (!signedIn) return;
+    const response = await call('GET', '/api/public/me').catch(() => undefined);
+    who.textContent = response?.ok ? `Signed in as ${(await response.json()).display_name}` : 'Signed in';
+  }
+
+  function invitation(form) {
+    const button = make('button', {
+      type: 'button',
+      className: 'button button-small',
+      textContent: 'Sign in',
+    });
+    button.addEventListener('click', () => begin(linkOf(form)));
+    return [
+      button,
+      ' to send it as yourself. A key is refused here: every browser would show it to its user. With a key, use the curl line above.',
+    ];
+  }
+
+  const noSignIn = () => [
+    `Signing in works at ${settings.issuer} only, over https. With a key, use the curl line above.`,
+  ];
+
+  async function begin(place) {
+    sessionStorage.setItem(PLACE, place);
+    location.assign(await session.begin());
+  }
+
+  async function call(method, path, body, given = {}) {
+    const headers = { ...given, ...(session.signedIn ? await session.headers(false) : {}) };
+    if (body !== undefined) headers['Content-Type'] = 'application/json';
+    const options = { method, headers, body, cache: 'no-store' };
+    return fetch(path, options);
+  }
+
+  signIn.addEventListener(
+    'click',
+    () => void begin(`/docs${location.hash}`).catch((error) => say(error.message)),
+  );
+  signOut.addEventListener('click', async () => {
+    await session.signOut().catch(() => undefined);
+    for (const result of all('.try-result')) result.hidden = true;
+    await show('Signed out: the access was revoked.');
+    signIn.focus();
+  });
+  for (const form of all('.try form')) {
+    form.addEventListener('submit', (event) => {
+      event.preventDefault();
+      void send(form);
+    });
+  }
+
+  async function send(form) {
+    const { open } = callOf(form);
+    const result = one('.try-result', form);
+    const button = one('[type="submit"]', form);
+    const { method, path, body, headers } = requestOf(form);
+    button.disabled = true;
+    const started = performance.now();
+    try {
+      const response = open
+        ? await fetch(path, { headers, cache: 'no-store' })
+        : await call(method, path, body, headers);
+      const text = await response.text();
+      const ms = Math.round(performance.now() - started);
+      result.replaceChildren(...answered(response, text, ms, `${method} ${path}`));
+      say(`${response.status} ${response.statusText} in ${ms} ms`);
+    } catch (error) {
+      const lost = error.code === 'signed_out';
+      result.replaceChildren(
+        make('p', {
+          textContent: lost ? 'The sign-in has ended. Sign in again.' : 'There was no response. Try again.',
+        }),
+      );
+      if (lost) await show();
+      say(result.textContent);
+    } finally {
+      result.hidden = false;
+      result.scrollIntoView({ block: 'nearest' });
+      button.disabled = button.hidden;
+    }
+  }
+
+  function answered(response, text, ms, request) {
+    const status = make('span', {
+      className: `status status-${response.ok ? 'ok' : 'bad'}`,
+      textContent: response.status,
+    });
+    const headers = [...response.headers].map(([name, value]) => `${name}: ${value}`).join('\n');
+    const blocks = [
+      make(
+        'div',
+        { className: 'code' },
+        make('p', { className: 'code-title' }, status, ` ${ms} ms`),
+        preformatted(readable(text), 'Response'),
+      ),
+      make(
+        'details',
+        { className: 'code' },
+        make('summary', { className: 'code-title', textContent: 'Request and headers' }),
+        preformatted(`${request}\n\n${headers}`, 'Request and headers'),
+      ),
+    ];
+    for (const block of blocks) block.append(copyButton(block));
+    return blocks;
+  }
+
+  function preformatted(text, label) {
+    const pre = make('pre', { tabIndex: 0 }, make('code', {}, ...coloured(text)));
+    pre.setAttribute('aria-label', label);
+    return pre;
+  }
+
+  function readable(text) {
+    try {
+      return JSON.stringify(JSON.parse(text), null, 2);
+    } catch {
+      return text;
+    }
+  }
+
+  void arrive().then(show);
+
+  /** Takes the code from the URL when the reader returns from signing in. */
+  async function arrive() {
+    const { searchParams } = new URL(location.href);
+    if (!searchParams.has('state')) return void openLinked();
+    const came = location.href;
+    history.replaceState(null, '', sessionStorage.getItem(PLACE) ?? '/docs');
+    sessionStorage.removeItem(PLACE);
+    openLinked()?.scrollIntoView();
+    try {
+      await session.finish(came);
+      return 'Signed in';
+    } catch (error) {
+      return error.code === 'access_denied' ? 'You did not allow it.' : error.message;
+    }
+  }
+}
+
+if (settings) {
+  for (const form of all('.try form')) {
+    form.closest('.try').hidden = false;
+    form.addEventListener('input', () => writeSample(form));
+    one('[data-link]', form).addEventListener('click', (event) => {
+      const link = linkOf(form);
+      history.replaceState(null, '', link);
+      void copy(event.currentTarget, location.origin + link);
+    });
+  }
+  addEventListener('hashchange', openLinked);
+  startTrying();
+}
