@@ -174,16 +174,22 @@ function render([name, title, source, summary], Marked, highlight, tabsOf) {
   const text = readFileSync(join(ROOT, source), 'utf8');
   const html = marked
     .parse(text)
-    .replaceAll('<table>', '<div class="table" tabindex="0"><table>')
-    .replaceAll('</table>', '</table></div>')
+    .replaceAll(
+      /<table>[^]*?<\/table>/g,
+      (table) => `<div class="table" tabindex="0">${labelled(table)}</div>`,
+    )
     .replaceAll('<th>', '<th scope="col">')
     // The API reference links to rows of the table of errors.
-    .replaceAll(
-      /<tr>\n<td>(\d{3})<\/td>\n<td><code>(\w+)<\/code>/g,
-      '<tr id="$2">\n<td>$1</td>\n<td><code>$2</code>',
-    );
+    .replaceAll(/<tr>(\n<td[^>]*>\d{3}<\/td>\n<td[^>]*><code>(\w+)<\/code>)/g, '<tr id="$2">$1');
   const markdown = markdownOf(text, source);
   return { name, title, summary, source, html, markdown, sections, passages: passagesOf(html) };
+}
+
+/** Names in each cell the head of its column: on a phone, a row is a card. */
+function labelled(table) {
+  const heads = [...table.matchAll(/<th>([^]*?)<\/th>/g)].map(([, head]) => head.replaceAll(/<[^>]+>/g, ''));
+  let cell = 0;
+  return table.replaceAll('<td>', () => `<td data-label="${heads[cell++ % heads.length]}">`);
 }
 
 /** What a search looks through: the text below each heading, and of each row that can be linked to. Not code: that is full of everything. */

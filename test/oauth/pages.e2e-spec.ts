@@ -1,10 +1,7 @@
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { createRequire } from 'node:module';
-import type { AxeResults } from 'axe-core';
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { loadConfig } from '../../src/config/config.js';
 import { Layout, paletteOf, SECURITY_HEADERS } from '../../src/layout/layout.js';
@@ -15,9 +12,8 @@ import { languageOf } from '../../src/member-pages/rendering/wording.js';
 import { contrastOf } from '../../src/values/colors.js';
 import { launchChromium } from '../support/chromium.js';
 import { postgres } from '../support/database.js';
+import { faultsOf, LARGE_TEXT, look, overflowOf, shiftOf, VIEWS } from '../support/looking-over.js';
 import { HOSTILE, SAMPLES, SENT_AT_ONCE } from '../support/page-samples.js';
-
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 /** Of a platform that says this of itself. */
 const pagesWith = (settings: Record<string, string> = {}) => {
@@ -205,6 +201,9 @@ describe('What every page is sent with', () => {
   });
 });
 
+/** The narrowest window for which there must be no scrolling in two directions (WCAG 2.2, 1.4.10). */
+const SMALLEST = { width: 320, colorScheme: 'dark' } as const;
+
 const SHOWN = Object.keys(SAMPLES).filter((name) => name !== SENT_AT_ONCE);
 
 postgres.describe('In Chromium', () => {
@@ -217,6 +216,8 @@ postgres.describe('In Chromium', () => {
   let posts: { path: string; form: URLSearchParams; origin: string | undefined }[] = [];
   let formTargets: string[] = [];
   let redirectTo = '';
+  /** Is not closed after each test. */
+  let lasting: BrowserContext | undefined;
 
   beforeAll(async () => {
     site = createServer((request, response) => void answer(request, response));
@@ -231,7 +232,7 @@ postgres.describe('In Chromium', () => {
     client.close();
   });
   afterEach(async () => {
-    for (const context of browser.contexts()) await context.close();
+    for (const context of browser.contexts()) if (context !== lasting) await context.close();
     posts = [];
     formTargets = [];
   });
@@ -280,38 +281,71 @@ postgres.describe('In Chromium', () => {
     return { page, complaints, requests };
   }
 
-  describe.each([
-    ['on a desktop in light', { viewport: { width: 1100, height: 800 }, colorScheme: 'light' }],
-    ['on a small phone in the dark', { viewport: { width: 320, height: 640 }, colorScheme: 'dark' }],
-  ] as const)('%s', (_, options) => {
-    it.each(SHOWN)('%s is accessible, fits, and loads nothing else', async (name) => {
-      const { page, complaints, requests } = await open(name, options);
-      await askEverything(page);
-      const { violations, passes } = await check(page);
-      expect(violations.map(describeFinding)).toEqual([]);
-      expect(passes.map(({ id }) => id)).toContain('color-contrast');
-      const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-      expect(overflow).toBeLessThanOrEqual(0);
-      expect(complaints).toEqual([]);
-      expect(requests.every((url) => url.startsWith(`${siteUrl}/`))).toBe(true);
-      const others = requests.slice(1).filter((url) => !url.startsWith(`${siteUrl}/logos/`));
-      expect(others).toEqual([siteUrl + layout.styleAddress]);
+  // One page shows them all, one after the other, and as each of those who look: to open another takes longer than to look.
+  describe('for who looks at it', () => {
+    let page: Page;
+    let complaints: string[];
+    let requests: string[];
+    beforeAll(async () => {
+      ({ page, complaints, requests } = await open(SHOWN[0]!));
+      lasting = page.context();
     });
-  });
+    afterAll(() => page.context().close());
 
-  it.each(SHOWN)('%s: a finger hits everything on a phone', async (name) => {
-    const { page } = await open(name, { viewport: { width: 390, height: 844 } });
-    await askEverything(page);
-    const targets = page.locator(
-      'a, button, summary, label:has(input), input:not([type=hidden], [aria-hidden]):not(label input)',
+    const visit = async (name: string, language = 'en') => {
+      complaints.length = requests.length = 0;
+      await page.goto(`${siteUrl}/${encodeURIComponent(`${name}#${language}`)}`);
+    };
+
+    it.each(SHOWN)(
+      '%s is accessible and fits, in every width, light, dark, in forced colours, with text twice as large; loads nothing else, and does not shift',
+      async (name) => {
+        await visit(name);
+        expect(await shiftOf(page)).toBe(0);
+        await askEverything(page);
+        for (const view of [...VIEWS, SMALLEST]) {
+          await look(page, view);
+          expect([view, await overflowOf(page), await faultsOf(page)]).toEqual([view, [], []]);
+        }
+        for (const view of LARGE_TEXT) {
+          await look(page, view);
+          expect([view, await overflowOf(page)]).toEqual([view, []]);
+        }
+        expect(complaints).toEqual([]);
+        expect(requests.every((url) => url.startsWith(`${siteUrl}/`))).toBe(true);
+        const others = requests.slice(1).filter((url) => !url.startsWith(`${siteUrl}/logos/`));
+        expect(others).toEqual([siteUrl + layout.styleAddress]);
+      },
     );
-    const small: string[] = [];
-    for (const target of await targets.all()) {
-      const box = await target.boundingBox();
-      if (!box || box.width < 44 || box.height < 44)
-        small.push(`${await target.textContent()}: ${box?.width} × ${box?.height}`);
-    }
-    expect(small).toEqual([]);
+
+    it.each(['de', 'fr'])('all fit in the longer words of other languages, too: %s', async (language) => {
+      for (const name of SHOWN) {
+        await visit(name, language);
+        await askEverything(page);
+        for (const view of [SMALLEST, { width: 768, text: 200 }]) {
+          await look(page, view);
+          expect([name, view, await overflowOf(page)]).toEqual([name, view, []]);
+        }
+      }
+    });
+
+    it.each(SHOWN)('%s: a finger hits everything on a phone', async (name) => {
+      await look(page, { width: 390 });
+      await visit(name);
+      await askEverything(page);
+      const small = await page.evaluate(() => {
+        const targets = document.querySelectorAll(
+          'a, button, summary, label:has(input), input:not([type=hidden], [aria-hidden]):not(label input)',
+        );
+        const boxes = [...targets].map(
+          (target) => [target.textContent, target.getBoundingClientRect()] as const,
+        );
+        return boxes
+          .filter(([, { width, height }]) => width < 44 || height < 44)
+          .map(([text, { width, height }]) => `${text}: ${width} × ${height}`);
+      });
+      expect(small).toEqual([]);
+    });
   });
 
   it.each(['Allow', 'Deny'])('%s leads to a client on another origin, without JavaScript', async (button) => {
@@ -538,14 +572,4 @@ async function askEverything(page: Page): Promise<void> {
 async function listen(server: Server): Promise<string> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
-
-/** Through the debugger, past the page's policy: axe is not the page's. */
-async function check(page: Page): Promise<AxeResults> {
-  await page.evaluate(AXE);
-  return page.evaluate("axe.run({ resultTypes: ['violations'] })");
-}
-
-function describeFinding({ id, nodes }: AxeResults['violations'][number]): string {
-  return `${id}: ${nodes.map(({ html, failureSummary }) => `${html}\n${failureSummary}`).join('\n')}`;
 }

@@ -1,16 +1,10 @@
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { AxeResults } from 'axe-core';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { GUIDES } from '../../src/site/site.js';
 import { registerDocsClient } from '../../src/clients/own-clients.js';
-import { Layout } from '../../src/layout/layout.js';
 import { launchChromium } from '../support/chromium.js';
 import { postgres } from '../support/database.js';
 import { OauthTest, PASSWORD } from '../support/oauth.js';
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const MINUTE = 60_000;
 
 postgres.describe('The pages for strangers in Chromium', () => {
@@ -39,86 +33,7 @@ postgres.describe('The pages for strangers in Chromium', () => {
     return { page, context, complaints };
   }
 
-  /** Nothing sticks out, and axe finds nothing. */
-  async function readableByEverybody(page: Page, parts: readonly string[]): Promise<void> {
-    const width = page.viewportSize()!.width;
-    expect([page.url(), await page.evaluate('document.documentElement.scrollWidth')]).toEqual([
-      page.url(),
-      width,
-    ]);
-    await page.evaluate(AXE);
-    const { violations } = await page.evaluate<AxeResults>(`axe.run(${JSON.stringify(parts)})`);
-    const found = violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]);
-    expect([page.url(), found]).toEqual([page.url(), []]);
-  }
-
   const call = (page: Page, name: string) => page.locator(`#${name}`);
-
-  // Of the reference a part of each kind: the other calls are more of the same, and axe takes its time.
-  const PAGES = [
-    ['/', ['body']],
-    [
-      '/docs',
-      [
-        'header',
-        '#contents',
-        '#start',
-        '#credentials',
-        '#conventions',
-        '#updateProfile',
-        '#listPinnedAchievements',
-      ],
-    ],
-    ['/docs/errors', ['body']],
-    ['/nothing', ['body']],
-  ] as const;
-
-  // Layouts differ by width and colours by scheme: these two see each of them.
-  describe.each([
-    ['a desktop in light', 1280, 'light'],
-    ['a phone in dark', 390, 'dark'],
-  ] as const)('on %s', (_, width, colorScheme) => {
-    it.each(PAGES)(
-      '%s fits, loads nothing from elsewhere, and can be read by everybody',
-      async (path, parts) => {
-        const options = { viewport: { width, height: 900 }, colorScheme, bypassCSP: true }; // for axe alone
-        const context = await browser.newContext({ reducedMotion: 'reduce', ...options });
-        const page = await context.newPage();
-        const requested: string[] = [];
-        page.on('request', (request) => requested.push(request.url()));
-        await page.goto(oauth.issuer + path);
-        for (const details of await page.locator('#updateProfile details').all())
-          await details.evaluate((element) => ((element as HTMLDetailsElement).open = true));
-        for (const url of requested)
-          expect([
-            path,
-            '/favicon.ico',
-            '/icon.svg',
-            '/site.webmanifest',
-            oauth.api.app.get(Layout).styleAddress,
-          ]).toContain(url.replace(oauth.issuer, ''));
-        await readableByEverybody(page, parts);
-        await context.close();
-      },
-      MINUTE,
-    );
-  });
-
-  it(
-    'of the guides fit a phone, and can be read by everybody, every one',
-    async () => {
-      const { page, context } = await open('/docs/times', {
-        viewport: { width: 390, height: 900 },
-        bypassCSP: true,
-      });
-      for (const { name } of GUIDES) {
-        await page.goto(`${oauth.issuer}/docs/${name}`);
-        await readableByEverybody(page, ['main']);
-      }
-      await context.close();
-    },
-    4 * MINUTE,
-  );
 
   it(
     'show everything without JavaScript: languages, errors, the menu of a phone; what needs it is not there',

@@ -57,10 +57,10 @@ postgres.describe('The samples of the reference', () => {
       await events.getByLabel('limit').fill('');
       await events.getByLabel('sort').selectOption('-starts_at');
       await events.getByLabel('If-None-Match').fill(TYPED);
-      const query = new URLSearchParams({ sort: '-starts_at', status: 'scheduled' });
+      const query = { sort: '-starts_at', status: 'scheduled' };
       const sent = (await samples(page, 'listEvents'))[0]!;
       const path = `/api/public/events?${/\?(\S+)'$/.exec(sent)![1]!}`;
-      expect([...new URLSearchParams(path.split('?')[1])].toSorted()).toEqual([...query].toSorted());
+      expect(Object.fromEntries(new URLSearchParams(path.split('?')[1]))).toEqual(query);
       const listed = { method: 'GET', path, headers: { 'If-None-Match': TYPED } };
       expect(await samples(page, 'listEvents')).toEqual(written(listed));
 

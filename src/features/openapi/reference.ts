@@ -1,4 +1,5 @@
 import { TIMESTAMP_PATTERN } from '../../values/timestamps.js';
+import { HIGHEST_ID } from '../../values/vocabulary.js';
 import type { DescribedVariant } from './openapi-document.js';
 
 /** JSON as the OpenAPI document holds it. */
@@ -154,10 +155,13 @@ function isMoment({ type, enum: words, examples }: Json): boolean {
   return type === 'string' && words === undefined && Array.isArray(examples);
 }
 
-/** A single bound is obvious: an id is positive, a count is not negative. */
+/** A single bound is obvious, and so is the largest id: an id is positive, a count is not negative. */
 function limitsOf(schema: Json): string {
   const { minimum, maximum, minLength, maxLength } = schema as Record<string, number | undefined>;
-  if (minimum !== undefined && maximum !== undefined) return `${minimum} to ${maximum}`;
-  if (minLength !== undefined) return `${minLength} to ${maxLength} characters`;
-  return maxLength === undefined ? '' : `at most ${maxLength} characters`;
+  if (minimum !== undefined && maximum !== undefined && maximum < HIGHEST_ID)
+    return `${minimum} to ${maximum}`;
+  if (maxLength === undefined) return '';
+  return minLength === undefined
+    ? `at most ${maxLength} characters`
+    : `${minLength} to ${maxLength} characters`;
 }

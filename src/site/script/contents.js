@@ -15,7 +15,6 @@ if (contents) {
     found,
   );
   nothing.before(passages);
-  filter.hidden = false;
   const links = () => all('a', contents).filter((link) => link.checkVisibility());
 
   input.addEventListener('input', async () => {

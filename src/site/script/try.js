@@ -58,7 +58,13 @@ function linkOf(form) {
   return `/docs#${form.closest('[data-call]').id}?${values}`;
 }
 
-/** Goes to the section that the address names. With values after it, they are put into its form, which the reader may send. */
+const afterPaint = (work) => requestAnimationFrame(() => requestAnimationFrame(work));
+
+/**
+ * Puts the values of the address into the form of the call that it names, which the reader may send, and goes there.
+ *
+ * @returns the section that the address names, where there are no values: browsers go there by themselves
+ */
 function openLinked() {
   const [, id, query] = /^#([^?]+)(?:\?(.*))?$/.exec(location.hash) ?? [];
   const section = id && document.getElementById(id);
@@ -72,8 +78,8 @@ function openLinked() {
   }
   form.closest('.try').open = true;
   writeSample(form);
-  section.scrollIntoView();
-  return section;
+  afterPaint(() => section.scrollIntoView()); // nothing that is on the screen shifts
+  return undefined;
 }
 
 function startTrying() {
@@ -245,7 +251,6 @@ function startTrying() {
 
 if (settings) {
   for (const form of all('.try form')) {
-    form.closest('.try').hidden = false;
     form.addEventListener('input', () => writeSample(form));
     one('[data-link]', form).addEventListener('click', (event) => {
       const link = linkOf(form);

@@ -1,0 +1,144 @@
+import { get } from 'node:http';
+import { buffer } from 'node:stream/consumers';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import type { Browser, Page } from 'playwright-core';
+import { registerDocsClient } from '../../src/clients/own-clients.js';
+import { Layout } from '../../src/layout/layout.js';
+import { postIncident } from '../../src/operations/status/incidents.js';
+import { StatusHistory } from '../../src/operations/status/status-history.js';
+import { GUIDES } from '../../src/site/site.js';
+import { launchChromium } from '../support/chromium.js';
+import { postgres } from '../support/database.js';
+import { faultsOf, LARGE_TEXT, look, overflowOf, shiftOf, VIEWS } from '../support/looking-over.js';
+import { OauthTest } from '../support/oauth.js';
+
+const MINUTE = 60_000;
+const KB = 1024;
+const WHOLE = ['html'];
+
+// Of the reference a part of each kind: the other calls are more of the same, and axe takes its time.
+const OF_REFERENCE = [
+  'header',
+  '#start',
+  '#credentials',
+  '#conventions',
+  '#updateProfile',
+  '#listPinnedAchievements',
+];
+
+/** Paths, with the parts that axe looks at. */
+const PAGES: readonly (readonly [path: string, parts: readonly string[]])[] = [
+  ['/', WHOLE],
+  ['/docs', [...OF_REFERENCE, '#contents']],
+  ['/docs#updateProfile?body=%7B%7D', ['#updateProfile']],
+  ...GUIDES.map(({ name }) => [`/docs/${name}`, WHOLE] as const),
+  ['/status', WHOLE],
+  ['/nothing', WHOLE],
+  ['/account/apps', WHOLE], // where members sign in: the others are looked at in test/oauth/pages.e2e-spec.ts
+  ['/demo', WHOLE],
+];
+
+/** Round trip in milliseconds, bytes a second: 400 ms, 400 kbit/s. */
+const SLOW_3G = { offline: false, latency: 400, downloadThroughput: 50_000, uploadThroughput: 50_000 };
+/** One response, and time to draw it. */
+const RETURNING_MS = 1_000;
+/** The page and then its style sheet are two round trips, 800 ms; the rest is what both weigh. */
+const FIRST_MS = 1_500;
+
+postgres.describe('Every public page', () => {
+  let oauth: OauthTest;
+  let browser: Browser;
+  let page: Page;
+  const requested: string[] = [];
+  beforeAll(async () => {
+    oauth = await OauthTest.start({ seedDemo: true, developerConsole: true });
+    await registerDocsClient(oauth.dataSource, oauth.api.config);
+    const body = 'Lists take longer than usual. We are looking into it.';
+    await postIncident(oauth.dataSource, { title: 'Slow responses', state: 'investigating', body });
+    await oauth.dataSource.query(`INSERT INTO status_hours (hour, latencies)
+SELECT date_trunc('hour', now(), 'UTC') - n * interval '1 hour', ARRAY(SELECT CASE WHEN n = 300 THEN -1 ELSE m END FROM generate_series(1, 60) m)
+FROM generate_series(1, 2000) n`);
+    await oauth.api.app.get(StatusHistory).probe();
+    browser = await launchChromium();
+    page = await (await browser.newContext({ reducedMotion: 'reduce' })).newPage();
+    page.on('request', (request) => requested.push(request.url().replace(oauth.issuer, '')));
+  }, MINUTE);
+  afterAll(async () => {
+    await browser.close();
+    await oauth.close();
+  });
+
+  it.each(PAGES)(
+    '%s fits and can be read by everybody, in every width, light, dark, in forced colours, with text twice as large, and does not shift',
+    async (path, parts) => {
+      requested.length = 0;
+      await look(page, VIEWS[0]!);
+      await page.goto('about:blank'); // or a fragment would not load the page again
+      await page.goto(oauth.issuer + path);
+      expect(await shiftOf(page)).toBe(0);
+      await page.evaluate(() => {
+        for (const closed of document.querySelectorAll('details')) closed.open = true;
+      });
+      for (const view of VIEWS) {
+        await look(page, view);
+        const seen = parts.filter((part) => part !== '#contents' || view.width > 960); // a menu on a phone
+        expect([view, await overflowOf(page), await faultsOf(page, seen)]).toEqual([view, [], []]);
+      }
+      for (const view of LARGE_TEXT) {
+        await look(page, view);
+        expect([view, await overflowOf(page)]).toEqual([view, []]);
+      }
+      const own = [
+        /^\/(favicon\.ico|icon\.svg|site\.webmanifest)$/,
+        /^\/demo\//,
+        /^about:blank$/,
+        /^\/account\//,
+      ];
+      const { styleAddress } = oauth.api.app.get(Layout);
+      for (const url of requested)
+        if (!own.some((pattern) => pattern.test(url)))
+          expect([path.replace(/#.*/, ''), styleAddress]).toContain(url.replace(/#.*/, ''));
+    },
+    MINUTE,
+  );
+
+  it('is 60 KB at most, compressed, with its style sheet', async () => {
+    const sizeOf = (path: string) =>
+      new Promise<number>((resolve, reject) => {
+        const headers = { 'Accept-Encoding': 'gzip', Accept: 'text/html' };
+        const sent = get(oauth.issuer + path, { headers }, async (response) =>
+          resolve((await buffer(response)).length),
+        );
+        sent.on('error', reject);
+      });
+    const style = await sizeOf(oauth.api.app.get(Layout).styleAddress);
+    for (const [path] of PAGES) expect([path, (await sizeOf(path)) + style < 60 * KB]).toEqual([path, true]);
+  });
+
+  it.each(['/', '/docs', '/docs/errors', '/status', '/account/apps'])(
+    '%s is painted within a second on slow 3G where the style sheet is known, within one and a half at the first visit',
+    async (path) => {
+      /** The shortest of three visits: a busy machine is not the page's. */
+      const paintedIn = async (isFirst: boolean, enough: number) => {
+        let best = Infinity;
+        for (let visit = 0; visit < 3 && best > enough; visit++) {
+          const context = await browser.newContext();
+          const slow = await context.newPage();
+          if (!isFirst) await slow.goto(`${oauth.issuer}/nothing`);
+          const devtools = await context.newCDPSession(slow);
+          await devtools.send('Network.emulateNetworkConditions', SLOW_3G);
+          await slow.goto(oauth.issuer + path);
+          const painted = await slow.waitForFunction(
+            () => performance.getEntriesByName('first-contentful-paint')[0]?.startTime,
+          );
+          best = Math.min(best, (await painted.jsonValue())!);
+          await context.close();
+        }
+        return best;
+      };
+      expect(await paintedIn(false, RETURNING_MS)).toBeLessThanOrEqual(RETURNING_MS);
+      expect(await paintedIn(true, FIRST_MS)).toBeLessThanOrEqual(FIRST_MS);
+    },
+    MINUTE,
+  );
+});

@@ -1,0 +1,85 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { AxeResults } from 'axe-core';
+import type { Page } from 'playwright-core';
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** How somebody looks at a page: the width of the window, what the browser prefers, and the size of its text in percent. */
+export interface View {
+  readonly width: number;
+  readonly colorScheme?: 'light' | 'dark';
+  readonly forcedColors?: 'active' | 'none';
+  readonly text?: number;
+}
+
+/** Each width of the design with each kind of colours once: layouts depend on the one, colours on the other. */
+export const VIEWS: readonly View[] = [
+  { width: 1280, colorScheme: 'light' },
+  { width: 390, colorScheme: 'dark' },
+  { width: 768, forcedColors: 'active' },
+];
+
+/** Text of twice its size (WCAG 2.2, 1.4.4), at each width. */
+export const LARGE_TEXT: readonly View[] = [1280, 768, 390].map((width) => ({ width, text: 200 }));
+
+/** Shows a page that is open as somebody looks at it, without loading it again. */
+export async function look(page: Page, { width, text = 100, ...colours }: View): Promise<void> {
+  await page.emulateMedia({ colorScheme: 'light', forcedColors: 'none', ...colours });
+  await page.setViewportSize({ width, height: 900 });
+  await page.evaluate((percent) => (document.documentElement.style.fontSize = `${percent}%`), text);
+}
+
+/** How many pixels of the document stick out of the window, and the innermost elements that do. */
+export async function overflowOf(page: Page): Promise<string[]> {
+  return page.evaluate(() => {
+    const width = document.documentElement.clientWidth;
+    if (document.documentElement.scrollWidth <= width) return [];
+    const isClipped = (element: Element | null): boolean =>
+      element !== null &&
+      (getComputedStyle(element).overflowX !== 'visible' || isClipped(element.parentElement));
+    const wide = [...document.body.querySelectorAll('*')].filter(
+      (element) => element.getBoundingClientRect().right > width + 1 && !isClipped(element.parentElement),
+    );
+    return [
+      `${document.documentElement.scrollWidth} of ${width} px`,
+      ...wide.slice(-2).map((element) => element.outerHTML.slice(0, 120)),
+    ];
+  });
+}
+
+/**
+ * What axe finds wrong, each with the elements and the remedy. Through the debugger, past the page's policy: axe is not the page's.
+ *
+ * @param parts selectors of what it looks at
+ */
+export async function faultsOf(page: Page, parts: readonly string[] = ['html']): Promise<string[]> {
+  // Forced colours are the browser's, and axe is told of half of them.
+  const hasColours = !(await page.evaluate(() => matchMedia('(forced-colors: active)').matches));
+  if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(AXE);
+  // Nothing here needs what axe would load first, style sheets and media; and what passes is counted, not described.
+  const rules = { 'color-contrast': { enabled: hasColours } };
+  const options = { resultTypes: ['violations'], preload: false, selectors: false, rules };
+  const { violations, passes } = await page.evaluate<AxeResults>(
+    `axe.run(${JSON.stringify(parts)}, ${JSON.stringify(options)})`,
+  );
+  if (hasColours && !passes.some(({ id }) => id === 'color-contrast')) return ['axe has seen no text'];
+  return violations.map(
+    ({ id, nodes }) =>
+      `${id}: ${nodes.map(({ html, failureSummary }) => `${html}\n${failureSummary}`).join('\n')}`,
+  );
+}
+
+/** Sum of the layout's shifts since the page was loaded: https://web.dev/articles/cls, without its windows of time. */
+export async function shiftOf(page: Page): Promise<number> {
+  return page.evaluate(
+    () =>
+      new Promise<number>((resolve) => {
+        let sum = 0;
+        new PerformanceObserver((list) => {
+          for (const entry of list.getEntries()) sum += (entry as PerformanceEntry & { value: number }).value;
+        }).observe({ type: 'layout-shift', buffered: true });
+        requestAnimationFrame(() => requestAnimationFrame(() => resolve(sum)));
+      }),
+  );
+}
