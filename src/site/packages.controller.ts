@@ -15,6 +15,8 @@ const TYPES: Readonly<Record<string, string>> = {
   '.info': 'application/json',
 };
 
+const NOSNIFF = { 'X-Content-Type-Options': 'nosniff' };
+
 /** The clients as packages, which the build made: for npm and pip by their address, and for Go as a proxy of one module. */
 @Controller('clients')
 @Public()
@@ -32,7 +34,8 @@ export class PackagesController {
   /** Leads to the wheel, whose own name pip insists on. */
   @Get('python.whl')
   wheel(@Res() response: Response): void {
-    response.writeHead(302, { Location: `/clients/${this.#wheel}`, 'Content-Length': '0' }).end();
+    const headers = { Location: `/clients/${this.#wheel}`, 'Content-Length': '0', ...NOSNIFF };
+    response.writeHead(302, headers).end();
   }
 
   /** @throws Problem not_found */
@@ -53,7 +56,7 @@ export class PackagesController {
 function fileOf(path: string): UnchangingDocument {
   return new UnchangingDocument(readFileSync(path), {
     'Content-Type': TYPES[extname(path)] ?? 'text/plain; charset=utf-8',
-    'X-Content-Type-Options': 'nosniff',
+    ...NOSNIFF,
     'Cache-Control': 'no-cache',
   });
 }

@@ -255,13 +255,17 @@ export class DeveloperController {
   }
 
   async #webhooksOf(clientId: string, owner: Owner): Promise<AppWebhook[]> {
-    const webhooks = await this.webhooks.list(clientId, owner);
-    return Promise.all(
-      webhooks.slice(0, MOST_WEBHOOKS).map(async ({ id, url, status }) => {
-        const { origin, pathname } = new URL(url); // a receiver may have a secret in its query
-        return { url: origin + pathname, status, deliveries: await this.webhooks.deliveries(id, owner) };
-      }),
-    );
+    const shown: AppWebhook[] = [];
+    // One after the other: a page holds one connection.
+    for (const { id, url, status } of (await this.webhooks.list(clientId, owner)).slice(0, MOST_WEBHOOKS)) {
+      const { origin, pathname } = new URL(url); // a receiver may have a secret in its query
+      shown.push({
+        url: origin + pathname,
+        status,
+        deliveries: await this.webhooks.deliveries(id, owner),
+      });
+    }
+    return shown;
   }
 
   /** Sends a message to a receiver of the app once more. */
