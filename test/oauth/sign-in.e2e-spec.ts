@@ -676,9 +676,12 @@ describe('Signing in', () => {
           '$argon2id$v=19$m=12288,t=3,p=1$%',
         ]);
         const hash = await bcrypt.hash(PASSWORD, 13);
-        const startedAt = process.cpuUsage();
-        await bcrypt.compare('wrong', hash);
-        const milliseconds = process.cpuUsage(startedAt).user / 1000;
+        let milliseconds = Infinity; // what else this process does meanwhile counts, too, but not each time
+        for (let run = 0; run < 3; run++) {
+          const startedAt = process.cpuUsage();
+          await bcrypt.compare('wrong', hash);
+          milliseconds = Math.min(milliseconds, process.cpuUsage(startedAt).user / 1000);
+        }
         expect(await refusal()).toBeGreaterThan(495);
         const userId = await platform.user({ username: 'dearest', password_hash: hash });
         expect(await refusal()).toBeGreaterThan(milliseconds * 2.5);
