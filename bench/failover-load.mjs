@@ -8,8 +8,8 @@ const AGAIN_MS = 50;
 const THINKING_MS = 20;
 /** Not the promise, but when the run is given up. */
 const PATIENCE_MS = 120_000;
-/** A refresh token this many refreshes ago is too old for its lost response to be repeated. */
-const LONG_USED = 100;
+/** A refresh token that was used so long ago is too old for its lost response to be repeated. */
+const LONG_USED_MS = 11_000;
 
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -116,8 +116,11 @@ export class Load {
     for (const { token, used } of this.#chains) {
       if (token !== undefined && (await outcome(() => refresh(this.#anyServer, token))) !== 200)
         this.#fault('lost', 'a refresh token that was issued is refused');
-      if (used.length > LONG_USED && (await outcome(() => refresh(this.#anyServer, used[0]))) !== 400)
-        this.#fault('twice', 'a refresh token is taken twice');
+      const [first] = used;
+      if (!first) continue;
+      await pause(Math.max(0, first.at + LONG_USED_MS - performance.now()));
+      const status = await outcome(() => refresh(this.#anyServer, first.token));
+      if (status !== 400) this.#fault('twice', `a refresh token that was used is answered ${status}`);
     }
     for (const { code } of this.#codes.slice(-20))
       if ((await outcome(() => exchange(this.#anyServer, code))) !== 400)
@@ -237,7 +240,7 @@ export class Load {
       }
       const tokens = await this.#used(() => refresh(this.#anyServer, chain.token));
       if (tokens) {
-        chain.used.push(chain.token);
+        chain.used.push({ token: chain.token, at: performance.now() });
         this.#acknowledge('refresh', caller);
       }
       chain.token = tokens?.refresh_token; // without: it was used, but the response was lost, too long ago to be repeated
