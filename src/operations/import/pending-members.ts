@@ -59,16 +59,18 @@ export async function writePendingMembers(
     [wanted],
   );
   const ids = [locked.map(({ id }) => id)];
-  // Who took a username or external_id since the import keeps it.
+  // Who took a username or external_id since the import keeps it. All tables are looked into by key, each name
+  // separately: a table that was empty when its statistics were taken would be compared with all who are pending, all with all.
   await manager.query(
-    `UPDATE pending_members p SET record = record || jsonb_build_object('username', t.username) FROM users t
-WHERE t.id = p.user_id AND t.id = ANY ($1)
-  AND EXISTS (SELECT FROM users o WHERE o.folded_username = fold_case(p.record->>'username') AND o.id <> t.id)`,
+    `UPDATE pending_members p
+SET record = record || (SELECT jsonb_build_object('username', t.username) FROM users t WHERE t.id = p.user_id)
+WHERE user_id = ANY ($1)
+  AND (SELECT o.id FROM users o WHERE o.folded_username = fold_case(p.record->>'username')) <> p.user_id`,
     ids,
   );
   await manager.query(
     `UPDATE pending_members p SET record = record - 'says_external_id' WHERE user_id = ANY ($1)
-  AND EXISTS (SELECT FROM users o WHERE o.external_id = p.record->>'external_id' AND o.id <> p.user_id)`,
+  AND (SELECT o.id FROM users o WHERE o.external_id = p.record->>'external_id') <> p.user_id`,
     ids,
   );
   for (const keepProfile of new Set(pending.map(({ keeps_profile }) => keeps_profile))) {
@@ -76,10 +78,12 @@ WHERE t.id = p.user_id AND t.id = ANY ($1)
     const { id: _, ...values } = type.values;
     const set = Object.entries(values).map(([column, sql]) => `${column} = ${sql}`);
     await manager.query(
-      `UPDATE users t SET ${set.join(', ')}
-FROM pending_members p CROSS JOIN LATERAL jsonb_to_record(p.record) AS s (${stagingColumns(users)})
-WHERE p.user_id = ANY ($1) AND t.id = p.user_id AND t.erased_at IS NULL AND p.keeps_profile = ${keepProfile}
-  AND ${differs(type)}`,
+      `WITH s AS MATERIALIZED (
+  SELECT s.* FROM pending_members p CROSS JOIN LATERAL jsonb_to_record(p.record) AS s (${stagingColumns(users)})
+  WHERE p.user_id = ANY ($1) AND p.keeps_profile = ${keepProfile}
+)
+UPDATE users t SET ${set.join(', ')} FROM s
+WHERE t.id = ANY ($1) AND t.id = s.id AND t.erased_at IS NULL AND ${differs(type)}`,
       ids,
     );
   }
