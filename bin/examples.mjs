@@ -16,7 +16,9 @@ const OF_KEY = ['created_at', 'expires_at'];
 /** Headers that are particular to a response. */
 const HEADERS = ['Content-Type', 'ETag', 'Link', 'X-Total-Count', 'Allow', 'WWW-Authenticate'];
 
+/** What the examples of one thing show is an item of those of its lists. */
 const EVENT = 900_000_001;
+const ACHIEVEMENT = 900_000_001;
 
 /** Operation id → its examples: name, summary, path, and what else is sent. */
 const CALLS = {
@@ -42,7 +44,7 @@ const CALLS = {
     ],
   ],
   listEvents: [
-    ['events', 'The next two events', '/events?status=scheduled&sort=starts_at&limit=2'],
+    ['events', 'Two of the coming events, by title', '/events?status=scheduled&sort=title&limit=2'],
     ['unknown_parameter', 'An unknown parameter', '/events?page=2'],
     ['invalid_parameter', 'A value that is not allowed', '/events?sort=name'],
   ],
@@ -51,16 +53,16 @@ const CALLS = {
     ['event_not_found', 'No such event, or no access to it', '/events/1'],
   ],
   listConnections: [['connections', 'The two most recent connections', '/connections?limit=2']],
-  listAchievements: [['earned', 'The two most recently earned', '/achievements?limit=2']],
+  listAchievements: [['earned', 'The two that were earned first', '/achievements?sort=earned_at&limit=2']],
   listAllAchievements: [
-    ['all', 'All achievements, most progress first', '/achievements?action=all&sort=-progress&limit=2'],
+    ['all', 'All achievements, most progress first', '/achievements/all?sort=-progress&limit=2'],
   ],
-  getAchievementStatistics: [['stats', 'In total, by category and by rarity', '/achievements?action=stats']],
+  getAchievementStatistics: [['stats', 'In total, by category and by rarity', '/achievements/stats']],
   getAchievement: [
-    ['detail', 'One achievement', `/achievements?action=detail&id=${EVENT}`],
-    ['achievement_not_found', 'No such achievement', '/achievements?action=detail&id=1'],
+    ['detail', 'One achievement', `/achievements/${ACHIEVEMENT}`],
+    ['achievement_not_found', 'No such achievement', '/achievements/1'],
   ],
-  listPinnedAchievements: [['pinned', 'The pinned achievements', '/achievements?action=pinned']],
+  listPinnedAchievements: [['pinned', 'The pinned achievements', '/achievements/pinned']],
   listChanges: [['start', 'A cursor to start from', '/sync']],
   getCredential: [['credential', 'An API key', '/credential']],
   listProblems: [['problems', 'Every error code', '/problems', { key: null }]],

@@ -124,7 +124,7 @@ func (c *Client) Event(ctx context.Context, id int64) (*EventDetail, error) {
 
 // PinnedAchievements are at most six, in the member's order.
 func (c *Client) PinnedAchievements(ctx context.Context) ([]Achievement, error) {
-	page, err := get[Page[Achievement]](ctx, c, "/achievements", AchievementsQuery{Action: "pinned"})
+	page, err := get[AchievementPage](ctx, c, "/achievements/pinned", nil)
 	if err != nil {
 		return nil, err
 	}
@@ -133,12 +133,12 @@ func (c *Client) PinnedAchievements(ctx context.Context) ([]Achievement, error) 
 
 // Achievement is one of them, with what it takes to earn it.
 func (c *Client) Achievement(ctx context.Context, id int64) (*AchievementDetail, error) {
-	return get[AchievementDetail](ctx, c, "/achievements", AchievementsQuery{Action: "detail", ID: id})
+	return get[AchievementDetail](ctx, c, fmt.Sprintf("/achievements/%d", id), nil)
 }
 
 // AchievementStatistics counts them, by category and rarity.
 func (c *Client) AchievementStatistics(ctx context.Context) (*AchievementStatistics, error) {
-	return get[AchievementStatistics](ctx, c, "/achievements", AchievementsQuery{Action: "stats"})
+	return get[AchievementStatistics](ctx, c, "/achievements/stats", nil)
 }
 
 // Changes says what to read again, or delete, so that a copy of the member's data stays up to date. Without a cursor, it returns

@@ -10,12 +10,15 @@ const INITIALISMS = { api: 'API', id: 'ID', ids: 'IDs', ip: 'IP', rsvp: 'RSVP', 
  */
 export function goTypesOf({ components, paths }) {
   const parts = Object.entries(components.schemas).map(([name, schema]) =>
-    struct(name, schema.description, fieldsOf(name, schema)),
+    schema.properties
+      ? struct(name, schema.description, fieldsOf(name, schema))
+      : `${comment(`${name} is one of ${schema.enum.join(', ')}.`, '')}type ${name} = string\n`,
   );
   for (const [path, { get }] of Object.entries(paths)) {
     const query = get?.parameters?.filter((parameter) => parameter.in === 'query') ?? [];
     if (query.length === 0) continue;
-    const name = `${pascal(path.split('/').at(-1))}Query`;
+    // `/api/public/achievements/all`: AllAchievements
+    const name = `${path.split('/').slice(3).toReversed().map(pascal).join('')}Query`;
     const fields = query.map(({ name: key, schema, description }) => ({
       key,
       type: schema.type === 'boolean' ? '*bool' : typeOf(`${name}${pascal(key)}`, schema),

@@ -13,10 +13,14 @@ func (c *Client) Connections(query ConnectionsQuery) *List[Connection] {
 	return list[Connection](c, "/connections", query)
 }
 
-// Achievements are those that the member has earned; with the action all, all others too. It needs the scope achievements:read,
-// as do all calls for achievements.
+// Achievements are those that the member has earned. It needs the scope achievements:read, as do all calls for achievements.
 func (c *Client) Achievements(query AchievementsQuery) *List[Achievement] {
 	return list[Achievement](c, "/achievements", query)
+}
+
+// AllAchievements are all of them, earned or not.
+func (c *Client) AllAchievements(query AllAchievementsQuery) *List[Achievement] {
+	return list[Achievement](c, "/achievements/all", query)
 }
 
 // List is a list of the member's data: [List.All] yields all items and loads pages as needed, [List.Page] returns one page.

@@ -2,8 +2,14 @@
 
 package publicuserapi
 
+// CredentialKind is one of api_key, oauth_token.
+type CredentialKind = string
+
+// Scope is one of profile:read, profile:write, events:read, connections:read, achievements:read.
+type Scope = string
+
 type Endpoint struct {
-	// One of GET, PUT.
+	// For example GET.
 	Method string `json:"method"`
 	// For example /api/public/events/{id}.
 	Path string `json:"path"`
@@ -14,12 +20,11 @@ type Endpoint struct {
 }
 
 type Credential struct {
-	// One of api_key, oauth_token.
-	Type string `json:"type"`
+	Type CredentialKind `json:"type"`
 	// The member whose data it gives access to.
 	UserID int64 `json:"user_id"`
-	// Granted scopes. One of profile:read, profile:write, events:read, connections:read, achievements:read.
-	Scopes []string `json:"scopes"`
+	// Granted scopes.
+	Scopes []Scope `json:"scopes"`
 	// The app that the token was issued to; null for a key.
 	ClientID *string `json:"client_id"`
 	// The part of the key that is not secret; null for a token.
@@ -45,6 +50,13 @@ type ProblemDefinition struct {
 type ProblemCatalogue struct {
 	Data []ProblemDefinition `json:"data"`
 }
+
+// ProblemCode is one of invalid_json, invalid_parameter, unknown_parameter, missing_parameter, invalid_cursor,
+// ambiguous_credentials, missing_credentials, invalid_credentials, insufficient_scope, wrong_credential_kind,
+// api_key_in_browser, ip_not_allowed, not_found, event_not_found, achievement_not_found, method_not_allowed,
+// not_acceptable, idempotency_conflict, cursor_expired, precondition_failed, payload_too_large,
+// unsupported_media_type, validation_failed, rate_limited, internal_error, temporarily_unavailable.
+type ProblemCode = string
 
 type Me struct {
 	ID int64 `json:"id"`
@@ -106,6 +118,18 @@ type ProfileUpdated struct {
 	Profile ChangedProfile `json:"profile"`
 }
 
+// EventStatus is one of draft, scheduled, ongoing, completed, cancelled.
+type EventStatus = string
+
+// EventRole is one of organizer, co_organizer, attendee, invitee.
+type EventRole = string
+
+// RsvpStatus is one of going, maybe, waitlisted, pending, declined.
+type RsvpStatus = string
+
+// EventVisibility is one of public, unlisted, private.
+type EventVisibility = string
+
 type EventLocation struct {
 	// Name of the venue.
 	Name *string `json:"name"`
@@ -128,11 +152,11 @@ type Event struct {
 	Title string `json:"title"`
 	// A line or two, for lists.
 	Summary *string `json:"summary"`
-	// draft: visible only to those who organise the event. One of draft, scheduled, ongoing, completed, cancelled.
-	Status string `json:"status"`
+	// draft: visible only to those who organise the event.
+	Status EventStatus `json:"status"`
 	// Who can find it on the platform. In this API, only members with a role in the event see it, whatever its
-	// visibility. One of public, unlisted, private.
-	Visibility string `json:"visibility"`
+	// visibility.
+	Visibility EventVisibility `json:"visibility"`
 	// UTC. For example 2026-01-31 18:00:00.
 	StartsAt string `json:"starts_at"`
 	// UTC; null if no end is known: the event is then past once it has started.
@@ -153,11 +177,10 @@ type Event struct {
 	CoverImage *string `json:"cover_image"`
 	// The person whose event it is.
 	Organizer UserCard `json:"organizer"`
-	// The member’s role in the event. One of organizer, co_organizer, attendee, invitee.
-	Role string `json:"role"`
-	// The member’s response; null for organizers and co-organizers. One of going, maybe, waitlisted, pending,
-	// declined.
-	RSVPStatus *string `json:"rsvp_status"`
+	// The member’s role in the event.
+	Role EventRole `json:"role"`
+	// The member’s response; null for organizers and co-organizers.
+	RSVPStatus *RsvpStatus `json:"rsvp_status"`
 	// Number of people who are going.
 	AttendeesCount int64 `json:"attendees_count"`
 	// Maximum number of attendees; null if there is none.
@@ -185,6 +208,12 @@ type Pagination struct {
 	Sort string `json:"sort"`
 }
 
+type EventPage struct {
+	// The items of this page, in the order of the list.
+	Data       []Event    `json:"data"`
+	Pagination Pagination `json:"pagination"`
+}
+
 type EventLocationDetail struct {
 	// Name of the venue.
 	Name *string `json:"name"`
@@ -202,11 +231,11 @@ type EventDetail struct {
 	Title string `json:"title"`
 	// A line or two, for lists.
 	Summary *string `json:"summary"`
-	// draft: visible only to those who organise the event. One of draft, scheduled, ongoing, completed, cancelled.
-	Status string `json:"status"`
+	// draft: visible only to those who organise the event.
+	Status EventStatus `json:"status"`
 	// Who can find it on the platform. In this API, only members with a role in the event see it, whatever its
-	// visibility. One of public, unlisted, private.
-	Visibility string `json:"visibility"`
+	// visibility.
+	Visibility EventVisibility `json:"visibility"`
 	// UTC. For example 2026-01-31 18:00:00.
 	StartsAt string `json:"starts_at"`
 	// UTC; null if no end is known: the event is then past once it has started.
@@ -227,11 +256,10 @@ type EventDetail struct {
 	CoverImage *string `json:"cover_image"`
 	// The person whose event it is.
 	Organizer UserCard `json:"organizer"`
-	// The member’s role in the event. One of organizer, co_organizer, attendee, invitee.
-	Role string `json:"role"`
-	// The member’s response; null for organizers and co-organizers. One of going, maybe, waitlisted, pending,
-	// declined.
-	RSVPStatus *string `json:"rsvp_status"`
+	// The member’s role in the event.
+	Role EventRole `json:"role"`
+	// The member’s response; null for organizers and co-organizers.
+	RSVPStatus *RsvpStatus `json:"rsvp_status"`
 	// Number of people who are going.
 	AttendeesCount int64 `json:"attendees_count"`
 	// Maximum number of attendees; null if there is none.
@@ -260,6 +288,12 @@ type EventDetail struct {
 	CancellationReason *string `json:"cancellation_reason"`
 }
 
+// ConnectionStatus is one of accepted, pending_sent, pending_received.
+type ConnectionStatus = string
+
+// ConnectionSource is one of event, search, invite, import.
+type ConnectionSource = string
+
 type MetAtEvent struct {
 	ID    int64  `json:"id"`
 	Title string `json:"title"`
@@ -269,18 +303,26 @@ type Connection struct {
 	ID int64 `json:"id"`
 	// The other person.
 	User UserCard `json:"user"`
-	// pending_sent: the member sent the request; pending_received: the other person did. One of accepted,
-	// pending_sent, pending_received.
-	Status string `json:"status"`
+	// pending_sent: the member sent the request; pending_received: the other person did.
+	Status ConnectionStatus `json:"status"`
 	// When the request was sent.
 	RequestedAt string `json:"requested_at"`
 	// null while the request is pending.
 	ConnectedAt *string `json:"connected_at"`
-	// How they found each other. One of event, search, invite, import.
-	Source *string `json:"source"`
+	// How they found each other.
+	Source *ConnectionSource `json:"source"`
 	// Also null if the member has no access to the event.
 	MetAtEvent *MetAtEvent `json:"met_at_event"`
 }
+
+type ConnectionPage struct {
+	// The items of this page, in the order of the list.
+	Data       []Connection `json:"data"`
+	Pagination Pagination   `json:"pagination"`
+}
+
+// Rarity is one of common, uncommon, rare, epic, legendary, unrated.
+type Rarity = string
 
 type AchievementProgress struct {
 	// What the member has reached so far.
@@ -304,8 +346,8 @@ type Achievement struct {
 	// One of the platform’s categories.
 	Category string `json:"category"`
 	// common from 50 %, uncommon from 20, rare from 5, epic from 1, legendary below; unrated with fewer than 10
-	// active members. One of common, uncommon, rare, epic, legendary, unrated.
-	Rarity string `json:"rarity"`
+	// active members.
+	Rarity Rarity `json:"rarity"`
 	// 2 decimals.
 	RarityPercentage *float64 `json:"rarity_percentage"`
 	// Points for earning it.
@@ -323,6 +365,12 @@ type Achievement struct {
 	PinPosition *int64 `json:"pin_position"`
 }
 
+type AchievementPage struct {
+	// The items of this page, in the order of the list.
+	Data       []Achievement `json:"data"`
+	Pagination Pagination    `json:"pagination"`
+}
+
 type CategoryCompletion struct {
 	Total  int64 `json:"total"`
 	Earned int64 `json:"earned"`
@@ -338,8 +386,8 @@ type RarityCompletion struct {
 	// 2 decimals.
 	CompletionPercentage float64 `json:"completion_percentage"`
 	// common from 50 %, uncommon from 20, rare from 5, epic from 1, legendary below; unrated with fewer than 10
-	// active members. One of common, uncommon, rare, epic, legendary, unrated.
-	Rarity string `json:"rarity"`
+	// active members.
+	Rarity Rarity `json:"rarity"`
 	// Inclusive.
 	MinPercentage *float64 `json:"min_percentage"`
 	// Exclusive, except 100.
@@ -350,8 +398,8 @@ type RarestEarned struct {
 	ID   int64  `json:"id"`
 	Name string `json:"name"`
 	// common from 50 %, uncommon from 20, rare from 5, epic from 1, legendary below; unrated with fewer than 10
-	// active members. One of common, uncommon, rare, epic, legendary, unrated.
-	Rarity string `json:"rarity"`
+	// active members.
+	Rarity Rarity `json:"rarity"`
 	// 2 decimals.
 	RarityPercentage *float64 `json:"rarity_percentage"`
 }
@@ -388,8 +436,8 @@ type AchievementDetail struct {
 	// One of the platform’s categories.
 	Category string `json:"category"`
 	// common from 50 %, uncommon from 20, rare from 5, epic from 1, legendary below; unrated with fewer than 10
-	// active members. One of common, uncommon, rare, epic, legendary, unrated.
-	Rarity string `json:"rarity"`
+	// active members.
+	Rarity Rarity `json:"rarity"`
 	// 2 decimals.
 	RarityPercentage *float64 `json:"rarity_percentage"`
 	// Points for earning it.
@@ -415,9 +463,12 @@ type AchievementDetail struct {
 	RarityComputedAt string `json:"rarity_computed_at"`
 }
 
+// Resource is one of profile, events, connections, achievements.
+type Resource = string
+
 type Change struct {
-	// The resource that changed. One of profile, events, connections, achievements.
-	Resource string `json:"resource"`
+	// The resource that changed.
+	Resource Resource `json:"resource"`
 	// Id of the event, connection or achievement; for a profile, id of the member.
 	ID int64 `json:"id"`
 	// updated: it is new or has changed; removed: it is no longer in the member’s lists. One of updated, removed.
@@ -431,30 +482,42 @@ type Changes struct {
 	Next string `json:"next"`
 	// Whether there are more changes to read now.
 	More bool `json:"more"`
-	// The resources that the response covers: those requested that the credential may read. One of profile,
-	// events, connections, achievements.
-	Resources []string `json:"resources"`
+	// The resources that the response covers: those requested that the credential may read.
+	Resources []Resource `json:"resources"`
+}
+
+// ProblemDetail: One fault of a request: a parameter, or a part of the body
+type ProblemDetail struct {
+	// The parameter that is wrong.
+	Parameter string `json:"parameter,omitzero"`
+	// What is wrong in the body: a JSON pointer as a fragment.
+	Pointer string `json:"pointer,omitzero"`
+	// With pointer: the name of the field; null if the whole body is wrong.
+	Field *string `json:"field,omitzero"`
+	// What is wrong, for programs.
+	Code   string `json:"code"`
+	Detail string `json:"detail"`
+	// With parameter: the values that it can have, if they are few.
+	Allowed []string `json:"allowed,omitzero"`
+	// How long the text may be.
+	Max int64 `json:"max,omitzero"`
+	// How long the text is.
+	Actual int64 `json:"actual,omitzero"`
 }
 
 // Problem: RFC 9457
 type Problem struct {
-	Type     string `json:"type"`
-	Title    string `json:"title"`
-	Status   int64  `json:"status"`
-	Detail   string `json:"detail"`
-	Instance string `json:"instance"`
-	// One of invalid_json, invalid_parameter, unknown_parameter, missing_parameter, invalid_cursor,
-	// ambiguous_credentials, missing_credentials, invalid_credentials, insufficient_scope, wrong_credential_kind,
-	// api_key_in_browser, ip_not_allowed, not_found, event_not_found, achievement_not_found, method_not_allowed,
-	// not_acceptable, idempotency_conflict, cursor_expired, precondition_failed, payload_too_large,
-	// unsupported_media_type, validation_failed, rate_limited, internal_error, temporarily_unavailable.
-	Code      string         `json:"code"`
-	RequestID string         `json:"request_id"`
-	Errors    []ProblemError `json:"errors,omitzero"`
-	// One of profile:read, profile:write, events:read, connections:read, achievements:read.
-	RequiredScope string   `json:"required_scope,omitzero"`
-	GrantedScopes []string `json:"granted_scopes,omitzero"`
-	RetryAfter    int64    `json:"retry_after,omitzero"`
+	Type          string          `json:"type"`
+	Title         string          `json:"title"`
+	Status        int64           `json:"status"`
+	Detail        string          `json:"detail"`
+	Instance      string          `json:"instance"`
+	Code          ProblemCode     `json:"code"`
+	RequestID     string          `json:"request_id"`
+	Errors        []ProblemDetail `json:"errors,omitzero"`
+	RequiredScope Scope           `json:"required_scope,omitzero"`
+	GrantedScopes []string        `json:"granted_scopes,omitzero"`
+	RetryAfter    int64           `json:"retry_after,omitzero"`
 }
 
 // EventsQuery: What is empty is not sent.
@@ -473,15 +536,14 @@ type EventsQuery struct {
 	StartsAfter string `json:"starts_after,omitempty"`
 	// Only events that start before this time.
 	StartsBefore string `json:"starts_before,omitempty"`
-	// Only events in one of these states; for several, repeat the parameter or separate the values by commas. One
-	// of draft, scheduled, ongoing, completed, cancelled.
-	Status []string `json:"status,omitempty"`
+	// Only events in one of these states; for several, repeat the parameter or separate the values by commas.
+	Status []EventStatus `json:"status,omitempty"`
 	// Only events in which the member has one of these roles; for several, repeat the parameter or separate the
-	// values by commas. One of organizer, co_organizer, attendee, invitee.
-	Role []string `json:"role,omitempty"`
+	// values by commas.
+	Role []EventRole `json:"role,omitempty"`
 	// Only events to which the member gave one of these responses; for several, repeat the parameter or separate
-	// the values by commas. One of going, maybe, waitlisted, pending, declined.
-	RSVPStatus []string `json:"rsvp_status,omitempty"`
+	// the values by commas.
+	RSVPStatus []RsvpStatus `json:"rsvp_status,omitempty"`
 	// Only online events (true), or only others (false).
 	IsOnline *bool `json:"is_online,omitempty"`
 	// Case-insensitive substring of the title.
@@ -503,44 +565,57 @@ type ConnectionsQuery struct {
 	// Case-insensitive substring of the other person’s username or display name.
 	Q string `json:"q,omitempty"`
 	// Only connections in one of these states; for several, repeat the parameter or separate the values by commas.
-	// One of accepted, pending_sent, pending_received. Default: accepted.
-	Status []string `json:"status,omitempty"`
+	// Default: accepted.
+	Status []ConnectionStatus `json:"status,omitempty"`
 	// Only connections made at this time or later.
 	ConnectedAfter string `json:"connected_after,omitempty"`
 	// Only connections made before this time.
 	ConnectedBefore string `json:"connected_before,omitempty"`
 	// Only connections made in one of these ways; for several, repeat the parameter or separate the values by
-	// commas. One of event, search, invite, import.
-	Source []string `json:"source,omitempty"`
+	// commas.
+	Source []ConnectionSource `json:"source,omitempty"`
 }
 
 // AchievementsQuery: What is empty is not sent.
 type AchievementsQuery struct {
-	// Maximum number of items per page.
+	// Maximum number of items per page. Default: 20.
 	Limit int64 `json:"limit,omitempty"`
 	// next_cursor or prev_cursor from a response to the same query.
 	Cursor string `json:"cursor,omitempty"`
-	// Order; ties by ascending id. One of -earned_at, earned_at, name, rarity_percentage, -rarity_percentage,
-	// position, -progress.
+	// Order; ties by ascending id. One of -earned_at, earned_at, name, rarity_percentage, -rarity_percentage.
+	// Default: -earned_at.
 	Sort string `json:"sort,omitempty"`
 	// Only achievements in one of these categories; for several, repeat the parameter or separate the values by
 	// commas.
 	Category []string `json:"category,omitempty"`
 	// Only achievements of one of these rarities; for several, repeat the parameter or separate the values by
-	// commas. One of common, uncommon, rare, epic, legendary, unrated.
-	Rarity []string `json:"rarity,omitempty"`
+	// commas.
+	Rarity []Rarity `json:"rarity,omitempty"`
 	// Only achievements earned at this time or later.
 	EarnedAfter string `json:"earned_after,omitempty"`
 	// Only achievements earned before this time.
 	EarnedBefore string `json:"earned_before,omitempty"`
 	// Case-insensitive substring of the name.
 	Q string `json:"q,omitempty"`
-	// Which view of the achievements to return; earned ones if absent. One of all, stats, detail, pinned.
-	Action string `json:"action,omitempty"`
+}
+
+// AllAchievementsQuery: What is empty is not sent.
+type AllAchievementsQuery struct {
+	// Maximum number of items per page. Default: 20.
+	Limit int64 `json:"limit,omitempty"`
+	// next_cursor or prev_cursor from a response to the same query.
+	Cursor string `json:"cursor,omitempty"`
+	// Order; ties by ascending id. One of position, name, -earned_at, rarity_percentage, -progress. Default:
+	// position.
+	Sort string `json:"sort,omitempty"`
 	// Only achievements that the member has earned (true) or has not earned (false).
 	Earned *bool `json:"earned,omitempty"`
-	// Id of the achievement; only with action=detail.
-	ID int64 `json:"id,omitempty"`
+	// Only achievements in one of these categories; for several, repeat the parameter or separate the values by
+	// commas.
+	Category []string `json:"category,omitempty"`
+	// Only achievements of one of these rarities; for several, repeat the parameter or separate the values by
+	// commas.
+	Rarity []Rarity `json:"rarity,omitempty"`
 }
 
 // SyncQuery: What is empty is not sent.
@@ -550,18 +625,6 @@ type SyncQuery struct {
 	// next from the previous response; without it, the response has no changes, only a cursor to start from.
 	Cursor string `json:"cursor,omitempty"`
 	// Only changes of these resources; a cursor is valid only for the resources that it was issued for; for
-	// several, repeat the parameter or separate the values by commas. One of profile, events, connections,
-	// achievements.
-	Resources []string `json:"resources,omitempty"`
-}
-
-type ProblemError struct {
-	Pointer   string   `json:"pointer,omitzero"`
-	Field     *string  `json:"field,omitzero"`
-	Code      string   `json:"code"`
-	Detail    string   `json:"detail"`
-	Max       int64    `json:"max,omitzero"`
-	Actual    int64    `json:"actual,omitzero"`
-	Parameter string   `json:"parameter,omitzero"`
-	Allowed   []string `json:"allowed,omitzero"`
+	// several, repeat the parameter or separate the values by commas.
+	Resources []Resource `json:"resources,omitempty"`
 }

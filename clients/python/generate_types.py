@@ -22,11 +22,15 @@ def types_of(document: dict[str, Any]) -> str:
         query = [p for p in operations.get("get", {}).get("parameters", []) if p["in"] == "query"]
         if query:
             fields = {p["name"]: p["schema"] | {"description": p.get("description")} for p in query}
-            parts.append(declaration(path.rsplit("/", 1)[-1].capitalize() + "Query", {"properties": fields}))
+            # `/api/public/achievements/all`: AllAchievements
+            name = "".join(word.capitalize() for word in reversed(path.split("/")[3:]))
+            parts.append(declaration(f"{name}Query", {"properties": fields}))
     return "\n\n".join(parts)
 
 
 def declaration(name: str, schema: dict[str, Any]) -> str:
+    if "properties" not in schema:
+        return f"{name} = {type_of(schema)}\n"
     lines = [f"class {name}(TypedDict):"]
     if schema.get("description"):
         lines.append(f"    {docstring(schema['description'])}\n")

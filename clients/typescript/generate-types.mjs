@@ -9,10 +9,9 @@ export function typesOf({ components, paths }) {
   for (const [path, { get }] of Object.entries(paths)) {
     const query = get?.parameters?.filter((parameter) => parameter.in === 'query') ?? [];
     if (query.length === 0) continue;
-    const name = path
-      .split('/')
-      .at(-1)
-      .replace(/^./, (letter) => letter.toUpperCase());
+    // `/api/public/achievements/all`: AllAchievements
+    const names = path.split('/').slice(3).toReversed();
+    const name = names.map((word) => word.replace(/^./, (letter) => letter.toUpperCase())).join('');
     parts.push(`export interface ${name}Query {\n${query.map(parameter).join('')}}\n`);
   }
   return ['// Made by `npm run types` from the OpenAPI document.\n', ...parts].join('\n');
@@ -20,6 +19,7 @@ export function typesOf({ components, paths }) {
 
 function declaration(name, schema) {
   const { properties, description } = schema;
+  if (!properties) return `export type ${name} = ${typeOf(schema)};\n`;
   const comments = Object.values(properties).map((property) => comment(property, '  '));
   const fields = fieldsOf(schema).map((field, i) => `${comments[i]}  ${field};\n`);
   return `${comment({ description }, '')}export interface ${name} {\n${fields.join('')}}\n`;

@@ -1,6 +1,7 @@
 import { Cursor, ListOf, WholeNumber } from '../http/input/parameters.js';
 import {
   booleanField,
+  cursorField,
   enumField,
   fieldOf,
   idField,
@@ -62,7 +63,7 @@ export type PlatformChangeItem = ValueOf<typeof PlatformChangeItem>;
 
 export const PlatformChangesAnswer = new Model('PlatformChanges', {
   data: objectListField(PlatformChangeItem, IN_NODE, 'Oldest first, in commit order'),
-  next: textField(IN_NODE, 'Cursor for the next call'),
+  next: cursorField('Cursor for the next call'),
   more: booleanField(IN_NODE, 'Whether there are more changes to read now'),
 });
 export type PlatformChangesAnswer = ValueOf<typeof PlatformChangesAnswer>;

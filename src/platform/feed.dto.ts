@@ -27,6 +27,7 @@ export const FeedLine = new Model('FeedLine', {
   version: {
     schema: {
       type: ['integer', 'null'],
+      format: 'int64',
       minimum: 0,
       maximum: Number.MAX_SAFE_INTEGER,
       description:

@@ -162,12 +162,12 @@ export class DocsController {
       headers: Object.entries(response.headers).map(([header, value]) => [header, this.#here(value)]),
       body: this.#here(JSON.stringify(response.body, null, 2)),
     }));
-    const { method, path, scope, fixed } = endpoint;
+    const { method, path, scope } = endpoint;
     const bare = { method: method as 'GET' | 'PUT' | 'POST', path };
     const request = examples[0]?.request ?? bare;
     return {
       ...endpoint,
-      shownPath: path + (Object.keys(fixed).length === 0 ? '' : `?${new URLSearchParams(fixed).toString()}`),
+      shownPath: path,
       snippets: snippetsOf(request, publicUrl, scope !== undefined),
       examples,
       example: request,

@@ -35,6 +35,10 @@ export const HIGHEST_ID = 9_000_000_000_000_000;
 export const isId = (number: number): boolean =>
   Number.isInteger(number) && number >= 1 && number <= HIGHEST_ID;
 
+/** The id that a part of a path stands for; 0, which nothing has, where it is written otherwise. */
+export const idInPath = (text: string): number =>
+  /^[1-9]\d{0,15}$/.test(text) && isId(Number(text)) ? Number(text) : 0;
+
 /** How many achievements a member can pin. */
 export const MAX_PINNED = 6;
 export const MAX_TAGS = 100;

@@ -619,6 +619,57 @@ describe('GET /api/public/achievements: parameters', () => {
 });
 
 // The last: what comes after it would have so many members to disable.
+describe('GET /api/public/achievements/all, /stats, /pinned and /{id}', () => {
+  /** Each view’s own path, and the query that selects it. */
+  const views = (id: number): [path: string, query: string][] => [
+    ['/all?', 'action=all&'],
+    ['/all?sort=-progress&earned=true&limit=1&', 'action=all&sort=-progress&earned=true&limit=1&'],
+    ['/stats?', 'action=stats&'],
+    ['/pinned?', 'action=pinned&'],
+    [`/${id}?`, `action=detail&id=${id}&`],
+  ];
+
+  it('answer as their action does, byte for byte, with the same ETag, links and cursors', async () => {
+    const { id, key } = await member();
+    const achievement = await earned(id, {}, { pin_position: 1 });
+    await earned(id);
+    for (const [path, query] of views(achievement)) {
+      const own = await api.get(`/achievements${path}`, key);
+      const selected = await api.get(`/achievements?${query}`, key);
+      const shown = ({ status, text, headers }: typeof own) => [status, text, headers.etag, headers.link];
+      expect([path, ...shown(own)]).toEqual([path, ...shown(selected)]);
+      expect(own.status).toBe(200);
+      const { next_cursor: next } = own.body.pagination ?? {};
+      if (!next) continue;
+      const [there, here] = [
+        await api.get(`/achievements${path}cursor=${next}`, key),
+        await api.get(`/achievements?${query}cursor=${next}`, key),
+      ];
+      expect([there.status, there.text]).toEqual([200, here.text]);
+    }
+  });
+
+  it('refuse an action, and whoever lacks the scope', async () => {
+    const { id, key } = await member();
+    const other = await api.key(id, ['events:read']);
+    for (const [path] of views(await api.platform.achievement())) {
+      const { status, body } = await api.get(`/achievements${path}action=all`, key);
+      expect([path, status, body.code]).toEqual([path, 400, 'unknown_parameter']);
+      expect((await api.get(`/achievements${path}`, other)).body.code).toBe('insufficient_scope');
+    }
+  });
+
+  it.each(['0', '-1', 'abc', '1.0', '0x1', '01', '9000000000000001', '9'.repeat(400), 'ALL'])(
+    'are 404 where the path has no id of an achievement: %s',
+    async (written) => {
+      const { key } = await member();
+      await api.platform.achievement({ id: 1 });
+      const { status, body } = await api.get(`/achievements/${written}`, key);
+      expect([status, body.code]).toEqual([404, 'achievement_not_found']);
+    },
+  );
+});
+
 thorough.describe('GET /api/public/achievements: rarity among thousands', () => {
   it('takes its tier from the unrounded value', async () => {
     const { id, key } = await member();

@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { VERSION } from '../../src/config/version.js';
 import { TestApi } from '../support/api.js';
-import { thorough } from '../support/database.js';
 
 interface Parameter {
   name: string;
@@ -31,14 +30,37 @@ interface Operation {
   tags: string[];
   parameters: Parameter[];
   requestBody?: { content: Record<string, Media> };
-  responses: Record<string, { description: string; content?: Record<string, Media> }>;
-  'x-variants'?: { name: string; value?: string; parameters: Parameter[]; schema: object }[];
+  responses: Record<string, Answer | { $ref: string }>;
+  'x-same-as'?: string;
+  'x-problems': string[];
 }
+
+interface Answer {
+  description: string;
+  content?: Record<string, Media>;
+  links?: Record<string, { operationId: string; parameters: Record<string, string> }>;
+}
+
+/** What the examples have that is compared. */
+interface Shown extends Record<string, unknown> {
+  id?: number;
+  data?: (Record<string, unknown> & { id?: number; location?: object | null; code?: string })[];
+  pagination?: { count: number; limit: number; total: number; has_more: boolean; next_cursor: string | null };
+  by_category?: Record<string, number>[];
+  by_rarity?: Record<string, number>[];
+}
+
+const sum = (parts: Record<string, number>[], key: string) =>
+  parts.reduce((so_far, part) => so_far + part[key]!, 0);
 
 interface Document {
   info: { version: string; license: object; contact: object };
   tags: { name: string; description: string }[];
   paths: Record<string, Record<string, Operation>>;
+  components: {
+    schemas: Record<string, { properties?: Record<string, { description?: string }> }>;
+    responses: Record<string, Answer>;
+  };
 }
 
 describe('GET /api/public/openapi.json', () => {
@@ -60,9 +82,7 @@ describe('GET /api/public/openapi.json', () => {
   });
 
   it('names each call as a method of a client would be named, once', () => {
-    const names = operations().flatMap(({ operation }) => [
-      ...new Set([operation.operationId, ...(operation['x-variants'] ?? []).map(({ name }) => name)]),
-    ]);
+    const names = operations().map(({ operation }) => operation.operationId);
     expect(names).toEqual([...new Set(names)]);
     expect(names.filter((name) => !/^(get|list|update)[A-Z][A-Za-z]+$/.test(name))).toEqual([]);
     // Programs have methods of these names.
@@ -103,18 +123,15 @@ describe('GET /api/public/openapi.json', () => {
   });
 
   it('says of each key of a response what it is, but for those whose name says it', () => {
-    const { schemas } = (
-      document as unknown as { components: { schemas: Record<string, { properties: object }> } }
-    ).components;
-    const undescribed = Object.entries(schemas)
+    const undescribed = Object.entries(document.components.schemas)
       .filter(([name]) => name !== 'Problem')
-      .flatMap(([, { properties }]) =>
-        Object.entries(properties as Record<string, { description?: string }>).flatMap(
-          ([key, { description }]) => (description === undefined ? [key] : []),
+      .flatMap(([, { properties = {} }]) =>
+        Object.entries(properties).flatMap(([key, { description }]) =>
+          description === undefined ? [key] : [],
         ),
       );
     const plain =
-      'bio city created_at data description display_name earned first_name id last_name latitude longitude message method name path profile profile_picture status title total type';
+      'bio city created_at data description detail display_name earned first_name id last_name latitude longitude message method name pagination path profile profile_picture status title total type';
     expect([...new Set(undescribed)].toSorted()).toEqual(plain.split(' '));
   });
 
@@ -123,6 +140,7 @@ describe('GET /api/public/openapi.json', () => {
       .flatMap(({ operation }) => operation.parameters)
       .filter(({ name, in: place }) => place === 'path' && name === 'id');
     expect(ids.map(({ schema }) => [schema.type, schema.minimum, schema.maximum])).toEqual([
+      ['integer', 1, 9_000_000_000_000_000],
       ['integer', 1, 9_000_000_000_000_000],
     ]);
   });
@@ -142,7 +160,8 @@ describe('GET /api/public/openapi.json', () => {
               (value) => value !== undefined,
             );
             for (const value of shown) {
-              expect([path, name, value, ajv.validate(schema, value)]).toEqual([path, name, value, true]);
+              const whole = JSON.parse(JSON.stringify(schema).replaceAll('"#/', `"${id}#/`)) as object;
+              expect([path, name, value, ajv.validate(whole, value)]).toEqual([path, name, value, true]);
               checked++;
             }
           }
@@ -198,80 +217,262 @@ describe('GET /api/public/openapi.json', () => {
     });
   });
 
-  it('says of each action of achievements what it takes and what it answers', () => {
-    const { 'x-variants': variants, responses } = document.paths['/api/public/achievements']!.get!;
-    expect(variants!.map(({ value, name }) => [value, name])).toEqual([
-      [undefined, 'listAchievements'],
-      ['all', 'listAllAchievements'],
-      ['stats', 'getAchievementStatistics'],
-      ['detail', 'getAchievement'],
-      ['pinned', 'listPinnedAchievements'],
+  it('has a path of its own for each action of achievements, with what that view takes and answers', () => {
+    const views = operations().flatMap(({ path, operation }) =>
+      path.startsWith('/api/public/achievements') ? [{ path, ...operation }] : [],
+    );
+    expect(views.map((view) => [view.operationId, view.path, view['x-same-as']])).toEqual([
+      ['listAchievements', '/api/public/achievements', undefined],
+      ['listAllAchievements', '/api/public/achievements/all', '/api/public/achievements?action=all'],
+      ['getAchievementStatistics', '/api/public/achievements/stats', '/api/public/achievements?action=stats'],
+      ['listPinnedAchievements', '/api/public/achievements/pinned', '/api/public/achievements?action=pinned'],
+      ['getAchievement', '/api/public/achievements/{id}', '/api/public/achievements?action=detail&id={id}'],
     ]);
-    const whole = (responses['200']!.content!['application/json']!.schema as { oneOf: object[] }).oneOf;
-    for (const { schema } of variants!) expect(whole).toContainEqual(schema);
-    const names = (name: string) =>
-      variants!.find((variant) => variant.name === name)!.parameters.map((parameter) => parameter.name);
-    expect(names('getAchievement')).toEqual(['id']);
-    expect(names('listPinnedAchievements')).toEqual([]);
-    expect(names('listAllAchievements')).toEqual(['limit', 'cursor', 'sort', 'earned', 'category', 'rarity']);
+    const taken = Object.fromEntries(
+      views.map(({ operationId, parameters }) => [
+        operationId,
+        parameters.filter((one) => one.in !== 'header').map(({ name, schema }) => [name, schema.default]),
+      ]),
+    );
+    expect(taken.listAllAchievements).toEqual([
+      ['limit', 20],
+      ['cursor', undefined],
+      ['sort', 'position'],
+      ['earned', undefined],
+      ['category', undefined],
+      ['rarity', undefined],
+    ]);
+    expect(taken.listAchievements).toContainEqual(['sort', '-earned_at']);
+    expect([taken.getAchievement, taken.getAchievementStatistics, taken.listPinnedAchievements]).toEqual([
+      [['id', undefined]],
+      [],
+      [],
+    ]);
+  });
+
+  it('has one component for each error and each page, to which every operation refers', () => {
+    for (const { operation } of operations())
+      for (const [status, response] of Object.entries(operation.responses))
+        if (status !== '200')
+          expect(response).toEqual({ $ref: expect.stringMatching(/^#\/components\/responses\/\w+$/) });
+    expect(Object.keys(document.components.responses)).toEqual([
+      'NotModified',
+      'BadRequest',
+      'Unauthorized',
+      'Forbidden',
+      'NotFound',
+      'EventNotFound',
+      'AchievementNotFound',
+      'NotAcceptable',
+      'CursorExpired',
+      'PreconditionFailed',
+      'PayloadTooLarge',
+      'UnsupportedMediaType',
+      'ValidationFailed',
+      'RateLimited',
+      'InternalError',
+      'TemporarilyUnavailable',
+    ]);
+    const pages = operations().flatMap(({ operation }) => {
+      const { schema } = (operation.responses['200'] as Answer).content!['application/json'] as {
+        schema: { $ref?: string };
+      };
+      return schema.$ref?.endsWith('Page') ? [schema.$ref.split('/').at(-1)!] : [];
+    });
+    expect(pages).toEqual([
+      'EventPage',
+      'ConnectionPage',
+      'AchievementPage',
+      'AchievementPage',
+      'AchievementPage',
+    ]);
+  });
+
+  it('says of every integer how many bits it needs', () => {
+    const integers = [
+      ...JSON.stringify(document).matchAll(
+        /"type":(?:"integer"|\["integer","null"\])(?:,"format":"(\w+)")?/g,
+      ),
+    ];
+    expect(new Set(integers.map(([, format]) => format))).toEqual(new Set(['int32', 'int64']));
+    const { Event: event, Pagination: pagination } = document.components.schemas;
+    expect(event!.properties).toMatchObject({
+      id: { format: 'int64' },
+      attendees_count: { format: 'int64' },
+    });
+    expect(pagination!.properties).toMatchObject({ total: { format: 'int64' }, limit: { format: 'int32' } });
+  });
+
+  it('leads from a list to its next page and to its first item, which its links name, and from an error to its meaning', async () => {
+    const user = await api.platform.user();
+    const key = await api.key(user);
+    for (let count = 0; count < 3; count++) {
+      await api.platform.participant(await api.platform.event({ organizer_id: user }), user, {
+        role: 'organizer',
+        rsvp_status: null,
+      });
+      await api.platform.progress(user, await api.platform.achievement(), {
+        earned_at: '2024-01-01T10:00:00Z',
+      });
+      await api.platform.connection(user, await api.platform.user());
+    }
+    const followed: string[] = [];
+    for (const { path, operation } of operations()) {
+      const { links = {} } = operation.responses['200'] as Answer;
+      for (const [name, { operationId, parameters }] of Object.entries(links)) {
+        const query = new URLSearchParams({ limit: '1' });
+        const first = await api.get(
+          `${path.slice('/api/public'.length)}?${operation.parameters.some((one) => one.name === 'limit') ? query : ''}`,
+          key,
+        );
+        const target = operations().find((each) => each.operation.operationId === operationId)!;
+        const values = Object.entries(parameters).flatMap(([parameter, expression]) => {
+          const [, place, at] = /^\$(response\.body#\/|request\.query\.)(.+)$/.exec(expression)!;
+          const value =
+            place === 'request.query.'
+              ? query.get(at!)
+              : at!
+                  .split('/')
+                  .reduce<unknown>(
+                    (inside, part) => (inside as Record<string, unknown> | undefined)?.[part],
+                    first.body,
+                  );
+          return value === null || value === undefined ? [] : [[parameter, String(value as string)]];
+        });
+        if (values.length === 0) continue;
+        const filled = Object.fromEntries(values) as Record<string, string>;
+        const at = target.path.replace(/\{(\w+)\}/g, (_, parameter: string) => filled[parameter]!);
+        const next = await api.get(
+          `${at.slice('/api/public'.length)}?${at === target.path ? new URLSearchParams(filled) : ''}`,
+          key,
+        );
+        expect([operation.operationId, name, next.status]).toEqual([operation.operationId, name, 200]);
+        followed.push(`${operation.operationId}: ${name}, ${operationId}`);
+      }
+    }
+    expect(followed).toEqual([
+      'listEvents: next, listEvents',
+      'listEvents: item, getEvent',
+      'listConnections: next, listConnections',
+      'listAchievements: next, listAchievements',
+      'listAchievements: item, getAchievement',
+      'listAllAchievements: next, listAllAchievements',
+      'listAllAchievements: item, getAchievement',
+      'listChanges: next, listChanges',
+    ]);
+    const { links } = document.components.responses.EventNotFound!;
+    expect(links).toEqual({
+      meaning: expect.objectContaining({
+        operationId: 'getProblem',
+        parameters: { code: '$response.body#/code' },
+      }),
+    });
   });
 
   it('declares no default that is refused where a client sends it', async () => {
     const user = await api.platform.user();
     const key = await api.key(user);
-    const id = String(await api.platform.achievement());
     let sent = 0;
     for (const { path, method, operation } of operations()) {
       const defaults = operation.parameters.flatMap(({ name, schema }): [string, string][] =>
         schema.default === undefined ? [] : [[name, String(schema.default as string | number)]],
       );
       if (method !== 'get' || path.includes('{') || !path.startsWith('/api/public')) continue;
-      for (const { value } of operation['x-variants'] ?? [{ value: undefined }]) {
-        const of = value === undefined ? {} : { action: value, ...(value === 'detail' ? { id } : {}) };
-        const query = new URLSearchParams({ ...of, ...Object.fromEntries(defaults) });
-        const { status, body } = await api.get(`${path.slice('/api/public'.length)}?${query}`, key);
-        expect([path, String(query), status, body.errors]).toEqual([path, String(query), 200, undefined]);
-        sent += defaults.length;
-      }
+      const query = new URLSearchParams(defaults);
+      const { status, body } = await api.get(`${path.slice('/api/public'.length)}?${query}`, key);
+      expect([path, String(query), status, body.errors]).toEqual([path, String(query), 200, undefined]);
+      sent += defaults.length;
     }
     expect(sent).toBeGreaterThan(3);
   });
 
-  thorough.it(
-    'has a whole response of the demo for each call, and those of its errors that can be shown, all true to their schema',
-    () => {
-      const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false });
-      ajv.addSchema(document as object, 'openapi');
-      let checked = 0;
-      for (const { path, method, operation } of operations()) {
-        for (const [status, { content = {} }] of Object.entries(operation.responses)) {
-          for (const [type, { examples = {} }] of Object.entries(content)) {
-            const pointer = ['paths', path, method, 'responses', status, 'content', type, 'schema']
-              .map((part) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1')))
-              .join('/');
-            const validate = ajv.getSchema(`openapi#/${pointer}`)!;
-            for (const [name, { value, summary }] of Object.entries(examples)) {
-              expect([path, name, validate(value), validate.errors]).toEqual([path, name, true, null]);
-              expect(summary).toMatch(/^[A-Z]/);
-              checked++;
-            }
-            const isDocument = /openapi/.test(path);
-            if (status === '200' && !isDocument)
-              expect([path, method, Object.keys(examples).length]).not.toEqual([path, method, 0]);
-          }
+  it('has a whole response of the demo for each call, and those of its errors that can be shown, all true to their schema', () => {
+    const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false });
+    ajv.addSchema(document as object, 'openapi');
+    let checked = 0;
+    const check = (place: string[], { content = {} }: Answer) => {
+      for (const [type, { examples = {} }] of Object.entries(content)) {
+        const pointer = [...place, 'content', type, 'schema']
+          .map((part) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1')))
+          .join('/');
+        const validate = ajv.getSchema(`openapi#/${pointer}`)!;
+        for (const [name, { value, summary }] of Object.entries(examples)) {
+          expect([place, name, validate(value), validate.errors]).toEqual([place, name, true, null]);
+          expect(summary).toMatch(/^[A-Z]/);
+          checked++;
         }
       }
-      expect(checked).toBeGreaterThan(20);
-      const achievements = document.paths['/api/public/achievements']!.get!.responses['200']!.content!;
-      expect(Object.keys(achievements['application/json']!.examples!)).toEqual([
-        'earned',
-        'all',
-        'stats',
-        'detail',
-        'pinned',
-      ]);
-    },
-  );
+    };
+    for (const { path, method, operation } of operations()) {
+      const success = operation.responses['200'] as Answer;
+      check(['paths', path, method, 'responses', '200'], success);
+      const { examples } = success.content!['application/json']!;
+      expect([path, examples === undefined]).toEqual([path, /openapi/.test(path)]);
+    }
+    for (const [name, response] of Object.entries(document.components.responses))
+      check(['components', 'responses', name], response);
+    expect(checked).toBeGreaterThan(20);
+  });
+
+  it('has examples that hold together: one member, one event and one achievement, counts that agree, and cursors of the last item shown', () => {
+    const shown = Object.fromEntries(
+      operations().map(({ operation }) => {
+        const { examples = {} } = (operation.responses['200'] as Answer).content!['application/json']!;
+        return [operation.operationId, Object.values(examples)[0]?.value as Shown];
+      }),
+    );
+    const item = (name: string, of: string) => shown[name]!.data!.find(({ id }) => id === shown[of]!.id);
+    // An item of a list, and what is said of it alone.
+    for (const [list, one] of [
+      ['listEvents', 'getEvent'],
+      ['listAchievements', 'getAchievement'],
+      ['listAllAchievements', 'getAchievement'],
+      ['listPinnedAchievements', 'getAchievement'],
+    ] as const) {
+      const { location, ...inList } = item(list, one)!;
+      expect(shown[one]).toMatchObject(inList);
+      expect(shown[one]!.location ?? null).toEqual(location ? expect.objectContaining(location) : null);
+    }
+    const ids = operations().flatMap(({ operation }) =>
+      operation.parameters.flatMap(({ in: place, name, schema }) =>
+        place === 'path' && name === 'id' ? [[shown[operation.operationId]!.id, schema.examples]] : [],
+      ),
+    );
+    expect(ids).toEqual(ids.map(([id]) => [id, [id]]));
+    // The member.
+    const { getMe: me, getProfile: profile, updateProfile: updated } = shown;
+    expect(profile).toMatchObject({ id: me!.id, username: me!.username, display_name: me!.display_name });
+    expect(updated!.profile).toMatchObject({ id: me!.id, username: me!.username });
+    expect(shown.getCredential).toMatchObject({ user_id: me!.id });
+    expect(item('listEvents', 'getEvent')!.organizer).toMatchObject({ id: me!.id, username: me!.username });
+    // Counts.
+    const total = (name: string) => shown[name]!.pagination!.total;
+    const { total: all, earned, by_category, by_rarity } = shown.getAchievementStatistics!;
+    expect([all, earned]).toEqual([total('listAllAchievements'), total('listAchievements')]);
+    for (const parts of [by_category!, by_rarity!])
+      expect([sum(parts, 'total'), sum(parts, 'earned')]).toEqual([all, earned]);
+    expect(profile).toMatchObject({
+      achievements_count: earned,
+      connections_count: total('listConnections'),
+    });
+    // Pages.
+    for (const [name, { data, pagination }] of Object.entries(shown).filter(
+      ([, value]) => value?.pagination,
+    )) {
+      const { count, limit, total: whole, has_more, next_cursor } = pagination!;
+      expect([name, data!.length, has_more]).toEqual([name, Math.min(limit, whole), whole > limit]);
+      expect([name, count]).toEqual([name, data!.length]);
+      // Behind the signature stands the position: a side, the key of the sort, and the id.
+      const position = next_cursor && Buffer.from(next_cursor, 'base64url').subarray(16).toString();
+      const last = position === null ? null : (JSON.parse(position) as unknown[]).toSpliced(1, 1);
+      expect([name, last]).toEqual([name, has_more ? ['after', data!.at(-1)!.id] : null]);
+    }
+    // Codes.
+    expect(shown.listProblems!.data).toContainEqual(shown.getProblem);
+    const codes = shown.listProblems!.data!.map(({ code }) => code);
+    for (const { operation } of operations())
+      expect(codes).toEqual(expect.arrayContaining(operation['x-problems']));
+  });
 
   it('shows addresses of this server in its examples, and of no other', () => {
     expect(JSON.stringify(document)).toContain(`${api.config.publicUrl}/api/public/problems/event_not_found`);

@@ -171,7 +171,7 @@ func main() {
 		"request":      refused.RequestID != "",
 		"event":        must(api.Event(ctx, first.ID)).ID == first.ID,
 		"connections":  must(api.Connections(pua.ConnectionsQuery{Status: []string{"accepted"}}).Page(ctx, "")).Pagination.Total,
-		"achievements": must(api.Achievements(pua.AchievementsQuery{Action: "all", Earned: &online}).Page(ctx, "")).Pagination.Sort,
+		"achievements": must(api.AllAchievements(pua.AllAchievementsQuery{Earned: &online}).Page(ctx, "")).Pagination.Sort,
 		"pinned":       must(api.PinnedAchievements(ctx)),
 		"earned":       must(api.AchievementStatistics(ctx)).Earned,
 		"missing":      codeOf(api.Achievement(ctx, 1_000_000)),

@@ -165,7 +165,7 @@ async def main():
             "code": code,
             "event": (await api.event(first["id"]))["id"] == again["id"],
             "connections": (await api.connections(status=["accepted"]).page())["pagination"]["total"],
-            "achievements": (await api.achievements(action="all", earned=False).page())["pagination"]["sort"],
+            "achievements": (await api.all_achievements(earned=False).page())["pagination"]["sort"],
             "pinned": await api.pinned_achievements(),
             "earned": (await api.achievement_statistics())["earned"],
             "changes": await api.changes(resources=["events"], cursor=(await api.changes(resources=["events"]))["next"]),

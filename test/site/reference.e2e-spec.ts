@@ -7,7 +7,7 @@ import { thorough } from '../support/database.js';
 
 interface Parameter {
   name: string;
-  schema: { enum?: string[]; items?: { enum?: string[] } };
+  schema: { $ref?: string; enum?: string[]; items?: { $ref?: string; enum?: string[] } };
 }
 
 interface Operation {
@@ -16,7 +16,7 @@ interface Operation {
   'x-required-scope'?: string | null;
   parameters: Parameter[];
   responses: Record<string, { content?: object }>;
-  'x-variants'?: { name: string; value?: string; summary: string; parameters: Parameter[] }[];
+  'x-problems': string[];
 }
 
 describe('GET /docs', () => {
@@ -100,37 +100,35 @@ describe('GET /docs', () => {
       const { body } = await api.send('GET', of);
       const { paths, components } = body as {
         paths: Record<string, Record<string, Operation>>;
-        components: { schemas: Record<string, { properties: object }> };
+        components: {
+          schemas: Record<string, { properties?: object; enum?: string[] }>;
+          responses: Record<string, { content?: object }>;
+        };
       };
+      const named = ($ref: string) => $ref.split('/').at(-1)!;
       for (const [path, operations] of Object.entries(paths)) {
         for (const [method, operation] of Object.entries(operations)) {
-          const calls = operation['x-variants'] ?? [{ ...operation, name: operation.operationId }];
-          const texts = calls.map(({ name, summary, parameters }) => {
-            const text = textOf(section(name));
-            expect(text).toContain(` ${summary} `);
-            expect(text).toContain(` ${method.toUpperCase()} ${path}`);
-            const scope = operation['x-required-scope'];
-            expect(text).toContain(scope === undefined ? 'no credential' : (scope ?? 'any credential'));
-            for (const { name: parameter, schema } of parameters) {
-              expect(text).toContain(` ${parameter} `);
-              const values = schema.enum ?? schema.items?.enum ?? [];
-              if (values.length < 12) for (const value of values) expect(text).toContain(` ${value} `);
-            }
-            return text;
-          });
-          const together = texts.join(' ');
-          for (const [status, response] of Object.entries(operation.responses)) {
-            const content = JSON.stringify(response.content ?? {});
-            for (const [, name] of content.matchAll(/#\/components\/schemas\/(\w+)"/g)) {
-              if (['Problem', 'Pagination'].includes(name!)) continue;
-              for (const key of Object.keys(components.schemas[name!]!.properties))
-                expect(together).toMatch(new RegExp(`[ .]${key} `));
-            }
-            if (Number(status) < 400) continue;
-            const codes = /"code":\{"enum":(\[[^\]]*\])/.exec(content)![1]!;
-            for (const code of JSON.parse(codes) as string[])
-              expect(together).toContain(` ${status} ${code} `);
+          const text = textOf(section(operation.operationId));
+          expect(text).toContain(` ${operation.summary} `);
+          expect(text).toContain(` ${method.toUpperCase()} ${path}`);
+          const scope = operation['x-required-scope'];
+          expect(text).toContain(scope === undefined ? 'no credential' : (scope ?? 'any credential'));
+          for (const { name: parameter, schema } of operation.parameters) {
+            expect(text).toContain(` ${parameter} `);
+            const { $ref, enum: inline = [] } = schema.items ?? schema;
+            const values = $ref ? components.schemas[named($ref)]!.enum! : inline;
+            if (values.length < 12) for (const value of values) expect(text).toContain(` ${value} `);
           }
+          const content = JSON.stringify(operation.responses['200']!.content);
+          for (const [, name] of content.matchAll(/#\/components\/schemas\/(\w+)"/g))
+            for (const key of Object.keys(components.schemas[name!]!.properties ?? {}))
+              expect(text).toMatch(new RegExp(`[ .]${key} `));
+          for (const code of operation['x-problems'])
+            expect(text).toContain(` ${PROBLEMS.get(code)!.status} ${code} `);
+          // Each error has its response.
+          const statuses = new Set(operation['x-problems'].map((code) => PROBLEMS.get(code)!.status));
+          const errors = Object.keys(operation.responses).filter((status) => Number(status) >= 400);
+          expect(errors).toEqual([...statuses].toSorted((one, other) => one - other).map(String));
         }
       }
     },
@@ -145,7 +143,8 @@ describe('GET /docs', () => {
       'listPinnedAchievements',
     ];
     const texts = Object.fromEntries(sections.map((name) => [name, textOf(section(name))]));
-    expect(texts.listAllAchievements).toContain('/api/public/achievements?action=all ');
+    expect(texts.listAllAchievements).toContain(' GET /api/public/achievements/all ');
+    expect(texts.listAllAchievements).toContain(' /api/public/achievements?action=all ');
     expect(texts.listAllAchievements).toMatch(/ position name -earned_at rarity_percentage -progress /);
     expect(texts.getAchievement).toMatch(/Parameters id .*required/);
     expect(texts.getAchievement).toContain('achievement_not_found');

@@ -1,14 +1,24 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { Response } from 'supertest';
 
+interface Described {
+  readonly headers?: object;
+  readonly 'x-response-headers': readonly string[];
+}
+
 interface Operation {
-  readonly responses: Readonly<Record<string, { readonly headers?: object; readonly content?: object }>>;
+  readonly responses: Readonly<Record<string, Described | { readonly $ref: string }>>;
+  readonly 'x-problems': readonly string[];
+  readonly 'x-same-as'?: string;
 }
 
 /** The parts of an OpenAPI document used here. */
 export interface ApiDocument {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
-  readonly components: { readonly schemas: object };
+  readonly components: {
+    readonly schemas: object;
+    readonly responses: Readonly<Record<string, Described>>;
+  };
 }
 
 /** @throws Error if the response to such a request does not match the document */
@@ -25,7 +35,7 @@ const kept = (global[KEPT] ??= new Map<string, ResponseCheck>());
 /** @param prefix of the paths that the document describes */
 export function responseCheck(prefix: string, { paths, components }: ApiDocument): ResponseCheck {
   // The rest of the document, such as this server's addresses, does not concern responses.
-  const described = { paths, components: { schemas: components.schemas } };
+  const described = { paths, components: { schemas: components.schemas, responses: components.responses } };
   const key = prefix + JSON.stringify(described);
   const check = kept.get(key) ?? makeCheck(prefix, described);
   kept.set(key, check);
@@ -40,9 +50,16 @@ function makeCheck(prefix: string, document: ApiDocument): ResponseCheck {
     pattern: new RegExp(`^${template.replace(/[.]/g, '\\.').replace(/\{\w+\}/g, '[^/]+')}$`),
   }));
 
+  // A view that a parameter selects is described where its own path is.
+  const views = Object.entries(document.paths).flatMap(([template, { get }]) => {
+    const [path, query] = get?.['x-same-as']?.split(/[?&]/) ?? [];
+    return path === undefined ? [] : [{ template, path, query: query! }];
+  });
+
   return (url, method, response) => {
-    const path = url.split('?')[0]!;
-    const template = templates.find(({ pattern }) => pattern.test(path))?.template;
+    const [path, ...query] = url.split(/[?&]/) as [string, ...string[]];
+    const view = views.find((each) => each.path === path && query.includes(each.query))?.template;
+    const template = view ?? templates.find(({ pattern }) => pattern.test(path))?.template;
     const operation = template && document.paths[template]![method === 'HEAD' ? 'get' : method.toLowerCase()];
     const type = String(response.headers['content-type'] ?? '').split(';')[0]!;
     if (!operation) {
@@ -51,10 +68,11 @@ function makeCheck(prefix: string, document: ApiDocument): ResponseCheck {
         compare('#/components/schemas/Problem', response);
       return;
     }
-    const documented = operation.responses[response.status];
-    if (!documented)
-      throw new Error(`${method} ${path}: ${response.status} is not documented: ${response.text}`);
-    for (const header of Object.keys(documented.headers ?? {})) {
+    const found = operation.responses[response.status];
+    if (!found) throw new Error(`${method} ${path}: ${response.status} is not documented: ${response.text}`);
+    const documented =
+      '$ref' in found ? document.components.responses[found.$ref.split('/').at(-1)!]! : found;
+    for (const header of [...Object.keys(documented.headers ?? {}), ...documented['x-response-headers']]) {
       const optional =
         header === 'Age' || // only while the primary is away
         (header === 'WWW-Authenticate' && response.status === 403) ||
@@ -66,16 +84,14 @@ function makeCheck(prefix: string, document: ApiDocument): ResponseCheck {
       }
     }
     if (method === 'HEAD' || response.status === 304) return;
-    const pointer = [
-      'paths',
-      template,
-      method.toLowerCase(),
-      'responses',
-      String(response.status),
-      'content',
-      type,
-      'schema',
-    ];
+    const { code } = response.body as { code?: string };
+    if (response.status >= 400 && !operation['x-problems'].includes(code!))
+      throw new Error(`${method} ${path}: ${code} is not documented`);
+    const place =
+      '$ref' in found
+        ? found.$ref.split('/').slice(1)
+        : ['paths', template!, method.toLowerCase(), 'responses', String(response.status)];
+    const pointer = [...place, 'content', type, 'schema'];
     compare(
       `#/${pointer.map((part) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'))).join('/')}`,
       response,

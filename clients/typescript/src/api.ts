@@ -4,6 +4,7 @@ import type {
   AchievementDetail,
   AchievementsQuery,
   AchievementStatistics,
+  AllAchievementsQuery,
   ChangedProfile,
   Changes,
   Connection,
@@ -21,12 +22,7 @@ import type {
 } from './schema.js';
 
 /** Query for the achievements that the member has earned. */
-export type EarnedQuery = Omit<AchievementsQuery, 'action' | 'id' | 'earned'>;
-/** Query for all achievements. */
-export type AllAchievementsQuery = Pick<
-  AchievementsQuery,
-  'limit' | 'cursor' | 'sort' | 'earned' | 'category' | 'rarity'
->;
+export type EarnedQuery = AchievementsQuery;
 
 /** A page of a list, as the API returns it. */
 export interface Page<T> {
@@ -127,20 +123,20 @@ export class PublicUserApi {
 
   /** All achievements, earned or not. */
   allAchievements(query: AllAchievementsQuery = {}, options?: CallOptions): List<Achievement> {
-    return this.#list('/achievements', { ...query, action: 'all' }, options);
+    return this.#list('/achievements/all', { ...query }, options);
   }
 
   /** The pinned achievements, at most six, in the member's order. */
   async pinnedAchievements(options?: CallOptions): Promise<readonly Achievement[]> {
-    return (await this.#get<Page<Achievement>>('/achievements', { action: 'pinned' }, options)).data;
+    return (await this.#get<Page<Achievement>>('/achievements/pinned', {}, options)).data;
   }
 
   achievement(id: number, options?: CallOptions): Promise<AchievementDetail> {
-    return this.#get('/achievements', { action: 'detail', id }, options);
+    return this.#get(`/achievements/${id}`, {}, options);
   }
 
   achievementStatistics(options?: CallOptions): Promise<AchievementStatistics> {
-    return this.#get('/achievements', { action: 'stats' }, options);
+    return this.#get('/achievements/stats', {}, options);
   }
 
   /** What kind of credential is used, and which calls it may make. */

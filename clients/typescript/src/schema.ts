@@ -1,7 +1,12 @@
 // Made by `npm run types` from the OpenAPI document.
 
+export type CredentialKind = "api_key" | "oauth_token";
+
+export type Scope = "profile:read" | "profile:write" | "events:read" | "connections:read" | "achievements:read";
+
 export interface Endpoint {
-  readonly method: "GET" | "PUT";
+  /** For example `GET`. */
+  readonly method: string;
   /** For example `/api/public/events/{id}`. */
   readonly path: string;
   /** null: any credential. */
@@ -11,11 +16,11 @@ export interface Endpoint {
 }
 
 export interface Credential {
-  readonly type: "api_key" | "oauth_token";
+  readonly type: CredentialKind;
   /** The member whose data it gives access to. */
   readonly user_id: number;
   /** Granted scopes. */
-  readonly scopes: readonly ("profile:read" | "profile:write" | "events:read" | "connections:read" | "achievements:read")[];
+  readonly scopes: readonly (Scope)[];
   /** The app that the token was issued to; null for a key. */
   readonly client_id: string | null;
   /** The part of the key that is not secret; null for a token. */
@@ -41,6 +46,8 @@ export interface ProblemDefinition {
 export interface ProblemCatalogue {
   readonly data: readonly (ProblemDefinition)[];
 }
+
+export type ProblemCode = "invalid_json" | "invalid_parameter" | "unknown_parameter" | "missing_parameter" | "invalid_cursor" | "ambiguous_credentials" | "missing_credentials" | "invalid_credentials" | "insufficient_scope" | "wrong_credential_kind" | "api_key_in_browser" | "ip_not_allowed" | "not_found" | "event_not_found" | "achievement_not_found" | "method_not_allowed" | "not_acceptable" | "idempotency_conflict" | "cursor_expired" | "precondition_failed" | "payload_too_large" | "unsupported_media_type" | "validation_failed" | "rate_limited" | "internal_error" | "temporarily_unavailable";
 
 export interface Me {
   readonly id: number;
@@ -101,6 +108,14 @@ export interface ProfileUpdated {
   readonly profile: ChangedProfile;
 }
 
+export type EventStatus = "draft" | "scheduled" | "ongoing" | "completed" | "cancelled";
+
+export type EventRole = "organizer" | "co_organizer" | "attendee" | "invitee";
+
+export type RsvpStatus = "going" | "maybe" | "waitlisted" | "pending" | "declined";
+
+export type EventVisibility = "public" | "unlisted" | "private";
+
 export interface EventLocation {
   /** Name of the venue. */
   readonly name: string | null;
@@ -124,9 +139,9 @@ export interface Event {
   /** A line or two, for lists. */
   readonly summary: string | null;
   /** draft: visible only to those who organise the event. */
-  readonly status: "draft" | "scheduled" | "ongoing" | "completed" | "cancelled";
+  readonly status: EventStatus;
   /** Who can find it on the platform. In this API, only members with a role in the event see it, whatever its visibility. */
-  readonly visibility: "public" | "unlisted" | "private";
+  readonly visibility: EventVisibility;
   /** UTC. For example `2026-01-31 18:00:00`. */
   readonly starts_at: string;
   /** UTC; null if no end is known: the event is then past once it has started. */
@@ -148,9 +163,9 @@ export interface Event {
   /** The person whose event it is. */
   readonly organizer: UserCard;
   /** The member’s role in the event. */
-  readonly role: "organizer" | "co_organizer" | "attendee" | "invitee";
+  readonly role: EventRole;
   /** The member’s response; null for organizers and co-organizers. */
-  readonly rsvp_status: "going" | "maybe" | "waitlisted" | "pending" | "declined" | null;
+  readonly rsvp_status: RsvpStatus | null;
   /** Number of people who are going. */
   readonly attendees_count: number;
   /** Maximum number of attendees; null if there is none. */
@@ -178,6 +193,12 @@ export interface Pagination {
   readonly sort: string;
 }
 
+export interface EventPage {
+  /** The items of this page, in the order of the list. */
+  readonly data: readonly (Event)[];
+  readonly pagination: Pagination;
+}
+
 export interface EventLocationDetail {
   /** Name of the venue. */
   readonly name: string | null;
@@ -196,9 +217,9 @@ export interface EventDetail {
   /** A line or two, for lists. */
   readonly summary: string | null;
   /** draft: visible only to those who organise the event. */
-  readonly status: "draft" | "scheduled" | "ongoing" | "completed" | "cancelled";
+  readonly status: EventStatus;
   /** Who can find it on the platform. In this API, only members with a role in the event see it, whatever its visibility. */
-  readonly visibility: "public" | "unlisted" | "private";
+  readonly visibility: EventVisibility;
   /** UTC. For example `2026-01-31 18:00:00`. */
   readonly starts_at: string;
   /** UTC; null if no end is known: the event is then past once it has started. */
@@ -220,9 +241,9 @@ export interface EventDetail {
   /** The person whose event it is. */
   readonly organizer: UserCard;
   /** The member’s role in the event. */
-  readonly role: "organizer" | "co_organizer" | "attendee" | "invitee";
+  readonly role: EventRole;
   /** The member’s response; null for organizers and co-organizers. */
-  readonly rsvp_status: "going" | "maybe" | "waitlisted" | "pending" | "declined" | null;
+  readonly rsvp_status: RsvpStatus | null;
   /** Number of people who are going. */
   readonly attendees_count: number;
   /** Maximum number of attendees; null if there is none. */
@@ -251,6 +272,10 @@ export interface EventDetail {
   readonly cancellation_reason: string | null;
 }
 
+export type ConnectionStatus = "accepted" | "pending_sent" | "pending_received";
+
+export type ConnectionSource = "event" | "search" | "invite" | "import";
+
 export interface MetAtEvent {
   readonly id: number;
   readonly title: string;
@@ -261,16 +286,24 @@ export interface Connection {
   /** The other person. */
   readonly user: UserCard;
   /** pending_sent: the member sent the request; pending_received: the other person did. */
-  readonly status: "accepted" | "pending_sent" | "pending_received";
+  readonly status: ConnectionStatus;
   /** When the request was sent. */
   readonly requested_at: string;
   /** null while the request is pending. */
   readonly connected_at: string | null;
   /** How they found each other. */
-  readonly source: "event" | "search" | "invite" | "import" | null;
+  readonly source: ConnectionSource | null;
   /** Also null if the member has no access to the event. */
   readonly met_at_event: MetAtEvent | null;
 }
+
+export interface ConnectionPage {
+  /** The items of this page, in the order of the list. */
+  readonly data: readonly (Connection)[];
+  readonly pagination: Pagination;
+}
+
+export type Rarity = "common" | "uncommon" | "rare" | "epic" | "legendary" | "unrated";
 
 export interface AchievementProgress {
   /** What the member has reached so far. */
@@ -293,7 +326,7 @@ export interface Achievement {
   /** One of the platform’s categories. */
   readonly category: string;
   /** common from 50 %, uncommon from 20, rare from 5, epic from 1, legendary below; unrated with fewer than 10 active members. */
-  readonly rarity: "common" | "uncommon" | "rare" | "epic" | "legendary" | "unrated";
+  readonly rarity: Rarity;
   /** 2 decimals. */
   readonly rarity_percentage: number | null;
   /** Points for earning it. */
@@ -311,6 +344,12 @@ export interface Achievement {
   readonly pin_position: number | null;
 }
 
+export interface AchievementPage {
+  /** The items of this page, in the order of the list. */
+  readonly data: readonly (Achievement)[];
+  readonly pagination: Pagination;
+}
+
 export interface CategoryCompletion {
   readonly total: number;
   readonly earned: number;
@@ -326,7 +365,7 @@ export interface RarityCompletion {
   /** 2 decimals. */
   readonly completion_percentage: number;
   /** common from 50 %, uncommon from 20, rare from 5, epic from 1, legendary below; unrated with fewer than 10 active members. */
-  readonly rarity: "common" | "uncommon" | "rare" | "epic" | "legendary" | "unrated";
+  readonly rarity: Rarity;
   /** Inclusive. */
   readonly min_percentage: number | null;
   /** Exclusive, except 100. */
@@ -337,7 +376,7 @@ export interface RarestEarned {
   readonly id: number;
   readonly name: string;
   /** common from 50 %, uncommon from 20, rare from 5, epic from 1, legendary below; unrated with fewer than 10 active members. */
-  readonly rarity: "common" | "uncommon" | "rare" | "epic" | "legendary" | "unrated";
+  readonly rarity: Rarity;
   /** 2 decimals. */
   readonly rarity_percentage: number | null;
 }
@@ -374,7 +413,7 @@ export interface AchievementDetail {
   /** One of the platform’s categories. */
   readonly category: string;
   /** common from 50 %, uncommon from 20, rare from 5, epic from 1, legendary below; unrated with fewer than 10 active members. */
-  readonly rarity: "common" | "uncommon" | "rare" | "epic" | "legendary" | "unrated";
+  readonly rarity: Rarity;
   /** 2 decimals. */
   readonly rarity_percentage: number | null;
   /** Points for earning it. */
@@ -400,9 +439,11 @@ export interface AchievementDetail {
   readonly rarity_computed_at: string;
 }
 
+export type Resource = "profile" | "events" | "connections" | "achievements";
+
 export interface Change {
   /** The resource that changed. */
-  readonly resource: "profile" | "events" | "connections" | "achievements";
+  readonly resource: Resource;
   /** Id of the event, connection or achievement; for a profile, id of the member. */
   readonly id: number;
   /** updated: it is new or has changed; removed: it is no longer in the member’s lists. */
@@ -417,7 +458,26 @@ export interface Changes {
   /** Whether there are more changes to read now. */
   readonly more: boolean;
   /** The resources that the response covers: those requested that the credential may read. */
-  readonly resources: readonly ("profile" | "events" | "connections" | "achievements")[];
+  readonly resources: readonly (Resource)[];
+}
+
+/** One fault of a request: a parameter, or a part of the body. */
+export interface ProblemDetail {
+  /** The parameter that is wrong. */
+  readonly parameter?: string;
+  /** What is wrong in the body: a JSON pointer as a fragment. */
+  readonly pointer?: string;
+  /** With `pointer`: the name of the field; null if the whole body is wrong. */
+  readonly field?: string | null;
+  /** What is wrong, for programs. */
+  readonly code: string;
+  readonly detail: string;
+  /** With `parameter`: the values that it can have, if they are few. */
+  readonly allowed?: readonly (string)[];
+  /** How long the text may be. */
+  readonly max?: number;
+  /** How long the text is. */
+  readonly actual?: number;
 }
 
 /** RFC 9457. */
@@ -427,10 +487,10 @@ export interface Problem {
   readonly status: number;
   readonly detail: string;
   readonly instance: string;
-  readonly code: "invalid_json" | "invalid_parameter" | "unknown_parameter" | "missing_parameter" | "invalid_cursor" | "ambiguous_credentials" | "missing_credentials" | "invalid_credentials" | "insufficient_scope" | "wrong_credential_kind" | "api_key_in_browser" | "ip_not_allowed" | "not_found" | "event_not_found" | "achievement_not_found" | "method_not_allowed" | "not_acceptable" | "idempotency_conflict" | "cursor_expired" | "precondition_failed" | "payload_too_large" | "unsupported_media_type" | "validation_failed" | "rate_limited" | "internal_error" | "temporarily_unavailable";
+  readonly code: ProblemCode;
   readonly request_id: string;
-  readonly errors?: readonly ({ readonly pointer: string; readonly field: string | null; readonly code: string; readonly detail: string; readonly max?: number; readonly actual?: number } | { readonly parameter: string; readonly code: string; readonly detail: string; readonly allowed?: readonly (string)[] })[];
-  readonly required_scope?: "profile:read" | "profile:write" | "events:read" | "connections:read" | "achievements:read";
+  readonly errors?: readonly (ProblemDetail)[];
+  readonly required_scope?: Scope;
   readonly granted_scopes?: readonly (string)[];
   readonly retry_after?: number;
 }
@@ -449,11 +509,11 @@ export interface EventsQuery {
   /** Only events that start before this time. */
   readonly starts_before?: string | undefined;
   /** Only events in one of these states; for several, repeat the parameter or separate the values by commas. */
-  readonly status?: readonly ("draft" | "scheduled" | "ongoing" | "completed" | "cancelled")[] | undefined;
+  readonly status?: readonly (EventStatus)[] | undefined;
   /** Only events in which the member has one of these roles; for several, repeat the parameter or separate the values by commas. */
-  readonly role?: readonly ("organizer" | "co_organizer" | "attendee" | "invitee")[] | undefined;
+  readonly role?: readonly (EventRole)[] | undefined;
   /** Only events to which the member gave one of these responses; for several, repeat the parameter or separate the values by commas. */
-  readonly rsvp_status?: readonly ("going" | "maybe" | "waitlisted" | "pending" | "declined")[] | undefined;
+  readonly rsvp_status?: readonly (RsvpStatus)[] | undefined;
   /** Only online events (`true`), or only others (`false`). */
   readonly is_online?: boolean | undefined;
   /** Case-insensitive substring of the title. */
@@ -472,38 +532,47 @@ export interface ConnectionsQuery {
   /** Case-insensitive substring of the other person’s username or display name. */
   readonly q?: string | undefined;
   /** Only connections in one of these states; for several, repeat the parameter or separate the values by commas. Default: `accepted`. */
-  readonly status?: readonly ("accepted" | "pending_sent" | "pending_received")[] | undefined;
+  readonly status?: readonly (ConnectionStatus)[] | undefined;
   /** Only connections made at this time or later. */
   readonly connected_after?: string | undefined;
   /** Only connections made before this time. */
   readonly connected_before?: string | undefined;
   /** Only connections made in one of these ways; for several, repeat the parameter or separate the values by commas. */
-  readonly source?: readonly ("event" | "search" | "invite" | "import")[] | undefined;
+  readonly source?: readonly (ConnectionSource)[] | undefined;
 }
 
 export interface AchievementsQuery {
-  /** Maximum number of items per page. */
+  /** Maximum number of items per page. Default: `20`. */
   readonly limit?: number | undefined;
   /** `next_cursor` or `prev_cursor` from a response to the same query. */
   readonly cursor?: string | undefined;
-  /** Order; ties by ascending id. */
-  readonly sort?: "-earned_at" | "earned_at" | "name" | "rarity_percentage" | "-rarity_percentage" | "position" | "-progress" | undefined;
+  /** Order; ties by ascending id. Default: `-earned_at`. */
+  readonly sort?: "-earned_at" | "earned_at" | "name" | "rarity_percentage" | "-rarity_percentage" | undefined;
   /** Only achievements in one of these categories; for several, repeat the parameter or separate the values by commas. */
   readonly category?: readonly (string)[] | undefined;
   /** Only achievements of one of these rarities; for several, repeat the parameter or separate the values by commas. */
-  readonly rarity?: readonly ("common" | "uncommon" | "rare" | "epic" | "legendary" | "unrated")[] | undefined;
+  readonly rarity?: readonly (Rarity)[] | undefined;
   /** Only achievements earned at this time or later. */
   readonly earned_after?: string | undefined;
   /** Only achievements earned before this time. */
   readonly earned_before?: string | undefined;
   /** Case-insensitive substring of the name. */
   readonly q?: string | undefined;
-  /** Which view of the achievements to return; earned ones if absent. */
-  readonly action?: "all" | "stats" | "detail" | "pinned" | undefined;
+}
+
+export interface AllAchievementsQuery {
+  /** Maximum number of items per page. Default: `20`. */
+  readonly limit?: number | undefined;
+  /** `next_cursor` or `prev_cursor` from a response to the same query. */
+  readonly cursor?: string | undefined;
+  /** Order; ties by ascending id. Default: `position`. */
+  readonly sort?: "position" | "name" | "-earned_at" | "rarity_percentage" | "-progress" | undefined;
   /** Only achievements that the member has earned (`true`) or has not earned (`false`). */
   readonly earned?: boolean | undefined;
-  /** Id of the achievement; only with action=detail. */
-  readonly id?: number | undefined;
+  /** Only achievements in one of these categories; for several, repeat the parameter or separate the values by commas. */
+  readonly category?: readonly (string)[] | undefined;
+  /** Only achievements of one of these rarities; for several, repeat the parameter or separate the values by commas. */
+  readonly rarity?: readonly (Rarity)[] | undefined;
 }
 
 export interface SyncQuery {
@@ -512,5 +581,5 @@ export interface SyncQuery {
   /** `next` from the previous response; without it, the response has no changes, only a cursor to start from. */
   readonly cursor?: string | undefined;
   /** Only changes of these resources; a cursor is valid only for the resources that it was issued for; for several, repeat the parameter or separate the values by commas. */
-  readonly resources?: readonly ("profile" | "events" | "connections" | "achievements")[] | undefined;
+  readonly resources?: readonly (Resource)[] | undefined;
 }

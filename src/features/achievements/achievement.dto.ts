@@ -1,4 +1,4 @@
-import { Model, refTo } from '../../http/output/schema.js';
+import { Model } from '../../http/output/schema.js';
 import { JsonFragment } from '../../database/json-text.js';
 import {
   booleanField,
@@ -25,7 +25,6 @@ import {
   RequiredInteger,
   Search,
 } from '../../http/input/parameters.js';
-import { pageOf } from '../../http/output/openapi.js';
 import type { QueryVariants } from '../../http/input/query.js';
 import { MAX_PINNED, RARITIES } from '../../values/vocabulary.js';
 
@@ -34,7 +33,6 @@ const ALL_SORTS = ['position', 'name', '-earned_at', 'rarity_percentage', '-prog
 
 const CATEGORIES = 'Only achievements in one of these categories';
 const TIERS = 'Only achievements of one of these rarities';
-const VIEW = 'Which view of the achievements to return; earned ones if absent';
 
 /** No action: the achievements that the member has earned. */
 export class EarnedQuery extends PageQuery {
@@ -58,8 +56,7 @@ export class EarnedQuery extends PageQuery {
 }
 
 export class AllQuery extends PageQuery {
-  @OneOf(['all'], VIEW)
-  action: 'all';
+  readonly action = 'all';
 
   @OneOf(ALL_SORTS, 'Order; ties by ascending id')
   sort: (typeof ALL_SORTS)[number] = 'position';
@@ -74,24 +71,16 @@ export class AllQuery extends PageQuery {
   rarity?: string[];
 }
 
-class StatisticsQuery {
-  @OneOf(['stats'], VIEW)
-  action: 'stats';
-}
+export class StatisticsQuery {}
 
 export class DetailQuery {
-  @OneOf(['detail'], VIEW)
-  action: 'detail';
-
   @RequiredInteger('Id of the achievement; only with action=detail')
   id: string;
 }
 
 /** Its only page: neither limit nor sort is a parameter. */
 export class PinnedQuery {
-  @OneOf(['pinned'], VIEW)
-  action: 'pinned';
-
+  readonly action = 'pinned';
   readonly limit = MAX_PINNED;
   readonly sort = 'pin_position';
 }
@@ -216,48 +205,15 @@ export const AchievementStatistics = new Model('AchievementStatistics', {
 });
 export type AchievementStatistics = ValueOf<typeof AchievementStatistics>;
 
-const PAGE = pageOf(AchievementItem);
-
+/** The views, each with a handler of {@link AchievementsController}. `action` is no parameter of a view's own route, which has it fixed. */
 export const ACHIEVEMENT_VIEWS: QueryVariants = {
   by: 'action',
-  absent: {
-    query: EarnedQuery,
-    name: 'listAchievements',
-    summary: 'List earned achievements',
-    description: 'The achievements that the member has earned.',
-    response: PAGE,
-  },
+  description: 'Which view of the achievements to return; earned ones if absent',
+  absent: EarnedQuery,
   values: {
-    all: {
-      query: AllQuery,
-      name: 'listAllAchievements',
-      summary: 'List all achievements',
-      description:
-        'All achievements, with `earned` and the member’s progress. Hidden achievements that are not earned are masked; retired ones are listed only if the member has earned them.',
-      response: PAGE,
-    },
-    stats: {
-      query: StatisticsQuery,
-      name: 'getAchievementStatistics',
-      summary: 'Get statistics',
-      description:
-        'How many achievements there are, and how many the member has earned: in total, by category, and by rarity. Every category and rarity is listed, even if empty.',
-      response: refTo(AchievementStatistics),
-    },
-    detail: {
-      query: DetailQuery,
-      name: 'getAchievement',
-      summary: 'Get an achievement',
-      description: 'One achievement with its criteria and the number of members who have earned it.',
-      response: refTo(AchievementDetail),
-    },
-    pinned: {
-      query: PinnedQuery,
-      name: 'listPinnedAchievements',
-      summary: 'List pinned achievements',
-      description:
-        'The achievements that the member has pinned, at most six, by `pin_position`. There is only one page.',
-      response: PAGE,
-    },
+    all: { query: AllQuery, handler: 'listAllAchievements' },
+    stats: { query: StatisticsQuery, handler: 'getAchievementStatistics' },
+    detail: { query: DetailQuery, handler: 'getAchievement' },
+    pinned: { query: PinnedQuery, handler: 'listPinnedAchievements' },
   },
 };

@@ -1,14 +1,22 @@
-import { Controller, Get, Req } from '@nestjs/common';
-import type { Request } from 'express';
+import { Controller, Get, Param } from '@nestjs/common';
 import { CurrentPrincipal, RequireScopes, ServedByReplicas } from '../../auth/auth.decorators.js';
 import type { Principal } from '../../auth/principal.js';
+import { Parameters } from '../../http/input/query.js';
+import {
+  ID,
+  PathParameter,
+  RespondsWith,
+  RespondsWithPage,
+  RespondsWithProblems,
+} from '../../http/output/openapi.js';
 import type { JsonResponse } from '../../http/output/responses.js';
-import { RespondsWith, RespondsWithProblems } from '../../http/output/openapi.js';
-import { anyResponse, Parameters } from '../../http/input/query.js';
 import { Paging } from '../../http/paging.js';
+import { idInPath } from '../../values/vocabulary.js';
 import {
   ACHIEVEMENT_VIEWS,
-  type AchievementStatistics,
+  AchievementDetail,
+  AchievementItem,
+  AchievementStatistics,
   AllQuery,
   DetailQuery,
   EarnedQuery,
@@ -16,7 +24,10 @@ import {
 } from './achievement.dto.js';
 import { AchievementsService, CATALOGUE_LIST, EARNED_LIST, PINNED_LIST } from './achievements.service.js';
 
-@Controller('api/public/achievements')
+const PATH = 'api/public/achievements';
+
+/** Each view has a route of its own, and is also what the first route gives for its `action`: byte for byte, cursors included. */
+@Controller(PATH)
 @RequireScopes('achievements:read')
 export class AchievementsController {
   constructor(
@@ -26,23 +37,72 @@ export class AchievementsController {
 
   @Get()
   @ServedByReplicas()
-  @RespondsWith(
-    'List achievements',
-    anyResponse(ACHIEVEMENT_VIEWS),
-    'Without `action`, the achievements that the member has earned. `action` selects another view: `all` achievements, `stats`, one achievement in `detail`, or the `pinned` ones. Each view has its own parameters, and refuses those of the others.',
+  @RespondsWithPage(
+    'List earned achievements',
+    AchievementItem,
+    'The achievements that the member has earned.',
   )
-  @RespondsWithProblems('achievement_not_found')
   listAchievements(
-    @CurrentPrincipal() { userId }: Principal,
-    @Req() request: Request,
+    @CurrentPrincipal() principal: Principal,
     @Parameters(ACHIEVEMENT_VIEWS) query: object,
   ): Promise<JsonResponse | AchievementStatistics> {
-    const { path } = request.context;
-    if (query instanceof EarnedQuery) return this.paging.page(EARNED_LIST, userId, path, query);
-    if (query instanceof AllQuery) return this.paging.page(CATALOGUE_LIST, userId, path, query);
-    if (query instanceof DetailQuery) return this.achievements.detail(userId, query.id);
-    if (query instanceof PinnedQuery)
-      return this.paging.page(PINNED_LIST, userId, path, query, { fixed: true });
+    if (query instanceof EarnedQuery)
+      return this.paging.page(EARNED_LIST, principal.userId, `/${PATH}`, query);
+    if (query instanceof AllQuery) return this.listAllAchievements(principal, query);
+    if (query instanceof DetailQuery) return this.achievements.detail(principal.userId, Number(query.id));
+    if (query instanceof PinnedQuery) return this.listPinnedAchievements(principal, query);
+    return this.getAchievementStatistics(principal);
+  }
+
+  @Get('all')
+  @ServedByReplicas()
+  @RespondsWithPage(
+    'List all achievements',
+    AchievementItem,
+    'All achievements, with `earned` and the member’s progress. Hidden achievements that are not earned are masked; retired ones are listed only if the member has earned them.',
+  )
+  listAllAchievements(
+    @CurrentPrincipal() { userId }: Principal,
+    @Parameters() query: AllQuery,
+  ): Promise<JsonResponse> {
+    return this.paging.page(CATALOGUE_LIST, userId, `/${PATH}`, query);
+  }
+
+  @Get('stats')
+  @ServedByReplicas()
+  @RespondsWith(
+    'Get statistics',
+    AchievementStatistics,
+    'How many achievements there are, and how many the member has earned: in total, by category, and by rarity. Every category and rarity is listed, even if empty.',
+  )
+  getAchievementStatistics(@CurrentPrincipal() { userId }: Principal): Promise<AchievementStatistics> {
     return this.achievements.statistics(userId);
+  }
+
+  @Get('pinned')
+  @ServedByReplicas()
+  @RespondsWithPage(
+    'List pinned achievements',
+    AchievementItem,
+    'The achievements that the member has pinned, at most six, by `pin_position`. There is only one page.',
+  )
+  listPinnedAchievements(
+    @CurrentPrincipal() { userId }: Principal,
+    @Parameters() query: PinnedQuery,
+  ): Promise<JsonResponse> {
+    return this.paging.page(PINNED_LIST, userId, `/${PATH}`, query, { fixed: true });
+  }
+
+  @Get(':id')
+  @ServedByReplicas()
+  @PathParameter('id', 'Id of the achievement', { ...ID, examples: [900_000_001] })
+  @RespondsWith(
+    'Get an achievement',
+    AchievementDetail,
+    'One achievement with its criteria and the number of members who have earned it.',
+  )
+  @RespondsWithProblems('achievement_not_found')
+  getAchievement(@CurrentPrincipal() { userId }: Principal, @Param('id') id: string): Promise<JsonResponse> {
+    return this.achievements.detail(userId, idInPath(id));
   }
 }

@@ -191,14 +191,10 @@ export class AchievementsService {
     };
   }
 
-  /**
-   * @param id any integer, in decimal digits
-   * @throws Problem achievement_not_found
-   */
-  async detail(userId: number, id: string): Promise<JsonResponse> {
-    const number = Number(id);
-    if (!isId(number)) throw new Problem('achievement_not_found');
-    const [row] = await this.reads.of(userId).read<{ json: string }>(READ_DETAIL, [userId, number]);
+  /** @throws Problem achievement_not_found */
+  async detail(userId: number, id: number): Promise<JsonResponse> {
+    if (!isId(id)) throw new Problem('achievement_not_found');
+    const [row] = await this.reads.of(userId).read<{ json: string }>(READ_DETAIL, [userId, id]);
     if (!row) throw new Problem('achievement_not_found');
     return new JsonResponse(row.json);
   }

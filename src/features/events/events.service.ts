@@ -7,7 +7,7 @@ import { JsonResponse } from '../../http/output/responses.js';
 import { Problem } from '../../http/output/problems.js';
 import { Paging } from '../../http/paging.js';
 import { EVENT_ACCESS, listOf } from '../../resources/resources.js';
-import { isId } from '../../values/vocabulary.js';
+import { idInPath } from '../../values/vocabulary.js';
 import { EventDetail, EventItem, type EventsQuery } from './event.dto.js';
 
 /** Of the member's relations to events, the events themselves. */
@@ -108,7 +108,7 @@ export class EventsService {
    * @throws Problem event_not_found
    */
   async read(userId: number, id: string): Promise<JsonResponse> {
-    const number = /^[1-9]\d{0,15}$/.test(id) && isId(Number(id)) ? Number(id) : 0;
+    const number = idInPath(id);
     const [row] = await inKnownZones(({ detail }) =>
       this.reads.of(userId).read<{ json: string }>(detail, [userId, number]),
     );

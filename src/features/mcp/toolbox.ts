@@ -9,7 +9,7 @@ import { API_PREFIX, isUnder } from '../../http/pipeline/api-headers.js';
 import { isOutsideApi } from '../../http/pipeline/outside-api.js';
 import { RouteCalls, type CallRoute } from '../../http/route-calls.js';
 import { RouteTable } from '../../http/route-table.js';
-import { toolsOf, type Tool } from './tools.js';
+import { toolOf, type Tool } from './tools.js';
 
 /** The request that a message came with. */
 export interface Asked {
@@ -35,9 +35,10 @@ export class Toolbox {
     return (this.#tools ??= new Map(
       this.routeTable.routes
         .filter(({ controller, path }) => isUnder(API_PREFIX, path) && !isOutsideApi(controller))
-        .flatMap((route) =>
-          toolsOf(route).map((tool) => [tool.name, { ...tool, call: this.routeCalls.of(route) }] as const),
-        ),
+        .flatMap((route) => {
+          const tool = toolOf(route);
+          return tool ? [[tool.name, { ...tool, call: this.routeCalls.of(route) }] as const] : [];
+        }),
     ));
   }
 

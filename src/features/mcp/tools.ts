@@ -1,11 +1,12 @@
+import { isDeepStrictEqual } from 'node:util';
 import { accessOf } from '../../auth/auth.guards.js';
 import type { Scope } from '../../auth/scopes.js';
-import { operationOf, type DescribedParameter } from '../../http/output/openapi.js';
+import { queryOfHandler, viewOf } from '../../http/input/query.js';
+import { operationOf, parametersOf, type DescribedParameter } from '../../http/output/openapi.js';
 import { Problem } from '../../http/output/problems.js';
-import { schemasUsedBy, type JsonSchema } from '../../http/output/schema.js';
+import { schemaNamed, schemasUsedBy, type JsonSchema } from '../../http/output/schema.js';
 import type { RouteCall } from '../../http/route-calls.js';
 import type { Route } from '../../http/route-table.js';
-import { describeVariants, queryParameters } from '../openapi/openapi-document.js';
 
 type Json = Record<string, unknown>;
 
@@ -36,66 +37,32 @@ const VERSION = {
     'The version that `get_profile` gave with the profile. If somebody changed it since, nothing is saved, and the error says so',
 };
 
-/** Makes the tools that a route of the API is: one, or one for each kind of response that it has; none where it needs no credential. */
-export function toolsOf(route: Route): Tool[] {
-  const { handler } = route;
-  const { summary = '', description = '', response, parameters: others } = operationOf(handler);
-  if (accessOf(handler, route.controller) === 'public' || NO_QUESTIONS.includes(handler.name)) return [];
-  const parameters = [...others.filter((one) => one.in === 'path'), ...queryParameters(handler)];
-  const variants = describeVariants(handler);
-  if (!variants)
-    return [toolOf(route, { name: handler.name, summary, description, parameters, response: response! })];
-  // Views whose responses look the same are one tool: which of them is one of its parameters.
-  return [...Map.groupBy(variants, ({ schema }) => JSON.stringify(schema)).values()].map((views) => {
-    const [{ by, value, schema, ...first }] = views as [(typeof views)[number]];
-    const isAlone = views.length === 1 && value !== undefined;
-    const own = new Set([
-      ...(isAlone ? [] : [by]),
-      ...views.flatMap((view) => view.parameters.map((one) => one.name)),
-    ]);
-    const values = views.flatMap((view) => view.value ?? []);
-    return toolOf(route, {
-      name: first.name,
-      summary: first.summary,
-      description: views
-        .map((view) => (isAlone || !view.value ? '' : `${by}=${view.value}: `) + view.description)
-        .join(' '),
-      parameters: parameters
-        .filter((one) => own.has(one.name))
-        .map((one) => (one.name === by ? { ...one, schema: { ...one.schema, enum: values } } : one))
-        .map((one) => (isAlone ? { ...one, ...first.parameters.find((of) => of.name === one.name) } : one)),
-      response: schema,
-      fixed: isAlone ? { [by]: value } : {},
-    });
-  });
-}
-
-interface Facts {
-  readonly name: string;
-  readonly summary: string;
-  readonly description: string;
-  readonly parameters: readonly DescribedParameter[];
-  readonly response: JsonSchema;
-  /** Parameters that make the call this tool. */
-  readonly fixed?: Readonly<Record<string, string>>;
-}
-
-function toolOf({ handler, controller, method }: Route, facts: Facts): Tool {
-  const { summary: title, description, parameters, response, fixed = {} } = facts;
-  const name = NAMES[facts.name] ?? facts.name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-  const body = operationOf(handler).body?.content['application/json'];
+/** Makes the tool that a route of the API is; undefined where it needs no credential, or where another tool gives the same. */
+export function toolOf(route: Route): Tool | undefined {
+  const { handler, controller, method } = route;
+  const { summary: title, response, parameters: others, body: taken } = operationOf(handler);
+  const scope = accessOf(handler, controller);
+  if (scope === 'public' || NO_QUESTIONS.includes(handler.name)) return undefined;
+  // A view whose response looks like that of the first one is its tool, too: which of them is one of its parameters.
+  const view = viewOf(route);
+  if (view && isDeepStrictEqual(operationOf(view.of).response, response)) return undefined;
+  const { description, query } = withViews(route);
+  const parameters = [...others.filter((one) => one.in === 'path'), ...query];
+  const named = handler.name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  const name = NAMES[handler.name] ?? named;
+  const body = taken?.content['application/json'];
   const required = parameters.filter((one) => one.required).map((one) => one.name);
   const inPath = parameters.filter((one) => one.in === 'path').map((one) => one.name);
   const writes = method !== 'GET';
   const properties = {
     ...Object.fromEntries(
-      parameters.map((one) => [one.name, { ...one.schema, description: one.description }]),
+      parameters.map((one) => [one.name, { ...inlined(one.schema), description: one.description }]),
     ),
     ...(body ? { ...(wholeSchema(body.schema).properties as Json), version: VERSION } : {}),
   };
   return {
     name,
-    scope: accessOf(handler, controller) as Scope | null,
+    scope: scope as Scope | null,
     writes,
     listed: {
       name,
@@ -107,7 +74,7 @@ function toolOf({ handler, controller, method }: Route, facts: Facts): Tool {
         ...(required.length > 0 ? { required } : {}),
         additionalProperties: false,
       },
-      outputSchema: wholeSchema(response),
+      outputSchema: wholeSchema(response!),
       annotations: {
         title,
         readOnlyHint: !writes,
@@ -116,16 +83,49 @@ function toolOf({ handler, controller, method }: Route, facts: Facts): Tool {
         openWorldHint: false,
       },
     },
-    callWith: (values) => callOf(values, inPath, fixed, body !== undefined),
+    callWith: (values) => callOf(values, inPath, body !== undefined),
   };
 }
 
-function callOf(
-  values: Readonly<Json>,
-  inPath: readonly string[],
-  fixed: Readonly<Record<string, string>>,
-  takesBody: boolean,
-): RouteCall {
+/** What the route does, and the parameters of its query, those of the views with the same response included. */
+function withViews({ handler, controller }: Route): {
+  description: string;
+  query: readonly DescribedParameter[];
+} {
+  const accepted = queryOfHandler(handler);
+  const { description = '', response } = operationOf(handler);
+  if (accepted === undefined) return { description, query: [] };
+  if (typeof accepted === 'function') return { description, query: parametersOf(accepted) };
+  const { by, absent, values } = accepted;
+  const views = Object.entries(values)
+    .map(([value, { query, handler: name }]) => {
+      const route = operationOf((controller.prototype as Record<string, object>)[name]!);
+      return { value, query, ...route };
+    })
+    .filter((view) => isDeepStrictEqual(view.response, response));
+  const all = new Map(parametersOf(absent).map((one) => [one.name, one]));
+  for (const one of views.flatMap(({ query }) => parametersOf(query))) {
+    const known = all.get(one.name)?.schema;
+    // The same name means the same in each view; only the accepted values differ.
+    const words = [known?.enum ?? [], one.schema.enum ?? []].flat() as string[];
+    all.set(
+      one.name,
+      words.length > 0 ? { ...one, schema: { ...one.schema, enum: [...new Set(words)] } } : one,
+    );
+  }
+  const decides = { name: by, in: 'query', required: false, description: accepted.description } as const;
+  const action = { ...decides, schema: { type: 'string', enum: views.map(({ value }) => value) } };
+  return {
+    description: [description, ...views.map((view) => `${by}=${view.value}: ${view.description}`)].join(' '),
+    // What one view has as its default, another may refuse.
+    query: [...all.values(), action].map((one) => ({
+      ...one,
+      schema: { ...one.schema, default: undefined },
+    })),
+  };
+}
+
+function callOf(values: Readonly<Json>, inPath: readonly string[], takesBody: boolean): RouteCall {
   const missing = inPath.find((name) => !['string', 'number'].includes(typeof values[name]));
   if (missing !== undefined) {
     const fault = { parameter: missing, code: 'missing_parameter', detail: `${missing} is needed.` };
@@ -137,7 +137,7 @@ function callOf(
     const ifMatch = version === undefined || version === null ? undefined : textOf(version);
     return { params, query: '', body: Buffer.from(JSON.stringify(changes)), ifMatch };
   }
-  const query = new URLSearchParams(fixed);
+  const query = new URLSearchParams();
   for (const [name, value] of Object.entries(values))
     if (!inPath.includes(name))
       for (const one of [value].flat()) if (one !== null) query.append(name, textOf(one));
@@ -147,6 +147,15 @@ function callOf(
 const textOf = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value));
 
 const OF_DOCUMENT = '#/components/schemas/';
+
+/** The schema with the words that it refers to in it: whoever fills in a form sees them there. */
+function inlined(schema: JsonSchema): Json {
+  return JSON.parse(
+    JSON.stringify(schema, (_, value: { $ref?: string } | null) =>
+      value?.$ref ? schemaNamed(value.$ref.slice(OF_DOCUMENT.length)) : value,
+    ),
+  ) as Json;
+}
 
 /** Makes a schema that needs no document around it: what it refers to is in its `$defs`. */
 function wholeSchema(schema: JsonSchema): Json {

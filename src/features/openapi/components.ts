@@ -1,10 +1,13 @@
 import { ALL_PLATFORM_SCOPES, ALL_SCOPES } from '../../auth/scopes.js';
 import { STAND_IN_SECONDS } from '../../database/member-reads.js';
-import { PROBLEMS } from '../../http/output/problems.js';
+import { CODES } from '../../http/output/problems.js';
+import { integer, Model, refTo, wordOf, type JsonSchema } from '../../http/output/schema.js';
 
 type Json = Record<string, unknown>;
 
 const header = (description: string, schema: Json = { type: 'string' }) => ({ description, schema });
+
+const SECONDS = { ...integer(2 ** 31 - 1), minimum: 1 };
 
 export const HEADERS = {
   'X-Request-Id': header(
@@ -13,7 +16,7 @@ export const HEADERS = {
   ),
   Age: header(
     'While the primary database is away: seconds since it was last reached. What was written meanwhile may be missing (RFC 9111 §5.1)',
-    { type: 'integer', minimum: 1, maximum: STAND_IN_SECONDS },
+    { ...integer(STAND_IN_SECONDS), minimum: 1, maximum: STAND_IN_SECONDS },
   ),
   ETag: header('Strong validator'),
   'Cache-Control': header('`private, no-cache`; on errors `no-store`'),
@@ -25,83 +28,76 @@ export const HEADERS = {
   ),
   RateLimit: header('`"read";r=299;t=42`: remaining requests, and seconds until the next window'),
   Link: header('Links to the first, previous and next page (RFC 8288)'),
-  'X-Total-Count': header('`pagination.total`', { type: 'integer', minimum: 0 }),
+  'X-Total-Count': header('`pagination.total`', { ...integer(), minimum: 0 }),
   'WWW-Authenticate': header('RFC 6750 §3, RFC 9728 §5.1'),
-  'Retry-After': header('Seconds to wait', { type: 'integer', minimum: 1 }),
+  'Retry-After': header('Seconds to wait', SECONDS),
 };
 
-/** An object without other properties, of which these are always there. */
-const closed = (required: readonly string[], properties: Json): Json => ({
-  type: 'object',
-  required,
-  additionalProperties: false,
-  properties,
-});
 const TEXT = { type: 'string' };
-
-/** The faults of a request: of a part of its body, or of a parameter. */
-const faults = (maxItems: number, ofBody: Json): Json => ({
+const always = (schema: JsonSchema) => ({ schema });
+const sometimes = (schema: JsonSchema) => ({ schema, required: false });
+const CODE = always({ ...TEXT, description: 'What is wrong, for programs' });
+const PARAMETER = sometimes({ ...TEXT, description: 'The parameter that is wrong' });
+const ALLOWED = sometimes({
   type: 'array',
-  minItems: 1,
-  maxItems,
-  items: {
-    oneOf: [
-      ofBody,
-      closed(['parameter', 'code', 'detail'], {
-        parameter: TEXT,
-        code: TEXT,
-        detail: TEXT,
-        allowed: { type: 'array', items: TEXT },
-      }),
-    ],
-  },
+  items: TEXT,
+  description: 'With `parameter`: the values that it can have, if they are few',
 });
 
-/** An error (RFC 9457). */
-export const PROBLEM: Json = {
+const Fault = new Model(
+  'ProblemDetail',
+  {
+    parameter: PARAMETER,
+    pointer: sometimes({ ...TEXT, description: 'What is wrong in the body: a JSON pointer as a fragment' }),
+    field: sometimes({
+      type: ['string', 'null'],
+      description: 'With `pointer`: the name of the field; null if the whole body is wrong',
+    }),
+    code: CODE,
+    detail: always(TEXT),
+    allowed: ALLOWED,
+    max: sometimes({ ...integer(), description: 'How long the text may be' }),
+    actual: sometimes({ ...integer(), description: 'How long the text is' }),
+  },
+  'One fault of a request: a parameter, or a part of the body',
+);
+
+const FeedFault = new Model(
+  'FeedProblemDetail',
+  {
+    parameter: PARAMETER,
+    line: sometimes({ ...integer(), minimum: 1, description: 'The line that is wrong' }),
+    pointer: sometimes({ ...TEXT, description: 'With `line`: a JSON pointer into it, as a fragment' }),
+    code: CODE,
+    detail: always(TEXT),
+    allowed: ALLOWED,
+  },
+  'One fault of a request: a parameter, or a line of a feed',
+);
+
+/** Makes the schema of an error (RFC 9457) with at most so many faults. */
+const problem = (scopes: readonly string[], fault: Model, maxItems: number): Json => ({
   type: 'object',
   description: 'RFC 9457',
   additionalProperties: false,
   required: ['type', 'title', 'status', 'detail', 'instance', 'code', 'request_id'],
   properties: {
     type: { type: 'string', format: 'uri' },
-    title: { type: 'string' },
-    status: { type: 'integer', minimum: 400, maximum: 599 },
-    detail: { type: 'string' },
-    instance: { type: 'string' },
-    code: { type: 'string', enum: [...PROBLEMS.keys()] },
-    request_id: { type: 'string' },
-    errors: faults(
-      32,
-      closed(['pointer', 'field', 'code', 'detail'], {
-        pointer: TEXT,
-        field: { type: ['string', 'null'] },
-        code: TEXT,
-        detail: TEXT,
-        max: { type: 'integer' },
-        actual: { type: 'integer' },
-      }),
-    ),
-    required_scope: { type: 'string', enum: ALL_SCOPES },
-    granted_scopes: { type: 'array', items: { type: 'string' } },
-    retry_after: { type: 'integer', minimum: 1 },
+    title: TEXT,
+    status: { ...integer(599), minimum: 400, maximum: 599 },
+    detail: TEXT,
+    instance: TEXT,
+    code: wordOf(CODES),
+    request_id: TEXT,
+    errors: { type: 'array', minItems: 1, maxItems, items: refTo(fault) },
+    required_scope: wordOf(scopes),
+    granted_scopes: { type: 'array', items: TEXT },
+    retry_after: SECONDS,
   },
-};
+});
+
+/** An error of the members' calls. */
+export const PROBLEM = problem(ALL_SCOPES, Fault, 32);
 
 /** The same for the platform's calls, whose errors can concern lines of a feed. */
-export const PLATFORM_PROBLEM: Json = {
-  ...PROBLEM,
-  properties: {
-    ...(PROBLEM.properties as Json),
-    errors: faults(
-      100,
-      closed(['line', 'pointer', 'code', 'detail'], {
-        line: { type: 'integer', minimum: 1 },
-        pointer: TEXT,
-        code: TEXT,
-        detail: TEXT,
-      }),
-    ),
-    required_scope: { type: 'string', enum: ALL_PLATFORM_SCOPES },
-  },
-};
+export const PLATFORM_PROBLEM = problem(ALL_PLATFORM_SCOPES, FeedFault, 100);

@@ -1,21 +1,21 @@
 import { Injectable } from '@nestjs/common';
 import type { Access } from '../../auth/auth.decorators.js';
-import { accessOf, isServedByReplicas } from '../../auth/auth.guards.js';
+import { accessOf } from '../../auth/auth.guards.js';
 import { isPlatformScope, SCOPES } from '../../auth/scopes.js';
 import { apiNameOf, Config } from '../../config/config.js';
 import { VERSION } from '../../config/version.js';
-import type { QueryClass } from '../../http/input/parameters.js';
-import { queryOfHandler } from '../../http/input/query.js';
+import { viewOf } from '../../http/input/query.js';
 import { JsonResponse } from '../../http/output/responses.js';
-import { operationOf, type DescribedParameter, type RequestBody } from '../../http/output/openapi.js';
-import { PROBLEMS, type ProblemCode } from '../../http/output/problems.js';
-import { propertiesOf, schemasUsedBy, type JsonSchema } from '../../http/output/schema.js';
+import { operationOf, parametersOf, type RequestBody } from '../../http/output/openapi.js';
+import { schemasUsedBy } from '../../http/output/schema.js';
 import { API_PREFIX, isUnder, PLATFORM_PREFIX } from '../../http/pipeline/api-headers.js';
 import { isOutsideApi } from '../../http/pipeline/outside-api.js';
 import { RouteTable, type Route } from '../../http/route-table.js';
 import { ABOUT } from '../../resources/resources.js';
 import { HEADERS, PLATFORM_PROBLEM, PROBLEM } from './components.js';
 import { EXAMPLES, RECORDED_AT, type Example } from './examples.js';
+import { addLinks } from './links.js';
+import { codesOf, DECLARED, queryClassOf, responsesOf, sharedResponses } from './responses.js';
 
 type Json = Record<string, unknown>;
 /** Who holds the credentials of the calls: members, or the platform's own backend. */
@@ -91,16 +91,26 @@ export class OpenApiDocument {
     const { publicUrl, supportUrl = `${publicUrl}/` } = this.config;
     const email = /^mailto:(.*)/.exec(supportUrl)?.[1];
     const contact = { name: 'Support', ...(email === undefined ? { url: supportUrl } : { email }) };
+    const routes = this.routeTable.routes.filter(
+      ({ path, controller }) => isUnder(prefix, path) && !isOutsideApi(controller),
+    );
     const paths: Record<string, Record<string, Json>> = {};
-    for (const route of this.routeTable.routes) {
-      if (!isUnder(prefix, route.path) || isOutsideApi(route.controller)) continue;
-      const path = route.path.replace(/:(\w+)/g, '{$1}');
-      (paths[path] ??= {})[route.method.toLowerCase()] = this.#operation(route, path);
+    for (const route of routes) {
+      const path = pathOf(route);
+      (paths[path] ??= {})[route.method.toLowerCase()] = this.#operation(route);
     }
     const used = Object.values(paths).flatMap((item) =>
       Object.values(item).flatMap(({ tags }) => tags as string[]),
     );
     const tags = [...new Set([...Object.keys(TAGS), ...used])].filter((name) => used.includes(name));
+    const schemas = { ...schemasUsedBy([paths, problem]), Problem: problem };
+    const responses = sharedResponses(
+      routes,
+      routes.flatMap((route) => this.#examplesOf(route)),
+    );
+    addLinks(paths as never, schemas, responses as never);
+    const inPaths = JSON.stringify(paths);
+    const headers = Object.entries(HEADERS);
     return {
       openapi: '3.1.0',
       info: { ...info, version: VERSION, contact, license: LICENSE },
@@ -109,52 +119,58 @@ export class OpenApiDocument {
       paths,
       components: {
         securitySchemes,
-        schemas: { ...schemasUsedBy(paths), Problem: problem },
-        headers: HEADERS,
+        schemas,
+        responses,
+        headers: Object.fromEntries(
+          headers.filter(([name]) => inPaths.includes(`#/components/headers/${name}"`)),
+        ),
       },
+      'x-response-headers': Object.fromEntries(headers.filter(([name]) => !DECLARED.includes(name))),
       externalDocs: { description: 'Reference and guides', url: `${publicUrl}/docs` },
     };
   }
 
   /** Describes what the route's decorators say and imply: scope, query, headers, and every error that it can respond with. */
-  #operation(route: Route, path: string): Json {
+  #operation(route: Route): Json {
     const { handler, controller, method } = route;
     const { summary, description, response, parameters, body } = operationOf(handler);
+    const path = pathOf(route);
     if (!response) throw new Error(`${method} ${path} does not say what it responds with`);
     const access = accessOf(handler, controller)!;
-    const age = isServedByReplicas(handler) ? ['Age'] : [];
-    const variants = describeVariants(handler);
-    const examples = [handler.name, ...(variants ?? []).map(({ name }) => name)]
-      .flatMap((name) => EXAMPLES[name] ?? [])
-      .map((example) => this.#here(example));
+    const query = queryClassOf(handler);
+    const same = this.#otherFormOf(route);
+    const examples = this.#examplesOf(route);
     return {
       operationId: handler.name,
       tags: [tagOf(path)],
       summary,
-      description,
+      description: same ? `${description} The same response as that of \`${same}\`.` : description,
       security: securityOf(access),
       'x-required-scope': access === 'public' ? undefined : access,
-      'x-variants': variants,
-      parameters: [...parameters, ...queryParameters(handler), ...(method === 'GET' ? [IF_NONE_MATCH] : [])],
+      'x-same-as': same,
+      'x-problems': codesOf(route),
+      parameters: [
+        ...parameters,
+        ...(query ? parametersOf(query) : []),
+        ...(method === 'GET' ? [IF_NONE_MATCH] : []),
+      ],
       requestBody: body && withExample(body, examples),
-      responses: {
-        200: {
-          description: summary,
-          headers: headerRefs([...successHeaders(access, response, method), ...age]),
-          content: { 'application/json': { schema: response, examples: examplesOf(examples, 200) } },
-        },
-        304:
-          method === 'GET'
-            ? { description: 'Not modified', headers: headerRefs(['ETag', 'X-Request-Id', ...age]) }
-            : undefined,
-        ...Object.fromEntries(
-          Array.from(problemsByStatus(handler, access), ([status, codes]) => [
-            status,
-            problemResponse(status, codes, examplesOf(examples, status)),
-          ]),
-        ),
-      },
+      responses: responsesOf(route, examples),
     };
+  }
+
+  /** The path and query of another route that give the same as this one; undefined if none do. */
+  #otherFormOf(route: Route): string | undefined {
+    const view = viewOf(route);
+    if (!view) return undefined;
+    const { path } = this.routeTable.routes.find(({ handler }) => handler === view.of)!;
+    const inPath = Array.from(route.path.matchAll(/:(\w+)/g), ([, name]) => `&${name}={${name}}`);
+    return `${path}?${view.by}=${view.value}${inPath.join('')}`;
+  }
+
+  /** The recorded examples of the route, with addresses of this server. */
+  #examplesOf({ handler }: Route): Example[] {
+    return (EXAMPLES[handler.name] ?? []).map((example) => this.#here(example));
   }
 
   /** The example with addresses of this server. */
@@ -182,15 +198,6 @@ const IF_NONE_MATCH: Json = {
   description: 'ETag of an earlier response',
 };
 
-/** The examples whose response has this status, as a member of a media type. */
-function examplesOf(examples: readonly Example[], status: number): Json | undefined {
-  const fitting = examples.filter(({ response }) => response.status === status);
-  if (fitting.length === 0) return undefined;
-  return Object.fromEntries(
-    fitting.map(({ name, summary, response }) => [name, { summary, value: response.body }]),
-  );
-}
-
 /** The body that a route takes, with the first of the examples that has one. */
 function withExample(body: RequestBody, examples: readonly Example[]): Json {
   const value = examples.find(({ request }) => request.body !== undefined)?.request.body;
@@ -201,123 +208,8 @@ function withExample(body: RequestBody, examples: readonly Example[]): Json {
   return { ...body, content: Object.fromEntries(content) as Json };
 }
 
-/** The classes that a query of the route can have. */
-function queryClasses(handler: object): QueryClass[] {
-  const accepted = queryOfHandler(handler);
-  if (accepted === undefined) return [];
-  if (typeof accepted === 'function') return [accepted];
-  return [accepted.absent, ...Object.values(accepted.values)].map(({ query }) => query);
-}
-
-/** The query parameters of a route, those of all its variants together. */
-export function queryParameters(handler: object): DescribedParameter[] {
-  const classes = queryClasses(handler);
-  if (classes.length < 2) return classes.flatMap(parametersOf);
-  const all = new Map<string, ReturnType<typeof parametersOf>[number]>();
-  for (const parameter of classes.flatMap(parametersOf)) {
-    const known = all.get(parameter.name)?.schema;
-    if (!known) all.set(parameter.name, parameter);
-    // The same name means the same in each variant; only the accepted values differ.
-    else if (known.enum) known.enum = [...new Set([...known.enum, ...parameter.schema.enum!])];
-  }
-  for (const parameter of all.values()) {
-    parameter.required = false;
-    // Generated clients send what is declared as a default, and a variant refuses what it does not know; `x-variants` has the defaults.
-    delete parameter.schema.default;
-  }
-  return [...all.values()];
-}
-
-/** As it stands in `x-variants`. */
-export type DescribedVariant = NonNullable<ReturnType<typeof describeVariants>>[number];
-
-/** What each value of the deciding parameter returns, and its parameters; undefined where none decides. OpenAPI itself cannot express that. */
-export function describeVariants(handler: object) {
-  const accepted = queryOfHandler(handler);
-  if (accepted === undefined || typeof accepted === 'function') return undefined;
-  const { by, absent, values } = accepted;
-  const all = [[undefined, absent] as const, ...Object.entries(values)];
-  return all.map(([value, { query, name, summary, description, response }]) => ({
-    name,
-    value,
-    by,
-    summary,
-    description,
-    parameters: parametersOf(query).filter((parameter) => parameter.name !== by),
-    schema: response,
-  }));
-}
-
-/** The parameters that a class of queries declares. */
-function parametersOf(query: QueryClass) {
-  const defaults = new query() as Record<string, unknown>;
-  return Array.from(propertiesOf(query), ([name, { schema, required }]) => {
-    const { description, style, explode, ...rules } = schema as JsonSchema & { readonly enum?: string[] };
-    return {
-      name,
-      in: 'query' as const,
-      required: required ?? true,
-      description,
-      style,
-      explode,
-      schema: { ...rules, default: defaults[name] },
-    };
-  });
-}
-
-function problemsByStatus(handler: object, access: Access): Map<number, ProblemCode[]> {
-  const codes: ProblemCode[] = [
-    ...operationOf(handler).problems,
-    'unknown_parameter',
-    'invalid_parameter',
-    'not_acceptable',
-    'internal_error',
-    'temporarily_unavailable',
-  ];
-  if (access !== 'public') {
-    codes.push(
-      'ambiguous_credentials',
-      'missing_credentials',
-      'invalid_credentials',
-      'api_key_in_browser',
-      'ip_not_allowed',
-      'wrong_credential_kind',
-      'rate_limited',
-    );
-    if (access !== null) codes.push('insufficient_scope');
-  }
-  const parameters = queryClasses(handler).flatMap(parametersOf);
-  if (parameters.some(({ name }) => name === 'cursor')) codes.push('invalid_cursor');
-  if (parameters.some(({ required }) => required)) codes.push('missing_parameter');
-  const inOrder = ([...PROBLEMS.keys()] as ProblemCode[]).filter((code) => codes.includes(code));
-  return Map.groupBy(inOrder, (code) => PROBLEMS.get(code)!.status);
-}
-
-function successHeaders(access: Access, response: JsonSchema, method: string): string[] {
-  const names = ['X-Request-Id', ...(method === 'POST' ? [] : ['ETag']), 'Cache-Control', 'Vary'];
-  if (access !== 'public')
-    names.push('X-OAuth-Scopes', 'X-Accepted-OAuth-Scopes', 'RateLimit', 'RateLimit-Policy');
-  if (JSON.stringify(response).includes('schemas/Pagination')) names.push('Link', 'X-Total-Count');
-  return names;
-}
-
-function problemResponse(status: number, codes: readonly ProblemCode[], examples: Json | undefined): Json {
-  const names = ['X-Request-Id', 'Cache-Control', 'Vary'];
-  if (status === 401 || status === 403) names.push('WWW-Authenticate');
-  if (status === 429 || status === 503) names.push('Retry-After');
-  if (status === 412) names.push('ETag');
-  const schema = {
-    allOf: [{ $ref: '#/components/schemas/Problem' }, { properties: { code: { enum: codes } } }],
-  };
-  return {
-    description: codes.map((code) => `\`${code}\`: ${PROBLEMS.get(code)!.title}`).join('; '),
-    headers: headerRefs(names),
-    content: { 'application/problem+json': { schema, examples } },
-  };
-}
-
-function headerRefs(names: readonly string[]): Json {
-  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+function pathOf({ path }: Route): string {
+  return path.replace(/:(\w+)/g, '{$1}');
 }
 
 /** This document licenses the server to nobody; an operator who publishes the API states the terms. */

@@ -1,6 +1,6 @@
+import { PROBLEMS, type ProblemCode } from '../../http/output/problems.js';
 import { TIMESTAMP_PATTERN } from '../../values/timestamps.js';
 import { HIGHEST_ID } from '../../values/vocabulary.js';
-import type { DescribedVariant } from './openapi-document.js';
 
 /** JSON as the OpenAPI document holds it. */
 type Json = Record<string, unknown>;
@@ -10,33 +10,48 @@ type Schemas = Record<string, Json>;
 
 /** Every call of an OpenAPI 3.1 document, in the order of the groups: those that need no credential last. */
 export function endpointsOf(document: Json): Endpoint[] {
-  const { paths } = document as { paths: Record<string, Record<string, Json>> };
-  const { schemas } = document.components as { schemas: Schemas };
+  const { paths, components } = withWords(document) as {
+    paths: Record<string, Record<string, Json>>;
+    components: { schemas: Schemas };
+  };
+  const { schemas } = components;
   const rank = ({ scope }: Endpoint) => (scope === undefined ? 2 : scope === null ? 1 : 0);
   return Object.entries(paths)
     .flatMap(([path, operations]) =>
-      Object.entries(operations).flatMap(([method, operation]) =>
-        callsOf(method.toUpperCase(), path, operation, schemas),
+      Object.entries(operations).map(([method, operation]) =>
+        callOf(method.toUpperCase(), path, operation, schemas),
       ),
     )
     .toSorted((one, other) => rank(one) - rank(other));
 }
 
-/** A call, as the reference shows it: an operation of the document, or one variant of it. */
-export type Endpoint = ReturnType<typeof callsOf>[number];
+/** The document with words, such as those of a status, where they are referred to. */
+function withWords(document: Json): Json {
+  const { schemas } = document.components as { schemas: Schemas };
+  const inPlace = (_: string, value: unknown): unknown => {
+    const { $ref, anyOf, allOf, ...others } = (value ?? {}) as Json &
+      Record<'anyOf' | 'allOf', Json[] | undefined>;
+    const reference = ($ref ?? anyOf?.[0]?.$ref ?? allOf?.[0]?.$ref) as string | undefined;
+    const words = schemas[reference?.split('/').at(-1) ?? ''];
+    if (!words?.enum) return value;
+    return { ...others, ...words, type: anyOf ? ['string', 'null'] : 'string' };
+  };
+  return JSON.parse(JSON.stringify(document, inPlace)) as Json;
+}
 
-function callsOf(method: string, path: string, operation: Json, schemas: Schemas) {
+/** A call, as the reference shows it. */
+export type Endpoint = ReturnType<typeof callOf>;
+
+function callOf(method: string, path: string, operation: Json, schemas: Schemas) {
   const body = schemaOf(operation.requestBody as Json | undefined);
-  const responses = operation.responses as Schemas;
-  const parameters = operation.parameters as Json[];
+  const schema = schemaOf((operation.responses as Schemas)['200'])!;
   const { operationId: name, summary, description = '' } = operation as Record<string, string>;
-  const variants = operation['x-variants'] as DescribedVariant[] | undefined;
-  const others = parameters.filter(({ in: place }) => place !== 'query');
-  const calls = variants?.map((variant) => ({ ...variant, parameters: [...variant.parameters, ...others] }));
-  const only = { name, by: '', summary, description, parameters, schema: schemaOf(responses['200'])! };
-  return (calls ?? [only as DescribedVariant]).map(({ by, value, schema, ...call }) => ({
-    /** With `name`: `operationId`, or the variant's name; also its anchor on the page. */
-    ...call,
+  const codes = operation['x-problems'] as ProblemCode[];
+  return {
+    /** `operationId`; also its anchor on the page. */
+    name: name!,
+    summary: summary!,
+    description,
     /** The group that it belongs to. */
     tag: (operation.tags as [string])[0],
     method,
@@ -44,43 +59,19 @@ function callsOf(method: string, path: string, operation: Json, schemas: Schemas
     /** null: any credential; undefined: none. */
     scope: operation['x-required-scope'] as string | null | undefined,
     body: body ? fieldsOf(body, schemas) : [],
-    /** Of a variant: the parameter that decides, with its value. */
-    fixed: (value === undefined ? {} : { [by]: value }) as Record<string, string>,
-    parameters: call.parameters.map(parameterOf),
+    parameters: (operation.parameters as Json[]).map(parameterOf),
     answer: fieldsOf(schema, schemas),
     /** What the response is: `list of events`. */
-    answerTitle: titleOf(schema),
-    errors: Object.entries(responses)
-      .filter(([status]) => Number(status) >= 400)
-      .map(([status, response]) => ({
-        status,
-        codes: codesOf(response).filter((code) => canHave(code, call.parameters)),
-      }))
-      .filter(({ codes }) => codes.length > 0),
-  }));
-}
-
-/** Whether a variant with these parameters can be answered so: the document says it of all variants together. */
-function canHave(code: string, parameters: readonly Json[]): boolean {
-  const names = parameters.map(({ name }) => name as string);
-  if (code === 'invalid_cursor') return names.includes('cursor') || names.includes('after');
-  if (code === 'missing_parameter')
-    return parameters.some(({ in: place, required }) => place === 'query' && required === true);
-  if (code.endsWith('_not_found')) return names.includes('id');
-  return true;
+    answerTitle: titleOf(schema, schemas),
+    errors: [...Map.groupBy(codes, (code) => PROBLEMS.get(code)!.status)]
+      .map(([status, of]) => ({ status: String(status), codes: of }))
+      .toSorted((one, other) => one.status.localeCompare(other.status)),
+  };
 }
 
 function schemaOf(content: Json | undefined): Json | undefined {
   const types = content?.content as Record<string, { schema: Json }> | undefined;
   return (types?.['application/json'] ?? types?.['application/x-ndjson'])?.schema;
-}
-
-function codesOf(response: Json): string[] {
-  const types = response.content as Record<
-    string,
-    { schema: { allOf: [Json, { properties: { code: { enum: string[] } } }] } }
-  >;
-  return types['application/problem+json']!.schema.allOf[1].properties.code.enum;
 }
 
 function parameterOf({ name, in: place, required, description, schema }: Json) {
@@ -89,9 +80,14 @@ function parameterOf({ name, in: place, required, description, schema }: Json) {
   return { ...field, required: required === true, place: place as string };
 }
 
-function titleOf(schema: Json): string {
-  const item = (schema.properties as { data?: { items?: Json } } | undefined)?.data?.items;
-  if (item) return `list of ${titleOf(item)}s`;
+function titleOf(schema: Json, schemas: Schemas): string {
+  const page = resolve(schema, schemas).properties as
+    { data?: { items?: Json }; pagination?: Json } | undefined;
+  if (page?.pagination) return `list of ${titleOf(page.data!.items!, schemas)}s`;
+  return nameOf(schema);
+}
+
+function nameOf(schema: Json): string {
   const name = (schema.$ref as string | undefined)?.split('/').at(-1) ?? 'Object';
   return name.replace(/(?<=[a-z])(?=[A-Z])/g, ' ').toLowerCase();
 }
@@ -140,8 +136,7 @@ function fieldOf(parent: string, name: string, schema: Json) {
 function typeOf(schema: Json): string {
   const reference = [schema, ...((schema.anyOf ?? schema.allOf ?? []) as Json[])].find(({ $ref }) => $ref);
   if (reference) {
-    const name = titleOf(reference);
-    return name === 'pagination' ? name : 'object';
+    return nameOf(reference) === 'pagination' ? 'pagination' : 'object';
   }
   const type = ([schema.type].flat() as string[]).find((name) => name !== 'null')!;
   if (type === 'array') return `list of ${typeOf(schema.items as Json)}s`;

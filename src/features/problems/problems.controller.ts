@@ -4,8 +4,8 @@ import { Public } from '../../auth/auth.decorators.js';
 import { JsonResponse } from '../../http/output/responses.js';
 import { IN_NODE, integerField, objectListField, textField } from '../../http/output/fields.js';
 import { PathParameter, RespondsWith, RespondsWithProblems } from '../../http/output/openapi.js';
-import { Problem, PROBLEMS } from '../../http/output/problems.js';
-import { Model } from '../../http/output/schema.js';
+import { CODES, Problem, PROBLEMS } from '../../http/output/problems.js';
+import { Model, wordOf } from '../../http/output/schema.js';
 import { prefersHtml } from '../../http/pipeline/accept.guard.js';
 
 const ProblemEntry = new Model('ProblemDefinition', {
@@ -37,8 +37,7 @@ export class ProblemsController {
 
   @Get(':code')
   @PathParameter('code', 'Code of the error', {
-    type: 'string',
-    enum: [...PROBLEMS.keys()],
+    ...wordOf(CODES),
     examples: ['validation_failed'],
   })
   @RespondsWith(

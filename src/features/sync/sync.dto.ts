@@ -1,16 +1,18 @@
-import { Model } from '../../http/output/schema.js';
+import { Model, named } from '../../http/output/schema.js';
 import { CHANGE_KINDS, RESOURCES, type Resource } from '../../resources/resources.js';
 import { Cursor, ListOf, WholeNumber } from '../../http/input/parameters.js';
 import {
   booleanField,
+  cursorField,
   enumField,
   enumListField,
   idField,
   IN_NODE,
   objectListField,
-  textField,
   type ValueOf,
 } from '../../http/output/fields.js';
+
+named('Resource', RESOURCES);
 
 export class SyncQuery {
   @WholeNumber(1, 1000, 'Maximum number of changes')
@@ -40,7 +42,7 @@ const ChangeItem = new Model('Change', {
 
 export const SyncAnswer = new Model('Changes', {
   data: objectListField(ChangeItem, IN_NODE, 'Each item once, in the order of their most recent changes'),
-  next: textField(IN_NODE, 'Cursor for the next call'),
+  next: cursorField('Cursor for the next call'),
   more: booleanField(IN_NODE, 'Whether there are more changes to read now'),
   resources: enumListField(
     RESOURCES,

@@ -12,7 +12,7 @@ import { IsBoolean } from 'class-validator/cjs/decorator/typechecker/IsBoolean.j
 import { IsInt } from 'class-validator/cjs/decorator/typechecker/IsInt.js';
 import { IsString } from 'class-validator/cjs/decorator/typechecker/IsString.js';
 import { MOMENT_PATTERN, parseTimestamp } from '../../values/timestamps.js';
-import { Described, type JsonSchema } from '../output/schema.js';
+import { CURSOR_PATTERN, Described, integer, wordOf, type JsonSchema } from '../output/schema.js';
 
 /**
  * The parameters of a query: a class whose properties are the parameters, each with one of these decorators, which says how the text
@@ -56,7 +56,7 @@ export const WholeNumber = (minimum: number, maximum: number, description: strin
   return parameter({
     read: (text) => (/^\d{1,9}$/.test(text) ? Number(text) : text),
     rules: [IsInt(rule), Min(minimum, rule), Max(maximum, rule)],
-    schema: { type: 'integer', minimum, maximum, description },
+    schema: { ...integer(maximum), minimum, maximum, description },
   });
 };
 
@@ -84,7 +84,7 @@ export const ListOf = (values: readonly string[], description: string) =>
     rules: [IsIn(values, { ...must('be a list of the allowed values', values), each: true })],
     schema: {
       ...LIST,
-      items: { type: 'string', enum: [...values] },
+      items: wordOf(values),
       description: `${description}; ${LIST_FORMS}`,
     },
   });
@@ -131,7 +131,10 @@ export const Search = (minimum: number, maximum: number, description: string) =>
 
 /** Declares any text: whether it is a cursor of this list is decided where the list is known. */
 export const Cursor = (description = '`next_cursor` or `prev_cursor` from a response to the same query') =>
-  parameter({ rules: [IsString(must('be a text'))], schema: { type: 'string', minLength: 1, description } });
+  parameter({
+    rules: [IsString(must('be a text'))],
+    schema: { type: 'string', minLength: 1, pattern: CURSOR_PATTERN, description },
+  });
 
 /** Declares any integer in decimal digits; what is read is its text, since it may be beyond every id. */
 export const RequiredInteger = (description: string) =>
@@ -140,6 +143,6 @@ export const RequiredInteger = (description: string) =>
       IsNotEmpty({ message: '$property is needed.', context: { code: 'missing_parameter' } }),
       Matches(/^-?\d{1,400}$/, must('be an integer')),
     ],
-    schema: { type: 'integer', description },
+    schema: { ...integer(), description },
     required: true,
   });

@@ -4,31 +4,29 @@ import { Validator } from 'class-validator/cjs/validation/Validator.js';
 import type { Request } from 'express';
 import { Problem, type ProblemDetail } from '../output/problems.js';
 import { isOutsideApi } from '../pipeline/outside-api.js';
-import { propertiesOf, type JsonSchema } from '../output/schema.js';
+import { propertiesOf } from '../output/schema.js';
 import type { QueryClass } from './parameters.js';
+import type { Route } from '../route-table.js';
 import { requestOf } from '../pipeline/request-context.js';
 
-/** What a route does for one value of the parameter that decides it. */
-interface Variant {
-  readonly query: QueryClass;
-  /** The name of the call for generated clients, as `operationId` is that of a route. */
-  readonly name: string;
-  readonly summary: string;
-  readonly description: string;
-  readonly response: JsonSchema;
-}
-
-/** What a route does by the value of one parameter. OpenAPI cannot express that: the document says it in `x-variants`. */
+/** Views of a resource: its route has the value of one parameter decide which of them it answers with, and each but the first is a route of its own, too. */
 export interface QueryVariants {
   readonly by: string;
+  /** What the parameter decides. */
+  readonly description: string;
   /** Where the parameter is absent. */
-  readonly absent: Variant;
-  readonly values: Readonly<Record<string, Variant>>;
+  readonly absent: QueryClass;
+  /** Of each value: its parameters, besides the deciding one, and the handler of its own route, in the same controller. */
+  readonly values: Readonly<Record<string, { readonly query: QueryClass; readonly handler: string }>>;
 }
 
-/** Makes one JSON Schema of the responses of all variants. */
-export function anyResponse({ absent, values }: QueryVariants): JsonSchema {
-  return { oneOf: [...new Set([absent, ...Object.values(values)].map(({ response }) => response))] };
+/** The view that a route of its own gives, as a value of the parameter that decides on another route. */
+export interface ViewOfRoute {
+  /** The handler of that other route. */
+  readonly of: Route['handler'];
+  readonly by: string;
+  readonly value: string;
+  readonly query: QueryClass;
 }
 
 const QUERY = 'http:query';
@@ -101,6 +99,18 @@ export function queryOfHandler(handler: object): QueryClass | QueryVariants | un
   return Reflect.getMetadata(QUERY, handler) as QueryClass | QueryVariants | undefined;
 }
 
+/** Finds what the route is as a view of another route in its controller; undefined where it is none. */
+export function viewOf({ controller, handler }: Route): ViewOfRoute | undefined {
+  for (const of of Object.values(Object.getOwnPropertyDescriptors(controller.prototype as object))) {
+    const accepted = queryOfHandler(of.value as object);
+    if (accepted === undefined || typeof accepted === 'function') continue;
+    const found = Object.entries(accepted.values).find(([, view]) => view.handler === handler.name);
+    if (found)
+      return { of: of.value as Route['handler'], by: accepted.by, value: found[0], query: found[1].query };
+  }
+  return undefined;
+}
+
 class NoParameters {}
 
 function queryTextOf(url: string): string {
@@ -112,7 +122,7 @@ const withoutQuery = new Map<QueryClass, object>();
 
 /** Reads and checks a query string, without its question mark. @throws Problem with one entry for every parameter that is wrong */
 export function parseQuery(accepted: QueryClass | QueryVariants, query: string): object {
-  if (query === '' && typeof accepted !== 'function') accepted = accepted.absent.query;
+  if (query === '' && typeof accepted !== 'function') accepted = accepted.absent;
   if (query === '' && typeof accepted === 'function') {
     const known = withoutQuery.get(accepted);
     if (known) return known;
@@ -135,10 +145,13 @@ export function parseQuery(accepted: QueryClass | QueryVariants, query: string):
 function variantOf(variants: QueryVariants, values: Map<string, string[]>): QueryClass {
   const { by, absent } = variants;
   const [given, ...more] = values.get(by) ?? [];
-  if (given === undefined) return absent.query;
+  if (given === undefined) return absent;
   if (more.length > 0) throw queryProblem([repeated(by)]);
   const chosen = Object.entries(variants.values).find(([name]) => name === given);
-  if (chosen) return chosen[1].query;
+  if (chosen) {
+    values.delete(by);
+    return chosen[1].query;
+  }
   const allowed = Object.keys(variants.values);
   throw queryProblem([invalid(by, `${by} must be one of the allowed values.`, allowed)]);
 }

@@ -7,14 +7,23 @@ import {
   type ValueSql,
 } from '../../database/json-text.js';
 import { TIMESTAMP_PATTERN, timestampOf } from '../../values/timestamps.js';
-import { nullable, refTo, type JsonSchema, type Model, type Property } from './schema.js';
+import {
+  CURSOR_PATTERN,
+  integer,
+  nullable,
+  refTo,
+  wordOf,
+  type JsonSchema,
+  type Model,
+  type Property,
+} from './schema.js';
 
 /**
  * The fields of a response. Each function declares everything about a field: its JSON type, for the OpenAPI document; its TypeScript
  * type, from which that of the response follows ({@link ValueOf}); where it comes from the database, what it is read from; and what
  * it means. A model of such fields becomes either JSON text that PostgreSQL makes ({@link jsonOf}) or columns of a row ({@link columnsOf}).
  */
-class Field<Value = unknown> implements Property, JsonField {
+export class Field<Value = unknown> implements Property, JsonField {
   /** Only for the compiler. */
   declare readonly value: Value;
 
@@ -75,16 +84,22 @@ const declaring =
     field<Value>(kind, schema, from, facts);
 
 /** The id of a resource. */
-export const idField = declaring<number>('number', { type: 'integer', minimum: 1, maximum: HIGHEST_ID });
+export const idField = declaring<number>('number', {
+  type: 'integer',
+  format: 'int64',
+  minimum: 1,
+  maximum: HIGHEST_ID,
+});
 
-/** Any integer that JavaScript represents exactly. */
-export const integerField = declaring<number, NumberRules>('number', { type: 'integer' });
+/** Any integer that JavaScript represents exactly; where its rules keep it to 31 bits, an `int32`. */
+export const integerField = (from?: JsonSource, facts: Exclude<Facts<NumberRules>, string> = {}) =>
+  field<number>('number', integer(facts.maximum), from, facts);
 
 /** Any number; in the database a numeric or double precision. */
 export const numberField = declaring<number, NumberRules>('number', { type: 'number' });
 
-/** A count: an integer from 0. */
-export const countField = declaring<number>('number', { type: 'integer', minimum: 0 });
+/** A count: an integer from 0, of which PostgreSQL counts up to 63 bits. */
+export const countField = declaring<number>('number', { ...integer(), minimum: 0 });
 
 const PERCENTAGE = { type: 'number', minimum: 0, maximum: 100, description: '2 decimals' };
 /** A percentage: 0 to 100, with two decimals. */
@@ -96,9 +111,13 @@ export const booleanField = declaring<boolean>('boolean', { type: 'boolean' });
 /** Any text; it is escaped. */
 export const textField = declaring<string, TextRules>('text', { type: 'string' });
 
+/** Declares a cursor; it is made in Node. */
+export const cursorField = (description: string) =>
+  textField(IN_NODE, { pattern: CURSOR_PATTERN, description });
+
 /** Declares one of a few words, which need no escaping. */
 export const enumField = <Word extends string>(words: readonly Word[], from?: JsonSource, facts?: Facts) =>
-  field<Word>('word', { type: 'string', enum: words }, from, facts);
+  field<Word>('word', wordOf(words), from, facts);
 
 /** A date and time in UTC; `from` a timestamptz. */
 export const timestampField = declaring<string>('timestamp', { type: 'string', pattern: TIMESTAMP_PATTERN });
@@ -123,7 +142,7 @@ export const textListField = declaring<string[]>('texts', { type: 'array', items
 
 /** Declares a list of some of a few words. */
 export const enumListField = <Word extends string>(words: readonly Word[], from?: ValueSql, facts?: Facts) =>
-  field<readonly Word[]>('texts', { type: 'array', items: { type: 'string', enum: words } }, from, facts);
+  field<readonly Word[]>('texts', { type: 'array', items: wordOf(words) }, from, facts);
 
 /** Declares what no other function does; it is computed in Node. */
 export const fieldOf = <Value>(schema: JsonSchema) => field<Value>('json', schema);

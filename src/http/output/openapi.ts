@@ -1,29 +1,34 @@
 import { HIGHEST_ID } from '../../values/vocabulary.js';
-import { booleanField, countField, IN_NODE, integerField, textField } from './fields.js';
+import {
+  booleanField,
+  countField,
+  cursorField,
+  IN_NODE,
+  integerField,
+  objectField,
+  objectListField,
+  textField,
+  type Field,
+} from './fields.js';
 import type { ProblemCode } from './problems.js';
-import { Model, refTo, type JsonSchema } from './schema.js';
+import { Model, propertiesOf, refTo, type JsonSchema } from './schema.js';
 
 export const Pagination = new Model('Pagination', {
   limit: integerField(IN_NODE, { minimum: 1, maximum: 100, description: 'Maximum number of items per page' }),
   count: countField(IN_NODE, 'Number of items on this page'),
   total: countField(IN_NODE, 'Exact number of items on all pages together'),
   has_more: booleanField(IN_NODE, 'Whether there is a next page'),
-  next_cursor: textField(IN_NODE, 'Cursor of the next page; null on the last page').nullable,
-  prev_cursor: textField(IN_NODE, 'Cursor of the previous page; null on the first page').nullable,
+  next_cursor: cursorField('Cursor of the next page; null on the last page').nullable,
+  prev_cursor: cursorField('Cursor of the previous page; null on the first page').nullable,
   sort: textField(IN_NODE, 'Sort order of the list'),
 });
 
-/** Makes the JSON Schema of a page of a list of `item`. */
-export function pageOf(item: Model) {
-  return {
-    type: 'object',
-    required: ['data', 'pagination'],
-    additionalProperties: false,
-    properties: {
-      data: { type: 'array', items: refTo(item) },
-      pagination: refTo(Pagination),
-    },
-  };
+/** Makes the page of a list of `item`. */
+export function pageOf(item: Model<Readonly<Record<string, Field>>>): Model {
+  return new Model(`${item.name}Page`, {
+    data: objectListField(item, IN_NODE, 'The items of this page, in the order of the list'),
+    pagination: objectField(Pagination),
+  });
 }
 
 /** Schema of an id in a path. Anything but such a number is not found, never a bad request. */
@@ -42,7 +47,26 @@ export interface DescribedParameter {
   readonly in: 'path' | 'query' | 'header';
   readonly required: boolean;
   readonly description?: unknown;
+  readonly style?: unknown;
+  readonly explode?: unknown;
   readonly schema: JsonSchema;
+}
+
+/** The parameters that a class of queries declares, with its defaults. */
+export function parametersOf(query: new () => object): DescribedParameter[] {
+  const defaults = new query() as Record<string, unknown>;
+  return Array.from(propertiesOf(query), ([name, { schema, required }]) => {
+    const { description, style, explode, ...rules } = schema;
+    return {
+      name,
+      in: 'query',
+      required: required ?? true,
+      description,
+      style,
+      explode,
+      schema: { ...rules, default: defaults[name] },
+    };
+  });
 }
 
 /** What the decorators of a route say about it, for the OpenAPI documents. */
@@ -84,8 +108,11 @@ export const RespondsWith = (summary: string, answer: Model | JsonSchema, descri
   Documents({ summary, description, response: answer instanceof Model ? refTo(answer) : answer });
 
 /** Documents a route that answers with a page of a list of `item`. */
-export const RespondsWithPage = (summary: string, item: Model, description?: string) =>
-  RespondsWith(summary, pageOf(item), description);
+export const RespondsWithPage = (
+  summary: string,
+  item: Model<Readonly<Record<string, Field>>>,
+  description?: string,
+) => RespondsWith(summary, pageOf(item), description);
 
 /** Documents a parameter in the route's path. */
 export const PathParameter = (name: string, description: string, schema: JsonSchema) =>

@@ -1,3 +1,5 @@
+import { named } from './schema.js';
+
 /**
  * Every error code of the API: status, meaning, how to fix it, and a title that says more than the code, if there is one. OpenAPI,
  * `/api/public/problems` and `docs/errors.md` are generated from this table.
@@ -158,6 +160,9 @@ export const PROBLEMS: ReadonlyMap<string, ProblemDefinition> = new Map(
     return [code, { code, status, title, meaning, fix }];
   }),
 );
+
+/** Every code of an error. */
+export const CODES = named('ProblemCode', [...PROBLEMS.keys()]);
 
 /** Writes a JSON pointer into a body, as a fragment (RFC 6901 §6): `#/record/tags`. */
 export function pointerTo(names: readonly string[]): string {

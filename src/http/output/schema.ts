@@ -1,3 +1,13 @@
+import {
+  CONNECTION_SOURCES,
+  CONNECTION_STATUSES,
+  EVENT_ROLES,
+  EVENT_STATUSES,
+  EVENT_VISIBILITIES,
+  RARITIES,
+  RSVP_STATUSES,
+} from '../../values/vocabulary.js';
+
 /** JSON Schema of requests and responses (OpenAPI 3.1 uses JSON Schema 2020-12), as their models and classes declare it. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
@@ -6,6 +16,8 @@ export interface Property {
   /** Whether it is always there; true where it is absent. */
   readonly required?: boolean;
 }
+
+const SCHEMAS = '#/components/schemas/';
 
 const models = new Map<string, Model>();
 
@@ -20,6 +32,28 @@ export class Model<
   ) {
     models.set(name, this);
   }
+}
+
+/** Lists of words that have a name in the OpenAPI documents. */
+const words = new Map<string, readonly string[]>();
+
+/** Gives words a name, to which whatever takes one of them refers: generated clients have one type for all of it. */
+export function named<Words extends readonly string[]>(name: string, list: Words): Words {
+  words.set(name, list);
+  return list;
+}
+named('EventStatus', EVENT_STATUSES);
+named('EventVisibility', EVENT_VISIBILITIES);
+named('EventRole', EVENT_ROLES);
+named('RsvpStatus', RSVP_STATUSES);
+named('ConnectionStatus', CONNECTION_STATUSES);
+named('ConnectionSource', CONNECTION_SOURCES);
+named('Rarity', RARITIES);
+
+/** Makes the schema of one of the words. */
+export function wordOf(list: readonly string[]): JsonSchema {
+  const [name] = [...words].find(([, of]) => of === list) ?? [];
+  return name === undefined ? { type: 'string', enum: [...list] } : { $ref: SCHEMAS + name };
 }
 
 const PROPERTIES = 'http:properties';
@@ -41,13 +75,19 @@ function propertiesIn(prototype: object): ReadonlyMap<string, Property> {
   return (Reflect.getMetadata(PROPERTIES, prototype) ?? new Map()) as ReadonlyMap<string, Property>;
 }
 
+/** What cursors consist of: base64url. */
+export const CURSOR_PATTERN = '^[A-Za-z0-9_-]+$';
+
+/** Makes the schema of an integer, which says how many bits it needs: generated clients have 32 for those that do not. */
+export function integer(maximum = Number.MAX_SAFE_INTEGER) {
+  return { type: 'integer', format: maximum < 2 ** 31 ? 'int32' : 'int64' } as const;
+}
+
 /** Makes a schema that null satisfies, too. */
 export function nullable({ $ref, type, enum: words, ...schema }: JsonSchema): JsonSchema {
   if ($ref !== undefined) return { anyOf: [{ $ref }, { type: 'null' }], ...schema };
   return { type: [type, 'null'], ...(words ? { enum: [...(words as unknown[]), null] } : {}), ...schema };
 }
-
-const SCHEMAS = '#/components/schemas/';
 
 /** Makes a reference to the schema of the model. */
 export function refTo({ name }: Model): { readonly $ref: string } {
@@ -60,7 +100,7 @@ export function schemasUsedBy(
   schemas = new Map<string, JsonSchema>(),
 ): Record<string, JsonSchema> {
   for (const [, name] of JSON.stringify(part).matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
-    if (schemas.has(name!) || !models.has(name!)) continue;
+    if (schemas.has(name!) || !(models.has(name!) || words.has(name!))) continue;
     const schema = schemaNamed(name!);
     schemasUsedBy(schema, schemas);
     schemas.set(name!, schema);
@@ -68,7 +108,9 @@ export function schemasUsedBy(
   return Object.fromEntries(schemas);
 }
 
-function schemaNamed(name: string): JsonSchema {
+/** Makes the schema of this name. */
+export function schemaNamed(name: string): JsonSchema {
+  if (words.has(name)) return { type: 'string', enum: words.get(name) };
   const { description, properties: described } = models.get(name)!;
   const properties = Object.entries(described);
   const required = properties

@@ -105,7 +105,7 @@ export const integer = (minimum: number, maximum = 2_147_483_647): Field =>
   plain(
     'integer',
     `an integer from ${minimum} to ${maximum}`,
-    { type: 'integer', minimum, maximum },
+    { type: 'integer', format: maximum < 2 ** 31 ? 'int32' : 'int64', minimum, maximum },
     (value) => Number.isInteger(value) && (value as number) >= minimum && (value as number) <= maximum,
   );
 

@@ -16,6 +16,7 @@ from .schema import (
     AchievementDetail,
     AchievementsQuery,
     AchievementStatistics,
+    AllAchievementsQuery,
     ChangedProfile,
     Changes,
     Connection,
@@ -179,18 +180,22 @@ class Client:
         return List(self, "/connections", dict(query))
 
     def achievements(self, **query: Unpack[AchievementsQuery]) -> List[Achievement]:
-        """Those that the member has earned; with ``action="all"`` all others too. Needs the scope achievements:read."""
+        """Those that the member has earned. Needs the scope achievements:read, as do all calls for achievements."""
         return List(self, "/achievements", dict(query))
+
+    def all_achievements(self, **query: Unpack[AllAchievementsQuery]) -> List[Achievement]:
+        """Earned or not."""
+        return List(self, "/achievements/all", dict(query))
 
     def pinned_achievements(self) -> list[Achievement]:
         """At most six, in the member's order."""
-        return self._run(self._calls.get("/achievements", {"action": "pinned"}))["data"]
+        return self._run(self._calls.get("/achievements/pinned"))["data"]
 
     def achievement(self, id: int) -> AchievementDetail:
-        return self._run(self._calls.get("/achievements", {"action": "detail", "id": id}))
+        return self._run(self._calls.get(f"/achievements/{id}"))
 
     def achievement_statistics(self) -> AchievementStatistics:
-        return self._run(self._calls.get("/achievements", {"action": "stats"}))
+        return self._run(self._calls.get("/achievements/stats"))
 
     def changes(self, **query: Unpack[SyncQuery]) -> Changes:
         """What to read again, or drop, so that a copy of the member's data stays right; without a cursor a place to start from."""
@@ -275,15 +280,18 @@ class AsyncClient:
     def achievements(self, **query: Unpack[AchievementsQuery]) -> AsyncList[Achievement]:
         return AsyncList(self, "/achievements", dict(query))
 
+    def all_achievements(self, **query: Unpack[AllAchievementsQuery]) -> AsyncList[Achievement]:
+        return AsyncList(self, "/achievements/all", dict(query))
+
     async def pinned_achievements(self) -> list[Achievement]:
-        page = await self._run(self._calls.get("/achievements", {"action": "pinned"}))
+        page = await self._run(self._calls.get("/achievements/pinned"))
         return page["data"]
 
     async def achievement(self, id: int) -> AchievementDetail:
-        return await self._run(self._calls.get("/achievements", {"action": "detail", "id": id}))
+        return await self._run(self._calls.get(f"/achievements/{id}"))
 
     async def achievement_statistics(self) -> AchievementStatistics:
-        return await self._run(self._calls.get("/achievements", {"action": "stats"}))
+        return await self._run(self._calls.get("/achievements/stats"))
 
     async def changes(self, **query: Unpack[SyncQuery]) -> Changes:
         """What to read again, or drop, so that a copy of the member's data stays right; without a cursor a place to start from."""

@@ -5,8 +5,14 @@ from __future__ import annotations
 from typing import Any, Literal, NotRequired, TypedDict
 
 
+CredentialKind = Literal['api_key', 'oauth_token']
+
+
+Scope = Literal['profile:read', 'profile:write', 'events:read', 'connections:read', 'achievements:read']
+
+
 class Endpoint(TypedDict):
-    method: Literal['GET', 'PUT']
+    method: str
     path: str
     scope: str | None
     """null: any credential"""
@@ -15,10 +21,10 @@ class Endpoint(TypedDict):
 
 
 class Credential(TypedDict):
-    type: Literal['api_key', 'oauth_token']
+    type: CredentialKind
     user_id: int
     """The member whose data it gives access to"""
-    scopes: list[Literal['profile:read', 'profile:write', 'events:read', 'connections:read', 'achievements:read']]
+    scopes: list[Scope]
     """Granted scopes"""
     client_id: str | None
     """The app that the token was issued to; null for a key"""
@@ -44,6 +50,9 @@ class ProblemDefinition(TypedDict):
 
 class ProblemCatalogue(TypedDict):
     data: list[ProblemDefinition]
+
+
+ProblemCode = Literal['invalid_json', 'invalid_parameter', 'unknown_parameter', 'missing_parameter', 'invalid_cursor', 'ambiguous_credentials', 'missing_credentials', 'invalid_credentials', 'insufficient_scope', 'wrong_credential_kind', 'api_key_in_browser', 'ip_not_allowed', 'not_found', 'event_not_found', 'achievement_not_found', 'method_not_allowed', 'not_acceptable', 'idempotency_conflict', 'cursor_expired', 'precondition_failed', 'payload_too_large', 'unsupported_media_type', 'validation_failed', 'rate_limited', 'internal_error', 'temporarily_unavailable']
 
 
 class Me(TypedDict):
@@ -104,6 +113,18 @@ class ProfileUpdated(TypedDict):
     profile: ChangedProfile
 
 
+EventStatus = Literal['draft', 'scheduled', 'ongoing', 'completed', 'cancelled']
+
+
+EventRole = Literal['organizer', 'co_organizer', 'attendee', 'invitee']
+
+
+RsvpStatus = Literal['going', 'maybe', 'waitlisted', 'pending', 'declined']
+
+
+EventVisibility = Literal['public', 'unlisted', 'private']
+
+
 class EventLocation(TypedDict):
     name: str | None
     """Name of the venue"""
@@ -126,9 +147,9 @@ class Event(TypedDict):
     title: str
     summary: str | None
     """A line or two, for lists"""
-    status: Literal['draft', 'scheduled', 'ongoing', 'completed', 'cancelled']
+    status: EventStatus
     """draft: visible only to those who organise the event"""
-    visibility: Literal['public', 'unlisted', 'private']
+    visibility: EventVisibility
     """Who can find it on the platform. In this API, only members with a role in the event see it, whatever its visibility"""
     starts_at: str
     """UTC"""
@@ -150,9 +171,9 @@ class Event(TypedDict):
     """URL of an image"""
     organizer: UserCard
     """The person whose event it is"""
-    role: Literal['organizer', 'co_organizer', 'attendee', 'invitee']
+    role: EventRole
     """The member’s role in the event"""
-    rsvp_status: Literal['going', 'maybe', 'waitlisted', 'pending', 'declined'] | None
+    rsvp_status: RsvpStatus | None
     """The member’s response; null for organizers and co-organizers"""
     attendees_count: int
     """Number of people who are going"""
@@ -181,6 +202,12 @@ class Pagination(TypedDict):
     """Sort order of the list"""
 
 
+class EventPage(TypedDict):
+    data: list[Event]
+    """The items of this page, in the order of the list"""
+    pagination: Pagination
+
+
 class EventLocationDetail(TypedDict):
     name: str | None
     """Name of the venue"""
@@ -198,9 +225,9 @@ class EventDetail(TypedDict):
     title: str
     summary: str | None
     """A line or two, for lists"""
-    status: Literal['draft', 'scheduled', 'ongoing', 'completed', 'cancelled']
+    status: EventStatus
     """draft: visible only to those who organise the event"""
-    visibility: Literal['public', 'unlisted', 'private']
+    visibility: EventVisibility
     """Who can find it on the platform. In this API, only members with a role in the event see it, whatever its visibility"""
     starts_at: str
     """UTC"""
@@ -222,9 +249,9 @@ class EventDetail(TypedDict):
     """URL of an image"""
     organizer: UserCard
     """The person whose event it is"""
-    role: Literal['organizer', 'co_organizer', 'attendee', 'invitee']
+    role: EventRole
     """The member’s role in the event"""
-    rsvp_status: Literal['going', 'maybe', 'waitlisted', 'pending', 'declined'] | None
+    rsvp_status: RsvpStatus | None
     """The member’s response; null for organizers and co-organizers"""
     attendees_count: int
     """Number of people who are going"""
@@ -254,6 +281,12 @@ class EventDetail(TypedDict):
     """As given by the person who cancelled it"""
 
 
+ConnectionStatus = Literal['accepted', 'pending_sent', 'pending_received']
+
+
+ConnectionSource = Literal['event', 'search', 'invite', 'import']
+
+
 class MetAtEvent(TypedDict):
     id: int
     title: str
@@ -263,16 +296,25 @@ class Connection(TypedDict):
     id: int
     user: UserCard
     """The other person"""
-    status: Literal['accepted', 'pending_sent', 'pending_received']
+    status: ConnectionStatus
     """pending_sent: the member sent the request; pending_received: the other person did"""
     requested_at: str
     """When the request was sent"""
     connected_at: str | None
     """null while the request is pending"""
-    source: Literal['event', 'search', 'invite', 'import'] | None
+    source: ConnectionSource | None
     """How they found each other"""
     met_at_event: MetAtEvent | None
     """Also null if the member has no access to the event"""
+
+
+class ConnectionPage(TypedDict):
+    data: list[Connection]
+    """The items of this page, in the order of the list"""
+    pagination: Pagination
+
+
+Rarity = Literal['common', 'uncommon', 'rare', 'epic', 'legendary', 'unrated']
 
 
 class AchievementProgress(TypedDict):
@@ -296,7 +338,7 @@ class Achievement(TypedDict):
     """URL of an image"""
     category: str
     """One of the platform’s categories"""
-    rarity: Literal['common', 'uncommon', 'rare', 'epic', 'legendary', 'unrated']
+    rarity: Rarity
     """common from 50 %, uncommon from 20, rare from 5, epic from 1, legendary below; unrated with fewer than 10 active members"""
     rarity_percentage: float | None
     """2 decimals"""
@@ -315,6 +357,12 @@ class Achievement(TypedDict):
     """1 is shown first; null if it is not pinned"""
 
 
+class AchievementPage(TypedDict):
+    data: list[Achievement]
+    """The items of this page, in the order of the list"""
+    pagination: Pagination
+
+
 class CategoryCompletion(TypedDict):
     total: int
     earned: int
@@ -329,7 +377,7 @@ class RarityCompletion(TypedDict):
     earned: int
     completion_percentage: float
     """2 decimals"""
-    rarity: Literal['common', 'uncommon', 'rare', 'epic', 'legendary', 'unrated']
+    rarity: Rarity
     """common from 50 %, uncommon from 20, rare from 5, epic from 1, legendary below; unrated with fewer than 10 active members"""
     min_percentage: float | None
     """Inclusive"""
@@ -340,7 +388,7 @@ class RarityCompletion(TypedDict):
 class RarestEarned(TypedDict):
     id: int
     name: str
-    rarity: Literal['common', 'uncommon', 'rare', 'epic', 'legendary', 'unrated']
+    rarity: Rarity
     """common from 50 %, uncommon from 20, rare from 5, epic from 1, legendary below; unrated with fewer than 10 active members"""
     rarity_percentage: float | None
     """2 decimals"""
@@ -377,7 +425,7 @@ class AchievementDetail(TypedDict):
     """URL of an image"""
     category: str
     """One of the platform’s categories"""
-    rarity: Literal['common', 'uncommon', 'rare', 'epic', 'legendary', 'unrated']
+    rarity: Rarity
     """common from 50 %, uncommon from 20, rare from 5, epic from 1, legendary below; unrated with fewer than 10 active members"""
     rarity_percentage: float | None
     """2 decimals"""
@@ -404,8 +452,11 @@ class AchievementDetail(TypedDict):
     """When the rarities were computed"""
 
 
+Resource = Literal['profile', 'events', 'connections', 'achievements']
+
+
 class Change(TypedDict):
-    resource: Literal['profile', 'events', 'connections', 'achievements']
+    resource: Resource
     """The resource that changed"""
     id: int
     """Id of the event, connection or achievement; for a profile, id of the member"""
@@ -420,8 +471,28 @@ class Changes(TypedDict):
     """Cursor for the next call"""
     more: bool
     """Whether there are more changes to read now"""
-    resources: list[Literal['profile', 'events', 'connections', 'achievements']]
+    resources: list[Resource]
     """The resources that the response covers: those requested that the credential may read"""
+
+
+class ProblemDetail(TypedDict):
+    """One fault of a request: a parameter, or a part of the body"""
+
+    parameter: NotRequired[str]
+    """The parameter that is wrong"""
+    pointer: NotRequired[str]
+    """What is wrong in the body: a JSON pointer as a fragment"""
+    field: NotRequired[str | None]
+    """With `pointer`: the name of the field; null if the whole body is wrong"""
+    code: str
+    """What is wrong, for programs"""
+    detail: str
+    allowed: NotRequired[list[str]]
+    """With `parameter`: the values that it can have, if they are few"""
+    max: NotRequired[int]
+    """How long the text may be"""
+    actual: NotRequired[int]
+    """How long the text is"""
 
 
 class Problem(TypedDict):
@@ -432,10 +503,10 @@ class Problem(TypedDict):
     status: int
     detail: str
     instance: str
-    code: Literal['invalid_json', 'invalid_parameter', 'unknown_parameter', 'missing_parameter', 'invalid_cursor', 'ambiguous_credentials', 'missing_credentials', 'invalid_credentials', 'insufficient_scope', 'wrong_credential_kind', 'api_key_in_browser', 'ip_not_allowed', 'not_found', 'event_not_found', 'achievement_not_found', 'method_not_allowed', 'not_acceptable', 'idempotency_conflict', 'cursor_expired', 'precondition_failed', 'payload_too_large', 'unsupported_media_type', 'validation_failed', 'rate_limited', 'internal_error', 'temporarily_unavailable']
+    code: ProblemCode
     request_id: str
-    errors: NotRequired[list[dict[str, Any]]]
-    required_scope: NotRequired[Literal['profile:read', 'profile:write', 'events:read', 'connections:read', 'achievements:read']]
+    errors: NotRequired[list[ProblemDetail]]
+    required_scope: NotRequired[Scope]
     granted_scopes: NotRequired[list[str]]
     retry_after: NotRequired[int]
 
@@ -453,11 +524,11 @@ class EventsQuery(TypedDict):
     """Only events that start at this time or later"""
     starts_before: NotRequired[str]
     """Only events that start before this time"""
-    status: NotRequired[list[Literal['draft', 'scheduled', 'ongoing', 'completed', 'cancelled']]]
+    status: NotRequired[list[EventStatus]]
     """Only events in one of these states; for several, repeat the parameter or separate the values by commas"""
-    role: NotRequired[list[Literal['organizer', 'co_organizer', 'attendee', 'invitee']]]
+    role: NotRequired[list[EventRole]]
     """Only events in which the member has one of these roles; for several, repeat the parameter or separate the values by commas"""
-    rsvp_status: NotRequired[list[Literal['going', 'maybe', 'waitlisted', 'pending', 'declined']]]
+    rsvp_status: NotRequired[list[RsvpStatus]]
     """Only events to which the member gave one of these responses; for several, repeat the parameter or separate the values by commas"""
     is_online: NotRequired[bool]
     """Only online events (`true`), or only others (`false`)"""
@@ -476,13 +547,13 @@ class ConnectionsQuery(TypedDict):
     """Order; ties by ascending id"""
     q: NotRequired[str]
     """Case-insensitive substring of the other person’s username or display name"""
-    status: NotRequired[list[Literal['accepted', 'pending_sent', 'pending_received']]]
+    status: NotRequired[list[ConnectionStatus]]
     """Only connections in one of these states; for several, repeat the parameter or separate the values by commas"""
     connected_after: NotRequired[str]
     """Only connections made at this time or later"""
     connected_before: NotRequired[str]
     """Only connections made before this time"""
-    source: NotRequired[list[Literal['event', 'search', 'invite', 'import']]]
+    source: NotRequired[list[ConnectionSource]]
     """Only connections made in one of these ways; for several, repeat the parameter or separate the values by commas"""
 
 
@@ -491,11 +562,11 @@ class AchievementsQuery(TypedDict):
     """Maximum number of items per page"""
     cursor: NotRequired[str]
     """`next_cursor` or `prev_cursor` from a response to the same query"""
-    sort: NotRequired[Literal['-earned_at', 'earned_at', 'name', 'rarity_percentage', '-rarity_percentage', 'position', '-progress']]
+    sort: NotRequired[Literal['-earned_at', 'earned_at', 'name', 'rarity_percentage', '-rarity_percentage']]
     """Order; ties by ascending id"""
     category: NotRequired[list[str]]
     """Only achievements in one of these categories; for several, repeat the parameter or separate the values by commas"""
-    rarity: NotRequired[list[Literal['common', 'uncommon', 'rare', 'epic', 'legendary', 'unrated']]]
+    rarity: NotRequired[list[Rarity]]
     """Only achievements of one of these rarities; for several, repeat the parameter or separate the values by commas"""
     earned_after: NotRequired[str]
     """Only achievements earned at this time or later"""
@@ -503,12 +574,21 @@ class AchievementsQuery(TypedDict):
     """Only achievements earned before this time"""
     q: NotRequired[str]
     """Case-insensitive substring of the name"""
-    action: NotRequired[Literal['all', 'stats', 'detail', 'pinned']]
-    """Which view of the achievements to return; earned ones if absent"""
+
+
+class AllAchievementsQuery(TypedDict):
+    limit: NotRequired[int]
+    """Maximum number of items per page"""
+    cursor: NotRequired[str]
+    """`next_cursor` or `prev_cursor` from a response to the same query"""
+    sort: NotRequired[Literal['position', 'name', '-earned_at', 'rarity_percentage', '-progress']]
+    """Order; ties by ascending id"""
     earned: NotRequired[bool]
     """Only achievements that the member has earned (`true`) or has not earned (`false`)"""
-    id: NotRequired[int]
-    """Id of the achievement; only with action=detail"""
+    category: NotRequired[list[str]]
+    """Only achievements in one of these categories; for several, repeat the parameter or separate the values by commas"""
+    rarity: NotRequired[list[Rarity]]
+    """Only achievements of one of these rarities; for several, repeat the parameter or separate the values by commas"""
 
 
 class SyncQuery(TypedDict):
@@ -516,5 +596,5 @@ class SyncQuery(TypedDict):
     """Maximum number of changes"""
     cursor: NotRequired[str]
     """`next` from the previous response; without it, the response has no changes, only a cursor to start from"""
-    resources: NotRequired[list[Literal['profile', 'events', 'connections', 'achievements']]]
+    resources: NotRequired[list[Resource]]
     """Only changes of these resources; a cursor is valid only for the resources that it was issued for; for several, repeat the parameter or separate the values by commas"""

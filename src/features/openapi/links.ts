@@ -1,0 +1,66 @@
+type Json = Record<string, unknown>;
+
+/** What of an operation its links follow from. */
+interface Linked {
+  readonly operationId: string;
+  readonly parameters: readonly { readonly name: string; readonly in: string }[];
+  readonly responses: Readonly<Record<string, Json>>;
+}
+
+type Paths = Readonly<Record<string, Readonly<Record<string, Linked>>>>;
+
+/**
+ * Adds the links of an OpenAPI document to its responses: from a list to its next page and to the first of its items, and from an
+ * error to what its code means.
+ *
+ * @param schemas by name
+ * @param shared responses by name
+ */
+export function addLinks(
+  paths: Paths,
+  schemas: Readonly<Record<string, Json>>,
+  shared: Readonly<Record<string, Json>>,
+): void {
+  for (const [path, { get }] of Object.entries(paths)) {
+    const success = get?.responses['200'];
+    if (!success) continue;
+    const list = listIn(success, schemas);
+    if (!list) continue;
+    const item = paths[`${path.split('/').slice(0, 4).join('/')}/{id}`]?.get;
+    const links = {
+      ...nextPage(get, list),
+      ...(item && item !== get
+        ? { item: linkTo(item.operationId, { id: '$response.body#/data/0/id' }, 'The first item') }
+        : {}),
+    };
+    if (Object.keys(links).length > 0) success.links = links;
+  }
+  const problem = paths['/api/public/problems/{code}']?.get;
+  if (!problem) return;
+  const meaning = linkTo(problem.operationId, { code: '$response.body#/code' }, 'What the code means');
+  for (const response of Object.values(shared)) if (response.content) response.links = { meaning };
+}
+
+/** A list's next page has the same query but for the cursor, which stands in `pagination`, or beside the items. */
+function nextPage({ operationId, parameters }: Linked, properties: Json): Json {
+  const cursor = 'pagination' in properties ? 'pagination/next_cursor' : 'next';
+  const query = parameters.filter((one) => one.in === 'query').map(({ name }) => name);
+  const place = query.find((name) => name === 'cursor' || name === 'after');
+  if (place === undefined) return {};
+  const same = query.filter((name) => name !== place).map((name) => [name, `$request.query.${name}`]);
+  const sent = { [place]: `$response.body#/${cursor}`, ...(Object.fromEntries(same) as Json) };
+  return { next: linkTo(operationId, sent, 'The next page') };
+}
+
+const linkTo = (operationId: string, parameters: Json, description: string): Json => ({
+  operationId,
+  parameters,
+  description,
+});
+
+/** The properties of the response, if it has a list in `data`. */
+function listIn({ content }: Json, schemas: Readonly<Record<string, Json>>): Json | undefined {
+  const { schema } = (content as Record<string, { schema: { $ref?: string } }>)['application/json']!;
+  const { properties } = (schemas[schema.$ref?.split('/').at(-1) ?? ''] ?? {}) as { properties?: Json };
+  return properties && 'data' in properties ? properties : undefined;
+}

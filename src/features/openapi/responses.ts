@@ -1,0 +1,146 @@
+import { STATUS_CODES } from 'node:http';
+import type { Access } from '../../auth/auth.decorators.js';
+import { accessOf, isServedByReplicas } from '../../auth/auth.guards.js';
+import { queryOfHandler, viewOf } from '../../http/input/query.js';
+import type { QueryClass } from '../../http/input/parameters.js';
+import { operationOf, parametersOf } from '../../http/output/openapi.js';
+import { PROBLEMS, type ProblemCode } from '../../http/output/problems.js';
+import { schemasUsedBy, type JsonSchema } from '../../http/output/schema.js';
+import type { Route } from '../../http/route-table.js';
+import type { Example } from './examples.js';
+
+type Json = Record<string, unknown>;
+
+/**
+ * Headers that stand in `headers` of the responses that have them, because a program uses them. All others are the same nearly
+ * everywhere: generators would make types of them for every call and status, so each response only names them.
+ */
+export const DECLARED: readonly string[] = ['ETag', 'Link', 'X-Total-Count'];
+const EVERYWHERE = ['X-Request-Id', 'Cache-Control', 'Vary'];
+
+/** The class of the route's query; undefined if it takes none. What another parameter would make of it is another route. */
+export function queryClassOf(handler: object): QueryClass | undefined {
+  const accepted = queryOfHandler(handler);
+  return accepted === undefined || typeof accepted === 'function' ? accepted : accepted.absent;
+}
+
+/** Every code that the route can answer with, those that its access and its query imply included, in the order of the catalogue. */
+export function codesOf(route: Route): ProblemCode[] {
+  const { handler, controller } = route;
+  const access = accessOf(handler, controller)!;
+  const codes: ProblemCode[] = [
+    ...operationOf(handler).problems,
+    'unknown_parameter',
+    'invalid_parameter',
+    'not_acceptable',
+    'internal_error',
+    'temporarily_unavailable',
+  ];
+  if (access !== 'public') {
+    codes.push(
+      'ambiguous_credentials',
+      'missing_credentials',
+      'invalid_credentials',
+      'api_key_in_browser',
+      'ip_not_allowed',
+      'wrong_credential_kind',
+      'rate_limited',
+    );
+    if (access !== null) codes.push('insufficient_scope');
+  }
+  const classes = [queryClassOf(handler), viewOf(route)?.query];
+  const parameters = classes.flatMap((query) => (query ? parametersOf(query) : []));
+  if (parameters.some(({ name }) => name === 'cursor')) codes.push('invalid_cursor');
+  if (parameters.some(({ required }) => required)) codes.push('missing_parameter');
+  return ([...PROBLEMS.keys()] as ProblemCode[]).filter((code) => codes.includes(code));
+}
+
+/** The responses of an operation: what it gives on success, and references to what it shares with others. */
+export function responsesOf(route: Route, examples: readonly Example[]): Json {
+  const { handler, controller, method } = route;
+  const { summary, response } = operationOf(handler);
+  const access = accessOf(handler, controller)!;
+  const names = successHeaders(access, response!, method);
+  if (isServedByReplicas(handler)) names.push('Age');
+  const errors = Map.groupBy(codesOf(route), (code) => PROBLEMS.get(code)!.status);
+  return {
+    200: {
+      description: summary,
+      headers: Object.fromEntries(
+        names
+          .filter((name) => DECLARED.includes(name))
+          .map((name) => [name, { $ref: `#/components/headers/${name}` }]),
+      ),
+      'x-response-headers': names.filter((name) => !DECLARED.includes(name)),
+      content: { 'application/json': { schema: response, examples: examplesOf(examples, [200]) } },
+    },
+    304: method === 'GET' ? { $ref: '#/components/responses/NotModified' } : undefined,
+    ...Object.fromEntries(
+      Array.from(errors, ([status, codes]) => [
+        status,
+        { $ref: `#/components/responses/${nameOf(status, codes)}` },
+      ]),
+    ),
+  };
+}
+
+/** The responses that operations share: each error is one, and those errors are one that no operation has without the others. */
+export function sharedResponses(routes: readonly Route[], examples: readonly Example[]): Json {
+  const shared = new Map<string, { status: number; codes: Set<ProblemCode> }>();
+  for (const route of routes) {
+    for (const [status, codes] of Map.groupBy(codesOf(route), (code) => PROBLEMS.get(code)!.status)) {
+      const name = nameOf(status, codes);
+      const known = shared.get(name) ?? { status, codes: new Set() };
+      shared.set(name, { status, codes: known.codes.union(new Set(codes)) });
+    }
+  }
+  const inOrder = [...shared].toSorted(([, one], [, other]) => one.status - other.status);
+  return {
+    NotModified: {
+      description: 'Not modified: the response is still the one that has this ETag',
+      'x-response-headers': ['ETag', 'X-Request-Id', 'Age'],
+    },
+    ...Object.fromEntries(
+      inOrder.map(([name, { status, codes }]) => [name, problemResponse(status, [...codes], examples)]),
+    ),
+  };
+}
+
+/** `EventNotFound`; where an operation has several errors of the status, the status: `BadRequest`. */
+function nameOf(status: number, codes: readonly ProblemCode[]): string {
+  const words = codes.length === 1 ? codes[0]!.split('_') : STATUS_CODES[status]!.split(' ');
+  return words.map((word) => word.replace(/^./, (letter) => letter.toUpperCase())).join('');
+}
+
+function problemResponse(status: number, codes: readonly ProblemCode[], examples: readonly Example[]): Json {
+  const names = [...EVERYWHERE];
+  if (status === 401 || status === 403) names.push('WWW-Authenticate');
+  if (status === 429 || status === 503) names.push('Retry-After');
+  if (status === 412) names.push('ETag');
+  const fitting = examples.filter(({ response }) =>
+    codes.includes((response.body as { code?: ProblemCode }).code!),
+  );
+  const schema = { $ref: '#/components/schemas/Problem' };
+  return {
+    description: codes.map((code) => `\`${code}\`: ${PROBLEMS.get(code)!.title}`).join('; '),
+    'x-response-headers': names,
+    content: { 'application/problem+json': { schema, examples: examplesOf(fitting, [status]) } },
+  };
+}
+
+/** The examples whose response has one of these statuses, as a member of a media type. */
+function examplesOf(examples: readonly Example[], statuses: readonly number[]): Json | undefined {
+  const fitting = examples.filter(({ response }) => statuses.includes(response.status));
+  if (fitting.length === 0) return undefined;
+  return Object.fromEntries(
+    fitting.map(({ name, summary, response }) => [name, { summary, value: response.body }]),
+  );
+}
+
+function successHeaders(access: Access, response: JsonSchema, method: string): string[] {
+  const names = [...EVERYWHERE, ...(method === 'POST' ? [] : ['ETag'])];
+  if (access !== 'public')
+    names.push('X-OAuth-Scopes', 'X-Accepted-OAuth-Scopes', 'RateLimit', 'RateLimit-Policy');
+  if ('Pagination' in schemasUsedBy(response)) names.push('Link', 'X-Total-Count');
+  return names;
+}
