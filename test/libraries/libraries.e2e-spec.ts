@@ -22,7 +22,7 @@ import {
   type Language,
 } from '../support/languages.js';
 import { OauthTest, PASSWORD, REDIRECT_URI } from '../support/oauth.js';
-import { REGISTRY_MS } from '../support/packages.js';
+import { mavenJars } from '../support/packages.js';
 
 /*
  * Other people's libraries, as they are, each in its own language: a program signs a member in, calls the API, renews its token
@@ -37,14 +37,9 @@ const run = promisify(execFile);
 
 const inHere = (folder: string, extension: string) => programsIn(join(HERE, folder), extension);
 
-/** Fetches jars, compares their hashes, and compiles the programs and their harness. */
+/** Fetches jars, and compiles the programs and their harness. */
 async function mavenInstall(folder: string, files: readonly string[]): Promise<void> {
-  const jars = join(folder, 'jars');
-  await run('mvn', ['-q', '-B', '-ntp', 'dependency:copy-dependencies', `-DoutputDirectory=${jars}`], {
-    cwd: folder,
-    timeout: REGISTRY_MS,
-  });
-  await run('sha256sum', ['--check', '--strict', '--quiet', join(folder, 'jars.sha256')], { cwd: jars });
+  const jars = await mavenJars(folder);
   const sources = [join(HERE, 'java/Harness.java'), ...files];
   await run('javac', ['-nowarn', '-cp', `${jars}/*`, '-d', join(folder, 'classes'), ...sources]);
 }

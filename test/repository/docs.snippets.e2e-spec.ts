@@ -90,6 +90,7 @@ describe('the snippets of README and docs', () => {
         'docs/drills.md bash: test/operations/drills.e2e-spec.ts does, over clusters of its own',
       ),
       'docs/failover.md sh: .ci/run does',
+      'docs/generated-clients.md sh: test/libraries/generated.e2e-spec.ts does',
       'docs/monitoring.md sh: test/libraries/opentelemetry.e2e-spec.ts does, in a folder of its own',
       'docs/operations.md sh: test/oauth/rolling-key-change.e2e-spec.ts goes through the rounds',
       'docs/operations.md sql: test/operations/smaller-role.e2e-spec.ts does',

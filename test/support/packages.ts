@@ -30,3 +30,18 @@ export async function makePython(folder: string, requirements: string): Promise<
   await run(join(programs, 'python'), [...pip, requirements], { timeout: REGISTRY_MS });
   return programs;
 }
+
+/**
+ * Fetches the jars that the pom.xml of a folder names, and compares them with the hashes in its jars.sha256.
+ *
+ * @returns the folder of the jars
+ */
+export async function mavenJars(folder: string): Promise<string> {
+  const jars = join(folder, 'jars');
+  await run('mvn', ['-q', '-B', '-ntp', 'dependency:copy-dependencies', `-DoutputDirectory=${jars}`], {
+    cwd: folder,
+    timeout: REGISTRY_MS,
+  });
+  await run('sha256sum', ['--check', '--strict', '--quiet', join(folder, 'jars.sha256')], { cwd: jars });
+  return jars;
+}

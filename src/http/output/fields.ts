@@ -95,13 +95,16 @@ export const idField = declaring<number>('number', {
 export const integerField = (from?: JsonSource, facts: Exclude<Facts<NumberRules>, string> = {}) =>
   field<number>('number', integer(facts.maximum), from, facts);
 
+/** Without a format, generated clients have 32 bits for it, or decimals that they write as texts. */
+const NUMBER = { type: 'number', format: 'double' };
+
 /** Any number; in the database a numeric or double precision. */
-export const numberField = declaring<number, NumberRules>('number', { type: 'number' });
+export const numberField = declaring<number, NumberRules>('number', NUMBER);
 
 /** A count: an integer from 0, of which PostgreSQL counts up to 63 bits. */
 export const countField = declaring<number>('number', { ...integer(), minimum: 0 });
 
-const PERCENTAGE = { type: 'number', minimum: 0, maximum: 100, description: '2 decimals' };
+const PERCENTAGE = { ...NUMBER, minimum: 0, maximum: 100, description: '2 decimals' };
 /** A percentage: 0 to 100, with two decimals. */
 export const percentageField = declaring<number>('number', PERCENTAGE);
 
