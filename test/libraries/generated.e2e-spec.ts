@@ -161,8 +161,13 @@ const still = (value: unknown): unknown =>
       cwd,
       maxBuffer: 10_000_000,
       env: {
-        ...{ PATH, HOME, LANG: 'C.UTF-8', NO_PROXY: '*' },
-        ...{ BASE_URL: api.url, API_KEY: key, CALLS: join(root, 'calls.json') },
+        PATH,
+        HOME,
+        LANG: 'C.UTF-8',
+        NO_PROXY: '*',
+        BASE_URL: api.url,
+        API_KEY: key,
+        CALLS: join(root, 'calls.json'),
       },
     });
     return stdout + stderr;
@@ -217,14 +222,9 @@ const still = (value: unknown): unknown =>
     /** What the generator warns of, too, where it misses nothing: docs/generated-clients.md. */
     const OF_ANY = /OpenAPI 3\.1 support is still in beta|Failed to get the schema name: null/;
     async function generate(language: string, ...options: readonly string[]) {
-      const said = await run(
-        'java',
-        [
-          ...['-jar', join(jars, 'openapi-generator-cli-7.25.0.jar'), 'generate', '-i', 'openapi.json'],
-          ...['-g', language, '-o', `made-${language}`, ...options],
-        ],
-        root,
-      );
+      const jar = join(jars, 'openapi-generator-cli-7.25.0.jar');
+      const from = ['-jar', jar, 'generate', '-i', 'openapi.json', '-g', language, '-o', `made-${language}`];
+      const said = await run('java', [...from, ...options], root);
       expect(said.split('\n').filter((line) => /WARN|ERROR/.test(line) && !OF_ANY.test(line))).toEqual([]);
       return join(root, `made-${language}`);
     }
