@@ -53,7 +53,10 @@ const CALLS = {
     ['event_not_found', 'No such event, or no access to it', '/events/1'],
   ],
   listConnections: [['connections', 'The two most recent connections', '/connections?limit=2']],
-  listAchievements: [['earned', 'The two that were earned first', '/achievements?sort=earned_at&limit=2']],
+  listAchievements: [['earned', 'The one that was earned first', '/achievements?sort=earned_at&limit=1']],
+  listEarnedAchievements: [
+    ['earned', 'The two that were earned first', '/achievements/earned?sort=earned_at&limit=2'],
+  ],
   listAllAchievements: [
     ['all', 'All achievements, most progress first', '/achievements/all?sort=-progress&limit=2'],
   ],

@@ -14,7 +14,7 @@ func (c *Client) Connections(query ConnectionsQuery) *List[Connection] {
 }
 
 // Achievements are those that the member has earned. It needs the scope achievements:read, as do all calls for achievements.
-func (c *Client) Achievements(query AchievementsQuery) *List[Achievement] {
+func (c *Client) Achievements(query EarnedAchievementsQuery) *List[Achievement] {
 	return list[Achievement](c, "/achievements", query)
 }
 

@@ -578,6 +578,35 @@ type ConnectionsQuery struct {
 
 // AchievementsQuery: What is empty is not sent.
 type AchievementsQuery struct {
+	// Which view of the achievements to return; earned ones if absent. One of all, stats, detail, pinned.
+	Action string `json:"action,omitempty"`
+	// Maximum number of items per page.
+	Limit int64 `json:"limit,omitempty"`
+	// next_cursor or prev_cursor from a response to the same query.
+	Cursor string `json:"cursor,omitempty"`
+	// Order; ties by ascending id. One of -earned_at, earned_at, name, rarity_percentage, -rarity_percentage,
+	// position, -progress.
+	Sort string `json:"sort,omitempty"`
+	// Only achievements in one of these categories; for several, repeat the parameter or separate the values by
+	// commas.
+	Category []string `json:"category,omitempty"`
+	// Only achievements of one of these rarities; for several, repeat the parameter or separate the values by
+	// commas.
+	Rarity []Rarity `json:"rarity,omitempty"`
+	// Only achievements earned at this time or later.
+	EarnedAfter string `json:"earned_after,omitempty"`
+	// Only achievements earned before this time.
+	EarnedBefore string `json:"earned_before,omitempty"`
+	// Case-insensitive substring of the name.
+	Q string `json:"q,omitempty"`
+	// Only achievements that the member has earned (true) or has not earned (false).
+	Earned *bool `json:"earned,omitempty"`
+	// Id of the achievement; only with action=detail.
+	ID int64 `json:"id,omitempty"`
+}
+
+// EarnedAchievementsQuery: What is empty is not sent.
+type EarnedAchievementsQuery struct {
 	// Maximum number of items per page. Default: 20.
 	Limit int64 `json:"limit,omitempty"`
 	// next_cursor or prev_cursor from a response to the same query.

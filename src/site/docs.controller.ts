@@ -58,14 +58,12 @@ export class DocsController {
         ]),
       );
       const calls = this.#groups().flatMap((group) =>
-        group.calls.map(({ name, summary, method, shownPath, description, parameters, answer }) => [
+        group.calls.map(({ name, summary, method, path, description, parameters, answer }) => [
           `/docs#${name}`,
           summary,
-          [
-            `${method} ${shownPath}`,
-            description,
-            ...[...parameters, ...answer].map((field) => field.name),
-          ].join(' '),
+          [`${method} ${path}`, description, ...[...parameters, ...answer].map((field) => field.name)].join(
+            ' ',
+          ),
         ]),
       );
       return new UnchangingDocument(JSON.stringify([...calls, ...passages]), {
@@ -167,7 +165,6 @@ export class DocsController {
     const request = examples[0]?.request ?? bare;
     return {
       ...endpoint,
-      shownPath: path,
       snippets: snippetsOf(request, publicUrl, scope !== undefined),
       examples,
       example: request,

@@ -619,9 +619,11 @@ describe('GET /api/public/achievements: parameters', () => {
 });
 
 // The last: what comes after it would have so many members to disable.
-describe('GET /api/public/achievements/all, /stats, /pinned and /{id}', () => {
+describe('GET /api/public/achievements/earned, /all, /stats, /pinned and /{id}', () => {
   /** Each view’s own path, and the query that selects it. */
   const views = (id: number): [path: string, query: string][] => [
+    ['/earned?', ''],
+    ['/earned?sort=name&limit=1&', 'sort=name&limit=1&'],
     ['/all?', 'action=all&'],
     ['/all?sort=-progress&earned=true&limit=1&', 'action=all&sort=-progress&earned=true&limit=1&'],
     ['/stats?', 'action=stats&'],

@@ -129,7 +129,7 @@ const still = (value: unknown): unknown =>
       call('getEvent', { id: 9_000_000_000_000_000 }, 404),
       call('listConnections'),
       call('listConnections', { status: ['accepted', 'pending_sent'], sort: 'display_name' }),
-      call('listAchievements'),
+      call('listEarnedAchievements'),
       call('listAllAchievements', { earned: true, sort: 'name', rarity: ['unrated', 'common'] }),
       call('getAchievementStatistics'),
       call('listPinnedAchievements'),

@@ -9,7 +9,6 @@ interface Described {
 interface Operation {
   readonly responses: Readonly<Record<string, Described | { readonly $ref: string }>>;
   readonly 'x-problems': readonly string[];
-  readonly 'x-same-as'?: string;
 }
 
 /** The parts of an OpenAPI document used here. */
@@ -50,16 +49,9 @@ function makeCheck(prefix: string, document: ApiDocument): ResponseCheck {
     pattern: new RegExp(`^${template.replace(/[.]/g, '\\.').replace(/\{\w+\}/g, '[^/]+')}$`),
   }));
 
-  // A view that a parameter selects is described where its own path is.
-  const views = Object.entries(document.paths).flatMap(([template, { get }]) => {
-    const [path, query] = get?.['x-same-as']?.split(/[?&]/) ?? [];
-    return path === undefined ? [] : [{ template, path, query: query! }];
-  });
-
   return (url, method, response) => {
-    const [path, ...query] = url.split(/[?&]/) as [string, ...string[]];
-    const view = views.find((each) => each.path === path && query.includes(each.query))?.template;
-    const template = view ?? templates.find(({ pattern }) => pattern.test(path))?.template;
+    const [path] = url.split('?') as [string];
+    const template = templates.find(({ pattern }) => pattern.test(path))?.template;
     const operation = template && document.paths[template]![method === 'HEAD' ? 'get' : method.toLowerCase()];
     const type = String(response.headers['content-type'] ?? '').split(';')[0]!;
     if (!operation) {

@@ -2,7 +2,6 @@ import { Requests, type CallOptions, type Found, type Query, type RequestSetting
 import type {
   Achievement,
   AchievementDetail,
-  AchievementsQuery,
   AchievementStatistics,
   AllAchievementsQuery,
   ChangedProfile,
@@ -10,6 +9,7 @@ import type {
   Connection,
   ConnectionsQuery,
   Credential,
+  EarnedAchievementsQuery,
   Event,
   EventDetail,
   EventsQuery,
@@ -22,7 +22,7 @@ import type {
 } from './schema.js';
 
 /** Query for the achievements that the member has earned. */
-export type EarnedQuery = AchievementsQuery;
+export type EarnedQuery = EarnedAchievementsQuery;
 
 /** A page of a list, as the API returns it. */
 export interface Page<T> {

@@ -542,6 +542,31 @@ export interface ConnectionsQuery {
 }
 
 export interface AchievementsQuery {
+  /** Which view of the achievements to return; earned ones if absent. */
+  readonly action?: "all" | "stats" | "detail" | "pinned" | undefined;
+  /** Maximum number of items per page. */
+  readonly limit?: number | undefined;
+  /** `next_cursor` or `prev_cursor` from a response to the same query. */
+  readonly cursor?: string | undefined;
+  /** Order; ties by ascending id. */
+  readonly sort?: "-earned_at" | "earned_at" | "name" | "rarity_percentage" | "-rarity_percentage" | "position" | "-progress" | undefined;
+  /** Only achievements in one of these categories; for several, repeat the parameter or separate the values by commas. */
+  readonly category?: readonly (string)[] | undefined;
+  /** Only achievements of one of these rarities; for several, repeat the parameter or separate the values by commas. */
+  readonly rarity?: readonly (Rarity)[] | undefined;
+  /** Only achievements earned at this time or later. */
+  readonly earned_after?: string | undefined;
+  /** Only achievements earned before this time. */
+  readonly earned_before?: string | undefined;
+  /** Case-insensitive substring of the name. */
+  readonly q?: string | undefined;
+  /** Only achievements that the member has earned (`true`) or has not earned (`false`). */
+  readonly earned?: boolean | undefined;
+  /** Id of the achievement; only with action=detail. */
+  readonly id?: number | undefined;
+}
+
+export interface EarnedAchievementsQuery {
   /** Maximum number of items per page. Default: `20`. */
   readonly limit?: number | undefined;
   /** `next_cursor` or `prev_cursor` from a response to the same query. */

@@ -71,7 +71,7 @@ export class AllQuery extends PageQuery {
   rarity?: string[];
 }
 
-export class StatisticsQuery {}
+class StatisticsQuery {}
 
 export class DetailQuery {
   @RequiredInteger('Id of the achievement; only with action=detail')
@@ -209,7 +209,7 @@ export type AchievementStatistics = ValueOf<typeof AchievementStatistics>;
 export const ACHIEVEMENT_VIEWS: QueryVariants = {
   by: 'action',
   description: 'Which view of the achievements to return; earned ones if absent',
-  absent: EarnedQuery,
+  absent: { query: EarnedQuery, handler: 'listEarnedAchievements' },
   values: {
     all: { query: AllQuery, handler: 'listAllAchievements' },
     stats: { query: StatisticsQuery, handler: 'getAchievementStatistics' },

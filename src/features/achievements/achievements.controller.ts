@@ -4,12 +4,14 @@ import type { Principal } from '../../auth/principal.js';
 import { Parameters } from '../../http/input/query.js';
 import {
   ID,
+  pageOf,
   PathParameter,
   RespondsWith,
   RespondsWithPage,
   RespondsWithProblems,
 } from '../../http/output/openapi.js';
 import type { JsonResponse } from '../../http/output/responses.js';
+import { refTo } from '../../http/output/schema.js';
 import { Paging } from '../../http/paging.js';
 import { idInPath } from '../../values/vocabulary.js';
 import {
@@ -37,21 +39,35 @@ export class AchievementsController {
 
   @Get()
   @ServedByReplicas()
+  @RespondsWith(
+    'List achievements',
+    { anyOf: [pageOf(AchievementItem), AchievementStatistics, AchievementDetail].map(refTo) },
+    'The view that `action` selects, which has its own parameters, defaults and response, and refuses the parameters of the others. Each view also has a path of its own, which generated clients are easier to use with.',
+  )
+  @RespondsWithProblems('achievement_not_found')
+  listAchievements(
+    @CurrentPrincipal() principal: Principal,
+    @Parameters(ACHIEVEMENT_VIEWS) query: object,
+  ): Promise<JsonResponse | AchievementStatistics> {
+    if (query instanceof EarnedQuery) return this.listEarnedAchievements(principal, query);
+    if (query instanceof AllQuery) return this.listAllAchievements(principal, query);
+    if (query instanceof DetailQuery) return this.achievements.detail(principal.userId, Number(query.id));
+    if (query instanceof PinnedQuery) return this.listPinnedAchievements(principal, query);
+    return this.getAchievementStatistics(principal);
+  }
+
+  @Get('earned')
+  @ServedByReplicas()
   @RespondsWithPage(
     'List earned achievements',
     AchievementItem,
     'The achievements that the member has earned.',
   )
-  listAchievements(
-    @CurrentPrincipal() principal: Principal,
-    @Parameters(ACHIEVEMENT_VIEWS) query: object,
-  ): Promise<JsonResponse | AchievementStatistics> {
-    if (query instanceof EarnedQuery)
-      return this.paging.page(EARNED_LIST, principal.userId, `/${PATH}`, query);
-    if (query instanceof AllQuery) return this.listAllAchievements(principal, query);
-    if (query instanceof DetailQuery) return this.achievements.detail(principal.userId, Number(query.id));
-    if (query instanceof PinnedQuery) return this.listPinnedAchievements(principal, query);
-    return this.getAchievementStatistics(principal);
+  listEarnedAchievements(
+    @CurrentPrincipal() { userId }: Principal,
+    @Parameters() query: EarnedQuery,
+  ): Promise<JsonResponse> {
+    return this.paging.page(EARNED_LIST, userId, `/${PATH}`, query);
   }
 
   @Get('all')

@@ -1,5 +1,5 @@
 import { Controller, Get } from '@nestjs/common';
-import { Model, named } from '../../http/output/schema.js';
+import { Model, nameWords } from '../../http/output/schema.js';
 import { CurrentPrincipal, RequireCredential } from '../../auth/auth.decorators.js';
 import { accessOf } from '../../auth/auth.guards.js';
 import type { Principal } from '../../auth/principal.js';
@@ -19,7 +19,7 @@ import { isOutsideApi } from '../../http/pipeline/outside-api.js';
 import { RouteTable } from '../../http/route-table.js';
 import { ALL_SCOPES, isPlatformScope } from '../../auth/scopes.js';
 
-named('Scope', ALL_SCOPES);
+nameWords('Scope', ALL_SCOPES);
 
 const Endpoint = new Model('Endpoint', {
   method: textField(IN_NODE, { pattern: '^[A-Z]+$', example: 'GET' }),
@@ -29,7 +29,7 @@ const Endpoint = new Model('Endpoint', {
 });
 
 const CredentialAnswer = new Model('Credential', {
-  type: enumField(named('CredentialKind', ['api_key', 'oauth_token'])),
+  type: enumField(nameWords('CredentialKind', ['api_key', 'oauth_token'])),
   user_id: idField(IN_NODE, 'The member whose data it gives access to'),
   scopes: enumListField(ALL_SCOPES, IN_NODE, 'Granted scopes'),
   client_id: textField(IN_NODE, 'The app that the token was issued to; null for a key').nullable,

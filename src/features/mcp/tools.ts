@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { accessOf } from '../../auth/auth.guards.js';
 import type { Scope } from '../../auth/scopes.js';
-import { queryOfHandler, viewOf } from '../../http/input/query.js';
-import { operationOf, parametersOf, type DescribedParameter } from '../../http/output/openapi.js';
+import { queryOfHandler, viewOf, type QueryVariants } from '../../http/input/query.js';
+import { operationOf, parametersOf, type Operation } from '../../http/output/openapi.js';
 import { Problem } from '../../http/output/problems.js';
 import { schemaNamed, schemasUsedBy, type JsonSchema } from '../../http/output/schema.js';
 import type { RouteCall } from '../../http/route-calls.js';
@@ -40,14 +40,12 @@ const VERSION = {
 /** Makes the tool that a route of the API is; undefined where it needs no credential, or where another tool gives the same. */
 export function toolOf(route: Route): Tool | undefined {
   const { handler, controller, method } = route;
-  const { summary: title, response, parameters: others, body: taken } = operationOf(handler);
   const scope = accessOf(handler, controller);
   if (scope === 'public' || NO_QUESTIONS.includes(handler.name)) return undefined;
-  // A view whose response looks like that of the first one is its tool, too: which of them is one of its parameters.
   const view = viewOf(route);
-  if (view && isDeepStrictEqual(operationOf(view.of).response, response)) return undefined;
-  const { description, query } = withViews(route);
-  const parameters = [...others.filter((one) => one.in === 'path'), ...query];
+  if (view && likeTheFirst(controller, queryOfHandler(view.of) as QueryVariants).has(handler.name))
+    return undefined;
+  const { title, description, response, parameters, body: taken } = questionOf(route);
   const named = handler.name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
   const name = NAMES[handler.name] ?? named;
   const body = taken?.content['application/json'];
@@ -87,42 +85,37 @@ export function toolOf(route: Route): Tool | undefined {
   };
 }
 
-/** What the route does, and the parameters of its query, those of the views with the same response included. */
-function withViews({ handler, controller }: Route): {
-  description: string;
-  query: readonly DescribedParameter[];
-} {
+/** What the route is asked for: where a parameter decides on its view, the first view and those with a response like it. */
+function questionOf({ handler, controller }: Route) {
   const accepted = queryOfHandler(handler);
-  const { description = '', response } = operationOf(handler);
-  if (accepted === undefined) return { description, query: [] };
-  if (typeof accepted === 'function') return { description, query: parametersOf(accepted) };
-  const { by, absent, values } = accepted;
-  const views = Object.entries(values)
-    .map(([value, { query, handler: name }]) => {
-      const route = operationOf((controller.prototype as Record<string, object>)[name]!);
-      return { value, query, ...route };
-    })
-    .filter((view) => isDeepStrictEqual(view.response, response));
-  const all = new Map(parametersOf(absent).map((one) => [one.name, one]));
-  for (const one of views.flatMap(({ query }) => parametersOf(query))) {
-    const known = all.get(one.name)?.schema;
-    // The same name means the same in each view; only the accepted values differ.
-    const words = [known?.enum ?? [], one.schema.enum ?? []].flat() as string[];
-    all.set(
-      one.name,
-      words.length > 0 ? { ...one, schema: { ...one.schema, enum: [...new Set(words)] } } : one,
-    );
+  const { summary: title, description = '', response, parameters: others, body } = operationOf(handler);
+  const inPath = others.filter((one) => one.in === 'path');
+  if (accepted === undefined || typeof accepted === 'function') {
+    const parameters = [...inPath, ...(accepted ? parametersOf(accepted) : [])];
+    return { title, description, response, parameters, body };
   }
-  const decides = { name: by, in: 'query', required: false, description: accepted.description } as const;
-  const action = { ...decides, schema: { type: 'string', enum: views.map(({ value }) => value) } };
+  const like = likeTheFirst(controller, accepted);
+  const values = Object.entries(accepted.values).filter(([, view]) => like.has(view.handler));
+  const [first, ...more] = [...like.values()];
+  const texts = more.map((view, index) => `${accepted.by}=${values[index]![0]}: ${view.description}`);
   return {
-    description: [description, ...views.map((view) => `${by}=${view.value}: ${view.description}`)].join(' '),
-    // What one view has as its default, another may refuse.
-    query: [...all.values(), action].map((one) => ({
-      ...one,
-      schema: { ...one.schema, default: undefined },
-    })),
+    title: first!.summary,
+    description: [first!.description, ...texts].join(' '),
+    response: first!.response,
+    parameters: parametersOf({ ...accepted, values: Object.fromEntries(values) }),
+    body,
   };
+}
+
+/** The views whose response is like that of the first one, by the handlers of their own routes: they have no tools of their own. */
+function likeTheFirst(
+  { prototype }: Route['controller'],
+  { absent, values }: QueryVariants,
+): Map<string, Operation> {
+  const views = [absent, ...Object.values(values)].map(
+    ({ handler }) => [handler, operationOf((prototype as Record<string, object>)[handler]!)] as const,
+  );
+  return new Map(views.filter(([, { response }]) => isDeepStrictEqual(response, views[0]![1].response)));
 }
 
 function callOf(values: Readonly<Json>, inPath: readonly string[], takesBody: boolean): RouteCall {

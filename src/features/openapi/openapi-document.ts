@@ -4,7 +4,7 @@ import { accessOf } from '../../auth/auth.guards.js';
 import { isPlatformScope, SCOPES } from '../../auth/scopes.js';
 import { apiNameOf, Config } from '../../config/config.js';
 import { VERSION } from '../../config/version.js';
-import { viewOf } from '../../http/input/query.js';
+import { queryOfHandler, viewOf } from '../../http/input/query.js';
 import { JsonResponse } from '../../http/output/responses.js';
 import { operationOf, parametersOf, type RequestBody } from '../../http/output/openapi.js';
 import { schemasUsedBy } from '../../http/output/schema.js';
@@ -15,7 +15,7 @@ import { ABOUT } from '../../resources/resources.js';
 import { HEADERS, PLATFORM_PROBLEM, PROBLEM } from './components.js';
 import { EXAMPLES, RECORDED_AT, type Example } from './examples.js';
 import { addLinks } from './links.js';
-import { codesOf, DECLARED, queryClassOf, responsesOf, sharedResponses } from './responses.js';
+import { codesOf, DECLARED, responsesOf, sharedResponses } from './responses.js';
 
 type Json = Record<string, unknown>;
 /** Who holds the credentials of the calls: members, or the platform's own backend. */
@@ -137,7 +137,7 @@ export class OpenApiDocument {
     const path = pathOf(route);
     if (!response) throw new Error(`${method} ${path} does not say what it responds with`);
     const access = accessOf(handler, controller)!;
-    const query = queryClassOf(handler);
+    const query = queryOfHandler(handler);
     const same = this.#otherFormOf(route);
     const examples = this.#examplesOf(route);
     return {
@@ -152,7 +152,7 @@ export class OpenApiDocument {
       parameters: [
         ...parameters,
         ...(query ? parametersOf(query) : []),
-        ...(method === 'GET' ? [IF_NONE_MATCH] : []),
+        ...(method === 'GET' && access !== 'public' ? [IF_NONE_MATCH] : []),
       ],
       requestBody: body && withExample(body, examples),
       responses: responsesOf(route, examples),
@@ -165,7 +165,7 @@ export class OpenApiDocument {
     if (!view) return undefined;
     const { path } = this.routeTable.routes.find(({ handler }) => handler === view.of)!;
     const inPath = Array.from(route.path.matchAll(/:(\w+)/g), ([, name]) => `&${name}={${name}}`);
-    return `${path}?${view.by}=${view.value}${inPath.join('')}`;
+    return view.value === undefined ? path : `${path}?${view.by}=${view.value}${inPath.join('')}`;
   }
 
   /** The recorded examples of the route, with addresses of this server. */

@@ -60,7 +60,8 @@ function callOf(method: string, path: string, operation: Json, schemas: Schemas)
     scope: operation['x-required-scope'] as string | null | undefined,
     body: body ? fieldsOf(body, schemas) : [],
     parameters: (operation.parameters as Json[]).map(parameterOf),
-    answer: fieldsOf(schema, schemas),
+    /** Empty where it is one of several: each has a call of its own. */
+    answer: schema.anyOf ? [] : fieldsOf(schema, schemas),
     /** What the response is: `list of events`. */
     answerTitle: titleOf(schema, schemas),
     errors: [...Map.groupBy(codes, (code) => PROBLEMS.get(code)!.status)]
@@ -83,6 +84,7 @@ function parameterOf({ name, in: place, required, description, schema }: Json) {
 function titleOf(schema: Json, schemas: Schemas): string {
   const page = resolve(schema, schemas).properties as
     { data?: { items?: Json }; pagination?: Json } | undefined;
+  if (schema.anyOf) return (schema.anyOf as Json[]).map((one) => titleOf(one, schemas)).join(', or ');
   if (page?.pagination) return `list of ${titleOf(page.data!.items!, schemas)}s`;
   return nameOf(schema);
 }

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { Access } from '../../auth/auth.decorators.js';
 import { accessOf, isServedByReplicas } from '../../auth/auth.guards.js';
-import { queryOfHandler, viewOf } from '../../http/input/query.js';
+import { queryOfHandler } from '../../http/input/query.js';
 import type { QueryClass } from '../../http/input/parameters.js';
 import { operationOf, parametersOf } from '../../http/output/openapi.js';
 import { PROBLEMS, type ProblemCode } from '../../http/output/problems.js';
@@ -17,12 +17,6 @@ type Json = Record<string, unknown>;
  */
 export const DECLARED: readonly string[] = ['ETag', 'Link', 'X-Total-Count'];
 const EVERYWHERE = ['X-Request-Id', 'Cache-Control', 'Vary'];
-
-/** The class of the route's query; undefined if it takes none. What another parameter would make of it is another route. */
-export function queryClassOf(handler: object): QueryClass | undefined {
-  const accepted = queryOfHandler(handler);
-  return accepted === undefined || typeof accepted === 'function' ? accepted : accepted.absent;
-}
 
 /** Every code that the route can answer with, those that its access and its query imply included, in the order of the catalogue. */
 export function codesOf(route: Route): ProblemCode[] {
@@ -48,11 +42,18 @@ export function codesOf(route: Route): ProblemCode[] {
     );
     if (access !== null) codes.push('insufficient_scope');
   }
-  const classes = [queryClassOf(handler), viewOf(route)?.query];
-  const parameters = classes.flatMap((query) => (query ? parametersOf(query) : []));
+  const parameters = queriesOf(handler).flatMap(parametersOf);
   if (parameters.some(({ name }) => name === 'cursor')) codes.push('invalid_cursor');
   if (parameters.some(({ required }) => required)) codes.push('missing_parameter');
   return ([...PROBLEMS.keys()] as ProblemCode[]).filter((code) => codes.includes(code));
+}
+
+/** The classes of the handler's query, one for each view. */
+function queriesOf(handler: object): QueryClass[] {
+  const accepted = queryOfHandler(handler);
+  if (accepted === undefined) return [];
+  if (typeof accepted === 'function') return [accepted];
+  return [accepted.absent, ...Object.values(accepted.values)].map(({ query }) => query);
 }
 
 /** The responses of an operation: what it gives on success, and references to what it shares with others. */
@@ -62,16 +63,18 @@ export function responsesOf(route: Route, examples: readonly Example[]): Json {
   const access = accessOf(handler, controller)!;
   const names = successHeaders(access, response!, method);
   if (isServedByReplicas(handler)) names.push('Age');
+  // What describes the API is read by people and generators, which keep no validators.
+  const declared = access === 'public' ? [] : DECLARED;
   const errors = Map.groupBy(codesOf(route), (code) => PROBLEMS.get(code)!.status);
   return {
     200: {
       description: summary,
       headers: Object.fromEntries(
         names
-          .filter((name) => DECLARED.includes(name))
+          .filter((name) => declared.includes(name))
           .map((name) => [name, { $ref: `#/components/headers/${name}` }]),
       ),
-      'x-response-headers': names.filter((name) => !DECLARED.includes(name)),
+      'x-response-headers': names.filter((name) => !declared.includes(name)),
       content: { 'application/json': { schema: response, examples: examplesOf(examples, [200]) } },
     },
     304: method === 'GET' ? { $ref: '#/components/responses/NotModified' } : undefined,

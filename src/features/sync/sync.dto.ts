@@ -1,4 +1,4 @@
-import { Model, named } from '../../http/output/schema.js';
+import { Model, nameWords } from '../../http/output/schema.js';
 import { CHANGE_KINDS, RESOURCES, type Resource } from '../../resources/resources.js';
 import { Cursor, ListOf, WholeNumber } from '../../http/input/parameters.js';
 import {
@@ -12,7 +12,7 @@ import {
   type ValueOf,
 } from '../../http/output/fields.js';
 
-named('Resource', RESOURCES);
+nameWords('Resource', RESOURCES);
 
 export class SyncQuery {
   @WholeNumber(1, 1000, 'Maximum number of changes')

@@ -9,24 +9,30 @@ import type { QueryClass } from './parameters.js';
 import type { Route } from '../route-table.js';
 import { requestOf } from '../pipeline/request-context.js';
 
-/** Views of a resource: its route has the value of one parameter decide which of them it answers with, and each but the first is a route of its own, too. */
+/** Views of a resource: its route has the value of one parameter decide which of them it responds with, and each is a route of its own, too. */
 export interface QueryVariants {
   readonly by: string;
   /** What the parameter decides. */
   readonly description: string;
-  /** Where the parameter is absent. */
-  readonly absent: QueryClass;
-  /** Of each value: its parameters, besides the deciding one, and the handler of its own route, in the same controller. */
-  readonly values: Readonly<Record<string, { readonly query: QueryClass; readonly handler: string }>>;
+  /** The view where the parameter is absent. */
+  readonly absent: View;
+  /** The view of each value. */
+  readonly values: Readonly<Record<string, View>>;
+}
+
+/** The parameters of a view, besides the deciding one, and the handler of its own route, in the same controller. */
+interface View {
+  readonly query: QueryClass;
+  readonly handler: string;
 }
 
 /** The view that a route of its own gives, as a value of the parameter that decides on another route. */
-export interface ViewOfRoute {
+interface ViewOfRoute {
   /** The handler of that other route. */
   readonly of: Route['handler'];
   readonly by: string;
-  readonly value: string;
-  readonly query: QueryClass;
+  /** Undefined where the parameter is absent. */
+  readonly value: string | undefined;
 }
 
 const QUERY = 'http:query';
@@ -104,9 +110,10 @@ export function viewOf({ controller, handler }: Route): ViewOfRoute | undefined 
   for (const of of Object.values(Object.getOwnPropertyDescriptors(controller.prototype as object))) {
     const accepted = queryOfHandler(of.value as object);
     if (accepted === undefined || typeof accepted === 'function') continue;
-    const found = Object.entries(accepted.values).find(([, view]) => view.handler === handler.name);
-    if (found)
-      return { of: of.value as Route['handler'], by: accepted.by, value: found[0], query: found[1].query };
+    const { by, absent, values } = accepted;
+    const views = [[undefined, absent] as const, ...Object.entries(values)];
+    const found = views.find(([, view]) => view.handler === handler.name);
+    if (found) return { of: of.value as Route['handler'], by, value: found[0] };
   }
   return undefined;
 }
@@ -122,7 +129,7 @@ const withoutQuery = new Map<QueryClass, object>();
 
 /** Reads and checks a query string, without its question mark. @throws Problem with one entry for every parameter that is wrong */
 export function parseQuery(accepted: QueryClass | QueryVariants, query: string): object {
-  if (query === '' && typeof accepted !== 'function') accepted = accepted.absent;
+  if (query === '' && typeof accepted !== 'function') accepted = accepted.absent.query;
   if (query === '' && typeof accepted === 'function') {
     const known = withoutQuery.get(accepted);
     if (known) return known;
@@ -145,7 +152,7 @@ export function parseQuery(accepted: QueryClass | QueryVariants, query: string):
 function variantOf(variants: QueryVariants, values: Map<string, string[]>): QueryClass {
   const { by, absent } = variants;
   const [given, ...more] = values.get(by) ?? [];
-  if (given === undefined) return absent;
+  if (given === undefined) return absent.query;
   if (more.length > 0) throw queryProblem([repeated(by)]);
   const chosen = Object.entries(variants.values).find(([name]) => name === given);
   if (chosen) {

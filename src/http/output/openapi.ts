@@ -1,4 +1,6 @@
 import { HIGHEST_ID } from '../../values/vocabulary.js';
+import type { QueryClass } from '../input/parameters.js';
+import type { QueryVariants } from '../input/query.js';
 import {
   booleanField,
   countField,
@@ -42,7 +44,7 @@ export interface RequestBody {
 }
 
 /** A parameter of a call, as OpenAPI describes it. */
-export interface DescribedParameter {
+interface DescribedParameter {
   readonly name: string;
   readonly in: 'path' | 'query' | 'header';
   readonly required: boolean;
@@ -52,8 +54,12 @@ export interface DescribedParameter {
   readonly schema: JsonSchema;
 }
 
-/** The parameters that a class of queries declares, with its defaults. */
-export function parametersOf(query: new () => object): DescribedParameter[] {
+/**
+ * The parameters that a class of queries declares, with its defaults. Of a route with views those of all of them, none of which is
+ * needed everywhere, and without defaults: what one view has as its default, another refuses.
+ */
+export function parametersOf(query: QueryClass | QueryVariants): DescribedParameter[] {
+  if (typeof query !== 'function') return parametersOfViews(query);
   const defaults = new query() as Record<string, unknown>;
   return Array.from(propertiesOf(query), ([name, { schema, required }]) => {
     const { description, style, explode, ...rules } = schema;
@@ -67,6 +73,19 @@ export function parametersOf(query: new () => object): DescribedParameter[] {
       schema: { ...rules, default: defaults[name] },
     };
   });
+}
+
+function parametersOfViews({ by, description, absent, values }: QueryVariants): DescribedParameter[] {
+  const all = new Map<string, DescribedParameter>();
+  for (const one of [absent, ...Object.values(values)].flatMap((view) => parametersOf(view.query))) {
+    // The same name means the same in each view; only the accepted words differ.
+    const words = [all.get(one.name)?.schema.enum ?? [], one.schema.enum ?? []].flat();
+    const { default: _, ...rules } = one.schema;
+    const schema = words.length > 0 ? { ...rules, enum: [...new Set(words)] } : rules;
+    all.set(one.name, { ...one, required: false, schema });
+  }
+  const action = { type: 'string', enum: Object.keys(values) };
+  return [{ name: by, in: 'query', required: false, description, schema: action }, ...all.values()];
 }
 
 /** What the decorators of a route say about it, for the OpenAPI documents. */

@@ -1,4 +1,4 @@
-import { named } from './schema.js';
+import { nameWords } from './schema.js';
 
 /**
  * Every error code of the API: status, meaning, how to fix it, and a title that says more than the code, if there is one. OpenAPI,
@@ -162,7 +162,7 @@ export const PROBLEMS: ReadonlyMap<string, ProblemDefinition> = new Map(
 );
 
 /** Every code of an error. */
-export const CODES = named('ProblemCode', [...PROBLEMS.keys()]);
+export const CODES = nameWords('ProblemCode', [...PROBLEMS.keys()]);
 
 /** Writes a JSON pointer into a body, as a fragment (RFC 6901 §6): `#/record/tags`. */
 export function pointerTo(names: readonly string[]): string {

@@ -38,17 +38,17 @@ export class Model<
 const words = new Map<string, readonly string[]>();
 
 /** Gives words a name, to which whatever takes one of them refers: generated clients have one type for all of it. */
-export function named<Words extends readonly string[]>(name: string, list: Words): Words {
+export function nameWords<Words extends readonly string[]>(name: string, list: Words): Words {
   words.set(name, list);
   return list;
 }
-named('EventStatus', EVENT_STATUSES);
-named('EventVisibility', EVENT_VISIBILITIES);
-named('EventRole', EVENT_ROLES);
-named('RsvpStatus', RSVP_STATUSES);
-named('ConnectionStatus', CONNECTION_STATUSES);
-named('ConnectionSource', CONNECTION_SOURCES);
-named('Rarity', RARITIES);
+nameWords('EventStatus', EVENT_STATUSES);
+nameWords('EventVisibility', EVENT_VISIBILITIES);
+nameWords('EventRole', EVENT_ROLES);
+nameWords('RsvpStatus', RSVP_STATUSES);
+nameWords('ConnectionStatus', CONNECTION_STATUSES);
+nameWords('ConnectionSource', CONNECTION_SOURCES);
+nameWords('Rarity', RARITIES);
 
 /** Makes the schema of one of the words. */
 export function wordOf(list: readonly string[]): JsonSchema {

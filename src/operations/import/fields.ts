@@ -53,7 +53,7 @@ export type Absence =
   'as it was; null for a new member' | 'the time of the import' | 'the time of the import that changes it';
 
 /** One field of a record: how its JSON value becomes a column of the staging table. */
-export interface Field {
+interface Field {
   /** SQL type of the column. */
   readonly type: string;
   /** The column, if its name differs from the field's. */

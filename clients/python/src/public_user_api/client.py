@@ -14,7 +14,6 @@ from .calls import AskToken, Calls, Steps, Wait
 from .schema import (
     Achievement,
     AchievementDetail,
-    AchievementsQuery,
     AchievementStatistics,
     AllAchievementsQuery,
     ChangedProfile,
@@ -22,6 +21,7 @@ from .schema import (
     Connection,
     ConnectionsQuery,
     Credential,
+    EarnedAchievementsQuery,
     Event,
     EventDetail,
     EventsQuery,
@@ -179,7 +179,7 @@ class Client:
         """Needs the scope connections:read."""
         return List(self, "/connections", dict(query))
 
-    def achievements(self, **query: Unpack[AchievementsQuery]) -> List[Achievement]:
+    def achievements(self, **query: Unpack[EarnedAchievementsQuery]) -> List[Achievement]:
         """Those that the member has earned. Needs the scope achievements:read, as do all calls for achievements."""
         return List(self, "/achievements", dict(query))
 
@@ -277,7 +277,7 @@ class AsyncClient:
     def connections(self, **query: Unpack[ConnectionsQuery]) -> AsyncList[Connection]:
         return AsyncList(self, "/connections", dict(query))
 
-    def achievements(self, **query: Unpack[AchievementsQuery]) -> AsyncList[Achievement]:
+    def achievements(self, **query: Unpack[EarnedAchievementsQuery]) -> AsyncList[Achievement]:
         return AsyncList(self, "/achievements", dict(query))
 
     def all_achievements(self, **query: Unpack[AllAchievementsQuery]) -> AsyncList[Achievement]:

@@ -558,6 +558,31 @@ class ConnectionsQuery(TypedDict):
 
 
 class AchievementsQuery(TypedDict):
+    action: NotRequired[Literal['all', 'stats', 'detail', 'pinned']]
+    """Which view of the achievements to return; earned ones if absent"""
+    limit: NotRequired[int]
+    """Maximum number of items per page"""
+    cursor: NotRequired[str]
+    """`next_cursor` or `prev_cursor` from a response to the same query"""
+    sort: NotRequired[Literal['-earned_at', 'earned_at', 'name', 'rarity_percentage', '-rarity_percentage', 'position', '-progress']]
+    """Order; ties by ascending id"""
+    category: NotRequired[list[str]]
+    """Only achievements in one of these categories; for several, repeat the parameter or separate the values by commas"""
+    rarity: NotRequired[list[Rarity]]
+    """Only achievements of one of these rarities; for several, repeat the parameter or separate the values by commas"""
+    earned_after: NotRequired[str]
+    """Only achievements earned at this time or later"""
+    earned_before: NotRequired[str]
+    """Only achievements earned before this time"""
+    q: NotRequired[str]
+    """Case-insensitive substring of the name"""
+    earned: NotRequired[bool]
+    """Only achievements that the member has earned (`true`) or has not earned (`false`)"""
+    id: NotRequired[int]
+    """Id of the achievement; only with action=detail"""
+
+
+class EarnedAchievementsQuery(TypedDict):
     limit: NotRequired[int]
     """Maximum number of items per page"""
     cursor: NotRequired[str]
