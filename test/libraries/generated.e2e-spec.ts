@@ -102,6 +102,7 @@ const still = (value: unknown): unknown =>
     const earned = await platform.achievement({ target: 3 });
     await platform.progress(user, earned, { earned_at: '2024-01-01T10:00:00Z', pin_position: 1 });
     await platform.achievement({ is_hidden: true });
+    await platform.fold();
     const page = await api.get('/events?limit=1&sort=starts_at', key);
     const changes = await api.get('/sync?resources=events,profile', key);
     const call = (operation: string, parameters = {}, status = 200, body?: object): Call => ({

@@ -22,8 +22,8 @@ const OPERATIONS = {
   getEvent: (path) => api.GET('/api/public/events/{id}', { params: { path } }),
   /** @param {Query<'listConnections'>} query */
   listConnections: (query) => api.GET('/api/public/connections', { params: { query } }),
-  /** @param {Query<'listAchievements'>} query */
-  listAchievements: (query) => api.GET('/api/public/achievements', { params: { query } }),
+  /** @param {Query<'listEarnedAchievements'>} query */
+  listEarnedAchievements: (query) => api.GET('/api/public/achievements/earned', { params: { query } }),
   /** @param {Query<'listAllAchievements'>} query */
   listAllAchievements: (query) => api.GET('/api/public/achievements/all', { params: { query } }),
   getAchievementStatistics: () => api.GET('/api/public/achievements/stats'),
