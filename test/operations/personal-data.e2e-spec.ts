@@ -6,12 +6,17 @@ import {
   MEMBER_TABLES,
   type MemberTable,
 } from '../../src/database/schema/member-tables.js';
+import { PeriodicWork } from '../../src/http/periodic-work.js';
 import { checkDatabase } from '../../src/operations/doctor/doctor.js';
 import { PersonalData } from '../../src/personal-data/personal-data.js';
 import { OauthTest } from '../support/oauth.js';
 
 let oauth: OauthTest;
-beforeAll(async () => void (oauth = await OauthTest.start()));
+beforeAll(async () => {
+  oauth = await OauthTest.start();
+  // Which finishes what a member's rows leave to be done, and deletes them.
+  await oauth.api.app.get(PeriodicWork).beforeApplicationShutdown();
+});
 afterAll(() => oauth.close());
 
 const query = <Row>(sql: string, values: unknown[] = []) => oauth.dataSource.query<Row[]>(sql, values);
