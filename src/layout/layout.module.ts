@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common';
 import { IconsController } from './icons.js';
-import { Layout, StyleController } from './layout.js';
+import { Layout } from './layout.js';
 
 /** What all pages share. */
-@Module({ controllers: [IconsController, StyleController], providers: [Layout], exports: [Layout] })
+@Module({ controllers: [IconsController], providers: [Layout], exports: [Layout] })
 export class LayoutModule {}

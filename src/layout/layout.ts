@@ -1,13 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { Controller, Get, Injectable, Req } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { Eta } from 'eta';
-import type { Request } from 'express';
-import { Public } from '../auth/auth.decorators.js';
 import { Config } from '../config/config.js';
-import { fingerprint, sha256 } from '../crypto/digests.js';
-import { UnchangingDocument } from '../http/output/responses.js';
-import { OutsideApi } from '../http/pipeline/outside-api.js';
+import { sha256 } from '../crypto/digests.js';
 import { mixed, readableOn } from '../values/colors.js';
 
 /** For every response to a browser, redirects and JSON too. {@link Layout.render} overrides some of them. */
@@ -20,8 +16,8 @@ export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   'Cache-Control': 'no-store',
 };
 
-/** A script inside a page, and the source by which a Content-Security-Policy allows it. */
-export class InlineScript {
+/** A script or style sheet inside a page, and the source by which a Content-Security-Policy allows it. */
+export class InlineText {
   readonly source: string;
 
   constructor(readonly text: string) {
@@ -29,13 +25,20 @@ export class InlineScript {
   }
 }
 
+/** A style sheet of this folder, without its comments and indentation, a seventh of it. */
+const sheet = (name: string) =>
+  readFileSync(new URL(name, import.meta.url), 'utf8').replace(/\/\*[^]*?\*\/|^\s+/gm, '');
+
 /** What a template gets; its layout, `layout.eta`, uses the rest of it. */
 interface TemplateData {
   readonly language: string;
   readonly [name: string]: unknown;
 }
 
-/** Renders every page for browsers: one layout and one style sheet, nothing from elsewhere, and no script but inline ones known by their hash. */
+/**
+ * Renders every page for browsers: one layout, nothing from elsewhere, and no style sheet or script but inline ones known by their hash. A
+ * browser that had to ask for a style sheet would show nothing for another round trip.
+ */
 @Injectable()
 export class Layout {
   readonly #eta = new Eta({
@@ -44,15 +47,15 @@ export class Layout {
     cache: true,
   });
 
-  /** The style sheet in the platform's colour. */
-  readonly style: string;
-  /** Its address, which changes with it. */
-  readonly styleAddress: string;
+  /** In the platform's colour: of all pages, and with what only the public ones have. */
+  readonly #style: InlineText;
+  readonly #siteStyle: InlineText;
 
   constructor({ platformColor }: Config) {
-    const style = readFileSync(new URL('./style.css', import.meta.url), 'utf8');
-    this.style = style + (platformColor === undefined ? '' : paletteOf(platformColor));
-    this.styleAddress = `/style.css?${fingerprint(this.style)}`;
+    const palette = platformColor === undefined ? '' : paletteOf(platformColor);
+    const style = sheet('style.css') + palette;
+    this.#style = new InlineText(style);
+    this.#siteStyle = new InlineText(style + sheet('site.css'));
   }
 
   /**
@@ -63,14 +66,15 @@ export class Layout {
   render(
     template: string,
     data: TemplateData,
-    scripts: readonly InlineScript[],
+    scripts: readonly InlineText[],
     formTargets: readonly string[],
   ): { html: string; headers: Record<string, string> } {
-    const html = this.#eta.render(template, { ...data, style: this.styleAddress });
+    const style = template.startsWith('site/') ? this.#siteStyle : this.#style;
+    const html = this.#eta.render(template, { ...data, style: style.text });
     const run = scripts.filter(({ text }) => html.includes(text)).map(({ source }) => source);
     const policy = [
       "default-src 'none'",
-      "style-src 'self'",
+      `style-src ${style.source}`,
       ...(run.length > 0 ? [`script-src ${run.join(' ')}`, "connect-src 'self'"] : []),
       "img-src 'self'",
       ...(html.includes('rel="manifest"') ? ["manifest-src 'self'"] : []),
@@ -100,30 +104,4 @@ export function paletteOf(color: string): string {
     `\n:root{${variables(light, mixed(light, '#000000', 0.2), '#ffffff', mixed(light, '#ffffff', 0.9))}}` +
     `\n@media (prefers-color-scheme: dark){:root{${variables(dark, mixed(dark, '#ffffff', 0.3), '#0b0f19', mixed(color, DARK_CARD, 0.8))}}}\n`
   );
-}
-
-/** The style sheet of all pages, kept by browsers for a year, since its address changes with it. */
-@Controller('style.css')
-@Public()
-@OutsideApi()
-export class StyleController {
-  readonly #current: UnchangingDocument;
-  readonly #other: UnchangingDocument;
-
-  constructor(private readonly layout: Layout) {
-    const document = (cacheControl: string) =>
-      new UnchangingDocument(layout.style, {
-        'Content-Type': 'text/css; charset=utf-8',
-        'X-Content-Type-Options': 'nosniff',
-        'Cache-Control': cacheControl,
-      });
-    this.#current = document('public, max-age=31536000, immutable');
-    this.#other = document('no-cache');
-  }
-
-  /** A page of another version of the server, as during an upgrade, gets this one's style sheet for that once. */
-  @Get()
-  style(@Req() request: Request): UnchangingDocument {
-    return request.url === this.layout.styleAddress ? this.#current : this.#other;
-  }
 }

@@ -4,39 +4,37 @@ import { Public } from '../auth/auth.decorators.js';
 import { Problem } from '../http/output/problems.js';
 import { UnchangingDocument } from '../http/output/responses.js';
 import { OutsideApi } from '../http/pipeline/outside-api.js';
-
-const HEADERS = {
-  'Content-Security-Policy':
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-  'X-Frame-Options': 'DENY',
-  'X-Content-Type-Options': 'nosniff',
-  'Referrer-Policy': 'no-referrer',
-  'Cache-Control': 'no-cache',
-};
+import { InlineText } from '../layout/layout.js';
 
 const FOLDER = new URL('../../../examples/browser-client/', import.meta.url);
 /** The built client library. */
 const CLIENT = new URL('../../clients/typescript/src/', import.meta.url);
 
-function fileOf(name: string, type: string, folder = FOLDER): UnchangingDocument {
-  return new UnchangingDocument(readFileSync(new URL(name, folder)), {
-    ...HEADERS,
-    'Content-Type': `text/${type}; charset=utf-8`,
-  });
-}
+const textOf = (name: string, folder = FOLDER) => readFileSync(new URL(name, folder), 'utf8');
 
 /** The demo app of `examples/browser-client`, if there are demo members; only in development. */
 @Controller('demo')
 @Public()
 @OutsideApi()
 export class DemoController {
-  readonly #page = fileOf('index.html', 'html');
-  readonly #script = fileOf('app.js', 'javascript');
-  readonly #style = fileOf('app.css', 'css');
+  readonly #style = new InlineText(textOf('app.css'));
+  readonly #headers = {
+    'Content-Security-Policy': `default-src 'none'; script-src 'self'; style-src ${this.#style.source}; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+    'X-Frame-Options': 'DENY',
+    'X-Content-Type-Options': 'nosniff',
+    'Referrer-Policy': 'no-referrer',
+    'Cache-Control': 'no-cache',
+  };
+  /** With its style sheet inside, as in all pages of this server. */
+  readonly #page = this.#document(
+    textOf('index.html').replace(/<link rel="stylesheet"[^>]*>/, () => `<style>${this.#style.text}</style>`),
+    'html',
+  );
+  readonly #script = this.#document(textOf('app.js'), 'javascript');
   readonly #client = new Map(
     readdirSync(CLIENT)
       .filter((name) => name.endsWith('.js'))
-      .map((name) => [name, fileOf(name, 'javascript', CLIENT)]),
+      .map((name) => [name, this.#document(textOf(name, CLIENT), 'javascript')]),
   );
 
   @Get()
@@ -55,15 +53,17 @@ export class DemoController {
     return this.#script;
   }
 
-  @Get('app.css')
-  style(): UnchangingDocument {
-    return this.#style;
-  }
-
   @Get('client/:file')
   client(@Param('file') name: string): UnchangingDocument {
     const file = this.#client.get(name);
     if (!file) throw new Problem('not_found');
     return file;
+  }
+
+  #document(text: string, type: string): UnchangingDocument {
+    return new UnchangingDocument(text, {
+      ...this.#headers,
+      'Content-Type': `text/${type}; charset=utf-8`,
+    });
   }
 }

@@ -3,7 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { apiNameOf, Config } from '../config/config.js';
 import { UnchangingDocument } from '../http/output/responses.js';
 import { themeOf } from '../layout/icons.js';
-import { InlineScript, Layout } from '../layout/layout.js';
+import { InlineText, Layout } from '../layout/layout.js';
 import { PLATFORM_LOGO_PATH } from '../member-pages/rendering/logos.controller.js';
 import { escapeHtml } from '../values/string-rules.js';
 import { highlight } from './highlight.js';
@@ -50,7 +50,7 @@ export interface SitePage {
 /** Renders the public pages. Their script copies, filters and tries calls; everything else works without it. */
 @Injectable()
 export class Site {
-  readonly #script = new InlineScript(scriptOf(MODULES));
+  readonly #script = new InlineText(scriptOf(MODULES));
 
   readonly #theme: string;
 

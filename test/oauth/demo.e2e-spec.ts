@@ -22,7 +22,6 @@ describe('GET /demo', () => {
       '/demo',
       '/demo/callback?code=x&state=y',
       '/demo/app.js',
-      '/demo/app.css',
       '/demo/client/index.js',
       '/demo/client/sign-in.js',
     ]) {

@@ -127,7 +127,6 @@ const BESIDE_THEM = [
   'GET /demo',
   'GET /demo/callback',
   'GET /demo/app.js',
-  'GET /demo/app.css',
   'GET /demo/client/:file',
 ];
 

@@ -12,17 +12,30 @@ import { languageOf } from '../../src/member-pages/rendering/wording.js';
 import { contrastOf } from '../../src/values/colors.js';
 import { launchChromium } from '../support/chromium.js';
 import { postgres } from '../support/database.js';
-import { faultsOf, LARGE_TEXT, look, overflowOf, shiftOf, VIEWS } from '../support/looking-over.js';
+import {
+  faultsOf,
+  firstPaintOf,
+  LARGE_TEXT,
+  look,
+  overflowOf,
+  PAINTED_MS,
+  shiftOf,
+  VIEWS,
+} from '../support/looking-over.js';
 import { HOSTILE, SAMPLES, SENT_AT_ONCE } from '../support/page-samples.js';
 
 /** Of a platform that says this of itself. */
 const pagesWith = (settings: Record<string, string> = {}) => {
   const config = loadConfig({ NODE_ENV: 'test', SECRET_KEY: process.env.TEST_SECRET_KEY, ...settings });
-  const layout = new Layout(config);
-  return { pages: new Pages(config, new PlatformLogo(config), layout), layout };
+  return new Pages(config, new PlatformLogo(config), new Layout(config));
 };
-const { pages, layout } = pagesWith();
-const LINKS = `<link rel="icon" href="/favicon.ico">\n<link rel="stylesheet" href="${layout.styleAddress}">\n`;
+const pages = pagesWith();
+const ICON = '<link rel="icon" href="/favicon.ico">\n';
+/** The style sheet of a page, and the source by which its policy allows it. */
+const styleOf = (html: string) => {
+  const style = /<style>([^]*?)<\/style>/.exec(html)![1]!;
+  return { style, source: `'sha256-${createHash('sha256').update(style).digest('base64')}'` };
+};
 const htmlOf = (page: SamplePage, of = pages, language = 'en') => of.render(page, language).html;
 
 describe('What every page is sent with', () => {
@@ -37,8 +50,11 @@ describe('What every page is sent with', () => {
       const hash = own && createHash('sha256').update(own).digest('base64');
       expect(headers['Content-Security-Policy']!.includes('script-src')).toBe(own !== undefined);
       if (hash) expect(headers['Content-Security-Policy']).toContain(`'sha256-${hash}'`);
-      html = html.replace(`<script>${own}</script>`, '').replace(LINKS, '');
-      expect(html).not.toMatch(/<(script|iframe|link|object|embed|base)\b/i);
+      html = html
+        .replace(`<script>${own}</script>`, '')
+        .replace(ICON, '')
+        .replace(/<style>[^]*?<\/style>/, '');
+      expect(html).not.toMatch(/<(script|style|iframe|link|object|embed|base)\b/i);
       expect(html).not.toMatch(/\s(on\w+|style|src)=(?!https:\/\/evil|&#39;)/i);
       expect(html).not.toContain('\u202e');
       expect(html).not.toContain('W'.repeat(400));
@@ -48,7 +64,7 @@ describe('What every page is sent with', () => {
   it.each(['https://help.example/?a=1&b=2', 'mailto:help@platform.example'])(
     'leads to where members ask for help, on an error with the error id: %s',
     (supportUrl) => {
-      const { pages: supported } = pagesWith({ SUPPORT_URL: supportUrl });
+      const supported = pagesWith({ SUPPORT_URL: supportUrl });
       const link = `<a href="${supportUrl.replace('&', '&amp;')}">`;
       for (const sample of Object.values(SAMPLES))
         expect(htmlOf(sample, supported)).toContain(`<footer>${link}Help</a></footer>`);
@@ -60,7 +76,7 @@ describe('What every page is sent with', () => {
   );
 
   it('calls the platform by its name, wears its colour, and leads to its pages', () => {
-    const { pages: own, layout: painted } = pagesWith({
+    const own = pagesWith({
       PLATFORM_NAME: 'Gipfel <&> Tal',
       PLATFORM_COLOR: '#7a0019',
       PRIVACY_URL: 'https://gipfel.example/privacy',
@@ -72,10 +88,8 @@ describe('What every page is sent with', () => {
       expect(html).toContain('<bdi>Gipfel &lt;&amp;&gt; Tal</bdi></p>');
       expect(html).toMatch(/<title>[^<]* · Gipfel &lt;&amp;&gt; Tal<\/title>/);
       expect(html).toContain('<footer><a href="https://gipfel.example/privacy">Privacy</a></footer>');
-      expect(html).toContain(`<link rel="stylesheet" href="${painted.styleAddress}">`);
+      expect(styleOf(html).style).toContain('--accent:#7a0019');
     }
-    expect(painted.style).toContain('--accent:#7a0019');
-    expect(painted.styleAddress).not.toBe(layout.styleAddress);
     const signIn = htmlOf(SAMPLES['sign-in']!, own);
     expect(signIn).toContain('href="https://gipfel.example/join">Create one</a>');
     expect(signIn).toContain('href="https://gipfel.example/reset">Forgot your password?</a>');
@@ -111,7 +125,7 @@ describe('What every page is sent with', () => {
     const { html, headers } = pages.render(SAMPLES[name]!, 'de');
     expect(html).toContain('<html lang="de">');
     expect(headers).toMatchObject({ 'Content-Language': 'de', Vary: 'Accept-Language, Cookie' });
-    const words = html.replace(/<script>[^]*?<\/script>/g, '');
+    const words = html.replace(/<(script|style)>[^]*?<\/\1>/g, '');
     expect(words).not.toMatch(/\b(Sign|You|your|the|access|undefined)\b|\{\w+\}|\[object/);
   });
 
@@ -143,13 +157,12 @@ describe('What every page is sent with', () => {
   });
 
   it('forbids everything that pages do not need', () => {
-    const { headers } = pages.render(SAMPLES['sign-in']!, 'en');
+    const { html, headers } = pages.render(SAMPLES['sign-in']!, 'en');
     expect(headers).toEqual({
       'Content-Type': 'text/html; charset=utf-8',
       'Content-Language': 'en',
       Vary: 'Accept-Language, Cookie',
-      'Content-Security-Policy':
-        "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+      'Content-Security-Policy': `default-src 'none'; style-src ${styleOf(html).source}; img-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'`,
       'X-Frame-Options': 'DENY',
       'X-Content-Type-Options': 'nosniff',
       'Referrer-Policy': 'no-referrer',
@@ -247,10 +260,6 @@ postgres.describe('In Chromium', () => {
       response.writeHead(303, { ...SECURITY_HEADERS, Location: redirectTo }).end();
       return;
     }
-    if (`/${path}` === layout.styleAddress) {
-      response.writeHead(200, { 'Content-Type': 'text/css' }).end(layout.style);
-      return;
-    }
     if (path.startsWith('logos/') || path === 'favicon.ico') {
       response
         .writeHead(200, { 'Content-Type': 'image/svg+xml' })
@@ -314,7 +323,7 @@ postgres.describe('In Chromium', () => {
         expect(complaints).toEqual([]);
         expect(requests.every((url) => url.startsWith(`${siteUrl}/`))).toBe(true);
         const others = requests.slice(1).filter((url) => !url.startsWith(`${siteUrl}/logos/`));
-        expect(others).toEqual([siteUrl + layout.styleAddress]);
+        expect(others).toEqual([]);
       },
     );
 
@@ -482,6 +491,14 @@ postgres.describe('In Chromium', () => {
     await page.keyboard.press('Enter');
     expect(await row.innerText()).toMatch(/^20 November 2026\s+2\s+3\s+0\s+4\s+0\s+1$/);
   });
+
+  it.each(['sign-in', 'sign-in with a passkey', 'consent', 'activity', 'requests'])(
+    'shows the page %s within a second on slow 3G at the first visit',
+    async (name) => {
+      const painted = await firstPaintOf(browser, `${siteUrl}/${encodeURIComponent(name)}`);
+      expect(painted).toBeLessThanOrEqual(PAINTED_MS);
+    },
+  );
 
   it.each(['activity', 'hostile activity', 'requests', 'hostile requests'])(
     'shows the tables of the page %s as cards on a phone, which are tables to whoever listens',

@@ -1,43 +1,31 @@
+import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { Layout } from '../../src/layout/layout.js';
 import { OauthTest } from '../support/oauth.js';
 
 describe('The style sheet', () => {
   let oauth: OauthTest;
-  let address: string;
-  beforeAll(async () => {
-    oauth = await OauthTest.start();
-    address = oauth.api.app.get(Layout).styleAddress;
-  });
+  beforeAll(async () => void (oauth = await OauthTest.start({ seedDemo: true })));
   afterAll(() => oauth.close());
 
-  const get = (path: string, headers: Record<string, string> = {}) =>
-    fetch(oauth.issuer + path, { headers: { Accept: 'text/html', ...headers } });
-
-  it.each(['/', '/docs', '/docs/times', '/nothing', '/account/apps', '/account/security/nothing'])(
-    'is one for all pages, at the same address: %s',
-    async (path) => {
-      const html = await (await get(path)).text();
-      expect(html).toContain(`<link rel="stylesheet" href="${address}">`);
-      expect(html).not.toMatch(/<style|\sstyle=/);
+  /** Of the pages for members, of those for everybody, and of the demo. */
+  it.each([
+    ['/account/apps', '/nothing', '/account/security/nothing'],
+    ['/', '/docs', '/docs/times', '/status'],
+    ['/demo', '/demo/callback'],
+  ])(
+    'is inside the page, the same in each of its kind, and allowed by its hash alone: %s',
+    async (...paths) => {
+      const styles = new Set<string>();
+      for (const path of paths) {
+        const response = await fetch(oauth.issuer + path, { headers: { Accept: 'text/html' } });
+        const html = await response.text();
+        expect([path, html.match(/<style\b|rel="stylesheet"|\sstyle=/g)]).toEqual([path, ['<style']]);
+        const [, style] = /<style>([^]*?)<\/style>/.exec(html)!;
+        const hash = createHash('sha256').update(style!).digest('base64');
+        expect(response.headers.get('content-security-policy')).toContain(`; style-src 'sha256-${hash}'; `);
+        styles.add(style!);
+      }
+      expect(styles.size).toBe(1);
     },
   );
-
-  it('is kept by browsers for a year, since its address changes with it', async () => {
-    const response = await get(address);
-    expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/css; charset=utf-8']);
-    expect(response.headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
-    expect(response.headers.get('x-content-type-options')).toBe('nosniff');
-    const again = await get(address, { 'If-None-Match': response.headers.get('etag')! });
-    expect(again.status).toBe(304);
-  });
-
-  it('is there for a page of another version of the server, and not kept', async () => {
-    const current = await (await get(address)).text();
-    for (const path of ['/style.css?of-another-version', '/style.css']) {
-      const response = await get(path);
-      expect([response.status, response.headers.get('cache-control')]).toEqual([200, 'no-cache']);
-      expect(await response.text()).toBe(current);
-    }
-  });
 });

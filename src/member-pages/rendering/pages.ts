@@ -7,7 +7,7 @@ import { browserOf } from '../../accounts/sign-in/sign-in-origin.js';
 import { Config } from '../../config/config.js';
 import { randomBytes } from '../../crypto/random.js';
 import { queryOf } from '../../http/input/query.js';
-import { InlineScript, Layout } from '../../layout/layout.js';
+import { InlineText, Layout } from '../../layout/layout.js';
 import { ACCOUNT_PAGES } from '../../federation/upstream-sign-ins.js';
 import { escapeHtml } from '../../values/string-rules.js';
 import type { Page } from './page-contents.js';
@@ -36,7 +36,7 @@ export interface Sending {
 }
 
 const scriptIn = (file: string) =>
-  new InlineScript(readFileSync(new URL(`../templates/${file}`, import.meta.url), 'utf8'));
+  new InlineText(readFileSync(new URL(`../templates/${file}`, import.meta.url), 'utf8'));
 
 /** Renders members' pages in their language. A few have a script; everything works without it. */
 @Injectable()
