@@ -47,10 +47,13 @@ export interface SitePage {
   readonly content: object;
 }
 
-/** Renders the public pages. Their script copies, filters and tries calls; everything else works without it. */
+/** Renders the public pages. Their scripts copy, filter and try calls, and remember the language of samples; everything else works without them. */
 @Injectable()
 export class Site {
   readonly #script = new InlineText(scriptOf(MODULES));
+  readonly #languageScript = new InlineText(
+    readFileSync(new URL('./script/language.js', import.meta.url), 'utf8'),
+  );
 
   readonly #theme: string;
 
@@ -73,6 +76,7 @@ export class Site {
       language: 'en',
       theme: this.#theme,
       script: this.#script.text,
+      languageScript: this.#languageScript.text,
       title,
       apiName: apiNameOf(this.config),
       logo: platformLogoUrl === undefined ? undefined : PLATFORM_LOGO_PATH,
@@ -86,7 +90,7 @@ export class Site {
       prose,
       ...content,
     };
-    return this.layout.render(`site/templates/${template}`, data, [this.#script], []);
+    return this.layout.render(`site/templates/${template}`, data, [this.#script, this.#languageScript], []);
   }
 }
 

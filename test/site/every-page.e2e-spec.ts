@@ -10,12 +10,13 @@ import { launchChromium } from '../support/chromium.js';
 import { postgres } from '../support/database.js';
 import {
   faultsOf,
-  firstPaintOf,
+  firstVisitOf,
   LARGE_TEXT,
   look,
   overflowOf,
   PAINTED_MS,
   shiftOf,
+  unseenOf,
   VIEWS,
 } from '../support/looking-over.js';
 import { OauthTest } from '../support/oauth.js';
@@ -76,7 +77,7 @@ FROM generate_series(1, 2000) n`);
       await look(page, VIEWS[0]!);
       await page.goto('about:blank'); // or a fragment would not load the page again
       await page.goto(oauth.issuer + path);
-      expect(await shiftOf(page)).toBe(0);
+      expect([await shiftOf(page), await unseenOf(page)]).toEqual([0, []]);
       await page.evaluate(() => {
         for (const closed of document.querySelectorAll('details')) closed.open = true;
       });
@@ -115,8 +116,23 @@ FROM generate_series(1, 2000) n`);
   });
 
   it.each([...PAGES.map(([path]) => path), '/developer'])(
-    '%s is painted within a second on slow 3G at the first visit',
-    async (path) => expect(await firstPaintOf(browser, oauth.issuer + path)).toBeLessThanOrEqual(PAINTED_MS),
+    '%s is painted within a second on slow 3G at the first visit, and nothing of it moves while the rest arrives',
+    async (path) => {
+      const { paintedMs, shifts } = await firstVisitOf(browser, oauth.issuer + path);
+      expect(paintedMs).toBeLessThanOrEqual(PAINTED_MS);
+      expect(shifts).toEqual(shifts.map(() => 0));
+    },
+    MINUTE,
+  );
+
+  it.each(['/', '/docs', '/docs/first-program'])(
+    '%s shows samples in the language that the reader chose before, from the first paint on: nothing moves',
+    async (path) => {
+      const kept = { 'public-user-api:language': 'python' };
+      const { shifts, languages } = await firstVisitOf(browser, oauth.issuer + path, kept);
+      expect(shifts).toEqual(shifts.map(() => 0));
+      expect(languages).toEqual(['python']);
+    },
     MINUTE,
   );
 });

@@ -228,16 +228,18 @@ describe('GET /docs', () => {
     }
   });
 
-  it('allows its style sheet and its script by their hashes, and nothing else', () => {
-    const [style, script] = ['style', 'script'].map((tag) => {
-      const [, text] = new RegExp(`<${tag}[^>]*>([^]*?)</${tag}>`).exec(html)!;
-      return { text: text!, source: `'sha256-${createHash('sha256').update(text!).digest('base64')}'` };
-    });
+  it('allows its style sheet and its two scripts by their hashes, and nothing else', () => {
+    const [style, early, script] = [...html.matchAll(/<(style|script)[^>]*>([^]*?)<\/\1>/g)].map(
+      ([, , text]) => ({
+        text: text!,
+        source: `'sha256-${createHash('sha256').update(text!).digest('base64')}'`,
+      }),
+    );
     expect(headers['content-security-policy']).toBe(
-      `default-src 'none'; style-src ${style!.source}; script-src ${script!.source}; connect-src 'self'; img-src 'self'; manifest-src 'self'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'`,
+      `default-src 'none'; style-src ${style!.source}; script-src ${script!.source} ${early!.source}; connect-src 'self'; img-src 'self'; manifest-src 'self'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'`,
     );
     expect(html).not.toMatch(/<(img|iframe|object|embed|base)\b/i);
-    expect(html.match(/<script\b/gi)).toHaveLength(1);
+    expect(html.match(/<script\b/gi)).toHaveLength(2);
     expect(html).not.toMatch(/\s(on\w+|style|src)=/i);
     expect(html.match(/<style\b|rel="stylesheet"/gi)).toHaveLength(1);
     expect(style!.text).not.toMatch(/url\(|@import/);

@@ -1,4 +1,4 @@
-// For all pages: copies code, and remembers the language of snippets.
+// For all pages: copies code.
 
 export const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 export const one = (selector, root = document) => root.querySelector(selector);
@@ -33,22 +33,3 @@ export async function copy(button, text) {
   say('Copied');
   setTimeout(() => (button.textContent = before), 2_000);
 }
-
-/* One language for all snippets, kept for the next visit */
-
-const LANGUAGE = 'public-user-api:language';
-
-function choose(language) {
-  for (const input of all(`.languages input[value="${language}"]`)) input.checked = true;
-}
-
-for (const input of all('.languages input')) {
-  input.addEventListener('change', () => {
-    const before = input.getBoundingClientRect().top;
-    choose(input.value);
-    scrollBy({ top: input.getBoundingClientRect().top - before, behavior: 'instant' });
-    localStorage.setItem(LANGUAGE, input.value);
-  });
-}
-const kept = localStorage.getItem(LANGUAGE);
-if (/^[a-z]+$/.test(kept ?? '')) choose(kept);
