@@ -198,6 +198,45 @@ describe('what a platform says of itself', () => {
     ]);
   });
 
+  const MANY = '&a'.repeat(100);
+  it.each([
+    ['a malformed request', `/oauth/authorize?ui_locales=de${MANY}`],
+    ['a malformed sign-out', `/oauth/logout?ui_locales=de${MANY}`],
+    ['a secret in its address', '/oauth/authorize?client_secret=s&ui_locales=de'],
+  ])(
+    'is in the language of the app, or else of the browser, on the page about %s, which offers no other',
+    async (_, address) => {
+      for (const [path, accepted, language] of [
+        [address, 'fr', 'de'],
+        [address.replace('ui_locales=de', 'x=y'), 'fr', 'fr'],
+      ] as const) {
+        const headers = { Accept: 'text/html', 'Accept-Language': accepted };
+        const response = await fetch(oauth.issuer + path, { headers });
+        const html = await response.text();
+        expect([response.status, response.headers.get('content-language')]).toEqual([400, language]);
+        expect(html).toContain({ de: 'Das hat nicht geklappt', fr: 'Cela n’a pas fonctionné' }[language]);
+        expect(html).not.toMatch(/hreflang|name="language"/);
+      }
+    },
+  );
+
+  it('is in the language of the app, or else of the browser, where there were too many requests', async () => {
+    const limited = await OauthTest.start({ rateLimits: { read: 1, write: 1, auth: 1 } }, plain);
+    try {
+      let response: Response;
+      const ask = (path: string) =>
+        fetch(limited.issuer + path, { headers: { Accept: 'text/html', 'Accept-Language': 'fr' } });
+      do response = await ask('/oauth/authorize?x=y');
+      while (response.status !== 429);
+      expect(await response.text()).toContain('<h1>Trop de requêtes</h1>');
+      expect(await (await ask('/oauth/authorize?ui_locales=de')).text()).toContain(
+        '<h1>Zu viele Anfragen</h1>',
+      );
+    } finally {
+      await limited.close();
+    }
+  });
+
   it.each([
     ['https://evil.example/oauth/authorize?x', 'de'],
     ['//evil.example/oauth/authorize', 'de'],

@@ -215,6 +215,13 @@ describe('What every page is sent with', () => {
   });
 });
 
+/** By what a page is shown in another language: the authorization server's own by a form, those whose address is ours by links. */
+function languagesAt({ name }: SamplePage) {
+  if (name === 'form-post') return undefined;
+  const isItsOwn = ['error', 'sign-out', 'signed-out'].includes(name);
+  return isItsOwn ? { to: '/oauth/authorize?client_id=trailmix', csrf: 'token' } : new URLSearchParams();
+}
+
 /** The narrowest window for which there must be no scrolling in two directions (WCAG 2.2, 1.4.10). */
 const SMALLEST = { width: 320, colorScheme: 'dark' } as const;
 
@@ -274,7 +281,7 @@ postgres.describe('In Chromium', () => {
       response.writeHead(404).end();
       return;
     }
-    const { html, headers } = pages.render(sample, language, formTargets);
+    const { html, headers } = pages.render(sample, language, formTargets, languagesAt(sample));
     response.writeHead(200, headers).end(html);
   }
 
@@ -313,6 +320,8 @@ postgres.describe('In Chromium', () => {
         await visit(name);
         expect([await shiftOf(page), await unseenOf(page)]).toEqual([0, []]);
         await askEverything(page);
+        const switches = await page.locator('footer').getByRole('navigation', { name: 'Language' }).count();
+        expect(switches).toBe(languagesAt(SAMPLES[name]!) ? 1 : 0);
         for (const view of [...VIEWS, SMALLEST]) {
           await look(page, view);
           expect([view, await overflowOf(page), await faultsOf(page)]).toEqual([view, [], []]);

@@ -29,7 +29,7 @@ export function resetsPasswords({ mail, localSignIn, passwordResetUrl }: Config)
 export interface Sending {
   /** Origins and schemes to which redirects after the page's forms may lead: browsers check those too. */
   readonly formTargets?: readonly string[];
-  /** Languages that the app requested (`ui_locales`). */
+  /** Languages that the app requested (`ui_locales`); by default those of the request's query. */
   readonly uiLocales?: unknown;
   /** Of the page's address, for its links to other languages; by default the request's. */
   readonly query?: URLSearchParams;
@@ -64,13 +64,9 @@ export class Pages implements ShownPages {
 
   send(response: Response, status: number, page: Page, sending: Sending = {}): void {
     const request = response.req;
-    const language = this.languageOf(sending.uiLocales, request.headers);
-    const { html, headers } = this.render(
-      page,
-      language,
-      sending.formTargets,
-      sending.query ?? queryOf(request),
-    );
+    const query = queryOf(request);
+    const language = this.languageOf(sending.uiLocales ?? query.get('ui_locales'), request.headers);
+    const { html, headers } = this.render(page, language, sending.formTargets, sending.query ?? query);
     response
       .status(status)
       .set(headers)
