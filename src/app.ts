@@ -21,7 +21,7 @@ import { responseDeadline } from './http/pipeline/response-deadline.js';
 import { PageRoutes, refuseBusyOauth } from './member-pages/requests/page-requests.js';
 import { Readiness } from './operations/health/readiness.js';
 import { Metrics } from './operations/metrics/metrics.js';
-import { UnknownPage } from './site/unknown-page.js';
+import { ProblemPage } from './site/problem-page.js';
 
 /** Makes the whole application, ready to listen; for main and for the tests. */
 export async function createApp(config: Config): Promise<NestExpressApplication> {
@@ -73,8 +73,8 @@ export function configureApp(app: NestExpressApplication): void {
     ),
   );
   app.useGlobalFilters(filter);
-  const unknownPage = app.get(UnknownPage);
-  filter.unknownPage = (request, response) => unknownPage.answer(request, response);
+  const page = app.get(ProblemPage);
+  filter.page = (...problem) => page.answer(...problem);
 }
 
 function linesForPeople(app: NestExpressApplication, { logLevel }: Config) {

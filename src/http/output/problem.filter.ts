@@ -15,6 +15,9 @@ import { methodNotAllowed, Problem } from './problems.js';
 import { RouteTable } from '../route-table.js';
 import { Config } from '../../config/config.js';
 
+/** Those that belong to a problem. */
+type Headers = Readonly<Record<string, string>>;
+
 /** Turns whatever was thrown into `application/problem+json` (RFC 9457). Stacks go to the log, never out. */
 @Catch()
 @Injectable()
@@ -25,8 +28,8 @@ export class ProblemFilter implements ExceptionFilter {
     private readonly routeTable: RouteTable,
   ) {}
 
-  /** Answers a browser with a page where nothing was found, and returns whether it did; set once the pages exist. */
-  unknownPage: (request: Request, response: Response) => boolean = () => false;
+  /** Answers a reader with a page in place of the problem and with its headers, and returns whether it did; set once the pages exist. */
+  page: (problem: Problem, headers: Headers, request: Request, response: Response) => boolean = () => false;
 
   catch(error: unknown, host: ArgumentsHost): void {
     this.answer(error, requestOf(host), responseOf(host));
@@ -42,8 +45,13 @@ export class ProblemFilter implements ExceptionFilter {
       response.writeHead(204, { Allow: this.routeTable.methodsAt(request.context.path).join(', ') }).end();
       return;
     }
-    if (problem.definition.code === 'not_found' && this.unknownPage(request, response)) return;
-    sendProblem(problem, request, response, this.config.publicUrl);
+    const isAway = problem.definition.code === 'temporarily_unavailable';
+    const headers = {
+      ...problem.options.headers,
+      ...(isAway ? { 'Retry-After': RETRY_AFTER_SECONDS } : {}),
+    };
+    if (this.page(problem, headers, request, response)) return;
+    sendProblem(problem, headers, request, response, this.config.publicUrl);
   }
 
   /** Answers OPTIONS outside the API, and refuses every other method: those that the path has are `methods`. */
@@ -85,10 +93,15 @@ export class ProblemFilter implements ExceptionFilter {
   }
 }
 
-/** Sends `problem` with the headers that belong to its code. */
-function sendProblem(problem: Problem, request: Request, response: Response, publicUrl: string): void {
+function sendProblem(
+  problem: Problem,
+  headers: Headers,
+  request: Request,
+  response: Response,
+  publicUrl: string,
+): void {
   const { code, status, title, meaning } = problem.definition;
-  const { detail, errors, extensions, headers } = problem.options;
+  const { detail, errors, extensions } = problem.options;
   request.context.problem = code;
   request.context.concerns = concernOf(problem);
   const body = JSON.stringify({
@@ -105,7 +118,6 @@ function sendProblem(problem: Problem, request: Request, response: Response, pub
   response.writeHead(status, {
     ...SHARED_HEADERS, // also where there is no such route (docs/api-contract.md §8: everywhere)
     ...headers,
-    ...(code === 'temporarily_unavailable' ? { 'Retry-After': RETRY_AFTER_SECONDS } : {}),
     'Cache-Control': 'no-store',
     'Content-Type': 'application/problem+json; charset=utf-8',
     'Content-Length': Buffer.byteLength(body),

@@ -1,0 +1,79 @@
+import { Injectable } from '@nestjs/common';
+import type { Request, Response } from 'express';
+import type { Problem } from '../http/output/problems.js';
+import { prefersHtml } from '../http/pipeline/accept.guard.js';
+import { API_PREFIX, isUnderApi } from '../http/pipeline/api-headers.js';
+import { RouteTable } from '../http/route-table.js';
+import { LanguageChoice } from '../member-pages/rendering/language-choice.js';
+import type { Page } from '../member-pages/rendering/page-contents.js';
+import { Pages } from '../member-pages/rendering/pages.js';
+
+/** These are typed by hand, so a trailing slash is accepted; everything else must match exactly. */
+const TYPED = /^\/(docs(?:\/[\w-]{1,100})?|demo)\/$/;
+
+/** Asked by programs alone, whatever they accept: the authorization server's endpoints, and whoever checks the server's health. */
+const FOR_PROGRAMS = /^\/(oauth\/(?!authorize|logout)|livez$|readyz$)/;
+
+/** What happened, in words for readers, by status. */
+const FAULTS: Readonly<Record<number, Extract<Page, { name: 'error' }>['fault']>> = {
+  404: 'unknownAddress',
+  413: 'unreadableForm',
+  415: 'unreadableForm',
+  429: 'tooMany',
+  500: 'failed',
+  503: 'busy',
+};
+
+const NOSNIFF = { 'X-Content-Type-Options': 'nosniff' };
+
+@Injectable()
+export class ProblemPage {
+  constructor(
+    private readonly pages: Pages,
+    private readonly language: LanguageChoice,
+    private readonly routeTable: RouteTable,
+  ) {}
+
+  /**
+   * Answers a reader with a page in their language in place of a problem.
+   *
+   * @param headers those of the problem, which the page has, too
+   * @returns whether it did: programs, and all requests below /api/public, get the problem instead
+   */
+  answer(
+    { definition: { code, status }, options }: Problem,
+    headers: Readonly<Record<string, string>>,
+    request: Request,
+    response: Response,
+  ): boolean {
+    const { path } = request.context;
+    const isUnknown = code === 'not_found';
+    if (isUnknown) {
+      if (request.method !== 'GET' && request.method !== 'HEAD') return false;
+      if (path === API_PREFIX && prefersHtml(request)) return redirect(response, 303, '/docs');
+      const [, typed] = TYPED.exec(path) ?? [];
+      if (typed !== undefined && this.routeTable.methodsAt(`/${typed}`).includes('GET'))
+        return redirect(response, 308, `/${typed}`);
+    } else if (FOR_PROGRAMS.test(path)) return false;
+    if (isUnderApi(path) || !prefersHtml(request)) return false;
+    request.context.problem = code;
+    if (this.language.choose(request, response)) return true;
+    const page = {
+      name: 'error',
+      fault: FAULTS[status] ?? 'malformed',
+      retryAfterSeconds: Number(headers['Retry-After'] ?? 1),
+      next: { text: 'toFront', href: '/' },
+      ...(isUnknown ? {} : { code, detail: options.detail }),
+      ...(status >= 500 ? { error_id: request.context.id } : {}),
+    } as const;
+    // What a stranger put behind the address leads nowhere: the links to other languages leave it out.
+    this.pages.send(response.set(headers), status, page, { query: new URLSearchParams() });
+    return true;
+  }
+}
+
+function redirect(response: Response, status: number, location: string): true {
+  const headers = { Location: location, 'Cache-Control': 'no-cache', 'Content-Length': '0', ...NOSNIFF };
+  response.writeHead(status, headers).end();
+  return true;
+}
