@@ -89,6 +89,7 @@ postgres.describe('The pages for strangers in Chromium', () => {
       await page.keyboard.press('/');
       await page.keyboard.type('action=stats');
       const links = page.locator('#contents a:visible');
+      await links.filter({ hasText: 'Get statistics' }).waitFor();
       await expect(links.allTextContents()).resolves.toEqual([expect.stringContaining('Get statistics')]);
       await page.keyboard.press('Enter');
       await page.waitForURL('**/docs#getAchievementStatistics');
@@ -154,7 +155,7 @@ postgres.describe('The pages for strangers in Chromium', () => {
       await page.getByRole('button', { name: 'Allow' }).click();
       await page.getByText('Signed in as Ada Lovelace').waitFor();
       const { search, hash } = new URL(page.url());
-      expect([search, hash]).toEqual(['', '#listEvents?limit=2&sort=starts_at&status=scheduled']);
+      expect([search, hash]).toEqual(['', '#listEvents?limit=2&sort=title&status=scheduled']);
 
       await events.getByLabel('limit').fill('1');
       await events.getByRole('button', { name: 'Send' }).click();
@@ -163,7 +164,7 @@ postgres.describe('The pages for strangers in Chromium', () => {
       expect(await result.locator('.code-title').first().textContent()).toMatch(/^200 \d+ ms$/);
       await result.getByText('Request and headers').click();
       const headers = await result.locator('pre').last().textContent();
-      expect(headers).toMatch(/^GET \/api\/public\/events\?limit=1&sort=starts_at&status=scheduled\n\n/);
+      expect(headers).toMatch(/^GET \/api\/public\/events\?limit=1&sort=title&status=scheduled\n\n/);
       expect(headers).toMatch(/^etag: "/m);
       expect(headers).toMatch(/^x-total-count: 1$/m);
 

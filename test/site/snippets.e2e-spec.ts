@@ -48,7 +48,7 @@ postgres.describe('The requests of the reference', () => {
     'are answered as they stand, in %s: a list, a change, and a call without a credential',
     async (language) => {
       for (const [name, withKey, expected] of [
-        ['listEvents', true, 'Compilers Online'],
+        ['listEvents', true, 'Analytical Engine Night'],
         ['updateProfile', true, 'Engines, poetry, cake.'],
         ['getProblem', false, 'validation_failed'],
       ] as const) {
