@@ -118,6 +118,32 @@ postgres.describe('A developer in Chromium', () => {
     expect(violations).toEqual([]);
   });
 
+  it('copies what is shown once: a key, and a calendar link, which a calendar program opens, too', async () => {
+    const { username } = await oauth.member();
+    const context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'] });
+    const page = await context.newPage();
+    const copied = async () => {
+      await page.getByRole('button', { name: 'Copy' }).first().click();
+      await page.getByRole('status').getByText('Copied').waitFor();
+      return page.evaluate(() => navigator.clipboard.readText());
+    };
+    await signIn(page, username);
+    await page.getByRole('link', { name: 'Make a key' }).click();
+    await page.getByLabel('Name', { exact: true }).fill('My script');
+    await page.getByLabel('See your profile').check();
+    await page.getByRole('button', { name: 'Make the key' }).click();
+    const headers = { 'X-API-Key': await copied() };
+    expect((await fetch(new URL('/api/public/me', oauth.issuer), { headers })).status).toBe(200);
+
+    await page.goto(`${oauth.issuer}/account/calendar`);
+    await page.getByLabel('Where you will use it, such as “Phone”').fill('Phone');
+    await page.getByRole('button', { name: 'Create link' }).click();
+    const link = await copied();
+    expect((await fetch(link)).headers.get('content-type')).toContain('text/calendar');
+    const opened = page.getByRole('link', { name: 'Open in my calendar program' });
+    expect(await opened.getAttribute('href')).toBe(link.replace('http:', 'webcal:'));
+  });
+
   it('makes a key and rotates it by keyboard alone, on a phone, without JavaScript', async () => {
     const { username } = await oauth.member();
     const context = await browser.newContext({
