@@ -1,15 +1,18 @@
 import { readFileSync } from 'node:fs';
-import { Controller, Get, Res } from '@nestjs/common';
-import type { Response } from 'express';
+import { Controller, Get, Req, Res } from '@nestjs/common';
+import type { Request, Response } from 'express';
 import { Public } from '../auth/auth.decorators.js';
 import { apiNameOf, Config } from '../config/config.js';
 import { EXAMPLES } from '../features/openapi/examples.js';
 import { UnchangingDocument } from '../http/output/responses.js';
 import { Problem } from '../http/output/problems.js';
+import { prefersHtml } from '../http/pipeline/accept.guard.js';
+import { API_PREFIX } from '../http/pipeline/api-headers.js';
 import { OutsideApi } from '../http/pipeline/outside-api.js';
 import { cardOf } from '../layout/icons.js';
 import { documentOf, PlatformLogo } from '../member-pages/rendering/logos.controller.js';
 import { SECURITY_PATH } from '../member-pages/rendering/pages.js';
+import { redirect } from './problem-page.js';
 import { GUIDES, Site } from './site.js';
 import { snippetsOf } from './script/snippets.js';
 
@@ -45,6 +48,7 @@ export class FrontController {
   readonly #card: UnchangingDocument;
   readonly #robots = new UnchangingDocument(ROBOTS, PLAIN);
   readonly #contents: UnchangingDocument;
+  readonly #index: string;
 
   constructor(
     private readonly config: Config,
@@ -52,6 +56,7 @@ export class FrontController {
     site: Site,
   ) {
     this.#card = cardOf(config);
+    this.#index = indexOf(config);
     this.#contents = new UnchangingDocument(contentsOf(config), PLAIN);
     const [example] = EXAMPLES.getMe!;
     this.#front = site.document({
@@ -67,6 +72,19 @@ export class FrontController {
   @Get()
   front(): UnchangingDocument {
     return this.#front;
+  }
+
+  /** The address of the API itself leads readers to the reference, and names its descriptions to programs. */
+  @Get(API_PREFIX)
+  api(@Req() request: Request, @Res() response: Response): void {
+    if (prefersHtml(request)) redirect(response, 303, '/docs');
+    else response.type('json').send(this.#index);
+  }
+
+  /** Asked for by habit: readers are led to the status, probes to whether this server is ready. */
+  @Get('health')
+  health(@Req() request: Request, @Res() response: Response): void {
+    redirect(response, 303, prefersHtml(request) ? '/status' : '/readyz');
   }
 
   @Get('favicon.ico')
@@ -116,6 +134,17 @@ export class FrontController {
     if (target === undefined) throw new Problem('not_found');
     response.writeHead(302, { ...PLAIN, Location: target, 'Cache-Control': 'no-store' }).end();
   }
+}
+
+function indexOf({ publicUrl }: Config): string {
+  return JSON.stringify({
+    openapi: `${publicUrl}${API_PREFIX}/openapi.json`,
+    documentation: `${publicUrl}/docs`,
+    problems: `${publicUrl}${API_PREFIX}/problems`,
+    authorization_server: `${publicUrl}/.well-known/oauth-authorization-server`,
+    protected_resource: `${publicUrl}/.well-known/oauth-protected-resource${API_PREFIX}`,
+    status: `${publicUrl}/status.json`,
+  });
 }
 
 function contentsOf(config: Config): string {

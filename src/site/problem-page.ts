@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import type { Problem } from '../http/output/problems.js';
 import { prefersHtml } from '../http/pipeline/accept.guard.js';
-import { API_PREFIX, isUnderApi } from '../http/pipeline/api-headers.js';
+import { isUnderApi } from '../http/pipeline/api-headers.js';
 import { RouteTable } from '../http/route-table.js';
 import { LanguageChoice } from '../member-pages/rendering/language-choice.js';
 import type { Page } from '../member-pages/rendering/page-contents.js';
@@ -50,7 +50,6 @@ export class ProblemPage {
     const isUnknown = code === 'not_found';
     if (isUnknown) {
       if (request.method !== 'GET' && request.method !== 'HEAD') return false;
-      if (path === API_PREFIX && prefersHtml(request)) return redirect(response, 303, '/docs');
       const [, typed] = TYPED.exec(path) ?? [];
       if (typed !== undefined && this.routeTable.methodsAt(`/${typed}`).includes('GET'))
         return redirect(response, 308, `/${typed}`);
@@ -72,7 +71,8 @@ export class ProblemPage {
   }
 }
 
-function redirect(response: Response, status: number, location: string): true {
+/** Leads a reader, or a program, to another address of this server. */
+export function redirect(response: Response, status: number, location: string): true {
   const headers = { Location: location, 'Cache-Control': 'no-cache', 'Content-Length': '0', ...NOSNIFF };
   response.writeHead(status, headers).end();
   return true;

@@ -93,7 +93,6 @@ describe('every answer', () => {
     });
 
     it.each([
-      '/api/public',
       '/api/public/',
       '/api/public/ME',
       '/api/public/me/',

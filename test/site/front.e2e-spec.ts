@@ -63,6 +63,25 @@ describe('What a stranger finds', () => {
     }
   });
 
+  it('at the address of the API: the reference for readers, and for programs an index of links, each of which leads somewhere', async () => {
+    const led = await get('/api/public');
+    expect([led.status, led.headers.get('location')]).toEqual([303, '/docs']);
+    const response = await get('/api/public', { Accept: 'application/json' });
+    expect([response.status, response.headers.get('content-type')]).toEqual([
+      200,
+      'application/json; charset=utf-8',
+    ]);
+    const links = Object.values((await response.json()) as Record<string, string>);
+    expect(links).toHaveLength(6);
+    for (const link of links) expect([link, (await fetch(link)).status]).toEqual([link, 200]);
+  });
+
+  it('at /health, which many ask for: the status for readers, and for probes whether the server is ready', async () => {
+    expect((await get('/health')).headers.get('location')).toBe('/status');
+    const probe = await fetch(`${oauth.issuer}/health`);
+    expect([probe.url, probe.status]).toEqual([`${oauth.issuer}/readyz`, 200]);
+  });
+
   it('the platform’s name, logo and colour, where it has them, and whom to ask', async () => {
     const other = await OauthTest.start(
       {
@@ -184,16 +203,6 @@ describe('What a stranger finds', () => {
       expect(new URL(location ?? '/', oauth.issuer).origin).toBe(oauth.issuer);
     },
   );
-
-  it('above the API the reference for readers, and the problem for programs', async () => {
-    const led = await get('/api/public');
-    expect([led.status, led.headers.get('location')]).toEqual([303, '/docs']);
-    const problem = await get('/api/public', { Accept: 'application/json' });
-    expect([problem.status, await problem.json()]).toEqual([
-      404,
-      expect.objectContaining({ code: 'not_found' }),
-    ]);
-  });
 
   it.each(['/api/public/', '/api/public/nothing', '/api/public/Events'])(
     'under the API the problem, whoever asks: %s',
