@@ -200,7 +200,7 @@ interface Plan {
   readonly Plans?: readonly Plan[];
 }
 
-const ROWS = 2_000_000;
+const ROWS = 500_000;
 const EXPIRED = 3_000;
 /** A ring of 10,000 refusals does not grow. */
 const GROWING = expiredRows({ auditRetentionSeconds: 400 * 86_400, changesRetentionSeconds: 0 }).filter(
