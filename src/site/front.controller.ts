@@ -12,7 +12,7 @@ import { OutsideApi } from '../http/pipeline/outside-api.js';
 import { cardOf } from '../layout/icons.js';
 import { documentOf, PlatformLogo } from '../member-pages/rendering/logos.controller.js';
 import { SECURITY_PATH } from '../member-pages/rendering/pages.js';
-import { redirect } from './problem-page.js';
+import { leadTo } from './problem-page.js';
 import { GUIDES, Site } from './site.js';
 import { snippetsOf } from './script/snippets.js';
 
@@ -77,14 +77,14 @@ export class FrontController {
   /** The address of the API itself leads readers to the reference, and names its descriptions to programs. */
   @Get(API_PREFIX)
   api(@Req() request: Request, @Res() response: Response): void {
-    if (prefersHtml(request)) redirect(response, 303, '/docs');
+    if (prefersHtml(request)) leadTo(response, 303, '/docs');
     else response.type('json').send(this.#index);
   }
 
   /** Asked for by habit: readers are led to the status, probes to whether this server is ready. */
   @Get('health')
   health(@Req() request: Request, @Res() response: Response): void {
-    redirect(response, 303, prefersHtml(request) ? '/status' : '/readyz');
+    leadTo(response, 303, prefersHtml(request) ? '/status' : '/readyz');
   }
 
   @Get('favicon.ico')

@@ -52,7 +52,7 @@ export class ProblemPage {
       if (request.method !== 'GET' && request.method !== 'HEAD') return false;
       const [, typed] = TYPED.exec(path) ?? [];
       if (typed !== undefined && this.routeTable.methodsAt(`/${typed}`).includes('GET'))
-        return redirect(response, 308, `/${typed}`);
+        return leadTo(response, 308, `/${typed}`);
     } else if (FOR_PROGRAMS.test(path)) return false;
     if (isUnderApi(path) || !prefersHtml(request)) return false;
     request.context.problem = code;
@@ -72,7 +72,7 @@ export class ProblemPage {
 }
 
 /** Leads a reader, or a program, to another address of this server. */
-export function redirect(response: Response, status: number, location: string): true {
+export function leadTo(response: Response, status: number, location: string): true {
   const headers = { Location: location, 'Cache-Control': 'no-cache', 'Content-Length': '0', ...NOSNIFF };
   response.writeHead(status, headers).end();
   return true;

@@ -191,6 +191,7 @@ describe('the tools', () => {
     const user = await api.platform.user({ bio: 'Zoë says "hi"\u2028\\' });
     const event = await eventOf(user, { title: 'Picnic 🧺' });
     const achievement = await api.platform.achievement({});
+    await api.platform.fold();
     const key = await api.key(user);
     const routes: [string, object, string][] = [
       ['get_profile', {}, '/profile'],

@@ -46,7 +46,7 @@ export class Pages implements ShownPages {
   readonly #scripts = {
     passkeys: scriptIn('sign-in/passkeys.js'),
     developer: scriptIn('developer/developer.js'),
-    copy: scriptIn('parts/copy.js'),
+    copy: scriptIn('developer/copy.js'),
     formPost: scriptIn('sign-in/form-post.js'),
   };
   readonly #moments = new Map(
