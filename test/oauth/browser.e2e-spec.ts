@@ -134,7 +134,7 @@ postgres.describe('A member in Chromium, with the client on another origin', () 
     await tabTo('Where you will use it, such as “Phone”');
     await page.keyboard.type('Phone');
     await page.keyboard.press('Enter');
-    await page.getByRole('status').waitFor();
+    await page.getByRole('status').first().waitFor();
     await page.locator('#link:focus').waitFor();
     const link = await page.getByLabel('Your calendar link').inputValue();
     expect((await fetch(link)).status).toBe(200);

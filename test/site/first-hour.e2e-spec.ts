@@ -163,7 +163,7 @@ postgres.describe('In the first hour, by README and guides alone,', () => {
       await at.getByLabel('Name', { exact: true }).fill('My backend');
       for (const scope of await at.getByRole('checkbox').all()) await scope.check();
       await click(button(at, 'Make the key'));
-      const key = (await at.locator('.secret').first().innerText()).trim();
+      const key = (await at.locator('.secret code').first().innerText()).trim();
       expect(ada.clicks()).toBe(4);
 
       const env = { ...process.env, API_KEY: key, API_URL: server };
