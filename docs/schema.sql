@@ -1609,7 +1609,7 @@ ALTER TABLE connections ADD CONSTRAINT connections_connected_at_range_check CHEC
 ALTER TABLE connections ADD CONSTRAINT connections_id_check CHECK (((id >= 1) AND (id <= '9007199254740991'::bigint)));
 
 -- constraint connections.connections_pair_key
-ALTER TABLE connections ADD CONSTRAINT connections_pair_key UNIQUE (user_id, peer_id);
+ALTER TABLE connections ADD CONSTRAINT connections_pair_key UNIQUE (peer_id, user_id);
 
 -- constraint connections.connections_peer_check
 ALTER TABLE connections ADD CONSTRAINT connections_peer_check CHECK ((peer_id <> user_id));
@@ -2170,9 +2170,6 @@ CREATE INDEX connections_met_at_event_idx ON public.connections USING btree (met
 
 -- index connections_name_idx
 CREATE INDEX connections_name_idx ON public.connections USING btree (user_id, status, peer_name, id) INCLUDE (peer_username) WHERE (NOT peer_is_disabled);
-
--- index connections_peer_idx
-CREATE INDEX connections_peer_idx ON public.connections USING btree (peer_id);
 
 -- index connections_recent_idx
 CREATE INDEX connections_recent_idx ON public.connections USING btree (user_id, status, connected_at DESC, id) WHERE (NOT peer_is_disabled);

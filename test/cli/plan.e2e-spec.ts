@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { DataSource } from 'typeorm';
 import { createDataSource } from '../../src/database/postgres/data-source.js';
-import { lastMigrations, statementsOf } from '../../src/database/schema/migrate.js';
+import { lastMigrations, statementsOf, stepsOf } from '../../src/database/schema/migrate.js';
 import { planMigration, planMigrations, split, type PlannedStep } from '../../src/database/schema/plan.js';
 import { MIGRATIONS } from '../../src/database/schema/tables.js';
 import { pua, puaJson } from '../support/command-line.js';
@@ -57,7 +57,8 @@ describe('pua db migrate --plan', () => {
 
   it('names each pending migration, runs none, and reads the same each time', async () => {
     const planned = await plan();
-    expect(planned.map(({ migration }) => migration)).toEqual([...AFTER.map(({ name }) => name), 'schema/']);
+    const named = [...new Set(planned.map(({ migration }) => migration))]; // some have several steps
+    expect(named).toEqual([...AFTER.map(({ name }) => name), 'schema/']);
     expect(await plan()).toEqual(planned);
     expect(await planMigrations(dataSource)).toEqual(planned);
   });
@@ -147,8 +148,9 @@ WHERE pid = pg_backend_pid() AND relnamespace = 'public'::regnamespace AND relki
       }
       for (const Migration of AFTER) {
         const migration = new Migration();
-        const [planned] = await planMigration(dataSource, migration);
+        const planned = (await planMigration(dataSource, migration)).at(-1);
         const { name } = Migration;
+        for (const step of stepsOf(migration)) await dataSource.query(step);
         const found = await locked(await statementsOf(migration, 'up'));
         expect([name, strongest(expected(planned!.locks))]).toEqual([name, strongest(found)]);
         const runner = dataSource.createQueryRunner();

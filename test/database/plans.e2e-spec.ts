@@ -219,4 +219,16 @@ postgres.describe('plans over 200,000 members', () => {
       expect(statements).toHaveLength(1);
     },
   );
+
+  // Among millions PostgreSQL took an index of peers alone for pairs, too, and read all rows of a peer who has very many, for each line.
+  it('no index leads to the connections with a peer but one that leads to the pair', async () => {
+    const indexes = await api.dataSource.query<{ indexdef: string }[]>(
+      `SELECT indexdef FROM pg_indexes WHERE tablename = 'connections' AND indexdef ~ '\\(peer_id'`,
+    );
+    expect(indexes.map(({ indexdef }) => indexdef)).toEqual([
+      expect.stringContaining(
+        'UNIQUE INDEX connections_pair_key ON public.connections USING btree (peer_id, user_id)',
+      ),
+    ]);
+  });
 });

@@ -6,7 +6,7 @@ import { User } from './user.entity.js';
 
 /** One side of a connection: every connection has two rows with the same id, one for each member. */
 @Entity('connections')
-@Unique('connections_pair_key', ['user_id', 'peer_id'])
+@Unique('connections_pair_key', ['peer_id', 'user_id'])
 @ForeignKey(() => User, ['peer_id', 'peer_is_disabled'], ['id', 'is_disabled'], { onUpdate: 'CASCADE' })
 @OfMember<Connection>({ owner: ['user_id', 'peer_id'], export: { in: 'connections' } })
 export class Connection extends row({

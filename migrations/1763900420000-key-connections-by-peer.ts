@@ -1,0 +1,31 @@
+import type { QueryRunner } from 'typeorm';
+import type { SteppedMigration } from '../src/database/schema/migrate.js';
+
+/**
+ * One index serves whoever looks for a peer, or for a pair. Of two, PostgreSQL took the smaller one, of peers alone, for pairs, too, and so
+ * compared each line of a feed or an import with all connections of a peer who has very many: a hundred thousand times as many rows.
+ * Programs of the version before do not notice.
+ */
+export class KeyConnectionsByPeer1763900420000 implements SteppedMigration {
+  readonly steps = [
+    'CREATE UNIQUE INDEX CONCURRENTLY connections_peer_key ON connections (peer_id, user_id)',
+  ];
+
+  async up(runner: QueryRunner): Promise<void> {
+    await runner.query(`
+ALTER TABLE connections DROP CONSTRAINT connections_pair_key;
+ALTER TABLE connections ADD CONSTRAINT connections_pair_key UNIQUE USING INDEX connections_peer_key;
+DROP INDEX connections_peer_idx;
+INSERT INTO compatible_migrations (name) VALUES ('KeyConnectionsByPeer1763900420000');
+`);
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    await runner.query(`
+DELETE FROM compatible_migrations WHERE name = 'KeyConnectionsByPeer1763900420000';
+ALTER TABLE connections DROP CONSTRAINT connections_pair_key;
+ALTER TABLE connections ADD CONSTRAINT connections_pair_key UNIQUE (user_id, peer_id);
+CREATE INDEX connections_peer_idx ON connections (peer_id);
+`);
+  }
+}
