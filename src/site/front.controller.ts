@@ -4,7 +4,7 @@ import type { Request, Response } from 'express';
 import { Public } from '../auth/auth.decorators.js';
 import { apiNameOf, Config } from '../config/config.js';
 import { EXAMPLES } from '../features/openapi/examples.js';
-import { UnchangingDocument } from '../http/output/responses.js';
+import { JsonResponse, leadTo, UnchangingDocument } from '../http/output/responses.js';
 import { Problem } from '../http/output/problems.js';
 import { prefersHtml } from '../http/pipeline/accept.guard.js';
 import { API_PREFIX } from '../http/pipeline/api-headers.js';
@@ -12,7 +12,6 @@ import { OutsideApi } from '../http/pipeline/outside-api.js';
 import { cardOf } from '../layout/icons.js';
 import { documentOf, PlatformLogo } from '../member-pages/rendering/logos.controller.js';
 import { SECURITY_PATH } from '../member-pages/rendering/pages.js';
-import { leadTo } from './problem-page.js';
 import { GUIDES, Site } from './site.js';
 import { snippetsOf } from './script/snippets.js';
 
@@ -48,7 +47,7 @@ export class FrontController {
   readonly #card: UnchangingDocument;
   readonly #robots = new UnchangingDocument(ROBOTS, PLAIN);
   readonly #contents: UnchangingDocument;
-  readonly #index: string;
+  readonly #index: JsonResponse;
 
   constructor(
     private readonly config: Config,
@@ -76,9 +75,9 @@ export class FrontController {
 
   /** The address of the API itself leads readers to the reference, and names its descriptions to programs. */
   @Get(API_PREFIX)
-  api(@Req() request: Request, @Res() response: Response): void {
+  api(@Req() request: Request, @Res({ passthrough: true }) response: Response): JsonResponse {
     if (prefersHtml(request)) leadTo(response, 303, '/docs');
-    else response.type('json').send(this.#index);
+    return this.#index;
   }
 
   /** Asked for by habit: readers are led to the status, probes to whether this server is ready. */
@@ -132,12 +131,12 @@ export class FrontController {
     const { passwordResetUrl, localSignIn } = this.config;
     const target = passwordResetUrl ?? (localSignIn ? SECURITY_PATH : undefined);
     if (target === undefined) throw new Problem('not_found');
-    response.writeHead(302, { ...PLAIN, Location: target, 'Cache-Control': 'no-store' }).end();
+    leadTo(response, 302, target);
   }
 }
 
-function indexOf({ publicUrl }: Config): string {
-  return JSON.stringify({
+function indexOf({ publicUrl }: Config): JsonResponse {
+  return JsonResponse.unchanging({
     openapi: `${publicUrl}${API_PREFIX}/openapi.json`,
     documentation: `${publicUrl}/docs`,
     problems: `${publicUrl}${API_PREFIX}/problems`,

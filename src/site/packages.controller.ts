@@ -4,7 +4,7 @@ import { Controller, Get, Param, Res } from '@nestjs/common';
 import type { Response } from 'express';
 import { Public } from '../auth/auth.decorators.js';
 import { Problem } from '../http/output/problems.js';
-import { UnchangingDocument } from '../http/output/responses.js';
+import { leadTo, UnchangingDocument } from '../http/output/responses.js';
 import { OutsideApi } from '../http/pipeline/outside-api.js';
 
 const FOLDER = join(import.meta.dirname, '../../packages');
@@ -14,8 +14,6 @@ const TYPES: Readonly<Record<string, string>> = {
   '.zip': 'application/zip',
   '.info': 'application/json',
 };
-
-const NOSNIFF = { 'X-Content-Type-Options': 'nosniff' };
 
 /** The clients as packages, which the build made: for npm and pip by their address, and for Go as a proxy of one module. */
 @Controller('clients')
@@ -34,8 +32,7 @@ export class PackagesController {
   /** Leads to the wheel, whose own name pip insists on. */
   @Get('python.whl')
   wheel(@Res() response: Response): void {
-    const headers = { Location: `/clients/${this.#wheel}`, 'Content-Length': '0', ...NOSNIFF };
-    response.writeHead(302, headers).end();
+    leadTo(response, 302, `/clients/${this.#wheel}`);
   }
 
   /** @throws Problem not_found */
@@ -56,7 +53,7 @@ export class PackagesController {
 function fileOf(path: string): UnchangingDocument {
   return new UnchangingDocument(readFileSync(path), {
     'Content-Type': TYPES[extname(path)] ?? 'text/plain; charset=utf-8',
-    ...NOSNIFF,
+    'X-Content-Type-Options': 'nosniff',
     'Cache-Control': 'no-cache',
   });
 }

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import type { Problem } from '../http/output/problems.js';
+import { leadTo } from '../http/output/responses.js';
 import { prefersHtml } from '../http/pipeline/accept.guard.js';
 import { isUnderApi } from '../http/pipeline/api-headers.js';
 import { RouteTable } from '../http/route-table.js';
@@ -23,8 +24,6 @@ const FAULTS: Readonly<Record<number, Extract<Page, { name: 'error' }>['fault']>
   500: 'failed',
   503: 'busy',
 };
-
-const NOSNIFF = { 'X-Content-Type-Options': 'nosniff' };
 
 @Injectable()
 export class ProblemPage {
@@ -51,8 +50,10 @@ export class ProblemPage {
     if (isUnknown) {
       if (request.method !== 'GET' && request.method !== 'HEAD') return false;
       const [, typed] = TYPED.exec(path) ?? [];
-      if (typed !== undefined && this.routeTable.methodsAt(`/${typed}`).includes('GET'))
-        return leadTo(response, 308, `/${typed}`);
+      if (typed !== undefined && this.routeTable.methodsAt(`/${typed}`).includes('GET')) {
+        leadTo(response, 308, `/${typed}`);
+        return true;
+      }
     } else if (FOR_PROGRAMS.test(path)) return false;
     if (isUnderApi(path) || !prefersHtml(request)) return false;
     request.context.problem = code;
@@ -69,11 +70,4 @@ export class ProblemPage {
     this.pages.send(response.set(headers), status, page, { query: new URLSearchParams() });
     return true;
   }
-}
-
-/** Leads a reader, or a program, to another address of this server. */
-export function leadTo(response: Response, status: number, location: string): true {
-  const headers = { Location: location, 'Cache-Control': 'no-cache', 'Content-Length': '0', ...NOSNIFF };
-  response.writeHead(status, headers).end();
-  return true;
 }

@@ -106,6 +106,21 @@ postgres.describe('The pages for strangers in Chromium', () => {
   );
 
   it(
+    'lead on a phone, too, to the demo and the account, from the contents',
+    async () => {
+      const { page, context } = await open('/docs', { viewport: { width: 390, height: 844 } });
+      await page.getByRole('button', { name: 'Contents' }).click();
+      const contents = page.locator('#contents');
+      await contents.getByRole('link', { name: 'Demo', exact: true }).waitFor();
+      await contents.getByRole('link', { name: 'Account', exact: true }).click();
+      await page.waitForURL('**/account/apps**');
+      expect(await page.getByRole('heading', { name: 'Sign in' }).count()).toBe(1);
+      await context.close();
+    },
+    MINUTE,
+  );
+
+  it(
     'are searched, every word: passages of guides, errors, and fields of calls, with the keyboard alone, from any page',
     async () => {
       const { page, context, complaints } = await open('/');

@@ -67,6 +67,8 @@ describe('What a stranger finds', () => {
     const led = await get('/api/public');
     expect([led.status, led.headers.get('location')]).toEqual([303, '/docs']);
     const response = await get('/api/public', { Accept: 'application/json' });
+    const known = { Accept: 'application/json', 'If-None-Match': response.headers.get('etag')! };
+    expect((await get('/api/public', known)).status).toBe(304);
     expect([response.status, response.headers.get('content-type')]).toEqual([
       200,
       'application/json; charset=utf-8',

@@ -136,3 +136,9 @@ export function statesOf(header: string | undefined): string[] | undefined {
 function entityTags(header: string): string[] {
   return header.match(/(?:W\/)?"[^"]*"/g) ?? [];
 }
+
+/** Leads a reader, or a program, to another address. */
+export function leadTo(response: ServerResponse, status: 302 | 303 | 308, location: string): void {
+  const headers = { 'Cache-Control': 'no-cache', 'Content-Length': '0', 'X-Content-Type-Options': 'nosniff' };
+  response.writeHead(status, { ...headers, Location: location }).end();
+}
