@@ -2282,8 +2282,11 @@ CREATE INDEX oauth_tokens_successor_idx ON public.oauth_tokens USING btree (cons
 -- index participants_calendar_idx
 CREATE INDEX participants_calendar_idx ON public.participants USING btree (user_id, starts_at DESC, event_id) WHERE is_visible;
 
--- index participants_event_idx
-CREATE INDEX participants_event_idx ON public.participants USING btree (event_id, role);
+-- index participants_co_organizers_idx
+CREATE INDEX participants_co_organizers_idx ON public.participants USING btree (event_id, user_id) WHERE (role = 'co_organizer'::text);
+
+-- index participants_event_user_idx
+CREATE INDEX participants_event_user_idx ON public.participants USING btree (event_id, user_id);
 
 -- index passkeys_user_id_idx
 CREATE INDEX passkeys_user_id_idx ON public.passkeys USING btree (user_id, id);

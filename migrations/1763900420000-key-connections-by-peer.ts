@@ -10,6 +10,10 @@ export class KeyConnectionsByPeer1763900420000 implements SteppedMigration {
   readonly steps = [
     'CREATE UNIQUE INDEX CONCURRENTLY connections_peer_key ON connections (peer_id, user_id)',
   ];
+  readonly stepsBack = [
+    'CREATE UNIQUE INDEX CONCURRENTLY connections_user_peer_key ON connections (user_id, peer_id)',
+    'CREATE INDEX CONCURRENTLY connections_peer_idx ON connections (peer_id)',
+  ];
 
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
@@ -24,8 +28,7 @@ INSERT INTO compatible_migrations (name) VALUES ('KeyConnectionsByPeer1763900420
     await runner.query(`
 DELETE FROM compatible_migrations WHERE name = 'KeyConnectionsByPeer1763900420000';
 ALTER TABLE connections DROP CONSTRAINT connections_pair_key;
-ALTER TABLE connections ADD CONSTRAINT connections_pair_key UNIQUE (user_id, peer_id);
-CREATE INDEX connections_peer_idx ON connections (peer_id);
+ALTER TABLE connections ADD CONSTRAINT connections_pair_key UNIQUE USING INDEX connections_user_peer_key;
 `);
   }
 }

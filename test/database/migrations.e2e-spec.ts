@@ -313,6 +313,17 @@ CREATE FUNCTION newer() RETURNS int LANGUAGE sql RETURN 1`);
   });
 
   // The embedded database has one session: nobody else holds a lock there.
+  postgres.it('are undone once by two who undo the same at once, and no other in its place', async () => {
+    const { applied } = await readSchema(dataSource);
+    const other = await createDataSource(testConfig(database.environment), 'maintenance').initialize();
+    const [last, before] = [applied.at(-1), applied.at(-2)];
+    const undone = await Promise.all([dataSource, other].map((by) => rollback(by, last)));
+    expect(undone.toSorted()).toEqual([last, undefined]);
+    expect((await readSchema(dataSource)).applied.at(-1)).toBe(before);
+    await other.destroy();
+    await migrate(dataSource);
+  });
+
   postgres.it('give way where somebody holds a lock, and come again', async () => {
     // As far as one that changes a table which requests read.
     const undone = [await rollback(dataSource)];

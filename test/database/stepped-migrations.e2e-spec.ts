@@ -36,13 +36,12 @@ export class ${FILLED} implements MigrationInterface, SteppedMigration {
     'ALTER TABLE users VALIDATE CONSTRAINT users_pronouns_check',
     'CREATE INDEX CONCURRENTLY users_pronouns_idx ON users (pronouns)',
   ];
+  readonly stepsBack = ['DROP INDEX CONCURRENTLY IF EXISTS users_pronouns_idx'];
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(\`INSERT INTO compatible_migrations (name) VALUES ('${FILLED}')\`);
   }
   async down(runner: QueryRunner): Promise<void> {
-    await runner.query(\`
-DELETE FROM compatible_migrations WHERE name = '${FILLED}';
-DROP INDEX users_pronouns_idx\`);
+    await runner.query(\`DELETE FROM compatible_migrations WHERE name = '${FILLED}'\`);
   }
 }`,
 };
@@ -86,6 +85,15 @@ describe('a migration with steps', () => {
     expect(await migrate()).toEqual(['AddPronouns1763999999000', FILLED]);
     expect([await filled(), await index()]).toEqual([25, true]);
     expect(await ask(`SELECT convalidated AS is FROM pg_constraint WHERE conname = 'users_pronouns_check'`)).toBe(true); // prettier-ignore
+  });
+
+  it('runs those back before it is undone, outside of its transaction', async () => {
+    await open(createTestDatabase());
+    await migrate();
+    const { code, stderr } = await puaProcess(database.environment, ['db', 'rollback', '--yes'], next);
+    expect([code, stderr, await index()]).toEqual([0, '', null]);
+    const said = await puaProcess(database.environment, ['db', 'status', '--json'], next);
+    expect((JSON.parse(said.stdout) as { pending: string[] }).pending).toEqual([FILLED]);
   });
 
   // The embedded database has one session.

@@ -48,7 +48,7 @@ export function dbCommands(group: Command): void {
       if (last.length === 0) note(to === undefined ? 'No migration has run' : `Nothing has run after ${to}`);
       else await confirm(last.map(asked).join('\n'));
       const undone: string[] = [];
-      for (const { name } of last) if ((await rollback(dataSource)) === name) undone.push(name);
+      for (const { name } of last) if (await rollback(dataSource, name)) undone.push(name);
       if (json || undone.length > 0)
         print({ undone: to === undefined ? (undone[0] ?? null) : undone }, () => undone.join('\n'));
     });

@@ -18,11 +18,15 @@ export interface SteppedMigration extends MigrationInterface {
    * VALIDATE CONSTRAINT. After an interruption they begin with the first one again, so each finds nothing to do where it was done.
    */
   readonly steps: readonly string[];
+  /** The same before its `down`. */
+  readonly stepsBack?: readonly string[];
 }
 
-/** Returns the steps of a migration; most have none. */
-export const stepsOf = (migration: MigrationInterface) =>
-  (migration as Partial<SteppedMigration>).steps ?? [];
+/** Returns the steps of a migration before its `up` or `down`; most have none. */
+export function stepsOf(migration: MigrationInterface, way: 'up' | 'down' = 'up'): readonly string[] {
+  const { steps = [], stepsBack = [] } = migration as Partial<SteppedMigration>;
+  return way === 'up' ? steps : stepsBack;
+}
 
 /**
  * Runs pending migrations, each in its own transaction, after its steps: its locks are released when it ends, and after one is killed the
@@ -89,12 +93,14 @@ export async function lastMigrations(dataSource: DataSource, to?: string) {
     throw new OperatorError(`${to} has not run: \`npx pua db status\` shows the names of those that have`);
   const names = to === undefined ? applied.slice(-1) : applied.slice(applied.indexOf(to) + 1);
   const last = names.toReversed().map(async (name) => {
-    const Last = MIGRATIONS.find((migration) => migration.name === name)!;
-    const undoing = (await statementsOf(new Last(), 'down')).join(';\n');
+    const migration = migrationOf(name);
+    const undoing = [...stepsOf(migration, 'down'), ...(await statementsOf(migration, 'down'))].join(';\n');
     return { name, undoing, losing: droppedBy(undoing) };
   });
   return Promise.all(last);
 }
+
+const migrationOf = (name: string) => new (MIGRATIONS.find((migration) => migration.name === name)!)();
 
 /** Returns the names of tables (`a`) and columns (`a.b`) that the statements drop. */
 function droppedBy(sql: string): string[] {
@@ -117,17 +123,22 @@ export async function statementsOf(migration: MigrationInterface, way: 'up' | 'd
 }
 
 /**
- * Undoes the migration that ran last; data in what that drops is lost.
+ * Undoes the migration that ran last, after its steps back; data in what that drops is lost.
  *
- * @returns its name, or undefined if none has run
+ * @param only nothing is undone if it is another than this one, since somebody else undid this one meanwhile
+ * @returns the name of what was undone, or undefined if nothing was
  * @throws OperatorError if the database is newer than the program
  */
-export async function rollback(dataSource: DataSource): Promise<string | undefined> {
+export async function rollback(dataSource: DataSource, only?: string): Promise<string | undefined> {
+  const [last] = await lastMigrations(dataSource);
+  if (!last || last.name !== (only ?? last.name)) return undefined;
+  await runSteps(dataSource, stepsOf(migrationOf(last.name), 'down'));
   return alone(dataSource, async (executor, manager) => {
     const { applied, unknown } = await readSchema(manager);
     refuseNewer(unknown);
-    if (applied.length > 0) await executor.undoLastMigration();
-    return applied.at(-1);
+    if (applied.at(-1) !== last.name) return undefined;
+    await executor.undoLastMigration();
+    return last.name;
   });
 }
 
@@ -167,6 +178,7 @@ async function isOurTurn(session: Pick<EntityManager, 'query'>, lock: string): P
 
 /** Runs a migration's steps on one session, which keeps other processes out meanwhile. */
 async function runSteps(dataSource: DataSource, steps: readonly string[]): Promise<void> {
+  if (steps.length === 0) return;
   const runner = dataSource.createQueryRunner();
   try {
     while (!(await isOurTurn(runner.manager, 'pg_try_advisory_lock'))) await pause(TURN_MS);

@@ -1,0 +1,29 @@
+import type { QueryRunner } from 'typeorm';
+import type { SteppedMigration } from '../src/database/schema/migrate.js';
+
+/**
+ * An index that leads from an event to a pair, as KeyConnectionsByPeer1763900420000 gave one to connections: PostgreSQL took the one of
+ * events and roles for pairs, too, and so compared each changed answer to an event with all its answers. The co-organizers, which each
+ * event is shown with, are so few that their own index costs nothing. Programs of the version before do not notice.
+ */
+export class FindParticipantsByPair1763900430000 implements SteppedMigration {
+  readonly steps = [
+    'CREATE INDEX CONCURRENTLY participants_event_user_idx ON participants (event_id, user_id)',
+    `CREATE INDEX CONCURRENTLY participants_co_organizers_idx ON participants (event_id, user_id) WHERE role = 'co_organizer'`,
+  ];
+  readonly stepsBack = ['CREATE INDEX CONCURRENTLY participants_event_idx ON participants (event_id, role)'];
+
+  async up(runner: QueryRunner): Promise<void> {
+    await runner.query(`
+DROP INDEX participants_event_idx;
+INSERT INTO compatible_migrations (name) VALUES ('FindParticipantsByPair1763900430000');
+`);
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    await runner.query(`
+DELETE FROM compatible_migrations WHERE name = 'FindParticipantsByPair1763900430000';
+DROP INDEX participants_event_user_idx, participants_co_organizers_idx;
+`);
+  }
+}
