@@ -231,7 +231,8 @@ const WARM_UP_SECONDS = 6;
 
 /**
  * Measures one process and two, each under 64 clients, and one beside a busy loop: where two processes keep two processors busy, the same
- * instructions take longer (frequency, shared caches), which is the machine's cost of a second process and not the server's.
+ * instructions take longer (frequency, shared caches), which is the machine's cost of a second process and not the server's. Then that one
+ * with as many of the clients as each of two, four and eight processes would have.
  *
  * @param start starts the server with so many processes
  */
@@ -243,14 +244,21 @@ export async function measureWorkers(start, dataset, plan) {
     { name: 'WORKERS=1', workers: 1 },
     { name: 'WORKERS=2', workers: 2 },
     { name: 'WORKERS=1, beside a busy loop', workers: 1, isBesideLoop: true },
-  ].map(({ name, workers, isBesideLoop }) => ({
+    ...[2, 4, 8].map((share) => ({
+      name: `the same, ${load.connections / share} clients`,
+      workers: 1,
+      isBesideLoop: true,
+      share,
+    })),
+  ].map(({ name, workers, isBesideLoop, share = 1 }) => ({
     name,
     async turn(seconds) {
       const server = await start(workers);
       const loop = isBesideLoop && spawn(process.execPath, ['-e', 'for (;;);']);
       try {
         await measure(server, question, requests, { ...load, seconds: workers * WARM_UP_SECONDS });
-        return [await measure(server, question, requests, { ...load, seconds })];
+        const connections = load.connections / share;
+        return [await measure(server, question, requests, { connections, seconds })];
       } finally {
         if (loop) loop.kill('SIGKILL');
         await server.stop();

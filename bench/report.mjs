@@ -1,7 +1,7 @@
 // The results of a run as Markdown and as a plot.
 import { barChart } from './plot.mjs';
 import { overloadTable } from './overload.mjs';
-import { judge } from './targets.mjs';
+import { cost, judge } from './targets.mjs';
 
 const COLUMNS = {
   'requests/s': ({ rate }) => Math.round(rate).toLocaleString('en'),
@@ -71,7 +71,7 @@ export function markdownOf(results, { judged }) {
     overload && `## Below and above the peak\n\n${overloadTable(byQuestion(overload))}`,
     ...several(size, ['requests/s', 'p50 ms', 'server CPU µs', 'database CPU µs'], ', one member'),
     ...several(filters?.usual, ['requests/s', 'p50 ms', 'server CPU µs', 'database CPU µs'], ', filtered'),
-    workers && section('Several processes (GET /profile)', workers, ALL),
+    workers && `${section('Several processes (GET /profile)', workers, ALL)}\n\n${modelOf(workers)}`,
     ...several(flat?.compared, ALL, `, two databases (${flat?.date})`),
     starts && figures('Starts and installation (seconds, MB)', starts),
     writing && figures('Writing', writing),
@@ -92,6 +92,15 @@ the server under load; "others" is the share of the machine's CPU that went to w
 few percent only ratios mean something.
 
 Data: ${rows.join(', ')}.`;
+}
+
+/** What a request costs one of so many processes, computed from what it costs one that has as many clients; two were measured, too. */
+function modelOf(workers) {
+  const [, two, ...alone] = Object.values(workers);
+  const [computed2, computed4, computed8] = alone
+    .slice(1)
+    .map((part) => (cost(part) / cost(alone[0])).toFixed(2));
+  return `Computed, since each of N processes has an Nth of the clients: two cost ${computed2} × one (measured: ${(cost(two) / cost(alone[0])).toFixed(2)} ×), four ${computed4} ×, eight ${computed8} ×.`;
 }
 
 function targets(judgements) {

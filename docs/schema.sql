@@ -8,9 +8,12 @@ RETURN lower((value COLLATE "und-x-icu"));
 -- function stored_api_time(timestamp with time zone)
 CREATE OR REPLACE FUNCTION public.stored_api_time(value timestamp with time zone)
  RETURNS text
- LANGUAGE sql
+ LANGUAGE plpgsql
  IMMUTABLE PARALLEL SAFE STRICT
-RETURN to_char((value AT TIME ZONE 'UTC'::text), 'YYYY-MM-DD HH24:MI:SS'::text);
+AS $function$
+BEGIN
+  RETURN to_char(value AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS');
+END $function$;
 
 -- function local_time(timestamp with time zone,text)
 CREATE OR REPLACE FUNCTION public.local_time(value timestamp with time zone, zone text)
@@ -36,9 +39,12 @@ RETURN CASE WHEN (whole = 0) THEN 0.00 ELSE (0.01 * ((((20000 * part) + whole) /
 -- function stored_json_text(text)
 CREATE OR REPLACE FUNCTION public.stored_json_text(value text)
  RETURNS text
- LANGUAGE sql
+ LANGUAGE plpgsql
  IMMUTABLE PARALLEL SAFE
-RETURN COALESCE((to_json(value))::text, 'null'::text);
+AS $function$
+BEGIN
+  RETURN COALESCE(to_json(value)::text, 'null');
+END $function$;
 
 -- function shown_name(text,text,text,text)
 CREATE OR REPLACE FUNCTION public.shown_name(stored text, first_name text, last_name text, username text)
@@ -50,9 +56,14 @@ RETURN COALESCE(NULLIF(btrim(stored), ''::text), NULLIF(btrim(((COALESCE(first_n
 -- function user_card(bigint,text,text,text)
 CREATE OR REPLACE FUNCTION public.user_card(id bigint, username text, display_name text, profile_picture text)
  RETURNS text
- LANGUAGE sql
+ LANGUAGE plpgsql
  IMMUTABLE PARALLEL SAFE
-RETURN (((((((('{"id":'::text || id) || ',"username":'::text) || stored_json_text(username)) || ',"display_name":'::text) || stored_json_text(display_name)) || ',"profile_picture":'::text) || stored_json_text(profile_picture)) || '}'::text);
+AS $function$
+BEGIN
+  RETURN '{"id":' || id || ',"username":' || public.stored_json_text(username)
+    || ',"display_name":' || public.stored_json_text(display_name)
+    || ',"profile_picture":' || public.stored_json_text(profile_picture) || '}';
+END $function$;
 
 -- function event_location(text,text,text,text,double precision,double precision)
 CREATE OR REPLACE FUNCTION public.event_location(name text, city text, country_code text, address text, latitude double precision, longitude double precision)
@@ -415,9 +426,12 @@ END $function$;
 -- function is_showable_time(timestamp with time zone,interval)
 CREATE OR REPLACE FUNCTION public.is_showable_time(value timestamp with time zone, margin interval)
  RETURNS boolean
- LANGUAGE sql
+ LANGUAGE plpgsql
  IMMUTABLE PARALLEL SAFE
-RETURN ((value >= ('0001-01-01 00:00:00+00'::timestamp with time zone + margin)) AND (value < ('10000-01-01 00:00:00+00'::timestamp with time zone - margin)));
+AS $function$
+BEGIN
+  RETURN value >= timestamptz '0001-01-01 00:00:00Z' + margin AND value < timestamptz '9999-12-31 24:00:00Z' - margin;
+END $function$;
 
 -- function local_time_or_utc(timestamp with time zone,text)
 CREATE OR REPLACE FUNCTION public.local_time_or_utc(value timestamp with time zone, zone text)

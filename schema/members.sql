@@ -5,9 +5,12 @@ CREATE OR REPLACE FUNCTION shown_name(stored text, first_name text, last_name te
 
 -- JSON of a person as others see them.
 CREATE OR REPLACE FUNCTION user_card(id bigint, username text, display_name text, profile_picture text) RETURNS text
-  LANGUAGE sql IMMUTABLE PARALLEL SAFE
-  RETURN '{"id":' || id || ',"username":' || stored_json_text(username) || ',"display_name":' || stored_json_text(display_name)
-    || ',"profile_picture":' || stored_json_text(profile_picture) || '}';
+  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+BEGIN
+  RETURN '{"id":' || id || ',"username":' || public.stored_json_text(username)
+    || ',"display_name":' || public.stored_json_text(display_name)
+    || ',"profile_picture":' || public.stored_json_text(profile_picture) || '}';
+END $$;
 
 -- Beside what is derived: the version, which counts what PUT may change, but not what is replicated; and the moment
 -- before which nothing is left of a sign-in. Whoever stores what came of one holds the member FOR KEY SHARE and

@@ -3,10 +3,13 @@ CREATE OR REPLACE FUNCTION fold_case(value text) RETURNS text
   LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
   RETURN lower(value COLLATE "und-x-icu");
 
--- What stored columns are made of is IMMUTABLE; of the same without that, a query needs no executor for each call.
+-- What stored columns and CHECKs are made of is IMMUTABLE. What calls functions that are not is in plpgsql, which keeps its plan: of one in
+-- SQL, each statement would make one, and each call start an executor. In queries, the same in SQL without IMMUTABLE costs no call at all.
 CREATE OR REPLACE FUNCTION stored_api_time(value timestamptz) RETURNS text
-  LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+  LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
+BEGIN
   RETURN to_char(value AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS');
+END $$;
 
 CREATE OR REPLACE FUNCTION api_time(value timestamptz) RETURNS text
   LANGUAGE sql STABLE STRICT PARALLEL SAFE
@@ -27,12 +30,16 @@ END $$;
 
 -- Whether the API can show the moment, and its local time where `margin` is a day: a finite one of the years 1 to 9999.
 CREATE OR REPLACE FUNCTION is_showable_time(value timestamptz, margin interval) RETURNS boolean
-  LANGUAGE sql IMMUTABLE PARALLEL SAFE
+  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+BEGIN
   RETURN value >= timestamptz '0001-01-01 00:00:00Z' + margin AND value < timestamptz '9999-12-31 24:00:00Z' - margin;
+END $$;
 
 CREATE OR REPLACE FUNCTION stored_json_text(value text) RETURNS text
-  LANGUAGE sql IMMUTABLE PARALLEL SAFE
+  LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
+BEGIN
   RETURN COALESCE(to_json(value)::text, 'null');
+END $$;
 
 CREATE OR REPLACE FUNCTION json_text(value text) RETURNS text
   LANGUAGE sql STABLE PARALLEL SAFE

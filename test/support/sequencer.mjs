@@ -2,7 +2,17 @@
 // clone. These take longer than their size suggests, and at the end of a run would leave the other processor idle.
 import Sequencer from '@jest/test-sequencer';
 
-const LONG = ['/test/repository/docs.spec.ts', '/src/http/admission/connections.spec.ts'];
+const LONG = [
+  '/test/repository/recipe.e2e-spec.ts',
+  '/test/repository/docs.snippets.e2e-spec.ts',
+  '/test/repository/docs.spec.ts',
+  '/test/operations/rolling-restart.e2e-spec.ts',
+  '/test/operations/proxies.e2e-spec.ts',
+  '/test/site/every-page.e2e-spec.ts',
+  '/test/oauth/pages.e2e-spec.ts',
+  '/test/database/first-minute.e2e-spec.ts',
+  '/src/http/admission/connections.spec.ts',
+];
 const isLong = ({ path }) => LONG.some((file) => path.endsWith(file));
 
 export default class LongFirst extends Sequencer {
