@@ -66,7 +66,7 @@ export async function signIn(server, members) {
  *
  * @returns {Promise<Record<string, import('./measurements.mjs').Results>>} by the kind of request
  */
-export async function compareOauth(servers, members, dataset, plan) {
+export async function compareOauth(servers, members, dataset, plan, yardstick = NAIVE_PROVIDER) {
   const candidates = [];
   for (const server of servers) {
     // The development pages of the bare library use the id as the name.
@@ -86,7 +86,7 @@ export async function compareOauth(servers, members, dataset, plan) {
   }
   for (const { turn } of candidates) await turn(1);
   await analyze(dataset);
-  const [authorization, exchanged, refreshed] = await inTurns(candidates, plan, NAIVE_PROVIDER);
+  const [authorization, exchanged, refreshed] = await inTurns(candidates, plan, yardstick);
   return { 'Authorization, signed in': authorization, 'Code exchange': exchanged, Refresh: refreshed };
 }
 
