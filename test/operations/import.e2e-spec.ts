@@ -906,6 +906,13 @@ describe('pua import', () => {
       await runner.release();
     });
 
+    it('has none of its statements compiled, which PostgreSQL does for their estimated cost, and gains nothing', async () => {
+      await api.dataSource.transaction(async (manager) => {
+        await beginImport(manager);
+        expect(await manager.query('SHOW jit')).toEqual([{ jit: 'off' }]);
+      });
+    });
+
     it('refuses to run while another import does', async () => {
       const other = api.dataSource.createQueryRunner();
       await other.startTransaction();

@@ -22,8 +22,9 @@ export async function beginImport(manager: EntityManager): Promise<void> {
   const [left] = await manager.query<{ pending: boolean }[]>(ARE_PENDING);
   if (!row!.free || left!.pending)
     throw new OperatorError('Another import is running: wait until it has ended');
-  // No merges: of two keys PostgreSQL may sort by one alone, and then compares a member's lines with as many rows, all with all.
-  await manager.query(`SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0; SET LOCAL enable_mergejoin = off;
+  // No merges: of two keys PostgreSQL may sort by one alone, and then compares a member's lines with as many rows, all with all. And
+  // no compiler: it took an eighth of an import of 200,000 lines.
+  await manager.query(`SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0; SET LOCAL enable_mergejoin = off; SET LOCAL jit = off;
 SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL work_mem = '64MB';
 DO $$ BEGIN
   SET LOCAL client_connection_check_interval = '500ms';
