@@ -318,7 +318,7 @@ CREATE FUNCTION newer() RETURNS int LANGUAGE sql RETURN 1`);
     const other = await createDataSource(testConfig(database.environment), 'maintenance').initialize();
     const [last, before] = [applied.at(-1), applied.at(-2)];
     const undone = await Promise.all([dataSource, other].map((by) => rollback(by, last)));
-    expect(undone.toSorted()).toEqual([last, undefined]);
+    expect(undone.filter(Boolean)).toEqual([last]);
     expect((await readSchema(dataSource)).applied.at(-1)).toBe(before);
     await other.destroy();
     await migrate(dataSource);

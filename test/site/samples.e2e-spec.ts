@@ -114,7 +114,7 @@ postgres.describe('The samples of the reference', () => {
   );
 
   it(
-    'keep what was filled in while the reader signs in, and are sent by no key before that',
+    'keep what was filled in while the reader signs in, and are sent by no key or click before the token is there',
     async () => {
       const { username } = await oauth.member();
       const { page, context, calls } = await open('/docs#listConnections?limit=7');
@@ -125,8 +125,18 @@ postgres.describe('The samples of the reference', () => {
       await page.getByLabel('Username').fill(username);
       await page.getByLabel('Password').fill(PASSWORD);
       await page.getByRole('button', { name: 'Sign in' }).click();
+      const exchange = Promise.withResolvers<void>();
+      await page.route('**/oauth/token', async (route) => {
+        await exchange.promise;
+        await route.continue();
+      });
+      const asked = page.waitForRequest('**/oauth/token');
       await page.getByRole('button', { name: 'Allow' }).click();
-      await form.getByRole('button', { name: 'Send' }).click();
+      await asked;
+      const send = form.getByRole('button', { name: 'Send' });
+      expect(await send.isVisible()).toBe(false);
+      exchange.resolve();
+      await send.click();
       await form.getByText('"pagination"').waitFor();
       expect(calls).toContain('/api/public/connections?limit=7');
       const colours = await form

@@ -104,7 +104,8 @@ function startTrying() {
       const { open } = callOf(form);
       const hint = one('.try-hint', form);
       const send = one('[type="submit"]', form);
-      send.hidden = send.disabled = !open && !signedIn; // disabled: or Enter in a field would send it
+      // Disabled: or Enter in a field would send it. As the page comes, too: a quick click would send it before the token is there.
+      send.hidden = send.disabled = !open && !signedIn;
       if (open) hint.textContent = 'No credential is needed.';
       else if (signedIn) hint.textContent = 'With your access token.';
       else hint.replaceChildren(...(possible ? invitation(form) : noSignIn()));
