@@ -62,10 +62,10 @@ try {
     print(question.name, measured);
   }
   if (options.only === '') {
-    for (const { dataset } of sides) await prepareMembers(dataset);
+    await prepareMembers(before);
     const members = await prepareMembers(now);
     const servers = sides.map(({ server }) => server);
-    const measured = await compareOauth(servers, members, now, plan, BEFORE);
+    const measured = await compareOauth(servers, members, [before, now], plan, BEFORE);
     for (const [name, results] of Object.entries(measured)) print(name, results);
   }
 } finally {

@@ -66,7 +66,7 @@ export async function signIn(server, members) {
  *
  * @returns {Promise<Record<string, import('./measurements.mjs').Results>>} by the kind of request
  */
-export async function compareOauth(servers, members, dataset, plan, yardstick = NAIVE_PROVIDER) {
+export async function compareOauth(servers, members, datasets, plan, yardstick = NAIVE_PROVIDER) {
   const candidates = [];
   for (const server of servers) {
     // The development pages of the bare library use the id as the name.
@@ -85,7 +85,7 @@ export async function compareOauth(servers, members, dataset, plan, yardstick = 
     });
   }
   for (const { turn } of candidates) await turn(1);
-  await analyze(dataset);
+  for (const dataset of datasets) await analyze(dataset);
   const [authorization, exchanged, refreshed] = await inTurns(candidates, plan, yardstick);
   return { 'Authorization, signed in': authorization, 'Code exchange': exchanged, Refresh: refreshed };
 }

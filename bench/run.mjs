@@ -146,7 +146,7 @@ async function measureAll() {
   for (const peer of peers) await peer.stop();
   if (flags.only === undefined) {
     const naive = keep(await startNaiveProvider(dataset));
-    results.oauth = await compareOauth([ours, naive], members, dataset, plan);
+    results.oauth = await compareOauth([ours, naive], members, [dataset], plan);
     await naive.stop();
   }
   if (whole) {
