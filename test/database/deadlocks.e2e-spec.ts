@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { DataSource, type EntityManager } from 'typeorm';
+import type { DataSource, EntityManager } from 'typeorm';
 import { audited } from '../../src/audit/audit.js';
 import { TestApi } from '../support/api.js';
-import { postgres, waitingForLock } from '../support/database.js';
+import { asSuperuser, postgres, waitingForLock } from '../support/database.js';
 
 postgres.describe('Two transactions that wait for each other', () => {
   let api: TestApi;
@@ -18,23 +18,34 @@ postgres.describe('Two transactions that wait for each other', () => {
   ])('both come to their end: the one that the database ends is tried again (%s)', async (_, run) => {
     const [one, other] = [await api.platform.user(), await api.platform.user()];
     const lock = 'SELECT FROM users WHERE id = $1 FOR UPDATE';
-    const holder = api.dataSource.createQueryRunner();
-    await holder.startTransaction();
-    await holder.query(lock, [other]);
     let attempts = 0;
+    let proceed = () => {};
+    const bothHoldOne = new Promise<void>((resolve) => (proceed = resolve));
 
-    const waiting = run(api.dataSource, async (manager) => {
-      attempts++;
-      await manager.query(lock, [one]);
-      await manager.query(lock, [other]);
-      return 'done';
-    });
-    await waitingForLock(api.app.get(DataSource));
-    // The database looks for deadlocks when a statement has waited for a second: that of the transaction waits longer.
-    await holder.query(lock, [one]);
-    await holder.commitTransaction();
-    await holder.release();
+    // Who waits looks for deadlocks once, after a second, and ends its own transaction: the other one must not be the one that looks.
+    const waiting = await asSuperuser(api, (superuser) =>
+      superuser.transaction(async (holder) => {
+        await holder.query("SET LOCAL deadlock_timeout = '1min'");
+        await holder.query(lock, [other]);
+        let holdsOne = () => {};
+        const started = new Promise<void>((resolve) => (holdsOne = resolve));
+        const result = run(api.dataSource, async (manager) => {
+          attempts++;
+          await manager.query(lock, [one]);
+          holdsOne();
+          await bothHoldOne;
+          await manager.query(lock, [other]);
+          return 'done';
+        });
+        await started;
+        const locked = holder.query(lock, [one]);
+        await waitingForLock(superuser);
+        proceed();
+        await locked;
+        return { result };
+      }),
+    );
 
-    expect([await waiting, attempts]).toEqual(['done', 2]);
+    expect([await waiting.result, attempts]).toEqual(['done', 2]);
   });
 });
