@@ -392,4 +392,48 @@ postgres.describe('the first minute of a new database', () => {
     },
     600_000,
   );
+
+  it('looks up what a feed names, however many there are', async () => {
+    const database = `first_${++marks}`;
+    await admin.query(`CREATE DATABASE ${database} TEMPLATE template_pua`);
+    const aside = await connect(database);
+    open.push(aside);
+    const oauth = await OauthTest.start({}, { api: { environment: environmentOf(database) } });
+    open.push({ end: () => oauth.close() });
+    const { platformKey } = await Users.of(oauth);
+    await load(aside, 1, ROWS);
+    await aside.query('VACUUM ANALYZE');
+    const put = (type: string, record: object) => ({ type, op: 'put', record, version: 2 });
+    const lines = Array.from({ length: 300 }, (_, n) => [
+      put('users', { id: 1_000_000 + n, username: `fed${n}` }),
+      put('users', { id: 1_001 + n, username: `loaded${n + 1}`, bio: 'Fed' }),
+      put('participants', {
+        event_id: 5_000 + n,
+        user_id: 1_000_000 + n,
+        role: 'attendee',
+        rsvp_status: 'going',
+      }),
+      put('connections', {
+        id: 1_000_000 + n,
+        requester_id: 1_000_000 + n,
+        addressee_id: 2_000 + n,
+        status: 'accepted',
+        source: 'search',
+        requested_at: '2026-01-01 00:00:00',
+        connected_at: '2026-01-02 00:00:00',
+      }),
+    ]).flat();
+
+    const plans = await plansDuring(database, async () => {
+      expect(await oauth.api.feed(platformKey, lines)).toMatchObject({
+        status: 200,
+        body: { created: 900, updated: 300 },
+      });
+    });
+
+    expect(plans.length).toBeGreaterThan(50);
+    expect(
+      faultsOf(plans, new Set(['users', 'events', 'participants', 'connections', 'record_versions'])),
+    ).toEqual([]);
+  }, 120_000);
 });
