@@ -58,12 +58,7 @@ export function markdownOf(results, { judged }) {
     judged && targets(judge(results)),
     ...several(compared, ALL),
     ...several(oauth, ALL),
-    signIn &&
-      section(
-        'Sign-in: from the app to its tokens, by password (argon2id) and consent',
-        signIn,
-        WITHOUT_RATIOS,
-      ),
+    signIn && section('Sign-in: from the app to its tokens, by password (argon2id)', signIn, WITHOUT_RATIOS),
     others && section('The other calls', others, WITHOUT_RATIOS),
     ...Object.entries(offered ?? {}).map(([name, rows]) =>
       section(`${name}, so much offered in an open loop`, rows, Object.keys(OFFERED), OFFERED),

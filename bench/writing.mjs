@@ -111,7 +111,10 @@ async function measureFeeds({ url, pid, pua, database }, folder, cluster) {
     copied += await copy(database, folder, 'users', `SELECT * FROM users WHERE id > ${from} AND id <= ${to}`);
   }
   let singles = 0;
-  for (let n = 0; n < single; n++) singles += await feed(members(1 + n, 1, 2));
+  for (const version of [2, 3]) {
+    singles = 0; // the first round warms up
+    for (let n = 0; n < single; n++) singles += await feed(members(1 + n, 1, version));
+  }
   return {
     feedRate: (1000 * times * lines) / fed,
     feedCpu: used / (times * lines),
