@@ -23,7 +23,7 @@ import { COMPARED } from './questions.mjs';
 import { latencyPlotOf, markdownOf, plotOf } from './report.mjs';
 import { faultsOf, measureOverload, overloadQuestions, overloadTable } from './overload.mjs';
 import { checkSameness } from './sameness.mjs';
-import { EXPRESS, NEST, OURS, PEERS, startAll, startNaiveProvider, startOurs } from './servers.mjs';
+import { EXPRESS, NEST, PEERS, startAll, startNaiveProvider, startOurs } from './servers.mjs';
 import { measureStarts } from './starts.mjs';
 import { judge } from './targets.mjs';
 import { measureWriting } from './writing.mjs';
