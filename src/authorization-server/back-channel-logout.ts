@@ -1,6 +1,7 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { randomUUID } from '../crypto/random.js';
 import { Config } from '../config/config.js';
+import { keyed } from '../database/sql.js';
 import { Logger } from '../http/logger.js';
 import { Meter } from '../http/meter.js';
 import { attempt, LEASE_SECONDS, MOST_OF_A_RECEIVER, Outbox, RETRY_AFTER } from '../http/outbox.js';
@@ -17,8 +18,8 @@ const LOGOUT = 'http://schemas.openid.net/event/backchannel-logout';
 
 const TOLD = 'c.backchannel_logout_uri IS NOT NULL AND c.disabled_at IS NULL';
 
-const LOOK = `SELECT EXISTS (SELECT FROM oauth_clients c WHERE ${TOLD}
-  AND EXISTS (SELECT FROM oauth_logouts l WHERE l.client_id = c.id AND l.due_at <= now())) AS due`;
+const DUE = keyed('oauth_logouts l', 'l.client_id = c.id AND l.due_at <= now() ORDER BY l.due_at');
+const LOOK = `SELECT EXISTS (SELECT FROM oauth_clients c JOIN ${DUE} WHERE ${TOLD}) AS due`;
 
 /**
  * Claims what is due: $1 in all, and for each client only so many that ${MOST_OF_A_RECEIVER} are in progress in this process ($2: one

@@ -2,6 +2,9 @@ import type { DataSource } from 'typeorm';
 import type { Attempt } from '../http/outbox.js';
 import { prepared } from '../database/postgres/data-source.js';
 
+/** Of a message `d` that is found by its key, written so that no partial index serves it: one that seems empty would be read whole. */
+export const IS_PENDING = `(d.status = 'pending') IS TRUE`;
+
 /**
  * Records that the messages $1, in their order, were taken, with the statuses $2 and after so many milliseconds, $3.
  *
@@ -10,7 +13,7 @@ import { prepared } from '../database/postgres/data-source.js';
 const recordTaken = (ifLocked: 'SKIP LOCKED' | '') => `WITH locked AS MATERIALIZED (
   SELECT d.sequence, t.status, t.duration_ms FROM unnest($1::bigint[], $2::integer[], $3::integer[]) t (sequence, status, duration_ms)
   CROSS JOIN LATERAL (
-    SELECT d.sequence FROM webhook_deliveries d WHERE d.sequence = t.sequence AND d.status = 'pending' FOR UPDATE ${ifLocked}
+    SELECT d.sequence FROM webhook_deliveries d WHERE d.sequence = t.sequence AND ${IS_PENDING} FOR UPDATE ${ifLocked}
   ) d
 )
 UPDATE webhook_deliveries d SET status = 'delivered', attempts = attempts + 1, attempted_at = now(), response_status = l.status,

@@ -4,7 +4,7 @@ import { prepared } from '../database/postgres/data-source.js';
 import { AHEAD, HORIZON, keyed } from '../database/sql.js';
 import { LEASE_SECONDS, MOST_OF_A_RECEIVER, RETRY_AFTER, type Attempt } from '../http/outbox.js';
 import { concernedBy, kindFor, readScopeSql } from '../resources/resources.js';
-import { TakenMessages } from './taken-messages.js';
+import { IS_PENDING, TakenMessages } from './taken-messages.js';
 import { TEST_TYPE, type Message } from './webhook-sender.js';
 
 /** How long an endpoint may fail before it is switched off. */
@@ -44,13 +44,18 @@ const subscribersOf = (members: string) => `SELECT w.endpoint_id, w.user_id, w.s
       AND t.expires_at > now() AND (t.consumed_at IS NULL OR t.model <> 'AuthorizationCode'))
   ) w JOIN users u ON u.id = w.user_id WHERE u.disabled_at IS NULL`;
 
+/** Joins to an endpoint `e` a message that is due, if it has one: the first of its index, however many wait, and whatever for. */
+const DUE = keyed(
+  'webhook_deliveries d',
+  `d.endpoint_id = e.id AND d.status = 'pending' AND d.due_at <= now() ORDER BY d.due_at`,
+);
+
 /** Whether there is anything to do: read by every instance, several times a second. */
 export const LOOK = `SELECT
   EXISTS (SELECT FROM webhook_endpoints WHERE disabled_at IS NULL) AND EXISTS (SELECT FROM change_places p
     WHERE p.name = 'told' AND (p.changed_in > ${AHEAD} OR EXISTS (SELECT FROM changes c
       WHERE (c.changed_in, c.sequence) > (p.changed_in, p.sequence) AND c.changed_in < ${HORIZON}))) AS behind,
-  EXISTS (SELECT FROM webhook_endpoints e WHERE e.disabled_at IS NULL AND EXISTS (SELECT FROM webhook_deliveries d
-    WHERE d.endpoint_id = e.id AND d.status = 'pending' AND d.due_at <= now())) AS due`;
+  EXISTS (SELECT FROM webhook_endpoints e JOIN ${DUE} WHERE e.disabled_at IS NULL) AS due`;
 
 /**
  * The position up to which changes were processed, locked for whoever advances it: no row if another instance is doing that. `ahead`: it is from another
@@ -106,9 +111,8 @@ const MESSAGE = `d.sequence, replace(d.id::text, '-', '') AS id, d.endpoint_id, 
 const IS_LEASED = 'd.leased_until > now()';
 
 /** Endpoints with messages to send, locked for a claim; those locked by another instance are skipped. */
-const LOCK_READY = `SELECT e.id FROM webhook_endpoints e WHERE e.disabled_at IS NULL AND EXISTS (
-  SELECT FROM webhook_deliveries d WHERE d.endpoint_id = e.id AND d.status = 'pending' AND d.due_at <= now())
-ORDER BY e.id FOR NO KEY UPDATE SKIP LOCKED`;
+const LOCK_READY = `SELECT e.id FROM webhook_endpoints e JOIN ${DUE} WHERE e.disabled_at IS NULL
+ORDER BY e.id FOR NO KEY UPDATE OF e SKIP LOCKED`;
 
 /**
  * Claims messages of the endpoints $1 that are due: at most $2 in progress for each endpoint, one if it is failing, $3 in all; for
@@ -150,7 +154,7 @@ const CLAIM = `WITH chosen AS MATERIALIZED (
     LIMIT GREATEST(0, CASE WHEN e.failing_since IS NULL THEN $2::integer ELSE 1 END - in_progress.count)
   ) next ORDER BY next.turn, next.sequence LIMIT $3
 ), judged AS MATERIALIZED (
-  SELECT d.sequence, c.turn, d.type = '${TEST_TYPE}' OR ${OF_PLATFORM} OR EXISTS (
+  SELECT d.sequence, c.turn, c.endpoint_id, d.type = '${TEST_TYPE}' OR ${OF_PLATFORM} OR EXISTS (
     SELECT FROM (${subscribersOf('(SELECT d.user_id) ')}) w
     WHERE w.endpoint_id = e.id AND ${readScopeSql(`split_part(d.type, '.', 1)`)} = ANY (w.scopes)) AS may_know
   FROM chosen c JOIN ${keyed('webhook_deliveries d', 'd.sequence = c.sequence')}
@@ -159,8 +163,8 @@ const CLAIM = `WITH chosen AS MATERIALIZED (
 UPDATE webhook_deliveries d SET leased_until = CASE WHEN j.may_know THEN now() + make_interval(secs => $4) END,
   status = CASE WHEN j.may_know THEN 'pending' ELSE 'withheld' END, ended_at = CASE WHEN NOT j.may_know THEN now() END
 FROM judged j, webhook_endpoints e
-WHERE d.sequence = j.sequence AND d.sequence = ANY (ARRAY(SELECT sequence FROM judged)) AND e.id = d.endpoint_id
-  AND d.status = 'pending' AND ${IS_LEASED} IS NOT TRUE
+WHERE d.sequence = j.sequence AND d.sequence = ANY (ARRAY(SELECT sequence FROM judged)) AND e.id = j.endpoint_id
+  AND ${IS_PENDING} AND ${IS_LEASED} IS NOT TRUE
 RETURNING ${MESSAGE}, NOT j.may_know AS withheld, j.turn`;
 
 /** Creates a message of the type $2 to the endpoint $1, and claims it for $3 seconds. */
@@ -298,10 +302,10 @@ export class WebhookDeliveries {
     return audited(this.dataSource, async (manager) => {
       const failsTooLong = !isTest && (await noteFailure(manager, message.endpoint_id));
       const [rows] = await manager.query<[{ status: 'pending' | 'dead'; delay: number }[], number]>(
-        `UPDATE webhook_deliveries SET attempts = attempts + 1, attempted_at = now(), response_status = $3, error = $4, duration_ms = $7,
+        `UPDATE webhook_deliveries d SET attempts = attempts + 1, attempted_at = now(), response_status = $3, error = $4, duration_ms = $7,
   leased_until = NULL, due_at = now() + make_interval(secs => $5), status = CASE WHEN $6 THEN 'dead' ELSE 'pending' END,
   ended_at = CASE WHEN $6 THEN now() END
-WHERE sequence = $1 AND status = 'pending' AND leased_until = $2::timestamptz
+WHERE sequence = $1 AND ${IS_PENDING} AND leased_until = $2::timestamptz
 RETURNING status, EXTRACT(epoch FROM now() - changed_at)::float8 AS delay`,
         [
           message.sequence,

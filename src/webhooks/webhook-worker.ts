@@ -10,7 +10,7 @@ import { LOOK, WebhookDeliveries } from './webhook-deliveries.js';
 import { WebhookSecrets, WebhookSender, type Message } from './webhook-sender.js';
 
 /** Interval between checks for changes and due messages: the maximum delay of a message while nothing else happens. */
-const PAUSE_MS = 250;
+const PAUSE_MS = 100;
 
 const PENDING = `SELECT count(*)::integer AS pending FROM webhook_deliveries WHERE status = 'pending'`;
 const OLDEST_DUE = `SELECT COALESCE(EXTRACT(epoch FROM max(now() - d.due_at)), 0)::float8 AS seconds

@@ -95,8 +95,12 @@ const rowsOf = (from: number, to: number) =>
   INSERT INTO developer_requests (client_id, occurred_at, method, route, status)
     SELECT 'loaded' || n % 200, now(), 'GET', '/', 200 FROM generate_series($FROM, $TO) n;
   INSERT INTO webhook_deliveries (endpoint_id, type, user_id, thing_id, changed_at, status, ended_at)
-    SELECT (SELECT id FROM webhook_endpoints LIMIT 1), 'profile.updated', 1000 + n, 1000 + n, now(), 'delivered', now()
-    FROM generate_series($FROM, $TO) n`
+    SELECT (SELECT min(id) FROM webhook_endpoints WHERE disabled_at IS NULL), 'profile.updated', 1000 + n, 1000 + n, now(), 'delivered', now()
+    FROM generate_series($FROM, $TO) n;
+  INSERT INTO webhook_endpoints (id, url, types, secret, disabled_at, disabled_because)
+    VALUES ('off', 'https://off.example/', '{profile.updated}', '', now(), 'failing') ON CONFLICT DO NOTHING;
+  INSERT INTO webhook_deliveries (endpoint_id, type, user_id, thing_id, changed_at)
+    SELECT 'off', 'profile.updated', 1000 + n, 1000 + n, now() FROM generate_series($FROM, $TO) n`
     .replaceAll('$FROM', String(from))
     .replaceAll('$TO', String(to))
     .split(';\n');
@@ -332,7 +336,9 @@ postgres.describe('the first minute of a new database', () => {
         const removed = (node['Rows Removed by Filter'] ?? 0) + (node['Rows Removed by Index Recheck'] ?? 0);
         const read = node['Actual Loops'] * (node['Actual Rows']! + removed);
         if (node['Node Type'] === 'Seq Scan' || read > MOST_LOOKED_AT)
-          faults.add(`${node['Node Type']} of ${table}: ${text.replaceAll(/\s+/g, ' ').slice(0, 300)}`);
+          faults.add(
+            `${node['Node Type']} ${node['Index Name'] ?? ''} of ${table}, ${read} rows: ${text.replaceAll(/\s+/g, ' ').slice(0, 300)}`,
+          );
       }
     return [...faults];
   }
