@@ -178,7 +178,7 @@ export async function rowsReadWhole({ url }, work) {
 async function prepare(url) {
   const client = new pg.Client(url);
   await client.connect();
-  await client.query('TRUNCATE oauth_grants, oauth_sessions, oauth_state CASCADE');
+  await client.query('TRUNCATE oauth_consents, oauth_grants, oauth_sessions, oauth_state CASCADE');
   await client.query('CREATE EXTENSION IF NOT EXISTS pg_prewarm');
   await client.query(
     `SELECT sum(pg_prewarm(oid)) FROM pg_class WHERE relkind IN ('r', 'i') AND relnamespace = 'public'::regnamespace`,

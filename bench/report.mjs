@@ -76,7 +76,10 @@ export function markdownOf(results, { judged }) {
     .concat('\n');
 }
 
-function introduction({ date, machine, plan, counts }) {
+function introduction({ date, machine, plan, counts, again = {} }) {
+  const later = Object.entries(again).map(
+    ([part, at]) => ` Measured again since, alone: ${part}, ${at.slice(0, 16)} UTC.`,
+  );
   const rows = Object.entries(counts).map(([table, n]) => `${n.toLocaleString('en')} ${table}`);
   return `# Benchmark
 
@@ -84,7 +87,7 @@ ${date}, ${machine}. Load generator, servers and PostgreSQL share the machine. $
 server, ${plan.connections} connections, 1,000 members. Medians; ratios are of requests/s within a round, "by CPU" of requests for
 the same CPU time of server and database, which a busy machine changes least. CPU is per request; memory is of all processes of
 the server under load; "others" is the share of the machine's CPU that went to what is not of the benchmark: with more than a
-few percent only ratios mean something.
+few percent only ratios mean something.${later.join('')}
 
 Data: ${rows.join(', ')}.`;
 }

@@ -47,6 +47,7 @@ import { measureWriting } from './writing.mjs';
  * @property {import('./writing.mjs').Writing} [writing]
  * @property {Record<string, Rows>} [size] list → cases
  * @property {Rows} [workers]
+ * @property {Record<string, string>} [again] parts that were measured again since, and when
  * @property {{date: string, sizes: number[], compared: Record<string, Rows>}} [flat] of the last run with --flat
  */
 
@@ -60,6 +61,7 @@ const { values: flags } = parseArgs({
     overload: { type: 'boolean', default: false },
     short: { type: 'boolean', default: false },
     only: { type: 'string' },
+    again: { type: 'string' },
     help: { type: 'boolean', default: false },
   },
 });
@@ -71,6 +73,7 @@ if (flags.help) {
   --seconds N      length of a turn (5)
   --connections N  of the load generator (32)
   --only TEXT      compare only questions whose name contains TEXT, and measure nothing else
+  --again PART     measure sign-ins, starts or writing again, and write the report of the last full run with them, which says so
   --flat           only this server, over 10,000 and 1,000,000 users in turns: whether the cost of a request stays flat.
                    The next full run reports it too. Takes 20 GB of disk and an hour the first time
   --overload       only this server, from a quarter of what it can do to five times as much, and in a flood: nothing may be refused
@@ -91,6 +94,7 @@ const plan = {
 };
 const whole = !flags.short && flags.only === undefined;
 const folder = join(import.meta.dirname, 'results');
+const resultsFile = join(folder, `${users}.json`);
 const flatFile = join(folder, 'flat.json');
 mkdirSync(folder, { recursive: true });
 
@@ -106,6 +110,7 @@ await build();
 try {
   if (flags.overload) await measureOverloads();
   else if (flags.flat) await measureFlatness(flags.short ? [2_000, 10_000] : [10_000, 1_000_000]);
+  else if (flags.again) await measureAgain(flags.again);
   else await measureAll();
 } finally {
   for (const one of running.reverse()) await one.stop();
@@ -116,16 +121,7 @@ async function measureAll() {
   const servers = (await startAll(dataset, flags.short ? PEERS.slice(0, 2) : PEERS)).map(keep);
   const [ours, ...peers] = servers;
   const members = await prepareMembers(dataset);
-  const signsIn = flags.short ? members.slice(0, 50) : members;
-  const cold = Math.ceil(signsIn.length / 4);
-  let [tokens, first] = [[], undefined];
-  const read = await rowsReadWhole(dataset, async () => {
-    for (const some of [signsIn.slice(0, cold), signsIn.slice(cold)]) {
-      first = await signIn(ours, some);
-      tokens = [...tokens, ...first.tokens];
-    }
-  });
-  const again = await signIn(ours, signsIn.slice(cold));
+  const { tokens, ...signIns } = await measureSignIns(dataset, ours, members);
   await checkSameness(servers, dataset, tokens);
   console.error('All servers give the same answers.');
 
@@ -135,8 +131,7 @@ async function measureAll() {
     plan,
     counts: dataset.counts,
     compared: await compareServers(servers, dataset, tokens, plan),
-    signIn: { 'first, with consent': first.turn, again: again.turn },
-    readWhole: read / signsIn.length,
+    ...signIns,
   };
   if (whole) {
     results.overload = {};
@@ -170,17 +165,57 @@ async function measureAll() {
     results.writing = await measureWriting();
     if (existsSync(flatFile)) results.flat = JSON.parse(readFileSync(flatFile, 'utf8'));
   }
+  await report(results);
+}
+
+/** The first quarter of the sign-ins warms the server up. */
+async function measureSignIns(dataset, server, members) {
+  const signsIn = flags.short ? members.slice(0, 50) : members;
+  const cold = Math.ceil(signsIn.length / 4);
+  let [tokens, first] = [[], undefined];
+  const read = await rowsReadWhole(dataset, async () => {
+    for (const some of [signsIn.slice(0, cold), signsIn.slice(cold)]) {
+      first = await signIn(server, some);
+      tokens = [...tokens, ...first.tokens];
+    }
+  });
+  const again = await signIn(server, signsIn.slice(cold));
+  const signIns = { 'first, with consent': first.turn, again: again.turn };
+  return { tokens, signIn: signIns, readWhole: read / signsIn.length };
+}
+
+/** Measures one part of the last full run again, and writes its report with it. */
+async function measureAgain(part) {
+  const results = JSON.parse(readFileSync(resultsFile, 'utf8'));
+  const dataset = keep(await openDataset(users));
+  const parts = {
+    'sign-ins': async () => {
+      const { tokens: _, ...signIns } = await measureSignIns(
+        dataset,
+        keep(await startOurs(dataset)),
+        await prepareMembers(dataset),
+      );
+      return signIns;
+    },
+    starts: async () => ({ starts: await measureStarts(dataset) }),
+    writing: async () => ({ writing: await measureWriting() }),
+  };
+  const again = { ...results.again, [part]: new Date().toISOString() };
+  await report({ ...results, ...(await parts[part]()), again });
+}
+
+async function report(results) {
   const markdown = await format(markdownOf(results, { judged: !flags.short }), {
     ...(await resolveConfig(folder)),
     parser: 'markdown',
   });
   console.log(markdown);
   if (!whole) return;
-  writeFileSync(join(folder, `${users}.json`), JSON.stringify(results, null, 2));
-  const report = users === 100_000 ? join(folder, '../../docs/benchmark') : join(folder, String(users));
-  writeFileSync(`${report}.md`, markdown);
-  writeFileSync(`${report}.svg`, plotOf(results));
-  writeFileSync(`${report}-latency.svg`, latencyPlotOf(results));
+  writeFileSync(resultsFile, JSON.stringify(results, null, 2));
+  const file = users === 100_000 ? join(folder, '../../docs/benchmark') : join(folder, String(users));
+  writeFileSync(`${file}.md`, markdown);
+  writeFileSync(`${file}.svg`, plotOf(results));
+  writeFileSync(`${file}-latency.svg`, latencyPlotOf(results));
 }
 
 async function measureFlatness(sizes) {
