@@ -47,9 +47,9 @@ const MIX = [
   { name: 'Refresh', times: 60, figure: ['Refresh', OURS], flow: 'refresh' },
   { name: 'Authorization, signed in', times: 2, figure: ['Authorization, signed in', OURS] },
   {
-    name: 'Sign-in by password, with its consent and exchange',
+    name: 'Sign-in by password, with its exchange',
     times: 1,
-    figure: ['Sign-in: from the app to its tokens, by password (argon2id) and consent', OURS],
+    figure: ['Sign-in: from the app to its tokens, by password (argon2id)', 'again'],
     flow: 'sign-in',
   },
   {
