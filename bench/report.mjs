@@ -77,9 +77,8 @@ export function markdownOf(results, { judged }) {
 }
 
 function introduction({ date, machine, plan, counts, again = {} }) {
-  const later = Object.entries(again).map(
-    ([part, at]) => ` Measured again since, alone: ${part}, ${at.slice(0, 16)} UTC.`,
-  );
+  const parts = Object.entries(again).map(([part, at]) => `${part} (${at.slice(0, 16)} UTC)`);
+  const later = parts.length > 0 ? ` Measured again since, alone: ${parts.join(', ')}.` : '';
   const rows = Object.entries(counts).map(([table, n]) => `${n.toLocaleString('en')} ${table}`);
   return `# Benchmark
 
@@ -87,7 +86,7 @@ ${date}, ${machine}. Load generator, servers and PostgreSQL share the machine. $
 server, ${plan.connections} connections, 1,000 members. Medians; ratios are of requests/s within a round, "by CPU" of requests for
 the same CPU time of server and database, which a busy machine changes least. CPU is per request; memory is of all processes of
 the server under load; "others" is the share of the machine's CPU that went to what is not of the benchmark: with more than a
-few percent only ratios mean something.${later.join('')}
+few percent only ratios mean something.${later}
 
 Data: ${rows.join(', ')}.`;
 }

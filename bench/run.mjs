@@ -186,22 +186,20 @@ async function measureSignIns(dataset, server, members) {
 
 /** Measures one part of the last full run again, and writes its report with it. */
 async function measureAgain(part) {
-  const results = JSON.parse(readFileSync(resultsFile, 'utf8'));
-  const dataset = keep(await openDataset(users));
-  const parts = {
-    'sign-ins': async () => {
-      const { tokens: _, ...signIns } = await measureSignIns(
-        dataset,
-        keep(await startOurs(dataset)),
-        await prepareMembers(dataset),
-      );
+  const measure = {
+    'sign-ins': async (dataset) => {
+      const server = keep(await startOurs(dataset));
+      const { tokens: _, ...signIns } = await measureSignIns(dataset, server, await prepareMembers(dataset));
       return signIns;
     },
-    starts: async () => ({ starts: await measureStarts(dataset) }),
+    starts: async (dataset) => ({ starts: await measureStarts(dataset) }),
     writing: async () => ({ writing: await measureWriting() }),
-  };
+  }[part];
+  if (!measure) throw new Error(`--again ${part}: sign-ins, starts or writing`);
+  if (!existsSync(resultsFile)) throw new Error(`${resultsFile} is missing: a full run writes it`);
+  const results = JSON.parse(readFileSync(resultsFile, 'utf8'));
   const again = { ...results.again, [part]: new Date().toISOString() };
-  await report({ ...results, ...(await parts[part]()), again });
+  await report({ ...results, ...(await measure(keep(await openDataset(users)))), again });
 }
 
 async function report(results) {

@@ -12,7 +12,7 @@ import { readerOf } from '../http/output/fields.js';
 import { pointerTo, Problem } from '../http/output/problems.js';
 import { isLostRace } from '../operations/import/record-type.js';
 import { addCounts, ImportSet, noCounts, type Reject } from '../operations/import/import-set.js';
-import { createStaging, keepStaging, Staging } from '../operations/import/staging.js';
+import { createStaging, keepStaging, STAGED_PLANS, Staging } from '../operations/import/staging.js';
 import { OperatorError } from '../values/operator-error.js';
 import { settle } from '../operations/import/settled-lines.js';
 import { readFeedLine, readLines, type ReadLine } from '../operations/import/sources.js';
@@ -96,6 +96,7 @@ export class FeedService {
       return await runner.manager.transaction(async (manager) => {
         if (!keepsTables) await createStaging(manager, types);
         const staging = new Staging(manager, keepsTables && lines.length <= FEW_LINES);
+        if (!staging.isPrepared) await manager.query(STAGED_PLANS);
         return idempotencyKey === undefined ? write(staging, feed) : writeOnce(staging, feed, idempotencyKey);
       });
     } finally {

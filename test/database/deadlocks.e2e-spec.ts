@@ -19,28 +19,25 @@ postgres.describe('Two transactions that wait for each other', () => {
     const [one, other] = [await api.platform.user(), await api.platform.user()];
     const lock = 'SELECT FROM users WHERE id = $1 FOR UPDATE';
     let attempts = 0;
-    let proceed = () => {};
-    const bothHoldOne = new Promise<void>((resolve) => (proceed = resolve));
+    const [holdsOne, bothHoldOne] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
 
     // Who waits looks for deadlocks once, after a second, and ends its own transaction: the other one must not be the one that looks.
     const waiting = await asSuperuser(api, (superuser) =>
       superuser.transaction(async (holder) => {
         await holder.query("SET LOCAL deadlock_timeout = '1min'");
         await holder.query(lock, [other]);
-        let holdsOne = () => {};
-        const started = new Promise<void>((resolve) => (holdsOne = resolve));
         const result = run(api.dataSource, async (manager) => {
           attempts++;
           await manager.query(lock, [one]);
-          holdsOne();
-          await bothHoldOne;
+          holdsOne.resolve();
+          await bothHoldOne.promise;
           await manager.query(lock, [other]);
           return 'done';
         });
-        await started;
+        await holdsOne.promise;
         const locked = holder.query(lock, [one]);
         await waitingForLock(superuser);
-        proceed();
+        bothHoldOne.resolve();
         await locked;
         return { result };
       }),

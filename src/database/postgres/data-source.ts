@@ -111,7 +111,7 @@ function poolOptions(config: Config, use: DataSourceUse) {
     ...(use === 'sweeping' ? ['-c synchronous_commit=off'] : []),
     // What is staged has no indexes, and is planned anew each time.
     ...(hasOwnSessions(config, use)
-      ? [isStaging(use) ? `${ONE_PROCESS} ${STAGED_PLANS}` : REQUEST_PLANS]
+      ? [isStaging(use) ? `${ONE_PROCESS} ${WHOLE_TABLES}` : REQUEST_PLANS]
       : []),
   ];
   const isForRequests = use === 'requests';
@@ -134,14 +134,8 @@ function poolOptions(config: Config, use: DataSourceUse) {
   };
 }
 
-/** Imports and checks read tables whole, whatever is set for the role, as it is for requests behind a pooler. */
+/** Imports, feeds and checks read tables whole, whatever is set for the role, as it is for requests behind a pooler. */
 const WHOLE_TABLES = '-c enable_seqscan=on -c enable_mergejoin=on';
-
-/**
- * What is staged is read whole; what it names is looked up, by the cost of a page in memory or on a disk that need not seek: by
- * PostgreSQL's own figure, 4, a feed of 1,000 lines read all of 100,000 members seven times. No merges: as in an import.
- */
-const STAGED_PLANS = '-c enable_seqscan=on -c enable_mergejoin=off -c random_page_cost=1.1';
 
 const isStaging = (use: DataSourceUse) => use === 'feeding' || use === 'settling';
 
