@@ -97,6 +97,9 @@ const rowsOf = (from: number, to: number) =>
   INSERT INTO webhook_deliveries (endpoint_id, type, user_id, thing_id, changed_at, status, ended_at)
     SELECT (SELECT min(id) FROM webhook_endpoints WHERE disabled_at IS NULL), 'profile.updated', 1000 + n, 1000 + n, now(), 'delivered', now()
     FROM generate_series($FROM, $TO) n;
+  INSERT INTO webhook_deliveries (endpoint_id, type, user_id, thing_id, changed_at, attempts, due_at)
+    SELECT e.id, 'profile.updated', 1000 + n, 1000 + n, now(), 3, now() + interval '1 day'
+    FROM generate_series($FROM, $TO) n, webhook_endpoints e WHERE e.disabled_at IS NULL;
   INSERT INTO webhook_endpoints (id, url, types, secret, disabled_at, disabled_because)
     VALUES ('off', 'https://off.example/', '{profile.updated}', '', now(), 'failing') ON CONFLICT DO NOTHING;
   INSERT INTO webhook_deliveries (endpoint_id, type, user_id, thing_id, changed_at)
