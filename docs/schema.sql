@@ -227,6 +227,7 @@ CREATE OR REPLACE FUNCTION public.fold_totals(most integer)
  RETURNS integer
  LANGUAGE plpgsql
  SET search_path TO 'public', 'pg_temp'
+ SET plan_cache_mode TO 'force_custom_plan'
 AS $function$
 DECLARE
   folded integer := 0;

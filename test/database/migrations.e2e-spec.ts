@@ -212,7 +212,6 @@ WHERE indexrelid = 'users_username_key'::regclass`,
     );
     expect(me).toEqual({ superuser: false, owner: true });
     // As the migration of totals made it where a superuser ran it.
-    // As the migration of totals made it where a superuser ran it.
     await asSuperuser(database, (superuser) =>
       superuser.query("ALTER FUNCTION fold_totals SET public_user_api.folds = 'yes'"),
     );
@@ -228,6 +227,10 @@ WHERE indexrelid = 'users_username_key'::regclass`,
       ['public', '%public_user_api%', 'fold_totals'],
     );
     expect(set).toEqual([{ name: 'fold_totals', settings: ['search_path=public, pg_temp'], owner: 'pua' }]);
+    // The migration has written the function of its time: what schema/ has since comes back as after an upgrade from then.
+    await dataSource.query(`UPDATE schema_versions SET digest = 'older', objects = objects - 'FUNCTION fold_totals'
+      WHERE applied_at = (SELECT max(applied_at) FROM schema_versions)`);
+    expect(await migrate(dataSource)).toEqual([REPEATABLE]);
   });
 
   it('make no table that no entity describes', async () => {
