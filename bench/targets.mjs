@@ -30,10 +30,10 @@ const REASONS = {
   'GET /profile, key':
     'half of it is Node’s and the system’s, for the peer too; runs differ by more than a tenth',
   'Authorization, signed in':
-    'most of it is the same code as the peer’s (oidc-provider, Koa, node:http); hashed ids, a sealed session and an audit line are the rest',
+    'an eighth is its own code (hashed ids, a sealed session, the audit line), and the rest is the peer’s, too: profile in performance.md',
   'Two processes, WORKERS=2': 'each has half as many requests at a time to send to PostgreSQL in one write',
   'Code exchange':
-    'hashed ids, a lock on the grant, single use and an audit line cost more than one table without them',
+    'hashed ids, a lock on the grant, single use and an audit line cost more than one table without them: profile in performance.md',
   Refresh: 'the same, and the answer is kept sealed for who asks again within 10 s',
   'Memory under load':
     '44 MB are Node before anything is loaded, 50 MB are alive; less is paid for in collections',
