@@ -75,7 +75,12 @@ const LOGS = ['changes', 'platform_changes', 'auth_events'];
 /** Members who sign in, refresh and edit, for the rows of it. */
 const SAMPLE = 200;
 
-await writeCost(Number(process.argv[2] ?? 100_000));
+const [, , users = '100000'] = process.argv;
+if (!/^[1-9]\d*$/.test(users)) {
+  console.error('node bench/cost.mjs [users], a number (100000)');
+  process.exit(2);
+}
+await writeCost(Number(users));
 
 async function writeCost(users) {
   await build();
