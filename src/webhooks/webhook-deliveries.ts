@@ -47,7 +47,10 @@ const subscribersOf = (members: string) => `SELECT w.endpoint_id, w.user_id, w.s
 /** What is due of an endpoint `e`, by time. */
 const IS_DUE = `d.endpoint_id = e.id AND d.status = 'pending' AND d.due_at <= now() ORDER BY d.due_at`;
 
-/** Joins to an endpoint `e` a message that is due, if it has one: the first of its index, however many wait, and whatever for. */
+/**
+ * Joins to an endpoint `e` a message that is due, if it has one: the first of its index, however many wait, and whatever for. Not for prepared
+ * statements: a plan kept from when nothing waited may read everything that does.
+ */
 const DUE = keyed('webhook_deliveries d', IS_DUE);
 
 /** Whether there is anything to do: read by every instance, several times a second. */
@@ -276,7 +279,7 @@ export class WebhookDeliveries {
   async claim(most: number): Promise<{ messages: Message[]; withheld: number }> {
     const rows = await this.dataSource.transaction(async (manager) => {
       // Claims for one endpoint are serialized: each sees what the previous one has taken.
-      const ready = await prepared<{ id: string }>(manager, LOCK_READY, []);
+      const ready = await manager.query<{ id: string }[]>(LOCK_READY);
       if (ready.length === 0) return [];
       const ids = ready.map(({ id }) => id);
       const last = ids.map((id) => this.#last.get(id) ?? -1);
