@@ -28,4 +28,4 @@ ENV NODE_COMPILE_CACHE=/app/dist/.compiled
 USER node
 EXPOSE 3000
 HEALTHCHECK --interval=10s --timeout=2s CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.PORT ?? 3000) + '/livez').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
-CMD ["node", "--max-semi-space-size=8", "--max-old-space-size=256", "--heap-growing-percent=40", "--v8-pool-size=1", "dist/src/main.js"]
+CMD ["node", "--max-semi-space-size=8", "--max-old-space-size=256", "--heap-growing-percent=40", "--v8-pool-size=2", "dist/src/main.js"]
