@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { DeveloperRequests } from '../../src/auth/usage/developer-requests.js';
+import { USED } from '../../src/auth/usage/usage-tally.js';
 import { Usage } from '../../src/auth/usage/usage.js';
 import { postgres, thorough } from '../support/database.js';
 import { OauthTest, PASSWORD, type FormPage } from '../support/oauth.js';
@@ -135,6 +136,20 @@ GROUP BY user_id, app_kind, app_id, scope ORDER BY user_id, app_kind, app_id, sc
     await flush();
     await flush();
     expect(await counted([member])).toMatchObject([{ scope: 'profile:read', uses: 2 }]);
+  });
+
+  it('is written a few rows at a time: on a busy machine, a thousand take longer than a statement may', async () => {
+    await oauth.dataSource.query('CREATE TABLE written_at_once (rows integer)');
+    const usage = oauth.api.app.get(Usage);
+    const tally = usage.tally('a test', `INSERT INTO written_at_once SELECT count(*) FROM ${USED}`);
+    for (let n = 0; n < 1_000; n++) tally.count(String(n));
+    await tally.flush();
+    const [written] = await oauth.dataSource.query<{ all: number; most: number }[]>(
+      'SELECT sum(rows)::integer AS all, max(rows) AS most FROM written_at_once',
+    );
+    expect(written!.all).toBe(1_000);
+    expect(written!.most).toBeLessThanOrEqual(100);
+    await oauth.dataSource.query('DROP TABLE written_at_once');
   });
 
   it('is told to whoever listens as it happens, refused requests with their reason as well', async () => {
