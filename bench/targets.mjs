@@ -24,9 +24,11 @@ const REASONS = {
     'PostgreSQL makes the JSON of each item, where the peer’s makes rows of columns, which its server then has to make JSON of',
   'GET /achievements?action=stats':
     'both read the whole catalogue with what the member has earned of it, which is most of the work',
-  'GET /profile, 5 ×':
-    'over 1,200 connections a request costs a third more CPU than over 32; it was 0.91 in a run alone',
-  'GET /connections?status=accepted,pending_sent: CPU': 'within what runs differ: 1.16 in the one before',
+  'GET /profile, 2 ×': 'over 1,200 connections a request costs more CPU than over 32, for Go, too (below)',
+  'GET /profile, 5 ×': 'the same',
+  'GET /profile, 50 %': 'full collections, while both processors are taken: performance.md',
+  'GET /connections?status=accepted,pending_sent: CPU':
+    'the connections of two states are counted, where the total of one is maintained',
   'GET /profile, key':
     'half of it is Node’s and the system’s, for the peer too; runs differ by more than a tenth',
   'Authorization, signed in':
@@ -38,8 +40,8 @@ const REASONS = {
   'Memory under load':
     '44 MB are Node before anything is loaded, 50 MB are alive; less is paid for in collections',
   'GET /events?q':
-    'the title of each event is looked up, and PostgreSQL sorts what it found: no index has that order',
-  'GET /events?updated_since': 'when an event changed is looked up, event by event',
+    'the title of each event is looked up, and PostgreSQL sorts what it found: no index has that order; the query is validated',
+  'GET /events?updated_since': 'when an event changed is looked up, event by event; the query is validated',
   'GET /events?time_filter=past, of': 'each event is looked up by its id, 56,000 buffers: performance.md',
   'GET /events?q=meeting&sort=title, of': 'the same',
   'GET /events?updated_since=2024-06-01T00:00:00Z, of': 'the same',
@@ -51,11 +53,13 @@ const REASONS = {
     'three requests more than another sign-in, which write the consent and the grant; the process is still young',
   "PUT /profile: server's CPU":
     'flat: no function takes 3 % of it; each wakes a session of PostgreSQL of its own, where reads are sent together',
+  "PUT /profile: database's CPU": 'the machine: performance.md, Runs differ',
   'Memory idle': '44 MB are Node, 11 the cache of compiled code; 1,900 files are loaded (performance.md)',
+  'First start': 'the same as of the second, and the machine: performance.md, Runs differ',
   'Second start': 'most of it is finding and loading 1,900 files: performance.md, Starts',
   'Start over PostgreSQL': 'the same',
   '`pua keys list`': 'the same, of which TypeORM and Nest are 0.4 s',
-  '`npm ci`': 'within what runs differ: 19 to 21 s',
+  '`npm ci`': 'the machine: 19 to 21 s on the one before',
   '`npm test`':
     'both processors are busy all the time; profiles, assistants and sign-outs came with their tests',
   'Feeds of one line':
@@ -64,6 +68,8 @@ const REASONS = {
     'each line is staged, checked by the rules of the import, and written through triggers',
   'Import: time': 'the same',
   'Webhooks, to four receivers': 'each needs a connection of its own, and a share of a claim: 0.7 ms of CPU',
+  'Messages about one event':
+    'half is look-ups of grants and tokens, half writing 50,000 messages; 1.6 s on the machine before',
   'The same: somebody else’s':
     'the messages of the crowd are made in one statement, and whoever looks for other changes waits for it',
   'GET /connections (20), the same': 'whether there is a page before this one is a look-up of its own',
