@@ -47,18 +47,12 @@ const subscribersOf = (members: string) => `SELECT w.endpoint_id, w.user_id, w.s
 /** What is due of an endpoint `e`, by time. */
 const IS_DUE = `d.endpoint_id = e.id AND d.status = 'pending' AND d.due_at <= now() ORDER BY d.due_at`;
 
-/**
- * Joins to an endpoint `e` a message that is due, if it has one: the first of its index, however many wait, and whatever for. Not for prepared
- * statements: a plan kept from when nothing waited may read everything that does.
- */
-const DUE = keyed('webhook_deliveries d', IS_DUE);
-
 /** Whether there is anything to do: read by every instance, several times a second. */
 export const LOOK = `SELECT
   EXISTS (SELECT FROM webhook_endpoints WHERE disabled_at IS NULL) AND EXISTS (SELECT FROM change_places p
     WHERE p.name = 'told' AND (p.changed_in > ${AHEAD} OR EXISTS (SELECT FROM changes c
       WHERE (c.changed_in, c.sequence) > (p.changed_in, p.sequence) AND c.changed_in < ${HORIZON}))) AS behind,
-  EXISTS (SELECT FROM webhook_endpoints e JOIN ${DUE} WHERE e.disabled_at IS NULL) AS due`;
+  EXISTS (SELECT FROM endpoints_due()) AS due`;
 
 /**
  * The position up to which changes were processed, locked for whoever advances it: no row if another instance is doing that. `ahead`: it is from another
@@ -117,7 +111,7 @@ const IS_LEASED = 'd.leased_until > now()';
 const MOST_LISTED = 200;
 
 /** Endpoints with messages to send, locked for a claim; those locked by another instance are skipped. */
-const LOCK_READY = `SELECT e.id FROM webhook_endpoints e JOIN ${DUE} WHERE e.disabled_at IS NULL
+const LOCK_READY = `SELECT e.id FROM endpoints_due() due (id) JOIN webhook_endpoints e ON e.id = due.id WHERE e.disabled_at IS NULL
 ORDER BY e.id FOR NO KEY UPDATE OF e SKIP LOCKED`;
 
 /**
@@ -279,7 +273,7 @@ export class WebhookDeliveries {
   async claim(most: number): Promise<{ messages: Message[]; withheld: number }> {
     const rows = await this.dataSource.transaction(async (manager) => {
       // Claims for one endpoint are serialized: each sees what the previous one has taken.
-      const ready = await manager.query<{ id: string }[]>(LOCK_READY);
+      const ready = await prepared<{ id: string }>(manager, LOCK_READY, []);
       if (ready.length === 0) return [];
       const ids = ready.map(({ id }) => id);
       const last = ids.map((id) => this.#last.get(id) ?? -1);

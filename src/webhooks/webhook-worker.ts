@@ -61,7 +61,7 @@ export class WebhookWorker implements OnApplicationShutdown {
     if (!this.#moved && this.config.secrets.hasPrevious)
       await this.secrets.moveToCurrentSecret(this.database.dataSource);
     this.#moved = true;
-    const [found] = await this.database.rows<{ behind: boolean; due: boolean }>(LOOK, []);
+    const [found] = await this.database.prepared<{ behind: boolean; due: boolean }>(LOOK, []);
     const made = found!.behind ? await (await this.#deliveries()).fanOut(() => !end.aborted) : 0;
     if (found!.due || made > 0) await this.#outbox.claim(end);
   }

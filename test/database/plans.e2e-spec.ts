@@ -98,9 +98,8 @@ postgres.describe('plans over 200,000 members', () => {
       return read.call(database, statement, values) as never;
     };
     database.rows = (text, values) => {
-      // Uses are written, and messages looked for, when it suits the instance: those are no statements of a request.
-      if (!/api_key_usage|oauth_grant_usage|member_usage|webhook_deliveries/.test(text))
-        statements.push({ text, values });
+      // Uses are written when it suits the instance: those are no statements of a request.
+      if (!/api_key_usage|oauth_grant_usage|member_usage/.test(text)) statements.push({ text, values });
       return rows.call(database, text, values) as never;
     };
   }, 300_000);
