@@ -907,14 +907,15 @@ END $function$;
 
 -- function endpoints_due()
 CREATE OR REPLACE FUNCTION public.endpoints_due()
- RETURNS SETOF text
+ RETURNS TABLE(endpoint_id text, due_at timestamp with time zone)
  LANGUAGE sql
  STABLE ROWS 10
  SET search_path TO 'public', 'pg_temp'
  SET enable_sort TO 'off'
 AS $function$
-  SELECT e.id FROM webhook_endpoints e CROSS JOIN LATERAL (
-    SELECT FROM webhook_deliveries d WHERE d.endpoint_id = e.id AND d.status = 'pending' AND d.due_at <= now() ORDER BY d.due_at LIMIT 1
+  SELECT e.id, first.due_at FROM webhook_endpoints e CROSS JOIN LATERAL (
+    SELECT d.due_at FROM webhook_deliveries d WHERE d.endpoint_id = e.id AND d.status = 'pending' AND d.due_at <= now()
+    ORDER BY d.due_at LIMIT 1
   ) first WHERE e.disabled_at IS NULL
 $function$;
 

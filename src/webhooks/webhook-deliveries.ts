@@ -111,7 +111,7 @@ const IS_LEASED = 'd.leased_until > now()';
 const MOST_LISTED = 200;
 
 /** Endpoints with messages to send, locked for a claim; those locked by another instance are skipped. */
-const LOCK_READY = `SELECT e.id FROM endpoints_due() due (id) JOIN webhook_endpoints e ON e.id = due.id WHERE e.disabled_at IS NULL
+const LOCK_READY = `SELECT e.id FROM endpoints_due() due JOIN webhook_endpoints e ON e.id = due.endpoint_id WHERE e.disabled_at IS NULL
 ORDER BY e.id FOR NO KEY UPDATE OF e SKIP LOCKED`;
 
 /**

@@ -13,10 +13,8 @@ import { WebhookSecrets, WebhookSender, type Message } from './webhook-sender.js
 const PAUSE_MS = 100;
 
 const PENDING = `SELECT count(*)::integer AS pending FROM webhook_deliveries WHERE status = 'pending'`;
-const OLDEST_DUE = `SELECT COALESCE(EXTRACT(epoch FROM max(now() - d.due_at)), 0)::float8 AS seconds
-FROM webhook_endpoints e CROSS JOIN LATERAL (SELECT min(due_at) AS due_at FROM webhook_deliveries
-  WHERE endpoint_id = e.id AND status = 'pending' AND due_at <= now()) d
-WHERE e.disabled_at IS NULL AND e.failing_since IS NULL`;
+const OLDEST_DUE = `SELECT COALESCE(EXTRACT(epoch FROM now() - min(due.due_at)), 0)::float8 AS seconds
+FROM endpoints_due() due JOIN webhook_endpoints e ON e.id = due.endpoint_id WHERE e.failing_since IS NULL`;
 
 /**
  * Notifies endpoints of changes. Every instance takes part: changes become messages (one instance at a time), and messages
