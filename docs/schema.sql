@@ -908,16 +908,17 @@ END $function$;
 -- function endpoints_due()
 CREATE OR REPLACE FUNCTION public.endpoints_due()
  RETURNS TABLE(endpoint_id text, due_at timestamp with time zone)
- LANGUAGE sql
+ LANGUAGE plpgsql
  STABLE ROWS 10
  SET search_path TO 'public', 'pg_temp'
  SET enable_sort TO 'off'
 AS $function$
-  SELECT e.id, first.due_at FROM webhook_endpoints e CROSS JOIN LATERAL (
+BEGIN
+  RETURN QUERY SELECT e.id, first.due_at FROM webhook_endpoints e CROSS JOIN LATERAL (
     SELECT d.due_at FROM webhook_deliveries d WHERE d.endpoint_id = e.id AND d.status = 'pending' AND d.due_at <= now()
     ORDER BY d.due_at LIMIT 1
-  ) first WHERE e.disabled_at IS NULL
-$function$;
+  ) first WHERE e.disabled_at IS NULL;
+END $function$;
 
 -- sequence connections_id_seq
 CREATE SEQUENCE connections_id_seq AS bigint MINVALUE 1 MAXVALUE 9223372036854775807;
