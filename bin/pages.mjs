@@ -29,7 +29,6 @@ const PICTURES = {
   ],
   'reference-phone': [PHONE, 'dark', (page) => page.goto('/docs#getEvent')],
   guide: [DESKTOP, 'dark', (page) => page.goto('/docs/first-program')],
-  status: [DESKTOP, 'light', (page) => page.goto('/status')],
   'sign-in': [
     PHONE,
     'light',
@@ -114,20 +113,9 @@ try {
   rmSync(folder, { recursive: true, force: true });
 }
 
-/** What 90 days leave behind: probes, an incident, two apps of other people that Ada lets in, and one of her own. */
+/** What 90 days leave behind: two apps of other people that Ada lets in, and one of her own. */
 async function liveFor90Days(dataSource) {
   await dataSource.query(`
-INSERT INTO status_hours (hour, latencies)
-SELECT hour, ARRAY(SELECT CASE WHEN day = 41 AND minute < 2 OR day = 12 AND minute < 9 THEN -1 ELSE 2 + (day * 7 + minute) % 5 + (day % 11 = 0)::int * 9 END
-  FROM generate_series(1, 60) minute)
-FROM (SELECT date_trunc('hour', now(), 'UTC') - n * interval '1 hour' AS hour, n / 24 AS day FROM generate_series(1, 24 * 76) n) hours;
-
-INSERT INTO incidents (title, state, started_at, updated_at, updates)
-SELECT 'Slow responses', 'resolved', began, began + interval '2 hours', jsonb_build_array(
-  jsonb_build_object('at', api_time(began), 'state', 'investigating', 'body', 'Lists take longer than usual. We are looking into it.'),
-  jsonb_build_object('at', api_time(began + interval '2 hours'), 'state', 'resolved', 'body', 'A replica had fallen behind. It is in step again.'))
-FROM (SELECT date_trunc('day', now(), 'UTC') - interval '12 days 7 hours' AS began) incident;
-
 INSERT INTO oauth_clients (id, name, type, redirect_uris, allowed_origins, scopes, owner_id) VALUES
   ('trailmix', 'Trailmix', 'web', '{https://trailmix.example/callback}', '{https://trailmix.example}', '{profile:read,events:read}', NULL),
   ('pocket', 'Pocket Calendar', 'native', '{com.example.pocket:/callback}', '{}', '{events:read}', NULL),

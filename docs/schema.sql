@@ -1141,16 +1141,6 @@ CREATE TABLE idempotent_responses (
   created_at timestamp with time zone DEFAULT now() NOT NULL
 );
 
--- table incidents
-CREATE TABLE incidents (
-  id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
-  title text NOT NULL,
-  state text NOT NULL,
-  updates jsonb NOT NULL,
-  started_at timestamp with time zone DEFAULT now() NOT NULL,
-  updated_at timestamp with time zone DEFAULT now() NOT NULL
-);
-
 -- table login_throttle
 CREATE TABLE login_throttle (
   key bytea NOT NULL,
@@ -1410,12 +1400,6 @@ CREATE TABLE signing_keys (
   created_at timestamp with time zone DEFAULT now() NOT NULL,
   activated_at timestamp with time zone,
   retired_at timestamp with time zone
-);
-
--- table status_hours
-CREATE TABLE status_hours (
-  hour timestamp with time zone NOT NULL,
-  latencies smallint[] NOT NULL
 );
 
 -- table user_achievements
@@ -1788,15 +1772,6 @@ ALTER TABLE idempotent_responses ADD CONSTRAINT idempotent_responses_idempotency
 -- constraint idempotent_responses.idempotent_responses_pkey
 ALTER TABLE idempotent_responses ADD CONSTRAINT idempotent_responses_pkey PRIMARY KEY (key_id, idempotency_key);
 
--- constraint incidents.incidents_pkey
-ALTER TABLE incidents ADD CONSTRAINT incidents_pkey PRIMARY KEY (id);
-
--- constraint incidents.incidents_state_check
-ALTER TABLE incidents ADD CONSTRAINT incidents_state_check CHECK ((state = ANY (ARRAY['investigating'::text, 'identified'::text, 'monitoring'::text, 'resolved'::text])));
-
--- constraint incidents.incidents_title_check
-ALTER TABLE incidents ADD CONSTRAINT incidents_title_check CHECK (((char_length(title) >= 1) AND (char_length(title) <= 200)));
-
 -- constraint login_throttle.login_throttle_attempts_check
 ALTER TABLE login_throttle ADD CONSTRAINT login_throttle_attempts_check CHECK ((attempts >= 0));
 
@@ -2048,12 +2023,6 @@ ALTER TABLE signing_keys ADD CONSTRAINT signing_keys_private_check CHECK (((priv
 -- constraint signing_keys.signing_keys_status_check
 ALTER TABLE signing_keys ADD CONSTRAINT signing_keys_status_check CHECK ((status = ANY (ARRAY['next'::text, 'current'::text, 'previous'::text, 'retired'::text])));
 
--- constraint status_hours.status_hours_latencies_check
-ALTER TABLE status_hours ADD CONSTRAINT status_hours_latencies_check CHECK ((cardinality(latencies) = 60));
-
--- constraint status_hours.status_hours_pkey
-ALTER TABLE status_hours ADD CONSTRAINT status_hours_pkey PRIMARY KEY (hour);
-
 -- constraint user_achievements.user_achievements_earned_at_range_check
 ALTER TABLE user_achievements ADD CONSTRAINT user_achievements_earned_at_range_check CHECK (is_showable_time(earned_at, '00:00:00'::interval));
 
@@ -2230,9 +2199,6 @@ CREATE INDEX events_organizer_id_idx ON public.events USING btree (organizer_id)
 
 -- index idempotent_responses_created_at_idx
 CREATE INDEX idempotent_responses_created_at_idx ON public.idempotent_responses USING btree (created_at);
-
--- index incidents_resolved_idx
-CREATE INDEX incidents_resolved_idx ON public.incidents USING btree (updated_at) WHERE (state = 'resolved'::text);
 
 -- index login_throttle_window_ends_at_idx
 CREATE INDEX login_throttle_window_ends_at_idx ON public.login_throttle USING btree (window_ends_at);

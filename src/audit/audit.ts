@@ -165,14 +165,6 @@ export const AUTH_EVENTS = {
     achievements: ['counts', 'likewise'],
     user_achievements: ['counts', 'likewise'],
   }),
-  'incident.posted': event('An operator told everybody of an incident, on `/status`', {
-    incident: ['number', 'id of the incident'],
-    state: ['text', 'investigating, identified, monitoring or resolved'],
-  }),
-  'incident.updated': event('An operator added to an incident what was known then', {
-    incident: ['number', 'id of the incident'],
-    state: ['text', 'the state from then on'],
-  }),
   'audit.pruned': event('An admin started deleting old events by hand', {
     older_than_seconds: ['number', 'the requested age'],
   }),

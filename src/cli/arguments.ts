@@ -103,7 +103,7 @@ export const parseEmail = textThat(isEmailAddress, 'be an e-mail address');
 export const parseKeyId = (text: string) =>
   namedKeyId(text) ?? text.replace(/[0-9A-Za-z]{13,}.*/s, (rest) => `${rest.slice(0, 12)}…`);
 
-/** Reads the id of a passkey or an incident. @throws InvalidArgumentError */
+/** Reads the id of a passkey. @throws InvalidArgumentError */
 export const parseNumber = (text: string) =>
   Number(textThat((id) => /^[1-9]\d{0,15}$/.test(id) && isId(Number(id)), 'be a whole number')(text));
 

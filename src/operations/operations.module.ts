@@ -6,15 +6,14 @@ import { DatabaseCheck } from './health/database-check.js';
 import { HealthController } from './health/health.controller.js';
 import { Readiness } from './health/readiness.js';
 import { Metrics, prometheus } from './metrics/metrics.js';
-import { StatusHistory } from './status/status-history.js';
 import { Sweeper } from './sweeper/sweeper.js';
 import { Upkeep } from './upkeep.js';
 
 @Module({
   imports: [AuthModule],
   controllers: [HealthController],
-  providers: [DatabaseCheck, Metrics, prometheus, Readiness, StatusHistory, Sweeper, Upkeep],
-  exports: [Metrics, Readiness, StatusHistory],
+  providers: [DatabaseCheck, Metrics, prometheus, Readiness, Sweeper, Upkeep],
+  exports: [Metrics, Readiness],
 })
 export class OperationsModule {
   /** Logs when notifications of member writes by other instances stop arriving, and when they arrive again. */

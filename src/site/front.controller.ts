@@ -80,10 +80,10 @@ export class FrontController {
     return this.#index;
   }
 
-  /** Asked for by habit: readers are led to the status, probes to whether this server is ready. */
+  /** A common path of probes. */
   @Get('health')
-  health(@Req() request: Request, @Res() response: Response): void {
-    leadTo(response, 303, prefersHtml(request) ? '/status' : '/readyz');
+  health(@Res() response: Response): void {
+    leadTo(response, 303, '/readyz');
   }
 
   @Get('favicon.ico')
@@ -142,7 +142,6 @@ function indexOf({ publicUrl }: Config): JsonResponse {
     problems: `${publicUrl}${API_PREFIX}/problems`,
     authorization_server: `${publicUrl}/.well-known/oauth-authorization-server`,
     protected_resource: `${publicUrl}/.well-known/oauth-protected-resource${API_PREFIX}`,
-    status: `${publicUrl}/status.json`,
   });
 }
 

@@ -6,13 +6,12 @@ import { FrontController } from './front.controller.js';
 import { OperationsModule } from '../operations/operations.module.js';
 import { PackagesController } from './packages.controller.js';
 import { Site } from './site.js';
-import { StatusController } from './status.controller.js';
 import { ProblemPage } from './problem-page.js';
 
 /** The public pages: the front page, the reference with the guides, the clients' packages, and the pages in place of problems. */
 @Module({
   imports: [LayoutModule, FeaturesModule, OperationsModule],
-  controllers: [FrontController, DocsController, PackagesController, StatusController],
+  controllers: [FrontController, DocsController, PackagesController],
   providers: [Site, ProblemPage],
 })
 export class SiteModule {}

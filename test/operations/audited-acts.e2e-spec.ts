@@ -12,7 +12,6 @@ import { ClientsService } from '../../src/clients/clients.service.js';
 import { ConnectedApps } from '../../src/clients/connected-apps.js';
 import { DOCS_CLIENT, registerDocsClient } from '../../src/clients/own-clients.js';
 import { SigningKeysService } from '../../src/clients/signing-keys.service.js';
-import { postIncident, updateIncident } from '../../src/operations/status/incidents.js';
 import { PasskeyCeremonies } from '../../src/member-pages/sign-in/passkey-ceremonies.js';
 import { WebhookDeliveries } from '../../src/webhooks/webhook-deliveries.js';
 import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
@@ -52,7 +51,6 @@ beforeAll(async () => {
 afterAll(() => oauth.close());
 
 const BY = { actor: 'user', ip: null } as const;
-const INCIDENT = { title: 'Sign-in fails', state: 'investigating', body: undefined } as const;
 const NEW_PASSWORD = 'seven quiet herons wade';
 
 type Act = () => Promise<unknown>;
@@ -467,19 +465,6 @@ const ACTS: readonly (readonly [type: AuthEventType, act: string, prepare: () =>
     'rotating the signing keys',
     () => {
       return Promise.resolve(() => new SigningKeysService(oauth.dataSource, oauth.api.config).rotate());
-    },
-  ],
-  [
-    'incident.posted',
-    'telling everybody of an incident',
-    () => Promise.resolve(() => postIncident(oauth.dataSource, INCIDENT)),
-  ],
-  [
-    'incident.updated',
-    'telling everybody that it is over',
-    async () => {
-      const id = await postIncident(oauth.dataSource, INCIDENT);
-      return () => updateIncident(oauth.dataSource, id, { state: 'resolved', body: undefined });
     },
   ],
   [

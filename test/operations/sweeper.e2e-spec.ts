@@ -368,15 +368,6 @@ SELECT n::text, extract(epoch FROM ${expiry})::bigint / 60, 1 FROM ${series}`,
       `INSERT INTO developer_request_counts (client_id, hour, method, route, status, requests)
 SELECT 'many', now() - CASE WHEN n <= ${EXPIRED} THEN interval '31 days' ELSE interval '1 day' END, 'GET', n::text, 200, 1 FROM ${series}`,
     );
-    await runner.query(
-      `INSERT INTO status_hours (hour, latencies)
-SELECT now() + n * interval '1 hour' - CASE WHEN n <= ${EXPIRED} THEN interval '90 days' + ${EXPIRED + 1} * interval '1 hour' ELSE interval '0' END,
-  array_fill(NULL::smallint, '{60}') FROM ${series}`,
-    );
-    await runner.query(
-      `INSERT INTO incidents (title, state, updates, updated_at)
-SELECT 'Many', 'resolved', '[]', now() - CASE WHEN n <= ${EXPIRED} THEN interval '91 days' ELSE interval '1 day' END FROM ${series}`,
-    );
     for (const { definition } of indexes) await runner.query(definition);
     await runner.query('RESET ALL');
   } finally {

@@ -212,11 +212,6 @@ ON CONFLICT (id) DO UPDATE SET endpoint_id = $1`,
 OVERRIDING SYSTEM VALUE VALUES (7, $1, $2, $2, $2, 0, false, false, 'Lost')`,
         [member.id, Buffer.from('lost')],
       );
-    if (snippet.code.includes('status update'))
-      await dataSource.query(
-        `INSERT INTO incidents (id, title, state, updates) OVERRIDING SYSTEM VALUE VALUES (7, 'Sign-in fails', 'investigating', '[]')
-ON CONFLICT DO NOTHING`,
-      );
     if (snippet.code.includes('old-app')) await oauth.client({ id: 'old-app' });
     folder = mkdtempSync(join(process.env.TEST_FOLDER!, 'snippet-'));
     mkdirSync(join(folder, 'export'));

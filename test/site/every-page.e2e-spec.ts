@@ -3,8 +3,6 @@ import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
 import { registerDocsClient } from '../../src/clients/own-clients.js';
-import { postIncident } from '../../src/operations/status/incidents.js';
-import { StatusHistory } from '../../src/operations/status/status-history.js';
 import { GUIDES } from '../../src/site/site.js';
 import { launchChromium } from '../support/chromium.js';
 import { postgres } from '../support/database.js';
@@ -41,7 +39,6 @@ const PAGES: readonly (readonly [path: string, parts: readonly string[]])[] = [
   ['/docs', [...OF_REFERENCE, '#contents']],
   ['/docs#updateProfile?body=%7B%7D', ['#updateProfile']],
   ...GUIDES.map(({ name }) => [`/docs/${name}`, WHOLE] as const),
-  ['/status', WHOLE],
   ['/nothing', WHOLE],
   ['/account/apps', WHOLE], // where members sign in: the others are looked at in test/oauth/pages.e2e-spec.ts
   ['/demo', WHOLE],
@@ -55,12 +52,6 @@ postgres.describe('Every public page', () => {
   beforeAll(async () => {
     oauth = await OauthTest.start({ seedDemo: true, developerConsole: true });
     await registerDocsClient(oauth.dataSource, oauth.api.config);
-    const body = 'Lists take longer than usual. We are looking into it.';
-    await postIncident(oauth.dataSource, { title: 'Slow responses', state: 'investigating', body });
-    await oauth.dataSource.query(`INSERT INTO status_hours (hour, latencies)
-SELECT date_trunc('hour', now(), 'UTC') - n * interval '1 hour', ARRAY(SELECT CASE WHEN n = 300 THEN -1 ELSE m END FROM generate_series(1, 60) m)
-FROM generate_series(1, 2000) n`);
-    await oauth.api.app.get(StatusHistory).probe();
     browser = await launchChromium();
     page = await (await browser.newContext({ reducedMotion: 'reduce' })).newPage();
     page.on('request', (request) => requested.push(request.url().replace(oauth.issuer, '')));

@@ -56,7 +56,7 @@ describe('What a stranger finds', () => {
       .replaceAll('&#39;', "'");
     expect(text).toContain(`curl -H "X-API-Key: $API_KEY" \\\n  '${oauth.issuer}/api/public/me'`);
     expect(text).toContain('"display_name": "Ada Lovelace"');
-    const places = ['/docs', '/demo', '/api/public/openapi.json', '/account/apps', '/status'];
+    const places = ['/docs', '/demo', '/api/public/openapi.json', '/account/apps'];
     for (const place of [...places, '/docs/paging-and-sync', '/docs/signing-in']) {
       expect(html).toContain(`href="${place}"`);
       expect([200, 303]).toContain((await get(place)).status);
@@ -74,12 +74,11 @@ describe('What a stranger finds', () => {
       'application/json; charset=utf-8',
     ]);
     const links = Object.values((await response.json()) as Record<string, string>);
-    expect(links).toHaveLength(6);
+    expect(links).toHaveLength(5);
     for (const link of links) expect([link, (await fetch(link)).status]).toEqual([link, 200]);
   });
 
-  it('at /health, which many ask for: the status for readers, and for probes whether the server is ready', async () => {
-    expect((await get('/health')).headers.get('location')).toBe('/status');
+  it('redirects /health to /readyz', async () => {
     const probe = await fetch(`${oauth.issuer}/health`);
     expect([probe.url, probe.status]).toEqual([`${oauth.issuer}/readyz`, 200]);
   });

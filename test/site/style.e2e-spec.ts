@@ -10,7 +10,7 @@ describe('The style sheet', () => {
   /** Of the pages for members, of those for everybody, and of the demo. */
   it.each([
     ['/account/apps', '/nothing', '/account/security/nothing'],
-    ['/', '/docs', '/docs/times', '/status'],
+    ['/', '/docs', '/docs/times'],
     ['/demo', '/demo/callback'],
   ])(
     'is inside the page, the same in each of its kind, and allowed by its hash alone: %s',

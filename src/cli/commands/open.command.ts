@@ -7,7 +7,6 @@ import { print } from '../output.js';
 const PAGES = {
   front: '/',
   docs: '/docs',
-  status: '/status',
   openapi: '/api/public/openapi.json',
   demo: '/demo',
   developer: '/developer',
