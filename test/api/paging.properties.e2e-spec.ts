@@ -307,7 +307,6 @@ thorough.describe('paging', () => {
           { numRuns: onPostgres ? 6 : 2, endOnFailure: true },
         );
       },
-      60_000,
     );
   }
 });

@@ -186,7 +186,7 @@ WHERE user_id = ${m} AND achievement_id = ${a} AND earned_at IS NOT NULL`,
       { numRuns: onPostgres ? 12 : 4, endOnFailure: true },
     );
     for (const app of apps) expect(app.changes).toBeGreaterThan(5);
-  }, 120_000);
+  });
 
   it('keeps it the same after imports and erasures', async () => {
     const apps = FOLLOWED.map((id) => new App(id));

@@ -5,7 +5,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ApiKeysService, type KeyDetails, type NewKey } from '../../src/auth/api-keys/api-keys.service.js';
 import { makeKey, parseKey } from '../../src/auth/api-keys/api-key-format.js';
 import { verifyPassword } from '../../src/accounts/passwords/passwords.js';
@@ -31,9 +31,6 @@ type Key = KeyDetails & { key: string };
 
 const SECRET_KEY = Buffer.alloc(32, 'test').toString('base64');
 const seconds = (time: string | null) => Date.parse(`${time}Z`) / 1000;
-
-// Some commands are processes: on a busy machine they take a while.
-jest.setTimeout(90_000);
 
 describe('pua', () => {
   let api: TestApi;

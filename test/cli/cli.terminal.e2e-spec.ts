@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { exampleOf } from '../../src/cli/command.js';
 import { createProgram } from '../../src/cli/program.js';
 import { asShown } from '../../src/values/string-rules.js';
@@ -11,8 +11,6 @@ import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
 import { PROCESS, puaJson } from '../support/command-line.js';
 import { postgres } from '../support/database.js';
 import { OauthTest } from '../support/oauth.js';
-
-jest.setTimeout(120_000);
 
 /** Bold, green, yellow, red, and their ends: the colours of the command line. */
 const STYLES = /\p{Cc}\[(1|22|32|33|31|39)m/gu;

@@ -47,7 +47,7 @@ postgres.describe('the Go client', () => {
     mkdirSync(app);
     await run('go', ['mod', 'init', 'app'], { cwd: app, env: environment });
     await run('go', ['get', `${MODULE}@latest`], { cwd: app, env: environment });
-  }, 300_000);
+  });
   afterAll(async () => {
     rmSync(folder, { recursive: true, force: true });
     await oauth.close();
@@ -76,7 +76,7 @@ postgres.describe('the Go client', () => {
     expect((await run('gofmt', ['-l', PACKAGE])).stdout).toBe('');
     await run('go', ['-C', PACKAGE, 'vet', './...'], { env: environment });
     expect(readFileSync(`${PACKAGE}/go.mod`, 'utf8')).toBe(`module ${MODULE}\n\ngo 1.24\n`);
-  }, 120_000);
+  });
 
   it('does what its README says', async () => {
     const [, program, signIn] = Array.from(
@@ -102,7 +102,7 @@ func (s *Session) Save(_ context.Context, tokens *publicuserapi.Tokens) error { 
 ${signIn}
 func main() { _, _ = apiOf(&Session{}) }
 `);
-  }, 120_000);
+  });
 
   it('makes every call of the API, and each page when it is asked for', async () => {
     const { id, env } = await member(5);
@@ -200,7 +200,7 @@ func main() {
       type: 'api_key',
       failed: 'invalid_parameter',
     });
-  }, 120_000);
+  });
 
   describe('in front of a server of its own', () => {
     let server: Server;
@@ -321,7 +321,7 @@ func main() {
       const sent = seen.map((headers) => headers.authorization).filter((value) => value !== undefined);
       expect(sent).toEqual(['Bearer first', 'Bearer second']);
       expect(seen.filter((headers) => headers['if-none-match'] === '"one"').length).toBeGreaterThan(0);
-    }, 120_000);
+    });
   });
 
   it('signs a member in, renews their token once, and ends the access', async () => {
@@ -417,7 +417,7 @@ ${body}
       saved: 2,
       codes: ['state_mismatch', 'state_mismatch', 'state_mismatch', 'access_denied', 'signed_out'],
     });
-  }, 120_000);
+  });
 
   it('reads a webhook that is genuine, and no other', async () => {
     const [secret, other] = [makeWebhookSecret(), makeWebhookSecret()];
@@ -478,5 +478,5 @@ not a genuine webhook: it is too old, or a clock is wrong true
 not a genuine webhook: its headers are missing true
 `,
     );
-  }, 120_000);
+  });
 });

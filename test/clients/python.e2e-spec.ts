@@ -37,7 +37,7 @@ postgres.describe('the Python client', () => {
       run(python, ['-m', 'pip', 'install', '--quiet', '--retries', '10', ...parameters]);
     await pip('build', 'mypy');
     await pip(`${oauth.issuer}/clients/${WHEEL}`);
-  }, 300_000);
+  });
   afterAll(async () => {
     rmSync(folder, { recursive: true, force: true });
     await oauth.close();
@@ -89,7 +89,7 @@ print(one.keys() ^ other.keys(), [name for name in one if one[name] != other[nam
     // Which program made it, and the digests of that.
     const info = `public_user_api_client-${VERSION}.dist-info`;
     expect(stdout).toBe(`set() ['${info}/WHEEL', '${info}/RECORD']\n`);
-  }, 120_000);
+  });
 
   it('is typed', async () => {
     const { stdout } = await run(
@@ -124,7 +124,7 @@ def use(tokens: Tokens, sign_in: SignIn) -> None:
       ['8', 'call-arg', undefined],
       ['9', 'arg-type', undefined],
     ]);
-  }, 120_000);
+  });
 
   it('does what its README says', async () => {
     const [, program] = /```python\n([^]*?)```/.exec(readFileSync(join(PACKAGE, 'README.md'), 'utf8'))!;
@@ -257,7 +257,6 @@ asyncio.run(main())
         server.close();
       }
     },
-    120_000,
   );
 
   it('tries again after 503 as it is told, and says so where something in between answers', async () => {

@@ -45,7 +45,7 @@ beforeAll(async () => {
   });
   installed = join(folder, 'node_modules/public-user-api-client');
   client = (await import(pathToFileURL(join(installed, 'dist/index.js')).href)) as typeof Client;
-}, 120_000);
+});
 afterAll(async () => {
   rmSync(join(installed, '../..'), { recursive: true });
   await oauth.close();
@@ -485,7 +485,7 @@ postgres.describe('the TypeScript client in two tabs', () => {
     appUrl = `http://127.0.0.1:${(app.address() as AddressInfo).port}`;
     browser = await launchChromium();
     context = await browser.newContext();
-  }, 60_000);
+  });
   afterAll(async () => {
     await browser.close();
     app.close();
@@ -536,5 +536,5 @@ postgres.describe('the TypeScript client in two tabs', () => {
     const calls = [first, second].map((page) => run(page, 'async (_, api) => (await api.me()).id'));
     expect(await Promise.all(calls)).toEqual([id, id]);
     expect(refreshes).toHaveLength(1);
-  }, 60_000);
+  });
 });

@@ -136,7 +136,7 @@ postgres.describe('the first minute of a new database', () => {
     const dataSource = await createDataSource(configOf('template_pua'), 'maintenance').initialize();
     await migrate(dataSource);
     await dataSource.destroy();
-  }, 120_000);
+  });
   afterEach(async () => {
     for (const one of open.splice(0)) await one.end();
   });
@@ -399,7 +399,6 @@ postgres.describe('the first minute of a new database', () => {
         fresh: [],
       });
     },
-    600_000,
   );
 
   it('looks up what a feed names, however many there are', async () => {
@@ -444,5 +443,5 @@ postgres.describe('the first minute of a new database', () => {
     expect(
       faultsOf(plans, new Set(['users', 'events', 'participants', 'connections', 'record_versions'])),
     ).toEqual([]);
-  }, 120_000);
+  });
 });

@@ -203,7 +203,6 @@ WHERE indexrelid = 'users_username_key'::regclass`,
         await old.drop();
       }
     },
-    60_000,
   );
 
   postgres.it('need no superuser, nor leave behind what only one could have made', async () => {

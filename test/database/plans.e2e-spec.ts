@@ -102,7 +102,7 @@ postgres.describe('plans over 200,000 members', () => {
       if (!/api_key_usage|oauth_grant_usage|member_usage/.test(text)) statements.push({ text, values });
       return rows.call(database, text, values) as never;
     };
-  }, 300_000);
+  });
   afterAll(() => api.close());
 
   const plansOf = async (options = '') => {

@@ -152,7 +152,7 @@ postgres.describe('statements that are prepared', () => {
     for (const table of ['users', 'participants', 'connections', 'user_achievements', 'oauth_tokens'])
       expect(rows.some(({ statement }) => statement.includes(table))).toBe(true);
     expect(plannedAnew(rows)).toEqual([]);
-  }, 120_000);
+  });
 
   it('are planned for their parameters five times at most by sign-ins, exchanges, refreshes and revocations', async () => {
     const browser = oauth.browser();
@@ -189,7 +189,7 @@ postgres.describe('statements that are prepared', () => {
     ])
       expect(rows.filter(({ statement }) => statement.includes(part))).not.toEqual([]);
     expect(plannedAnew(rows)).toEqual([]);
-  }, 120_000);
+  });
 
   it('are those with a filter, too, as many as a session may keep', async () => {
     // A list of its own: those of the program are the same for all tests of a process, which may have used up what is kept of them.
@@ -228,7 +228,7 @@ postgres.describe('statements that are prepared', () => {
     // By their texts: the pool, which reads while a connection is down, has other names for them.
     expect(new Set(filtered.map(({ statement }) => statement)).size).toBe(32);
     expect(plannedAnew(filtered)).toEqual([]);
-  }, 60_000);
+  });
 
   /** How often what the authorization server asks for was run, by statement, and in which sessions. */
   async function runs(): Promise<{ pids: string; counts: Map<string, number> }> {
@@ -281,5 +281,5 @@ postgres.describe('statements that are prepared', () => {
         async (token) => (await oauth.refresh(clientId, token)).status,
       ),
     ).toEqual([1, 1]);
-  }, 60_000);
+  });
 });

@@ -67,7 +67,7 @@ postgres.describe('with streaming replicas', () => {
       const { port } = app.getHttpServer().address() as { port: number };
       return `http://127.0.0.1:${port}/api/public`;
     });
-  }, 60_000);
+  });
   afterAll(async () => {
     await closeApp(other);
     await channel.close();
@@ -220,7 +220,7 @@ postgres.describe('with streaming replicas', () => {
     } finally {
       await receiver.close();
     }
-  }, 60_000);
+  });
 
   it('is named by the doctor, with what is wrong', async () => {
     const check = (...read: string[]) => checkReplicas(api.dataSource, read);
@@ -260,7 +260,7 @@ postgres.describe('with streaming replicas', () => {
       expect(
         await eventually(async () => (await bioOf(key, instance)) === 'five seconds ago' || undefined),
       ).toBe(true);
-  }, 60_000);
+  });
 
   it('is not used by an instance that is not notified of writes elsewhere', async () => {
     const { id, key } = await member();
@@ -333,7 +333,7 @@ postgres.describe('with streaming replicas', () => {
       /^database_replica_asked\{replica="1"\} 1\ndatabase_replica_asked\{replica="2"\} 0$/m,
     );
     await closeApp(app);
-  }, 60_000);
+  });
 
   it('are reported in log and metrics when they are not used because notifications are missing, once each time', async () => {
     const direct = await TcpProxy.start(primary.url);
@@ -378,7 +378,7 @@ postgres.describe('with streaming replicas', () => {
       expect(said.length).toBeGreaterThanOrEqual(2);
       expect(said).toEqual(said.map((_, index) => (index % 2 === 0 ? 'cut' : 'heard again')));
     }
-  }, 90_000);
+  });
 
   it('of which one is half a second late shows none of 10,000 readers less than they wrote, on any instance', async () => {
     await sessions[1]!.query("ALTER SYSTEM SET recovery_min_apply_delay = '500ms'");
@@ -405,7 +405,7 @@ postgres.describe('with streaming replicas', () => {
     expect(after - before).toBeGreaterThan(0);
     await sessions[1]!.query('ALTER SYSTEM RESET recovery_min_apply_delay');
     await sessions[1]!.query('SELECT pg_reload_conf()');
-  }, 240_000);
+  });
 
   it('that is killed, or stands still, fails no request; nor does it matter to readiness, or to a start', async () => {
     const { key } = await member();
@@ -446,5 +446,5 @@ postgres.describe('with streaming replicas', () => {
     ended = true;
     await asking;
     expect([...statuses]).toEqual([200]);
-  }, 120_000);
+  });
 });

@@ -73,7 +73,7 @@ postgres.describe('a subscriber of the platform’s own PostgreSQL', () => {
       async () =>
         (await rows(subscriber, "SELECT FROM pg_subscription_rel WHERE srsubstate <> 'r'")).length === 0,
     );
-  }, 60_000);
+  });
   afterAll(async () => {
     await subscriber.query('DROP SUBSCRIPTION platform');
     await Promise.all([publisher, subscriber, ...writers].map((dataSource) => dataSource.destroy()));
@@ -135,7 +135,7 @@ postgres.describe('a subscriber of the platform’s own PostgreSQL', () => {
         'SELECT apply_error_count::int AS apply, sync_error_count::int AS sync FROM pg_stat_subscription_stats',
       ),
     ).toEqual([{ apply: 0, sync: 0 }]);
-  }, 120_000);
+  });
 
   it('makes the totals of achievements by itself, whatever counts come with their rows', async () => {
     await publisher.query('UPDATE achievements SET earners_count = 77, points = 5 WHERE id = 1');

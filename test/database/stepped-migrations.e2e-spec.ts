@@ -1,13 +1,11 @@
 import { once } from 'node:events';
-import { beforeAll, beforeEach, afterEach, describe, expect, it, jest } from '@jest/globals';
+import { beforeAll, beforeEach, afterEach, describe, expect, it } from '@jest/globals';
 import type { DataSource, QueryRunner } from 'typeorm';
 import { createDataSource } from '../../src/database/postgres/data-source.js';
 import { puaProcess, startPua } from '../support/command-line.js';
 import { createEmptyDatabase, createTestDatabase, postgres, testConfig, type TestDatabase } from '../support/database.js'; // prettier-ignore
 import { makeNextVersion } from '../support/next-version.js';
 import { eventually } from '../support/timing.js';
-
-jest.setTimeout(120_000);
 
 const FILLED = 'FillPronouns1763999999001';
 /** As CONTRIBUTING.md says: the column first, then, without holding anybody up, what fills, checks and indexes it. */

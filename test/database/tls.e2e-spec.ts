@@ -93,7 +93,7 @@ postgres.describe('a primary and a replica that speak TLS alone', () => {
       databaseDirectUrl: urlOf(primary),
       databaseReadUrls: [urlOf(replica)],
     });
-  }, 120_000);
+  });
   afterAll(async () => {
     await api.close();
     await replica.stop();
@@ -152,7 +152,7 @@ WHERE organizer_id = $1 ON CONFLICT DO NOTHING`,
     );
     expect(onPrimary.filter(([, encrypted]) => !encrypted)).toEqual([]);
     expect(await checkReplicas(api.dataSource, [urlOf(replica)])).toMatchObject([{ status: 'ok' }]);
-  }, 60_000);
+  });
 
   it.each([
     ['a certificate that another CA has issued', { ca: 'stranger' }, /self-signed certificate|unable to/],
@@ -186,5 +186,5 @@ WHERE organizer_id = $1 ON CONFLICT DO NOTHING`,
     renameSync(file('away.pem'), file('ca.pem'));
     await eventually(() => (channel.trusted && api.app.get(MemberReads).hearsWrites) || undefined);
     await readFromReplica('/profile', key);
-  }, 60_000);
+  });
 });

@@ -96,7 +96,6 @@ thorough.describe('maintained totals, after random histories', () => {
       );
       expect(done).toBeGreaterThan(100);
     },
-    120_000,
   );
 
   it('are those of the API', async () => {

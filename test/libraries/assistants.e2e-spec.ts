@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ConnectedApps } from '../../src/clients/connected-apps.js';
 import { PublicHttps } from '../../src/http/public-https.js';
 import { DocumentSite, sendJson } from '../support/document-site.js';
@@ -19,8 +19,6 @@ import { freePort, OauthTest } from '../support/oauth.js';
  * itself by, and by its own means finds where the member signs in, gets a token, lists the tools and asks what there is this week. Then
  * the member ends its access. Only where LIBRARIES is set, as `.ci/run` does; that of Rust takes minutes to build, so only where it is `all`.
  */
-
-jest.setTimeout(300_000);
 
 const HERE = join(import.meta.dirname, 'assistants');
 const PATH = '/api/public/mcp';

@@ -39,7 +39,7 @@ interface Entry {
     folder = mkdtempSync(join(tmpdir(), 'pua-calendar-'));
     oauth = await OauthTest.start();
     programs = await makePython(folder, join(HERE, 'requirements.txt'));
-  }, 300_000);
+  });
   afterAll(async () => {
     await oauth.close();
     rmSync(folder, { recursive: true, force: true });
@@ -142,7 +142,7 @@ interface Entry {
     });
     expect(after.get(`event-${cancelled}@127.0.0.1`)).toMatchObject({ status: 'CANCELLED', sequence: 1 });
     expect(after.has(`event-${lost}@127.0.0.1`)).toBe(false);
-  }, 120_000);
+  });
 });
 
 /** With a parameter it is an object. */

@@ -34,7 +34,7 @@ const PATH = '/api/public/mcp';
     proxy.targets = [oauth.issuer];
     proxy.headers = { Authorization: `Bearer ${token}` };
     await installPackages(folder, HERE);
-  }, 300_000);
+  });
   afterAll(async () => {
     await proxy.close();
     await oauth.close();

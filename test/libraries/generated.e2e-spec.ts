@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { TestApi } from '../support/api.js';
 import { installPackages, makePython, mavenJars } from '../support/packages.js';
 
@@ -21,8 +21,6 @@ import { installPackages, makePython, mavenJars } from '../support/packages.js';
  * what it decoded, written as JSON again, has to be what the server sent: nothing is lost, and nothing refused. What is installed is
  * named by version and hash. Only where LIBRARIES is set, as `.ci/run` does.
  */
-
-jest.setTimeout(600_000);
 
 const HERE = join(import.meta.dirname, 'generated');
 /** What a Go program has to read, the client itself included; inline schemas were 538. */

@@ -37,7 +37,7 @@ const RENDERED = {
     podMonitor = objects.find(isPodMonitor)!;
     programs = await makePython(folder, REQUIREMENTS);
     await installPackages(folder, OPERATOR);
-  }, 300_000);
+  });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
   function run(program: string, ...parameters: string[]) {

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { NewClient } from '../../src/clients/clients.service.js';
 import { launchChromium } from '../support/chromium.js';
 import { ODD_SECRETS, rotate, storeSecret } from '../support/client-kinds.js';
@@ -29,8 +29,6 @@ import { mavenJars } from '../support/packages.js';
  * and calls again. What is installed is named by version and hash in the folder of the language. Only where LIBRARIES is
  * set, as `.ci/run` does: they come from the registries of seven languages.
  */
-
-jest.setTimeout(600_000); // for oauth2-proxy and the crates, which are compiled
 
 const HERE = import.meta.dirname;
 const run = promisify(execFile);

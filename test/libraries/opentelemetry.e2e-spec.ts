@@ -4,7 +4,7 @@ import { connect, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import * as client from 'openid-client';
 import { startPostgres } from '../../bin/postgres.mjs';
 import { randomBytes } from '../../src/crypto/random.js';
@@ -18,8 +18,6 @@ import { eventually } from '../support/timing.js';
 /*
  * What deploy/opentelemetry installs, beside a server as it is run, and what arrives at a collector of OpenTelemetry's protocol.
  */
-
-jest.setTimeout(300_000);
 
 const SERVER = 2;
 const CLIENT = 3;

@@ -26,7 +26,7 @@ const NOT_CHECKED = 'positive_data_acceptance';
     folder = mkdtempSync(join(tmpdir(), 'pua-schemathesis-'));
     oauth = await OauthTest.start({ rateLimits: { read: 0, write: 0, auth: 0 } });
     programs = await makePython(folder, join(HERE, 'requirements.txt'));
-  }, 300_000);
+  });
   afterAll(async () => {
     await oauth.close();
     rmSync(folder, { recursive: true, force: true });
@@ -36,36 +36,32 @@ const NOT_CHECKED = 'positive_data_acceptance';
     ['members', '/api/public/openapi.json', 16],
     // Without the feed, whose lines of JSON it does not know how to write: bench/fuzz.mjs does.
     ['the platform', '/api/platform/openapi.json', 1],
-  ])(
-    'finds no response for %s that is not in %s',
-    async (whose, document, operations) => {
-      const { platform } = oauth.api;
-      const { id } = await oauth.member();
-      await platform.participant(await platform.event(), id);
-      await platform.connection(id, await platform.user());
-      await platform.progress(id, await platform.achievement(), { earned_at: '2024-01-01T10:00:00Z' });
-      const key = whose === 'members' ? await oauth.api.key(id) : await oauth.api.platformKey();
-      const options = {
-        url: oauth.issuer,
-        header: `X-API-Key: ${key}`,
-        'exclude-checks': NOT_CHECKED,
-        'exclude-path': '/api/platform/records',
-        'max-examples': '30',
-        // The platform’s one call leads to itself, and each waits for changes as long as it was asked to.
-        phases: whose === 'members' ? 'examples,coverage,fuzzing,stateful' : 'examples,coverage,fuzzing',
-        'request-timeout': '40',
-        'suppress-health-check': 'all',
-      };
-      const flags = Object.entries(options).map(([name, value]) => `--${name}=${value}`);
-      const { stdout } = await run(
-        join(programs, 'st'),
-        ['run', oauth.issuer + document, ...flags, '--generation-deterministic', '--no-color'],
-        { cwd: folder, env: { ...process.env, NO_PROXY: '*' }, maxBuffer: 10_000_000 },
-      ).catch((error: { stdout: string }) => ({ stdout: error.stdout }));
-      expect(stdout).toMatch(new RegExp(`Tested: ${operations}\\b`));
-      expect(stdout).toMatch(/(\d+) generated, \1 passed/);
-      expect(stdout).not.toMatch(/❌|🚫/u);
-    },
-    300_000,
-  );
+  ])('finds no response for %s that is not in %s', async (whose, document, operations) => {
+    const { platform } = oauth.api;
+    const { id } = await oauth.member();
+    await platform.participant(await platform.event(), id);
+    await platform.connection(id, await platform.user());
+    await platform.progress(id, await platform.achievement(), { earned_at: '2024-01-01T10:00:00Z' });
+    const key = whose === 'members' ? await oauth.api.key(id) : await oauth.api.platformKey();
+    const options = {
+      url: oauth.issuer,
+      header: `X-API-Key: ${key}`,
+      'exclude-checks': NOT_CHECKED,
+      'exclude-path': '/api/platform/records',
+      'max-examples': '30',
+      // The platform’s one call leads to itself, and each waits for changes as long as it was asked to.
+      phases: whose === 'members' ? 'examples,coverage,fuzzing,stateful' : 'examples,coverage,fuzzing',
+      'request-timeout': '40',
+      'suppress-health-check': 'all',
+    };
+    const flags = Object.entries(options).map(([name, value]) => `--${name}=${value}`);
+    const { stdout } = await run(
+      join(programs, 'st'),
+      ['run', oauth.issuer + document, ...flags, '--generation-deterministic', '--no-color'],
+      { cwd: folder, env: { ...process.env, NO_PROXY: '*' }, maxBuffer: 10_000_000 },
+    ).catch((error: { stdout: string }) => ({ stdout: error.stdout }));
+    expect(stdout).toMatch(new RegExp(`Tested: ${operations}\\b`));
+    expect(stdout).toMatch(/(\d+) generated, \1 passed/);
+    expect(stdout).not.toMatch(/❌|🚫/u);
+  });
 });

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { registerDemoClient } from '../../src/clients/own-clients.js';
 import { launchChromium } from '../support/chromium.js';
 import { freePort, OauthTest } from '../support/oauth.js';
@@ -15,8 +15,6 @@ import { makePython } from '../support/packages.js';
  * A login of the platform that somebody else wrote, in another language: django-oidc-provider. Only where LIBRARIES is set, as `.ci/run`
  * does: it comes from a registry, by version and hash.
  */
-
-jest.setTimeout(300_000);
 
 const SECRET = 'a-secret-that-only-this-test-and-the-provider-know';
 const PASSWORD = 'the password of the platform';

@@ -58,46 +58,42 @@ CREATE TRIGGER refuse_consents BEFORE INSERT ON auth_events FOR EACH ROW
   });
 
   // The log is what a process of its own writes, and the embedded database serves one process alone.
-  postgres.it(
-    'and the log hold the true reason of a refusal under its error id',
-    async () => {
-      const server = await ServerProcess.start({
-        ...oauth.api.environment,
-        PUBLIC_URL: oauth.issuer,
-        LOG_LEVEL: 'trace',
-        LOG_FORMAT: 'json',
-      });
-      try {
-        const browser = oauth.browser(server.url);
-        const wrong = { code: 'x'.repeat(43), code_verifier: 'x'.repeat(43), redirect_uri: REDIRECT_URI };
-        const refused = await oauth.token(
-          { grant_type: 'authorization_code', client_id: await oauth.client(), ...wrong },
-          {},
-          server.url,
-        );
-        expect(refused.body.error_description).toBe('grant request is invalid');
-        const unknown = (await browser.open(oauth.request('nobody').url)) as FormPage;
-        expect(unknown.html).toContain(unknown.headers.get('x-request-id'));
+  postgres.it('and the log hold the true reason of a refusal under its error id', async () => {
+    const server = await ServerProcess.start({
+      ...oauth.api.environment,
+      PUBLIC_URL: oauth.issuer,
+      LOG_LEVEL: 'trace',
+      LOG_FORMAT: 'json',
+    });
+    try {
+      const browser = oauth.browser(server.url);
+      const wrong = { code: 'x'.repeat(43), code_verifier: 'x'.repeat(43), redirect_uri: REDIRECT_URI };
+      const refused = await oauth.token(
+        { grant_type: 'authorization_code', client_id: await oauth.client(), ...wrong },
+        {},
+        server.url,
+      );
+      expect(refused.body.error_description).toBe('grant request is invalid');
+      const unknown = (await browser.open(oauth.request('nobody').url)) as FormPage;
+      expect(unknown.html).toContain(unknown.headers.get('x-request-id'));
 
-        await server.kill();
-        const reasons = server.output
-          .split('\n')
-          .filter((line) => line.includes('"reason"'))
-          .map((line) => JSON.parse(line) as Record<string, unknown>);
-        expect(reasons).toEqual([
-          expect.objectContaining({
-            request_id: refused.body.error_id,
-            reason: 'code_not_found',
-          }),
-          expect.objectContaining({
-            request_id: unknown.headers.get('x-request-id'),
-            reason: 'unknown_client',
-          }),
-        ]);
-      } finally {
-        await server.kill();
-      }
-    },
-    30_000,
-  );
+      await server.kill();
+      const reasons = server.output
+        .split('\n')
+        .filter((line) => line.includes('"reason"'))
+        .map((line) => JSON.parse(line) as Record<string, unknown>);
+      expect(reasons).toEqual([
+        expect.objectContaining({
+          request_id: refused.body.error_id,
+          reason: 'code_not_found',
+        }),
+        expect.objectContaining({
+          request_id: unknown.headers.get('x-request-id'),
+          reason: 'unknown_client',
+        }),
+      ]);
+    } finally {
+      await server.kill();
+    }
+  });
 });

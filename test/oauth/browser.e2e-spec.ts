@@ -20,7 +20,7 @@ postgres.describe('A member in Chromium, with the client on another origin', () 
     await new Promise<void>((resolve) => app.listen(0, '127.0.0.1', resolve));
     appUrl = `http://127.0.0.1:${(app.address() as AddressInfo).port}`;
     browser = await launchChromium();
-  }, 60_000);
+  });
   afterEach(async () => {
     for (const context of browser.contexts()) await context.close();
   });

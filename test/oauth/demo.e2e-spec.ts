@@ -57,7 +57,7 @@ postgres.describe('The demo app in Chromium', () => {
     await seedDemo(oauth.dataSource);
     await registerDemoClient(oauth.dataSource, oauth.api.config);
     browser = await launchChromium();
-  }, 60_000);
+  });
   afterEach(async () => {
     for (const context of browser.contexts()) await context.close();
     await oauth.dataSource.query('DELETE FROM oauth_consents'); // or nobody is asked again

@@ -246,7 +246,7 @@ postgres.describe('In Chromium', () => {
     siteUrl = await listen(site);
     clientUrl = await listen(client);
     browser = await launchChromium();
-  }, 60_000);
+  });
   afterAll(async () => {
     await browser.close();
     site.close();

@@ -13,7 +13,7 @@ postgres.describe('A member with a passkey, in Chromium', () => {
   beforeAll(async () => {
     oauth = await startWithPasskeys();
     browser = await launchChromium();
-  }, 60_000);
+  });
   afterEach(async () => {
     for (const context of browser.contexts()) await context.close();
   });

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import pg from 'pg';
 import { createLocalJWKSet, exportJWK, generateKeyPair, jwtVerify, SignJWT } from 'jose';
@@ -48,8 +48,6 @@ const DRILL: readonly [string, Pair][] = [
 ];
 
 const FLOWS = 20;
-
-jest.setTimeout(180_000);
 
 /** Requests go to two instances in turn. */
 postgres.describe('while SECRET_KEY changes', () => {

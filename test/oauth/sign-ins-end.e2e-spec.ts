@@ -172,7 +172,7 @@ describe('what was signed in', () => {
     expect(((await browser.open('/account/apps')) as FormPage).html).not.toContain('type="password"');
     expect(await puaJson(environment, args, NEW_PASSWORD)).toMatchObject({ sessions_kept: false });
     expect(await left(member)).toEqual(NOTHING);
-  }, 30_000);
+  });
 
   thorough.it('goes on when a sign-in replaces an imported hash', async () => {
     const imported = await bcrypt.hash(PASSWORD, 4);

@@ -15,7 +15,7 @@ postgres.describe('A member of a platform with a login of its own, in Chromium',
     ({ oauth, upstream } = await startWithUpstream({ logout: true }, { seedDemo: true }));
     await registerDemoClient(oauth.dataSource, oauth.api.config);
     browser = await launchChromium();
-  }, 60_000);
+  });
   afterEach(async () => {
     for (const context of browser.contexts()) await context.close();
   });

@@ -173,7 +173,7 @@ postgres.describe('a backup', () => {
         'the moment is reached',
       );
       server = await ServerProcess.start(environment);
-    }, 120_000);
+    });
     afterAll(() => server?.kill());
 
     const refreshed = async (token: string) => {

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'; // prettier-ignore
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { findBinaries, postgresUser, startPostgres } from '../../bin/postgres.mjs';
 import { SETTINGS } from '../../src/config/settings.js';
@@ -12,8 +12,6 @@ import { postgres } from '../support/database.js';
 import { freePort } from '../support/oauth.js';
 import { ServerProcess } from '../support/server.js';
 import { eventually } from '../support/timing.js';
-
-jest.setTimeout(300_000); // many processes start
 
 const FOLDER = 'deploy/compose';
 /** As the image has it: everybody comes with a password, but for replication. */

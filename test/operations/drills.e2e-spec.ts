@@ -148,7 +148,6 @@ postgres.describe('drills', () => {
         await run(`umount "${DISK}"`, {});
       }
     },
-    180_000,
   );
 
   (mountsDisks ? it : it.skip)(
@@ -237,7 +236,6 @@ postgres.describe('drills', () => {
         await run(`umount "${DISK}"`, {});
       }
     },
-    300_000,
   );
 
   describe('over a running server', () => {
@@ -249,7 +247,7 @@ postgres.describe('drills', () => {
       environment = settingsOf(database);
       await puaJson(environment, ['db', 'migrate']);
       server = await ServerProcess.start({ ...environment, RATE_LIMIT_READ: '0' });
-    }, 90_000);
+    });
     afterAll(() => server.kill());
 
     const member = async (username: string) => {
@@ -323,7 +321,7 @@ SELECT sha256(id::bytea), 'RefreshToken', id, '{}', now() + interval '30 days' F
         'SELECT (SELECT count(*)::int FROM oauth_grants) AS grants, (SELECT count(*)::int FROM oauth_tokens) AS tokens',
       );
       expect(left).toEqual({ grants: 0, tokens: 0 });
-    }, 60_000);
+    });
 
     it('take a signing key that has leaked from what is published', async () => {
       const published = async () => {

@@ -31,7 +31,7 @@ FROM users u WHERE id >= 900000001 ORDER BY id`,
     expect(report.files.achievements).toMatchObject({ inserted: 15, updated: 0 });
     expect(before.length).toBeGreaterThan(20);
     expect(await ofDemo()).toEqual(before);
-  }, 120_000);
+  });
 });
 
 (available ? thorough.describe : describe.skip)(
@@ -42,7 +42,7 @@ FROM users u WHERE id >= 900000001 ORDER BY id`,
     beforeAll(async () => {
       api = await TestApi.start();
       report = await puaJson<ImportReport>(api.environment, ['import', MONTANA]);
-    }, 120_000);
+    });
     afterAll(() => api.close());
 
     const read = <Row>(name: string) =>
@@ -127,6 +127,6 @@ FROM users u WHERE id >= 900000001 ORDER BY id`,
           earned: await total('/achievements?limit=1'),
         }).toEqual({ id, events, accepted, sent, received: both.length - accepted - sent, earned });
       }
-    }, 120_000);
+    });
   },
 );

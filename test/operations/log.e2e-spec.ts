@@ -18,7 +18,7 @@ postgres.describe('the log', () => {
     user = await api.platform.user();
     key = await api.key(user, ['profile:read', 'profile:write']);
     server = await ServerProcess.start({ ...api.environment, LOG_LEVEL: 'trace', RATE_LIMIT_AUTH: '0' });
-  }, 90_000);
+  });
   afterAll(async () => {
     await server?.kill();
     await api.close();
@@ -195,5 +195,5 @@ postgres.describe('the log', () => {
       line('/api/public/profile 401 \\d+ ms'),
     ]);
     expect(pretty.output).not.toMatch(/livez|readyz|hunter|^\{/m);
-  }, 90_000);
+  });
 });

@@ -4,7 +4,7 @@ import { request, type IncomingMessage } from 'node:http';
 import { connect } from 'node:http2';
 import { createServer, type Server } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import * as client from 'openid-client';
 import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
 import { postgres } from '../support/database.js';
@@ -14,8 +14,6 @@ import { ProxiedServers } from '../support/proxied-servers.js';
 import { CADDY_FILE, examine, Proxy, type Answer, type Asked } from '../support/proxies.js';
 import { ServerProcess } from '../support/server.js';
 import { eventually, SLOW_MACHINE_MS } from '../support/timing.js';
-
-jest.setTimeout(300_000); // many processes start
 
 /** Where a caller is: on loopback, too, but not where the proxy is. */
 const CALLER = '127.0.0.2';

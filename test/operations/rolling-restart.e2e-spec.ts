@@ -1,12 +1,10 @@
-import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { postgres } from '../support/database.js';
 import { Load } from '../support/load.js';
 import type { OauthTest } from '../support/oauth.js';
 import { ProxiedServers } from '../support/proxied-servers.js';
 import type { Proxy } from '../support/proxies.js';
 import { ServerProcess } from '../support/server.js';
-
-jest.setTimeout(300_000); // many processes start
 
 postgres.describe.each([
   ['nginx', 10, 2],
@@ -54,5 +52,5 @@ postgres.describe.each([
     expect(Math.min(...answered)).toBeGreaterThan(restarts * 10);
     // Asked again: on a machine that is busy with other things, too.
     expect(load.busy).toBeLessThan(answered.reduce((sum, count) => sum + count) / 10);
-  }, 600_000);
+  });
 });

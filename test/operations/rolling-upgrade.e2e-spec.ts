@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { puaJson, puaProcess } from '../support/command-line.js';
 import { postgres } from '../support/database.js';
 import { Load } from '../support/load.js';
@@ -8,8 +8,6 @@ import { ProxiedServers } from '../support/proxied-servers.js';
 import type { Proxy } from '../support/proxies.js';
 import { ServerProcess } from '../support/server.js';
 import { eventually } from '../support/timing.js';
-
-jest.setTimeout(240_000);
 
 const DELAY_SECONDS = 2;
 const NEXT = 'RememberPronouns1763999999000';

@@ -39,7 +39,7 @@ describe('Every secret that is issued, sent or typed', () => {
     await journey(server?.url ?? oauth.issuer);
     metrics = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
     await server?.kill();
-  }, 60_000);
+  });
   afterAll(() => oauth.close());
 
   function keep(name: string, secret: string | null | undefined): void {

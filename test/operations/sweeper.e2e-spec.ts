@@ -212,7 +212,7 @@ postgres.describe('the sweeper over 2,000,000 rows in each table', () => {
   beforeAll(async () => {
     oauth = await OauthTest.start({ sweepIntervalSeconds: 86_400 });
     await fill(oauth);
-  }, 600_000);
+  });
   afterAll(() => oauth.close());
 
   const explain = async (statement: string, values: unknown[]) => {

@@ -131,7 +131,6 @@ describe('examples/platform', () => {
         await api.close();
       }
     },
-    180_000,
   );
 
   (available ? postgres.it : it.skip)(
@@ -233,6 +232,5 @@ describe('examples/platform', () => {
         await api.close();
       }
     },
-    240_000,
   );
 });

@@ -13,7 +13,7 @@ import {
 import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { pathToFileURL } from 'node:url';
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { exportJWK, generateKeyPair } from 'jose';
 import { migrate } from '../../src/database/schema/migrate.js';
 import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
@@ -21,8 +21,6 @@ import { PROCESS, pua } from '../support/command-line.js';
 import { postgres } from '../support/database.js';
 import { OauthTest, PASSWORD } from '../support/oauth.js';
 import { Receiver } from '../support/receiver.js';
-
-jest.setTimeout(120_000);
 
 interface Snippet {
   /** File and line. */

@@ -9,15 +9,13 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { DataSource } from 'typeorm';
 import { createDataSource } from '../../src/database/postgres/data-source.js';
 import { createEmptyDatabase, postgres, testConfig, type TestDatabase } from '../support/database.js';
 import { Receiver } from '../support/receiver.js';
 import { ServerProcess } from '../support/server.js';
 import { eventually } from '../support/timing.js';
-
-jest.setTimeout(180_000);
 
 const RECIPE = readFileSync('CONTRIBUTING.md', 'utf8');
 

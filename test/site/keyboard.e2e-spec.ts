@@ -1,12 +1,10 @@
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { registerDemoClient, registerDocsClient } from '../../src/clients/own-clients.js';
 import { DEMO_PASSWORD, seedDemo } from '../../src/operations/demo/demo.js';
 import { launchChromium } from '../support/chromium.js';
 import { postgres } from '../support/database.js';
 import { OauthTest } from '../support/oauth.js';
-
-jest.setTimeout(180_000);
 
 /** What a mouse can act on. */
 const OPERABLE = 'a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex="0"]';

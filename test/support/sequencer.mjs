@@ -1,5 +1,6 @@
 // Jest's `testSequencer`: Jest's own, which orders files by their last duration, or by size where that is unknown, as in a fresh
 // clone. These take longer than their size suggests, and at the end of a run would leave the other processor idle.
+import { createHash } from 'node:crypto';
 import Sequencer from '@jest/test-sequencer';
 
 const LONG = [
@@ -16,7 +17,19 @@ const LONG = [
 const isLong = ({ path }) => LONG.some((file) => path.endsWith(file));
 
 export default class LongFirst extends Sequencer {
+  #random;
+
+  constructor({ globalConfig: { randomize, seed } }) {
+    super();
+    this.#random = randomize
+      ? (path) => createHash('sha1').update(`${seed} ${path}`).digest('hex')
+      : undefined;
+  }
+
   sort(tests) {
+    const random = this.#random;
+    // Files of one worker share the loaded program: with --randomize, each also meets what other files left in it.
+    if (random) return tests.toSorted((a, b) => random(a.path).localeCompare(random(b.path)));
     const sorted = super.sort(tests);
     return [...sorted.filter(isLong), ...sorted.filter((test) => !isLong(test))];
   }

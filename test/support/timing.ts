@@ -11,6 +11,9 @@ export function latestFor(promisedMs: number): number {
   return performance.now() + promisedMs + SLOW_MACHINE_MS;
 }
 
+/** Limit of a wait for what is not promised within a time, in ms. */
+const PATIENCE_MS = 120_000;
+
 /** Pause between two looks. Without one, the test would take processor time from what it waits for: there are two processors. */
 const LOOK_MS = 10;
 
@@ -18,7 +21,7 @@ const LOOK_MS = 10;
 export async function until(
   condition: () => boolean | Promise<boolean>,
   what = 'it',
-  withinMs = 45_000,
+  withinMs = PATIENCE_MS,
 ): Promise<void> {
   const isSo = async () => (await condition()) || undefined;
   await eventually(isSo, withinMs).catch((cause: unknown) => {
@@ -29,7 +32,7 @@ export async function until(
 /** Asks repeatedly until there is a result: what is awaited happens in another process, without a notification. */
 export async function eventually<T>(
   ask: () => Promise<T | undefined> | T | undefined,
-  withinMs = 45_000,
+  withinMs = PATIENCE_MS,
 ): Promise<T> {
   const deadline = performance.now() + withinMs;
   for (;;) {

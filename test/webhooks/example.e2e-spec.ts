@@ -51,7 +51,7 @@ it('examples/webhooks takes what the secret verifies, once, and refuses everythi
     child.kill();
     await once(child, 'close');
   }
-}, 120_000);
+});
 
 it('docs/webhooks.md shows that program', () => {
   const program = readFileSync(PROGRAM, 'utf8');

@@ -68,7 +68,7 @@ WHERE endpoint_id = $1 ORDER BY user_id`,
       await second?.kill('SIGKILL');
       await receiver.close();
     }
-  }, 120_000);
+  });
 
   it('tell each change once to each receiver, though some are killed again and again, two workers among them', async () => {
     const receiver = await Receiver.start();
@@ -104,7 +104,7 @@ WHERE endpoint_id = $1 ORDER BY user_id`,
       await receiver.close();
       await other.close();
     }
-  }, 180_000);
+  });
 
   it('that are told to end let what is under way be answered, and leave the rest to others', async () => {
     const receiver = await Receiver.start();
@@ -123,5 +123,5 @@ WHERE endpoint_id = $1 ORDER BY user_id`,
       await first.kill('SIGKILL');
       await receiver.close();
     }
-  }, 120_000);
+  });
 });

@@ -1,0 +1,29 @@
+const EVERY_FILES = 10;
+
+/**
+ * Jest's reporter of a whole run: how many files have ended, and which tests were skipped: on the embedded database there is no
+ * second session, Redis or browser; on PostgreSQL nothing is embedded.
+ */
+export default class RunReporter {
+  #done = 0;
+  #startedAt = Date.now();
+  #partly;
+
+  constructor({ testNamePattern }) {
+    this.#partly = Boolean(testNamePattern); // most tests are skipped because of the pattern
+  }
+
+  onTestResult(_, __, { numTotalTestSuites: all }) {
+    if (++this.#done % EVERY_FILES !== 0) return;
+    const seconds = Math.round((Date.now() - this.#startedAt) / 1000);
+    process.stderr.write(`${this.#done} of ${all} files, ${seconds} s\n`);
+  }
+
+  onRunComplete(_, { numPendingTests: count }) {
+    if (count === 0 || this.#partly) return;
+    const others = process.env.TEST_DATABASE_URL
+      ? 'What is so on the embedded database alone: npm test'
+      : 'What needs PostgreSQL, Redis or Chromium, or takes the embedded database long: npm run test:pg';
+    process.stderr.write(`\nNot run: ${count} tests. ${others}\n`);
+  }
+}
