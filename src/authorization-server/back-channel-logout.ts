@@ -97,7 +97,6 @@ export class BackChannelLogout implements OnApplicationShutdown {
         headers: {
           'Content-Type': 'application/x-www-form-urlencoded',
           'Content-Length': String(Buffer.byteLength(body)),
-          'User-Agent': 'public-user-api',
         },
         body,
         signal,

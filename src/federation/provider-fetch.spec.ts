@@ -13,7 +13,9 @@ describe('requests to the platform’s own login', () => {
       else if (request.url === '/cut') response.writeHead(200, { 'Content-Length': 9 }).write('half');
       else
         void buffer(request).then((body) =>
-          response.end(`${request.method} ${request.headers['content-type']} ${body.toString()}`),
+          response.end(
+            `${request.headers['user-agent']} ${request.method} ${request.headers['content-type']} ${body.toString()}`,
+          ),
         );
       if (request.url === '/cut') setImmediate(() => request.socket.destroy());
     });
@@ -55,7 +57,9 @@ describe('requests to the platform’s own login', () => {
     const gone = post(fetch, 'gone.example');
     const found = post(fetch, 'login.example');
     await expect(gone).rejects.toThrow('fetch failed');
-    expect(await (await found).text()).toBe('POST application/x-www-form-urlencoded;charset=UTF-8 code=x');
+    expect(await (await found).text()).toBe(
+      'public-user-api POST application/x-www-form-urlencoded;charset=UTF-8 code=x',
+    );
   });
 
   it('find names that only this machine knows', async () => {

@@ -8,6 +8,7 @@ import {
 import { request as requestByHttps } from 'node:https';
 import type { LookupFunction } from 'node:net';
 import { callbackify } from 'node:util';
+import { USER_AGENT } from '../config/version.js';
 
 /** Finds all addresses of a name. */
 export type LookUp = (name: string) => Promise<readonly LookupAddress[]>;
@@ -32,13 +33,13 @@ export function shared(lookUp: LookUp): LookUp {
 export function send(
   url: URL,
   lookUp: LookUp,
-  options: RequestOptions,
+  { headers, ...options }: RequestOptions & { readonly headers: Readonly<Record<string, string>> },
   body?: string | Buffer,
 ): Promise<{ asked: ClientRequest; response: IncomingMessage }> {
   const lookup = callbackify((name: string, _options: object) => lookUp(name)) as LookupFunction;
   const request = url.protocol === 'https:' ? requestByHttps : requestByHttp;
   return new Promise((resolve, reject) => {
-    const asked = request(url, { ...options, lookup });
+    const asked = request(url, { ...options, headers: { 'User-Agent': USER_AGENT, ...headers }, lookup });
     asked.on('error', reject);
     asked.on('response', (response) => {
       response.on('error', () => undefined); // whoever reads on has another listener for it

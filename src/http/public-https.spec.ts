@@ -12,10 +12,14 @@ import { addressesOf, PublicHttps } from './public-https.js';
 describe('what is sent to an address that others chose', () => {
   let inside: Server;
   let connections = 0;
+  let userAgent: string | undefined;
   let port: number;
 
   beforeAll(async () => {
-    inside = createServer((_, response) => response.writeHead(204).end());
+    inside = createServer(({ headers }, response) => {
+      userAgent = headers['user-agent'];
+      response.writeHead(204).end();
+    });
     inside.on('connection', () => connections++);
     await new Promise<void>((resolve) => inside.listen(0, '127.0.0.1', resolve));
     ({ port } = inside.address() as AddressInfo);
@@ -46,8 +50,9 @@ describe('what is sent to an address that others chose', () => {
     await expect(post(new PublicHttps(), url, true)).rejects.toThrow('not one of the internet');
   });
 
-  it('comes to this machine where that is allowed, by http, too', async () => {
+  it('reaches this machine by http where that is allowed, and names the sender', async () => {
     expect(await post(new PublicHttps(), `http://localhost:${port}/`, true)).toBe(204);
+    expect(userAgent).toBe('public-user-api');
   });
 
   it('connects to the address that was checked: a name is resolved only once', async () => {

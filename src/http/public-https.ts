@@ -1,6 +1,5 @@
 import type { LookupAddress } from 'node:dns';
 import { CANCELLED, Resolver } from 'node:dns/promises';
-import type { RequestOptions } from 'node:http';
 import { isIP } from 'node:net';
 import { Injectable } from '@nestjs/common';
 import { isLoopbackAddress, isPublicAddress } from '../values/network.js';
@@ -13,7 +12,7 @@ const LONGEST_READ_MS = 2_500;
 /** The longest response that is read. */
 const MOST_BYTES = 16_384;
 
-const NOT_PUBLIC = 'the address is not one of the internet';
+export const NOT_PUBLIC = 'the address is not one of the internet';
 const NO_NAME_SERVER = `no name server answered within ${LONGEST_LOOK_UP_MS / 1000} s`;
 
 const LOCALHOST: readonly LookupAddress[] = [
@@ -111,7 +110,12 @@ export class PublicHttps {
   }
 
   /** @throws Error also where one of the addresses is not allowed: then none is */
-  async #ask(url: URL, options: RequestOptions, loopback: boolean, body?: string): ReturnType<typeof send> {
+  async #ask(
+    url: URL,
+    options: Parameters<typeof send>[2],
+    loopback: boolean,
+    body?: string,
+  ): ReturnType<typeof send> {
     const isSecure = url.protocol === 'https:';
     const isAllowed = (address: string) =>
       (isSecure && this.isAllowed(address)) || (loopback && isLoopbackAddress(address));

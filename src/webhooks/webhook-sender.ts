@@ -119,7 +119,6 @@ export class WebhookSender {
     return {
       'Content-Type': 'application/json',
       'Content-Length': String(Buffer.byteLength(body)),
-      'User-Agent': 'public-user-api',
       'webhook-id': id,
       'webhook-timestamp': String(timestamp),
       'webhook-signature': signatures.join(' '),

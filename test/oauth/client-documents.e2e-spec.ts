@@ -135,8 +135,11 @@ postgres.describe('with documents on a server', () => {
     await oauth.close();
   });
 
-  const describing = (request: IncomingMessage, response: ServerResponse) =>
-    sendJson(response, documentOf(`https://${request.headers.host}${request.url}`));
+  const describing = ({ headers, url }: IncomingMessage, response: ServerResponse) => {
+    if (headers['user-agent'] === 'public-user-api')
+      sendJson(response, documentOf(`https://${headers.host}${url}`));
+    else response.writeHead(403).end(); // as many sites answer requests that do not name their sender
+  };
 
   const ask = (clientId: string, parameters: Record<string, string> = {}) =>
     oauth.request(clientId, { redirect_uri: REDIRECT, scope: 'profile:read events:read', ...parameters });

@@ -3,6 +3,7 @@ import { Controller, Get, Injectable, Req } from '@nestjs/common';
 import type { Request } from 'express';
 import { Public } from '../../auth/auth.decorators.js';
 import { Config } from '../../config/config.js';
+import { USER_AGENT } from '../../config/version.js';
 import { Database } from '../../database/database.js';
 import { queryOf } from '../../http/input/query.js';
 import { Problem } from '../../http/output/problems.js';
@@ -68,7 +69,11 @@ async function bytesOf(url: URL): Promise<Buffer> {
 }
 
 async function fetched(url: URL): Promise<AsyncIterable<Uint8Array>> {
-  const response = await fetch(url, { redirect: 'error', signal: AbortSignal.timeout(LONGEST_WAIT_MS) });
+  const response = await fetch(url, {
+    headers: { 'User-Agent': USER_AGENT },
+    redirect: 'error',
+    signal: AbortSignal.timeout(LONGEST_WAIT_MS),
+  });
   if (!response.ok || response.body === null) throw new Error(`the answer is ${response.status}`);
   return response.body;
 }

@@ -1,3 +1,5 @@
+import { USER_AGENT } from '../../config/version.js';
+
 const LONGEST_MS = 5_000;
 
 /** What a server says of itself. */
@@ -15,7 +17,11 @@ interface Probed {
 export async function probe(address: string): Promise<Probed> {
   const startedAt = performance.now();
   const ask = (path: string) =>
-    fetch(`${address}${path}`, { signal: AbortSignal.timeout(LONGEST_MS), redirect: 'manual' });
+    fetch(`${address}${path}`, {
+      headers: { 'User-Agent': USER_AGENT },
+      signal: AbortSignal.timeout(LONGEST_MS),
+      redirect: 'manual',
+    });
   try {
     const response = await ask('/readyz');
     const { status, detail } = (await response.json().catch(() => ({}))) as {
