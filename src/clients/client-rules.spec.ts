@@ -22,6 +22,7 @@ describe('checkClient', () => {
     ['web', 'com.example.app:/cb', 'must be https'],
     ['native', 'http://192.168.0.1/cb', '127.0.0.1'],
     ['native', 'app:/cb', 'reversed domain name'],
+    ['native', 'cursors:/cb', 'reversed domain name'],
     ['native', 'javascript:alert(1)', 'reversed domain name'],
   ])('refuses for a %s client the redirect URI %s', (type, uri, why) => {
     expect(() => checkClient(client({ type, redirect_uris: [uri] }), false)).toThrow(why);
@@ -32,6 +33,7 @@ describe('checkClient', () => {
     ['web', 'http://localhost:5173/cb'],
     ['native', 'http://localhost/cb'],
     ['native', 'com.example.app:/cb'],
+    ['native', 'cursor://anysphere.cursor-mcp/oauth/callback'],
     ['native', 'http://127.0.0.1/cb'],
     ['native', 'http://[::1]/cb'],
     ['native', 'https://app.example/claimed'],

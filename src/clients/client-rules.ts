@@ -98,6 +98,8 @@ const MOST_LOGO_BYTES = 65_536;
 const MOST_OF_EACH = 50;
 /** RFC 8252 §8.3 advises against `localhost`, which is what Claude Code and VS Code send: their documents name it. */
 const LOOPBACK_HOSTS = ['127.0.0.1', '[::1]', 'localhost'];
+/** Schemes of apps whose makers chose no domain name: where Cursor comes back. */
+const KNOWN_SCHEMES = ['cursor:'];
 /** Members that make a JWK private (RFC 7518 §6). */
 const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv'];
 
@@ -202,7 +204,7 @@ export function redirectUriFault(
     return production ? 'localUri' : undefined;
   }
   if (protocol === 'http:') return LOOPBACK_HOSTS.includes(hostname) ? undefined : 'insecureNativeUri';
-  return protocol.includes('.') ? undefined : 'commonScheme';
+  return protocol.includes('.') || KNOWN_SCHEMES.includes(protocol) ? undefined : 'commonScheme';
 }
 
 /** Gives scheme, host and port of a redirect URI. A member who allows an app to send codes there allows nothing anywhere else. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { pua, puaJson } from '../support/command-line.js';
 import { thorough } from '../support/database.js';
-import { OauthTest, REDIRECT_URI } from '../support/oauth.js';
+import { type FormPage, OauthTest, REDIRECT_URI } from '../support/oauth.js';
 import { latestFor } from '../support/timing.js';
 
 const CREATE = ['clients', 'create', '--name', 'App', '--type', 'web', '--redirect-uri', REDIRECT_URI];
@@ -52,6 +52,29 @@ describe('pua', () => {
       code_challenge_method: 'S256',
     });
   });
+
+  it('registers where common assistants come back to, at exactly these addresses', async () => {
+    const clientId = (await json('clients', 'create', '--name', 'Helper', '--assistant')) as {
+      client_id: string;
+    };
+    const browser = oauth.browser();
+    const { username } = await oauth.member();
+    const at = async (redirect_uri: string) => {
+      const { url } = oauth.request(clientId.client_id, { redirect_uri });
+      const { status } = (await browser.open(url)) as FormPage;
+      return status;
+    };
+    for (const port of ['http://localhost:3334', 'http://127.0.0.1:6274'])
+      expect(await at(`${port}/oauth/callback`)).toBe(200);
+    const cursor = 'cursor://anysphere.cursor-mcp/oauth/callback';
+    for (const other of [`${cursor}/`, 'cursor://evil/oauth/callback', 'http://localhost:3334/oauth'])
+      expect([other, await at(other)]).toEqual([other, 400]);
+    const { url } = oauth.request(clientId.client_id, { redirect_uri: cursor });
+    expect((await browser.authorize(url, { username })).href).toMatch(/^cursor:.*[?&]code=/);
+    expect(((await browser.open(url)) as FormPage).html).toContain('name="decision"'); // asks every time
+    const unproven = oauth.request(clientId.client_id, { redirect_uri: cursor, code_challenge: undefined });
+    expect(((await browser.open(unproven.url)) as URL).searchParams.get('error')).toBe('invalid_request');
+  }, 30_000);
 
   it('changes what is registered of a client, adding and taking away, and the next sign-in knows it', async () => {
     const clientId = await oauth.client({ name: 'Before', redirect_uris: [REDIRECT_URI] });

@@ -35,11 +35,14 @@ function listOptions(
   return { field, add, remove };
 }
 
-/** Where Claude, ChatGPT and VS Code have members sent back to; the others use a port of the member's device. */
+/** Where assistants have members sent back to: Claude Code, mcp-remote, MCP Inspector and VS Code at a port of the member's device. */
 const OF_ASSISTANTS = [
   'http://localhost/callback',
   'http://127.0.0.1/callback',
+  'http://localhost/oauth/callback',
+  'http://127.0.0.1/oauth/callback',
   'http://127.0.0.1/',
+  'cursor://anysphere.cursor-mcp/oauth/callback',
   'https://claude.ai/api/mcp/auth_callback',
   'https://chatgpt.com/connector_platform_oauth_redirect',
   'https://vscode.dev/redirect',
@@ -51,6 +54,8 @@ function linesForAssistants(id: string, publicUrl: string): string[] {
   return [
     `Claude Code: claude mcp add --transport http --client-id ${id} --callback-port 8123 my-data ${address}`,
     `Claude, ChatGPT: a connector with the address ${address} and the OAuth client ID ${id}`,
+    `Cursor: in mcp.json, {"url": "${address}", "auth": {"CLIENT_ID": "${id}"}}`,
+    `mcp-remote: npx mcp-remote ${address} --static-oauth-client-info '{"client_id":"${id}"}'`,
     `VS Code: MCP: Add Server… → HTTP, ${address}, and ${id} when it asks for a client ID`,
   ];
 }
