@@ -8,11 +8,19 @@ import { unionOf } from '../clients/profiles.js';
 import { Config } from '../config/config.js';
 import { Unavailable } from '../database/postgres/unavailable.js';
 import { Logger } from '../http/logger.js';
+import { redirectFaultOf } from './adapters/client-documents.js';
 import { endStep } from './adapters/state.adapter.js';
 import { SECURITY_HEADERS } from '../layout/layout.js';
 import { looksSecret } from '../values/string-rules.js';
-import { isStepGone, PageFault, pageFaultOf, SERVER_BUSY, unregisteredOf } from './failures/page-fault.js';
-import { refusalOf, type RefusalReason } from './failures/refusal-reasons.js';
+import {
+  type ErrorPage,
+  isStepGone,
+  PageFault,
+  pageFaultOf,
+  SERVER_BUSY,
+  unregisteredOf,
+} from './failures/page-fault.js';
+import { refusalOf, type RefusalReason, type RefusalWords } from './failures/refusal-reasons.js';
 import { Refusals } from './failures/refusals.js';
 import { tellDeveloper } from './failures/tell-developer.js';
 import {
@@ -87,8 +95,20 @@ export class Middleware {
   renderError(ctx: KoaContextWithOIDC, error: Error): void {
     if (leadsBack(ctx, error)) return;
     const fault = pageFaultOf(error, ctx.path.startsWith(ROUTES.end_session));
-    const unregistered = unregisteredOf(error, ctx.oidc?.params, ctx.oidc?.client);
-    this.show(ctx, fault.page(this.database.current!.id, unregistered));
+    const { client, params } = ctx.oidc ?? {};
+    const request = this.database.current!;
+    const page = fault.page(request.id, unregisteredOf(error, params, client));
+    this.show(ctx, { ...page, detail: this.#documentFaultOf(ctx, page.unregistered) });
+  }
+
+  /** Says, for developers, what in a client's document is not as it must be. @param unregistered the parameter that it concerns */
+  #documentFaultOf(ctx: KoaContextWithOIDC, unregistered: ErrorPage['unregistered']): string | undefined {
+    const { client } = ctx.oidc ?? {};
+    const { documentFault } = this.database.current!;
+    if (!client) return documentFault && `The client document cannot be used: ${documentFault}.`;
+    if (client.has_document !== true || unregistered?.name !== 'redirect_uri') return undefined;
+    const { clientId, applicationType } = client;
+    return redirectFaultOf(clientId, unregistered.value, applicationType!, this.config.production);
   }
 
   renderSignOut(ctx: KoaContextWithOIDC): void {
@@ -162,7 +182,7 @@ export class Middleware {
     else this.logger.info(line, 'oauth request refused');
     const { body } = ctx as { body: unknown };
     if (typeof body === 'object' && body !== null && 'error' in body)
-      ctx.body = { ...body, ...ruleOf(words.reason, failure), error_id: request.id };
+      ctx.body = { ...body, ...ruleOf(words, failure, request.documentFault), error_id: request.id };
     if (request.unavailable) return;
     const accountId = ctx.oidc?.account?.accountId;
     const userId = accountId === undefined ? request.token?.presented?.user_id : Number(accountId);
@@ -344,8 +364,14 @@ async function inTime(request: OauthRequest, work: Promise<void>, deadlineMs: nu
   }
 }
 
-/** Tells a client which rule of its profile it broke: the library would only say that the request is invalid. */
-function ruleOf(reason: RefusalReason, failure: Error): { error_description?: string } {
+/** Tells a client which rule of its profile it broke, or what is wrong with its document: the library would only say that something is. */
+function ruleOf(
+  { error, reason }: RefusalWords,
+  failure: Error,
+  documentFault: string | undefined,
+): { error_description?: string } {
+  if (error === 'invalid_client' && documentFault !== undefined)
+    return { error_description: `the client document cannot be used: ${documentFault}` };
   const { error_detail: rule } = failure as errors.OIDCProviderError;
   return reason === 'profile_rule' && rule !== undefined ? { error_description: rule } : {};
 }

@@ -1,11 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { exportJWK, generateKeyPair } from 'jose';
+import { exportJWK, generateKeyPair, type CryptoKey } from 'jose';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { clientOf, isDocumentUrl } from '../../src/authorization-server/adapters/client-documents.js';
 import { PublicHttps } from '../../src/http/public-https.js';
 import { isPublicAddress } from '../../src/values/network.js';
 import { endApp } from '../support/api.js';
 import { withoutAudit } from '../support/audit.js';
+import { assertionOf } from '../support/client-kinds.js';
 import { postgres } from '../support/database.js';
 import { DocumentSite, sendJson } from '../support/document-site.js';
 import { eventually, latestFor } from '../support/timing.js';
@@ -22,6 +23,103 @@ const documentOf = (clientId: string, more: object = {}) => ({
   token_endpoint_auth_method: 'none',
   ...more,
 });
+
+const { publicKey, privateKey } = await generateKeyPair('RS256');
+const RSA_KEY = { ...(await exportJWK(publicKey)), kid: 'first', alg: 'RS256', use: 'sig' };
+
+const CODE = { grant_types: ['authorization_code', 'refresh_token'], response_types: ['code'] };
+/** Documents as common assistants publish them, and what is read of each. */
+const DOCUMENTS: [{ client_id: string; client_name: string; [said: string]: unknown }, object][] = [
+  [
+    {
+      ...CODE,
+      client_id: 'https://chatgpt.com/oauth/connector/client.json',
+      client_name: 'ChatGPT',
+      client_uri: 'https://chatgpt.com/',
+      redirect_uris: ['https://chatgpt.com/connector/oauth/connector'],
+      token_endpoint_auth_method: 'private_key_jwt',
+      token_endpoint_auth_signing_alg: 'RS256',
+      jwks_uri: 'https://chatgpt.com/oauth/jwks.json',
+    },
+    { type: 'web', jwks_uri: 'https://chatgpt.com/oauth/jwks.json', assertion_optional: false },
+  ],
+  [
+    {
+      ...CODE,
+      client_id: 'https://chatgpt.com/oauth/newer/client.json',
+      client_name: 'ChatGPT (both methods)',
+      redirect_uris: ['https://chatgpt.com/connector/oauth/newer'],
+      token_endpoint_auth_method: 'private_key_jwt',
+      token_endpoint_auth_methods_supported: ['none', 'private_key_jwt'],
+      jwks_uri: 'https://chatgpt.com/oauth/jwks.json',
+    },
+    { type: 'web', assertion_optional: true },
+  ],
+  [
+    {
+      ...CODE,
+      client_id: 'https://claude.ai/oauth/mcp-oauth-client-metadata',
+      client_name: 'Claude',
+      client_uri: 'https://claude.ai',
+      redirect_uris: ['https://claude.ai/api/mcp/auth_callback', 'https://claude.com/api/mcp/auth_callback'],
+      token_endpoint_auth_method: 'none',
+    },
+    { type: 'web', redirect_uris: ['https://claude.ai/api/mcp/auth_callback'] },
+  ],
+  [
+    {
+      ...CODE,
+      client_id: 'https://claude.ai/oauth/claude-code-client-metadata',
+      client_name: 'Claude Code',
+      redirect_uris: ['http://localhost/callback', 'http://127.0.0.1/callback'],
+      token_endpoint_auth_method: 'none',
+    },
+    { type: 'native', redirect_uris: ['http://localhost/callback', 'http://127.0.0.1/callback'] },
+  ],
+  [
+    {
+      ...CODE,
+      grant_types: [...CODE.grant_types, 'urn:ietf:params:oauth:grant-type:device_code'],
+      client_id: 'https://vscode.dev/oauth/client-metadata.json',
+      client_name: 'Visual Studio Code',
+      client_uri: 'https://vscode.dev/product',
+      application_type: 'native',
+      redirect_uris: ['http://127.0.0.1:33418/', 'https://vscode.dev/redirect'],
+      token_endpoint_auth_method: 'none',
+    },
+    { type: 'native', redirect_uris: ['http://127.0.0.1:33418/', 'https://vscode.dev/redirect'] },
+  ],
+  [
+    {
+      ...CODE,
+      client_id: 'https://www.cursor.com/oauth/client.json',
+      client_name: 'Cursor',
+      redirect_uris: [
+        'cursor://anysphere.cursor-mcp/oauth/callback',
+        'https://www.cursor.com/agents/mcp/oauth/callback',
+        'http://localhost:8787/callback',
+      ],
+    },
+    {
+      type: 'native',
+      redirect_uris: [
+        'cursor://anysphere.cursor-mcp/oauth/callback',
+        'https://www.cursor.com/agents/mcp/oauth/callback',
+        'http://localhost:8787/callback',
+      ],
+    },
+  ],
+  [
+    {
+      ...CODE,
+      client_id: 'https://inspector.example/client-metadata.json',
+      client_name: 'MCP Inspector',
+      redirect_uris: ['http://localhost:6274/oauth/callback', 'http://127.0.0.1:6274/oauth/callback/debug'],
+      token_endpoint_auth_method: 'none',
+    },
+    { type: 'native' },
+  ],
+];
 
 describe('the address of a document', () => {
   it.each([
@@ -74,6 +172,51 @@ describe('the address of a document', () => {
       expect(() => clientOf(clientId, document, true)).toThrow(/jwks|key set/);
     },
   );
+
+  it.each(DOCUMENTS.map(([said, described]) => [said.client_name, said, described] as const))(
+    'of %s leads to a client that can be used',
+    (_name, said, described) => {
+      const jwks = 'jwks_uri' in said ? { keys: [RSA_KEY] } : undefined;
+      const client = clientOf(said.client_id, said, true, jwks);
+      expect(client).toMatchObject({ name: said.client_name, jwks: jwks ?? null, ...described });
+    },
+  );
+
+  it('leads to a client whose pages are on its own origin, and no other', () => {
+    const clientId = 'https://agent.example/c';
+    const pagesOf = (uri: unknown) => {
+      const { client_uri, policy_uri } = clientOf(
+        clientId,
+        documentOf(clientId, { client_uri: uri, policy_uri: uri }),
+        true,
+      );
+      return [client_uri, policy_uri];
+    };
+    const own = 'https://agent.example/about';
+    expect(pagesOf(own)).toEqual([own, own]);
+    for (const other of [
+      'https://claude.ai/',
+      'https://www.agent.example/',
+      'https://agent.example:8443/',
+      7,
+    ])
+      expect(pagesOf(other)).toEqual([null, null]);
+  });
+
+  it('leads to a client that may leave its signature out where it names both methods and has no keys', () => {
+    const clientId = 'https://agent.example/c';
+    const both = { token_endpoint_auth_methods_supported: ['none', 'private_key_jwt'] };
+    expect(clientOf(clientId, documentOf(clientId, both), true)).toMatchObject({ jwks: null });
+    const pushing = { require_pushed_authorization_requests: true, dpop_bound_access_tokens: true };
+    const fapi2 = documentOf(clientId, { ...both, ...pushing, jwks: { keys: [RSA_KEY] } });
+    expect(clientOf(clientId, fapi2, true)).toMatchObject({ profile: 'fapi2', assertion_optional: false });
+  });
+
+  it('leads to no client where its keys at jwks_uri are no keys', () => {
+    const said = DOCUMENTS[0]![0];
+    for (const keys of [{}, { keys: [] }, { keys: [{ kty: 'oct', k: 'x' }] }, [], 'keys'])
+      expect(() => clientOf(said.client_id, said, true, keys as object)).toThrow('key set');
+  });
 
   it('leads to a client that is told of sign-outs at its own origin, and nowhere else', () => {
     const clientId = 'https://agent.example/c';
@@ -288,29 +431,178 @@ postgres.describe('with documents on a server', () => {
       }),
     );
 
-    it.each<[string, (response: ServerResponse, clientId: string) => void]>([
-      ['a redirect', (response) => response.writeHead(302, { Location: `${at}/client.json` }).end()],
-      ['a page', (response) => response.writeHead(200, { 'Content-Type': 'text/html' }).end('<html>')],
-      ['no JSON', (response) => response.writeHead(200, { 'Content-Type': 'application/json' }).end('{')],
+    it.each<[string, string, (response: ServerResponse, clientId: string) => void]>([
+      ['a redirect', 'the answer is 302', (response) => response.writeHead(302, { Location: at }).end()],
+      [
+        'a page',
+        'the answer is not JSON',
+        (response) => response.writeHead(200, { 'Content-Type': 'text/html' }).end('<html>'),
+      ],
+      [
+        'no JSON',
+        'in JSON at position 1',
+        (response) => response.writeHead(200, { 'Content-Type': 'application/json' }).end('{'),
+      ],
       [
         'more than 16 KB',
+        'more than 16384 bytes',
         (response, id) => sendJson(response, documentOf(id, { padding: 'x'.repeat(20_000) })),
       ],
       [
         'a document about another client',
+        'about another client_id',
         (response) => sendJson(response, documentOf('https://other.example/c')),
       ],
-      ['a secret', (response, id) => sendJson(response, documentOf(id, { client_secret: 'x' }))],
-      ['an error', (response) => response.writeHead(500).end()],
-      ['a broken connection', (response) => response.destroy()],
-    ])('is unknown where the answer is %s', (why, respond) =>
+      [
+        'a secret',
+        'holds a secret',
+        (response, id) => sendJson(response, documentOf(id, { client_secret: 'x' })),
+      ],
+      [
+        'a client that has a secret',
+        'asks for a shared secret',
+        (response, id) =>
+          sendJson(response, documentOf(id, { token_endpoint_auth_method: 'client_secret_post' })),
+      ],
+      [
+        'a client at a scheme that anybody may have',
+        'the redirect URI app:/callback has a scheme',
+        (response, id) => sendJson(response, documentOf(id, { redirect_uris: ['app:/callback'] })),
+      ],
+      ['an error', 'the answer is 500', (response) => response.writeHead(500).end()],
+      ['a broken connection', 'socket hang up', (response) => response.destroy()],
+    ])('is unknown where the answer is %s, and says so to developers', (what, why, respond) =>
       allowed(async () => {
         site.answer = (request, response) => respond(response, at + request.url);
-        const page = await oauth.browser().open(ask(`${at}/${encodeURIComponent(why)}.json`).url);
-        expect((page as FormPage).status).toBe(400);
-        expect((page as FormPage).html).toContain('<code>invalid_client</code>');
+        const { url } = ask(`${at}/${encodeURIComponent(what)}.json`);
+        for (const time of ['read', 'remembered']) {
+          const page = (await oauth.browser().open(url)) as FormPage;
+          expect([time, page.status]).toEqual([time, 400]);
+          expect(page.html).toContain('<code>invalid_client</code>');
+          const said = /<p lang="en">(.*)<\/p>/.exec(page.html)?.[1];
+          expect(said).toContain('The client document cannot be used: ');
+          expect(said).toContain(why);
+        }
         expect(site.connections).toBe(1);
       })(),
+    );
+
+    it(
+      'says to developers why a redirect URI of its document is not used',
+      allowed(async () => {
+        const { url } = ask(`${at}/elsewhere.json`, { redirect_uri: 'https://other.example/cb' });
+        const { html } = (await oauth.browser().open(url)) as FormPage;
+        expect(html).toContain(
+          'the redirect URI https://other.example/cb has another origin than the document',
+        );
+      }),
+    );
+
+    it(
+      'signs with keys at its jwks_uri, which are read again once when it signs with another one',
+      allowed(async () => {
+        const clientId = `${at}/signing.json`;
+        const read: string[] = [];
+        let keys: object[] = [RSA_KEY];
+        site.answer = (request, response) => {
+          read.push(request.url!);
+          const signing = { token_endpoint_auth_method: 'private_key_jwt', jwks_uri: `${at}/keys.json` };
+          if (request.url === '/signing.json') sendJson(response, documentOf(clientId, signing));
+          else if (keys.length > 0) sendJson(response, { keys });
+          else response.writeHead(404).end();
+        };
+        const { username } = await oauth.member();
+        const code = await oauth.code(clientId, username, { redirect_uri: REDIRECT, scope: 'profile:read' });
+        expect(read).toEqual(['/signing.json', '/keys.json']);
+        const signed = (key: CryptoKey, kid: string) =>
+          assertionOf(clientId, key, 'RS256', { aud: oauth.issuer }, kid);
+        expect((await oauth.token(code)).body.error).toBe('invalid_client'); // without a signature
+        const { status, body } = await oauth.token({ ...code, ...(await signed(privateKey, 'first')) });
+        expect(status).toBe(200);
+
+        const second = await generateKeyPair('RS256');
+        keys = [{ ...(await exportJWK(second.publicKey)), kid: 'second' }];
+        const renewed = await oauth.refresh(
+          clientId,
+          body.refresh_token,
+          await signed(second.privateKey, 'second'),
+        );
+        expect([renewed.status, read.length]).toEqual([200, 4]);
+        const [row] = await oauth.dataSource.query<{ jwks: object }[]>(
+          'SELECT jwks FROM oauth_clients WHERE id = $1',
+          [clientId],
+        );
+        expect(row).toMatchObject({ jwks: { keys: [{ kid: 'second' }] } });
+
+        // Anybody can name another key: within a minute that is no reason to read.
+        const form = await signed(privateKey, 'third');
+        const refused = await oauth.refresh(clientId, renewed.body.refresh_token, form);
+        expect([refused.status, refused.body.error, read.length]).toEqual([401, 'invalid_client', 4]);
+      }),
+    );
+
+    it(
+      'that signs with another key learns why its keys could not be read, and keeps those that are known',
+      allowed(async () => {
+        const clientId = `${at}/losing.json`;
+        site.answer = (request, response) =>
+          request.url === '/losing.json'
+            ? sendJson(
+                response,
+                documentOf(clientId, {
+                  token_endpoint_auth_method: 'private_key_jwt',
+                  jwks_uri: `${at}/keys.json`,
+                }),
+              )
+            : sendJson(response, { keys: [RSA_KEY] });
+        const { username } = await oauth.member();
+        const code = await oauth.code(clientId, username, { redirect_uri: REDIRECT, scope: 'profile:read' });
+        const describingAsBefore = site.answer;
+        site.answer = (request, response) =>
+          request.url === '/keys.json'
+            ? void response.writeHead(404).end()
+            : describingAsBefore(request, response);
+        const signed = (kid: string) =>
+          assertionOf(clientId, privateKey, 'RS256', { aud: oauth.issuer }, kid);
+        const refused = await oauth.token({ ...code, ...(await signed('other')) });
+        expect([refused.status, refused.body]).toMatchObject([
+          401,
+          {
+            error: 'invalid_client',
+            error_description: 'the client document cannot be used: jwks_uri: the answer is 404',
+          },
+        ]);
+        expect((await oauth.token({ ...code, ...(await signed('first')) })).status).toBe(200);
+      }),
+    );
+
+    it(
+      'that may leave its signature out gets tokens with one and without, and never with a wrong one',
+      allowed(async () => {
+        const clientId = `${at}/both.json`;
+        site.answer = (request, response) =>
+          sendJson(
+            response,
+            request.url === '/both.json'
+              ? documentOf(clientId, {
+                  token_endpoint_auth_method: 'private_key_jwt',
+                  token_endpoint_auth_methods_supported: ['none', 'private_key_jwt'],
+                  jwks_uri: `${at}/keys.json`,
+                })
+              : { keys: [RSA_KEY] },
+          );
+        const { username } = await oauth.member();
+        const code = () => oauth.code(clientId, username, { redirect_uri: REDIRECT, scope: 'profile:read' });
+        const signed = (key: CryptoKey) =>
+          assertionOf(clientId, key, 'RS256', { aud: oauth.issuer }, 'first');
+        expect((await oauth.token({ ...(await code()), ...(await signed(privateKey)) })).status).toBe(200);
+        const { status, body } = await oauth.token(await code());
+        expect(status).toBe(200);
+        expect((await oauth.refresh(clientId, body.refresh_token)).status).toBe(200);
+        const wrong = await generateKeyPair('RS256');
+        const refused = await oauth.token({ ...(await code()), ...(await signed(wrong.privateKey)) });
+        expect([refused.status, refused.body.error]).toEqual([401, 'invalid_client']);
+      }),
     );
 
     it(

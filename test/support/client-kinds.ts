@@ -39,18 +39,20 @@ export async function clientWithKey(oauth: OauthTest, fields: Partial<NewClient>
   return { id, assertion };
 }
 
-async function assertionOf(
+/** What a client sends to authenticate with a key. */
+export async function assertionOf(
   id: string,
   key: CryptoKey,
   alg: string,
   claims: Record<string, unknown>,
+  kid?: string,
 ): Promise<Record<string, string>> {
   const now = Math.floor(Date.now() / 1000);
   const jwt = new SignJWT({ iss: id, sub: id, jti: randomUUID(), iat: now, exp: now + 60, ...claims });
   return {
     client_id: id,
     client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
-    client_assertion: await jwt.setProtectedHeader({ alg }).sign(key),
+    client_assertion: await jwt.setProtectedHeader({ alg, ...(kid === undefined ? {} : { kid }) }).sign(key),
   };
 }
 

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import type { AdapterPayload, ClientMetadata } from 'oidc-provider';
+import { decodeProtectedHeader, type JWK } from 'jose';
+import { Provider, type AdapterPayload, type ClientMetadata } from 'oidc-provider';
 import { RevocationChannel } from '../../auth/revocation-channel.js';
 import { allowedOriginsOf } from '../../clients/client-rules.js';
 import { authMethodOf, rulesOf } from '../../clients/profiles.js';
@@ -11,7 +12,8 @@ import { ClientDocuments, type StoredClient } from './client-documents.js';
 
 const FIND_CLIENT = {
   name: 'find-client',
-  text: `SELECT id, name, type, redirect_uris, post_logout_redirect_uris, allowed_origins, scopes, jwks, profile, pkce,
+  text: `SELECT id, name, type, redirect_uris, post_logout_redirect_uris, allowed_origins, scopes, jwks, jwks_uri, assertion_optional,
+  profile, pkce,
   secret_auth_method, CASE WHEN secret_auth_method IS NOT NULL THEN (
     SELECT jsonb_agg(jsonb_build_object('id', s.id, 'hash', encode(s.hash, 'hex'), 'pepper_id', encode(s.pepper_id, 'hex'),
       'expired', COALESCE(s.expires_at <= now(), false)) ORDER BY s.id DESC)
@@ -66,7 +68,9 @@ export class ClientCache {
    * @throws Unavailable for the second after a client starts to use a new algorithm, until its keys are loaded
    */
   async find(id: string, algorithms: ReadonlySet<string>): Promise<AdapterPayload | undefined> {
-    const found = (this.channel.trusted && this.#known.get(id)) || (await this.#lookUp(id));
+    let found = (this.channel.trusted && this.#known.get(id)) || (await this.#lookUp(id));
+    if (found?.has_document === true && isSignedWithUnknownKey(found))
+      found = (await this.#lookUp(id, this.documents.forget(id))) ?? found;
     if (found && !algorithms.has(found.id_token_signed_response_alg as string)) {
       this.database.current!.unavailable = true;
       throw new Unavailable('the keys for the ID tokens of the client are not loaded yet');
@@ -74,23 +78,36 @@ export class ClientCache {
     return found;
   }
 
-  async #lookUp(id: string): Promise<AdapterPayload | undefined> {
+  /** @param isForgotten whether its document is to be read again */
+  async #lookUp(id: string, isForgotten = false): Promise<AdapterPayload | undefined> {
     // It may come from an assertion's claim, which can hold anything.
     if (typeof id !== 'string' || id.length > 100 || !isStorable(id)) return undefined;
     const { epoch } = this.channel;
     const [row] = await this.database.read<FoundClient>(FIND_CLIENT, [id]);
-    const client = row ? await this.#current(row) : await this.documents.find(id);
+    const client = row ? await this.#current(row, isForgotten) : await this.documents.find(id);
     const found = client && (clientMetadata(client) as AdapterPayload);
     if (found && epoch === this.channel.epoch && this.channel.trusted) this.#known.set(id, found);
     return found;
   }
 
-  async #current(client: FoundClient): Promise<StoredClient | undefined> {
+  async #current(client: FoundClient, isForgotten: boolean): Promise<StoredClient | undefined> {
     if (client.is_disabled || (client.has_document && !this.documents.areRead)) return undefined;
     // An app whose document cannot be read keeps working for a day, since members use it.
-    if (client.is_gone) return this.documents.keep(client.id);
+    if (client.is_gone || isForgotten) return this.documents.keep(client.id);
     if (client.is_stale) this.documents.renew(client.id);
     return client;
+  }
+}
+
+/** Whether the client signed its assertion with a key that is not among those that are known. */
+function isSignedWithUnknownKey({ jwks }: AdapterPayload): boolean {
+  const { client_assertion: assertion } = Provider.ctx?.oidc?.params ?? {};
+  if (typeof assertion !== 'string' || jwks === undefined) return false;
+  try {
+    const { kid } = decodeProtectedHeader(assertion);
+    return kid !== undefined && !(jwks as { keys: JWK[] }).keys.some((key) => key.kid === kid);
+  } catch {
+    return false; // the library says what is wrong
   }
 }
 
@@ -108,6 +125,7 @@ function clientMetadata(client: StoredClient): ClientMetadata {
     response_modes: [...rules.responseModes],
     token_endpoint_auth_method: authMethodOf(client),
     ...(client.jwks ? { jwks: client.jwks } : {}),
+    assertion_optional: client.assertion_optional,
     require_pushed_authorization_requests: rules.requiresPar,
     dpop_bound_access_tokens: rules.requiresDpop,
     profile: client.profile,

@@ -7,10 +7,10 @@ import { Unavailable } from '../../database/postgres/unavailable.js';
 import type { OauthClient } from '../../database/schema/entities/credentials/oauth.entity.js';
 import { Logger } from '../../http/logger.js';
 import { nameFrom } from '../../values/string-rules.js';
-import { checkClient, isPageUrl, redirectUriFault } from '../../clients/client-rules.js';
+import { checkClient, ClientFault, isPageUrl, redirectUriFault } from '../../clients/client-rules.js';
 import { profileOfDocument } from '../../clients/profiles.js';
 import { OauthDatabase, OauthRequest } from '../requests/oauth-database.js';
-import { PublicHttps } from '../../http/public-https.js';
+import { NOT_PUBLIC, PublicHttps } from '../../http/public-https.js';
 import { networkOf } from '../../values/network.js';
 import { maskedInput, MinuteBudgets } from '../failures/refusals.js';
 
@@ -41,6 +41,8 @@ export interface StoredClient extends Omit<
 const HOUR_MS = 3_600_000;
 /** Not for long: somebody may just be correcting their document. */
 const FAILURE_REMEMBERED_MS = 30_000;
+/** How often a document is read again within a minute because its client signed with a key that is not known. */
+const MOST_UNKNOWN_KEYS_A_MINUTE = 1;
 /** How many documents one address may have read. Strangers choose what is read, and use up only what is theirs. */
 const MOST_READS_A_MINUTE = 30;
 /** How many documents may be read from one host, whoever asks: it may not know of it. */
@@ -52,16 +54,26 @@ const MOST_AT_ONCE = 100;
 const MOST_WAITING_OF_AN_ADDRESS = 20;
 const MOST_REDIRECT_URIS = 20;
 
-const COLUMNS =
-  'id, name, type, redirect_uris, allowed_origins, scopes, jwks, profile, client_uri, policy_uri, backchannel_logout_uri';
+/** What a document says, besides its address. */
+const DESCRIBED = [
+  'name',
+  'type',
+  'redirect_uris',
+  'allowed_origins',
+  'scopes',
+  'jwks',
+  'jwks_uri',
+  'assertion_optional',
+  'profile',
+  'client_uri',
+  'policy_uri',
+  'backchannel_logout_uri',
+] as const satisfies (keyof StoredClient)[];
 
 const KEEP = `WITH kept AS (
-  INSERT INTO oauth_clients AS c (${COLUMNS}, document_read_at)
-  SELECT ${COLUMNS}, now() FROM jsonb_populate_record(NULL::oauth_clients, $1)
-  ON CONFLICT (id) DO UPDATE SET name = EXCLUDED.name, type = EXCLUDED.type, redirect_uris = EXCLUDED.redirect_uris,
-    allowed_origins = EXCLUDED.allowed_origins, scopes = EXCLUDED.scopes, jwks = EXCLUDED.jwks, profile = EXCLUDED.profile,
-    client_uri = EXCLUDED.client_uri, policy_uri = EXCLUDED.policy_uri, backchannel_logout_uri = EXCLUDED.backchannel_logout_uri,
-    document_read_at = now()
+  INSERT INTO oauth_clients AS c (id, document_read_at, ${DESCRIBED.join(', ')})
+  SELECT id, now(), ${DESCRIBED.join(', ')} FROM jsonb_populate_record(NULL::oauth_clients, $1)
+  ON CONFLICT (id) DO UPDATE SET document_read_at = now(), ${DESCRIBED.map((column) => `${column} = EXCLUDED.${column}`).join(', ')}
   WHERE c.document_read_at IS NOT NULL AND c.disabled_at IS NULL
   RETURNING c.xmax = 0 AS is_new
 ), recorded AS (${recordEventIf('kept WHERE is_new', 2)}) SELECT FROM kept`;
@@ -74,8 +86,8 @@ const KEEP = `WITH kept AS (
 @Injectable()
 export class ClientDocuments {
   readonly #read = new LRUCache<string, StoredClient>({ max: 500, ttl: HOUR_MS });
-  /** Apart, so that no number of them takes the place of what is known. */
-  readonly #failed = new LRUCache<string, true>({ max: 5_000, ttl: FAILURE_REMEMBERED_MS });
+  /** Why a document cannot be used. Apart, so that no number of them takes the place of what is known. */
+  readonly #failed = new LRUCache<string, string>({ max: 5_000, ttl: FAILURE_REMEMBERED_MS });
   /** What is being read, and for which network. */
   readonly #reading = new Map<string, { network: string; client: Promise<StoredClient | undefined> }>();
   /** How many requests wait for documents, by the network of their address. */
@@ -91,14 +103,20 @@ export class ClientDocuments {
   ) {}
 
   /**
-   * @returns undefined where the id is no such URL, or there is no such document
+   * @returns undefined where the id is no such URL, or there is no such document: the request learns why
    * @throws Unavailable where it would have to be read now, and too many are
    */
   async find(clientId: string): Promise<StoredClient | undefined> {
-    if (!this.areRead || !isDocumentUrl(clientId) || this.#failed.has(clientId)) return undefined;
+    if (!clientId.startsWith('https://')) return undefined;
+    const request = this.database.current!;
+    request.documentFault = this.areRead
+      ? isDocumentUrl(clientId)
+        ? this.#failed.get(clientId)
+        : NO_DOCUMENT_URL
+      : 'this server reads no documents of clients: its operator registers apps';
+    if (request.documentFault !== undefined) return undefined;
     const known = this.#read.get(clientId);
     if (known) return known;
-    const request = this.database.current!;
     const network = networkOf(request.ip);
     const waiting = this.#waiting.get(network) ?? 0;
     if (
@@ -116,7 +134,9 @@ export class ClientDocuments {
     this.#waiting.set(network, waiting + 1);
     request.leaveSlot(); // waiting is no work
     try {
-      return await reading.client;
+      const client = await reading.client;
+      request.documentFault = this.#failed.get(clientId);
+      return client;
     } finally {
       const left = this.#waiting.get(network)! - 1;
       if (left === 0) this.#waiting.delete(network);
@@ -126,18 +146,44 @@ export class ClientDocuments {
 
   async #readNow(clientId: string): Promise<StoredClient | undefined> {
     try {
-      const client = clientOf(clientId, await this.https.readJson(new URL(clientId)), this.config.production);
+      const document = await this.https.readJson(new URL(clientId));
+      const keysUri = keysUriOf(document);
+      const jwks = keysUri === undefined ? undefined : await this.#readKeys(keysUri);
+      const client = clientOf(clientId, document, this.config.production, jwks);
       this.#read.set(clientId, client);
       return client;
     } catch (error) {
-      const { message } = error as Error;
-      this.logger.info(
-        { client_id: maskedInput(clientId, 100), reason: message.slice(0, 200) },
-        'a client document could not be read',
-      );
-      this.#failed.set(clientId, true);
+      const reason = reasonOf(error as Error);
+      const line = { client_id: maskedInput(clientId, 100), reason };
+      this.logger.info(line, 'a client document could not be read');
+      this.#failed.set(clientId, reason);
       return undefined;
     }
+  }
+
+  /** Reads a client's keys where its document says that they are (RFC 7591 §2). */
+  async #readKeys(uri: string): Promise<object> {
+    try {
+      if (!isPageUrl(uri)) throw new Error('it is no https URL');
+      const url = new URL(uri);
+      if (!this.#spent.spend(budgetOfHost(url))) throw new Error('too many documents are read from its host');
+      return (await this.https.readJson(url)) as object;
+    } catch (error) {
+      throw new Error(`jwks_uri: ${reasonOf(error as Error)}`, { cause: error });
+    }
+  }
+
+  /**
+   * Forgets what a document said, because its client signed with a key that is not known: it is read again.
+   *
+   * @returns false where that happened within the last minute
+   */
+  forget(clientId: string): boolean {
+    if (this.#reading.has(clientId)) return true;
+    if (!this.#spent.spend({ [`keys of ${clientId}`]: MOST_UNKNOWN_KEYS_A_MINUTE })) return false;
+    this.#read.delete(clientId);
+    this.#failed.delete(clientId);
+    return true;
   }
 
   /** Whether clients may be described by documents at all. */
@@ -176,10 +222,20 @@ export class ClientDocuments {
     if (reading.length >= MOST_AT_ONCE || ofAddress.length >= MOST_AT_ONCE_OF_AN_ADDRESS) return false;
     return this.#spent.spend({
       [`of ${network}`]: MOST_READS_A_MINUTE,
-      [`from ${new URL(clientId).host}`]: MOST_READS_A_MINUTE_OF_A_HOST,
+      ...budgetOfHost(new URL(clientId)),
     });
   }
 }
+
+const budgetOfHost = ({ host }: URL) => ({ [`from ${host}`]: MOST_READS_A_MINUTE_OF_A_HOST });
+
+/** Says why a document cannot be used; of names nothing that tells those of our network from those that do not exist. */
+function reasonOf({ message, syscall }: NodeJS.ErrnoException): string {
+  return syscall?.startsWith('query') === true ? NOT_PUBLIC : message.slice(0, 200);
+}
+
+const NO_DOCUMENT_URL =
+  'the client_id is not the URL of a document: https with a path, at most 100 characters, without user, fragment, dot segments and port 443';
 
 /** An https URL with a path, in the one spelling in which it is compared (draft-ietf-oauth-client-id-metadata-document §3). */
 export function isDocumentUrl(clientId: string): boolean {
@@ -189,31 +245,68 @@ export function isDocumentUrl(clientId: string): boolean {
   return url.pathname !== '/' && url.username === '' && url.password === '' && !clientId.includes('#');
 }
 
-/** Reads the client from its document. @throws Error where that describes no client that could be registered here */
-export function clientOf(clientId: string, document: unknown, production: boolean): StoredClient {
+/** How a client may authenticate at the token endpoint, by its document. */
+function authMethodsOf(said: Readonly<Record<string, unknown>>): ('none' | 'private_key_jwt')[] {
+  const { token_endpoint_auth_method: preferred, token_endpoint_auth_methods_supported: others } = said;
+  const methods = [preferred ?? [], others ?? []].flat();
+  return (['none', 'private_key_jwt'] as const).filter((method) =>
+    methods.length === 0 ? method === 'none' : methods.includes(method),
+  );
+}
+
+/** Gives the address of the client's keys; undefined where it signs nothing, or they are in the document. */
+export function keysUriOf(document: unknown): string | undefined {
+  const said = (document ?? {}) as Readonly<Record<string, unknown>>;
+  const isNeeded = authMethodsOf(said).includes('private_key_jwt') && (said.jwks ?? null) === null;
+  return isNeeded && typeof said.jwks_uri === 'string' ? said.jwks_uri : undefined;
+}
+
+/** Says why a redirect URI cannot be one of a client that a document describes. @returns undefined where it can */
+export function redirectFaultOf(
+  clientId: string,
+  uri: string,
+  type: StoredClient['type'],
+  production: boolean,
+): string | undefined {
+  // Its own pages, or an app on the member's device: nobody else's.
+  if (isHttps(uri) && URL.parse(uri)!.origin !== new URL(clientId).origin)
+    return `the redirect URI ${uri} has another origin than the document`;
+  const fault = redirectUriFault(uri, type, production);
+  return fault && new ClientFault(fault, 'redirect_uris', uri).message;
+}
+
+/**
+ * Reads the client from its document.
+ *
+ * @param readKeys what is at its {@link keysUriOf}
+ * @throws Error where that describes no client that could be registered here
+ */
+export function clientOf(
+  clientId: string,
+  document: unknown,
+  production: boolean,
+  readKeys?: object,
+): StoredClient {
   if (typeof document !== 'object' || document === null || Array.isArray(document))
     throw new Error('the document is no object');
   const said = document as Readonly<Record<string, unknown>>;
   if (said.client_id !== clientId) throw new Error('the document is about another client_id');
-  const method = said.token_endpoint_auth_method ?? 'none';
-  if (method !== 'none' && method !== 'private_key_jwt')
-    throw new Error('the document asks for a shared secret');
+  const methods = authMethodsOf(said);
+  if (methods.length === 0) throw new Error('the document asks for a shared secret');
   if ('client_secret' in said) throw new Error('the document holds a secret');
   const { origin, host } = new URL(clientId);
   const uris = [said.redirect_uris].flat().filter((uri): uri is string => typeof uri === 'string');
   const isApp = said.application_type === 'native' || uris.some((uri) => !isHttps(uri));
   const type = isApp ? 'native' : 'web';
   const named = typeof said.client_name === 'string' ? nameFrom(said.client_name) : '';
-  const jwks = method === 'private_key_jwt' ? (said.jwks as { keys: object[] } | null | undefined) : null;
-  if (method === 'private_key_jwt' && (jwks === undefined || jwks === null))
-    throw new Error('the document has no jwks');
+  const keys = (readKeys ?? said.jwks ?? null) as { keys: object[] } | null;
+  const jwks = methods.includes('private_key_jwt') ? keys : null;
+  if (jwks === null && !methods.includes('none')) throw new Error('the document has no jwks and no jwks_uri');
   const scope = typeof said.scope === 'string' ? said.scope.split(' ').filter(isScope) : ALL_SCOPES;
   const name = named || host.slice(0, 100);
-  // Its own pages, or an app on the member's device: nobody else's.
-  const redirect_uris = uris
-    .filter((uri) => !isHttps(uri) || new URL(uri).origin === origin)
-    .filter((uri) => redirectUriFault(uri, type, production) === undefined)
-    .slice(0, MOST_REDIRECT_URIS);
+  const faultOf = (uri: string) => redirectFaultOf(clientId, uri, type, production);
+  const redirect_uris = uris.filter((uri) => faultOf(uri) === undefined).slice(0, MOST_REDIRECT_URIS);
+  if (redirect_uris.length === 0 && uris.length > 0) throw new Error(faultOf(uris[0]!));
   // Its own host alone: nobody else is sent anything because of a document.
   const logoutUri = said.backchannel_logout_uri;
   const isOwn = typeof logoutUri === 'string' && URL.parse(logoutUri)?.origin === origin;
@@ -223,7 +316,9 @@ export function clientOf(clientId: string, document: unknown, production: boolea
     { name, type, jwks, profile, scopes: scope, redirect_uris, backchannel_logout_uri },
     production,
   );
-  const pageOf = (uri: unknown) => (typeof uri === 'string' && isPageUrl(uri) ? uri : null);
+  // A document of one site must not show another site's pages as its own.
+  const pageOf = (uri: unknown) =>
+    typeof uri === 'string' && isPageUrl(uri) && new URL(uri).origin === origin ? uri : null;
   return {
     id: clientId,
     name,
@@ -232,7 +327,9 @@ export function clientOf(clientId: string, document: unknown, production: boolea
     post_logout_redirect_uris: [],
     allowed_origins: [origin],
     scopes: [...scope],
-    jwks: jwks ?? null,
+    jwks,
+    jwks_uri: keysUriOf(said) ?? null,
+    assertion_optional: jwks !== null && methods.includes('none') && profile !== 'fapi2',
     profile,
     pkce: 'required',
     secret_auth_method: null,

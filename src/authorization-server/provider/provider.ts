@@ -163,6 +163,7 @@ export function createProvider(parts: ProviderParts): Provider {
       properties: [
         'allowed_origins',
         'api_scopes',
+        'assertion_optional',
         'has_logo',
         'has_document',
         'by_member',
@@ -299,6 +300,13 @@ export function createProvider(parts: ProviderParts): Provider {
   provider.Client.prototype.compareClientSecret = function (sent) {
     return parts.hasSecret(this, sent);
   };
+  // Default: the one method of its registration. A document may name two, of which the client takes one for each request.
+  Object.defineProperty(provider.Client.prototype, 'clientAuthMethod', {
+    get(this: Client) {
+      const isSigned = Provider.ctx?.oidc?.params?.client_assertion !== undefined;
+      return this.assertion_optional === true && !isSigned ? 'none' : this.tokenEndpointAuthMethod;
+    },
+  });
   // Default: a time of 0, which stands for an unknown one, would be told to apps as `auth_time`.
   provider.Session.prototype.authTime = function () {
     return this.loginTs || undefined;

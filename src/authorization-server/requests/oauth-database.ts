@@ -94,6 +94,8 @@ export class OauthRequest {
   failure?: Error | undefined;
   /** The database was unavailable or slow: whatever the library responded, 503 is sent, and no further statement is run. */
   unavailable = false;
+  /** Why the document of the client cannot be used. */
+  documentFault?: string | undefined;
   /** Set at the token and revocation endpoints. */
   token?: TokenRequest;
   /** The client, at the authorization endpoint: the session is then read with what its member allowed this client. */

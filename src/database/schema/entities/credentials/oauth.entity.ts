@@ -33,6 +33,10 @@ export class OauthClient extends row({
   scopes: text.array,
   /** Public keys of a confidential client (private_key_jwt); null for a public one, empty for one with a secret. */
   jwks: jsonb.as<{ keys: object[] }>().nullable,
+  /** Where a client's document says that its keys are; they are stored in `jwks`. */
+  jwks_uri: text.nullable,
+  /** Whether its document lets it leave out the signature by its keys. */
+  assertion_optional: boolean.default(false),
   /** What follows from it stands in `clients/profiles.ts`. */
   profile: text.as<'oauth21' | 'oidc' | 'fapi2'>().default('oauth21'),
   /** `optional`: it may leave PKCE out where it sends a nonce. */
