@@ -7,6 +7,7 @@ import { eitherOf, TokenKeys } from '../crypto/hmac.js';
 import { Database } from '../database/database.js';
 import { MemberReads } from '../database/member-reads.js';
 import { keyed } from '../database/sql.js';
+import { ASSISTANTS_PATH } from '../http/pipeline/api-headers.js';
 import type { KnownCredential } from './credential-cache.js';
 import type { Credential } from './principal.js';
 import { isScope } from './scopes.js';
@@ -113,8 +114,9 @@ export class AccessTokens {
   async checkProof(credential: Credential, thumbprint: string, request: Request): Promise<void> {
     const { publicUrl } = this.config;
     const refuse = (reason: string) => refusal(publicUrl, credential, request, reason, 'invalid_dpop_proof');
-    const url = publicUrl + request.context.path;
-    const id = await idOfProof(request, url, credential.secret, thumbprint);
+    const { path } = request.context;
+    const urls = [publicUrl + path, ...(path === ASSISTANTS_PATH ? [`${publicUrl}${path}/`] : [])];
+    const id = await idOfProof(request, urls, credential.secret, thumbprint);
     if (id === undefined) throw refuse('no valid proof');
     const keys = this.keys.everyKeyOf('DPoP', `${thumbprint} ${id}`);
     // A proof is valid from PROOF_SECONDS before its iat until PROOF_SECONDS after it.
@@ -126,13 +128,13 @@ export class AccessTokens {
 /**
  * Checks a DPoP proof (RFC 9449 §4.3), except that it was not used before.
  *
- * @param url of the request, without query and fragment
+ * @param urls of the request, without query and fragment: it is for one of them
  * @param thumbprint of the key that has to have signed it (RFC 7638)
  * @returns its id; undefined where it is missing, malformed, badly signed, old, or made for another request, token or key
  */
 async function idOfProof(
   { headers: { dpop }, method }: Request,
-  url: string,
+  urls: readonly string[],
   token: string,
   thumbprint: string,
 ): Promise<string | undefined> {
@@ -146,7 +148,7 @@ async function idOfProof(
     if (typeof jti !== 'string' || jti === '' || jti.length > 500) return undefined;
     if (typeof iat !== 'number' || Math.abs(Date.now() / 1000 - iat) > PROOF_SECONDS) return undefined;
     const forUrl = typeof htu === 'string' ? URL.parse(htu) : null;
-    if (htm !== method || !forUrl || forUrl.origin + forUrl.pathname !== url) return undefined;
+    if (htm !== method || !forUrl || !urls.includes(forUrl.origin + forUrl.pathname)) return undefined;
     if (ath !== sha256(token, 'base64url')) return undefined;
     return (await calculateJwkThumbprint(protectedHeader.jwk!)) === thumbprint ? jti : undefined;
   } catch {

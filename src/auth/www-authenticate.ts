@@ -49,10 +49,12 @@ export function refusal(
   error: 'invalid_token' | 'invalid_dpop_proof' = 'invalid_token',
 ): Problem {
   request.context.refusal = reason;
+  // Assistants take a challenge without an error for one without a credential.
+  const namesError = kind === 'oauth_token' || request.context.path === ASSISTANTS_PATH;
   const header =
     scheme === 'DPoP' // RFC 9449 §7.1
       ? challenge(publicUrl, request, { error, algs: SUPPORTED_DPOP_ALGORITHMS.join(' ') }, 'DPoP')
-      : challenge(publicUrl, request, kind === 'oauth_token' ? { error } : {});
+      : challenge(publicUrl, request, namesError ? { error } : {});
   return new Problem('invalid_credentials', { headers: { 'WWW-Authenticate': header } });
 }
 

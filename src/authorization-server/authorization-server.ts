@@ -1,6 +1,7 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Account, Adapter, AdapterPayload, Provider } from 'oidc-provider';
+import { FIRST_SCOPES } from '../auth/www-authenticate.js';
 import { isUnavailable } from '../database/postgres/unavailable.js';
 import { Periodic } from '../http/periodic-work.js';
 import { Logger } from '../http/logger.js';
@@ -76,6 +77,7 @@ export class AuthorizationServer implements OnModuleInit {
       keepRefreshToken: () => database.current!.token!.keep(),
       postForm: (ctx, action, fields) => middleware.postForm(ctx, action, fields),
       parameterFault: () => database.current!.parameterFault,
+      defaultScopes: () => (database.current!.isOfAssistants ? FIRST_SCOPES : []),
       loadExistingGrant: (ctx) => this.consents.loadExistingGrant(ctx),
       renderError: (ctx, _out, error) => middleware.renderError(ctx, error),
       renderSignOut: (ctx) => middleware.renderSignOut(ctx),

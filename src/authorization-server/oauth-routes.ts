@@ -16,8 +16,15 @@ import { PageFault } from './failures/page-fault.js';
 import type { RefusalWords } from './failures/refusal-reasons.js';
 import { Refusals } from './failures/refusals.js';
 import { type ShownPage, ShownPages } from './ports.js';
-import { isForPrograms, methodsAt, routeOf, ROUTES } from './provider/provider.js';
+import { isForPrograms, methodsAt, REGISTRATION, routeOf, ROUTES } from './provider/provider.js';
 import { OauthDatabase, OauthRequest } from './requests/oauth-database.js';
+
+const PREFLIGHT_OF_REGISTRATION = {
+  'Access-Control-Allow-Origin': '*',
+  'Access-Control-Allow-Methods': 'POST',
+  'Access-Control-Allow-Headers': 'Content-Type, Mcp-Protocol-Version',
+  'Access-Control-Max-Age': '7200',
+};
 
 /**
  * Handles requests other than those to the API first: limits, and everything that the library serves. Paths have to match exactly: no
@@ -82,7 +89,14 @@ export class OauthRoutes {
     const isPreflight = method === 'OPTIONS' && headers['access-control-request-method'] !== undefined;
     if (!methods.includes(method) || (method === 'OPTIONS' && !isPreflight))
       return this.problems.answerMethod(methods, request, response);
-    const sent = await readParameters(request, (text) => this.#ofWholeApi(text));
+    if (path === REGISTRATION) return this.#refuseRegistration(request, response, isPreflight);
+    const isRedirected = method === 'POST' && methods.includes('GET');
+    let isOfAssistants = false;
+    const sent = await readParameters(request, (asSent) => {
+      const text = isRedirected ? asSent : this.#ofWholeApi(asSent);
+      isOfAssistants = text !== asSent;
+      return text;
+    });
     const { text, fault, isPassedOn, exposed } = sent;
     if (exposed) return this.#refuseSecret(request, response, exposed);
     if (fault !== undefined && !isPassedOn) {
@@ -93,13 +107,28 @@ export class OauthRoutes {
         description: fault,
         page: { ...new PageFault(400, 'malformed', 'invalid_request').page(context.id), detail: fault },
       });
-    } else if (method === 'POST' && methods.includes('GET')) {
+    } else if (isRedirected) {
       // Of a form on another site the browser sends no cookies: it does where that leads on.
       response.set(SECURITY_HEADERS).redirect(303, `${path}?${new URLSearchParams(text)}`);
     } else {
       const handle = () => this.server.handle(request, response);
-      await this.database.serve(OauthRequest.from(request, fault), handle);
+      await this.database.serve(OauthRequest.from(request, fault, isOfAssistants), handle);
     }
+  }
+
+  /** Says to assistants that try to register (RFC 7591) how a client becomes known instead. */
+  async #refuseRegistration(request: Request, response: Response, isPreflight: boolean): Promise<void> {
+    if (isPreflight) {
+      response.writeHead(204, PREFLIGHT_OF_REGISTRATION).end();
+      return;
+    }
+    const { clientIdMetadataDocuments } = this.config;
+    await this.#refuse(request, response, {
+      status: 403,
+      words: { error: 'access_denied', reason: 'unsupported' },
+      description: `There is no open registration. ${clientIdMetadataDocuments ? 'Use the https URL of a client metadata document as client_id, or a client_id that the operator gives you' : 'Use a client_id that the operator gives you'} (pua clients create --assistant).`,
+      page: new PageFault(403, 'nothingHere').page(request.context.id),
+    });
   }
 
   /** A secret in a URL is in the logs of whoever saw it: it is refused, right or wrong, and its app's admin finds that in the audit trail. */
@@ -133,7 +162,7 @@ export class OauthRoutes {
     if (!this.config.assistants || !text.includes('resource=')) return text;
     const { publicUrl } = this.config;
     const isTheirs = (pair: string) =>
-      new URLSearchParams(pair).get('resource') === publicUrl + ASSISTANTS_PATH;
+      new URLSearchParams(pair).get('resource')?.replace(/\/$/, '') === publicUrl + ASSISTANTS_PATH;
     const pairs = text
       .split('&')
       .map((pair) => (isTheirs(pair) ? `resource=${publicUrl}${API_PREFIX}` : pair));

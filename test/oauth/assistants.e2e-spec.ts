@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { FIRST_SCOPES } from '../../src/auth/www-authenticate.js';
+import type { NewClient } from '../../src/clients/client-rules.js';
 import { Usage } from '../../src/auth/usage/usage.js';
 import { PublicHttps } from '../../src/http/public-https.js';
 import { dpopKey } from '../support/client-kinds.js';
@@ -34,13 +35,14 @@ async function end(page: FormPage, clientId: string, browser: Browser): Promise<
 }
 
 /** Signs a member in to an assistant on their device, which was registered without a port. */
-async function signedIn() {
+async function signedIn(more: Record<string, string | undefined> = {}, fields: Partial<NewClient> = {}) {
   const redirect_uris = ['http://localhost/callback'];
-  const clientId = await oauth.client({ name: 'Helper', type: 'native', redirect_uris });
+  const clientId = await oauth.client({ name: 'Helper', type: 'native', redirect_uris, ...fields });
   const { username } = await oauth.member();
-  const parameters = { redirect_uri: REDIRECT, resource: address(), scope: 'profile:read events:read' };
+  const scope = 'profile:read events:read';
+  const parameters = { redirect_uri: REDIRECT, resource: address(), scope, ...more };
   const code = await oauth.code(clientId, username, parameters);
-  return { clientId, username, ...(await oauth.token({ ...code, resource: address() })) };
+  return { clientId, username, ...(await oauth.token({ ...code, resource: parameters.resource })) };
 }
 
 describe('an assistant', () => {
@@ -57,6 +59,75 @@ describe('an assistant', () => {
     const renewed = await oauth.refresh(clientId, body.refresh_token, { resource: address() });
     expect(renewed.status).toBe(200);
     expect((await use(renewed.body.access_token, 'get_profile')).status).toBe(200);
+  });
+
+  it('is served at its address with a slash at the end, from the sign-in on', async () => {
+    const slashed = `${address()}/`;
+    const post = (headers: Record<string, string>) =>
+      fetch(slashed, {
+        method: 'POST',
+        headers: { ...headers, 'Content-Type': 'application/json' },
+        body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' }),
+      });
+    const stranger = await post({});
+    const metadata = `${oauth.issuer}/.well-known/oauth-protected-resource${PATH}`;
+    expect([stranger.status, stranger.headers.get('www-authenticate')]).toEqual([
+      401,
+      expect.stringContaining(`resource_metadata="${metadata}"`),
+    ]);
+    expect((await fetch(`${metadata}/?v=1`)).status).toBe(200);
+    const { status, body } = await signedIn({ resource: slashed });
+    expect(status).toBe(200);
+    expect((await post({ Authorization: `Bearer ${body.access_token}` })).status).toBe(200);
+    for (const other of ['/api/public/profile/', `${PATH}//`, `/other${PATH}/`])
+      expect([other, (await fetch(oauth.issuer + other)).status]).toEqual([other, 404]);
+  });
+
+  it('asks for the reading scopes that it may have where it names none', async () => {
+    const { body } = await signedIn({ scope: undefined });
+    expect(body.scope).toBe(FIRST_SCOPES.join(' '));
+    const fewer = await signedIn({ scope: undefined }, { scopes: ['profile:write', 'events:read'] });
+    expect(fewer.body.scope).toBe('events:read');
+    // As a form, and pushed.
+    const clientId = await oauth.client();
+    const { url } = oauth.request(clientId, { scope: undefined, resource: address() });
+    const asForm = await fetch(new URL(url.pathname, url), {
+      method: 'POST',
+      body: url.searchParams,
+      redirect: 'manual',
+    });
+    const started = await fetch(new URL(asForm.headers.get('location')!, url), { redirect: 'manual' });
+    expect(started.headers.get('location')).toMatch(/^\/interaction\//);
+    expect((await oauth.post('/oauth/par', Object.fromEntries(url.searchParams))).status).toBe(201);
+    // The API itself has no such default.
+    const ofApi = await fetch(oauth.request(clientId, { scope: undefined }).url, { redirect: 'manual' });
+    expect(ofApi.headers.get('location')).toContain('error=invalid_scope');
+  });
+
+  it('that tries to register is told how a client becomes known', async () => {
+    const { status, headers, body } = await oauth.post('/register', {});
+    expect([status, headers.get('access-control-allow-origin'), body]).toMatchObject([
+      403,
+      '*',
+      {
+        error: 'access_denied',
+        error_description: expect.stringMatching(/client metadata document .*pua clients create --assistant/),
+      },
+    ]);
+    const preflight = await fetch(`${oauth.issuer}/register`, {
+      method: 'OPTIONS',
+      headers: { Origin: 'http://localhost:6274', 'Access-Control-Request-Method': 'POST' },
+    });
+    expect([preflight.status, preflight.headers.get('access-control-allow-methods')]).toEqual([204, 'POST']);
+    expect((await fetch(`${oauth.issuer}/register`)).status).toBe(405);
+  });
+
+  it('with a wrong key is told that the key is at fault', async () => {
+    const { status, headers } = await send({ 'X-API-Key': 'pua_live_wrong' }, 'ping');
+    expect([status, headers.get('www-authenticate')]).toEqual([
+      401,
+      expect.stringContaining('error="invalid_token"'),
+    ]);
   });
 
   it('gets nothing for another resource', async () => {
@@ -110,6 +181,8 @@ describe('an assistant', () => {
     const proof = await own(PATH, 'POST', token);
     expect((await use(token, 'list_events', 'DPoP', proof)).status).toBe(200);
     expect((await use(token, 'list_events', 'DPoP', await own(PATH, 'POST', token))).status).toBe(200);
+    const slashed = await own(`${PATH}/`, 'POST', token);
+    expect((await use(token, 'list_events', 'DPoP', slashed)).status).toBe(200);
     for (const [why, wrong] of Object.entries({
       'used before': proof,
       missing: {},

@@ -37,6 +37,9 @@ export const ROUTES = {
   end_session: '/oauth/logout',
 } as const;
 
+/** Where clients register that find no `registration_endpoint` in the metadata; here nobody can. */
+export const REGISTRATION = '/register';
+
 /** Whose pages come again, and have no other effect, however often they are opened at the same address. */
 export const REOPENABLE: readonly string[] = [
   ROUTES.authorization,
@@ -55,6 +58,7 @@ const METHODS: Readonly<Record<string, readonly string[]>> = {
   [ROUTES.revocation]: SENT_FROM_ANYWHERE,
   [ROUTES.introspection]: SENT_FROM_ANYWHERE,
   [ROUTES.pushed_authorization_request]: SENT_FROM_ANYWHERE,
+  [REGISTRATION]: SENT_FROM_ANYWHERE,
   [ROUTES.jwks]: READ_FROM_ANYWHERE,
   [ROUTES.end_session]: [...READ, 'POST'],
   [`${ROUTES.end_session}/confirm`]: ['POST'],
@@ -96,6 +100,8 @@ interface ProviderParts extends Required<
   readonly postForm: (ctx: KoaContextWithOIDC, action: string, fields: FormFields) => Promise<void>;
   /** What was wrong with the request before the library saw it; undefined where nothing was. */
   readonly parameterFault: () => string | undefined;
+  /** The scopes of an authorization request that names none; empty where it must. */
+  readonly defaultScopes: () => readonly string[];
   readonly reachableClasses: ReachableClasses;
   readonly renderSignOut: (ctx: KoaContextWithOIDC) => void;
   readonly renderSignedOut: (ctx: KoaContextWithOIDC) => void;
@@ -201,7 +207,8 @@ export function createProvider(parts: ProviderParts): Provider {
         const fault = parts.parameterFault();
         if (fault !== undefined) throw new errors.InvalidRequest(fault);
         const allowed = allowedScopes(client);
-        const scopes = knownScopes(value ?? '');
+        const byDefault = () => parts.defaultScopes().filter((scope) => allowed.includes(scope));
+        const scopes = knownScopes(value ?? byDefault().join(' '));
         const refused = scopes.filter((scope) => !allowed.includes(scope));
         if (refused.length > 0)
           throw new errors.InvalidScope('this client may not ask for the scope', refused.join(' '));

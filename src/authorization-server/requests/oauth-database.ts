@@ -131,6 +131,7 @@ export class OauthRequest {
    * @param id of the request, which links errors to the log and the audit trail
    * @param leaveSlot to be called where it has to wait for somebody else: its place is for those that work
    * @param parameterFault what was wrong with an authorization request's parameters; the library did not see them
+   * @param isOfAssistants whether it names their address as the resource
    */
   constructor(
     readonly id: string,
@@ -138,12 +139,20 @@ export class OauthRequest {
     readonly userAgent: string | undefined,
     readonly leaveSlot: () => void,
     readonly parameterFault?: string,
+    readonly isOfAssistants = false,
   ) {}
 
-  static from(request: Request, parameterFault?: string): OauthRequest {
+  static from(request: Request, parameterFault?: string, isOfAssistants?: boolean): OauthRequest {
     const { context, headers } = request;
     const leave = () => leaveSlot(context);
-    return new OauthRequest(context.id, addressOf(request), headers['user-agent'], leave, parameterFault);
+    return new OauthRequest(
+      context.id,
+      addressOf(request),
+      headers['user-agent'],
+      leave,
+      parameterFault,
+      isOfAssistants,
+    );
   }
 
   /**

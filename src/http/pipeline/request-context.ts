@@ -5,6 +5,7 @@ import { randomUUID } from '../../crypto/random.js';
 import type { Admission, Caller } from '../admission/admission.js';
 import { Problem } from '../output/problems.js';
 import { Requester } from '../../database/postgres/callers.js';
+import { ASSISTANTS_PATH } from './api-headers.js';
 
 /** An app, or a key, that a member made for themselves. */
 export interface DevelopedApp {
@@ -59,7 +60,7 @@ export class RequestContext {
   readonly whenOver: Listener[] = [];
 
   /**
-   * @param path as sent, without the query; while an assistant's tool runs, that of its route
+   * @param path as sent, without the query (and without the slash that some clients add to the address for assistants); while an assistant's tool runs, that of its route
    * @param valid whether the request's target is a path at all; otherwise it is not found
    */
   constructor(
@@ -126,6 +127,8 @@ export async function receiving<Body>(request: IncomingMessage, read: () => Prom
 const ORIGIN = /^https?:\/\/[^/?#@\\]+/i;
 /** A path and a query in visible ASCII. Anything else could be a different path to different parsers. */
 const TARGET = /^\/[!"$-[\]-~]*$/;
+/** Some clients add a slash to the address for assistants, also where they ask for its metadata. */
+const SLASHED = new RegExp(`^((/\\.well-known/oauth-protected-resource)?${ASSISTANTS_PATH})/(?=\\?|$)`);
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
 
 /**
@@ -135,7 +138,8 @@ const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
 export function describeRequest(request: IncomingMessage): void {
   const given = request.headers['x-request-id'];
   const target = request.url ?? '';
-  const url = TARGET.test(target) ? target : target.replace(ORIGIN, '').replace(/^(?=\?|$)/, '/');
+  const local = TARGET.test(target) ? target : target.replace(ORIGIN, '').replace(/^(?=\?|$)/, '/');
+  const url = local.replace(SLASHED, '$1');
   const valid = TARGET.test(url);
   const path = pathOf(url);
   request.url = valid ? decodable(url, path) : '/';
