@@ -32,6 +32,8 @@ interface TokenRow {
   /** Until the token or its grant expires, by the database's clock. */
   seconds_left: number;
   by_member: boolean;
+  /** Those of the client's pages, or URIs at them. */
+  origins: readonly string[];
   /** Why it is not accepted. */
   fault: string | null;
 }
@@ -42,6 +44,8 @@ const FIND_TOKEN = {
   g.payload->'resources'->>(t.payload->>'aud') AS allowed, t.payload->>'jkt' AS jkt,
   api_time(t.created_at) AS created_at, api_time(t.expires_at) AS expires_at,
   EXTRACT(epoch FROM LEAST(t.expires_at, g.expires_at) - now())::float8 AS seconds_left, c.owner_id IS NOT NULL AS by_member,
+  CASE WHEN c.allowed_origins <> '{}' OR c.type = 'native' OR c.secret_auth_method IS NOT NULL THEN c.allowed_origins
+    ELSE c.redirect_uris END AS origins,
   CASE WHEN LEAST(t.expires_at, g.expires_at) <= now() THEN 'expired'
     WHEN t.payload->>'aud' IS DISTINCT FROM $3 THEN 'for another audience'
     WHEN c.disabled_at IS NOT NULL THEN 'client disabled' WHEN u.disabled_at IS NOT NULL THEN 'owner disabled' END AS fault
@@ -102,6 +106,7 @@ export class AccessTokens {
       expiresAtMs: performance.now() + row.seconds_left * 1000,
       allowed: undefined,
       developedApp,
+      origins: row.origins.map((uri) => new URL(uri).origin),
       ...(row.jkt === null ? {} : { thumbprint: row.jkt }),
     };
   }

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Request } from 'express';
 import { addressOf } from '../values/network.js';
 import { Problem } from '../http/output/problems.js';
+import { ASSISTANTS_PATH } from '../http/pipeline/api-headers.js';
 import { AccessTokens } from './access-tokens.js';
 import { ApiKeyAuthenticator, isInside } from './api-keys/api-key-authenticator.js';
 import { CredentialCache, type KnownCredential } from './credential-cache.js';
@@ -55,6 +56,8 @@ export class Authentication {
   #permit(known: KnownCredential, credential: Credential, request: Request): Promise<void> | undefined {
     const { principal, thumbprint, allowed } = known;
     if (principal.kind !== credential.kind) return this.#refuse(credential, request, 'another kind');
+    if (request.context.path === ASSISTANTS_PATH && this.#isForeignPage(known, request))
+      return Promise.reject(new Problem('origin_not_allowed'));
     const proven = credential.scheme === 'DPoP';
     if (proven && thumbprint === undefined)
       return this.#refuse(credential, request, 'a token that is not bound');
@@ -70,6 +73,12 @@ export class Authentication {
     if (allowed !== undefined && !isInside(allowed, addressOf(request)))
       return Promise.reject(new Problem('ip_not_allowed'));
     return undefined;
+  }
+
+  /** Whether a page sent a token that neither its client's pages nor ours are: MCP wants every Origin checked, against DNS rebinding. */
+  #isForeignPage({ origins }: KnownCredential, { headers: { origin } }: Request): boolean {
+    if (origin === undefined || origins === undefined) return false;
+    return origin !== new URL(this.config.publicUrl).origin && !origins.includes(origin);
   }
 
   #refuse(credential: Credential, request: Request, reason: string): Promise<never> {

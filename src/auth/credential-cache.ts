@@ -21,6 +21,8 @@ export interface KnownCredential {
   readonly allowed: BlockList | undefined;
   /** JWK thumbprint of the key that a DPoP-bound token requires a proof of. */
   readonly thumbprint?: string;
+  /** Of the pages of a token's client, which may call the token endpoint. */
+  readonly origins?: readonly string[];
   /** The app or key whose developer sees these requests; undefined for the platform's own and an admin's. */
   readonly developedApp: DevelopedApp | undefined;
 }

@@ -130,6 +130,34 @@ describe('an assistant', () => {
     ]);
   });
 
+  it('in a page is served at the origins of its app and of this server, and at no other', async () => {
+    const at = async (token: string, Origin: string) => {
+      const { status, body } = await oauth
+        .post(PATH, {}, { Authorization: `Bearer ${token}`, Origin })
+        .then((answer) => answer as { status: number; body: { code?: string } });
+      return status === 403 ? body.code : 'served';
+    };
+    const web = { type: 'web', redirect_uris: ['https://app.example/callback'] } satisfies Partial<NewClient>;
+    const back = { redirect_uri: 'https://app.example/callback' };
+    const { body: ofPage } = await signedIn(back, web);
+    const { body: ofOther } = await signedIn(back, { ...web, allowed_origins: ['https://pages.example'] });
+    const { body: ofDevice } = await signedIn();
+    const refused = 'origin_not_allowed';
+    for (const [token, origin, answer] of [
+      [ofPage, 'https://app.example', 'served'],
+      [ofPage, oauth.issuer, 'served'],
+      [ofPage, 'https://app.example:8443', refused],
+      [ofPage, 'https://evil.example', refused],
+      [ofPage, 'null', refused],
+      [ofOther, 'https://pages.example', 'served'],
+      [ofOther, 'https://app.example', refused],
+      [ofDevice, 'http://localhost:4321', refused],
+      [ofDevice, oauth.issuer, 'served'],
+    ] as const)
+      expect([origin, await at(token.access_token, origin)]).toEqual([origin, answer]);
+    expect(await oauth.me(ofPage.access_token)).toBe(200);
+  });
+
   it('gets nothing for another resource', async () => {
     const clientId = await oauth.client();
     const { url } = oauth.request(clientId, { resource: `${address()}/other` });

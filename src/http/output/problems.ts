@@ -63,6 +63,12 @@ const table = {
     'Use OAuth with PKCE in browsers, and rotate this key.',
     'API key in a browser',
   ],
+  origin_not_allowed: [
+    403,
+    'A page sent the access token to the address for assistants, and its origin is not one of the app that got the token.',
+    'Register the origin of the page for the app, or call from a server or an app on a device, which send no Origin.',
+    'Origin not allowed',
+  ],
   ip_not_allowed: [
     403,
     'The key may not be used from this network address.',
