@@ -321,7 +321,7 @@ export class Middleware {
     if (client!.by_member !== true && client!.has_document !== true) return false; // an admin registered it
     if (isAnswered(ctx) && description !== NOT_SIGNED_IN) return false;
     const member = session?.accountId;
-    return member === undefined || !(await this.consents.find(Number(member), client!.clientId));
+    return member === undefined || !(await this.consents.find(Number(member), client!));
   }
 
   /** Answers a sign-out where nobody is signed in: nothing has to be confirmed, but the library would send a page that submits itself. */

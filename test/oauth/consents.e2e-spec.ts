@@ -294,3 +294,133 @@ describe('a consent', () => {
     expect(codeIn(await browser.open(request(ELSEWHERE[0]!)))).toBeNull();
   });
 });
+
+describe('a consent to an app that nobody reviewed', () => {
+  let described: OauthTest;
+  beforeAll(async () => void (described = await OauthTest.start({ clientIdMetadataDocuments: true })));
+  afterAll(() => described.close());
+
+  const OTHER_KEYS = {
+    keys: [{ kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo' }],
+  };
+
+  /** An app, as a document describes it, or as a member registered it. */
+  async function unreviewed(kind: string): Promise<string> {
+    const clientId = await described.client({ name: 'Before' });
+    const { id } = await described.member();
+    const [column, value] = kind === 'a document' ? ['document_read_at', 'now()'] : ['owner_id', String(id)];
+    const own = kind === 'a document' ? `https://app.example/${clientId}` : clientId;
+    await described.dataSource.query(`UPDATE oauth_clients SET id = $2, ${column} = ${value} WHERE id = $1`, [
+      clientId,
+      own,
+    ]);
+    return own;
+  }
+
+  const change = (clientId: string, column: string, value: unknown) =>
+    described.dataSource.query(
+      `UPDATE oauth_clients SET ${column} = (SELECT ${column} FROM jsonb_populate_record(NULL::oauth_clients, $2)) WHERE id = $1`,
+      [clientId, { [column]: value }],
+    );
+
+  const request = (clientId: string, more = {}) =>
+    described.request(clientId, { scope: 'profile:read events:read', ...more }).url;
+  const isSilent = async (browser: Browser, clientId: string) =>
+    codeIn(await browser.open(request(clientId, { prompt: 'none' }))) !== null;
+  const allow = (browser: Browser, page: FormPage | URL, scope?: string[]) =>
+    browser.submit(
+      page as FormPage,
+      { scope: scope ?? scopesOn((page as FormPage).html), decision: 'allow' },
+      /\/consent$/,
+    );
+
+  describe.each(['a document', 'a member'])('(of %s)', (kind) => {
+    it.each<[string, unknown]>([
+      ['name', 'After'],
+      ['redirect_uris', [REDIRECT_URI, 'https://app.example/other']],
+      ['jwks', OTHER_KEYS],
+      ['profile', 'oidc'],
+    ])(
+      'does not count any more once its %s has changed, until the member answers again',
+      async (column, value) => {
+        const { username } = await described.member();
+        const clientId = await unreviewed(kind);
+        const browser = described.browser();
+        await browser.authorize(request(clientId), { username });
+        expect(await isSilent(browser, clientId)).toBe(true);
+        await change(clientId, column, value);
+        expect(await isSilent(browser, clientId)).toBe(false);
+        expect(codeIn(await allow(browser, await browser.open(request(clientId))))).not.toBeNull();
+        expect(await isSilent(browser, clientId)).toBe(true);
+      },
+    );
+
+    it('allows nothing of an earlier one, when the app was another', async () => {
+      const { username, id } = await described.member();
+      const clientId = await unreviewed(kind);
+      const browser = described.browser();
+      await browser.authorize(request(clientId), { username });
+      await change(clientId, 'name', 'After');
+      await allow(browser, await browser.open(request(clientId, { scope: 'profile:read' })));
+      expect(
+        await described.dataSource.query('SELECT granted FROM oauth_consents WHERE user_id = $1', [id]),
+      ).toEqual([{ granted: ['profile:read'] }]);
+    });
+
+    it('is asked for again where the app changed while the member read the page', async () => {
+      const { username } = await described.member();
+      const clientId = await unreviewed(kind);
+      const browser = described.browser();
+      const signIn = (await browser.open(request(clientId))) as FormPage;
+      const before = (await browser.submit(
+        signIn,
+        { username, password: PASSWORD },
+        /\/sign-in$/,
+      )) as FormPage;
+      expect(before.html).toContain('Before');
+      await change(clientId, 'name', 'After');
+      const after = (await allow(browser, before)) as FormPage;
+      expect(after.html).toContain('After');
+      expect(codeIn(await allow(browser, after))).not.toBeNull();
+    });
+
+    it('from before it was tied to what the member saw is asked for once more', async () => {
+      const { username, id } = await described.member();
+      const clientId = await unreviewed(kind);
+      const browser = described.browser();
+      await browser.authorize(request(clientId), { username });
+      await described.dataSource.query('UPDATE oauth_consents SET seen_as = NULL WHERE user_id = $1', [id]);
+      expect(await isSilent(browser, clientId)).toBe(false);
+    });
+  });
+
+  it('names the host of each link of a member’s app, which may be to another site', async () => {
+    const { username } = await described.member();
+    const clientId = await unreviewed('a member');
+    await change(clientId, 'client_uri', 'https://claude.ai/');
+    await change(clientId, 'policy_uri', 'https://policies.example/');
+    const browser = described.browser();
+    const signIn = (await browser.open(request(clientId))) as FormPage;
+    const consent = (await browser.submit(
+      signIn,
+      { username, password: PASSWORD },
+      /\/sign-in$/,
+    )) as FormPage;
+    expect(consent.html).toContain('>Website (<bdi>claude.ai</bdi>)<');
+    expect(consent.html).toContain('>Privacy policy (<bdi>policies.example</bdi>)<');
+    await allow(browser, consent);
+    const done = (await browser.open(signIn.url)) as FormPage;
+    expect(done.html).toMatch(/href="https:\/\/claude.ai\/">Go to claude.ai</);
+  });
+
+  it('stays while the keys at the address that its document names change', async () => {
+    const { username } = await described.member();
+    const clientId = await unreviewed('a document');
+    await change(clientId, 'jwks_uri', 'https://app.example/keys.json');
+    await change(clientId, 'jwks', { keys: [] });
+    const browser = described.browser();
+    await browser.authorize(request(clientId), { username });
+    await change(clientId, 'jwks', OTHER_KEYS);
+    expect(await isSilent(browser, clientId)).toBe(true);
+  });
+});

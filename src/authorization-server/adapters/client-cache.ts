@@ -5,6 +5,7 @@ import { Provider, type AdapterPayload, type ClientMetadata } from 'oidc-provide
 import { RevocationChannel } from '../../auth/revocation-channel.js';
 import { allowedOriginsOf } from '../../clients/client-rules.js';
 import { authMethodOf, rulesOf } from '../../clients/profiles.js';
+import { sha256 } from '../../crypto/digests.js';
 import { Unavailable } from '../../database/postgres/unavailable.js';
 import { isStorable } from '../../values/string-rules.js';
 import { OauthDatabase } from '../requests/oauth-database.js';
@@ -143,7 +144,25 @@ function clientMetadata(client: StoredClient): ClientMetadata {
     has_logo: client.has_logo,
     has_document: client.has_document,
     by_member: client.by_member,
+    ...(client.has_document || client.by_member ? { seen_as: digestOf(client) } : {}),
     allowed_origins: allowedOriginsOf(client, authMethodOf(client)),
     api_scopes: client.scopes.join(' '),
   };
+}
+
+/** Makes a digest of what a consent is tied to. Keys at an address may change there. The order of members in a key means nothing. */
+function digestOf({
+  name,
+  redirect_uris,
+  jwks,
+  jwks_uri,
+  profile,
+  secret_auth_method,
+}: StoredClient): string {
+  const inOrder = (_: string, value: unknown): unknown =>
+    typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? Object.fromEntries(Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1)))
+      : value;
+  const seen = [name, redirect_uris, jwks_uri ?? jwks, profile, secret_auth_method];
+  return sha256(JSON.stringify(seen, inOrder), 'base64url');
 }

@@ -72,15 +72,22 @@ const DECIDED = `WITH ${SIGNED_IN}, decided AS (
 )`;
 const RECORDED = `${DECIDED}, recorded AS (${recordEventIf('decided', 6)})`;
 
+/** Keeps what follows of an earlier answer, unless the app was another one then. */
+const keeping = (column: string, earlier: string) =>
+  `${column} = CASE WHEN c.seen_as IS DISTINCT FROM EXCLUDED.seen_as THEN EXCLUDED.${column} ELSE ${earlier} END`;
+
 /** For the scopes that were not asked about now, an earlier answer stays as it was. */
 const CONSENTED = `${RECORDED}, remembered AS (
-  INSERT INTO oauth_consents AS c (user_id, client_id, granted, rejected, redirect_origins)
-  SELECT $1, $14, $15::text[], $16::text[], $17::text[] FROM decided
-  ON CONFLICT (user_id, client_id) DO UPDATE SET updated_at = now(),
-    granted = ARRAY(SELECT unnest(c.granted) EXCEPT SELECT unnest($16) UNION SELECT unnest($15)),
-    rejected = ARRAY(SELECT unnest(c.rejected) EXCEPT SELECT unnest($15) UNION SELECT unnest($16)),
-    redirect_origins = CASE WHEN c.redirect_origins IS NULL THEN NULL
-      ELSE ARRAY(SELECT unnest(c.redirect_origins) UNION SELECT unnest($17)) END
+  INSERT INTO oauth_consents AS c (user_id, client_id, granted, rejected, redirect_origins, seen_as)
+  SELECT $1, $14, $15::text[], $16::text[], $17::text[], $18 FROM decided
+  ON CONFLICT (user_id, client_id) DO UPDATE SET updated_at = now(), seen_as = EXCLUDED.seen_as,
+    ${keeping('granted', 'ARRAY(SELECT unnest(c.granted) EXCEPT SELECT unnest($16) UNION SELECT unnest($15))')},
+    ${keeping('rejected', 'ARRAY(SELECT unnest(c.rejected) EXCEPT SELECT unnest($15) UNION SELECT unnest($16))')},
+    ${keeping(
+      'redirect_origins',
+      `CASE WHEN c.redirect_origins IS NULL THEN NULL
+        ELSE ARRAY(SELECT unnest(c.redirect_origins) UNION SELECT unnest($17)) END`,
+    )}
 )`;
 
 /** Interactions (a sign-in or consent in progress) and pushed authorization requests: encrypted, and gone within the hour. */
@@ -147,8 +154,8 @@ export function stateAdapter(
   function decide({ event, consent }: Decision, values: unknown[]): Promise<unknown[]> {
     if (event) values.push(...database.eventValues(event));
     if (consent) {
-      const { clientId, granted, rejected, redirect_origins } = consent;
-      values.push(clientId, granted, rejected, redirect_origins);
+      const { clientId, granted, rejected, redirect_origins, seen_as } = consent;
+      values.push(clientId, granted, rejected, redirect_origins, seen_as);
     }
     const text = consent ? CONSENTED : event ? RECORDED : DECIDED;
     return refusingOrphans(database.rows(`${text} SELECT FROM decided`, values));

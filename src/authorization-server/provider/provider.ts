@@ -173,6 +173,7 @@ export function createProvider(parts: ProviderParts): Provider {
         'has_logo',
         'has_document',
         'by_member',
+        'seen_as',
         'profile',
         'pkce',
         'secrets',

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { Grant, KoaContextWithOIDC, Provider } from 'oidc-provider';
+import type { Client, Grant, KoaContextWithOIDC, Provider } from 'oidc-provider';
 import type { QueryResultRow } from 'pg';
 import { originOf } from '../../clients/client-rules.js';
 import { OauthDatabase, type Consent } from './oauth-database.js';
@@ -8,11 +8,11 @@ import { Config } from '../../config/config.js';
 
 const FIND_CONSENT = {
   name: 'find-consent',
-  text: 'SELECT granted, rejected, redirect_origins FROM oauth_consents WHERE user_id = $1 AND client_id = $2',
+  text: 'SELECT granted, rejected, redirect_origins, seen_as FROM oauth_consents WHERE user_id = $1 AND client_id = $2',
 };
 
 /** What a member answers on a consent page; kept in the interaction until its grant is made, with the code. */
-export type Answer = Pick<Consent, 'granted' | 'rejected'>;
+export type Answer = Pick<Consent, 'granted' | 'rejected' | 'seen_as'>;
 
 /** Reads what members allowed each client, and creates grants from that. */
 @Injectable()
@@ -22,12 +22,18 @@ export class Consents {
     private readonly config: Config,
   ) {}
 
-  async find(userId: number, clientId: string): Promise<Consent | undefined> {
+  /** @returns undefined where the member allowed the client nothing, or it was not as it is now */
+  async find(userId: number, client: Client): Promise<Consent | undefined> {
+    const consent = await this.#read(userId, client.clientId);
+    return consent && isSeen(client, consent) ? consent : undefined;
+  }
+
+  async #read(userId: number, clientId: string): Promise<Consent | undefined> {
     const member = this.database.current?.member;
     if (member?.userId !== userId || member.clientId !== clientId)
       return (await this.database.read<Consent & QueryResultRow>(FIND_CONSENT, [userId, clientId]))[0];
-    const { granted, rejected, redirect_origins } = member;
-    return granted === null ? undefined : { granted, rejected, redirect_origins };
+    const { granted, rejected, redirect_origins, seen_as } = member;
+    return granted === null ? undefined : { granted, rejected, redirect_origins, seen_as };
   }
 
   /** A new family of tokens; every sign-in gets its own, so that ending one leaves the others alone. */
@@ -35,7 +41,7 @@ export class Consents {
     provider: Provider,
     accountId: string,
     clientId: string,
-    { granted, rejected }: Answer,
+    { granted, rejected }: Pick<Answer, 'granted' | 'rejected'>,
   ): Promise<Grant> {
     const grant = new provider.Grant({ accountId, clientId });
     const resource = apiResource(this.config);
@@ -50,7 +56,7 @@ export class Consents {
 
   /**
    * The grant of an authorization request: of what the member just answered on the consent page, or where they have answered for
-   * every requested scope before, not refused all of them, and allowed this origin. For native clients the member is always asked:
+   * every requested scope before, not refused all of them, and allowed this origin to the app as it is now. For native clients the member is always asked:
    * another app can claim their redirect URI (RFC 8252 §8.6).
    */
   async loadExistingGrant(ctx: KoaContextWithOIDC): Promise<Grant | undefined> {
@@ -58,10 +64,11 @@ export class Consents {
     const { client, provider, account } = oidc;
     if (!client || !account) return undefined;
     const answer = oidc.result?.consent as Answer | undefined;
-    if (answer?.granted) return this.createGrant(provider, account.accountId, client.clientId, answer);
+    if (answer?.granted && isSeen(client, answer))
+      return this.createGrant(provider, account.accountId, client.clientId, answer);
     if (client.applicationType === 'native') return undefined;
     if (oidc.promptPending('login') || oidc.promptPending('consent')) return undefined;
-    const consent = await this.find(Number(account.accountId), client.clientId);
+    const consent = await this.find(Number(account.accountId), client);
     const allowed = allowedScopes(client);
     const asked = [...oidc.requestParamScopes].filter((scope) => allowed.includes(scope));
     if (!consent || asksForRefusedAlone(consent, asked)) return undefined;
@@ -73,6 +80,12 @@ export class Consents {
     return this.createGrant(provider, account.accountId, client.clientId, { granted, rejected });
   }
 }
+
+/** Gives what a member sees of an app that nobody reviewed, as a digest; null for an app that an admin registered. */
+export const seenAs = (client: Client): string | null => (client.seen_as as string | undefined) ?? null;
+
+/** Whether the member answered about the app as it is now. */
+const isSeen = (client: Client, { seen_as = null }: Partial<Answer>) => seen_as === seenAs(client);
 
 /**
  * Tells whether all API scopes that a client asks for are ones that the member refused before: then the member is asked again, since the

@@ -31,6 +31,8 @@ export interface Consent {
   readonly rejected: readonly string[];
   /** Origins to which codes may be sent because of it; null: those of all redirect URIs of the client. */
   readonly redirect_origins: readonly string[] | null;
+  /** What the member saw of the app: see `seen_as` of the client. */
+  readonly seen_as: string | null;
 }
 
 /** What a member answered where an interaction asked: stored with it in one statement, so that nothing comes of a second answer. */
@@ -50,11 +52,12 @@ export interface MemberRow {
   readonly granted: readonly string[] | null;
   readonly rejected: readonly string[];
   readonly redirect_origins: readonly string[] | null;
+  readonly seen_as: string | null;
 }
 
 /** What a request asks of a member (`u`) and of their consent (`c`): read with what names them, in one statement. */
 export const MEMBER = `${SIGN_INS_VALID_SINCE} AS valid_since, u.disabled_at IS NULL AS active, u.username, u.display_name,
-  c.granted, c.rejected, c.redirect_origins`;
+  c.granted, c.rejected, c.redirect_origins, c.seen_as`;
 
 /** A browser session as it is stored, with its member. */
 export interface SessionRow extends MemberRow {

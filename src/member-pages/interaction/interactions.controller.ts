@@ -10,7 +10,7 @@ import { formTargetsOf, type PageClient, pageClientOf } from '../../authorizatio
 import { LIFETIMES } from '../../authorization-server/provider/lifetimes.js';
 import { allowedScopes, OPENID_SCOPES, ROUTES } from '../../authorization-server/provider/provider.js';
 import { PASSKEY_WANTED } from '../../authorization-server/provider/sign-in-policy.js';
-import { asksForRefusedAlone, Consents } from '../../authorization-server/requests/consents.js';
+import { asksForRefusedAlone, Consents, seenAs } from '../../authorization-server/requests/consents.js';
 import { originOf } from '../../clients/client-rules.js';
 import { Config } from '../../config/config.js';
 import { OpenidProvider } from '../../federation/openid-provider.js';
@@ -63,7 +63,7 @@ export class InteractionsController {
   async #showConsent(response: Response, step: Step): Promise<void> {
     const { interaction, client, shown } = step;
     const user = this.#user(interaction);
-    const before = await this.consents.find(user.id, client.clientId);
+    const before = await this.consents.find(user.id, client);
     const requested = requestedScopes(interaction, client);
     const refused = before && !asksForRefusedAlone(before, requested) ? before.rejected : [];
     const page = {
@@ -72,6 +72,7 @@ export class InteractionsController {
       csrf: this.csrf.token(response.req, response),
       user,
       again: before !== undefined,
+      seen: seenAs(client),
       days: daysOf(client),
       scopes: requested.map((scope) => ({
         name: scope,
@@ -112,7 +113,8 @@ export class InteractionsController {
 
   @Post('consent')
   async consent(@Res() response: Response, @FormBody() form: Form): Promise<void> {
-    const { interaction, client } = await this.#step(response, 'consent', form);
+    const step = await this.#step(response, 'consent', form);
+    const { interaction, client } = step;
     const user = this.#user(interaction);
     const requested = requestedScopes(interaction, client);
     const told = { actor: 'user', userId: user.id, clientId: client.clientId } as const;
@@ -121,13 +123,15 @@ export class InteractionsController {
       await this.sessions.decline(response, interaction, 'the member did not allow it', event);
       return;
     }
+    const seen_as = seenAs(client);
+    if (seen_as !== null && form.seen !== seen_as) return this.#showConsent(response, step);
     const ticked = [form.scope ?? []].flat();
     const granted = requested.filter((scope) => OPENID_SCOPES.includes(scope) || ticked.includes(scope));
     const rejected = requested.filter((scope) => !granted.includes(scope));
     await this.documents.keep(client.clientId);
-    const answer = { granted, rejected };
+    const answer = { granted, rejected, seen_as };
     const redirect_origins = [originOf(interaction.params.redirect_uri as string)];
-    const event = { ...told, type: 'consent.granted', details: answer } as const;
+    const event = { ...told, type: 'consent.granted', details: { granted, rejected } } as const;
     const { clientId } = client;
     const decision = { event, consent: { clientId, ...answer, redirect_origins } };
     await this.sessions.finishConsent(response, interaction, decision, answer);

@@ -71,6 +71,8 @@ interface SignInPages {
     readonly scopes: readonly { name: string; checked: boolean; required: boolean; writes: boolean }[];
     /** The client had consent before. */
     readonly again: boolean;
+    /** Digest of what the member sees of an app that nobody reviewed: the form returns it, since the app can change meanwhile. */
+    readonly seen?: string | null;
     /** How long the access lasts: in all since the sign-in, and without use. */
     readonly days: { readonly most: number; readonly idle: number };
   };

@@ -9,7 +9,7 @@ import type { NewAuthEvent } from '../../audit/audit.js';
 import { RevocationChannel } from '../../auth/revocation-channel.js';
 import { AuthorizationServer } from '../../authorization-server/authorization-server.js';
 import { isStepGone, PageFault } from '../../authorization-server/failures/page-fault.js';
-import { formTargetsOf } from '../../authorization-server/ports.js';
+import { formTargetsOf, hostOf } from '../../authorization-server/ports.js';
 import { LIFETIMES } from '../../authorization-server/provider/lifetimes.js';
 import { sessionCookie } from '../../authorization-server/provider/provider.js';
 import type { Answer } from '../../authorization-server/requests/consents.js';
@@ -256,7 +256,8 @@ export class BrowserSessions {
     if (!client) return error;
     const [target] = formTargetsOf(params.redirect_uri);
     const href = client.clientUri ?? (target?.includes('//') ? target : undefined); // none for an app on the device
-    const next = href === undefined ? {} : { next: { text: 'backToApp', href } as const };
+    const text = client.by_member === true ? 'toApp' : 'backToApp'; // it may lead anywhere
+    const next = href === undefined ? {} : { next: { text, href, host: hostOf(href) } as const };
     return new PageFault(410, 'finished', undefined, next, 'sign_in_expired');
   }
 

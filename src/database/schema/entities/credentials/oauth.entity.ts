@@ -87,7 +87,7 @@ export class OauthClientSecret extends row({
 
 /** A member's latest response to a client's request for consent. */
 @Entity('oauth_consents')
-@OfMember<OauthConsent>({ export: { as: 'consents', without: ['redirect_origins'] } })
+@OfMember<OauthConsent>({ export: { as: 'consents', without: ['redirect_origins', 'seen_as'] } })
 export class OauthConsent extends row({
   user_id: bigint.primary.refersTo(() => User, 'CASCADE'),
   client_id: text.primary.refersTo(() => OauthClient, 'CASCADE'),
@@ -95,6 +95,8 @@ export class OauthConsent extends row({
   rejected: text.array,
   /** Origins to which it lets codes be sent; null: those of the app's redirect URIs, as long as nobody adds another. */
   redirect_origins: text.array.nullable,
+  /** Digest of what the member saw of an app that nobody reviewed; null for other apps. */
+  seen_as: text.nullable,
   created_at: timestamptz.sqlDefault('now()'),
   updated_at: timestamptz.sqlDefault('now()'),
 }) {}
