@@ -212,7 +212,7 @@ describe('the address of a document', () => {
     expect(clientOf(clientId, fapi2, true)).toMatchObject({ profile: 'fapi2', assertion_optional: false });
   });
 
-  it('leads to no client where its keys at jwks_uri are no keys', () => {
+  it('leads to no client if the keys at its jwks_uri are unusable', () => {
     const said = DOCUMENTS[0]![0];
     for (const keys of [{}, { keys: [] }, { keys: [{ kty: 'oct', k: 'x' }] }, [], 'keys'])
       expect(() => clientOf(said.client_id, said, true, keys as object)).toThrow('key set');
@@ -474,7 +474,8 @@ postgres.describe('with documents on a server', () => {
     ])('is unknown where the answer is %s, and says so to developers', (what, why, respond) =>
       allowed(async () => {
         site.answer = (request, response) => respond(response, at + request.url);
-        const { url } = ask(`${at}/${encodeURIComponent(what)}.json`);
+        const clientId = `${at}/${encodeURIComponent(what)}.json`;
+        const { url } = ask(clientId);
         for (const time of ['read', 'remembered']) {
           const page = (await oauth.browser().open(url)) as FormPage;
           expect([time, page.status]).toEqual([time, 400]);
@@ -483,6 +484,11 @@ postgres.describe('with documents on a server', () => {
           expect(said).toContain('The client document cannot be used: ');
           expect(said).toContain(why);
         }
+        const { body } = await oauth.refresh(clientId, 'x');
+        expect(body).toMatchObject({
+          error: 'invalid_client',
+          error_description: expect.stringContaining(why),
+        });
         expect(site.connections).toBe(1);
       })(),
     );
@@ -534,7 +540,7 @@ postgres.describe('with documents on a server', () => {
         );
         expect(row).toMatchObject({ jwks: { keys: [{ kid: 'second' }] } });
 
-        // Anybody can name another key: within a minute that is no reason to read.
+        // Anybody can name another key, so the server reads again once a minute at most.
         const form = await signed(privateKey, 'third');
         const refused = await oauth.refresh(clientId, renewed.body.refresh_token, form);
         expect([refused.status, refused.body.error, read.length]).toEqual([401, 'invalid_client', 4]);
@@ -733,7 +739,8 @@ postgres.describe('with documents on a server', () => {
     expect(await metadata(oauth.issuer)).toMatchObject({ client_id_metadata_document_supported: true });
     closed.api.app.get(PublicHttps).isAllowed = () => true;
     const { url } = closed.request(`${at}/client.json`, { redirect_uri: REDIRECT });
-    expect(((await closed.browser().open(url)) as FormPage).status).toBe(400);
+    const page = (await closed.browser().open(url)) as FormPage;
+    expect([page.status, page.html]).toEqual([400, expect.stringContaining('reads no documents of clients')]);
     expect(site.connections).toBe(0);
     await closed.close();
   });

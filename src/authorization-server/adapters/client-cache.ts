@@ -79,7 +79,7 @@ export class ClientCache {
     return found;
   }
 
-  /** @param isForgotten whether its document is to be read again */
+  /** @param isForgotten whether to read its document again */
   async #lookUp(id: string, isForgotten = false): Promise<AdapterPayload | undefined> {
     // It may come from an assertion's claim, which can hold anything.
     if (typeof id !== 'string' || id.length > 100 || !isStorable(id)) return undefined;
