@@ -1195,7 +1195,9 @@ CREATE TABLE oauth_clients (
   backchannel_logout_uri text,
   profile text DEFAULT 'oauth21'::text NOT NULL,
   pkce text DEFAULT 'required'::text NOT NULL,
-  secret_auth_method text
+  secret_auth_method text,
+  jwks_uri text,
+  assertion_optional boolean DEFAULT false NOT NULL
 );
 
 -- table oauth_consents
@@ -1206,7 +1208,8 @@ CREATE TABLE oauth_consents (
   rejected text[] NOT NULL,
   created_at timestamp with time zone DEFAULT now() NOT NULL,
   updated_at timestamp with time zone DEFAULT now() NOT NULL,
-  redirect_origins text[]
+  redirect_origins text[],
+  seen_as text
 );
 
 -- table oauth_grant_usage

@@ -53,9 +53,10 @@ type ProblemCatalogue struct {
 
 // ProblemCode is one of invalid_json, invalid_parameter, unknown_parameter, missing_parameter, invalid_cursor,
 // ambiguous_credentials, missing_credentials, invalid_credentials, insufficient_scope, wrong_credential_kind,
-// api_key_in_browser, ip_not_allowed, not_found, event_not_found, achievement_not_found, method_not_allowed,
-// not_acceptable, idempotency_conflict, cursor_expired, precondition_failed, payload_too_large,
-// unsupported_media_type, validation_failed, rate_limited, internal_error, temporarily_unavailable.
+// api_key_in_browser, origin_not_allowed, ip_not_allowed, not_found, event_not_found, achievement_not_found,
+// method_not_allowed, not_acceptable, idempotency_conflict, cursor_expired, precondition_failed,
+// payload_too_large, unsupported_media_type, validation_failed, rate_limited, internal_error,
+// temporarily_unavailable.
 type ProblemCode = string
 
 type Me struct {
