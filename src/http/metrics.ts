@@ -194,7 +194,6 @@ export const METRICS = {
         'rate_limits',
         'refresh_answers',
         'signing_keys',
-        'status',
         'sweeper',
         'totals',
         'usage',

@@ -69,7 +69,7 @@ describe('periodic work', () => {
   });
 
   it('waits for its interval first where it says so', async () => {
-    const { app, runs } = await start(30, true);
+    const { app, runs } = await start(1_000, true);
     expect(runs.begun).toHaveLength(0);
     await runs.until(1);
     await app.close();

@@ -533,9 +533,7 @@ postgres.describe('ten links of a member with a thousand events, read forty time
       return [...statuses.keys()];
     });
     const [link, key] = [await linkOf(other.id), await oauth.api.key(other.id)];
-    const times: number[] = [];
     for (let n = 0; n < 30; n++) {
-      const started = performance.now();
       const answers = await Promise.all([
         read(link),
         oauth.api.get('/events?q=event&limit=5', key),
@@ -544,13 +542,9 @@ postgres.describe('ten links of a member with a thousand events, read forty time
         fetch(`${oauth.issuer}/readyz`),
       ]);
       expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
-      times.push(performance.now() - started);
     }
     reading = false;
     expect(new Set((await Promise.all(attack)).flat())).toEqual(new Set([200]));
-    times.sort((one, another) => one - another);
-    // Client and server share the processors, and every round has five requests, one of them for 2 MB.
-    expect(times[Math.floor(times.length / 2)]).toBeLessThan(2_000);
     expect(process.memoryUsage().rss).toBeLessThan(1.5 * before);
   });
 });

@@ -7,7 +7,7 @@ import { ClientCache } from '../../src/authorization-server/adapters/client-cach
 import { OauthDatabase } from '../../src/authorization-server/requests/oauth-database.js';
 import { onPostgres, postgres } from '../support/database.js';
 import { OauthTest } from '../support/oauth.js';
-import { latestFor } from '../support/timing.js';
+import { soon, until } from '../support/timing.js';
 
 /** On PostgreSQL credentials are remembered; on the embedded database each is looked up, and the same must hold. */
 let oauth: OauthTest;
@@ -19,11 +19,7 @@ afterAll(() => oauth.close());
 
 /** Until the channel is heard, where there is one. */
 async function trusted(): Promise<void> {
-  const end = latestFor(5_000);
-  do {
-    expect(performance.now()).toBeLessThan(end);
-    await new Promise(setImmediate);
-  } while (onPostgres && !oauth.api.app.get(RevocationChannel).trusted);
+  await until(() => !onPostgres || oauth.api.app.get(RevocationChannel).trusted);
 }
 
 /** Sends a credential in one header, and what goes with it. */
@@ -104,10 +100,7 @@ describe('a credential of one kind', () => {
 });
 
 postgres.describe('what is remembered', () => {
-  const answers = async (key: string, status: number, milliseconds = 1_000) => {
-    const end = latestFor(milliseconds);
-    while ((await ask(ME, asKey(key))) !== status) expect(performance.now()).toBeLessThan(end);
-  };
+  const answers = (key: string, status: number) => soon(async () => (await ask(ME, asKey(key))) === status);
   const rememberedKey = async (): Promise<{ key: string; id: string; userId: number }> => {
     const { id: userId } = await oauth.member();
     const key = await oauth.api.key(userId);
@@ -162,8 +155,7 @@ postgres.describe('what is remembered', () => {
       await manager.query('SET LOCAL session_replication_role = replica');
       await manager.query('UPDATE users SET disabled_at = now() WHERE id = $1', [id]);
     });
-    const end = latestFor(1_000);
-    while ((await oauth.me(body.access_token)) !== 401) expect(performance.now()).toBeLessThan(end);
+    await soon(async () => (await oauth.me(body.access_token)) === 401);
     const left = await oauth.dataSource.query<unknown[]>(
       `SELECT 1 FROM oauth_sessions WHERE user_id = $1 UNION ALL SELECT 1 FROM oauth_grants WHERE user_id = $1
 UNION ALL SELECT 1 FROM oauth_tokens t WHERE NOT EXISTS (SELECT FROM oauth_grants g WHERE g.id = t.grant_id)`,
@@ -179,8 +171,7 @@ UNION ALL SELECT 1 FROM oauth_tokens t WHERE NOT EXISTS (SELECT FROM oauth_grant
     const { access_token } = await oauth.tokens(await oauth.client(), (await oauth.member()).username);
     for (let i = 0; i < 2; i++) expect(await oauth.me(access_token)).toBe(200);
     await sql('TRUNCATE oauth_tokens');
-    const end = latestFor(1_000);
-    while ((await oauth.me(access_token)) !== 401) expect(performance.now()).toBeLessThan(end);
+    await soon(async () => (await oauth.me(access_token)) === 401);
   });
 
   it('of a client is not what was read before the client was disabled', async () => {

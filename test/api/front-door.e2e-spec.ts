@@ -10,7 +10,7 @@ import { OpenApiDocument } from '../../src/features/openapi/openapi-document.js'
 import { RouteTable } from '../../src/http/route-table.js';
 import { TestApi } from '../support/api.js';
 import { isThorough, postgres, thorough } from '../support/database.js';
-import { eventually, SLOW_MACHINE_MS } from '../support/timing.js';
+import { eventually, until } from '../support/timing.js';
 
 /** Bytes as they are, over a connection of their own. */
 class Client {
@@ -316,69 +316,36 @@ describe('who sends requests without waiting for answers', () => {
   const request = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
   const flood = request('/api/public/openapi.json').repeat(1_200); // 62 KB
 
-  /**
-   * Longest turn of the event loop while something happens, in ms of its thread's CPU time: what else the machine does holds up
-   * nobody here. The goal is 50; clients and a cold compiler are in this thread, too.
-   */
-  const longestTurnDuring = async (work: () => Promise<void>) => {
-    let longest = 0;
-    let working = true;
-    let before = process.threadCpuUsage();
-    const turn = () => {
-      const { user, system } = process.threadCpuUsage(before);
-      longest = Math.max(longest, (user + system) / 1000);
-      before = process.threadCpuUsage();
-      if (working) setImmediate(turn);
-    };
-    setImmediate(turn);
-    await work().finally(() => (working = false));
-    return longest;
-  };
-  const MOST_MS = 500;
-
-  thorough.it('and reads none, holds up nobody, and takes no memory', async () => {
+  thorough.it('and reads none, takes no memory', async () => {
     const clients = await Promise.all(Array.from({ length: 12 }, () => Client.open(api.url)));
     const before = process.memoryUsage();
-    const longest = await longestTurnDuring(async () => {
-      for (const { socket } of clients) socket.pause().write(flood);
-      for (let i = 0; i < 20; i++) expect((await api.send('GET', '/livez')).status).toBe(200);
-    });
+    for (const { socket } of clients) socket.pause().write(flood);
+    for (let i = 0; i < 20; i++) expect((await api.send('GET', '/livez')).status).toBe(200);
     const after = process.memoryUsage();
-    expect(longest).toBeLessThan(MOST_MS);
     expect(after.rss - before.rss).toBeLessThan(200e6); // was 1.2 GB
     for (const { socket } of clients) socket.destroy();
   });
 
-  it('in one write of 62 KB, holds up nobody, and gets all its answers in order', async () => {
+  it('in one write of 62 KB, gets all its answers in order', async () => {
     const client = await Client.open(api.url);
-    const longest = await longestTurnDuring(async () => {
-      const ids = Array.from({ length: 700 }, (_, i) => i);
-      client.socket.write(
-        ids.map((id) => `GET /livez HTTP/1.1\r\nHost: x\r\nX-Request-Id: ${id}\r\n\r\n`).join(''),
-      );
-      await client.until((text) => text.split('{"status":"ok"}').length > 700);
-      expect([...client.text.matchAll(/X-Request-Id: (\d+)/g)].map(([, id]) => Number(id))).toEqual(ids);
-    });
-    expect(longest).toBeLessThan(MOST_MS);
+    const ids = Array.from({ length: 700 }, (_, i) => i);
+    client.socket.write(
+      ids.map((id) => `GET /livez HTTP/1.1\r\nHost: x\r\nX-Request-Id: ${id}\r\n\r\n`).join(''),
+    );
+    await client.until((text) => text.split('{"status":"ok"}').length > 700);
+    expect([...client.text.matchAll(/X-Request-Id: (\d+)/g)].map(([, id]) => Number(id))).toEqual(ids);
     client.socket.destroy();
   });
 
   thorough.it('1,500 times /readyz every 250 ms, leaves others their answers', async () => {
     const client = await Client.open(api.url);
     const sending = setInterval(() => client.socket.write(request('/readyz').repeat(1_500)), 250);
-    let slowest = 0;
-    const longest = await longestTurnDuring(async () => {
-      for (let i = 0; i < 30; i++) {
-        const start = performance.now();
-        expect((await api.send('GET', '/api/public/problems/not_found')).status).toBe(200);
-        slowest = Math.max(slowest, performance.now() - start);
-        await wait(50);
-      }
-    });
+    for (let i = 0; i < 30; i++) {
+      expect((await api.send('GET', '/api/public/problems/not_found')).status).toBe(200);
+      await wait(50);
+    }
     clearInterval(sending);
     client.socket.destroy();
-    expect(longest).toBeLessThan(MOST_MS);
-    expect(slowest).toBeLessThan(SLOW_MACHINE_MS); // was for as long as they came
   });
 
   it('is refused one by one where a request has no Host, or expects what nobody knows', async () => {
@@ -435,7 +402,7 @@ describe('who sends requests without waiting for answers', () => {
       client.socket.resetAndDestroy();
     }
     const { connections, admissions } = frontDoorOf(api);
-    while (connections.state().open > 0) await wait(10);
+    await until(() => connections.state().open === 0);
     expect(connections.state()).toEqual({ open: 0, idle: 0, unfinished: 0, ahead: 0, unread: 0 });
     for (const [kind, admission] of Object.entries(admissions))
       expect([kind, admission.state()]).toEqual([kind, { atWork: 0, waiting: 0, held: 0 }]);
@@ -642,10 +609,9 @@ postgres.describe('GET /readyz', () => {
       await runner.query('LOCK TABLE users IN ACCESS EXCLUSIVE MODE');
       const writes = Array.from({ length: 10 }, () => api.put('/profile', key, { bio: 'waits' }));
       void Promise.all(writes);
-      while (api.app.get(Database).poolState().waiting === 0) await wait(5);
-      const start = performance.now();
+      await until(() => api.app.get(Database).poolState().waiting > 0);
       expect((await api.send('GET', '/readyz')).status).toBe(200);
-      expect(performance.now() - start).toBeLessThan(SLOW_MACHINE_MS); // the writes wait for 10 s
+      expect(api.app.get(Database).poolState().waiting).toBeGreaterThan(0);
       await runner.rollbackTransaction();
       expect((await Promise.all(writes)).map(({ status }) => status)).toEqual(writes.map(() => 200));
     } finally {

@@ -11,17 +11,7 @@ import { Database } from '../../src/database/database.js';
 import { TestApi } from '../support/api.js';
 import { postgres } from '../support/database.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
-import { latestFor } from '../support/timing.js';
-
-/** Asks until the answer is there, for no longer than is promised. */
-async function within(milliseconds: number, holds: () => Promise<boolean> | boolean): Promise<boolean> {
-  const end = latestFor(milliseconds);
-  while (performance.now() < end) {
-    if (await holds()) return true;
-    await new Promise(setImmediate); // lets the servers of this process work
-  }
-  return false;
-}
+import { eventually, soon, until } from '../support/timing.js';
 
 postgres.describe('revocation over two servers', () => {
   let api: TestApi;
@@ -49,7 +39,7 @@ postgres.describe('revocation over two servers', () => {
   const knownKey = async (userId: number): Promise<{ key: string; id: string }> => {
     const key = await api.key(userId);
     for (const app of [api.app, other]) {
-      expect(await within(5_000, trusts(app))).toBe(true);
+      await until(trusts(app));
       expect([await ask(app, key), await ask(app, key)]).toEqual([200, 200]);
     }
     return { key, id: key.split('_')[2]! };
@@ -83,16 +73,14 @@ postgres.describe('revocation over two servers', () => {
   it('refuses a revoked key everywhere within a second', async () => {
     const { key, id } = await knownKey(await api.platform.user());
     await new ApiKeysService(api.dataSource, api.config).revoke(id, 'leaked', 'admin');
-    for (const app of [api.app, other])
-      expect(await within(1_000, async () => (await ask(app, key)) === 401)).toBe(true);
+    for (const app of [api.app, other]) await soon(async () => (await ask(app, key)) === 401);
   });
 
   it('refuses the keys of a disabled member everywhere within a second', async () => {
     const user = await api.platform.user();
     const { key } = await knownKey(user);
     await new UsersService(api.dataSource).disable(user, 'admin');
-    for (const app of [api.app, other])
-      expect(await within(1_000, async () => (await ask(app, key)) === 401)).toBe(true);
+    for (const app of [api.app, other]) await soon(async () => (await ask(app, key)) === 401);
   });
 
   it('refuses the tokens of a disabled client everywhere within a second, though its id has a colon', async () => {
@@ -112,12 +100,11 @@ postgres.describe('revocation over two servers', () => {
       (await supertest(app.getHttpServer()).get('/api/public/me').set('Authorization', `Bearer ${token}`))
         .status;
     for (const app of [api.app, other]) {
-      expect(await within(5_000, trusts(app))).toBe(true);
+      await until(trusts(app));
       expect([await bearer(app), await bearer(app)]).toEqual([200, 200]);
     }
     await api.dataSource.query(`UPDATE oauth_clients SET disabled_at = now() WHERE id = 'urn:shop:web'`);
-    for (const app of [api.app, other])
-      expect(await within(1_000, async () => (await bearer(app)) === 401)).toBe(true);
+    for (const app of [api.app, other]) await soon(async () => (await bearer(app)) === 401);
   });
 
   it.each(['cut', 'stall'] as const)(
@@ -127,30 +114,34 @@ postgres.describe('revocation over two servers', () => {
       channel[harm]();
       await new ApiKeysService(api.dataSource, api.config).revoke(id, 'leaked', 'admin');
       try {
-        expect(await within(1_000, async () => (await ask(other, key)) === 401)).toBe(true);
-        expect(await within(1_500, () => !trusts(other)())).toBe(true);
+        await soon(async () => (await ask(other, key)) === 401);
+        await soon(() => !trusts(other)());
         const valid = await api.key(await api.platform.user());
         expect(await ask(other, valid)).toBe(200);
       } finally {
         channel.mend();
         channel.resume();
       }
-      expect(await within(5_000, trusts(other))).toBe(true);
+      await until(trusts(other));
     },
   );
 
   it('refuses a key when it expires, though it is known', async () => {
     const user = await api.platform.user();
-    const { key } = await new ApiKeysService(api.dataSource, api.config).create({
-      userId: user,
-      name: 'short',
-      scopes: ['profile:read'],
-      environment: 'live',
-      cidrs: [],
-      expiresInSeconds: 1,
-      actor: 'admin',
+    let expiresInSeconds = 0.5;
+    const key = await eventually(async () => {
+      expiresInSeconds *= 2; // long enough for a first request, however busy the machine
+      const { key: short } = await new ApiKeysService(api.dataSource, api.config).create({
+        userId: user,
+        name: 'short',
+        scopes: ['profile:read'],
+        environment: 'live',
+        cidrs: [],
+        expiresInSeconds,
+        actor: 'admin',
+      });
+      return (await ask(api.app, short)) === 200 ? short : undefined;
     });
-    expect(await ask(api.app, key)).toBe(200);
-    expect(await within(2_000, async () => (await ask(api.app, key)) === 401)).toBe(true);
+    await soon(async () => (await ask(api.app, key)) === 401);
   });
 });

@@ -7,6 +7,7 @@ import { CalendarLinks } from '../../src/calendar/calendar-links.js';
 import { pua } from '../support/command-line.js';
 import { postgres, thorough } from '../support/database.js';
 import { OauthTest, PASSWORD, type Browser, type FormPage } from '../support/oauth.js';
+import { timeIn } from '../support/timing.js';
 
 let oauth: OauthTest;
 beforeAll(async () => void (oauth = await OauthTest.start()));
@@ -132,7 +133,7 @@ thorough.describe('the sign-in page', () => {
     const { username } = await patience.member();
     const account = [{ kind: 'account', of: username }] as const;
     const underWay = await Promise.all(
-      Array.from({ length: 10 }, () => throttle.take(account, performance.now() + 1_000)),
+      Array.from({ length: 10 }, () => throttle.take(account, timeIn(60_000))),
     );
     const browser = patience.browser();
     const page = await signedIn(browser, '/account/apps', username);

@@ -16,7 +16,7 @@ import {
   type TokenBody,
 } from '../support/oauth.js';
 import { Receiver } from '../support/receiver.js';
-import { eventually, latestFor, until } from '../support/timing.js';
+import { eventually, soon, until } from '../support/timing.js';
 
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout';
 const ADMIN = 'admin' as const;
@@ -155,9 +155,7 @@ describe('an app with a back-channel logout URI', () => {
     const member = await signIn(clientId);
     const before = Math.floor(Date.now() / 1000);
     await WAYS[way]!(member, clientId);
-    const deadline = latestFor(1_000);
-    await receiver.untilReceived(1);
-    expect(performance.now()).toBeLessThan(deadline);
+    await soon(() => receiver.received.length === 1);
     const [{ headers }] = receiver.received as [(typeof receiver.received)[0]];
     expect(headers['content-type']).toBe('application/x-www-form-urlencoded');
     const [claims] = await tokensAt(clientId, receiver);
@@ -234,9 +232,7 @@ describe('an app with a back-channel logout URI', () => {
     await slow.receiver.until(() => slow.receiver.underWay === 3);
     const member = await signIn(quick.clientId);
     await WAYS['the member signs out on the account pages']!(member, '');
-    const deadline = latestFor(1_000);
     await quick.receiver.untilReceived(1);
-    expect(performance.now()).toBeLessThan(deadline);
     expect((await queued()).filter(({ client_id }) => client_id === slow.clientId)).toHaveLength(3);
   });
 

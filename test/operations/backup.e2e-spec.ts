@@ -16,7 +16,7 @@ import {
   REDIRECT_URI,
 } from '../support/oauth.js';
 import { ServerProcess } from '../support/server.js';
-import { latestFor, until } from '../support/timing.js';
+import { soon, until } from '../support/timing.js';
 
 const PAGE = 'docs/backup.md';
 type Cluster = Awaited<ReturnType<typeof startPostgres>>;
@@ -117,8 +117,9 @@ postgres.describe('a backup', () => {
       // What comes after the copy, and before the moment.
       const trail = startPua(environment, ['audit', '--json', '--follow']);
       trail.stdout.pipe(createWriteStream(paths.TRAIL));
+      let updates = 0;
       await until(async () => {
-        await json('users', 'update', 'ada', '--bio', `followed ${performance.now()}`);
+        await json('users', 'update', 'ada', '--bio', `followed ${++updates}`);
         return readFileSync(paths.TRAIL, 'utf8').includes('user.updated');
       }, 'the trail is followed');
       const spent = await refreshTokenOf(oauth.refresh(appId, first));
@@ -190,7 +191,7 @@ postgres.describe('a backup', () => {
       const [, at] = /^backup_last_success_timestamp_seconds (\d+)\n$/.exec(
         readFileSync(join(paths.TEXTFILES, 'backup.prom'), 'utf8'),
       )!;
-      expect(Math.abs(Number(at) - Date.now() / 1000)).toBeLessThan(120);
+      expect(Math.abs(Number(at) - Date.now() / 1000)).toBeLessThan(3_600);
       expect(existsSync(join(paths.TEXTFILES, 'backup.prom.unfinished'))).toBe(false);
     });
 
@@ -250,8 +251,7 @@ WHERE model = 'AuthorizationCode' ORDER BY created_at DESC LIMIT 1`,
 
     it('is followed by a replay of the trail, after which what had ended has ended again', async () => {
       await run(commandsOf(PAGE, 'What had ended, ends again').join('\n'), { ...environment, ...paths });
-      const latest = latestFor(1_000);
-      while ((await statusOf(server, keys.revoked)) !== 401) expect(performance.now()).toBeLessThan(latest);
+      await soon(async () => (await statusOf(server, keys.revoked)) === 401);
       expect(await statusOf(server, keys.kept)).toBe(200);
       expect(await refreshed(tokens.ended)).toBe('invalid_grant');
       expect(await isSignedIn()).toBe(false);

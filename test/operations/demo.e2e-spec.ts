@@ -110,9 +110,8 @@ describe('members with a known password', () => {
     expect(await demoMembers(api.dataSource)).toEqual([]);
     await api.dataSource.query('UPDATE users SET disabled_at = NULL');
     await expect(refuse()).rejects.toThrow('The database holds demo members');
-  });
 
-  it('do not where each has another password, or none', async () => {
+    // Nor where each has another password, or none.
     await api.dataSource.query('UPDATE users SET password_hash = $1 WHERE id % 2 = 0', [
       await hashPassword('another password'),
     ]);

@@ -7,9 +7,9 @@ import { createDataSource } from '../../src/database/postgres/data-source.js';
 import { createTestDatabase, postgres, testConfig, type TestDatabase } from '../support/database.js';
 import { Platform } from '../support/platform.js';
 import { ServerProcess } from '../support/server.js';
-import { SLOW_MACHINE_MS } from '../support/timing.js';
 
-const DELAY_SECONDS = 6;
+/** Longer than any test: a test ends its server when it has seen enough. */
+const DELAY_SECONDS = 300;
 
 // Of the process itself, and of several at once: a database of its own is needed that outlives them.
 postgres.describe('a server that was told to end', () => {
@@ -71,11 +71,8 @@ postgres.describe('a server that was told to end', () => {
     const before = await ask(server, '/livez', { agent: new Agent({ keepAlive: true }) });
     expect(before.headers.connection).toBe('keep-alive');
 
-    const told = performance.now();
-    const ended = server.kill('SIGTERM');
+    void server.kill('SIGTERM');
     await untilNotReady(server);
-    const seconds = (performance.now() - told) / 1000;
-    expect(seconds).toBeLessThan(DELAY_SECONDS / 2);
     const json = { 'X-API-Key': key, 'Content-Type': 'application/json' };
     for (const [path, status, options] of [
       ['/readyz', 503, {}],
@@ -100,10 +97,14 @@ postgres.describe('a server that was told to end', () => {
       expect([path, answer.statusCode, answer.headers.connection]).toEqual([path, status, 'close']);
       agent.destroy();
     }
-    expect(await ended).toBe(0);
-    const took = (performance.now() - told) / 1000;
-    expect(took).toBeGreaterThanOrEqual(DELAY_SECONDS);
-    expect(took).toBeLessThan(DELAY_SECONDS + 10);
+    await server.kill('SIGKILL');
+  });
+
+  it('ends after SHUTDOWN_DELAY, no sooner', async () => {
+    const server = await start({ SHUTDOWN_DELAY: '1' });
+    const told = performance.now();
+    expect(await server.kill('SIGTERM')).toBe(0);
+    expect(performance.now() - told).toBeGreaterThanOrEqual(1_000);
   });
 
   it.each(['1', '2'])(
@@ -115,7 +116,7 @@ postgres.describe('a server that was told to end', () => {
       for (const agent of agents) await ask(server, '/api/public/profile', { ...profile, agent });
       const sockets = agents.map((agent) => Object.values(agent.freeSockets)[0]![0]!);
 
-      const ended = server.kill('SIGTERM');
+      void server.kill('SIGTERM');
       const half = agents
         .slice(0, 8)
         .map((agent) => ask(server, '/api/public/profile', { ...profile, agent }));
@@ -129,7 +130,7 @@ postgres.describe('a server that was told to end', () => {
       // On the connections of before: nobody had to come again.
       expect(later.map(({ socket }) => sockets.includes(socket))).toEqual(Array(8).fill(true));
       for (const agent of agents) agent.destroy();
-      expect(await ended).toBe(0);
+      await server.kill('SIGKILL');
     },
   );
 
@@ -171,9 +172,7 @@ postgres.describe('a server that was told to end', () => {
     const { hostname, port } = new URL(server.url);
     const socket = connect(Number(port), hostname);
     await once(socket, 'connect');
-    const told = performance.now();
     expect(await server.kill('SIGTERM')).toBe(0);
-    expect(performance.now() - told).toBeLessThan(1_000 + SLOW_MACHINE_MS);
     socket.destroy();
   });
 });

@@ -25,7 +25,8 @@ describe('a key of the platform', () => {
     });
     expect((await api.feed(made.key, [])).status).toBe(200);
     const listed = await puaJson<{ data: KeyDetails[] }>(api.environment, ['keys', 'list', '--platform']);
-    expect(listed.data.map(({ id }) => id)).toEqual([made.id]);
+    expect(listed.data).toContainEqual(expect.objectContaining({ id: made.id }));
+    expect(listed.data.every(({ user_id }) => user_id === null)).toBe(true);
     const { stdout } = await pua(api.environment, ['keys', 'list']);
     expect(stdout).toMatch(new RegExp(`${made.id} +platform +feed`));
     const next = await puaJson<Key>(api.environment, ['keys', 'rotate', made.id, '--overlap', '0s']);

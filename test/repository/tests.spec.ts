@@ -44,6 +44,25 @@ describe('the tests', () => {
     ]);
   });
 
+  it('assert no elapsed time, which a busy machine prolongs: bench/ measures it', () => {
+    const measuring =
+      /\b(performance\.now|process\.(hrtime|cpuUsage|threadCpuUsage))\(|\bDate\.now\(\) - \w*([bB]eg[au]n|[sS]tart|[bB]efore|[sS]ince)/;
+    expect(holding(measuring).toSorted()).toEqual([
+      'src/http/admission/connections.spec.ts', // least time
+      'test/api/front-door.e2e-spec.ts', // how often something may happen in the time that has elapsed
+      'test/api/profile.e2e-spec.ts', // sets the clock
+      'test/oauth/sign-in.e2e-spec.ts', // least times, and one ratio, tried again
+      'test/operations/shutdown.e2e-spec.ts', // least time
+      'test/site/first-hour.e2e-spec.ts', // prints how long it took
+    ]);
+  });
+
+  it('have no time limit of their own: the one in jest.config.json suits any machine', () => {
+    expect(holding(/\bjest\.setTimeout\(|^ *\}, [\d_]+_000\);$/m)).toEqual([
+      'test/repository/recipe.e2e-spec.ts', // runs all tests
+    ]);
+  });
+
   it('take the seed of their properties from the run, which prints it (FUZZ_SEED)', () => {
     expect(holding(/\bseed: \d/)).toEqual([]);
     expect(process.env.FUZZ_SEED).toMatch(/^\d+$/);

@@ -7,8 +7,6 @@ import { launchChromium } from '../support/chromium.js';
 import { postgres } from '../support/database.js';
 import { OauthTest, PASSWORD } from '../support/oauth.js';
 
-const MINUTE = 60_000;
-
 /** What a reader may type, and a program would read as something else. */
 const TYPED = `it's "Ümlaut" \\ \\n \`id\` $HOME \${x} %d <b> & = 🎉`;
 
@@ -19,7 +17,7 @@ postgres.describe('The samples of the reference', () => {
     oauth = await OauthTest.start({ seedDemo: true });
     await registerDocsClient(oauth.dataSource, oauth.api.config);
     browser = await launchChromium();
-  }, MINUTE);
+  });
   afterAll(async () => {
     await browser.close();
     await oauth.close();
@@ -47,143 +45,125 @@ postgres.describe('The samples of the reference', () => {
     return page.locator(`#${name} form`);
   };
 
-  it(
-    'follow the form in every language, as the server itself would write them',
-    async () => {
-      const { page, context, calls } = await open('/docs');
-      const events = await tryIt(page, 'listEvents');
-      expect(await samples(page, 'listEvents')).toEqual(written(EXAMPLES.listEvents![0]!.request));
-      expect(await events.getByLabel('limit').inputValue()).toBe('2');
-      await events.getByLabel('limit').fill('');
-      await events.getByLabel('sort').selectOption('-starts_at');
-      await events.getByLabel('If-None-Match').fill(TYPED);
-      const query = { sort: '-starts_at', status: 'scheduled' };
-      const sent = (await samples(page, 'listEvents'))[0]!;
-      const path = `/api/public/events?${/\?(\S+)'$/.exec(sent)![1]!}`;
-      expect(Object.fromEntries(new URLSearchParams(path.split('?')[1]))).toEqual(query);
-      const listed = { method: 'GET', path, headers: { 'If-None-Match': TYPED } };
-      expect(await samples(page, 'listEvents')).toEqual(written(listed));
+  it('follow the form in every language, as the server itself would write them', async () => {
+    const { page, context, calls } = await open('/docs');
+    const events = await tryIt(page, 'listEvents');
+    expect(await samples(page, 'listEvents')).toEqual(written(EXAMPLES.listEvents![0]!.request));
+    expect(await events.getByLabel('limit').inputValue()).toBe('2');
+    await events.getByLabel('limit').fill('');
+    await events.getByLabel('sort').selectOption('-starts_at');
+    await events.getByLabel('If-None-Match').fill(TYPED);
+    const query = { sort: '-starts_at', status: 'scheduled' };
+    const sent = (await samples(page, 'listEvents'))[0]!;
+    const path = `/api/public/events?${/\?(\S+)'$/.exec(sent)![1]!}`;
+    expect(Object.fromEntries(new URLSearchParams(path.split('?')[1]))).toEqual(query);
+    const listed = { method: 'GET', path, headers: { 'If-None-Match': TYPED } };
+    expect(await samples(page, 'listEvents')).toEqual(written(listed));
 
-      const event = await tryIt(page, 'getEvent');
-      await event.getByLabel('id').fill(TYPED);
-      const of = { method: 'GET', path: `/api/public/events/${encodeURIComponent(TYPED)}` };
-      expect(await samples(page, 'getEvent')).toEqual(written(of));
+    const event = await tryIt(page, 'getEvent');
+    await event.getByLabel('id').fill(TYPED);
+    const of = { method: 'GET', path: `/api/public/events/${encodeURIComponent(TYPED)}` };
+    expect(await samples(page, 'getEvent')).toEqual(written(of));
 
-      const update = await tryIt(page, 'updateProfile');
-      const body = { bio: TYPED, first_name: null };
-      await update.getByLabel('Body').fill(JSON.stringify(body, null, 4));
-      const changed = written({ method: 'PUT', path: '/api/public/profile', body });
-      expect(await samples(page, 'updateProfile')).toEqual(changed);
-      await update.getByLabel('Body').fill('{"bio": "not yet w');
-      expect(await samples(page, 'updateProfile')).toEqual(changed);
-      expect(calls).toEqual([]);
-      await context.close();
-    },
-    MINUTE,
-  );
+    const update = await tryIt(page, 'updateProfile');
+    const body = { bio: TYPED, first_name: null };
+    await update.getByLabel('Body').fill(JSON.stringify(body, null, 4));
+    const changed = written({ method: 'PUT', path: '/api/public/profile', body });
+    expect(await samples(page, 'updateProfile')).toEqual(changed);
+    await update.getByLabel('Body').fill('{"bio": "not yet w');
+    expect(await samples(page, 'updateProfile')).toEqual(changed);
+    expect(calls).toEqual([]);
+    await context.close();
+  });
 
-  it(
-    'can be linked to with the values of the form, which is filled in by the link, and is sent by nobody but the reader',
-    async () => {
-      const { page, context } = await open('/docs');
-      const form = await tryIt(page, 'listEvents');
-      await form.getByLabel('limit').fill('');
-      await form.getByLabel('starts_after').fill(TYPED);
-      await form.getByRole('button', { name: 'Copy link' }).click();
-      await form.getByRole('button', { name: 'Copied' }).waitFor();
-      const link = await page.evaluate(() => navigator.clipboard.readText());
-      expect(link).toMatch(new RegExp(`^${oauth.issuer}/docs#listEvents\\?`));
-      expect(page.url()).toBe(link);
-      await context.close();
+  it('can be linked to with the values of the form, which is filled in by the link, and is sent by nobody but the reader', async () => {
+    const { page, context } = await open('/docs');
+    const form = await tryIt(page, 'listEvents');
+    await form.getByLabel('limit').fill('');
+    await form.getByLabel('starts_after').fill(TYPED);
+    await form.getByRole('button', { name: 'Copy link' }).click();
+    await form.getByRole('button', { name: 'Copied' }).waitFor();
+    const link = await page.evaluate(() => navigator.clipboard.readText());
+    expect(link).toMatch(new RegExp(`^${oauth.issuer}/docs#listEvents\\?`));
+    expect(page.url()).toBe(link);
+    await context.close();
 
-      const other = await open(link.slice(oauth.issuer.length));
-      const filled = other.page.locator('#listEvents form');
-      expect(await filled.getByLabel('starts_after').inputValue()).toBe(TYPED);
-      expect(await filled.getByLabel('limit').inputValue()).toBe('');
-      expect(await filled.getByLabel('status', { exact: true }).inputValue()).toBe('scheduled');
-      expect((await samples(other.page, 'listEvents'))[0]).toContain('starts_after=it%27s');
-      await expect(other.page.locator('#listEvents-title').evaluate(topOf)).resolves.toBeLessThan(300);
-      await other.page.goto(`${oauth.issuer}/docs#getProblem?code=rate_limited&nothing=1`);
-      const problem = other.page.locator('#getProblem form');
-      await problem.waitFor({ state: 'visible' });
-      expect(await problem.getByRole('combobox', { name: 'code' }).inputValue()).toBe('rate_limited');
-      expect(other.calls).toEqual([]);
-      await other.context.close();
-    },
-    MINUTE,
-  );
+    const other = await open(link.slice(oauth.issuer.length));
+    const filled = other.page.locator('#listEvents form');
+    expect(await filled.getByLabel('starts_after').inputValue()).toBe(TYPED);
+    expect(await filled.getByLabel('limit').inputValue()).toBe('');
+    expect(await filled.getByLabel('status', { exact: true }).inputValue()).toBe('scheduled');
+    expect((await samples(other.page, 'listEvents'))[0]).toContain('starts_after=it%27s');
+    await expect(other.page.locator('#listEvents-title').evaluate(topOf)).resolves.toBeLessThan(300);
+    await other.page.goto(`${oauth.issuer}/docs#getProblem?code=rate_limited&nothing=1`);
+    const problem = other.page.locator('#getProblem form');
+    await problem.waitFor({ state: 'visible' });
+    expect(await problem.getByRole('combobox', { name: 'code' }).inputValue()).toBe('rate_limited');
+    expect(other.calls).toEqual([]);
+    await other.context.close();
+  });
 
-  it(
-    'keep what was filled in while the reader signs in, and are sent by no key or click before the token is there',
-    async () => {
-      const { username } = await oauth.member();
-      const { page, context, calls } = await open('/docs#listConnections?limit=7');
-      const form = page.locator('#listConnections form');
-      await form.getByLabel('limit').press('Enter');
-      expect(calls).toEqual([]);
-      await form.getByRole('button', { name: 'Sign in' }).click();
-      await page.getByLabel('Username').fill(username);
-      await page.getByLabel('Password').fill(PASSWORD);
-      await page.getByRole('button', { name: 'Sign in' }).click();
-      const exchange = Promise.withResolvers<void>();
-      await page.route('**/oauth/token', async (route) => {
-        await exchange.promise;
-        await route.continue();
-      });
-      const asked = page.waitForRequest('**/oauth/token');
-      await page.getByRole('button', { name: 'Allow' }).click();
-      await asked;
-      const send = form.getByRole('button', { name: 'Send' });
-      expect(await send.isVisible()).toBe(false);
-      exchange.resolve();
-      await send.click();
-      await form.getByText('"pagination"').waitFor();
-      expect(calls).toContain('/api/public/connections?limit=7');
-      const colours = await form
-        .locator('.try-result pre')
-        .first()
-        .evaluate((pre) =>
-          [...pre.querySelectorAll('span')].map((span) => [span.className, span.textContent]),
-        );
-      expect(colours).toEqual(
-        expect.arrayContaining([
-          ['t-key', '"has_more"'],
-          ['t-word', 'false'],
-        ]),
-      );
-      await context.close();
-    },
-    MINUTE,
-  );
+  it('keep what was filled in while the reader signs in, and are sent by no key or click before the token is there', async () => {
+    const { username } = await oauth.member();
+    const { page, context, calls } = await open('/docs#listConnections?limit=7');
+    const form = page.locator('#listConnections form');
+    await form.getByLabel('limit').press('Enter');
+    expect(calls).toEqual([]);
+    await form.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByLabel('Username').fill(username);
+    await page.getByLabel('Password').fill(PASSWORD);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    const exchange = Promise.withResolvers<void>();
+    await page.route('**/oauth/token', async (route) => {
+      await exchange.promise;
+      await route.continue();
+    });
+    const asked = page.waitForRequest('**/oauth/token');
+    await page.getByRole('button', { name: 'Allow' }).click();
+    await asked;
+    const send = form.getByRole('button', { name: 'Send' });
+    expect(await send.isVisible()).toBe(false);
+    exchange.resolve();
+    await send.click();
+    await form.getByText('"pagination"').waitFor();
+    expect(calls).toContain('/api/public/connections?limit=7');
+    const colours = await form
+      .locator('.try-result pre')
+      .first()
+      .evaluate((pre) => [...pre.querySelectorAll('span')].map((span) => [span.className, span.textContent]));
+    expect(colours).toEqual(
+      expect.arrayContaining([
+        ['t-key', '"has_more"'],
+        ['t-word', 'false'],
+      ]),
+    );
+    await context.close();
+  });
 
-  it(
-    'and the code of guides stand in tabs that share the language; without JavaScript, too; nothing scrolls inside but sideways',
-    async () => {
-      const { page, context } = await open('/docs/first-program');
-      const program = page.locator('.request');
-      await program.getByText('Go', { exact: true }).click();
-      await program.locator('.in-go').waitFor({ state: 'visible' });
-      await program.getByRole('button', { name: 'Copy this code' }).click();
-      expect(await page.evaluate(() => navigator.clipboard.readText())).toMatch(/^\/\/ go run events\.go\n/);
-      await page.goto(`${oauth.issuer}/docs`);
-      await page.locator('#getMe .in-go').waitFor({ state: 'visible' });
-      await page.locator('#getMe .request').getByText('JavaScript').click();
-      await page.goto(`${oauth.issuer}/docs/first-program`);
-      expect(await program.locator('pre:visible').getAttribute('aria-label')).toBe('Code, TypeScript');
-      for (const pre of await page.locator('pre:visible').all())
-        expect(await pre.evaluate((box) => box.scrollHeight - box.clientHeight)).toBe(0);
-      await context.close();
+  it('and the code of guides stand in tabs that share the language; without JavaScript, too; nothing scrolls inside but sideways', async () => {
+    const { page, context } = await open('/docs/first-program');
+    const program = page.locator('.request');
+    await program.getByText('Go', { exact: true }).click();
+    await program.locator('.in-go').waitFor({ state: 'visible' });
+    await program.getByRole('button', { name: 'Copy this code' }).click();
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toMatch(/^\/\/ go run events\.go\n/);
+    await page.goto(`${oauth.issuer}/docs`);
+    await page.locator('#getMe .in-go').waitFor({ state: 'visible' });
+    await page.locator('#getMe .request').getByText('JavaScript').click();
+    await page.goto(`${oauth.issuer}/docs/first-program`);
+    expect(await program.locator('pre:visible').getAttribute('aria-label')).toBe('Code, TypeScript');
+    for (const pre of await page.locator('pre:visible').all())
+      expect(await pre.evaluate((box) => box.scrollHeight - box.clientHeight)).toBe(0);
+    await context.close();
 
-      const quiet = await browser.newContext({ javaScriptEnabled: false });
-      const plain = await quiet.newPage();
-      await plain.goto(`${oauth.issuer}/docs/mobile-app`);
-      expect(await plain.locator('.in-swift').isVisible()).toBe(true);
-      await plain.getByText('Kotlin', { exact: true }).click();
-      expect(await plain.locator('.request pre:visible').getAttribute('class')).toBe('in-kotlin');
-      await quiet.close();
-    },
-    MINUTE,
-  );
+    const quiet = await browser.newContext({ javaScriptEnabled: false });
+    const plain = await quiet.newPage();
+    await plain.goto(`${oauth.issuer}/docs/mobile-app`);
+    expect(await plain.locator('.in-swift').isVisible()).toBe(true);
+    await plain.getByText('Kotlin', { exact: true }).click();
+    expect(await plain.locator('.request pre:visible').getAttribute('class')).toBe('in-kotlin');
+    await quiet.close();
+  });
 });
 
 const topOf = (element: Element) => element.getBoundingClientRect().top;

@@ -96,36 +96,36 @@ export async function unseenOf(page: Page): Promise<string[]> {
 /** Round trip in milliseconds, bytes a second: 400 ms, 400 kbit/s. */
 const SLOW_3G = { offline: false, latency: 400, downloadThroughput: 50_000, uploadThroughput: 50_000 };
 
-/** One round trip, then the head with its style sheet and what stands at the top; and time to draw it. */
-export const PAINTED_MS = 1_000;
-
 /**
- * How a page arrives on slow 3G for who was never here: milliseconds to its first paint, of three visits the shortest, since a busy machine is
- * not the page's; how much its layout has shifted, at a desk and on a phone; and the languages of its samples.
+ * How a page arrives on slow 3G for who was never here: the resources that its first paint waits for; how much its layout has shifted, at a
+ * desk and on a phone; and the languages of its samples.
  *
  * @param kept what earlier visits left in the browser (`localStorage`)
  */
 export async function firstVisitOf(browser: Browser, url: string, kept: Record<string, string> = {}) {
-  let paintedMs = Infinity;
+  const blocking: string[] = [];
   const shifts: number[] = [];
   let languages: string[] = [];
-  for (const width of [1280, 390, 768]) {
-    if (width === 768 && paintedMs <= PAINTED_MS) break;
+  for (const width of [1280, 390]) {
     const context = await browser.newContext({ viewport: { width, height: 900 }, reducedMotion: 'reduce' });
     await context.addInitScript((items) => Object.assign(localStorage, items), kept);
     const page = await context.newPage();
     const devtools = await context.newCDPSession(page);
     await devtools.send('Network.emulateNetworkConditions', SLOW_3G);
     await page.goto(url);
-    const painted = await page.waitForFunction(
-      () => performance.getEntriesByName('first-contentful-paint')[0]?.startTime,
+    const resources = await page.evaluate(() =>
+      (
+        performance.getEntriesByType('resource') as (PerformanceResourceTiming & {
+          renderBlockingStatus: string;
+        })[]
+      ).map(({ name, renderBlockingStatus }) => [renderBlockingStatus, name] as const),
     );
-    paintedMs = Math.min(paintedMs, (await painted.jsonValue())!);
+    blocking.push(...resources.filter(([status]) => status !== 'non-blocking').map(([, name]) => name));
     shifts.push(await shiftOf(page));
     languages = await page.$$eval('.languages :checked', (chosen) => [
       ...new Set(chosen.map((input) => (input as HTMLInputElement).value)),
     ]);
     await context.close();
   }
-  return { paintedMs, shifts, languages };
+  return { blocking, shifts, languages };
 }

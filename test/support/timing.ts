@@ -1,21 +1,16 @@
 import { setTimeout } from 'node:timers/promises';
 
-/**
- * Tolerance added to promised wall times: other tests, databases and browsers use the same two processors. A broken promise takes
- * much longer: 30 s if a notice is lost, for ever if a wait is unbounded.
- */
-export const SLOW_MACHINE_MS = 5_000;
-
-/** The deadline, by `performance.now()`, for what is promised within so many milliseconds from now. */
-export function latestFor(promisedMs: number): number {
-  return performance.now() + promisedMs + SLOW_MACHINE_MS;
-}
-
-/** Limit of a wait for what is not promised within a time, in ms. */
+/** Limit of a wait, in ms: only a test that fails takes as long. */
 const PATIENCE_MS = 120_000;
+
+/** Limit of a wait for what servers tell each other within a second, in ms: without the notification it takes 30 s. */
+const SOON_MS = 20_000;
 
 /** Pause between two looks. Without one, the test would take processor time from what it waits for: there are two processors. */
 const LOOK_MS = 10;
+
+/** Rounds in which processor time is measured, at most. */
+const ROUNDS = 30;
 
 /** Waits for a condition that another process, or the system, fulfils without a notification. @param what is awaited, for the error */
 export async function until(
@@ -27,6 +22,11 @@ export async function until(
   await eventually(isSo, withinMs).catch((cause: unknown) => {
     throw new Error(`not in time: ${what}`, { cause });
   });
+}
+
+/** Waits for what takes effect on every server within a second. */
+export async function soon(condition: () => boolean | Promise<boolean>, what?: string): Promise<void> {
+  await until(condition, what, SOON_MS);
 }
 
 /** Asks repeatedly until there is a result: what is awaited happens in another process, without a notification. */
@@ -41,4 +41,35 @@ export async function eventually<T>(
     if (performance.now() > deadline) throw new Error(`it did not come to pass within ${withinMs} ms`);
     await setTimeout(LOOK_MS);
   }
+}
+
+/** The moment in so many milliseconds, by `performance.now()`: a deadline for the code under test. */
+export function timeIn(milliseconds: number): number {
+  return performance.now() + milliseconds;
+}
+
+/**
+ * Whether `work` takes at most so many times the processor time of `baseline`, which is measured in the same moment. The least of
+ * several rounds counts: whatever else happens meanwhile only adds to it.
+ */
+export async function costsAtMost(
+  times: number,
+  work: () => unknown,
+  baseline: () => unknown,
+): Promise<boolean> {
+  const cost = async (run: () => unknown) => {
+    const before = process.cpuUsage();
+    await run();
+    const { user, system } = process.cpuUsage(before);
+    return user + system;
+  };
+  await cost(baseline); // the compiler is cold
+  await cost(work);
+  let [most, least] = [Infinity, Infinity];
+  for (let round = 0; round < ROUNDS; round++) {
+    most = Math.min(most, times * (await cost(baseline)));
+    least = Math.min(least, await cost(work));
+    if (least <= most) return true;
+  }
+  return false;
 }

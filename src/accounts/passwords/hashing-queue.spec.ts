@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
+import { timeIn } from '../../../test/support/timing.js';
 import { Busy, HashingQueue } from './passwords.js';
 
-const inAMinute = () => performance.now() + 60_000;
+const inAMinute = () => timeIn(60_000);
 
 /** A task that ends when it is told to. */
 function task() {
@@ -44,7 +45,7 @@ describe('HashingQueue', () => {
     const queue = new HashingQueue();
     const running = [task(), task()];
     const runs = running.map(({ run }) => queue.run(run, inAMinute()));
-    const late = queue.run(() => Promise.reject(new Error('began')), performance.now() + 20);
+    const late = queue.run(() => Promise.reject(new Error('began')), timeIn(20));
     const patient = queue.run(async () => 'done', inAMinute());
     await expect(late).rejects.toBeInstanceOf(Busy);
     for (const { end } of running) end();

@@ -213,13 +213,12 @@ describe('connections', () => {
   it('cut off who reads nothing, however much it sends meanwhile', async () => {
     const { open, connections } = await serve((_request, response) => void response.end(LARGE), {
       stalledMs: 300,
-      unreadMs: 30_000,
+      unreadMs: 1_000_000,
     });
     const socket = (await open()).pause();
     socket.write(`${get('/')}GET / HTTP/1.1\r\nX-Long: `);
     const dripping = setInterval(() => socket.write('x'), 20);
-    const begun = performance.now();
-    await until(() => connections.state().open === 0 || performance.now() - begun > 3_000);
+    await until(() => connections.state().open === 0);
     clearInterval(dripping);
     expect(connections.state().open).toBe(0);
   });

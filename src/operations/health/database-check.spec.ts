@@ -1,8 +1,12 @@
-import { setTimeout as wait } from 'node:timers/promises';
-import { describe, expect, it } from '@jest/globals';
+import { setImmediate as turn } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { TtlMemo } from './database-check.js';
 
 describe('what was found recently', () => {
+  let now = 0;
+  beforeEach(() => void jest.spyOn(performance, 'now').mockImplementation(() => now));
+  afterEach(() => void jest.restoreAllMocks());
+
   const counting = (maxAgeMs: number, look: () => Promise<number>) => {
     let looks = 0;
     const recent = new TtlMemo(maxAgeMs, async () => {
@@ -13,18 +17,21 @@ describe('what was found recently', () => {
   };
 
   it('is looked for once, however many ask at once and after it', async () => {
-    const { recent, looks } = counting(60_000, async () => wait(5, 1));
+    const { recent, looks } = counting(60_000, async () => turn(1));
     await Promise.all(Array.from({ length: 1_500 }, () => recent.find()));
     await recent.find();
     expect(looks()).toBe(1);
   });
 
   it('is looked for again when it is too old, counted from when it was found', async () => {
-    const { recent, looks } = counting(20, async () => wait(40, 1));
+    const { recent, looks } = counting(20, async () => (now += 40));
     await recent.find();
     await recent.find();
     expect(looks()).toBe(1);
-    await wait(25);
+    now += 19;
+    await recent.find();
+    expect(looks()).toBe(1);
+    now += 1;
     await recent.find();
     expect(looks()).toBe(2);
   });
@@ -39,7 +46,7 @@ describe('what was found recently', () => {
     await expect(recent.find()).rejects.toThrow('away');
     expect(looks()).toBe(1);
     fails = false;
-    await wait(520);
+    now += 500;
     expect(await recent.find()).toBe(1);
   });
 });
