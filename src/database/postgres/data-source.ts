@@ -8,13 +8,13 @@ import { ENTITIES, MIGRATIONS } from '../schema/tables.js';
 /** Feeds that a process writes at once; others wait. */
 export const FEEDS_AT_ONCE = 2;
 
-/** Direct connections for background work: how many, and in milliseconds how long they stay, and one, a statement and a lock may take. */
+/** Direct connections for background work: how many, and in milliseconds how long they stay, and a statement and a lock may take. */
 const BACKGROUND = {
-  sweeping: { max: 1, stay: 1_000, connect: 5_000, statement: 5_000, lock: 300 },
+  sweeping: { max: 1, stay: 1_000, statement: 5_000, lock: 300 },
   // A lock may take longer than the database takes to detect a deadlock.
-  feeding: { max: FEEDS_AT_ONCE, stay: 10_000, connect: 5_000, statement: 10_000, lock: 3_000 },
-  settling: { max: 1, stay: 10_000, connect: 5_000, statement: 10_000, lock: 3_000 },
-  telling: { max: 2, stay: 10_000, connect: 5_000, statement: 30_000, lock: 3_000 },
+  feeding: { max: FEEDS_AT_ONCE, stay: 10_000, statement: 10_000, lock: 3_000 },
+  settling: { max: 1, stay: 10_000, statement: 10_000, lock: 3_000 },
+  telling: { max: 2, stay: 10_000, statement: 30_000, lock: 3_000 },
 } as const;
 
 export type BackgroundUse = keyof typeof BACKGROUND;
@@ -105,7 +105,12 @@ export async function prepared<Row>(manager: EntityManager, text: string, values
 function poolOptions(config: Config, use: DataSourceUse) {
   if (use === 'maintenance') {
     const options = hasOwnSessions(config, use) ? { options: WHOLE_TABLES } : {};
-    return { max: 2, connectionTimeoutMillis: 5_000, ...options, ...bounds(config, undefined, false) };
+    return {
+      max: 2,
+      connectionTimeoutMillis: patienceOf(config),
+      ...options,
+      ...bounds(config, undefined, false),
+    };
   }
   const options = [
     ...(use === 'sweeping' ? ['-c synchronous_commit=off'] : []),
@@ -115,7 +120,7 @@ function poolOptions(config: Config, use: DataSourceUse) {
       : []),
   ];
   const isForRequests = use === 'requests';
-  const { max, stay, connect, statement, lock } = isForRequests
+  const { max, stay, statement, lock } = isForRequests
     ? { max: config.databasePoolSize, stay: undefined, ...config.databaseDeadlines }
     : BACKGROUND[use];
   return {
@@ -123,7 +128,7 @@ function poolOptions(config: Config, use: DataSourceUse) {
     idleTimeoutMillis: stay,
     // What is planned in a session, foreign keys too, may read tables whole that have grown since.
     ...(isForRequests ? {} : { maxLifetimeSeconds: 1 }),
-    connectionTimeoutMillis: connect,
+    connectionTimeoutMillis: isForRequests ? config.databaseDeadlines.connect : patienceOf(config),
     lock_timeout: lock,
     statement_timeout: statement,
     idle_in_transaction_session_timeout: isForRequests ? 5_000 : 10_000,
@@ -136,6 +141,9 @@ function poolOptions(config: Config, use: DataSourceUse) {
 
 /** Imports, feeds and checks read tables whole, whatever is set for the role, as it is for requests behind a pooler. */
 const WHOLE_TABLES = '-c enable_seqscan=on -c enable_mergejoin=on';
+
+/** How long a connection may take that no caller waits for, in milliseconds. */
+const patienceOf = ({ databaseDeadlines: { connect } }: Config) => Math.max(5_000, connect);
 
 const isStaging = (use: DataSourceUse) => use === 'feeding' || use === 'settling';
 
