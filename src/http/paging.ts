@@ -78,7 +78,7 @@ export class Paging {
   /**
    * Answers with the page of the list that the query asks for: `data`, `pagination`, and the headers Link and X-Total-Count.
    *
-   * @param path as sent, for the links to other pages
+   * @param path of the list, for the links to other pages
    * @param fixed whether the list takes neither limit nor sort
    * @param recent whether it promises what changed since a moment, `complete` whether this query asks for it (see {@link MemberReads.of})
    * @throws Problem invalid_cursor where the cursor is not one of this list

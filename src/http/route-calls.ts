@@ -25,8 +25,8 @@ const noNext = () => undefined;
 export type CallRoute = (request: Request, response: Response, call: RouteCall) => Promise<JsonResponse>;
 
 /**
- * Calls handlers of the API as the router does, within a request whose credential was checked: the handler gets the request itself, with
- * the query, body and path of its own route, so that cursors, for instance, are those of the route. Access is up to the caller.
+ * Calls handlers of the API as the router does, within a request whose credential was checked: the handler gets a request derived from
+ * it, with the query, body and path parameters of its own route. Access is up to the caller.
  */
 @Injectable()
 export class RouteCalls {
@@ -36,7 +36,7 @@ export class RouteCalls {
   ) {}
 
   /** @returns what rejects with a Problem where the route would answer with one */
-  of({ controller, handler, path }: Route): CallRoute {
+  of({ controller, handler }: Route): CallRoute {
     const instance = this.modules.get<object>(controller, { strict: false });
     const invoke = this.contexts.create(
       instance as never,
@@ -54,21 +54,11 @@ export class RouteCalls {
     );
     const accepted = queryOfHandler(handler);
     return async (request, response, { params, query, body, ifMatch }) => {
-      const { context, headers } = request;
-      const own = context.path;
-      context.path = path.replace(/:(\w+)/g, (_, name: string) =>
-        encodeURIComponent(params[name]!.toWellFormed()),
-      );
-      try {
-        const parameters = parseQuery(accepted ?? class {}, query);
-        if (ifMatch === undefined) delete headers['if-match'];
-        else headers['if-match'] = ifMatch;
-        Object.assign(request, { params, parameters, body });
-        const answer = (await invoke(request, response)) as JsonResponse | object;
-        return answer instanceof JsonResponse ? answer : new JsonResponse(JSON.stringify(answer));
-      } finally {
-        context.path = own;
-      }
+      const parameters = parseQuery(accepted, query);
+      const headers = { ...request.headers, 'if-match': ifMatch };
+      const own = Object.assign(Object.create(request) as Request, { params, parameters, body, headers });
+      const answer = (await invoke(own, response)) as JsonResponse | object;
+      return answer instanceof JsonResponse ? answer : new JsonResponse(JSON.stringify(answer));
     };
   }
 }

@@ -1,3 +1,4 @@
+import { queryObjects } from 'node:v8';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import supertest, { type Response } from 'supertest';
 import { createApp } from '../../src/app.js';
@@ -29,15 +30,20 @@ const envelope = {
 };
 
 /** A request of the current revision, with the headers that repeat it. */
-const ask = (key: string, method: string, params: Record<string, unknown> = {}, app = api.app) => {
+function messageOf(method: string, params: Record<string, unknown> = {}) {
   const name = params.name ?? params.uri;
-  const headers = {
-    'X-API-Key': key,
+  const headers: Record<string, string> = {
+    'Content-Type': 'application/json',
     'MCP-Protocol-Version': CURRENT,
     'Mcp-Method': method,
     ...(typeof name === 'string' ? { 'Mcp-Name': name } : {}),
   };
-  return send({ jsonrpc: '2.0', id: 'q', method, params: { ...params, _meta: envelope } }, headers, app);
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 'q', method, params: { ...params, _meta: envelope } });
+  return { headers, body };
+}
+const ask = (key: string, method: string, params: Record<string, unknown> = {}, app = api.app) => {
+  const { headers, body } = messageOf(method, params);
+  return send(body, { ...headers, 'X-API-Key': key }, app);
 };
 const use = (key: string, name: string, values: object = {}, app = api.app) =>
   ask(key, 'tools/call', { name, arguments: values }, app);
@@ -496,6 +502,49 @@ describe('whatever is sent', () => {
     expect((await send('x'.repeat(140_000), { 'X-API-Key': key })).status).toBe(413);
     expect((await use(key, 'get_profile')).status).toBe(200);
   });
+});
+
+describe('memory', () => {
+  it('keeps nothing of a message that was answered', async () => {
+    const user = await api.platform.user();
+    const event = await eventOf(user);
+    const achievement = await api.platform.achievement({});
+    const key = await api.key(user);
+    const tools: [string, object][] = [
+      ['get_profile', {}],
+      ['update_profile', { bio: 'x' }],
+      ['list_events', { limit: 1 }],
+      ['get_event', { id: event }],
+      ['get_event', { id: 1 }],
+      ['list_connections', { q: 'nobody' }],
+      ['list_achievements', {}],
+      ['achievement_statistics', {}],
+      ['get_achievement', { id: achievement }],
+      ['changes_since', {}],
+      ['no_tool', {}],
+    ];
+    const others: [string, Record<string, unknown>][] = [
+      ['tools/list', {}],
+      ['resources/read', { uri: 'member://profile' }],
+      ['prompts/get', { name: 'my_week' }],
+      [
+        'completion/complete',
+        { ref: { type: 'ref/resource', uri: 'event://{id}' }, argument: { name: 'id', value: '1' } },
+      ],
+    ];
+    const messages = [
+      ...tools.map(([name, values]) => messageOf('tools/call', { name, arguments: values })),
+      ...others.map(([method, params]) => messageOf(method, params)),
+    ];
+    const rounds = async (many: number) => {
+      for (let round = 0; round < many; round++)
+        for (const { headers, body } of messages) await send(body, { ...headers, 'X-API-Key': key });
+      return queryObjects(Function, { format: 'count' });
+    };
+    const [before, after] = [await rounds(3), await rounds(20)];
+    // One class or closure kept for each message of a single kind would be 20.
+    expect(after - before).toBeLessThan(15);
+  }, 60_000);
 });
 
 postgres.describe('two servers', () => {

@@ -1,5 +1,4 @@
-import { Controller, Get, Req } from '@nestjs/common';
-import type { Request } from 'express';
+import { Controller, Get } from '@nestjs/common';
 import { CurrentPrincipal, RequireScopes, ServedByReplicas } from '../../auth/auth.decorators.js';
 import type { Principal } from '../../auth/principal.js';
 import type { JsonResponse } from '../../http/output/responses.js';
@@ -22,9 +21,8 @@ export class ConnectionsController {
   )
   listConnections(
     @CurrentPrincipal() { userId }: Principal,
-    @Req() { context }: Request,
     @Parameters() query: ConnectionsQuery,
   ): Promise<JsonResponse> {
-    return this.paging.page(CONNECTIONS, userId, context.path, query);
+    return this.paging.page(CONNECTIONS, userId, '/api/public/connections', query);
   }
 }

@@ -1,5 +1,4 @@
-import { Controller, Get, Param, Req } from '@nestjs/common';
-import type { Request } from 'express';
+import { Controller, Get, Param } from '@nestjs/common';
 import { CurrentPrincipal, RequireScopes, ServedByReplicas } from '../../auth/auth.decorators.js';
 import type { Principal } from '../../auth/principal.js';
 import type { JsonResponse } from '../../http/output/responses.js';
@@ -28,10 +27,9 @@ export class EventsController {
   )
   listEvents(
     @CurrentPrincipal() { userId }: Principal,
-    @Req() request: Request,
     @Parameters() query: EventsQuery,
   ): Promise<JsonResponse> {
-    return this.events.list(userId, request.context.path, query);
+    return this.events.list(userId, query);
   }
 
   @Get(':id')

@@ -94,10 +94,10 @@ export class EventsService {
   ) {}
 
   /** The events that the member has access to. */
-  async list(userId: number, path: string, query: EventsQuery): Promise<JsonResponse> {
+  async list(userId: number, query: EventsQuery): Promise<JsonResponse> {
     const complete = query.updated_since !== undefined;
     return inKnownZones(({ list }) =>
-      this.paging.page(list, userId, path, query, { recent: true, complete }),
+      this.paging.page(list, userId, '/api/public/events', query, { recent: true, complete }),
     );
   }
 

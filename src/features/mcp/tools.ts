@@ -90,8 +90,8 @@ function questionOf({ handler, controller }: Route) {
   const accepted = queryOfHandler(handler);
   const { summary: title, description = '', response, parameters: others, body } = operationOf(handler);
   const inPath = others.filter((one) => one.in === 'path');
-  if (accepted === undefined || typeof accepted === 'function') {
-    const parameters = [...inPath, ...(accepted ? parametersOf(accepted) : [])];
+  if (typeof accepted === 'function') {
+    const parameters = [...inPath, ...parametersOf(accepted)];
     return { title, description, response, parameters, body };
   }
   const like = likeTheFirst(controller, accepted);

@@ -151,7 +151,7 @@ export class OpenApiDocument {
       'x-problems': codesOf(route),
       parameters: [
         ...parameters,
-        ...(query ? parametersOf(query) : []),
+        ...parametersOf(query),
         ...(method === 'GET' && access !== 'public' ? [IF_NONE_MATCH] : []),
       ],
       requestBody: body && withExample(body, examples),

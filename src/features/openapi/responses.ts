@@ -51,7 +51,6 @@ export function codesOf(route: Route): ProblemCode[] {
 /** The classes of the handler's query, one for each view. */
 function queriesOf(handler: object): QueryClass[] {
   const accepted = queryOfHandler(handler);
-  if (accepted === undefined) return [];
   if (typeof accepted === 'function') return [accepted];
   return [accepted.absent, ...Object.values(accepted.values)].map(({ query }) => query);
 }

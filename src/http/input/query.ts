@@ -93,23 +93,23 @@ export class QueryGuard implements CanActivate {
     let accepted = this.#accepted.get(handler);
     if (!accepted) {
       if (isOutsideApi(context.getClass())) return true;
-      this.#accepted.set(handler, (accepted = queryOfHandler(handler) ?? NoParameters));
+      this.#accepted.set(handler, (accepted = queryOfHandler(handler)));
     }
     request.parameters = parseQuery(accepted, queryTextOf(request.url));
     return true;
   }
 }
 
-/** Returns what the handler accepts, for the documentation. */
-export function queryOfHandler(handler: object): QueryClass | QueryVariants | undefined {
-  return Reflect.getMetadata(QUERY, handler) as QueryClass | QueryVariants | undefined;
+/** Returns what the handler accepts. */
+export function queryOfHandler(handler: object): QueryClass | QueryVariants {
+  return (Reflect.getMetadata(QUERY, handler) as QueryClass | QueryVariants | undefined) ?? NoParameters;
 }
 
 /** Finds what the route is as a view of another route in its controller; undefined where it is none. */
 export function viewOf({ controller, handler }: Route): ViewOfRoute | undefined {
   for (const of of Object.values(Object.getOwnPropertyDescriptors(controller.prototype as object))) {
     const accepted = queryOfHandler(of.value as object);
-    if (accepted === undefined || typeof accepted === 'function') continue;
+    if (typeof accepted === 'function') continue;
     const { by, absent, values } = accepted;
     const views = [[undefined, absent] as const, ...Object.entries(values)];
     const found = views.find(([, view]) => view.handler === handler.name);
@@ -118,6 +118,7 @@ export function viewOf({ controller, handler }: Route): ViewOfRoute | undefined 
   return undefined;
 }
 
+/** One class for all handlers without parameters: {@link withoutQuery} keeps an entry for each class. */
 class NoParameters {}
 
 function queryTextOf(url: string): string {

@@ -60,12 +60,12 @@ export class RequestContext {
   readonly whenOver: Listener[] = [];
 
   /**
-   * @param path as sent, without the query (and without the slash that some clients add to the address for assistants); while an assistant's tool runs, that of its route
+   * @param path as sent, without the query (and without the slash that some clients add to the address for assistants)
    * @param valid whether the request's target is a path at all; otherwise it is not found
    */
   constructor(
     readonly id: string,
-    public path: string,
+    readonly path: string,
     readonly valid: boolean,
   ) {}
 }
