@@ -1,12 +1,13 @@
 import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import type { Request, Response } from 'express';
+import type { IncomingMessage } from 'node:http';
 import { addressOf } from '../values/network.js';
 import { ACCESS, SERVED_BY_REPLICAS, type Access } from './auth.decorators.js';
 import { Authentication } from './authentication.js';
 import { isPlatformScope } from './scopes.js';
-import { insufficientScope, missingCredentials } from './www-authenticate.js';
-import { credentialOf, type Caller } from './principal.js';
+import { missingCredentials, requireScope } from './www-authenticate.js';
+import { credentialOf, type Caller, type Credential } from './principal.js';
 import { Usage } from './usage/usage.js';
 import { RateLimits } from './rate-limits/rate-limits.js';
 import { Config } from '../config/config.js';
@@ -60,14 +61,27 @@ export class CredentialsGuard implements CanActivate {
     const goOn = (principal: Caller) => this.#count(principal, request, responseOf(context));
     const caller = this.authentication.authenticate(credential, request);
     if (!(caller instanceof Promise)) return goOn(caller);
-    return caller.then(goOn, (error: unknown) => {
-      throw this.rateLimits.afterRefusal(error, credential, addressOf(request));
-    });
+    return caller.then(goOn, (error: unknown) => this.#refuse(error, credential, request));
+  }
+
+  /** One function for all requests, as in {@link Usage}. */
+  readonly #confirm = async (message: IncomingMessage): Promise<void> => {
+    const request = message as Request;
+    const credential = credentialOf(request)!;
+    request.principal = await this.authentication
+      .confirm(credential, request)
+      .catch((error: unknown) => this.#refuse(error, credential, request));
+    requireScope(this.config.publicUrl, request, request.context.scope);
+  };
+
+  #refuse(error: unknown, credential: Credential, request: Request): never {
+    throw this.rateLimits.afterRefusal(error, credential, addressOf(request));
   }
 
   #count(principal: Caller, request: Request, response: Response): true {
     request.principal = principal;
     request.context.userId = principal.userId ?? undefined;
+    request.context.confirm = this.#confirm;
     response.gather('X-OAuth-Scopes', principal.scopesText);
     const { asOf } = request.context.requester;
     if (asOf !== undefined) response.gather('Age', String(Math.ceil((performance.now() - asOf) / 1_000)));
@@ -98,9 +112,7 @@ export class ScopesGuard implements CanActivate {
     responseOf(context).gather('X-Accepted-OAuth-Scopes', access ?? '');
     const ofPlatform = access !== null && isPlatformScope(access);
     if (ofPlatform !== (principal.userId === null)) throw new Problem('wrong_credential_kind');
-    if (access !== null && !(principal.scopes as readonly string[]).includes(access)) {
-      throw insufficientScope(this.config.publicUrl, request, access, principal.scopes);
-    }
+    requireScope(this.config.publicUrl, request, access);
     if (overLimit !== undefined) throw overLimit;
     return true;
   }

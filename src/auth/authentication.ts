@@ -30,18 +30,31 @@ export class Authentication {
    * or what the database throws
    */
   authenticate(credential: Credential, request: Request): Caller | Promise<Caller> {
-    const known = this.cache.find(credential.kind, credential.secret);
-    return known ? this.#use(known, credential, request) : this.#lookUp(credential, request);
+    const known = this.#know(credential, request);
+    return known instanceof Promise
+      ? known.then((found) => this.#use(found, credential, request))
+      : this.#use(known, credential, request);
   }
 
-  async #lookUp(credential: Credential, request: Request): Promise<Caller> {
+  /**
+   * Checks that a credential with which a request was admitted has not ended since.
+   *
+   * @returns its caller, with the scopes that it has now
+   * @throws as {@link authenticate}
+   */
+  async confirm(credential: Credential, request: Request): Promise<Caller> {
+    const { principal } = await this.#know(credential, request);
+    return principal;
+  }
+
+  /** Stays synchronous where the credential is cached. */
+  #know(credential: Credential, request: Request): KnownCredential | Promise<KnownCredential> {
     const { kind, secret } = credential;
     const issued = kind === 'api_key' ? this.apiKeys : this.accessTokens;
     const lookUp = () => issued.lookUp(credential, request);
     // What a replica says is good for this request alone.
     const isCacheable = request.context.requester.asOf === undefined;
-    const known = await (isCacheable ? this.cache.learn(kind, secret, lookUp) : lookUp());
-    return this.#use(known, credential, request);
+    return this.cache.find(kind, secret) ?? (isCacheable ? this.cache.learn(kind, secret, lookUp) : lookUp());
   }
 
   #use(known: KnownCredential, credential: Credential, request: Request): Caller | Promise<Caller> {
@@ -52,7 +65,7 @@ export class Authentication {
     return permitted ? permitted.then(() => principal) : principal;
   }
 
-  /** @returns undefined where nothing is left to do; else a promise, which rejects where it is refused */
+  /** @returns undefined if nothing is left to do; otherwise a promise, which rejects if the credential is rejected */
   #permit(known: KnownCredential, credential: Credential, request: Request): Promise<void> | undefined {
     const { principal, thumbprint, allowed } = known;
     if (principal.kind !== credential.kind) return this.#refuse(credential, request, 'another kind');

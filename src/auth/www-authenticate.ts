@@ -58,6 +58,12 @@ export function refusal(
   return new Problem('invalid_credentials', { headers: { 'WWW-Authenticate': header } });
 }
 
+/** Requires a scope of the request's caller; null for none. @throws Problem insufficient_scope */
+export function requireScope(publicUrl: string, request: Request, scope: string | null): void {
+  const granted: readonly string[] = request.principal!.scopes;
+  if (scope !== null && !granted.includes(scope)) throw insufficientScope(publicUrl, request, scope, granted);
+}
+
 /** Makes the 403 for a credential that lacks a scope, which the challenge names (RFC 6750 §3.1). */
 export function insufficientScope(
   publicUrl: string,

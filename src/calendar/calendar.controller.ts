@@ -9,7 +9,7 @@ import { leaveSlot } from '../http/pipeline/request-context.js';
 import { extendDeadline } from '../http/pipeline/response-deadline.js';
 import { addressOf } from '../values/network.js';
 import { CalendarFiles, PATIENCE_MS } from './calendar-files.js';
-import { CalendarLinks } from './calendar-links.js';
+import { CalendarLinks, type CalendarLink } from './calendar-links.js';
 
 /**
  * A member's events for calendar programs, which cannot send a credential: the link is one. Each link has the API's limit of reads to
@@ -31,9 +31,7 @@ export class CalendarController {
     @Res() response: Response,
     @Param('secret') secret: string,
   ): Promise<void> {
-    const link = await this.links.find(secret);
-    if (!link)
-      throw this.rateLimits.countRefused('calendar_link', addressOf(request)) ?? new Problem('not_found');
+    const link = await this.#find(secret, request);
     const credentialId = `calendar-${link.id}`;
     request.context.userId = link.user_id;
     request.context.credentialId = credentialId;
@@ -44,6 +42,7 @@ export class CalendarController {
     leaveSlot(request.context); // waiting for its turn is no work
     const { bytes, etag } = await this.files.of(link.user_id);
     if (response.headersSent) return; // the deadline was first
+    await this.#find(secret, request); // it may have been revoked during the wait
     this.links.uses.count(String(link.id));
     response.gather('ETag', etag);
     const known = request.headers['if-none-match'];
@@ -55,5 +54,12 @@ export class CalendarController {
     response.gather('Content-Disposition', 'inline; filename="events.ics"');
     response.gather('Content-Length', String(bytes.length));
     response.writeHead(200).end(request.method === 'HEAD' ? undefined : bytes);
+  }
+
+  /** @throws Problem not_found; after too many, rate_limited */
+  async #find(secret: string, request: Request): Promise<CalendarLink> {
+    const link = await this.links.find(secret);
+    if (link) return link;
+    throw this.rateLimits.countRefused('calendar_link', addressOf(request)) ?? new Problem('not_found');
   }
 }

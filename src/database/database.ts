@@ -95,9 +95,10 @@ export class Database {
    * Runs a statement like {@link prepared}, and again if others hold the row that it changes, for two seconds: a feed or an import writes
    * many rows in one transaction. In between it holds no connection.
    *
+   * @param beforeAgain called before each further attempt
    * @throws Unavailable when too many requests wait for a connection already
    */
-  async patient<Row>(text: string, values: unknown[]): Promise<Row[]> {
+  async patient<Row>(text: string, values: unknown[], beforeAgain: () => Promise<void>): Promise<Row[]> {
     const latest = performance.now() + LOCK_PATIENCE_MS;
     for (;;) {
       try {
@@ -106,6 +107,7 @@ export class Database {
         if ((error as { code?: unknown }).code !== LOCK_NOT_AVAILABLE || performance.now() > latest)
           throw error;
         await setTimeout(Math.random() * LOCK_PAUSE_MS);
+        await beforeAgain();
       }
     }
   }

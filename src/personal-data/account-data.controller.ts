@@ -1,6 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import { Controller, Get, Post } from '@nestjs/common';
 import { DataSource } from 'typeorm';
+import { Database } from '../database/database.js';
+import { unexpired } from '../database/sql.js';
 import { recordAlone } from '../audit/audit.js';
 import { Usage } from '../auth/usage/usage.js';
 import { Logger } from '../http/logger.js';
@@ -86,11 +88,15 @@ const STATUSES = { running: 429, full: 503 } as const;
 /** After a refusal. */
 const RETRY_AFTER_SECONDS = 10;
 
+/** Ending the member's sign-ins, or disabling the member, deletes the session. */
+const STILL_SIGNED_IN = `SELECT FROM oauth_sessions WHERE uid_key = ANY ($1::bytea[]) AND user_id = $2 AND ${unexpired()}`;
+
 /** Everything that is held about a member, as a file. */
 @Controller('account/data')
 @ServesPages()
 export class AccountDataController {
   constructor(
+    private readonly database: Database,
     private readonly personalData: PersonalData,
     private readonly downloads: Downloads,
     private readonly dataSource: DataSource,
@@ -112,7 +118,7 @@ export class AccountDataController {
     member.send({ name: 'data', fault }, STATUSES[fault]);
   }
 
-  async #send({ response, user, by }: Member): Promise<void> {
+  async #send({ response, user, sessionKeys, by }: Member): Promise<void> {
     const { context } = response.req;
     await recordAlone((text, values) => this.dataSource.query(text, values), {
       ...by,
@@ -121,7 +127,11 @@ export class AccountDataController {
     });
     await this.usage.flush(); // so that what this process has counted is in the file
     leaveSlot(context); // from here on, it mostly waits for its reader
-    const pieces = this.personalData.of(user.id);
+    const pieces = this.personalData.of(user.id, async () => {
+      const values = [sessionKeys, user.id];
+      const found = await this.database.prepared(STILL_SIGNED_IN, values);
+      if (found.length === 0) throw new Error('the member is no longer signed in');
+    });
     const first = await pieces.next(); // a failure before the first byte is an error page
     if (response.headersSent) return; // the deadline was first
     response

@@ -49,6 +49,7 @@ const PROFILE = `SELECT id, username, display_name, first_name, last_name, store
 
 type Row = Record<string, unknown>;
 type Piece = string | Buffer;
+type Read = <T>(one: () => Promise<T>) => Promise<T>;
 
 /**
  * Everything that is held about a member, as one JSON object: what the API shows, with the same items, and the rows of
@@ -62,22 +63,33 @@ export class PersonalData {
 
   constructor(private readonly database: Database) {}
 
-  /** Yields the text in pieces. A failure in the middle leaves it unfinished, and therefore not valid JSON. */
-  async *of(userId: number): AsyncGenerator<Piece> {
+  /**
+   * Yields the text in pieces. A failure in the middle leaves it unfinished, and therefore not valid JSON.
+   *
+   * @param confirm rejects if the data must no longer be sent: called before each statement
+   */
+  async *of(userId: number, confirm: () => Promise<void>): AsyncGenerator<Piece> {
+    const read = <T>(one: () => Promise<T>) =>
+      this.#patiently(async () => {
+        await confirm();
+        return one();
+      });
     const [profile] = await this.database.rows<Row>(PROFILE, [userId]);
     yield `{"exported_at":"${timestampOf(new Date())}",\n"profile":${JSON.stringify(profile)}`;
     const pending = Object.assign(new ConnectionsQuery(), { status: ['pending_sent', 'pending_received'] });
     const catalogue = Object.assign(new AllQuery(), { action: 'all' });
     const { events, connections, achievements } = AT_ONCE;
-    yield* part('events', this.#list(userId, EVENTS_IN_ANY_ZONE.whole, new EventsQuery(), events));
-    yield* part('connections', this.#list(userId, CONNECTIONS, new ConnectionsQuery(), connections));
-    yield* part('pending_connections', this.#list(userId, CONNECTIONS, pending, connections));
-    yield* part('achievements', this.#list(userId, CATALOGUE_LIST, catalogue, achievements));
-    for (const rows of [...SHOWN_ROWS, ...EXPORTED_ROWS]) yield* part(rows.name, this.#rows(userId, rows));
+    yield* part('events', this.#list(read, userId, EVENTS_IN_ANY_ZONE.whole, new EventsQuery(), events));
+    yield* part('connections', this.#list(read, userId, CONNECTIONS, new ConnectionsQuery(), connections));
+    yield* part('pending_connections', this.#list(read, userId, CONNECTIONS, pending, connections));
+    yield* part('achievements', this.#list(read, userId, CATALOGUE_LIST, catalogue, achievements));
+    for (const rows of [...SHOWN_ROWS, ...EXPORTED_ROWS])
+      yield* part(rows.name, this.#rows(read, userId, rows));
     yield '}\n';
   }
 
   async *#list<Query extends ListQuery>(
+    read: Read,
     userId: number,
     list: List<Query>,
     query: Query,
@@ -86,19 +98,19 @@ export class PersonalData {
     let position: CursorPosition | undefined;
     do {
       const page = () => list.page(this.database, userId, { ...query, limit }, position);
-      const { items, found, far_key, far_id } = await this.#patiently(page);
+      const { items, found, far_key, far_id } = await read(page);
       if (items !== null) yield items;
       position = found > limit ? { side: 'after', key: far_key, id: far_id! } : undefined;
     } while (position);
   }
 
-  async *#rows(userId: number, rows: MemberRows): AsyncGenerator<Piece> {
+  async *#rows(read: Read, userId: number, rows: MemberRows): AsyncGenerator<Piece> {
     const places = rows.key.map((_, i) => `place ${i}`);
     let last: Row | undefined;
     do {
       const values = last ? [userId, ...places.map((place) => last![place])] : [userId];
       const statement = pageOf(rows, last !== undefined);
-      const page = await this.#patiently(() => this.database.prepared<Row>(statement, values));
+      const page = await read(() => this.database.prepared<Row>(statement, values));
       if (page.length > 0) yield page.map((row) => JSON.stringify(without(row, places))).join(',');
       last = page.length === AT_ONCE.rows ? page.at(-1) : undefined;
     } while (last);

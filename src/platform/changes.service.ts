@@ -4,7 +4,7 @@ import type { Request } from 'express';
 import { Database } from '../database/database.js';
 import { AHEAD, HORIZON, ORIGIN } from '../database/sql.js';
 import { Problem } from '../http/output/problems.js';
-import { withoutSlot } from '../http/pipeline/request-context.js';
+import { confirmCredential, withoutSlot } from '../http/pipeline/request-context.js';
 import { extendDeadline } from '../http/pipeline/response-deadline.js';
 import { SignedCursors } from '../http/paging.js';
 import { Readiness } from '../operations/health/readiness.js';
@@ -77,14 +77,18 @@ export class PlatformChangesService {
    * Waits for a change made by that transaction or a later one.
    *
    * @returns false if the time is over, the caller is gone, or the server shuts down
+   * @throws Problem invalid_credentials if the caller's key has ended
    */
-  async #changeSince(transaction: number, until: number, { context }: Request): Promise<boolean> {
+  async #changeSince(transaction: number, until: number, request: Request): Promise<boolean> {
+    const { context } = request;
     this.waiting++;
     try {
       while (performance.now() < until && !context.isOver && !this.readiness.ending) {
         // One look-up serves everybody who waits in this process, and none is made while nobody waits.
         this.#look ??= this.#newest().finally(() => (this.#look = undefined));
-        if ((await this.#look) >= transaction) return true;
+        const newest = await this.#look;
+        await confirmCredential(request);
+        if (newest >= transaction) return true;
       }
       return false;
     } finally {

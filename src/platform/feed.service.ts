@@ -57,15 +57,22 @@ export class FeedService {
   /**
    * Applies all lines in order, or none.
    *
+   * @param confirm rejects if the caller's key has ended: called after each wait, before anything is written
    * @throws Problem payload_too_large for too many lines, validation_failed, idempotency_conflict; Unavailable if others held
    * the same rows for too long
    */
-  async feed(keyId: string, body: Buffer, idempotencyKey: string | undefined): Promise<FeedCounts> {
+  async feed(
+    keyId: string,
+    body: Buffer,
+    idempotencyKey: string | undefined,
+    confirm: () => Promise<void>,
+  ): Promise<FeedCounts> {
     const counts = await this.#slots.take(async () => {
       const dataSource = await this.database.background('feeding');
       await learnTimeZones(dataSource);
       const feed: Feed = { keyId, lines: await readFeed(body), body, idempotencyKey };
       for (let attempt = 1; ; attempt++) {
+        await confirm();
         try {
           return await this.#write(dataSource, feed);
         } catch (error) {

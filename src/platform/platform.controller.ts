@@ -6,7 +6,7 @@ import { NdjsonBody } from '../http/input/body.js';
 import { Parameters } from '../http/input/query.js';
 import { RequestHeader, RespondsWith, RespondsWithProblems } from '../http/output/openapi.js';
 import { Problem } from '../http/output/problems.js';
-import { withoutSlot } from '../http/pipeline/request-context.js';
+import { confirmCredential, withoutSlot } from '../http/pipeline/request-context.js';
 import { extendDeadline } from '../http/pipeline/response-deadline.js';
 import { PlatformChangesAnswer, PlatformChangesQuery } from './changes.dto.js';
 import { PlatformChangesService } from './changes.service.js';
@@ -55,7 +55,8 @@ export class PlatformController {
       });
     extendDeadline(request, FEED_PATIENCE_MS);
     // Two feeds are written at a time: the others wait for them, and hold up nobody else.
-    return withoutSlot(request, () => this.feeds.feed(keyId, body, idempotencyKey));
+    const confirm = () => confirmCredential(request);
+    return withoutSlot(request, () => this.feeds.feed(keyId, body, idempotencyKey, confirm));
   }
 
   @Get('changes')

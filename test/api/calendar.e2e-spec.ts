@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { setTimeout } from 'node:timers/promises';
 import nodeIcal, { type VEvent } from 'node-ical';
 import { Usage } from '../../src/auth/usage/usage.js';
@@ -180,6 +180,19 @@ describe('a calendar link', () => {
       gone.member.id,
     ]);
     expect(left).toEqual([]);
+  });
+
+  it('rejects a calendar link that is revoked while its request waits for the file', async () => {
+    const { member, link } = await memberWithEvent();
+    const files = oauth.api.app.get(CalendarFiles);
+    const of = files.of.bind(files);
+    const waiting = jest.spyOn(files, 'of').mockImplementationOnce(async (userId) => {
+      await oauth.api.app.get(CalendarLinks).revokeAll(member.id, { actor: 'user' });
+      return of(userId);
+    });
+    expect((await read(link)).status).toBe(404);
+    expect(waiting).toHaveBeenCalledTimes(1);
+    waiting.mockRestore();
   });
 
   it('works on when its member signs out, and ends with all their sign-ins: all access revoked, a new password', async () => {

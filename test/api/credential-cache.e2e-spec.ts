@@ -1,10 +1,15 @@
 import { createHash } from 'node:crypto';
+import { request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
 import { CredentialCache } from '../../src/auth/credential-cache.js';
 import { RevocationChannel } from '../../src/auth/revocation-channel.js';
 import { ClientCache } from '../../src/authorization-server/adapters/client-cache.js';
 import { OauthDatabase } from '../../src/authorization-server/requests/oauth-database.js';
+import { Toolbox } from '../../src/features/mcp/toolbox.js';
+import { ASSISTANTS_PATH } from '../../src/http/pipeline/api-headers.js';
+import type { ApiAdapter } from '../../src/http/pipeline/api.adapter.js';
 import { onPostgres, postgres } from '../support/database.js';
 import { OauthTest } from '../support/oauth.js';
 import { soon, until } from '../support/timing.js';
@@ -12,7 +17,7 @@ import { soon, until } from '../support/timing.js';
 /** On PostgreSQL credentials are remembered; on the embedded database each is looked up, and the same must hold. */
 let oauth: OauthTest;
 beforeAll(async () => {
-  oauth = await OauthTest.start();
+  oauth = await OauthTest.start({ assistants: true });
   await trusted();
 });
 afterAll(() => oauth.close());
@@ -96,6 +101,76 @@ describe('a credential of one kind', () => {
       expect(await ask('/oauth/userinfo', bearer(key))).toBe(401);
       expect(await ask('/oauth/userinfo', asKey(key))).toBe(401);
     }
+  });
+});
+
+describe('a key that is revoked while its request waits', () => {
+  /** Ends a key for every request from now on. */
+  const revoke = async (key: string) => {
+    const keyId = key.split('_')[2]!;
+    await new ApiKeysService(oauth.dataSource, oauth.api.config).revoke(keyId, 'leaked', 'admin');
+    await until(() => oauth.api.app.get(CredentialCache).find('api_key', key) === undefined);
+  };
+  /** Sends a request, revokes its key when the server waits for the second half of its body, and then sends that. */
+  const revokedBeforeBodyEnds = async (method: string, path: string, key: string, body: string) => {
+    const { connections } = (oauth.api.app.getHttpAdapter() as ApiAdapter).frontDoor;
+    const type = path === FEED ? 'application/x-ndjson' : 'application/json';
+    const headers = { ...asKey(key), 'Content-Type': type, 'Content-Length': Buffer.byteLength(body) };
+    const answered = Promise.withResolvers<number>();
+    const sent = request(new URL(path, oauth.issuer), { method, headers }, (response) => {
+      response.resume().on('end', () => answered.resolve(response.statusCode!));
+    }).on('error', answered.reject);
+    sent.write(body.slice(0, 5));
+    await until(() => connections.state().unfinished === 1);
+    await revoke(key);
+    sent.end(body.slice(5));
+    return answered.promise;
+  };
+  const bioOf = async (id: number) => {
+    const [row] = await oauth.dataSource.query<{ bio: string | null }[]>(
+      'SELECT bio FROM users WHERE id = $1',
+      [id],
+    );
+    return row!.bio;
+  };
+  const FEED = '/api/platform/records';
+  const message = (id: number, name: string, values: object = {}) => ({
+    jsonrpc: '2.0',
+    id,
+    method: 'tools/call',
+    params: { name, arguments: values },
+  });
+
+  it.each([
+    ['a profile update', 'PUT', PROFILE, '{"bio":"stolen"}'],
+    ['a tool call', 'POST', ASSISTANTS_PATH, JSON.stringify(message(1, 'update_profile', { bio: 'stolen' }))],
+    ['a feed', 'POST', FEED, ''],
+  ])('rejects %s whose body ends after its key was revoked', async (_, method, path, body) => {
+    const { id, username } = await oauth.member();
+    const key = await (path === FEED ? oauth.api.platformKey() : oauth.api.key(id));
+    const line = `${JSON.stringify({ type: 'users', op: 'put', record: { id, username, bio: 'stolen' } })}\n`;
+    expect(await revokedBeforeBodyEnds(method, path, key, body || line)).toBe(401);
+    expect(await bioOf(id)).toBeNull();
+  });
+
+  it('rejects the next message of a batch after its key was revoked', async () => {
+    const { id } = await oauth.member();
+    const key = await oauth.api.key(id);
+    const toolbox = oauth.api.app.get(Toolbox);
+    const use = toolbox.use.bind(toolbox);
+    const first = jest.spyOn(toolbox, 'use').mockImplementationOnce(async (...call) => {
+      const answer = await use(...call);
+      await revoke(key);
+      return answer;
+    });
+    const batch = [message(1, 'get_profile'), message(2, 'update_profile', { bio: 'stolen' })];
+    const response = await fetch(new URL(ASSISTANTS_PATH, oauth.issuer), {
+      method: 'POST',
+      headers: { ...asKey(key), 'Content-Type': 'application/json', 'MCP-Protocol-Version': '2025-03-26' },
+      body: JSON.stringify(batch),
+    });
+    first.mockRestore();
+    expect([response.status, await bioOf(id)]).toEqual([401, null]);
   });
 });
 

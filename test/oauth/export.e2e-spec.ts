@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { Downloads } from '../../src/personal-data/account-data.controller.js';
 import { PersonalData } from '../../src/personal-data/personal-data.js';
 import { ClientsService } from '../../src/clients/clients.service.js';
+import { ConnectedApps } from '../../src/clients/connected-apps.js';
 import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
 import { DeveloperRequests } from '../../src/auth/usage/developer-requests.js';
 import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
@@ -23,7 +24,8 @@ async function signedIn(username: string, browser = oauth.browser()): Promise<Fo
 /** The member's file, as it is read from the database. */
 async function fileOf(userId: number) {
   const pieces: Buffer[] = [];
-  for await (const piece of oauth.api.app.get(PersonalData).of(userId)) pieces.push(Buffer.from(piece));
+  for await (const piece of oauth.api.app.get(PersonalData).of(userId, () => Promise.resolve()))
+    pieces.push(Buffer.from(piece));
   const text = Buffer.concat(pieces).toString();
   return { pieces, text, data: JSON.parse(text) as Record<string, Record<string, unknown>[]> };
 }
@@ -165,6 +167,23 @@ describe('POST /account/data/download', () => {
     await Promise.all(four);
     const { html } = (await browser.submit(page, {}, /download$/)) as FormPage;
     expect(JSON.parse(html)).toMatchObject({ profile: { id: member.id } });
+  });
+
+  it('cuts the data export when the member’s sign-ins end', async () => {
+    const { id, username } = await oauth.member();
+    const browser = oauth.browser();
+    const page = await signedIn(username, browser);
+    const files = oauth.api.app.get(PersonalData);
+    const of = files.of.bind(files);
+    const sending = jest.spyOn(files, 'of').mockImplementationOnce(async function* (userId, confirm) {
+      const pieces = of(userId, confirm);
+      yield (await pieces.next()).value as string;
+      await new ConnectedApps(oauth.dataSource).revokeAll(userId, { actor: 'user' });
+      yield* pieces;
+    });
+    await expect(browser.submit(page, {}, /download$/)).rejects.toThrow('terminated');
+    expect(sending).toHaveBeenCalledWith(id, expect.any(Function));
+    sending.mockRestore();
   });
 
   it('wants a sign-in of the last five minutes, which the page asks for', async () => {

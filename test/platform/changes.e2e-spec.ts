@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { closeApp, createApp } from '../../src/app.js';
 import { eraseMembers } from '../../src/accounts/erasure.js';
+import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
 import { Database } from '../../src/database/database.js';
 import type { ApiAdapter } from '../../src/http/pipeline/api.adapter.js';
 import { ConnectedApps } from '../../src/clients/connected-apps.js';
@@ -295,6 +296,21 @@ describe('GET /api/platform/changes', () => {
       gone.abort();
       expect(await asked).toBe('AbortError');
       await eventually(() => oauth.api.app.get(PlatformChangesService).waiting === 0 || undefined);
+    });
+
+    it('rejects a long poll whose key is revoked while it waits', async () => {
+      const { key: ada } = await member();
+      const revoked = await oauth.api.platformKey(['platform:read']);
+      const answer = get(`?after=${start}&wait=30`, revoked);
+      await waiting();
+      await new ApiKeysService(oauth.dataSource, oauth.api.config).revoke(
+        revoked.split('_')[2]!,
+        'leaked',
+        'admin',
+      );
+      await put(ada, { bio: 'after the revocation' });
+      const { status, body } = await answer;
+      expect([status, body.code, body.data]).toEqual([401, 'invalid_credentials', undefined]);
     });
 
     it('ends when the server ends', async () => {

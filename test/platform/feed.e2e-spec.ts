@@ -1,6 +1,8 @@
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
+import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
+import { CredentialCache } from '../../src/auth/credential-cache.js';
 import { Database } from '../../src/database/database.js';
 import { ImportSet } from '../../src/operations/import/import-set.js';
 import { settle } from '../../src/operations/import/settled-lines.js';
@@ -8,7 +10,7 @@ import { readFeedLine } from '../../src/operations/import/sources.js';
 import { createStaging, Staging } from '../../src/operations/import/staging.js';
 import { TestApi } from '../support/api.js';
 import { postgres, thorough } from '../support/database.js';
-import { eventually } from '../support/timing.js';
+import { eventually, until } from '../support/timing.js';
 
 const put = (type: string, record: object, version?: number) => ({
   type,
@@ -315,6 +317,24 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       [1, 'member_erased'],
       [2, 'member_erased'],
     ]);
+  });
+
+  it('rejects a feed whose key is revoked while it waits for its turn', async () => {
+    const revoked = await api.platformKey(['platform:write']);
+    const database = api.app.get(Database);
+    const background = database.background.bind(database);
+    const turn = jest.spyOn(database, 'background').mockImplementationOnce(async (use) => {
+      const keyId = revoked.split('_')[2]!;
+      await new ApiKeysService(api.dataSource, api.config).revoke(keyId, 'leaked', 'admin');
+      const isKnown = () => api.app.get(CredentialCache).find('api_key', revoked) !== undefined;
+      await until(() => !isKnown());
+      return background(use);
+    });
+    const member = id();
+    const { status, body } = await api.feed(revoked, [user(member)]);
+    turn.mockRestore();
+    expect([status, body.code]).toEqual([401, 'invalid_credentials']);
+    expect(await rows('SELECT FROM users WHERE id = $1', [member])).toEqual([]);
   });
 
   it('that is not compressed as it says is refused, as its document declares', async () => {

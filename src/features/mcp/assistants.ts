@@ -46,7 +46,7 @@ export class Assistants {
    * @param beforeNext called before each further request of a batch
    * @throws what refuses the HTTP request as a whole
    */
-  async answer(body: object, asked: Asked, beforeNext: () => void): Promise<MessageAnswer> {
+  async answer(body: object, asked: Asked, beforeNext: () => Promise<void>): Promise<MessageAnswer> {
     const { sdk } = await this.#load();
     const { headers } = asked.request;
     const version = headers['mcp-protocol-version'];
@@ -76,7 +76,7 @@ export class Assistants {
     const answers: string[] = [];
     for (const message of [body].flat()) {
       if (!sdk.isJSONRPCRequest(message)) continue; // nobody waits for it here
-      if (answers.length > 0) beforeNext();
+      if (answers.length > 0) await beforeNext();
       answers.push((await this.#ask('earlier', message, asked)).text!);
     }
     if (answers.length === 0) return { status: 202 };

@@ -1,14 +1,15 @@
 import { Controller, Post, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { RequireCredential } from '../../auth/auth.decorators.js';
-import type { Principal } from '../../auth/principal.js';
 import { RateLimits } from '../../auth/rate-limits/rate-limits.js';
 import { Usage } from '../../auth/usage/usage.js';
 import { isDeeperThan, rawReader, readJson } from '../../http/input/body.js';
 import { Problem } from '../../http/output/problems.js';
 import { ASSISTANTS_PATH } from '../../http/pipeline/api-headers.js';
 import { OutsideApi } from '../../http/pipeline/outside-api.js';
+import { confirmCredential } from '../../http/pipeline/request-context.js';
 import { Assistants, faultOf, type MessageAnswer } from './assistants.js';
+import { principalOf } from './toolbox.js';
 
 /** As many bytes as the longest profile takes with every character escaped, and an envelope around it. */
 const readMessage = rawReader(131_072);
@@ -45,10 +46,11 @@ export class McpController {
     const isMessage = typeof body === 'object' && body !== null && !isDeeperThan(body, DEEPEST);
     if (!isMessage || (Array.isArray(body) && body.length > LONGEST_BATCH))
       return faultOf(400, { code: -32_600, message: 'Invalid request' });
-    const principal = request.principal as Principal;
-    return this.assistants.answer(body, { request, response, principal }, () => {
+    const asked = { request, response };
+    return this.assistants.answer(body, asked, async () => {
       this.usage.countPart(request);
-      const overLimit = this.rateLimits.countCall('read', principal, response);
+      await confirmCredential(request);
+      const overLimit = this.rateLimits.countCall('read', principalOf(asked), response);
       if (overLimit) throw overLimit;
     });
   }

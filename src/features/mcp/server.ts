@@ -2,7 +2,7 @@ import type { CallToolResult, JSONRPCResponse, Server } from '@modelcontextproto
 import { apiNameOf, type Config } from '../../config/config.js';
 import { VERSION } from '../../config/version.js';
 import { Problem } from '../../http/output/problems.js';
-import type { Asked, Toolbox } from './toolbox.js';
+import { principalOf, type Asked, type Toolbox } from './toolbox.js';
 
 export type Sdk = typeof import('@modelcontextprotocol/server');
 
@@ -103,10 +103,10 @@ export function makeServer(
     }
   }
   const may = ({ mcpReq }: Context, scope: string) =>
-    (exchangeOf(mcpReq.id).principal.scopes as readonly string[]).includes(scope);
+    (principalOf(exchangeOf(mcpReq.id)).scopes as readonly string[]).includes(scope);
 
   handle('tools/list', (_request, { mcpReq }) => ({
-    tools: tools.listFor(exchangeOf(mcpReq.id).principal) as never,
+    tools: tools.listFor(principalOf(exchangeOf(mcpReq.id))) as never,
   }));
   handle('tools/call', ({ params }, context) => {
     if (!tools.has(params.name)) throw new sdk.ProtocolError(InvalidParams, 'Unknown tool');

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import type { Principal } from '../../auth/principal.js';
 import { RateLimits } from '../../auth/rate-limits/rate-limits.js';
-import { insufficientScope } from '../../auth/www-authenticate.js';
+import { requireScope } from '../../auth/www-authenticate.js';
 import { Config } from '../../config/config.js';
 import type { JsonResponse } from '../../http/output/responses.js';
 import { API_PREFIX, isUnder } from '../../http/pipeline/api-headers.js';
@@ -15,8 +15,10 @@ import { toolOf, type Tool } from './tools.js';
 export interface Asked {
   readonly request: Request;
   readonly response: Response;
-  readonly principal: Principal;
 }
+
+/** The member for whom a message is answered. */
+export const principalOf = ({ request }: Asked) => request.principal as Principal;
 
 /** The tools of the running application: they follow from the routes of the API, so that a new list is a tool as well. */
 @Injectable()
@@ -58,15 +60,11 @@ export class Toolbox {
    *
    * @throws Problem where the credential may not do it, or not now, and what the route throws
    */
-  async use(
-    name: string,
-    values: Record<string, unknown>,
-    { request, response, principal }: Asked,
-  ): Promise<JsonResponse> {
+  async use(name: string, values: Record<string, unknown>, asked: Asked): Promise<JsonResponse> {
+    const { request, response } = asked;
     const { scope, writes, callWith, call } = this.#known.get(name)!;
-    if (scope !== null && !principal.scopes.includes(scope))
-      throw insufficientScope(this.config.publicUrl, request, scope, principal.scopes);
-    const overLimit = writes ? this.rateLimits.countCall('write', principal, response) : undefined;
+    requireScope(this.config.publicUrl, request, scope);
+    const overLimit = writes ? this.rateLimits.countCall('write', principalOf(asked), response) : undefined;
     if (overLimit) throw overLimit;
     const answer = await call(request, response, callWith(values));
     request.context.scope = scope;

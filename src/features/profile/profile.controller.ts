@@ -6,6 +6,7 @@ import type { JsonResponse } from '../../http/output/responses.js';
 import { JsonBody } from '../../http/input/body.js';
 import { RequestHeader, RespondsWith, RespondsWithProblems } from '../../http/output/openapi.js';
 import { LOCK_PATIENCE_MS } from '../../database/database.js';
+import { confirmCredential } from '../../http/pipeline/request-context.js';
 import { extendDeadline } from '../../http/pipeline/response-deadline.js';
 import { Me, Profile, ProfileChanges, ProfileUpdated } from './profile.dto.js';
 import { ProfileService } from './profile.service.js';
@@ -54,6 +55,6 @@ export class ProfileController {
     @JsonBody(ProfileChanges, Profile) changes: ProfileChanges,
   ): Promise<JsonResponse> {
     extendDeadline(request, LOCK_PATIENCE_MS);
-    return this.profiles.update(principal, changes, ifMatch);
+    return this.profiles.update(principal, changes, ifMatch, () => confirmCredential(request));
   }
 }

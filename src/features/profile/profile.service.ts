@@ -90,19 +90,17 @@ export class ProfileService {
 
   /**
    * @param ifMatch the header, whose validators are compared with the row's state in the UPDATE itself
+   * @param confirm rejects if the caller's credential has ended: called after each wait
    * @throws Problem precondition_failed with the current ETag
    */
   async update(
     { userId, clientId, keyId }: Principal,
     changes: ProfileChanges,
     ifMatch: string | undefined,
+    confirm: () => Promise<void>,
   ): Promise<JsonResponse> {
-    const [row] = await this.database.patient<ProfileRow>(UPDATE_PROFILE, [
-      userId,
-      JSON.stringify(changes),
-      statesOf(ifMatch) ?? null,
-      clientId ?? keyId,
-    ]);
+    const values = [userId, JSON.stringify(changes), statesOf(ifMatch) ?? null, clientId ?? keyId];
+    const [row] = await this.database.patient<ProfileRow>(UPDATE_PROFILE, values, confirm);
     // A client that was refused reads again, and must not get the old version from a replica.
     await this.reads.advance(userId);
     const { headers } = row ? answerOf(row) : await this.#profile(this.database, userId);

@@ -54,6 +54,8 @@ export class RequestContext {
   isOver = false;
   /** The scope that the response uses; null for none. */
   scope: string | null = null;
+  /** Checks again that the credential it came with is valid; undefined for a request without one. */
+  confirm: ((request: IncomingMessage) => Promise<void>) | undefined = undefined;
   /** To be called when its response is written, before the caller can have it. */
   whenWritten: Listener | undefined = undefined;
   /** To be called when it is over, whatever became of it. */
@@ -107,8 +109,17 @@ export async function withoutSlot<Result>(
 }
 
 /**
+ * Checks again that the request's credential is valid: after each wait that can outlast it, before anything is written or returned.
+ *
+ * @throws Problem invalid_credentials, insufficient_scope; or what the database throws
+ */
+export async function confirmCredential(request: IncomingMessage): Promise<void> {
+  await request.context.confirm?.(request);
+}
+
+/**
  * Reads a request's body with `read`. A slow client is no reason for a 503, and nobody else's: until the body has arrived, the request
- * has no slot, and its deadline does not run.
+ * has no slot, and its deadline does not run. Then its credential must still be valid.
  */
 export async function receiving<Body>(request: IncomingMessage, read: () => Promise<Body>): Promise<Body> {
   if (request.complete) return read();
@@ -116,7 +127,9 @@ export async function receiving<Body>(request: IncomingMessage, read: () => Prom
   context.readingBody = true;
   const arrived = context.awaitBody();
   try {
-    return await withoutSlot(request, () => read().finally(arrived));
+    const body = await withoutSlot(request, () => read().finally(arrived));
+    await confirmCredential(request);
+    return body;
   } finally {
     context.readingBody = false;
     context.waitsSince = performance.now();
