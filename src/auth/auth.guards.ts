@@ -90,7 +90,11 @@ export class CredentialsGuard implements CanActivate {
       request.method === 'GET' || request.method === 'HEAD' || request.context.path === ASSISTANTS_PATH;
     const ofMember = reads ? 'read' : 'write';
     const limit = principal.userId === null ? 'platform' : ofMember;
-    request.overLimit = this.rateLimits.countCall(limit, principal, response);
+    // Counted apart: a key that others found, but cannot use, leaves its owner's limit alone.
+    const counted = request.misuse
+      ? { ...principal, credentialId: `${principal.credentialId}:misuse` }
+      : principal;
+    request.overLimit = this.rateLimits.countCall(limit, counted, response);
     return true;
   }
 }
@@ -107,10 +111,11 @@ export class ScopesGuard implements CanActivate {
     const access = accessOf(context.getHandler(), context.getClass());
     if (access === 'public') return true;
     const request = requestOf(context);
-    const { principal, overLimit } = request;
+    const { principal, overLimit, misuse } = request;
     if (access === undefined || principal === undefined) return false;
     responseOf(context).gather('X-Accepted-OAuth-Scopes', access ?? '');
     const ofPlatform = access !== null && isPlatformScope(access);
+    if (misuse !== undefined) throw overLimit ?? misuse;
     if (ofPlatform !== (principal.userId === null)) throw new Problem('wrong_credential_kind');
     requireScope(this.config.publicUrl, request, access);
     if (overLimit !== undefined) throw overLimit;

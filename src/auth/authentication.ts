@@ -24,10 +24,11 @@ export class Authentication {
   ) {}
 
   /**
-   * @returns synchronously where the credential is cached, needs no proof, and permits the request; what it throws, it never throws
+   * Sets {@link Request.misuse} where a key is sent from a browser, or from outside its networks.
+   *
+   * @returns synchronously where the credential is cached, and nothing is left to check or to record; what it throws, it never throws
    * synchronously
-   * @throws Problem invalid_credentials (the same for every reason), for keys also api_key_in_browser and ip_not_allowed;
-   * or what the database throws
+   * @throws Problem invalid_credentials (the same for every reason), or what the database throws
    */
   authenticate(credential: Credential, request: Request): Caller | Promise<Caller> {
     const known = this.#know(credential, request);
@@ -79,12 +80,12 @@ export class Authentication {
     if (thumbprint !== undefined) return this.accessTokens.checkProof(credential, thumbprint, request);
     if (principal.kind !== 'api_key') return undefined;
     const origin = request.headers.origin ?? request.headers['sec-fetch-site'];
-    if (origin !== undefined)
-      return this.apiKeys.recordExposure(principal, String(origin)).then(() => {
-        throw new Problem('api_key_in_browser');
-      });
+    if (origin !== undefined) {
+      request.misuse = new Problem('api_key_in_browser');
+      return this.apiKeys.recordExposure(principal, String(origin));
+    }
     if (allowed !== undefined && !isInside(allowed, addressOf(request)))
-      return Promise.reject(new Problem('ip_not_allowed'));
+      request.misuse = new Problem('ip_not_allowed');
     return undefined;
   }
 

@@ -1,8 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import supertest from 'supertest';
+import { Database } from '../../src/database/database.js';
 import { TestApi } from '../support/api.js';
 import { thorough } from '../support/database.js';
 import { OauthTest } from '../support/oauth.js';
+import { until } from '../support/timing.js';
 import { freshAddress, inOneWindow } from '../support/windows.js';
 
 const limits = { read: 5, write: 2, auth: 3 };
@@ -74,6 +76,32 @@ describe('rate limits', () => {
       expect((await api.get('/me', key)).body.code).toBe('insufficient_scope');
       expect((await api.get('/events?limit=x', key)).body.code).toBe('rate_limited');
       expect((await api.get('/events/1', key)).body.code).toBe('rate_limited');
+    }),
+  );
+
+  it.each([
+    ['that a browser sends', 'api_key_in_browser', [], { Origin: 'https://app.example' }],
+    ['outside its networks', 'ip_not_allowed', ['192.0.2.0/24'], {}],
+  ] as const)(
+    'limit the use of a key %s, separately from its permitted use',
+    inOneWindow(async (_, code, cidrs, headers) => {
+      const { user, key } = await memberWithKey();
+      await api.dataSource.query('UPDATE api_keys SET allowed_cidrs = $2 WHERE user_id = $1', [user, cidrs]);
+      const rows = jest.spyOn(api.app.get(Database), 'rows');
+      for (let i = 0; i < 5; i++) {
+        const refused = await api.get('/me', key, headers);
+        expect([refused.status, refused.body.code]).toEqual([403, code]);
+        expect(refused.headers.ratelimit).toMatch(new RegExp(`^"read";r=${4 - i};`));
+        expect(refused.headers['x-accepted-oauth-scopes']).toBe('profile:read');
+        expect(refused.headers['x-oauth-scopes']).toContain('profile:read');
+      }
+      const { status, body } = await api.get('/me', key, headers);
+      expect([status, body.code]).toEqual([429, 'rate_limited']);
+      const recorded = rows.mock.calls.filter(([text]) => text.includes('exposed_at'));
+      rows.mockRestore();
+      expect(recorded).toHaveLength(code === 'api_key_in_browser' ? 1 : 0);
+      await api.dataSource.query(`UPDATE api_keys SET allowed_cidrs = '{}' WHERE user_id = $1`, [user]);
+      await until(async () => (await api.get('/me', key)).status === 200);
     }),
   );
 

@@ -1,5 +1,6 @@
 import { BlockList, isIPv6 } from 'node:net';
 import { Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
 import type { Request } from 'express';
 import { eventValues, recordEventIf } from '../../audit/audit.js';
 import { Database } from '../../database/database.js';
@@ -43,9 +44,13 @@ FROM api_keys k LEFT JOIN users u ON u.id = k.user_id WHERE k.id = $1 AND k.envi
 /** Compared with if the id is unknown, so an unknown id takes as long as a wrong secret. */
 const NO_HASH = Buffer.alloc(32);
 
+/** Keys whose exposure this process remembers to have recorded. */
+const MOST_EXPOSED = 20_000;
+
 /** API keys, looked up in one indexed read. */
 @Injectable()
 export class ApiKeyAuthenticator {
+  readonly #exposed = new LRUCache<string, Promise<void>>({ max: MOST_EXPOSED });
   readonly #hashes: SecretHashes;
   readonly #renewal: HashRenewal;
 
@@ -94,11 +99,22 @@ export class ApiKeyAuthenticator {
   }
 
   /**
-   * Records that a browser sent the key, so others may have seen it. Only the first time: `exposed_at` says since when.
+   * Records that a browser sent the key, so others may have seen it. Only the first time: `exposed_at` says since when. A key in a page
+   * that many people open is recorded by one statement.
    *
    * @param origin the Origin or Sec-Fetch-Site header, as sent
    */
-  async recordExposure({ credentialId: keyId, userId }: Caller, origin: string): Promise<void> {
+  recordExposure(caller: Caller, origin: string): Promise<void> {
+    const { credentialId } = caller;
+    let recorded = this.#exposed.get(credentialId);
+    if (!recorded) {
+      this.#exposed.set(credentialId, (recorded = this.#recordExposure(caller, origin)));
+      recorded.catch(() => this.#exposed.delete(credentialId));
+    }
+    return recorded;
+  }
+
+  async #recordExposure({ credentialId: keyId, userId }: Caller, origin: string): Promise<void> {
     await this.database.rows(
       `WITH first AS (
   INSERT INTO api_key_usage (key_id, exposed_at, exposed_origin) VALUES ($1, now(), $2)
