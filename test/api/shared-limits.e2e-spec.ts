@@ -116,19 +116,37 @@ postgres.describe.each(['PostgreSQL', 'Redis'])('counts that instances exchange 
   });
 
   it(
-    'go in one statement for all keys that changed, and in none while no call is admitted',
+    'go in one statement for all keys that changed, once more in the next interval, and in none while no call is admitted',
     inOneWindow(async () => {
       const { counter, add } = instance();
       const callers = Array.from({ length: 1_000 }, () => randomUUID());
       for (const caller of callers) take(counter, caller, 3, 2);
       await counter.exchange();
-      expect(add.mock.calls.map(([, calls]) => [calls.size, ...new Set(calls.values())])).toEqual([
+      await counter.exchange();
+      const exchanged = [
         [1_000, 2],
-      ]);
+        [1_000, 0],
+      ];
+      const sent = () => add.mock.calls.map(([, calls]) => [calls.size, ...new Set(calls.values())]);
+      expect(sent()).toEqual(exchanged);
       await counter.exchange();
       for (const caller of callers) take(counter, caller, 2, 5);
       await counter.exchange();
-      expect(add).toHaveBeenCalledTimes(1);
+      expect(sent()).toEqual(exchanged);
+    }),
+  );
+
+  it.each([
+    ['first', [0, 1]],
+    ['last', [1, 0]],
+  ])(
+    'reach an instance that exchanges %s in each interval, although it has no further calls',
+    inOneWindow(async (_, order) => {
+      const counters = [instance().counter, instance().counter];
+      const caller = randomUUID();
+      expect([take(counters[0]!, caller, 30, 21), take(counters[1]!, caller, 30, 30)]).toEqual([21, 30]);
+      for (const on of [...order, ...order]) await counters[on]!.exchange();
+      expect(counters.map((counter) => take(counter, caller, 30, 51))).toEqual([0, 0]);
     }),
   );
 

@@ -133,11 +133,13 @@ interface Calls {
 /**
  * Counts calls by limit and caller in fixed windows, in memory: no call waits for the store. Every `intervalMs`, what this instance
  * admitted is added to the store, which returns what all have admitted: so several instances admit fewer calls too many than arrive
- * within one interval (docs/scaling.md), and one is exact. While the store is away, each goes on with what it knows.
+ * within one interval (docs/scaling.md), and one is exact. Each key is exchanged once more in the interval after its last call, since other
+ * instances may have added theirs later. While the store is away, each goes on with what it knows.
  */
 export class Counter {
   #window = 0;
   readonly #limits = new Map<string, Map<string, Calls>>();
+  /** To be exchanged, in this order. */
   readonly #changed = new Set<Calls>();
   #exchanging: Promise<void> | undefined;
   /** Whether the store is unreachable, so that this instance counts alone. */
@@ -202,7 +204,8 @@ export class Counter {
         const added = sent.get(calls.key)!;
         calls.known = Math.max(calls.known + added, sums.get(calls.key)!); // the store may have lost its counts
         calls.unsent -= added;
-        if (calls.unsent === 0) this.#changed.delete(calls);
+        // Moved behind the others; not if it was forgotten meanwhile.
+        if (this.#changed.delete(calls) && added + calls.unsent > 0) this.#changed.add(calls);
       }
       if (this.alone) this.logger.info('rate limits are shared again');
       this.alone = false;
