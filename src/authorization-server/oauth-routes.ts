@@ -6,8 +6,10 @@ import { RateLimits } from '../auth/rate-limits/rate-limits.js';
 import { Config } from '../config/config.js';
 import { API_PREFIX, apiHeaders, ASSISTANTS_PATH } from '../http/pipeline/api-headers.js';
 import { compose } from '../http/pipeline/compose.js';
+import { isLimitedByAddress } from '../http/pipeline/outside-api.js';
 import { receiving } from '../http/pipeline/request-context.js';
 import { ProblemFilter } from '../http/output/problem.filter.js';
+import { RouteTable } from '../http/route-table.js';
 import { SECURITY_HEADERS } from '../layout/layout.js';
 import { addressOf } from '../values/network.js';
 import { isStorable, looksSecret } from '../values/string-rules.js';
@@ -32,8 +34,11 @@ const PREFLIGHT_OF_REGISTRATION = {
  */
 @Injectable()
 export class OauthRoutes {
+  #limitedPages: ReadonlySet<string> | undefined;
+
   constructor(
     private readonly config: Config,
+    private readonly routeTable: RouteTable,
     private readonly server: AuthorizationServer,
     private readonly database: OauthDatabase,
     private readonly limits: RateLimits,
@@ -64,7 +69,7 @@ export class OauthRoutes {
    */
   async #limit(request: Request, response: Response, next: NextFunction): Promise<void> {
     const { context } = request;
-    const route = limitedRoute(context.path);
+    const route = this.#limitedRoute(context.path);
     const seconds = route === undefined ? undefined : this.limits.countOauthRequest(addressOf(request));
     if (seconds === undefined) return next();
     context.route = route;
@@ -76,6 +81,19 @@ export class OauthRoutes {
       description: `Too many requests from this address: try again in ${seconds} s.`,
       page: { ...new PageFault(429, 'tooMany').page(context.id), retryAfterSeconds: seconds },
     });
+  }
+
+  /** @returns its name in the log, without ids; undefined if it is not limited here */
+  #limitedRoute(path: string): string | undefined {
+    const isLimited = path !== ROUTES.jwks && !path.startsWith('/.well-known/');
+    if (methodsAt(path)) return isLimited ? routeOf(path) : undefined;
+    this.#limitedPages ??= new Set(
+      this.routeTable.routes
+        .filter(({ controller }) => isLimitedByAddress(controller))
+        .map((route) => firstSegment(route.path)),
+    );
+    const segment = firstSegment(path);
+    return this.#limitedPages.has(segment) ? `/${segment}` : undefined;
   }
 
   /** Lets oidc-provider answer what is its own. */
@@ -192,16 +210,7 @@ export class OauthRoutes {
   }
 }
 
-/** @returns the route's name in the log, which never holds the id of a sign-in; undefined where it is not limited here */
-function limitedRoute(path: string): string | undefined {
-  if (path.startsWith('/interaction/')) return '/interaction/:uid';
-  if (path.startsWith('/account/')) return '/account';
-  if (path === '/developer' || path.startsWith('/developer/')) return '/developer';
-  if (path.startsWith('/sign-in/')) return '/sign-in';
-  if (path === '/logos/client') return path;
-  const isLimited = path !== ROUTES.jwks && !path.startsWith('/.well-known/');
-  return isLimited && methodsAt(path) ? routeOf(path) : undefined;
-}
+const firstSegment = (path: string) => path.split('/', 2)[1]!;
 
 const BODY_LIMIT = 16_384;
 

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import supertest from 'supertest';
 import { Database } from '../../src/database/database.js';
+import { isUnderApi } from '../../src/http/pipeline/api-headers.js';
+import { RouteTable } from '../../src/http/route-table.js';
 import { TestApi } from '../support/api.js';
 import { thorough } from '../support/database.js';
 import { OauthTest } from '../support/oauth.js';
@@ -193,6 +195,28 @@ describe('the limit in front of the OAuth routes and pages', () => {
         expect(text).toContain('Too many requests');
         expect(headers['content-security-policy']).toContain("frame-ancestors 'none'");
         expect(headers['set-cookie']).toBeUndefined();
+      }
+    }),
+  );
+
+  /** First segments of paths outside the API that are the same for everyone, or have another limit. */
+  const UNLIMITED =
+    ' .well-known apple-touch-icon.png calendar clients docs favicon.ico health icon.svg livez llms.txt oauth readyz robots.txt ' +
+    'site.webmanifest social-card';
+
+  it(
+    'covers every page outside the API that reads or stores something for its visitor',
+    inOneWindow(async () => {
+      const address = freshAddress();
+      await useUp(address);
+      const pages = api.app
+        .get(RouteTable)
+        .routes.filter(({ path }) => !isUnderApi(path))
+        .filter(({ path }) => !UNLIMITED.split(' ').includes(path.split('/')[1]!));
+      expect(pages.map(({ path }) => path)).toEqual(expect.arrayContaining(['/account', '/logos/client']));
+      for (const { method, path } of pages) {
+        const { status } = await api.send(method, path.replace(/:\w+/g, 'x'), from(address));
+        expect([method, path, status]).toEqual([method, path, 429]);
       }
     }),
   );

@@ -8,6 +8,16 @@ const OUTSIDE_API = 'http:outside-api';
  */
 export const OutsideApi = () => SetMetadata(OUTSIDE_API, true);
 
+const LIMITED = 'http:limited-by-address';
+
+/** Limits the requests that one address sends to any path with the same first segment as these routes: `/account/…`. */
+export const LimitsByAddress = () => SetMetadata(LIMITED, true);
+
+/** Tells whether the controller has {@link LimitsByAddress}. */
+export function isLimitedByAddress(controller: object): boolean {
+  return Reflect.hasMetadata(LIMITED, controller);
+}
+
 /** Tells whether the controller has {@link OutsideApi}. */
 export function isOutsideApi(controller: object): boolean {
   return Reflect.hasMetadata(OUTSIDE_API, controller);

@@ -9,7 +9,7 @@ import { queryOf } from '../../http/input/query.js';
 import { Problem } from '../../http/output/problems.js';
 import { UnchangingDocument } from '../../http/output/responses.js';
 import { Periodic } from '../../http/periodic-work.js';
-import { OutsideApi } from '../../http/pipeline/outside-api.js';
+import { LimitsByAddress, OutsideApi } from '../../http/pipeline/outside-api.js';
 import { imageType, pixelImageType } from '../../values/images.js';
 import { isStorable } from '../../values/string-rules.js';
 
@@ -84,6 +84,7 @@ const FIND_LOGO = 'SELECT logo FROM oauth_clients WHERE id = $1 AND logo IS NOT 
 @Controller('logos')
 @Public()
 @OutsideApi()
+@LimitsByAddress()
 export class LogosController {
   constructor(
     private readonly platform: PlatformLogo,

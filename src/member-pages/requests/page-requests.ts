@@ -29,7 +29,7 @@ import { ProblemFilter } from '../../http/output/problem.filter.js';
 import { Problem } from '../../http/output/problems.js';
 import { RETRY_AFTER_SECONDS, sendBusy } from '../../http/pipeline/busy.js';
 import type { Refuse } from '../../http/pipeline/front-door.js';
-import { OutsideApi } from '../../http/pipeline/outside-api.js';
+import { LimitsByAddress, OutsideApi } from '../../http/pipeline/outside-api.js';
 import { receiving, requestOf, responseOf } from '../../http/pipeline/request-context.js';
 import { pathPattern, RouteTable, type Route } from '../../http/route-table.js';
 import { SECURITY_HEADERS } from '../../layout/layout.js';
@@ -237,7 +237,7 @@ const PAGE = 'oauth:page';
  * like every route that does not declare its access; {@link PageRoutes} precedes those that have it.
  */
 export const ServesPages = () =>
-  applyDecorators(SetMetadata(PAGE, true), Public(), OutsideApi(), UseFilters(PageFilter));
+  applyDecorators(SetMetadata(PAGE, true), Public(), OutsideApi(), LimitsByAddress(), UseFilters(PageFilter));
 
 /** Unstyled: a page with the style sheet would cost as much as the response that it replaces. */
 const BUSY_PAGES = new Map(
