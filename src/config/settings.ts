@@ -76,7 +76,7 @@ export const SETTINGS = {
     set: 'if the primary’s processors are busy with reads',
   }),
   DATABASE_POOL_SIZE: setting(is.integer(1, 1000), '10', {
-    meaning: 'database connections per process',
+    meaning: 'database connections per process, for requests',
     set: 'lower if all processes together would exceed PostgreSQL’s max_connections; higher if requests wait for one (`database_pool_connections`)',
   }),
   SECRET_KEY: optional(is.secretKey, {

@@ -3,6 +3,7 @@ import { Injectable } from '@nestjs/common';
 import type { Pool, QueryConfig } from 'pg';
 import { DataSource } from 'typeorm';
 import { createDataSource, isDirect, nameOf, type BackgroundUse } from './postgres/data-source.js';
+import { currentCaller } from './postgres/callers.js';
 import { PipelinedReads } from './postgres/pipelined-reads.js';
 import type { NamedStatement } from './postgres/read-connection.js';
 import { Semaphore } from './postgres/semaphore.js';
@@ -157,7 +158,7 @@ export class Database {
   }
 
   async #query<Row>(query: QueryConfig): Promise<Row[]> {
-    if (this.#pool.waitingCount >= this.#mostWaiting) {
+    if (currentCaller() && this.#pool.waitingCount >= this.#mostWaiting) {
       this.refusals++;
       throw new Unavailable('too many requests wait for the database');
     }

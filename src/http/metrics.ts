@@ -88,7 +88,7 @@ export const METRICS = {
     labels: { error: NAMES },
   },
   database_pool_connections: {
-    help: 'Connections of the pool, and requests waiting for one',
+    help: 'Connections of the pool for requests, and requests waiting for one',
     labels: { state: ['busy', 'idle', 'waiting'] },
   },
   database_pipelined_lanes: {

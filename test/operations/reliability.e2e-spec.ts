@@ -1,9 +1,13 @@
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import supertest, { type Response } from 'supertest';
+import type { Pool } from 'pg';
 import { DataSource } from 'typeorm';
 import { closeApp, createApp } from '../../src/app.js';
+import { Database } from '../../src/database/database.js';
+import { Requester, workFor } from '../../src/database/postgres/callers.js';
 import { isUnavailable } from '../../src/database/postgres/unavailable.js';
+import { PeriodicWork } from '../../src/http/periodic-work.js';
 import { TestApi } from '../support/api.js';
 import { postgres } from '../support/database.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
@@ -11,6 +15,25 @@ import { until } from '../support/timing.js';
 
 /** As in production; see {@link Config.databaseDeadlines}. */
 const DEADLINES = { connect: 300, lock: 300, statement: 600, answer: 900 };
+
+it('does all periodic work while requests hold every connection of their pool', async () => {
+  const api = await TestApi.start({ databasePoolSize: 1 });
+  try {
+    const pool = (api.app.get(DataSource).driver as unknown as { master: Pool }).master;
+    const held = await workFor(new Requester(), () => pool.connect());
+    const done: string[] = [];
+    const all = api.app.get(PeriodicWork).declared();
+    for (const { schedule, run } of all) {
+      await run(new AbortController().signal);
+      done.push(schedule.work);
+    }
+    expect(done).toEqual(expect.arrayContaining(['webhooks', 'logouts', 'signing_keys']));
+    expect(api.app.get(Database).poolState()).toEqual({ busy: 1, idle: 0, waiting: 0 });
+    held.release();
+  } finally {
+    await api.close();
+  }
+});
 
 postgres.describe('with a database in trouble', () => {
   let api: TestApi;

@@ -1,7 +1,8 @@
-import type { ClientBase, Pool } from 'pg';
+import pg, { type ClientBase, type Pool } from 'pg';
 import { DataSource, type DataSourceOptions, type EntityManager } from 'typeorm';
 import type { Config } from '../../config/config.js';
 import { BoundedClient, WriteGate } from './bounded-client.js';
+import { RequestPool } from './request-pool.js';
 import { embeddedAddress } from '../embedded/address.js';
 import { ENTITIES, MIGRATIONS } from '../schema/tables.js';
 
@@ -54,7 +55,7 @@ class RetryingDataSource extends DataSource {
 /**
  * Makes a DataSource for one of these uses:
  *
- * - `requests`: a pool whose every wait is bounded by {@link Config.databaseDeadlines};
+ * - `requests`: a pool whose every wait is bounded by {@link Config.databaseDeadlines} (see {@link RequestPool});
  * - `maintenance`: two direct connections without deadlines, for migrations, imports and the command line;
  * - `sweeping`: one direct connection, open only while there is work, whose statements may take longer than a request but hardly
  *   wait for locks;
@@ -75,6 +76,7 @@ export function createDataSource(config: Config, use: DataSourceUse): DataSource
     invalidWhereValuesBehavior: { null: 'throw', undefined: 'throw' },
     poolErrorHandler: () => undefined, // an idle connection broke: the pool has dropped it already
     extra: poolOptions(config, use),
+    ...(use === 'requests' ? { driver: { ...pg, Pool: RequestPool } } : {}),
   };
   return new RetryingDataSource(options, hasOwnSessions(config, use));
 }

@@ -1,0 +1,31 @@
+import pg from 'pg';
+import { currentCaller } from './callers.js';
+
+/** Connections for the server's own work, and how long it waits for one, in ms. */
+const OWN = { max: 2, connectionTimeoutMillis: 5_000 };
+
+type Callback = (fault: Error | undefined, client: pg.PoolClient | undefined, done: () => void) => void;
+
+/** The pool of requests. Work that is done for no request has its own connections, and goes on while requests wait for theirs. */
+export class RequestPool extends pg.Pool {
+  readonly #own: pg.Pool;
+
+  constructor(options: pg.PoolConfig) {
+    super(options);
+    this.#own = new pg.Pool({ ...options, ...OWN });
+    this.#own.on('error', () => undefined); // an idle connection broke: the pool has dropped it already
+  }
+
+  override connect(): Promise<pg.PoolClient>;
+  override connect(callback: Callback): void;
+  override connect(callback?: Callback): Promise<pg.PoolClient> | void {
+    return currentCaller() ? super.connect(callback as Callback) : this.#own.connect(callback as Callback);
+  }
+
+  override end(): Promise<void>;
+  override end(callback: () => void): void;
+  override end(callback?: () => void): Promise<void> | void {
+    if (callback) super.end(() => void this.#own.end(callback));
+    else return super.end().then(() => this.#own.end());
+  }
+}
