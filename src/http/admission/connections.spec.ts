@@ -64,12 +64,12 @@ describe('connections', () => {
       server.closeAllConnections();
     });
     const { port } = server.address() as { port: number };
-    return { connections, server, open: () => open(port) };
+    return { connections, server, open: (localAddress?: string) => open(port, localAddress) };
   }
 
   /** A client that reads only when it is told to. */
-  async function open(port: number): Promise<Socket> {
-    const socket = connect(port, '127.0.0.1');
+  async function open(port: number, localAddress = '127.0.0.1'): Promise<Socket> {
+    const socket = connect({ port, host: '127.0.0.1', localAddress });
     socket.on('error', () => undefined);
     ends.push(() => socket.destroy());
     await new Promise((resolve) => socket.once('connect', resolve));
@@ -363,6 +363,53 @@ describe('connections', () => {
     expect(connections.state().unfinished).toBe(1);
     (await accepted)();
     expect(connections.state().unfinished).toBe(0);
+  });
+
+  it('are closed before anything is read from them if their address has as many as it may, all of them busy', async () => {
+    const { open, connections } = await serve(() => undefined, { openOfPeer: 2 });
+    const busy = [await open(), await open()];
+    for (const socket of busy) socket.write('PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nx');
+    await until(() => connections.state().open === 2 && connections.state().idle === 0);
+    const [refused, neighbor] = [await open(), await open('127.0.0.2')];
+    await closed(refused);
+    expect([...busy, neighbor].map((socket) => socket.closed)).toEqual([false, false, false]);
+    busy[0]!.destroy();
+    await until(() => connections.state().open === 2);
+    const next = await open();
+    await until(() => connections.state().open === 3);
+    expect([busy[1]!.closed, neighbor.closed, next.closed]).toEqual([false, false, false]);
+  });
+
+  it('of an address that has as many as it may take the place of its oldest idle one', async () => {
+    const { open, connections } = await serve(sendUrl, { openOfPeer: 2 });
+    const [neighbor, first, second] = [await open('127.0.0.2'), await open(), await open()];
+    for (const socket of [second, first]) {
+      socket.write(get('/'));
+      await read(socket, (text) => text.endsWith('/'));
+    }
+    await until(() => connections.state().idle === 3);
+    const next = await open();
+    await closed(first);
+    next.write(get('/next'));
+    expect(await read(next, (text) => text.includes('/next'))).toContain('200 OK');
+    expect([neighbor.closed, second.closed]).toEqual([false, false]);
+  });
+
+  it('answer 408 to several bodies at once where there are too many of one address', async () => {
+    const { open, connections } = await serve((request) => void connections.awaitBody(request), {
+      unfinished: 20,
+    });
+    const sockets = await Promise.all(Array.from({ length: 20 }, () => open()));
+    const ended: Socket[] = [];
+    for (const socket of sockets) {
+      socket.resume().on('end', () => ended.push(socket));
+      socket.write('PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nx');
+    }
+    await until(() => connections.state().unfinished === 20);
+    const last = await open();
+    last.write('PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nx');
+    await until(() => ended.length === 2);
+    expect(connections.state().unfinished).toBe(19);
   });
 
   it('close an unfinished one of the address that has most where one too many is opened', async () => {

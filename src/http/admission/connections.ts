@@ -5,9 +5,11 @@ import { networkOf, parseAddress } from '../../values/network.js';
 
 /** What clients may hold at a time, over all connections. */
 export const CONNECTION_BOUNDS = {
-  /** Open connections. One more closes another one that is idle, or still sends its request. */
+  /** Open connections. One more closes others that are idle, or still send their requests. */
   open: 4_096,
-  /** Requests whose bodies are still to come; one more closes another one. */
+  /** Those of one network address. One more closes an idle one of the same address, or is closed before anything is read from it. */
+  openOfPeer: 1_024,
+  /** Requests whose bodies are still to come; one more closes others. */
   unfinished: 1_024,
   /** Requests that clients sent ahead of the response to an earlier one. */
   ahead: 4_096,
@@ -21,6 +23,9 @@ export const CONNECTION_BOUNDS = {
   unreadMs: 60_000,
 };
 export type ConnectionBounds = Readonly<typeof CONNECTION_BOUNDS>;
+
+/** Connections are closed in batches, since choosing them takes time in proportion to all: one in so many of the address's. */
+const BATCH = 16;
 
 interface Connection {
   /** The network address at its other end. */
@@ -42,6 +47,8 @@ interface Connection {
  */
 export class Connections {
   readonly #of = new Map<Socket, Connection>();
+  /** Those of each peer, the oldest first. */
+  readonly #ofPeer = new Map<string, Set<Socket>>();
   /** Sockets on which a body is still to come. */
   readonly #unfinished = new Set<Socket>();
   /** Sockets whose last response was not accepted whole. */
@@ -117,28 +124,41 @@ export class Connections {
 
   /** To be called when a request's body is still to come; returns what is to be called when it has arrived. */
   awaitBody({ socket }: IncomingMessage): () => void {
-    const other =
-      this.#unfinished.size < this.bounds.unfinished ? undefined : this.#leastMissed(this.#unfinished);
-    if (other) {
-      this.#unfinished.delete(other);
-      const response = this.#of.get(other)!.last;
-      if (!response || response.headersSent) other.destroy();
-      else response.writeHead(408, ['Connection', 'close', 'Content-Length', '0']).end();
-    }
-    this.#unfinished.add(socket);
+    if (this.#unfinished.size >= this.bounds.unfinished)
+      for (const other of this.#leastMissed(this.#unfinished)) {
+        this.#unfinished.delete(other);
+        const response = this.#of.get(other)!.last;
+        if (!response || response.headersSent) other.destroy();
+        else response.writeHead(408, ['Connection', 'close', 'Content-Length', '0']).end();
+      }
+    if (this.#of.has(socket)) this.#unfinished.add(socket);
     return () => this.#unfinished.delete(socket);
   }
 
   #accept(socket: Socket): void {
-    if (this.#of.size >= this.bounds.open) {
-      const other = this.#leastMissed(this.#of.keys());
-      (other ?? socket).destroy();
-      if (!other) return;
-      this.#forget(other);
-    }
     const peer = networkOf(parseAddress(socket.remoteAddress ?? ''));
+    const others = this.#ofPeer.get(peer) ?? new Set();
+    if (!this.#makeRoom(others)) {
+      socket.destroy();
+      return;
+    }
+    this.#ofPeer.set(peer, others.add(socket));
     this.#of.set(socket, { peer, address: peer, last: undefined, ahead: 0, order: this.#received });
     socket.once('close', () => this.#forget(socket));
+  }
+
+  /** @param ofPeer the connections of the one that wants another @returns whether it may have one */
+  #makeRoom(ofPeer: ReadonlySet<Socket>): boolean {
+    let closed: readonly Socket[];
+    if (ofPeer.size >= this.bounds.openOfPeer)
+      closed = [...ofPeer].filter((socket) => !this.#of.get(socket)!.last).slice(0, 1);
+    else if (this.#of.size >= this.bounds.open) closed = this.#leastMissed(this.#of.keys());
+    else return true;
+    for (const socket of closed) {
+      socket.destroy();
+      this.#forget(socket);
+    }
+    return closed.length > 0;
   }
 
   #forget(socket: Socket): void {
@@ -149,21 +169,19 @@ export class Connections {
     this.#unread.delete(socket);
     this.#ahead -= connection.ahead;
     connection.ahead = 0;
+    const others = this.#ofPeer.get(connection.peer)!;
+    others.delete(socket);
+    if (others.size === 0) this.#ofPeer.delete(connection.peer);
   }
 
-  /** Among those that are idle or still send their request: of the address that has most, the one that has been so for longest. */
-  #leastMissed(sockets: Iterable<Socket>): Socket | undefined {
-    const byAddress = new Map<string, { socket: Socket; order: number; count: number }>();
-    let most: { socket: Socket; count: number } | undefined;
-    for (const socket of sockets) {
-      const { address, last, order } = this.#of.get(socket)!;
-      if (last?.req.complete) continue;
-      let found = byAddress.get(address);
-      if (!found) byAddress.set(address, (found = { socket, order, count: 0 }));
-      else if (order < found.order) Object.assign(found, { socket, order });
-      if (++found.count > (most?.count ?? 0)) most = found;
-    }
-    return most?.socket;
+  /** Among those that are idle or still send their request: of the address that has most, those that have been so for longest. */
+  #leastMissed(sockets: Iterable<Socket>): Socket[] {
+    const of = (socket: Socket) => this.#of.get(socket)!;
+    const missed = [...sockets].filter((socket) => !of(socket).last?.req.complete);
+    const byAddress = [...Map.groupBy(missed, (socket) => of(socket).address).values()];
+    const [most = []] = byAddress.sort((one, other) => other.length - one.length);
+    most.sort((one, other) => of(one).order - of(other).order);
+    return most.slice(0, Math.ceil(most.length / BATCH));
   }
 
   #inTurn(response: ServerResponse, answer: () => void): void {

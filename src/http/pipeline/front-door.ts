@@ -3,7 +3,7 @@ import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'n
 import { Admission, type Caller } from '../admission/admission.js';
 import type { Config } from '../../config/config.js';
 import { isUnder, isUnderApi, PLATFORM_PREFIX } from './api-headers.js';
-import { Connections } from '../admission/connections.js';
+import { CONNECTION_BOUNDS, Connections } from '../admission/connections.js';
 import { commentOf, endWorkFor, workFor } from '../../database/postgres/callers.js';
 import { networkOf, parseAddress } from '../../values/network.js';
 import { describeRequest, leaveSlot, type RequestContext } from './request-context.js';
@@ -46,10 +46,14 @@ export class FrontDoor {
     private readonly config: Config,
   ) {
     this.#https = config.publicUrl.startsWith('https:');
-    this.connections = new Connections(server, (request, response) => {
+    const answer = (request: IncomingMessage, response: ServerResponse) => {
       if (this.#paused) this.#paused.push(AsyncResource.bind(() => this.#receive(request, response)));
       else this.#receive(request, response);
-    });
+    };
+    // A proxy has the connections of everyone.
+    const bounds =
+      config.trustProxy === 0 ? CONNECTION_BOUNDS : { ...CONNECTION_BOUNDS, openOfPeer: Infinity };
+    this.connections = new Connections(server, answer, bounds);
   }
 
   /**
