@@ -22,7 +22,7 @@ const LOADS = [
     connections: 256,
     isHonest: true,
   })),
-  ...[2, 5].map((times) => ({ name: `${times} ×`, times, connections: 1_200 })),
+  ...[2, 5].map((times) => ({ name: `${times} ×`, times, connections: 1_000 })),
   { name: 'one caller, 1,000 clients', connections: 1_000, isFlood: true },
 ];
 const GOALS = { ratio: 0.85, halfLoadP99: 25, honestP99: 100 };

@@ -24,7 +24,7 @@ const REASONS = {
     'PostgreSQL makes the JSON of each item, where the peer’s makes rows of columns, which its server then has to make JSON of',
   'GET /achievements?action=stats':
     'both read the whole catalogue with what the member has earned of it, which is most of the work',
-  'GET /profile, 2 ×': 'over 1,200 connections a request costs more CPU than over 32, for Go, too (below)',
+  'GET /profile, 2 ×': 'over 1,000 connections a request costs more CPU than over 32, for Go, too (below)',
   'GET /profile, 5 ×': 'the same',
   'GET /profile, 50 %': 'full collections, while both processors are taken: performance.md',
   'GET /connections?status=accepted,pending_sent: CPU':
