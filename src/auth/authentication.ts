@@ -24,7 +24,7 @@ export class Authentication {
   ) {}
 
   /**
-   * Sets {@link Request.misuse} where a key is sent from a browser, or from outside its networks.
+   * Sets {@link Request.misuse} if the credential is sent from where it must not be used.
    *
    * @returns synchronously where the credential is cached, and nothing is left to check or to record; what it throws, it never throws
    * synchronously
@@ -70,8 +70,10 @@ export class Authentication {
   #permit(known: KnownCredential, credential: Credential, request: Request): Promise<void> | undefined {
     const { principal, thumbprint, allowed } = known;
     if (principal.kind !== credential.kind) return this.#refuse(credential, request, 'another kind');
-    if (request.context.path === ASSISTANTS_PATH && this.#isForeignPage(known, request))
-      return Promise.reject(new Problem('origin_not_allowed'));
+    if (request.context.path === ASSISTANTS_PATH && this.#isForeignPage(known, request)) {
+      request.misuse = new Problem('origin_not_allowed');
+      return undefined;
+    }
     const proven = credential.scheme === 'DPoP';
     if (proven && thumbprint === undefined)
       return this.#refuse(credential, request, 'a token that is not bound');

@@ -73,7 +73,7 @@ declare module 'express-serve-static-core' {
     principal?: Caller;
     /** The problem to respond with if the caller's limit is used up. */
     overLimit?: Problem | undefined;
-    /** The problem to respond with if a valid key is sent from where it must not be used. */
+    /** The problem to respond with if a valid credential is sent from where it must not be used. */
     misuse?: Problem | undefined;
   }
 }

@@ -155,6 +155,11 @@ describe('an assistant', () => {
       [ofDevice, oauth.issuer, 'served'],
     ] as const)
       expect([origin, await at(token.access_token, origin)]).toEqual([origin, answer]);
+    const rejected = await fetch(oauth.issuer + PATH, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${ofPage.access_token}`, Origin: 'https://evil.example' },
+    });
+    expect([rejected.status, rejected.headers.get('x-oauth-scopes')]).toEqual([403, expect.any(String)]);
     expect(await oauth.me(ofPage.access_token)).toBe(200);
   });
 
