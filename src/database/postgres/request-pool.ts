@@ -6,7 +6,7 @@ const OWN = { max: 2, connectionTimeoutMillis: 5_000 };
 
 type Callback = (fault: Error | undefined, client: pg.PoolClient | undefined, done: () => void) => void;
 
-/** The pool of requests. Work that is done for no request has its own connections, and goes on while requests wait for theirs. */
+/** The pool of requests. Other work has its own connections, and continues while requests wait for theirs. */
 export class RequestPool extends pg.Pool {
   readonly #own: pg.Pool;
 
