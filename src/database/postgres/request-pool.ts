@@ -1,8 +1,10 @@
 import pg from 'pg';
 import { currentCaller } from './callers.js';
 
-/** Connections for the server's own work, and how long it waits for one, in ms. */
-const OWN = { max: 2, connectionTimeoutMillis: 5_000 };
+/** Connections for the server's own work. */
+const OWN = 2;
+/** How long it waits for one at least, in ms: no caller waits for it. */
+const PATIENCE_MS = 5_000;
 
 type Callback = (fault: Error | undefined, client: pg.PoolClient | undefined, done: () => void) => void;
 
@@ -12,7 +14,8 @@ export class RequestPool extends pg.Pool {
 
   constructor(options: pg.PoolConfig) {
     super(options);
-    this.#own = new pg.Pool({ ...options, ...OWN });
+    const connectionTimeoutMillis = Math.max(PATIENCE_MS, options.connectionTimeoutMillis ?? 0);
+    this.#own = new pg.Pool({ ...options, max: OWN, connectionTimeoutMillis });
     this.#own.on('error', () => undefined); // an idle connection broke: the pool has dropped it already
   }
 
