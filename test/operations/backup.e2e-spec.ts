@@ -216,15 +216,12 @@ postgres.describe('a backup', () => {
       expect((await pua(environment, ['doctor'])).stdout).not.toMatch(/^fail/m);
     });
 
-    it('accepts a key that was revoked since, and knows none that was made since', async () => {
+    it('has every credential and message as it was, until a replay of the trail ends again what had ended', async () => {
       expect(await statusOf(server, keys.kept)).toBe(200);
       expect(await statusOf(server, keys.revoked)).toBe(200);
       expect(await statusOf(server, keys.late)).toBe(401);
-    });
 
-    const isSignedIn = async () => !/type="password"/.test(((await browser.open('/account/sessions')) as FormPage).html); // prettier-ignore
-
-    it('has those signed in who were, and a code that was used up since as unused, until its minute is over', async () => {
+      const isSignedIn = async () => !/type="password"/.test(((await browser.open('/account/sessions')) as FormPage).html); // prettier-ignore
       expect(await isSignedIn()).toBe(true);
       const codes = await query<{ used: boolean; brief: boolean }>(
         environment.DATABASE_URL!,
@@ -232,24 +229,18 @@ postgres.describe('a backup', () => {
 WHERE model = 'AuthorizationCode' ORDER BY created_at DESC LIMIT 1`,
       );
       expect(codes).toEqual([{ used: false, brief: true }]);
-    });
 
-    it('accepts a refresh token that was used up since, once, and knows no successor', async () => {
       expect(await refreshed(tokens.successor)).toBe('invalid_grant');
       expect(await refreshed(tokens.spent)).toBe(200);
       expect(await refreshed(tokens.ended)).toBe(200);
-    });
 
-    it('sends the messages that were pending, by the same ids, to receivers as they were', async () => {
       const messages = await query<{ id: string; status: string }>(
         environment.DATABASE_URL!,
         'SELECT id::text, status FROM webhook_deliveries',
       );
       expect(messages.map(({ id }) => id)).toEqual(pending);
       expect(messages.map(({ status }) => status)).toEqual(['pending']);
-    });
 
-    it('is followed by a replay of the trail, after which what had ended has ended again', async () => {
       await run(commandsOf(PAGE, 'What had ended, ends again').join('\n'), { ...environment, ...paths });
       await soon(async () => (await statusOf(server, keys.revoked)) === 401);
       expect(await statusOf(server, keys.kept)).toBe(200);

@@ -1,13 +1,15 @@
 import { existsSync } from 'node:fs';
 import { chromium, type Browser } from 'playwright-core';
+import { PATIENCE_MS } from './timing.js';
 
 const EXECUTABLE = '/usr/bin/chromium';
 
 /** Launches Chromium with its own profile, and without its background requests. @param more switches of its command line */
 export async function launchChromium(...more: string[]): Promise<Browser> {
   if (!existsSync(EXECUTABLE)) throw new Error(`${EXECUTABLE} is not there: apt-get install chromium`);
-  return chromium.launch({
+  const browser = await chromium.launch({
     executablePath: EXECUTABLE,
+    timeout: PATIENCE_MS,
     args: [
       '--no-sandbox',
       '--disable-gpu',
@@ -19,4 +21,11 @@ export async function launchChromium(...more: string[]): Promise<Browser> {
       ...more,
     ],
   });
+  const newContext = browser.newContext.bind(browser);
+  browser.newContext = async (options) => {
+    const context = await newContext(options);
+    context.setDefaultTimeout(PATIENCE_MS);
+    return context;
+  };
+  return browser;
 }

@@ -1,7 +1,8 @@
 import { setTimeout } from 'node:timers/promises';
+import { expect } from '@jest/globals';
 
 /** Limit of a wait, in ms: only a test that fails takes as long. */
-const PATIENCE_MS = 120_000;
+export const PATIENCE_MS = 120_000;
 
 /** Limit of a wait for what servers tell each other within a second, in ms: without the notification it takes 30 s. */
 const SOON_MS = 20_000;
@@ -12,19 +13,24 @@ const LOOK_MS = 10;
 /** Rounds in which processor time is measured, at most. */
 const ROUNDS = 30;
 
-/** Waits for a condition that another process, or the system, fulfils without a notification. @param what is awaited, for the error */
+/**
+ * Asserts that a condition becomes true that another process, or the system, fulfils without a notification.
+ *
+ * @param what is awaited, for the error
+ */
 export async function until(
   condition: () => boolean | Promise<boolean>,
   what = 'it',
   withinMs = PATIENCE_MS,
 ): Promise<void> {
   const isSo = async () => (await condition()) || undefined;
-  await eventually(isSo, withinMs).catch((cause: unknown) => {
+  const became = await eventually(isSo, withinMs).catch((cause: unknown) => {
     throw new Error(`not in time: ${what}`, { cause });
   });
+  expect(became).toBe(true);
 }
 
-/** Waits for what takes effect on every server within a second. */
+/** Asserts that something takes effect that every server is told of within a second. */
 export async function soon(condition: () => boolean | Promise<boolean>, what?: string): Promise<void> {
   await until(condition, what, SOON_MS);
 }
