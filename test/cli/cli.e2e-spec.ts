@@ -961,7 +961,10 @@ describe('pua on an empty database', () => {
     const { pending } = await status();
     const applied = pending.slice(0, -1);
     expect([applied.length > 1, pending.at(-1)]).toEqual([true, 'schema/']);
-    expect(await puaJson(environment, ['db', 'migrate'])).toEqual({ applied: pending });
+    const { stdout, stderr } = await run('db', 'migrate', '--json');
+    expect(JSON.parse(stdout)).toEqual({ applied: pending });
+    const total = pending.length;
+    expect(stderr).toBe(pending.map((name, i) => `${i + 1} of ${total}: ${name}\n`).join(''));
     expect(await status()).toEqual({ applied, pending: [], unknown: [], incompatible: [] });
     const last = applied.at(-1)!;
     expect(await puaJson(environment, ['db', 'rollback', '--yes'])).toEqual({ undone: last });
@@ -971,13 +974,17 @@ describe('pua on an empty database', () => {
     expect(refusal).toEqual({
       code: 1,
       stdout: '',
-      stderr: `The database lacks migrations (${undone.join(', ')}): run \`npx pua db migrate\`\n`,
+      stderr: `The database lacks migrations (2, from ${last} to schema/): run \`npx pua db migrate\`\n`,
     });
     expect(await run('doctor')).toMatchObject({
       code: 1,
       stdout: expect.stringContaining('→ run `npx pua db migrate`'),
     });
-    expect((await run('db', 'migrate')).stdout.split('\n')[0]).toBe(last);
+    expect(await run('db', 'migrate')).toEqual({
+      code: 0,
+      stdout: `${last}\nschema/\n`,
+      stderr: `1 of 2: ${last}\n2 of 2: schema/\n`,
+    });
     expect(await run('db', 'migrate')).toEqual({ code: 0, stdout: '', stderr: 'Nothing was pending\n' });
   });
 
@@ -1074,7 +1081,7 @@ postgres.describe('pua on an empty PostgreSQL', () => {
     const { code, stderr } = await pua(environment, ['users', 'create', '--username', 'first']);
     expect(code).toBe(1);
     expect(stderr).toMatch(
-      /^The database lacks migrations \(CreatePlatform\d+, .*\): run `npx pua db migrate`\n$/,
+      /^The database lacks migrations \(\d\d, from CreatePlatform\d+ to schema\/\): run `npx pua db migrate`\n$/,
     );
     await drop();
   });

@@ -7,11 +7,13 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { startPostgres } from '../../bin/postgres.mjs';
+import { VERSION } from '../../src/config/version.js';
 import { createDataSource } from '../../src/database/postgres/data-source.js';
 import { puaProcess } from '../support/command-line.js';
 import { createTestDatabase, postgres, testConfig } from '../support/database.js';
 import { freePort } from '../support/oauth.js';
 import { ServerProcess } from '../support/server.js';
+import { eventually } from '../support/timing.js';
 
 /** Runs a program to its end. */
 function run(file: string, parameters: string[], environment: Record<string, string> = {}) {
@@ -295,6 +297,39 @@ postgres.describe('a start for others as on a developer’s machine', () => {
     );
     rmSync(DATA_DIR, { recursive: true });
   });
+});
+
+postgres.describe('a production start', () => {
+  it(
+    'logs one line with version, address, database and workers, and no password',
+    async () => {
+      const { environment, drop } = await createTestDatabase();
+      const url = new URL(environment.DATABASE_URL!);
+      const server = await ServerProcess.start({
+        ...environment,
+        NODE_ENV: 'production',
+        PUBLIC_URL: 'http://localhost:3000',
+        WORKERS: '2',
+        LOG_LEVEL: 'info',
+      });
+      const started = () => server.output.split('\n').filter((line) => line.includes('"server started"'));
+      const [line] = await eventually(() => (started().length > 0 ? started() : undefined));
+      await server.kill();
+      expect(started()).toHaveLength(1);
+      expect(JSON.parse(line!)).toEqual({
+        level: 'info',
+        time: expect.any(String),
+        version: VERSION,
+        address: new URL(server.url).host,
+        public_url: 'http://localhost:3000',
+        database: `${url.host}${url.pathname}`,
+        workers: 2,
+        msg: 'server started',
+      });
+      await drop();
+    },
+    PATIENCE_MS,
+  );
 });
 
 postgres.describe('a start that cannot be', () => {
