@@ -243,7 +243,7 @@ describe('pua', () => {
         '--scopes=profile:read',
       );
       expect(code).toBe(0);
-      expect(stdout).toMatch(/^pua_live_\w{62}\n$/);
+      expect(stdout).toMatch(/^pua_test_\w{62}\n$/); // live only in production
       const { body } = await api.get('/me', stdout.trim());
       expect(body.id).toBe(user);
       expect((await api.get('/events', stdout.trim())).status).toBe(403);
@@ -332,7 +332,7 @@ describe('pua', () => {
       const user = await api.platform.user({ disabled_at: '2024-01-01T00:00:00Z' });
       const args = ['--name', 'x', '--scopes', ''];
       const { code, stdout, stderr } = await run('keys', 'create', '--user', String(user), ...args);
-      expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(/^pua_live_/) });
+      expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(/^pua_test_/) });
       expect(stderr).toContain('is disabled');
     });
   });
@@ -533,6 +533,20 @@ describe('pua', () => {
       const { stdout } = await run('users', 'list', '--search', 'findable_1');
       expect(stdout).toMatch(/^ID +USERNAME +NAME +STATUS +PASSWORD +CREATED$/m);
       expect(stdout).toMatch(/^\d+ +findable_1 +\S.* enabled +no +20/m);
+    });
+
+    it('list continues before an id, and says with which after 1,000', async () => {
+      await api.dataSource.query(
+        `INSERT INTO users (username, first_name) SELECT 'paged_' || i, 'Paged' FROM generate_series(1, 1001) i`,
+      );
+      const { stdout, stderr } = await run('users', 'list', '--search', 'paged_');
+      expect(stdout.trimEnd().split('\n')).toHaveLength(1 + 1000);
+      const [, before] =
+        /^There are more: continue with --before (\d+), or narrow it down with --search\n$/.exec(stderr)!;
+      expect(await json('users', 'list', '--search', 'paged_', '--before', before!)).toEqual({
+        data: [expect.objectContaining({ username: 'paged_1' })],
+        truncated: false,
+      });
     });
 
     it('update changes what is named alone, an empty text takes it away, and the trail says what changed', async () => {
