@@ -7,5 +7,5 @@ import { keepCompiled } from './compile-cache.mjs';
 
 await (await import('./build.mjs')).build();
 keepCompiled();
-module.setSourceMapsSupport(true); // errors name the lines of the TypeScript sources
+module.setSourceMapsSupport?.(true); // errors name the lines of the TypeScript sources
 await import('../dist/src/cli/main.js');

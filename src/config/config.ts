@@ -45,7 +45,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
     faults.push('LOG_FORMAT must be json: pretty logs are not part of this installation');
   if (production) {
     if (!given('SECRET_KEY'))
-      faults.push('SECRET_KEY is required in production: generate one with `npx pua secrets generate`');
+      faults.push('SECRET_KEY is required in production: generate one with `npx pua secrets generate` or `openssl rand -base64 32`');
     if (!given('DATABASE_URL'))
       faults.push('DATABASE_URL is required in production: the embedded database is for development');
     if (!publicUrl.startsWith('https:') && !isLoopback(new URL(publicUrl).hostname))

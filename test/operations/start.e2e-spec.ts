@@ -347,14 +347,35 @@ postgres.describe('a start that cannot be', () => {
     return stderr;
   };
 
-  it('says that Node is too old', async () => {
-    const pretend = `data:text/javascript,Object.defineProperty(process, 'versions', { value: { node: '20.20.2' } })`;
-    const { code, stderr } = await run(process.execPath, ['--import', pretend, 'bin/start.mjs']);
-    expect([code, stderr]).toEqual([
-      1,
-      expect.stringMatching(/^Node 20\.20\.2 is too old: use Node 24, .*\n$/),
-    ]);
-  });
+  it.each([
+    ['20.20.2', false],
+    ['22.12.0', false],
+    ['22.13.0', true],
+    ['23.11.1', false],
+    ['24.10.0', false],
+    ['24.11.0', true],
+    ['26.0.0', true],
+  ])(
+    'accepts the versions of Node that package.json and docs/deploy.md name: %s %s',
+    async (node, accepted) => {
+      const pretend = `data:text/javascript,Object.defineProperty(process, 'versions', { value: { node: '${node}' } })`;
+      const { code, stderr } = await run(process.execPath, ['--import', pretend, 'bin/require-node.mjs']);
+      expect([code, stderr]).toEqual(
+        accepted
+          ? [0, '']
+          : [
+              1,
+              expect.stringMatching(
+                `^Node ${node} is not supported: use 22.13 or a newer 22, or 24.11 or newer\\..*\n$`,
+              ),
+            ],
+      );
+      expect(readFileSync('package.json', 'utf8')).toContain('"node": "^22.13.0 || >=24.11.0"');
+      expect(readFileSync('docs/deploy.md', 'utf8')).toContain(
+        'must be 22.13 or a newer 22, or 24.11 or newer',
+      );
+    },
+  );
 
   it('names every bad setting, and no value', async () => {
     const stderr = await fail({ LOG_LEVEL: 'hunter2', DATABASE_URL: 'hunter2', WORKERS: 'hunter2' });
