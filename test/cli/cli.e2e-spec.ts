@@ -1,6 +1,6 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -1352,6 +1352,9 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
     const folder = mkdtempSync(join(process.env.TEST_FOLDER!, 'textfile-'));
     const file = join(folder, 'doctor.prom');
     const began = Math.floor(Date.now() / 1000);
+    const victim = join(folder, 'victim');
+    writeFileSync(victim, 'untouched');
+    symlinkSync(victim, `${file}.draft`); // the name that a draft had in former versions
     await api.dataSource.query(`SELECT setval('events_id_seq', 1, false)`);
     await api.platform.event({ id: 5, organizer_id: await api.platform.user() });
     const { code } = await examine({}, ['--textfile', file]);
@@ -1360,7 +1363,8 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
     expect(text).toContain('doctor_finding{check="settings"} 0\n');
     expect(text).toContain('doctor_finding{check="events_id_seq"} 2\n');
     expect(Number(/^doctor_last_run_timestamp_seconds (\d+)$/m.exec(text)![1])).toBeGreaterThanOrEqual(began);
-    expect(readdirSync(folder)).toEqual(['doctor.prom']);
+    expect(readdirSync(folder).toSorted()).toEqual(['doctor.prom', 'doctor.prom.draft', 'victim']);
+    expect(readFileSync(victim, 'utf8')).toBe('untouched');
     await examine({}, ['--mend', '--textfile', file]);
     expect(readFileSync(file, 'utf8')).toContain('doctor_finding{check="sequences"} 0\n');
     const { stderr } = await pua(api.environment, ['doctor', '--textfile', join(folder, 'none/doctor.prom')]);
