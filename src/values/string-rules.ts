@@ -23,11 +23,6 @@ export function isHttpUrl(text: string): boolean {
   return /^https?:\/\/[^/?#@\\\s\p{Cc}]+([/?#][^\\\s\p{Cc}]*)?$/iu.test(text) && URL.canParse(text);
 }
 
-/** Tells whether a request's id, which its caller may choose (X-Request-Id), could be a token or a key of ours. */
-export function looksSecret(errorId: string): boolean {
-  return /^[\w-]{43}$/.test(errorId) || /pua_(live|test|secret)_/i.test(errorId);
-}
-
 /** Words of visible ASCII, separated by single spaces: most names, and testing for them takes a twentieth of the time. */
 const PLAIN = /^[!-~]+(?: [!-~]+)*$/;
 const SPACE = /[\s\p{Cc}\u2800]+/gu;

@@ -212,13 +212,17 @@ describe('every answer', () => {
       }
     });
 
-    it.each(['', 'a b', 'x'.repeat(65), '<script>'])(
-      'with an id of its own where the request’s is %j',
-      async (id) => {
-        const { headers } = await api.send('GET', '/api/public/problems', { 'X-Request-Id': id });
-        expect(headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
-      },
-    );
+    it.each([
+      '',
+      'a b',
+      'x'.repeat(65),
+      '<script>',
+      `pua_secret_${'x'.repeat(43)}`,
+      'T0ken'.repeat(9).slice(2),
+    ])('with an id of its own where the request’s is %j', async (id) => {
+      const { headers } = await api.send('GET', '/api/public/problems', { 'X-Request-Id': id });
+      expect(headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
+    });
 
     it('that let a caller ask again: 304 for If-None-Match on each GET', async () => {
       for (const path of gets()) {
