@@ -54,11 +54,14 @@ export function nameFrom(text: string, longest = 100): string {
 export const NAME_RULE = 'have no control or invisible characters, and no superfluous spaces';
 
 /** What {@link isUsername} requires besides its length; follows "must". */
-export const USERNAME_RULE = `${NAME_RULE}, and be in the Unicode form NFKC`;
+export const USERNAME_RULE = `${NAME_RULE}, be in the Unicode form NFKC, and be neither digits only nor erased-<digits>`;
+
+/** Commands read digits as an id, and erased members are named `erased-<id>`. */
+const RESERVED = /^(erased-)?\d+$/i;
 
 /** Tells whether a text may be a username, which members are told apart by: also none that only looks like another (NFKC). */
 export function isUsername(text: string): boolean {
-  return isName(text) && text.normalize('NFKC') === text;
+  return isName(text) && text.normalize('NFKC') === text && !RESERVED.test(text);
 }
 
 const ENTITIES: Readonly<Record<string, string>> = {
