@@ -17,6 +17,7 @@ import { OpenidProvider } from '../../federation/openid-provider.js';
 import { UpstreamSignIns, wishesOf } from '../../federation/upstream-sign-ins.js';
 import { queryOf } from '../../http/input/query.js';
 import { Pages, redirect, type Sending } from '../rendering/pages.js';
+import { inOrder } from '../rendering/wording.js';
 import { FormBody, requireOwnForm, ServesPages, type Form } from '../requests/page-requests.js';
 import { BrowserSessions, SignInForms, type SignInRefusal } from '../sign-in/sign-in-steps.js';
 
@@ -74,7 +75,7 @@ export class InteractionsController {
       again: before !== undefined,
       seen: seenAs(client),
       days: daysOf(client),
-      scopes: requested.map((scope) => ({
+      scopes: inOrder(requested).map((scope) => ({
         name: scope,
         checked: !refused.includes(scope),
         required: OPENID_SCOPES.includes(scope),
