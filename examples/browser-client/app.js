@@ -273,5 +273,9 @@ if (given) element('who').hidden = true;
 
 if (location.pathname === '/demo/callback') {
   say('Signing in …');
-  await finish().catch((error) => say(error.message));
+  await finish().catch((error) => {
+    const isDenied = error.code === 'access_denied';
+    if (isDenied) reveal('denied');
+    say(isDenied ? '' : error.message);
+  });
 }

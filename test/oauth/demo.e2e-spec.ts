@@ -167,6 +167,16 @@ FROM events e JOIN participants p ON p.event_id = e.id WHERE p.user_id = 9000000
     expect(await later.textContent()).toContain('invalid_credentials');
   });
 
+  it('says in a frame that the member denied it', async () => {
+    const { page } = await open();
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('button', { name: 'Cancel and go back to the app' }).click();
+    const notice = page.locator('.notice:visible');
+    await notice.getByText('Nothing was shared').waitFor();
+    expect(await page.locator('#status').textContent()).toBe('');
+    expect(await notice.evaluate((frame) => getComputedStyle(frame).borderTopStyle)).toBe('solid');
+  });
+
   it('says what it was not allowed, and asks for it again', async () => {
     const { page } = await open();
     await signIn(page, ['See the events']);
