@@ -19,7 +19,7 @@ import { migrate } from '../../src/database/schema/migrate.js';
 import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
 import { PROCESS, pua } from '../support/command-line.js';
 import { postgres } from '../support/database.js';
-import { OauthTest, PASSWORD } from '../support/oauth.js';
+import { type FormPage, OauthTest, PASSWORD } from '../support/oauth.js';
 import { Receiver } from '../support/receiver.js';
 
 interface Snippet {
@@ -345,8 +345,12 @@ OVERRIDING SYSTEM VALUE VALUES (7, $1, $2, $2, $2, 0, false, false, 'Lost')`,
 
   it.each(ofLanguage('js'))('js, in a page that signs a member in: %s', async (_, snippet) => {
     await prepare(snippet);
-    const redirectUri = /https:\/\/app\.example\/callback/.exec(snippet.code)![0];
-    const clientId = await oauth.client({ redirect_uris: [redirectUri] });
+    const [redirectUri] = /https:\/\/app\.example\/callback/.exec(snippet.code)!;
+    const [signedOutUri] = /https:\/\/app\.example\/signed-out/.exec(snippet.code)!;
+    const clientId = await oauth.client({
+      redirect_uris: [redirectUri],
+      post_logout_redirect_uris: [signedOutUri],
+    });
     meanings.push(['my-client-id', clientId]);
     symlinkSync(resolve('node_modules'), join(folder, 'node_modules'));
     const file = join(folder, 'page.mjs');
@@ -354,6 +358,7 @@ OVERRIDING SYSTEM VALUE VALUES (7, $1, $2, $2, $2, 0, false, false, 'Lost')`,
     const page = (await import(pathToFileURL(file).href)) as {
       signIn(): Promise<void>;
       afterSignIn(): Promise<unknown>;
+      signOut(): Promise<void>;
     };
     // What a page has, and Node has not.
     const stored = new Map<string, string>();
@@ -364,8 +369,12 @@ OVERRIDING SYSTEM VALUE VALUES (7, $1, $2, $2, $2, 0, false, false, 'Lost')`,
     const location = { href: 'https://app.example/', assign: (url: URL) => void (location.href = url.href) };
     Object.assign(globalThis, { sessionStorage, location });
     await page.signIn();
-    const back = await oauth.browser().authorize(location.href, { username: 'ada' });
+    const browser = oauth.browser();
+    const back = await browser.authorize(location.href, { username: 'ada' });
     location.href = back.href;
     expect(await page.afterSignIn()).toMatchObject({ id: member.id, username: 'ada' });
+    await page.signOut();
+    const asked = (await browser.open(new URL(location.href))) as FormPage;
+    expect(String(await browser.submit(asked, { logout: 'yes' }))).toBe(signedOutUri);
   });
 });
