@@ -61,13 +61,14 @@ export class Browser {
     for (let step = 0; step < 12; step++) {
       const { status, headers, body } = await this.open(path, form);
       form = undefined;
-      if (headers.location?.startsWith(REDIRECT_URI)) {
-        const code = new URL(headers.location).searchParams.get('code');
-        if (code === null) throw new Error(`${this.server.name}: ${headers.location}`);
+      const location = headers.location ?? refreshOf(body);
+      if (location?.startsWith(REDIRECT_URI)) {
+        const code = new URL(location).searchParams.get('code');
+        if (code === null) throw new Error(`${this.server.name}: ${location}`);
         return code;
       }
-      if (headers.location !== undefined) {
-        path = headers.location.replace(/^https?:\/\/[^/]+/, '');
+      if (location !== undefined) {
+        path = location.replace(/^https?:\/\/[^/]+/, '');
       } else if (status === 200 && username !== undefined) {
         ({ path, form } = fill(body, { username, login: username, password }));
       } else {
@@ -103,6 +104,10 @@ export class Browser {
     return answer;
   }
 }
+
+/** The URL to which a page leads at once. */
+const refreshOf = (html) =>
+  /http-equiv="refresh" content="0;url=([^"]*)"/.exec(html)?.[1].replaceAll('&amp;', '&');
 
 /** The first form of a page, with everything ticked and the last button pressed. */
 const fill = (html, typed) => formsOf(html, typed)[0];

@@ -4,6 +4,7 @@ import { audited, recordEvent, type NewAuthEvent } from '../audit/audit.js';
 import { OperatorError } from '../values/operator-error.js';
 import { User } from '../database/schema/entities/members/user.entity.js';
 import { contains, totalOfMember } from '../database/sql.js';
+import { trimmed } from '../values/string-rules.js';
 import { isId } from '../values/vocabulary.js';
 import { checkPassword, hashPassword } from './passwords/passwords.js';
 
@@ -87,11 +88,12 @@ export class UsersService {
   }
 
   /**
-   * Finds a member by id or username, ignoring case: digits alone are taken for an id first.
+   * Finds a member by id or username, ignoring case and white space around it: digits alone are taken for an id first.
    *
    * @throws OperatorError where there is no such member
    */
-  async find(idOrUsername: string): Promise<UserDetails> {
+  async find(typed: string): Promise<UserDetails> {
+    const idOrUsername = trimmed(typed);
     const id = /^\d{1,16}$/.test(idOrUsername) && isId(Number(idOrUsername)) ? Number(idOrUsername) : null;
     const [user] = await this.dataSource.query<UserDetails[]>(
       `${DETAILS} WHERE u.id = $1 OR u.folded_username = fold_case($2) ORDER BY u.id = $1 DESC NULLS LAST LIMIT 1`,
@@ -157,7 +159,8 @@ ORDER BY u.id DESC LIMIT $1`,
    *
    * @throws OperatorError where there is no such member
    */
-  async identify(idOrUsername: string): Promise<IdentifiedUser> {
+  async identify(typed: string): Promise<IdentifiedUser> {
+    const idOrUsername = trimmed(typed);
     try {
       return await this.find(idOrUsername);
     } catch (error) {

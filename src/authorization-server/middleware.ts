@@ -24,14 +24,14 @@ import { Refusals } from './failures/refusals.js';
 import { tellDeveloper } from './failures/tell-developer.js';
 import {
   type FormFields,
-  formTargetsOf,
   hostOf,
+  onwardTo,
   pageClientOf,
   type ShownPage,
   ShownPages,
   UpstreamSignOut,
 } from './ports.js';
-import { apiResource, REOPENABLE, routeOf, ROUTES, SUPPORTED_SCOPES } from './provider/provider.js';
+import { apiResource, REOPENABLE, routeOf, ROUTES, SIGN_OUT, SUPPORTED_SCOPES } from './provider/provider.js';
 import { Consents } from './requests/consents.js';
 import { OauthDatabase, type OauthRequest } from './requests/oauth-database.js';
 import { runTokenRequests } from './requests/token-request.js';
@@ -45,6 +45,9 @@ const RECORDED: readonly RefusalReason[] = [
 ];
 
 const AUTH_METHODS = unionOf(({ authMethods }) => authMethods);
+
+/** As the library says it. */
+const SIGN_OUT_GONE = 'could not find logout details';
 
 type Next = () => Promise<void>;
 type Step = (ctx: KoaContextWithOIDC, next: Next) => Promise<void>;
@@ -73,6 +76,7 @@ export class Middleware {
       (ctx, next) => this.#answerFailures(ctx, next),
       (ctx, next) => this.#correctMetadata(ctx, next),
       (ctx, next) => this.#refuseOtherResponses(ctx, next, provider),
+      (ctx, next) => this.#endRedirects(ctx, next),
       (ctx, next) => this.#signOutUpstream(ctx, next),
       (ctx, next) => this.#stayWithStrangers(ctx, next),
       (ctx, next) => this.#signOutOfNothing(ctx, next),
@@ -91,8 +95,8 @@ export class Middleware {
     };
   }
 
-  renderError(ctx: KoaContextWithOIDC, error: Error): void {
-    if (leadsBack(ctx, error)) return;
+  async renderError(ctx: KoaContextWithOIDC, error: Error): Promise<void> {
+    if (leadsBack(ctx, error) || (await this.#repeatSignOut(ctx, error))) return;
     const fault = pageFaultOf(error, ctx.path.startsWith(ROUTES.end_session));
     const { client, params } = ctx.oidc ?? {};
     const request = this.database.current!;
@@ -111,15 +115,16 @@ export class Middleware {
   }
 
   renderSignOut(ctx: KoaContextWithOIDC): void {
-    const { session, client, params } = ctx.oidc;
-    const page = {
+    const { client, params } = ctx.oidc;
+    const { post_logout_redirect_uri, state } = params ?? {};
+    const repeated = Object.entries({ client_id: client?.clientId, post_logout_redirect_uri, state });
+    const fields = [['csrf', this.csrf.token(ctx.req, ctx.res)], ['xsrf', stateOf(ctx)!.secret], ...repeated];
+    this.show(ctx, {
       name: 'sign-out',
-      action: `${ROUTES.end_session}/confirm`,
-      xsrf: (session as unknown as { state: { secret: string } }).state.secret,
+      action: SIGN_OUT,
+      fields: Object.fromEntries(fields.filter(([, value]) => typeof value === 'string')) as FormFields,
       client: client ? pageClientOf(client, undefined) : null,
-    } as const;
-    const app = formTargetsOf(params?.post_logout_redirect_uri);
-    this.show(ctx, page, [...app, ...this.upstreamSignOut.formTargets]);
+    });
   }
 
   /**
@@ -127,22 +132,21 @@ export class Middleware {
    * that the member does not know gets it by the button alone, as in {@link #stayWithStrangers}.
    */
   async postForm(ctx: KoaContextWithOIDC, action: string, fields: FormFields): Promise<void> {
-    const isSent = !(await this.#isStrange(ctx, fields.error_description));
+    const isAutomatic = !(await this.#isStrange(ctx, fields.error_description));
     const client = pageClientOf(ctx.oidc.client!, action);
-    const shown = { name: 'form-post', action, fields: Object.entries(fields), client, isSent } as const;
     ctx.status = 'error' in fields ? 400 : 200;
-    this.show(ctx, shown, formTargetsOf(action));
+    this.show(ctx, { ...onwardTo(action), form: { client, fields }, isAutomatic });
   }
 
   /** Answers with a page, in the language that the app asked for, or else the browser. */
-  show(ctx: KoaContextWithOIDC, page: ShownPage, formTargets: readonly string[] = []): void {
+  show(ctx: KoaContextWithOIDC, page: ShownPage): void {
     const uiLocales = ctx.oidc?.params?.ui_locales ?? ctx.query.ui_locales;
     const language = this.pages.languageOf(uiLocales, ctx.req.headers);
-    const isRepeatable = ctx.method === 'GET' && page.name !== 'form-post' && REOPENABLE.includes(ctx.path);
+    const isRepeatable = ctx.method === 'GET' && page.name !== 'onward' && REOPENABLE.includes(ctx.path);
     const repeated = isRepeatable
       ? { to: ctx.originalUrl, csrf: this.csrf.token(ctx.req, ctx.res) } // as sent: what was wrong is still in it
       : undefined;
-    const { html, headers } = this.pages.render(page, language, formTargets, repeated);
+    const { html, headers } = this.pages.render(page, language, repeated);
     ctx.set(headers);
     ctx.body = html;
   }
@@ -268,6 +272,23 @@ export class Middleware {
     return next();
   }
 
+  /** Redirects by a page where a member's form led here and the target is another origin: see {@link onwardTo}. */
+  async #endRedirects(ctx: KoaContextWithOIDC, next: Next): Promise<void> {
+    await next();
+    if (!this.#elsewhere(ctx) || !(isAnswered(ctx) || ctx.path === SIGN_OUT)) return;
+    const page = onwardTo(ctx.response.get('Location'));
+    ctx.remove('Location');
+    ctx.status = 200;
+    this.show(ctx, page);
+  }
+
+  /** @returns where the response redirects to; undefined if it does not, or to this server */
+  #elsewhere(ctx: KoaContextWithOIDC): URL | undefined {
+    const { publicUrl } = this.config;
+    const target = ctx.status === 303 ? URL.parse(ctx.response.get('Location'), publicUrl) : null;
+    return target && target.origin !== publicUrl ? target : undefined;
+  }
+
   /**
    * After a sign-out, leads on to the platform's own login where the session came from it; from there the browser goes where it would have
    * gone. Who stays signed in, and came from no app that wants them back, is not told that they are signed out.
@@ -275,11 +296,11 @@ export class Middleware {
   async #signOutUpstream(ctx: KoaContextWithOIDC, next: Next): Promise<void> {
     await next();
     const { params } = ctx.oidc ?? {};
-    if (ctx.path !== `${ROUTES.end_session}/confirm` || ctx.status >= 400 || !params) return;
+    if (ctx.path !== SIGN_OUT || ctx.status >= 400 || !params) return;
     const target = ctx.response.get('Location') || undefined; // none where a page was sent
     const isOurs = target?.startsWith(`${this.config.publicUrl}${ROUTES.end_session}/success`) === true;
     const onwards = params.logout
-      ? await this.upstreamSignOut.addressFor(isOurs ? undefined : target)
+      ? await this.upstreamSignOut.addressFor(isOurs ? undefined : target, !stateOf(ctx))
       : isOurs
         ? '/account/apps'
         : undefined;
@@ -296,10 +317,10 @@ export class Middleware {
   async #stayWithStrangers(ctx: KoaContextWithOIDC, next: Next): Promise<void> {
     await next();
     const { client } = ctx.oidc ?? {};
+    const target = this.#elsewhere(ctx);
+    if (!target || !client) return;
+    if (!(await this.#isStrange(ctx, target.searchParams.get('error_description')))) return;
     const href = ctx.response.get('Location');
-    if (ctx.status !== 303 || !client || href.startsWith(`${this.config.publicUrl}/`)) return;
-    const target = URL.parse(href);
-    if (!target || !(await this.#isStrange(ctx, target.searchParams.get('error_description')))) return;
     ctx.remove('Location');
     if (ctx.path.startsWith(ROUTES.end_session)) {
       ctx.status = 200;
@@ -321,6 +342,25 @@ export class Middleware {
     if (isAnswered(ctx) && description !== NOT_SIGNED_IN) return false;
     const member = session?.accountId;
     return member === undefined || !(await this.consents.find(Number(member), client!));
+  }
+
+  /**
+   * Redirects after a form that was sent before as after the first one, with which the session, or what it kept for the sign-out, ended.
+   *
+   * @returns false if this is not such a form
+   */
+  async #repeatSignOut(ctx: KoaContextWithOIDC, error: Error): Promise<boolean> {
+    if ((error as errors.OIDCProviderError).error_description !== SIGN_OUT_GONE) return false;
+    const { body, provider } = ctx.oidc;
+    const { client_id: clientId, post_logout_redirect_uri: uri, state } = (body ?? {}) as FormFields;
+    const client = typeof clientId === 'string' ? await provider.Client.find(clientId) : undefined;
+    const isAllowed = typeof uri === 'string' && client?.postLogoutRedirectUriAllowed(uri) === true;
+    const target = new URL(isAllowed ? uri : `${this.config.publicUrl}${ROUTES.end_session}/success`);
+    if (client) ctx.oidc.entity('Client', client);
+    if (isAllowed && typeof state === 'string') target.searchParams.set('state', state);
+    ctx.redirect(target.href);
+    ctx.status = 303;
+    return true;
   }
 
   /** Answers a sign-out where nobody is signed in: nothing has to be confirmed, but the library would send a page that submits itself. */
@@ -373,6 +413,11 @@ function ruleOf(
     return { error_description: `the client document cannot be used: ${documentFault}` };
   const { error_detail: rule } = failure as errors.OIDCProviderError;
   return reason === 'profile_rule' && rule !== undefined ? { error_description: rule } : {};
+}
+
+/** What the library keeps in the session from the sign-out page to its form. */
+function stateOf({ oidc }: KoaContextWithOIDC): { readonly secret: string } | undefined {
+  return (oidc.session as { state?: { secret: string } } | undefined)?.state;
 }
 
 /** Whether the member has just answered on our page, which says which app it is. */

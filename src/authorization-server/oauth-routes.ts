@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { parse } from 'node:querystring';
 import { Injectable } from '@nestjs/common';
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
+import { Csrf } from '../accounts/browser-cookies.js';
 import { RateLimits } from '../auth/rate-limits/rate-limits.js';
 import { Config } from '../config/config.js';
 import { API_PREFIX, apiHeaders, ASSISTANTS_PATH } from '../http/pipeline/api-headers.js';
@@ -18,7 +19,7 @@ import { PageFault } from './failures/page-fault.js';
 import type { RefusalWords } from './failures/refusal-reasons.js';
 import { Refusals } from './failures/refusals.js';
 import { type ShownPage, ShownPages } from './ports.js';
-import { isForPrograms, methodsAt, REGISTRATION, routeOf, ROUTES } from './provider/provider.js';
+import { isForPrograms, methodsAt, REGISTRATION, routeOf, ROUTES, SIGN_OUT } from './provider/provider.js';
 import { OauthDatabase, OauthRequest } from './requests/oauth-database.js';
 
 const PREFLIGHT_OF_REGISTRATION = {
@@ -45,6 +46,7 @@ export class OauthRoutes {
     private readonly pages: ShownPages,
     private readonly refusals: Refusals,
     private readonly problems: ProblemFilter,
+    private readonly csrf: Csrf,
   ) {}
 
   handler(): RequestHandler {
@@ -124,6 +126,13 @@ export class OauthRoutes {
         words: { error: 'invalid_request', reason: 'malformed_request' },
         description: fault,
         page: { ...new PageFault(400, 'malformed', 'invalid_request').page(context.id), detail: fault },
+      });
+    } else if (path === SIGN_OUT && !this.csrf.verify(request, new URLSearchParams(text).get('csrf'))) {
+      await this.#refuse(request, response, {
+        status: 403,
+        words: { error: 'invalid_request', reason: 'foreign_form' },
+        description: 'the form is not one of this server',
+        page: new PageFault(403, 'foreignForm').page(context.id),
       });
     } else if (isRedirected) {
       // Of a form on another site the browser sends no cookies: it does where that leads on.

@@ -49,19 +49,12 @@ export function hostOf(uri: string): string {
   return protocol === 'https:' || protocol === 'http:' ? host : protocol.slice(0, -1);
 }
 
-/** Lists what a page's Content-Security-Policy must allow as form targets: browsers also check redirects after a POST. */
-export function formTargetsOf(uri: unknown): string[] {
-  if (typeof uri !== 'string' || !URL.canParse(uri)) return [];
-  const { protocol, origin } = new URL(uri);
-  return [protocol === 'https:' || protocol === 'http:' ? origin : protocol];
-}
-
 /** Asks whether the member wants to sign out. */
 export interface SignOutPage {
   readonly name: 'sign-out';
   readonly action: string;
-  /** For the form. */
-  readonly xsrf: string;
+  /** Hidden fields of the form. */
+  readonly fields: FormFields;
   readonly client: PageClient | null;
 }
 
@@ -76,15 +69,21 @@ export interface SignedOutPage {
 /** What an app is sent in a form. */
 export type FormFields = Readonly<Record<string, string>>;
 
-/** Sends a response to the app in a form. */
-export interface FormPostPage {
-  readonly name: 'form-post';
-  /** The redirect URI. */
-  readonly action: string;
-  readonly fields: readonly (readonly [name: string, value: string])[];
-  readonly client: PageClient;
-  /** Whether a script sends it at once; else the member does. */
-  readonly isSent: boolean;
+/** Leads to another origin: at once, or by a button only. */
+export interface OnwardPage {
+  readonly name: 'onward';
+  readonly to: string;
+  /** A response that the app gets in a form at `to`. */
+  readonly form?: { readonly client: PageClient; readonly fields: FormFields };
+  readonly isAutomatic: boolean;
+}
+
+/**
+ * Makes the page that leads to another origin after a form. Chromium and Safari apply `form-action` to every redirect after a form, and an
+ * app's redirect URI may redirect anywhere: a page in between ends that chain.
+ */
+export function onwardTo(to: string): OnwardPage {
+  return { name: 'onward', to, isAutomatic: true };
 }
 
 /** A request whose page comes again in another language. */
@@ -96,7 +95,7 @@ export interface RepeatedRequest {
 }
 
 /** The pages that the authorization server shows by itself. */
-export type ShownPage = ErrorPage | SignOutPage | SignedOutPage | FormPostPage;
+export type ShownPage = ErrorPage | SignOutPage | SignedOutPage | OnwardPage;
 
 /** What the authorization server needs of whoever makes the pages: it knows what they say, not how they look or read. */
 export abstract class ShownPages {
@@ -106,14 +105,10 @@ export abstract class ShownPages {
   /** Chooses one of them: what the member chose, else what the app asked for (`ui_locales`), else the browser (`Accept-Language`). */
   abstract languageOf(uiLocales: unknown, headers: IncomingHttpHeaders): string;
 
-  /**
-   * @param formTargets origins and schemes to which the page's forms may lead
-   * @param repeated undefined where the page comes once
-   */
+  /** @param repeated undefined where the page comes once */
   abstract render(
     page: ShownPage,
     language: string,
-    formTargets?: readonly string[],
     repeated?: RepeatedRequest,
   ): { html: string; headers: Record<string, string> };
 
@@ -125,14 +120,12 @@ export abstract class ShownPages {
 
 /** What the authorization server needs of the platform's own login: that members are signed out there, too. */
 export abstract class UpstreamSignOut {
-  /** Origins, besides the app's, to which a sign-out form may lead. */
-  abstract readonly formTargets: string[];
-
   /**
    * Gives the provider's sign-out URL for a member whose session was just ended.
    *
    * @param target where the member would go otherwise: a registered URL, or undefined for the page that confirms the sign-out
+   * @param isRepeated whether the session ended at an earlier request, which left nothing to tell where it came from
    * @returns undefined if there is no session at the provider to end
    */
-  abstract addressFor(target?: string): Promise<string | undefined>;
+  abstract addressFor(target?: string, isRepeated?: boolean): Promise<string | undefined>;
 }

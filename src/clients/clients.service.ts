@@ -285,8 +285,13 @@ VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5))`,
    * @returns how many grants of the app ended
    * @throws UnknownClient
    */
-  async delete(id: string, actor: NewAuthEvent['actor'], owner?: Owner): Promise<number> {
-    return audited(this.dataSource, async (manager) => {
+  async delete(
+    id: string,
+    actor: NewAuthEvent['actor'],
+    owner?: Owner,
+    within: EntityManager = this.dataSource.manager,
+  ): Promise<number> {
+    return audited(within, async (manager) => {
       const client = await this.#read(id, owner, manager);
       const { affected: grants } = await manager.delete(OauthGrant, { client_id: id });
       await manager.delete(OauthClient, { id });

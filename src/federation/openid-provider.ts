@@ -89,12 +89,6 @@ export class OpenidProvider implements OnApplicationBootstrap {
     if (this.config.upstream) void this.#provider().catch(() => undefined);
   }
 
-  /** The origin to which members are redirected, if already known. */
-  get origin(): string | undefined {
-    const endpoint = this.#known?.configuration.serverMetadata().authorization_endpoint;
-    return endpoint === undefined ? undefined : new URL(endpoint).origin;
-  }
-
   /** @throws UpstreamFault */
   async authorizationUrl(
     state: string,

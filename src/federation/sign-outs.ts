@@ -115,13 +115,9 @@ export class SignOuts implements UpstreamSignOut {
     this.#encryption = new Encryption(config.secrets, 'upstream-sign-out');
   }
 
-  get formTargets(): string[] {
-    const { origin } = this.provider;
-    return this.config.upstream?.logout === true && origin !== undefined ? [origin] : [];
-  }
-
-  async addressFor(target?: string): Promise<string | undefined> {
-    if (this.config.upstream?.logout !== true || !this.database.current?.upstream) return undefined;
+  async addressFor(target?: string, isRepeated = false): Promise<string | undefined> {
+    if (this.config.upstream?.logout !== true) return undefined;
+    if (!isRepeated && !this.database.current?.upstream) return undefined;
     const until = Math.floor(Date.now() / 1000) + LONGEST_SECONDS;
     const state =
       target === undefined ? undefined : this.#encryption.seal({ target, until }, KIND).toString('base64url');

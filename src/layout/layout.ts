@@ -61,13 +61,13 @@ export class Layout {
   /**
    * @param template path below `src/`, without its extension
    * @param scripts those that the template may contain
-   * @param formTargets where forms and redirects after them may lead: sources as CSP writes them
+   * @param formAction where forms and redirects after them may lead, as CSP writes it; undefined: anywhere
    */
   render(
     template: string,
     data: TemplateData,
     scripts: readonly InlineText[],
-    formTargets: readonly string[],
+    formAction: string | undefined,
   ): { html: string; headers: Record<string, string> } {
     const style = template.startsWith('site/') ? this.#siteStyle : this.#style;
     const html = this.#eta.render(template, { ...data, style: style.text });
@@ -78,7 +78,7 @@ export class Layout {
       ...(run.length > 0 ? [`script-src ${run.join(' ')}`, "connect-src 'self'"] : []),
       "img-src 'self'",
       ...(html.includes('rel="manifest"') ? ["manifest-src 'self'"] : []),
-      `form-action ${formTargets.length > 0 ? formTargets.join(' ') : "'none'"}`,
+      ...(formAction === undefined ? [] : [`form-action ${formAction}`]),
       "frame-ancestors 'none'",
       "base-uri 'none'",
     ];

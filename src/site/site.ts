@@ -90,7 +90,12 @@ export class Site {
       prose,
       ...content,
     };
-    return this.layout.render(`site/templates/${template}`, data, [this.#script, this.#languageScript], []);
+    return this.layout.render(
+      `site/templates/${template}`,
+      data,
+      [this.#script, this.#languageScript],
+      "'none'",
+    );
   }
 }
 

@@ -35,6 +35,15 @@ export function asShown(text: string): string {
   return text.toWellFormed().replace(UNSEEN, '').normalize('NFC').replace(SPACE, ' ').trim();
 }
 
+/** Removes Unicode white space at both ends: keyboards of phones add a space after a name that they complete. */
+export function trimmed(text: string): string {
+  // Linear: a run of white space is tried at its start only.
+  return text.replace(
+    /^[\p{White_Space}\ufeff]+|(?<![\p{White_Space}\ufeff])[\p{White_Space}\ufeff]+$/gu,
+    '',
+  );
+}
+
 /**
  * Tells whether a text may be the name of something: it is stored as it is shown, so that none passes for another by what nobody
  * sees. Spaces in it are single, and in neither first nor last place.

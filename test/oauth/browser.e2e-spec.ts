@@ -3,10 +3,18 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import * as client from 'openid-client';
 import type { Browser, BrowserContextOptions } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { launchChromium } from '../support/chromium.js';
 import { postgres } from '../support/database.js';
 import { OauthTest, PASSWORD } from '../support/oauth.js';
+
+/** Callbacks of apps that redirect again, by their path. */
+const ONWARD: Readonly<Record<string, (appUrl: string) => string>> = {
+  '/to-origin': (appUrl) => `${appUrl.replace('127.0.0.1', 'localhost')}/arrived`,
+  '/to-scheme': () => 'trailmix://arrived',
+};
+
+const ARRIVED = /^(http:\/\/localhost:\d+|trailmix:\/)\/arrived/;
 
 postgres.describe('A member in Chromium, with the client on another origin', () => {
   let oauth: OauthTest;
@@ -16,7 +24,12 @@ postgres.describe('A member in Chromium, with the client on another origin', () 
 
   beforeAll(async () => {
     oauth = await OauthTest.start();
-    app = createServer((_, response) => response.end('back at the app'));
+    app = createServer(({ url }, response) => {
+      const { pathname, search } = new URL(url!, appUrl);
+      const onward = ONWARD[pathname];
+      if (onward === undefined) response.end('back at the app');
+      else response.writeHead(303, { Location: onward(appUrl) + search }).end();
+    });
     await new Promise<void>((resolve) => app.listen(0, '127.0.0.1', resolve));
     appUrl = `http://127.0.0.1:${(app.address() as AddressInfo).port}`;
     browser = await launchChromium();
@@ -31,9 +44,18 @@ postgres.describe('A member in Chromium, with the client on another origin', () 
   });
 
   /** An authorization request by openid-client, opened in a browser of its own. */
-  async function start(scope: string, options: BrowserContextOptions = { javaScriptEnabled: false }) {
-    const redirectUri = `${appUrl}/callback`;
-    const clientId = await oauth.client({ name: 'Trailmix', redirect_uris: [redirectUri] });
+  async function start(
+    scope: string,
+    options: BrowserContextOptions = { javaScriptEnabled: false },
+    { path = '/callback', ...parameters }: Record<string, string> = {},
+  ) {
+    const redirectUri = appUrl + path;
+    const clientId = await oauth.client({
+      name: 'Trailmix',
+      redirect_uris: [redirectUri],
+      post_logout_redirect_uris: [redirectUri],
+      profile: 'oidc',
+    });
     const configuration = await oauth.configuration(clientId);
     const verifier = client.randomPKCECodeVerifier();
     const state = client.randomState();
@@ -44,6 +66,7 @@ postgres.describe('A member in Chromium, with the client on another origin', () 
         state,
         code_challenge: await client.calculatePKCECodeChallenge(verifier),
         code_challenge_method: 'S256',
+        ...parameters,
       });
     const url = await ask(scope);
     const page = await (await browser.newContext(options)).newPage();
@@ -62,7 +85,7 @@ postgres.describe('A member in Chromium, with the client on another origin', () 
         pkceCodeVerifier: verifier,
         expectedState: state,
       });
-    return { page, violations, configuration, signIn, ask, redeem };
+    return { page, violations, configuration, clientId, signIn, ask, redeem };
   }
 
   it('signs in, unticks a scope, allows the rest, and revokes the access of the app again', async () => {
@@ -189,6 +212,46 @@ postgres.describe('A member in Chromium, with the client on another origin', () 
     await page.getByRole('button', { name: 'Cancel and go back to the app' }).click();
     await page.waitForURL(`${appUrl}/callback?*`);
     await expect(redeem()).rejects.toMatchObject({ error: 'access_denied' });
+  });
+
+  describe.each(Object.keys(ONWARD))('with a callback that redirects again, at %s', (path) => {
+    it.each([
+      ['a link', 'query', true],
+      ['a refresh, without JavaScript', 'query', false],
+      ['a form', 'form_post', true],
+    ])('leaves after each form by %s', async (_, mode, javaScriptEnabled) => {
+      const { username } = await oauth.member();
+      const extra = { path, response_mode: mode };
+      const started = await start('profile:read', { javaScriptEnabled }, extra);
+      const authorize = await started.ask('profile:read');
+      const signOut = new URL('/oauth/logout', oauth.issuer);
+      signOut.searchParams.set('client_id', started.clientId);
+      signOut.searchParams.set('post_logout_redirect_uri', appUrl + path);
+      /** Opens a page, signs in if it asks, presses a button, and waits for the request to which the callback redirects. */
+      const leave = async (url: URL, button: string, signsIn: boolean) => {
+        const page = await started.page.context().newPage();
+        const complaints: string[] = [];
+        page.on('console', (message) => complaints.push(message.text()));
+        await page.goto(url.href);
+        if (signsIn) {
+          await page.getByLabel('Username').fill(username);
+          await page.getByLabel('Password').fill(PASSWORD);
+          if (button !== 'Sign in') await page.getByRole('button', { name: 'Sign in' }).click();
+        }
+        const arrival = page.waitForRequest((request) => ARRIVED.test(request.url()));
+        await page.getByRole('button', { name: button, exact: true }).click();
+        const { searchParams } = new URL((await arrival).url());
+        expect(complaints.filter((text) => /Content Security Policy/i.test(text))).toEqual([]);
+        await page.close();
+        return searchParams;
+      };
+      const inUrl = mode === 'query';
+      expect((await leave(authorize, 'Cancel and go back to the app', false)).has('error')).toBe(inUrl);
+      expect((await leave(authorize, 'Deny', true)).has('error')).toBe(inUrl);
+      expect((await leave(authorize, 'Allow', false)).has('code')).toBe(inUrl);
+      await leave(signOut, 'Sign out', false);
+      expect((await leave(authorize, 'Sign in', true)).has('code')).toBe(inUrl);
+    });
   });
 
   it('mistypes the password, and tries again where the cursor is', async () => {

@@ -4,6 +4,7 @@ import { eraseMembers } from '../../src/accounts/erasure.js';
 import { UsersService } from '../../src/accounts/users.service.js';
 import { ClientsService } from '../../src/clients/clients.service.js';
 import { Usage } from '../../src/auth/usage/usage.js';
+import { newFormId } from '../../src/member-pages/rendering/pages.js';
 import { thorough } from '../support/database.js';
 import { OauthTest, PASSWORD, REDIRECT_URI, type Browser, type FormPage } from '../support/oauth.js';
 import { startWithUpstream } from '../support/upstream.js';
@@ -42,7 +43,10 @@ async function developer(of = oauth): Promise<Developer> {
     open,
     submit,
     post: (path, fields = {}) =>
-      browser.send(path, { method: 'POST', body: new URLSearchParams({ csrf, ...fields }) }),
+      browser.send(path, {
+        method: 'POST',
+        body: new URLSearchParams({ csrf, form: newFormId(), ...fields }),
+      }),
     async register(fields = {}) {
       const page = await submit(await open('/developer/new-client'), /^\/developer\/clients$/, {
         name: 'Own app',

@@ -1,9 +1,17 @@
+import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { CalendarLinks } from '../../src/calendar/calendar-links.js';
-import { OauthTest, PASSWORD, REDIRECT_URI, type Browser, type FormPage } from '../support/oauth.js';
+import { TokenKeys } from '../../src/crypto/hmac.js';
+import { RouteTable } from '../../src/http/route-table.js';
+import { type OauthTest, PASSWORD, REDIRECT_URI, type Browser, type FormPage } from '../support/oauth.js';
+import { addPasskey, Authenticator, csrfOf, optionsFor, startWithPasskeys } from '../support/passkeys.js';
 
 let oauth: OauthTest;
-beforeAll(async () => void (oauth = await OauthTest.start({ developerConsole: true })));
+beforeAll(async () => {
+  // Nobody takes mails there.
+  const mail = { smtpUrl: 'smtp://127.0.0.1:1', from: 'no-reply@platform.example' };
+  oauth = await startWithPasskeys({ developerConsole: true, mail });
+});
 afterAll(() => oauth.close());
 
 const LINK = /value="http[^"]*\/calendar\/[\w-]{43}\.ics"/;
@@ -131,6 +139,242 @@ describe('a form that makes something', () => {
   });
 });
 
+/** Sends a form once more, as the same browser. */
+type Sending = () => Promise<FormPage | URL>;
+
+/** The forms by their routes: each is filled in, and ready to be sent. */
+const FORMS: Readonly<Record<string, () => Promise<Sending>>> = {
+  '/account/language': async () => {
+    const browser = oauth.browser();
+    const page = (await browser.open('/oauth/logout/success')) as FormPage;
+    return () => browser.submit(page, { language: 'de' }, /language$/);
+  },
+  '/account/keys/:key/revoke': () => on('/account/keys', /revoke$/, {}, ({ id }) => oauth.api.key(id)),
+  '/account/apps/revoke': () =>
+    on('/account/apps', /revoke$/, {}, async ({ username }) => oauth.tokens(await oauth.client(), username)),
+  '/account/sessions/:session/end': async () => {
+    const { username, browser } = await signedIn('/account/apps');
+    await oauth.tokens(await oauth.client(), username); // in another browser
+    const page = (await browser.open('/account/sessions')) as FormPage;
+    const other = page.html.match(/\/account\/sessions\/\w+\/end(?=")/g)!.at(-1)!; // the first is this one
+    return () => browser.submit(page, {}, new RegExp(`^${other}$`));
+  },
+  '/account/sessions/end-others': () =>
+    on('/account/sessions', /end-others$/, { also: ['apps', 'links'] }, async ({ username }) =>
+      oauth.tokens(await oauth.client(), username),
+    ),
+  '/account/calendar/create': () => on('/account/calendar', /create$/, { name: 'Phone' }),
+  '/account/calendar/:link/revoke': () =>
+    on('/account/calendar', /revoke$/, {}, ({ id }) =>
+      oauth.api.app.get(CalendarLinks).create(id, 'Phone', { actor: 'user' }),
+    ),
+  '/account/sign-out': () => on('/account/apps', /sign-out$/, {}),
+  '/account/security/passkeys/:passkey/remove': () => on('/account/security', /remove$/, {}, withPasskey),
+  '/account/security/password': () =>
+    on('/account/security', /password$/, {
+      current_password: PASSWORD,
+      new_password: 'another horse battery staple',
+      end_others: 'yes',
+    }),
+  '/account/security/password/off': () => on('/account/security', /off$/, {}, withPasskey),
+  '/account/security/password/on': () =>
+    on('/account/security', /on$/, {}, async (signed) => {
+      await withPasskey(signed);
+      const page = (await signed.browser.open('/account/security')) as FormPage;
+      await signed.browser.submit(page, {}, /off$/);
+    }),
+  '/account/password-reset/send': async () => {
+    const browser = oauth.browser();
+    const page = (await browser.open('/account/password-reset')) as FormPage;
+    return () => browser.submit(page, { username: 'somebody' }, /send$/);
+  },
+  '/account/new-password/:token/set': async () => {
+    const { browser, page } = await atNewPassword();
+    return () => browser.submit(page, { new_password: 'another horse battery staple' }, /set$/);
+  },
+  '/developer/clients': () => on('/developer/new-client', /clients$/, APP_FIELDS),
+  '/developer/clients/:client': () => onClient(/clients\/[^/]+$/, APP_FIELDS),
+  '/developer/clients/:client/logo': async () => {
+    const { browser, page, action } = await atClient();
+    return () => {
+      const body = new FormData();
+      body.append('csrf', csrfOf(page));
+      body.append('logo', new Blob([PIXEL], { type: 'image/png' }), 'logo.png');
+      return browser.open(`${action}/logo`, { method: 'POST', body });
+    };
+  },
+  '/developer/clients/:client/remove-logo': async () => {
+    const { browser, page, action } = await atClient();
+    const body = new URLSearchParams({ csrf: csrfOf(page) });
+    return () => browser.open(`${action}/remove-logo`, { method: 'POST', body });
+  },
+  '/developer/clients/:client/rotate-secret': async () => {
+    const { browser, page, action } = await atClient({
+      profile: 'oidc',
+      secret_auth_method: 'client_secret_basic',
+    });
+    const body = new URLSearchParams({ csrf: csrfOf(page), form: 'a'.repeat(24) });
+    return () => browser.open(`${action}/rotate-secret`, { method: 'POST', body });
+  },
+  '/developer/clients/:client/disable': () => onClient(/disable$/),
+  '/developer/clients/:client/enable': async () => {
+    const { browser, page, action } = await atClient();
+    const body = new URLSearchParams({ csrf: csrfOf(page) });
+    return () => browser.open(`${action}/enable`, { method: 'POST', body });
+  },
+  '/developer/clients/:client/delete': () => onClient(/delete$/),
+  '/developer/keys': () => on('/developer/new-key', /keys$/, KEY_FIELDS),
+  '/developer/keys/:key/rotate': () => on('/developer', /rotate$/, {}, withKey),
+  '/developer/keys/:key/revoke': () => on('/developer', /revoke$/, {}, withKey),
+  '/interaction/:uid/sign-in': () =>
+    atStep(false, (username) => ({ username, password: PASSWORD }), /sign-in$/),
+  '/interaction/:uid/switch-user': () => atStep(true, () => ({}), /switch-user$/),
+  '/oauth/logout/confirm': async () => {
+    const { browser } = await signedIn('/account/apps');
+    const page = (await browser.open('/oauth/logout')) as FormPage;
+    return () => browser.submit(page, { logout: 'yes' }, /confirm$/);
+  },
+};
+
+/** Routes that are called by scripts or programs, or whose effect cannot be repeated. */
+const OTHERS = [
+  /\/options$/,
+  /\/redirect-uris$/,
+  /\/backchannel-logout$/,
+  /\/passkey$/, // the proof counts once
+  /^\/account\/security\/passkeys$/, // as above; a test of its own
+  /^\/interaction\/:uid\/(consent|cancel)$/, // the app has the answer: tests of their own
+  /^\/account\/data\/download$/, // one at a time
+  /\/redeliver$/, // only what was sent
+];
+
+const PIXEL = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+  'base64',
+);
+
+async function on(
+  path: string,
+  form: RegExp,
+  fields: Record<string, string | string[]>,
+  prepare: (signed: Signed) => Promise<unknown> = () => Promise.resolve(),
+): Promise<Sending> {
+  const signed = await signedIn('/account/apps');
+  await prepare(signed);
+  const page = (await signed.browser.open(path)) as FormPage;
+  return () => signed.browser.submit(page, fields, form);
+}
+
+/** At the page to which the link of a mail leads. */
+async function atNewPassword() {
+  const { id } = await oauth.member();
+  const token = randomBytes(32).toString('base64url');
+  await oauth.dataSource.query(
+    `INSERT INTO oauth_state (key, model, user_id, expires_at) VALUES ($1, 'PasswordReset', $2, now() + interval '1 hour')`,
+    [oauth.api.app.get(TokenKeys).keyOf('PasswordReset', token), id],
+  );
+  const browser = oauth.browser();
+  return { browser, page: (await browser.open(`/account/new-password/${token}`)) as FormPage };
+}
+
+const withPasskey = ({ browser }: Signed) => addPasskey(browser, new Authenticator(oauth.issuer));
+
+async function withKey({ browser }: Signed): Promise<void> {
+  const page = (await browser.open('/developer/new-key')) as FormPage;
+  await browser.submit(page, KEY_FIELDS, /keys$/);
+}
+
+async function atClient(fields: Record<string, string> = {}) {
+  const { id, browser } = await signedIn('/account/apps');
+  const clientId = await oauth.client({ owner: { userId: id, ip: null }, actor: 'user', ...fields });
+  const action = `/developer/clients/${clientId}`;
+  return { browser, action, page: (await browser.open(action)) as FormPage };
+}
+
+async function onClient(form: RegExp, fields: Record<string, string> = {}): Promise<Sending> {
+  const { browser, page } = await atClient();
+  return () => browser.submit(page, fields, form);
+}
+
+async function atStep(
+  isSignedIn: boolean,
+  fieldsOf: (username: string) => Record<string, string>,
+  form: RegExp,
+): Promise<Sending> {
+  const { username } = await oauth.member();
+  const browser = oauth.browser();
+  const first = (await browser.open(oauth.request(await oauth.client()).url)) as FormPage;
+  const page = isSignedIn
+    ? ((await browser.submit(first, { username, password: PASSWORD }, /sign-in$/)) as FormPage)
+    : first;
+  return () => browser.submit(page, fieldsOf(username), form);
+}
+
+describe('a form sent twice at once and again a minute later', () => {
+  /** The pages on which members sign in have the same form. */
+  const routeOf = (path: string) =>
+    path.replace(/^\/(account|developer)(\/[\w-]+)?\/sign-in$/, '/account/apps/sign-in');
+
+  const forms = { ...FORMS, '/account/apps/sign-in': signInForm };
+  async function signInForm(): Promise<Sending> {
+    const { username } = await oauth.member();
+    const browser = oauth.browser();
+    const page = (await browser.open('/account/apps')) as FormPage;
+    return () => browser.submit(page, { username, password: PASSWORD }, /sign-in$/);
+  }
+
+  it('is tested at each route of a form', () => {
+    const routes = oauth.api.app
+      .get(RouteTable)
+      .routes.filter(({ method, path }) => method === 'POST' && !path.startsWith('/api/'))
+      .map(({ path }) => routeOf(path))
+      .filter((path) => !OTHERS.some((other) => other.test(path)));
+    expect([...new Set([...routes, '/oauth/logout/confirm'])].sort()).toEqual(Object.keys(forms).sort());
+  });
+
+  it.each(Object.entries(forms))('gets no error at %s', async (_, fillIn) => {
+    const send = await fillIn();
+    const responses = await Promise.all([send(), send()]);
+    await oauth.age('oauth_state', 60);
+    responses.push(await send());
+    for (const response of responses)
+      if (!(response instanceof URL)) expect([response.status, faultOn(response)]).toEqual([200, undefined]);
+  });
+
+  it('adds a passkey, and says so again', async () => {
+    const { browser } = await signedIn('/account/security');
+    const page = (await browser.open('/account/security')) as FormPage;
+    const credential = new Authenticator(oauth.issuer).register(await optionsFor(browser, page));
+    for (let n = 0; n < 2; n++) {
+      const { html } = (await browser.submit(page, { credential, name: 'Laptop' }, /passkeys$/)) as FormPage;
+      expect(html).toContain('You can sign in with your new passkey.');
+    }
+  });
+
+  it('does not say that a password was set that differs from the first one', async () => {
+    const { browser, page } = await atNewPassword();
+    const set = async (new_password: string) =>
+      ((await browser.submit(page, { new_password }, /set$/)) as FormPage).status;
+    expect(await set('another horse battery staple')).toBe(200);
+    expect(await set('a different horse battery staple')).toBe(410);
+  });
+
+  it('leads back to the app that asked for the sign-out', async () => {
+    const bye = 'https://app.example/bye';
+    const clientId = await oauth.client({ post_logout_redirect_uris: [bye] });
+    for (const fields of [{ logout: 'yes' }, {}] as Record<string, string>[]) {
+      const { browser } = await signedIn('/account/apps');
+      const url = `/oauth/logout?${new URLSearchParams({ client_id: clientId, post_logout_redirect_uri: bye, state: 's' })}`;
+      const page = (await browser.open(url)) as FormPage;
+      for (let n = 0; n < 2; n++)
+        expect(String(await browser.submit(page, fields, /confirm$/))).toBe(`${bye}?state=s`);
+    }
+  });
+});
+
+/** What a page says is wrong. */
+const faultOn = ({ html }: FormPage) => /role="alert">([^]*?)<\/div>/.exec(html)?.[1];
+
 describe('a step of a sign-in that ended', () => {
   async function atSignIn(parameters: Record<string, string> = {}, fields = {}) {
     const member = await oauth.member();
@@ -139,6 +383,20 @@ describe('a step of a sign-in that ended', () => {
     const page = (await browser.open(oauth.request(clientId, parameters).url)) as FormPage;
     return { ...member, browser, page };
   }
+
+  it('leads to the open consent after Back and a second click, and to the sign-in where the browser lost the session', async () => {
+    const { browser, page, username } = await atSignIn();
+    const before = new Map(browser.cookies);
+    const signIn = () => browser.submit(page, { username, password: PASSWORD }) as Promise<FormPage>;
+    const consent = await signIn();
+    expect(consent.html).toContain('name="decision"');
+    for (const again of [await browser.open(page.url), await signIn()] as FormPage[])
+      expect(again.url.href).toBe(consent.url.href);
+    browser.cookies.clear(); // as if the response after the sign-in had not arrived
+    for (const [name, cookie] of before) browser.cookies.set(name, cookie);
+    expect((await signIn()).html).toMatch(/type="password"/);
+    expect((await signIn()).url.pathname).toMatch(/^\/interaction\//);
+  });
 
   it('says that it is done, with the way back to the app, after Back, a reload and a second click', async () => {
     const { browser, page, username } = await atSignIn();

@@ -20,6 +20,42 @@ const usernameOf = async (id: number) =>
   (await oauth.dataSource.query<{ username: string }[]>('SELECT username FROM users WHERE id = $1', [id]))[0]
     ?.username;
 
+describe('White space around a username', () => {
+  const SPACES = [
+    '\t',
+    ' ',
+    '\u0085',
+    '\u00a0',
+    '\u1680',
+    '\u2003',
+    '\u2028',
+    '\u202f',
+    '\u205f',
+    '\u3000',
+    '\ufeff',
+  ];
+  const around = (text: string) => SPACES.join('') + text + SPACES.join('');
+
+  it('does not keep the member from signing in, for an app and on the account pages; around a password it counts', async () => {
+    const { username } = await oauth.member();
+    const code = await oauth.code(await oauth.client(), around(username));
+    expect((await oauth.token(code)).status).toBe(200);
+    const browser = oauth.browser();
+    const page = (await browser.open('/account/apps')) as FormPage;
+    const signIn = async (password: string) =>
+      ((await browser.submit(page, { username: around(username), password })) as FormPage).status;
+    expect([await signIn(`${PASSWORD} `), await signIn(PASSWORD)]).toEqual([401, 200]);
+  });
+
+  it('is ignored by pua where it names a member', async () => {
+    const { id, username } = await oauth.member();
+    await oauth.api.key(id);
+    const listed = await run('keys', 'list', '--user', around(username), '--json');
+    expect(listed.stdout).toMatch(new RegExp(`"user_id": ?${id}\\b`));
+    expect((await run('users', 'disable', around(username))).code).toBe(0);
+  });
+});
+
 describe('A username that could pass for another', () => {
   it.each([...LOOK_ALIKES, '4711', 'erased-4711'])(
     'is given to nobody by command, import or feed: %j',

@@ -107,7 +107,7 @@ describe('form_post', () => {
     const { id, page, fields, verifier } = await response();
     const policy = page.headers.get('content-security-policy')!;
     expect(/script-src ([^;]+)/.exec(policy)![1]!.match(/'sha256-[^']+'/g)).toHaveLength(1);
-    expect(policy).toContain(`form-action 'self' ${new URL(REDIRECT_URI).origin}`);
+    expect(policy).not.toContain('form-action'); // the app may redirect anywhere
     expect(policy).toContain("default-src 'none'");
     expect(page.headers.get('cache-control')).toBe('no-store');
     expect(page.html).toMatch(new RegExp(`<form id="response" method="post" action="${REDIRECT_URI}">`));

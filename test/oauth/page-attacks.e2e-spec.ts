@@ -65,6 +65,9 @@ describe('a form that another site sends', () => {
     const account = (await own.open('/account/apps')) as FormPage;
     const stranger = oauth.browser();
     const login = (await stranger.open('/account/apps')) as FormPage;
+    const leaving = await signedIn(member.username);
+    const leave = (await leaving.open('/oauth/logout')) as FormPage;
+    const [, xsrf] = /name="xsrf" value="([^"]+)"/.exec(leave.html)!;
     const password = { username: member.username, password: PASSWORD };
     const forms: [Browser, string, Record<string, string>][] = [
       [begun.browser, `${begun.path}/sign-in`, { csrf: csrfOf(begun.page), ...password }],
@@ -75,6 +78,7 @@ describe('a form that another site sends', () => {
       [own, '/account/apps/revoke', { csrf: csrfOf(account), client_id: 'x' }],
       [own, '/account/sessions/end-others', { csrf: csrfOf(account) }],
       [own, '/account/sign-out', { csrf: csrfOf(account) }],
+      [leaving, '/oauth/logout/confirm', { csrf: csrfOf(leave), xsrf: xsrf!, logout: 'yes' }],
     ];
     for (const [from, action, form] of forms) {
       for (const [why, headers] of foreign)
@@ -125,7 +129,7 @@ describe('a form that another site sends', () => {
     const browser = await signedIn(username);
     for (const form of [{ logout: 'yes' }, { logout: 'yes', xsrf: 'x' }] as Record<string, string>[]) {
       const { status } = await post(browser, '/oauth/logout/confirm', form, { Origin: 'null' });
-      expect(status).toBe(400);
+      expect(status).toBe(403);
     }
     expect(isSignIn(await browser.open('/account/apps'))).toBe(false);
   });

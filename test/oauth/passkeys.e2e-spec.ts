@@ -499,7 +499,7 @@ describe('What a member may change of how they sign in', () => {
     const mine = await memberWithPasskey(oauth);
     const page = (await mine.browser.open('/account/security')) as FormPage;
     const path = `/account/security/passkeys/${passkey!.id}/remove`;
-    expect((await post(mine.browser, page, path)).status).toBe(409);
+    expect((await post(mine.browser, page, path)).status).toBe(303); // as if it were removed already
     expect(await passkeysOf(victim.id)).toHaveLength(1);
     for (const id of ['0', 'x', '-1', '99999999999999999', '1e3'])
       expect((await post(mine.browser, page, `/account/security/passkeys/${id}/remove`)).status).toBe(400);

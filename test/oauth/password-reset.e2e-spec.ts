@@ -120,7 +120,7 @@ describe('Who forgot the password', () => {
     const { browser } = await atSecurity(oauth, username);
     const signIn = (await oauth.browser().open('/account/apps')) as FormPage;
     expect(signIn.html).toContain('href="/account/password-reset">Forgot your password?</a>');
-    const { status, html } = await ask(username.toUpperCase());
+    const { status, html } = await ask(` ${username.toUpperCase()}\u00a0`);
     expect([status, html]).toEqual([200, expect.stringContaining('the mail is on its way')]);
 
     const [mail] = received;

@@ -85,9 +85,7 @@ thorough.describe('signing out with UPSTREAM_LOGOUT', () => {
   it('on the account pages ends the session here, then there, and comes back to a page that says so', async () => {
     const { browser, there } = await member();
     const account = (await browser.open('/account/apps')) as FormPage;
-    expect(account.headers.get('content-security-policy')).toContain(
-      `form-action 'self' ${upstream.issuer};`,
-    );
+    expect(account.headers.get('content-security-policy')).toContain("form-action 'self';");
     const onwards = (await browser.submit(account, {}, /\/sign-out$/)) as URL;
     expect(onwards.origin).toBe(upstream.issuer);
     expect(Object.fromEntries(onwards.searchParams)).toEqual({

@@ -230,7 +230,7 @@ export interface FormPage {
   readonly url: URL;
 }
 
-/** A browser without JavaScript: cookies, redirects and forms. It follows redirects while they stay on the issuer. */
+/** A browser without JavaScript: cookies, redirects, refreshes and forms. It follows redirects while they stay on the issuer. */
 export class Browser {
   readonly cookies = new Map<string, { value: string; path: string }>();
   /** Sent with every request. */
@@ -266,19 +266,15 @@ export class Browser {
     return response;
   }
 
-  /** @returns the page where redirects end, or the address outside the issuer that one leads to */
+  /** @returns the page where redirects end, or the URL outside the issuer that one leads to */
   async open(url: URL | string, init: RequestInit = {}): Promise<FormPage | URL> {
     let target = new URL(url, this.origin);
     let response = await this.send(target, init);
     for (let hop = 0; hop < 20; hop++) {
-      const location = response.headers.get('location');
-      if (location === null)
-        return {
-          status: response.status,
-          html: await response.text(),
-          headers: response.headers,
-          url: target,
-        };
+      const { status, headers } = response;
+      const html = await response.text();
+      const location = headers.get('location') ?? refreshOf(html);
+      if (location === undefined) return { status, html, headers, url: target };
       target = new URL(location, target);
       if (target.origin !== this.origin) return target;
       response = await this.send(target);
@@ -328,6 +324,12 @@ export class Browser {
     }
     throw new Error('sign-in does not end');
   }
+}
+
+/** The URL to which a page leads at once. */
+export function refreshOf(html: string): string | undefined {
+  const [, url] = /<meta http-equiv="refresh" content="0;url=([^"]*)">/.exec(html) ?? [];
+  return url === undefined ? undefined : unescapeHtml(url);
 }
 
 /** The scopes that a consent page shows. */

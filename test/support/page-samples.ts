@@ -172,17 +172,14 @@ const use = {
   ],
 };
 
-/** Leaves for the app before anybody sees it. */
-export const SENT_AT_ONCE = 'a response in a form that sends itself';
+/** Leave for the app before anybody sees them. */
+export const AUTOMATIC = ['a response by a link', 'a response in a form that sends itself'] as const;
 
 const response = {
-  name: 'form-post',
-  action: 'https://app.trailmix.example/callback',
-  fields: [
-    ['code', 'c'],
-    ['state', TYPED],
-  ],
-  client: web,
+  name: 'onward',
+  to: 'https://app.trailmix.example/callback',
+  form: { client: web, fields: { code: 'c', state: TYPED } },
+  isAutomatic: false,
 } as const;
 
 /** Every page in every visibly different state. */
@@ -232,15 +229,16 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
     scopes: [openid, ...api.slice(0, 2)],
     again: false,
   },
-  'sign-out': { name: 'sign-out', action: '/oauth/logout/confirm', xsrf: 'x', client: web },
+  'sign-out': { name: 'sign-out', action: '/oauth/logout/confirm', fields: { xsrf: 'x' }, client: web },
   'signed out': { name: 'signed-out', client: null },
   'signed out by an app that the member does not know': {
     name: 'signed-out',
     client: web,
     back: 'https://app.trailmix.example/bye',
   },
-  'a response in a form': { ...response, isSent: false },
-  [SENT_AT_ONCE]: { ...response, isSent: true },
+  'a response in a form': response,
+  [AUTOMATIC[0]]: { name: 'onward', to: `${response.to}?code=c&state=%22%3E`, isAutomatic: true },
+  [AUTOMATIC[1]]: { ...response, isAutomatic: true },
   'error of an app that the member does not know': {
     name: 'error',
     fault: 'strangeApp',

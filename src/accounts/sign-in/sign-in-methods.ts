@@ -71,6 +71,9 @@ const SWITCH_OFF = `UPDATE users SET password_off_at = now() WHERE id = $1 AND p
 const SWITCH_ON =
   'UPDATE users SET password_off_at = NULL WHERE id = $1 AND password_off_at IS NOT NULL RETURNING id';
 
+const IS_PASSWORD_ON =
+  'SELECT password_off_at IS NULL AS is_on FROM users WHERE id = $1 AND password_hash IS NOT NULL';
+
 const CHANGE_PASSWORD = `UPDATE users SET password_hash = $2 WHERE id = $1 AND password_hash IS NOT NULL AND password_off_at IS NULL
 RETURNING id`;
 
@@ -128,7 +131,7 @@ export class SignInMethods {
   }
 
   /**
-   * @returns false if the member has no such passkey, or no other way in
+   * @returns false if the member has no other way in; true also if they have no such passkey any more
    * @throws Unconfirmed
    */
   removePasskey(by: SignedInMember, passkeyId: number): Promise<boolean> {
@@ -138,7 +141,10 @@ export class SignInMethods {
         passkeyId,
         by.upstream,
       ]);
-      return removed && { type: 'passkey.removed', details: { passkey: removed.id } };
+      if (removed) return { type: 'passkey.removed', details: { passkey: removed.id } };
+      return (await manager.existsBy(Passkey, { user_id: by.userId, id: passkeyId }))
+        ? undefined
+        : 'unchanged';
     });
   }
 
@@ -146,7 +152,7 @@ export class SignInMethods {
    * Switches sign-in with a password on or off; without it, the member signs in with passkeys.
    *
    * @param on whether the password is accepted
-   * @returns false if it was already so, there is no password, or there would be no way in
+   * @returns false if there is no password, or there would be no way in; true also if it was already so
    * @throws Unconfirmed
    */
   switchPassword(by: SignedInMember, on: boolean): Promise<boolean> {
@@ -155,7 +161,9 @@ export class SignInMethods {
       const [rows] = on
         ? await manager.query<[unknown[], number]>(SWITCH_ON, [by.userId])
         : await manager.query<[unknown[], number]>(SWITCH_OFF, [by.userId, by.upstream]);
-      return rows.length > 0 ? { type: 'user.password_switched', details: { on } } : undefined;
+      if (rows.length > 0) return { type: 'user.password_switched', details: { on } };
+      const [now] = await manager.query<{ is_on: boolean }[]>(IS_PASSWORD_ON, [by.userId]);
+      return now?.is_on === on ? 'unchanged' : undefined;
     });
   }
 
@@ -215,13 +223,13 @@ export class SignInMethods {
 
   async #change(
     { userId, at, validSince, ip }: SignedInMember,
-    change: (manager: AuditedTransaction) => Promise<Told | undefined>,
+    change: (manager: AuditedTransaction) => Promise<Told | 'unchanged' | undefined>,
   ): Promise<boolean> {
     return audited(this.dataSource, async (manager) => {
       const taken = await manager.query<unknown[]>(TAKE_MEMBER, [userId, at, validSince]);
       if (taken.length === 0) throw new Unconfirmed();
       const told = await change(manager);
-      if (told) await recordEvent(manager, { ...told, actor: 'user', userId, ip });
+      if (told && told !== 'unchanged') await recordEvent(manager, { ...told, actor: 'user', userId, ip });
       return told !== undefined;
     });
   }

@@ -147,6 +147,17 @@ export class SignIn implements OnApplicationShutdown {
   }
 
   /**
+   * Tells whether a member has this password, without the throttle: only after an attempt that it counted.
+   *
+   * @throws Busy
+   */
+  async hasPassword(username: string, password: string): Promise<boolean> {
+    const account = await this.#find(username);
+    const deadline = performance.now() + this.config.signInPatience;
+    return (await this.#hashing.run(() => this.#verify(account, password), deadline)).matches;
+  }
+
+  /**
    * Hashes a new password, in turn with those that are verified.
    *
    * @throws Busy

@@ -60,7 +60,7 @@ function storing(isFound: boolean, isEnding: boolean, isBeginning: boolean, isGr
   const condition = isEnding ? 'EXISTS (SELECT FROM ended)' : IF_SIGNED_IN;
   const parts = [
     SIGNED_IN,
-    ...(isEnding ? [`ended AS (${ending(next(4))} AND ${IF_SIGNED_IN} RETURNING 1)`] : []),
+    ...(isEnding ? [`ended AS (${ending(next(4), '$3::bytea')} AND ${IF_SIGNED_IN} RETURNING 1)`] : []),
     ...(isBeginning ? [`begun AS (${beginningState(next(7))} WHERE ${condition} RETURNING 1)`] : []),
     ...(isGranting ? [authorizing(next(8), condition)] : []),
     `session AS (${isFound ? UPDATE : INSERT} ${condition})`,

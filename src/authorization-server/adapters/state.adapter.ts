@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { Injectable } from '@nestjs/common';
 import { errors, type Adapter, type AdapterPayload } from 'oidc-provider';
 import { recordEventIf } from '../../audit/audit.js';
@@ -32,9 +33,13 @@ WHERE key IN ($1, $2) AND model = $3 AND consumed_at IS NULL RETURNING 1`;
 /** The name by which the key of an interaction is made once it has ended: no request goes on from it any more. */
 const ENDED = 'EndedInteraction';
 
-/** A step that ended is known for a while, so that whoever comes back to it is told that it did: see {@link OneTimeStates}. */
-export const ending = (at: number) => `UPDATE oauth_state
-SET key = CASE key WHEN $${at} THEN $${at + 2}::bytea ELSE $${at + 3}::bytea END,
+/**
+ * A step that ended is kept for a while, for members who come back to it: see {@link OneTimeStates.completed}.
+ *
+ * @param session key of the session in which the request continues
+ */
+export const ending = (at: number, session = 'session_uid_key') => `UPDATE oauth_state
+SET key = CASE key WHEN $${at} THEN $${at + 2}::bytea ELSE $${at + 3}::bytea END, session_uid_key = ${session},
   expires_at = LEAST(expires_at, now() + interval '10 minutes')
 WHERE key IN ($${at}, $${at + 1}) AND model = 'Interaction'`;
 
@@ -215,8 +220,27 @@ const PUT = `INSERT INTO oauth_state (key, model, payload, expires_at) VALUES ($
 
 const TAKE = `DELETE FROM oauth_state WHERE key IN ($1, $2) AND model = $3 AND ${unexpired()} RETURNING key, payload`;
 
-const FIND_ENDED = `SELECT key, payload FROM oauth_state
-WHERE key IN ($1, $2) AND model = 'Interaction' AND ${unexpired()}`;
+/** An ended step, with the open steps of the same member, app and session. */
+const FIND_ENDED = `SELECT e.key, e.payload, n.key AS open_key, n.payload AS open_payload, n.session_uid_key
+FROM oauth_state e LEFT JOIN oauth_state n ON n.user_id = e.user_id AND n.client_id = e.client_id AND n.session_uid_key = e.session_uid_key
+  AND n.model = 'Interaction' AND n.consumed_at IS NULL AND ${unexpired('n.expires_at')}
+WHERE e.key IN ($1, $2) AND e.model = 'Interaction' AND ${unexpired('e.expires_at')} ORDER BY n.expires_at DESC LIMIT 20`;
+
+interface EndedRow {
+  readonly key: Buffer;
+  readonly payload: Buffer;
+  readonly open_key: Buffer | null;
+  readonly open_payload: Buffer;
+  readonly session_uid_key: Buffer;
+}
+
+/** A step that has ended. */
+interface CompletedStep {
+  /** Of the app's request. */
+  readonly params: Readonly<Record<string, unknown>>;
+  /** The step of the same request that is open now. */
+  readonly open?: { readonly uid: string; readonly sessionKey: Buffer } | undefined;
+}
 
 /** Encrypted state, kept until the browser's response to it arrives, and given out only once, even to parallel responses. */
 @Injectable()
@@ -252,13 +276,23 @@ export class OneTimeStates {
     return row && this.database.encryption.open<T>(row.payload, model, row.key);
   }
 
-  /** @returns the parameters of the app's request of which this step was; undefined if it has not ended, or did so long ago */
-  async paramsOfCompleted(uid: string): Promise<Readonly<Record<string, unknown>> | undefined> {
+  /** @returns undefined if the step has not ended, or did so long ago */
+  async completed(uid: string): Promise<CompletedStep | undefined> {
     const { keys: tokenKeys, encryption } = this.database;
     const keys = tokenKeys.keysOf(ENDED, uid);
-    const [row] = await this.database.rows<StateRow>(FIND_ENDED, eitherOf(keys));
+    const rows = await this.database.rows<EndedRow>(FIND_ENDED, eitherOf(keys));
+    const [row] = rows;
     if (!row) return undefined;
     const sealedUnder = tokenKeys.keysOf('Interaction', uid)[keys.findIndex((key) => key.equals(row.key))]!;
-    return encryption.open<AdapterPayload>(row.payload, 'Interaction', sealedUnder)?.params;
+    const open = (payload: Buffer, key: Buffer) =>
+      encryption.open<AdapterPayload>(payload, 'Interaction', key);
+    const params = open(row.payload, sealedUnder)?.params;
+    if (!params) return undefined;
+    for (const { open_key: key, open_payload, session_uid_key: sessionKey } of rows) {
+      const next = key && open(open_payload, key);
+      if (next && isDeepStrictEqual(next.params, params))
+        return { params, open: { uid: next.returnTo!.split('/').at(-1)!, sessionKey } };
+    }
+    return { params };
   }
 }

@@ -40,6 +40,9 @@ export const ROUTES = {
 /** Where clients register that find no `registration_endpoint` in the metadata; here nobody can. */
 export const REGISTRATION = '/register';
 
+/** Where the form of the sign-out page is sent. */
+export const SIGN_OUT = `${ROUTES.end_session}/confirm`;
+
 /** Whose pages come again, and have no other effect, however often they are opened at the same address. */
 export const REOPENABLE: readonly string[] = [
   ROUTES.authorization,
@@ -61,7 +64,7 @@ const METHODS: Readonly<Record<string, readonly string[]>> = {
   [REGISTRATION]: SENT_FROM_ANYWHERE,
   [ROUTES.jwks]: READ_FROM_ANYWHERE,
   [ROUTES.end_session]: [...READ, 'POST'],
-  [`${ROUTES.end_session}/confirm`]: ['POST'],
+  [SIGN_OUT]: ['POST'],
   [`${ROUTES.end_session}/success`]: READ,
   '/.well-known/oauth-authorization-server': READ_FROM_ANYWHERE,
   '/.well-known/openid-configuration': READ_FROM_ANYWHERE,

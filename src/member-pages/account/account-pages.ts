@@ -12,7 +12,6 @@ import { OneTimeStates } from '../../authorization-server/adapters/state.adapter
 import { Config } from '../../config/config.js';
 import { TokenKeys } from '../../crypto/hmac.js';
 import { pathOf, type SignInPage } from '../../federation/upstream-sign-ins.js';
-import { SignOuts } from '../../federation/sign-outs.js';
 import { queryOf } from '../../http/input/query.js';
 import { responseOf } from '../../http/pipeline/request-context.js';
 import { addressOf } from '../../values/network.js';
@@ -23,7 +22,7 @@ import type {
   PageOf,
   SignedInUser,
 } from '../rendering/page-contents.js';
-import { FORM_ID, newFormId, Pages, redirect } from '../rendering/pages.js';
+import { FORM_ID, Pages, redirect } from '../rendering/pages.js';
 import { ENGLISH } from '../rendering/wording.js';
 import {
   AnsweredOtherwise,
@@ -69,7 +68,6 @@ export class AccountPages {
     private readonly pages: Pages,
     private readonly sessions: BrowserSessions,
     private readonly csrf: Csrf,
-    private readonly signOuts: SignOuts,
     private readonly signInForms: SignInForms,
     private readonly signInMethods: SignInMethods,
     private readonly keys: TokenKeys,
@@ -128,11 +126,8 @@ export class AccountPages {
       sessionKeys: this.keys.keysOf('Session.uid', session.uid),
       by: { actor: 'user', ip },
       owner: { userId: user.id, ip },
-      send: (page, status = 200) => {
-        const { formTargets } = this.signOuts;
-        const shown = { ...page, ...this.#takeDone(response), csrf, user };
-        this.pages.send(response, status, shown, { formTargets });
-      },
+      send: (page, status = 200) =>
+        this.pages.send(response, status, { ...page, ...this.#takeDone(response), csrf, user }),
       redirect: (path, done, count) => {
         if (done !== undefined) this.#notice.set(response, count === undefined ? done : `${done}.${count}`);
         redirect(response, path);
@@ -224,8 +219,8 @@ export class SentForms {
     { user, form }: Sender,
     make: (manager: EntityManager) => Promise<Made>,
   ): Promise<{ readonly made: Made | undefined; readonly formId: string }> {
-    const sent = fieldText(form.form);
-    const formId = FORM_ID.test(sent) ? sent : newFormId();
+    const formId = fieldText(form.form);
+    if (!FORM_ID.test(formId)) throw new PageFault(400, 'malformed');
     const id = idOf(user.id, formId);
     const made = await this.dataSource.transaction(async (manager) => {
       const first = await manager.query<unknown[]>(USE_ONCE, [

@@ -14,7 +14,7 @@ import { ConnectedApps } from '../../clients/connected-apps.js';
 import { SignOuts } from '../../federation/sign-outs.js';
 import { asShown, isName, isStorable } from '../../values/string-rules.js';
 import type { PageOf } from '../rendering/page-contents.js';
-import { redirect } from '../rendering/pages.js';
+import { Pages, redirect } from '../rendering/pages.js';
 import { fieldText, FormBody, ServesPages, type Form } from '../requests/page-requests.js';
 import { BrowserSessions } from '../sign-in/sign-in-steps.js';
 import { AccountPages, FormSender, SentForms, Visitor, type Member, type Sender } from './account-pages.js';
@@ -35,6 +35,7 @@ export class AccountController {
   constructor(
     private readonly dataSource: DataSource,
     private readonly account: AccountPages,
+    private readonly pages: Pages,
     private readonly sessions: BrowserSessions,
     private readonly database: OauthDatabase,
     private readonly revocations: RevocationChannel,
@@ -177,12 +178,13 @@ export class AccountController {
   @Post('sign-out')
   async signOut(@Res() response: Response, @FormBody() form: Form): Promise<void> {
     const member = await this.account.sentBy(response, form);
-    const onwards = await this.signOuts.addressFor();
+    const onwards = await this.signOuts.addressFor(undefined, member === undefined);
     if (member) {
       this.database.current!.signOut = { type: 'session.signed_out', actor: 'user', userId: member.user.id };
       await this.sessions.signOut(response);
     }
-    redirect(response, onwards ?? '/sign-in/signed-out');
+    if (onwards === undefined) redirect(response, '/sign-in/signed-out');
+    else this.pages.leaveFor(response, onwards);
   }
 
   /** @param clientId null: of all apps */

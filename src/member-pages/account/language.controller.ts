@@ -4,6 +4,7 @@ import { PageFault } from '../../authorization-server/failures/page-fault.js';
 import { REOPENABLE } from '../../authorization-server/provider/provider.js';
 import { Config } from '../../config/config.js';
 import { LanguageChoice } from '../rendering/language-choice.js';
+import { Pages } from '../rendering/pages.js';
 import { fieldText, OwnForm, ServesPages, type Form } from '../requests/page-requests.js';
 
 /**
@@ -16,6 +17,7 @@ export class LanguageController {
   constructor(
     private readonly config: Config,
     private readonly language: LanguageChoice,
+    private readonly pages: Pages,
   ) {}
 
   @Post()
@@ -24,7 +26,7 @@ export class LanguageController {
     const to = URL.parse(fieldText(form.to), publicUrl);
     if (to?.origin !== new URL(publicUrl).origin || !REOPENABLE.includes(to.pathname))
       throw new PageFault(400, 'malformed');
-    if (!this.language.remember(fieldText(form.language), response, to.pathname + to.search))
-      throw new PageFault(400, 'malformed');
+    if (!this.language.remember(fieldText(form.language), response)) throw new PageFault(400, 'malformed');
+    this.pages.leaveFor(response, to.pathname + to.search);
   }
 }

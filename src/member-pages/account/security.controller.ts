@@ -16,7 +16,7 @@ import { nameFrom } from '../../values/string-rules.js';
 import type { FlashMessage, PageOf } from '../rendering/page-contents.js';
 import { SECURITY_PATH } from '../rendering/pages.js';
 import { ENGLISH, fill, languageOf, textsIn } from '../rendering/wording.js';
-import { fieldText, ServesPages, type Form } from '../requests/page-requests.js';
+import { fieldText, passwordIn, ServesPages, type Form } from '../requests/page-requests.js';
 import { PasskeyCeremonies } from '../sign-in/passkey-ceremonies.js';
 import { SIGN_IN_STATUSES, SignInForms } from '../sign-in/sign-in-steps.js';
 import { FormSender, Visitor, type Member, type Sender } from './account-pages.js';
@@ -96,8 +96,12 @@ export class SecurityController {
   @Post('password')
   async changePassword(@FormSender('security') member: Sender): Promise<void> {
     const { form, response } = member;
-    const wanted = fieldText(form.new_password);
-    const refused = await this.#refusalOf(member, fieldText(form.current_password), wanted);
+    const wanted = passwordIn(form.new_password);
+    const refused = await this.#refusalOf(member, passwordIn(form.current_password), wanted);
+    if (refused === 'changed') {
+      member.redirect(SECURITY_PATH, 'password-changed', 0);
+      return;
+    }
     if (refused) {
       if (refused.retryAfterSeconds !== undefined)
         response.set('Retry-After', String(refused.retryAfterSeconds));
@@ -111,17 +115,21 @@ export class SecurityController {
     );
   }
 
-  /** @returns why the password cannot be changed. The old one is checked last, and guessing at it is throttled. */
+  /**
+   * @returns why the password cannot be changed; `changed` if the same form was sent before. The old one is checked last, and guessing at
+   * it is throttled.
+   */
   async #refusalOf(
     { response, user: { username } }: Member,
     old: string,
     wanted: string,
-  ): Promise<RejectedChange | undefined> {
+  ): Promise<RejectedChange | 'changed' | undefined> {
     const fault = passwordFault(wanted, username) ?? (old === wanted ? 'same' : undefined);
     if (fault !== undefined) return { status: 400, fault };
     const result = await this.forms.check(response.req, username, old, true);
     if ('userId' in result) return undefined;
     const { reason, retryAfterSeconds } = result;
+    if (reason === 'invalid' && (await this.signIn.hasPassword(username, wanted))) return 'changed';
     return {
       status: SIGN_IN_STATUSES[reason],
       fault: reason === 'invalid' ? 'wrongPassword' : 'throttled',

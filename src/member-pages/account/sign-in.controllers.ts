@@ -5,7 +5,7 @@ import { PageFault } from '../../authorization-server/failures/page-fault.js';
 import { Config } from '../../config/config.js';
 import { pathOf, UpstreamSignIns, type SignInPage } from '../../federation/upstream-sign-ins.js';
 import { queryOf } from '../../http/input/query.js';
-import { redirect } from '../rendering/pages.js';
+import { Pages, redirect } from '../rendering/pages.js';
 import { OwnForm, ServesPages, type Form } from '../requests/page-requests.js';
 import { BrowserSessions, SignInForms, type SignInRefusal } from '../sign-in/sign-in-steps.js';
 import { AccountPages, Visitor, type Member } from './account-pages.js';
@@ -20,6 +20,7 @@ export function signInController(page: SignInPage): Type {
     constructor(
       private readonly config: Config,
       private readonly account: AccountPages,
+      private readonly pages: Pages,
       private readonly sessions: BrowserSessions,
       private readonly forms: SignInForms,
       private readonly upstream: UpstreamSignIns,
@@ -31,7 +32,7 @@ export function signInController(page: SignInPage): Type {
       // Who is signed in already is asked for a proof that is fresh; anybody else for another account.
       const confirms = prompted && (await this.sessions.current(response)) !== undefined;
       const wishes = { prompted, maxAge: confirms ? 0 : undefined };
-      redirect(response, await this.upstream.begin(response, { account: page }, wishes));
+      this.pages.leaveFor(response, await this.upstream.begin(response, { account: page }, wishes));
     }
 
     /** Asks a signed-in member to authenticate again; after that they are redirected to the page. */

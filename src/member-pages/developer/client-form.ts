@@ -39,9 +39,9 @@ export function clientFormOf(form: Form): ClientForm {
     profile: fieldText(form.profile),
     secret_auth_method: fieldText(form.secret_auth_method),
     jwks: fieldText(form.jwks),
-    client_uri: fieldText(form.client_uri).trim(),
-    policy_uri: fieldText(form.policy_uri).trim(),
-    backchannel_logout_uri: fieldText(form.backchannel_logout_uri).trim(),
+    client_uri: fieldText(form.client_uri),
+    policy_uri: fieldText(form.policy_uri),
+    backchannel_logout_uri: fieldText(form.backchannel_logout_uri),
   };
 }
 

@@ -204,7 +204,9 @@ export class DeveloperController {
 
   @Post('clients/:client/delete')
   async delete(@FormSender() developer: Sender, @Param('client') id: string): Promise<void> {
-    await this.clients.delete(id, 'user', developer.owner);
+    await this.forms.once(developer, async (manager) => ({
+      grants: await this.clients.delete(id, 'user', developer.owner, manager),
+    }));
     this.#clientChanged(developer, id, 'app-deleted', '/developer');
   }
 

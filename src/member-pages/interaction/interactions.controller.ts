@@ -6,20 +6,19 @@ import type { SignedIn } from '../../accounts/sign-in/sign-in.js';
 import { ClientDocuments } from '../../authorization-server/adapters/client-documents.js';
 import { AuthorizationServer } from '../../authorization-server/authorization-server.js';
 import { PageFault } from '../../authorization-server/failures/page-fault.js';
-import { formTargetsOf, type PageClient, pageClientOf } from '../../authorization-server/ports.js';
+import { type PageClient, pageClientOf } from '../../authorization-server/ports.js';
 import { LIFETIMES } from '../../authorization-server/provider/lifetimes.js';
-import { allowedScopes, OPENID_SCOPES, ROUTES } from '../../authorization-server/provider/provider.js';
+import { allowedScopes, OPENID_SCOPES } from '../../authorization-server/provider/provider.js';
 import { PASSKEY_WANTED } from '../../authorization-server/provider/sign-in-policy.js';
 import { asksForRefusedAlone, Consents, seenAs } from '../../authorization-server/requests/consents.js';
 import { originOf } from '../../clients/client-rules.js';
 import { Config } from '../../config/config.js';
-import { OpenidProvider } from '../../federation/openid-provider.js';
 import { UpstreamSignIns, wishesOf } from '../../federation/upstream-sign-ins.js';
 import { queryOf } from '../../http/input/query.js';
 import { Pages, redirect, type Sending } from '../rendering/pages.js';
 import { inOrder } from '../rendering/wording.js';
 import { FormBody, requireOwnForm, ServesPages, type Form } from '../requests/page-requests.js';
-import { BrowserSessions, SignInForms, type SignInRefusal } from '../sign-in/sign-in-steps.js';
+import { BrowserSessions, requestAgain, SignInForms, type SignInRefusal } from '../sign-in/sign-in-steps.js';
 
 /** The steps between an authorization request and its response: sign-in and consent, below `/interaction/:uid`. */
 @Controller('interaction/:uid')
@@ -35,7 +34,6 @@ export class InteractionsController {
     private readonly csrf: Csrf,
     private readonly documents: ClientDocuments,
     private readonly upstream: UpstreamSignIns,
-    private readonly upstreamProvider: OpenidProvider,
   ) {}
 
   @Get()
@@ -51,14 +49,17 @@ export class InteractionsController {
   async signInUpstream(@Res() response: Response): Promise<void> {
     const { interaction } = await this.#step(response, 'login');
     const wishes = wishesOf(interaction, queryOf(response.req).has('other'));
-    redirect(response, await this.upstream.begin(response, { interaction: interaction.uid }, wishes));
+    this.pages.leaveFor(
+      response,
+      await this.upstream.begin(response, { interaction: interaction.uid }, wishes),
+    );
   }
 
   #showSignIn(response: Response, step: Step, refusal: Partial<SignInRefusal> = {}): void {
     const hint = step.interaction.params.login_hint;
     const typed = typeof hint === 'string' ? { username: hint.slice(0, 100) } : {};
     const passkeys = wantsPasskey(step.interaction) ? 'only' : 'too';
-    this.forms.show(response, { ...step.shown, ...typed, ...refusal }, passkeys, sendingOf(step));
+    this.forms.show(response, { ...step.shown, ...typed, ...refusal }, passkeys, uiLocalesOf(step));
   }
 
   async #showConsent(response: Response, step: Step): Promise<void> {
@@ -82,9 +83,7 @@ export class InteractionsController {
         writes: scope.endsWith(':write'),
       })),
     } as const;
-    // Another member may sign in instead, and be redirected to the platform's own login at once.
-    const upstream = this.config.localSignIn ? [] : [this.upstreamProvider.origin ?? []].flat();
-    this.pages.send(response, 200, page, sendingOf(step, upstream));
+    this.pages.send(response, 200, page, uiLocalesOf(step));
   }
 
   @Post('sign-in')
@@ -148,9 +147,7 @@ export class InteractionsController {
   @Post('switch-user')
   async switchUser(@Res() response: Response, @FormBody() form: Form): Promise<void> {
     const { interaction } = await this.#step(response, 'consent', form);
-    const asked = Object.entries(interaction.params).filter(([, value]) => typeof value === 'string');
-    const parameters = new URLSearchParams({ ...Object.fromEntries(asked), prompt: 'login' });
-    redirect(response, `${ROUTES.authorization}?${parameters}`);
+    this.pages.leaveFor(response, requestAgain(interaction.params, { prompt: 'login' }));
   }
 
   /**
@@ -165,7 +162,7 @@ export class InteractionsController {
     const interaction = await provider
       .interactionDetails(response.req, response)
       .catch(async (error: unknown) => {
-        throw await this.sessions.explain(error, uid);
+        throw await this.sessions.explain(response, error, uid);
       });
     if (interaction.uid !== uid) throw new errors.SessionNotFound('another interaction');
     const { client_id, redirect_uri } = interaction.params as Record<string, string>;
@@ -203,8 +200,8 @@ function requestedScopes(interaction: Interaction, client: Client): string[] {
   return allowedScopes(client).filter((scope) => asked.includes(scope));
 }
 
-function sendingOf({ interaction: { params } }: Step, upstream: string[] = []): Sending {
-  return { formTargets: [...formTargetsOf(params.redirect_uri), ...upstream], uiLocales: params.ui_locales };
+function uiLocalesOf({ interaction: { params } }: Step): Sending {
+  return { uiLocales: params.ui_locales };
 }
 
 /** How long an app keeps its access: in all since the sign-in, and without use. */

@@ -56,7 +56,7 @@ export class UpstreamController {
   signedOut(@Res() response: Response): void {
     const target = this.signOuts.targetOf(queryOf(response.req).get('state'));
     if (target === undefined) this.pages.send(response, 200, { name: 'signed-out', client: null });
-    else redirect(response, target);
+    else this.pages.leaveFor(response, target);
   }
 
   /** The provider has ended a session, or all sessions of a subject: see {@link LogoutTokens}. */

@@ -3,9 +3,11 @@ import type { Response } from 'express';
 import type { Transporter } from 'nodemailer';
 import { Csrf, DeviceCookies } from '../../accounts/browser-cookies.js';
 import { Busy, passwordFault, type PasswordFault } from '../../accounts/passwords/passwords.js';
+import { signInOriginOf, type SignInOrigin } from '../../accounts/sign-in/sign-in-origin.js';
 import { SignIn } from '../../accounts/sign-in/sign-in.js';
 import { SignInMethods, type ShownPasskey } from '../../accounts/sign-in/sign-in-methods.js';
 import { eventValues, recordAlone, recordEventIf } from '../../audit/audit.js';
+import { OneTimeStates } from '../../authorization-server/adapters/state.adapter.js';
 import { LIFETIMES } from '../../authorization-server/provider/lifetimes.js';
 import { Config } from '../../config/config.js';
 import { randomBytes } from '../../crypto/random.js';
@@ -19,7 +21,7 @@ import { isStorable } from '../../values/string-rules.js';
 import type { PageOf } from '../rendering/page-contents.js';
 import { NEW_PASSWORD_PATH, Pages, redirect, RESET_PATH, SECURITY_PATH } from '../rendering/pages.js';
 import { fill, languageOf, textsIn } from '../rendering/wording.js';
-import { fieldText, OwnForm, ServesPages, type Form } from '../requests/page-requests.js';
+import { fieldText, OwnForm, passwordIn, ServesPages, type Form } from '../requests/page-requests.js';
 import { PasskeyCeremonies } from '../sign-in/passkey-ceremonies.js';
 
 const MODEL = 'PasswordReset';
@@ -65,13 +67,21 @@ const BEGIN = `WITH member AS (
 const FIND = `SELECT u.id, u.username FROM oauth_state s JOIN ${keyed('users u', 'u.id = s.user_id')}
 WHERE s.key IN ($1, $2) AND s.model = '${MODEL}' AND ${unexpired('s.expires_at')} AND ${RESETTABLE}`;
 
-/** Uses up the link and sets the password; with that, all the member's earlier sign-ins end, and other links. */
+/** How long a link that was used is known, so that the same form sent again gets the same response. */
+const USED = 'UsedPasswordReset';
+const FIND_USED = `SELECT key, payload FROM oauth_state WHERE key IN ($1, $2) AND model = 'ReplayDetection' AND ${unexpired()}`;
+const FIND_MEMBER = `SELECT u.id, u.username FROM users u WHERE u.id = $1 AND ${RESETTABLE}`;
+
+/** Uses up the link ($4, $5: as it is known then) and sets the password; with that, all the member's earlier sign-ins end, and other links. */
 const FINISH = `WITH taken AS (
   DELETE FROM oauth_state WHERE key IN ($1, $2) AND model = '${MODEL}' AND ${unexpired()} RETURNING user_id
+), used AS (
+  INSERT INTO oauth_state (key, model, payload, expires_at)
+  SELECT $4, 'ReplayDetection', $5, now() + interval '10 minutes' FROM taken
 ), changed AS (
   UPDATE users u SET password_hash = $3, sign_ins_valid_since = clock_timestamp() FROM taken
   WHERE u.id = taken.user_id AND ${RESETTABLE} RETURNING u.id
-), told AS (${recordEventIf('changed', 4)}) SELECT id FROM changed`;
+), told AS (${recordEventIf('changed', 6)}) SELECT id FROM changed`;
 
 /** Password resets by email. They do not reveal who is a member, or who has an email address. */
 @Injectable()
@@ -87,6 +97,7 @@ export class PasswordResets implements OnApplicationShutdown {
     private readonly logger: Logger,
     private readonly keys: TokenKeys,
     private readonly signInMethods: SignInMethods,
+    private readonly states: OneTimeStates,
   ) {}
 
   /**
@@ -119,10 +130,10 @@ export class PasswordResets implements OnApplicationShutdown {
   async finish(
     token: string,
     password: string,
-    ip: string | undefined,
+    from: SignInOrigin,
   ): Promise<PasswordFault | 'expired' | { passkeys: ShownPasskey[]; userId: number }> {
     const member = await this.memberOf(token);
-    if (!member) return 'expired';
+    if (!member) return this.#finishAgain(token, password, from);
     const fault = passwordFault(password, member.username);
     if (fault !== undefined) return fault;
     const passwordHash = await this.signIn.hashNew(password);
@@ -131,14 +142,28 @@ export class PasswordResets implements OnApplicationShutdown {
       type: 'user.password_set',
       actor: 'user',
       userId: member.id,
-      ip: ip ?? null,
+      ip: from.ip ?? null,
       details: { sessions_kept: false },
     } as const;
     // First, so that nothing is used up if the database is unavailable.
     const passkeys = await this.#passkeysOf(member.id);
     await this.signIn.unblock(member.username);
-    const changed = await this.database.prepared(FINISH, [...keys, passwordHash, ...eventValues(event)]);
-    return changed.length > 0 ? { passkeys, userId: member.id } : 'expired';
+    const used = this.states.seal(USED, token, { id: member.id });
+    const values = [...keys, passwordHash, used.key, used.payload, ...eventValues(event)];
+    if ((await this.database.prepared(FINISH, values)).length > 0) return { passkeys, userId: member.id };
+    return this.#finishAgain(token, password, from);
+  }
+
+  /** The response to the form that used the link, if it set this password; an attempt with another one counts as a sign-in that failed. */
+  async #finishAgain(token: string, password: string, from: SignInOrigin) {
+    const used = await this.states.find<{ id: number }>(FIND_USED, USED, token);
+    const [member] = used
+      ? await this.database.prepared<{ id: number; username: string }>(FIND_MEMBER, [used.id])
+      : [];
+    if (!member) return 'expired';
+    const { username, id: userId } = member;
+    const result = await this.signIn.attempt({ username, password, ...from, confirms: true });
+    return 'userId' in result ? { passkeys: await this.#passkeysOf(userId), userId } : 'expired';
   }
 
   /** Resolves when no email is being sent. */
@@ -245,7 +270,7 @@ export class PasswordResetController {
   async set(@Res() response: Response, @OwnForm() form: Form, @Param('token') token: string): Promise<void> {
     const request = response.req;
     const result = await withoutSlot(request, () =>
-      this.resets.finish(token, fieldText(form.new_password), addressOf(request)),
+      this.resets.finish(token, passwordIn(form.new_password), signInOriginOf(request)),
     );
     if (typeof result === 'object') {
       // Whoever guesses at the account elsewhere does not keep its owner from signing in with the new password.

@@ -31,19 +31,15 @@ export class LanguageChoice {
     const language = query.get('ui_locales');
     if (request.method !== 'GET' || language === null) return false;
     query.delete('ui_locales');
-    return this.remember(language, response, path + (query.size > 0 ? `?${query}` : ''));
+    if (!this.remember(language, response)) return false;
+    redirect(response.set(SECURITY_HEADERS), this.#origin + path + (query.size > 0 ? `?${query}` : ''));
+    return true;
   }
 
-  /**
-   * Remembers a language, and redirects to the page.
-   *
-   * @param to its path, with its query
-   * @returns whether there is such a language
-   */
-  remember(language: string, response: Response, to: string): boolean {
+  /** @returns whether there is such a language */
+  remember(language: string, response: Response): boolean {
     if (!LANGUAGES.includes(language)) return false;
     this.#cookie.set(response, language);
-    redirect(response.set(SECURITY_HEADERS), this.#origin + to);
     return true;
   }
 }

@@ -11,12 +11,7 @@ import type { ClientFault } from '../../clients/client-rules.js';
 import type { ClientDetails, SecretDetails } from '../../clients/clients.service.js';
 import type { BrowserSession, ConnectedApp } from '../../clients/connected-apps.js';
 import type { ErrorPage } from '../../authorization-server/failures/page-fault.js';
-import type {
-  FormPostPage,
-  PageClient,
-  SignedOutPage,
-  SignOutPage,
-} from '../../authorization-server/ports.js';
+import type { OnwardPage, PageClient, SignedOutPage, SignOutPage } from '../../authorization-server/ports.js';
 import type { DeliveryDetails, WebhookDetails } from '../../webhooks/webhooks.service.js';
 import type { Texts } from './wording.js';
 
@@ -218,12 +213,7 @@ export type MemberPage = Named<MemberPages>;
 
 /** What a page shows. */
 export type Page =
-  | Named<SignInPages>
-  | SignOutPage
-  | SignedOutPage
-  | FormPostPage
-  | ErrorPage
-  | (MemberPageParts & MemberPage);
+  Named<SignInPages> | SignOutPage | SignedOutPage | OnwardPage | ErrorPage | (MemberPageParts & MemberPage);
 
 /** What the page of this name shows. */
 export type PageOf<Name extends Page['name']> = Extract<Page, { name: Name }>;

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { Injectable } from '@nestjs/common';
 import type { Response } from 'express';
 import type { FaultName } from '../../authorization-server/failures/page-fault.js';
-import type { RepeatedRequest, ShownPages } from '../../authorization-server/ports.js';
+import { onwardTo, type RepeatedRequest, type ShownPages } from '../../authorization-server/ports.js';
 import { browserOf } from '../../accounts/sign-in/sign-in-origin.js';
 import { Config } from '../../config/config.js';
 import { randomBytes } from '../../crypto/random.js';
@@ -27,8 +27,6 @@ export function resetsPasswords({ mail, localSignIn, passwordResetUrl }: Config)
 }
 
 export interface Sending {
-  /** Origins and schemes to which redirects after the page's forms may lead: browsers check those too. */
-  readonly formTargets?: readonly string[];
   /** Languages that the app requested (`ui_locales`); by default those of the request's query. */
   readonly uiLocales?: unknown;
   /** Of the page's address, for its links to other languages; by default the request's. */
@@ -47,7 +45,7 @@ export class Pages implements ShownPages {
     passkeys: scriptIn('sign-in/passkeys.js'),
     developer: scriptIn('developer/developer.js'),
     copy: scriptIn('developer/copy.js'),
-    formPost: scriptIn('sign-in/form-post.js'),
+    onward: scriptIn('sign-in/onward.js'),
   };
   readonly #moments = new Map(
     this.languages.map((language) => [language, new wording.DateTimes(wording.textsIn(language).locale)]),
@@ -67,21 +65,25 @@ export class Pages implements ShownPages {
     const request = response.req;
     const query = queryOf(request);
     const language = this.languageOf(sending.uiLocales ?? query.get('ui_locales'), request.headers);
-    const { html, headers } = this.render(page, language, sending.formTargets, sending.query ?? query);
+    const address = page.name === 'onward' ? undefined : (sending.query ?? query);
+    const { html, headers } = this.render(page, language, address);
     response
       .status(status)
       .set(headers)
-      .end(response.req.method === 'HEAD' ? undefined : html);
+      .end(request.method === 'HEAD' ? undefined : html);
+  }
+
+  /** Leads to another origin, or to where this server may redirect there: see {@link onwardTo}. */
+  leaveFor(response: Response, to: string): void {
+    this.send(response, 200, onwardTo(to));
   }
 
   /**
-   * @param formTargets see {@link Sending}
    * @param address of the page, which has it in other languages, too: the query of ours, or the authorization server's request
    */
   render(
     page: Page,
     language: string,
-    formTargets: readonly string[] = [],
     address?: URLSearchParams | RepeatedRequest,
   ): ReturnType<Layout['render']> {
     const { config } = this;
@@ -116,7 +118,7 @@ export class Pages implements ShownPages {
       `member-pages/templates/${folderOf(page)}/${page.name}`,
       data,
       Object.values(this.#scripts),
-      ["'self'", ...formTargets.flatMap(formSource)],
+      page.name === 'onward' && page.form ? undefined : "'self'", // its app may redirect anywhere
     );
     return { html, headers: { ...headers, 'Content-Language': language, Vary: 'Accept-Language, Cookie' } };
   }
@@ -159,13 +161,4 @@ export function redirect(response: Response, location: string): void {
 function folderOf({ name }: Page): string {
   if (name.startsWith('developer')) return 'developer';
   return (ACCOUNT_PAGES as readonly string[]).includes(name) ? 'account' : 'sign-in';
-}
-
-/** An origin or private-use scheme as CSP writes it; anything else could widen the policy and is left out. */
-function formSource(target: string): string[] {
-  if (/^[a-z][a-z0-9+.-]*:$/.test(target))
-    return /^(https?|javascript|data|blob|file|about):$/.test(target) ? [] : [target];
-  if (!/^https?:\/\/[a-z0-9.\-[\]:]+$/.test(target) || !URL.canParse(target)) return [];
-  // CSP cannot name an IPv6 address, such as a native app's loopback: any host with that port is the closest.
-  return [target.replace(/\[.*\]/, '*')];
 }

@@ -34,6 +34,7 @@ import { receiving, requestOf, responseOf } from '../../http/pipeline/request-co
 import { pathPattern, RouteTable, type Route } from '../../http/route-table.js';
 import { SECURITY_HEADERS } from '../../layout/layout.js';
 import { addressOf } from '../../values/network.js';
+import { trimmed } from '../../values/string-rules.js';
 import { LanguageChoice } from '../rendering/language-choice.js';
 import { Pages, redirect } from '../rendering/pages.js';
 import { ENGLISH, LANGUAGES, languageOf, textsIn } from '../rendering/wording.js';
@@ -105,8 +106,13 @@ function pathsOf(routes: readonly Route[]) {
 /** The fields of the request's form; a field that was sent twice is an array. */
 export type Form = Readonly<Record<string, string | string[] | undefined>>;
 
-/** Gives the value of a single field; empty if it is missing or was sent twice. */
+/** Gives the value of a single field without white space around it; empty if it is missing or was sent twice. */
 export function fieldText(value: Form[string]): string {
+  return trimmed(passwordIn(value));
+}
+
+/** Gives a password as it was sent: white space is a part of it. */
+export function passwordIn(value: Form[string]): string {
   return typeof value === 'string' ? value : '';
 }
 

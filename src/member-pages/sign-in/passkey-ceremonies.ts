@@ -220,13 +220,19 @@ export class PasskeyCeremonies {
    * Adds the passkey that a browser has created.
    *
    * @param text what the script sent
-   * @returns false if anything is wrong
+   * @returns false if anything is wrong; true also if it was added when the same was sent before
    * @throws Unconfirmed
    */
   async register(text: unknown, name: string, by: SignedInMember, request: Request, of: string) {
     const credential = parsed(ATTESTATION, text);
     const taken = await this.#take('PasskeyRegistration', credential, request, of);
-    if (!credential || !taken) return false;
+    if (!credential) return false;
+    if (!taken) {
+      const id = Buffer.from(credential.id, 'base64url');
+      return (await this.signInMethods.known(by.userId)).some(({ credential_id }) =>
+        credential_id.equals(id),
+      );
+    }
     const info = await this.#verifyRegistration(
       { ...credential, rawId: credential.id, clientExtensionResults: {} },
       taken.challenge,

@@ -9,20 +9,21 @@ import type { NewAuthEvent } from '../../audit/audit.js';
 import { RevocationChannel } from '../../auth/revocation-channel.js';
 import { AuthorizationServer } from '../../authorization-server/authorization-server.js';
 import { isStepGone, PageFault } from '../../authorization-server/failures/page-fault.js';
-import { formTargetsOf, hostOf } from '../../authorization-server/ports.js';
+import { hostOf } from '../../authorization-server/ports.js';
 import { LIFETIMES } from '../../authorization-server/provider/lifetimes.js';
-import { sessionCookie } from '../../authorization-server/provider/provider.js';
+import { ROUTES, sessionCookie } from '../../authorization-server/provider/provider.js';
 import type { Answer } from '../../authorization-server/requests/consents.js';
 import { OauthDatabase, type Decision } from '../../authorization-server/requests/oauth-database.js';
 import { OneTimeStates } from '../../authorization-server/adapters/state.adapter.js';
 import { Config } from '../../config/config.js';
+import { TokenKeys } from '../../crypto/hmac.js';
 import { Meter } from '../../http/meter.js';
 import type { LabelsOf } from '../../http/metrics.js';
 import { withoutSlot } from '../../http/pipeline/request-context.js';
 import { addressOf } from '../../values/network.js';
 import type { PageOf, SignedInUser } from '../rendering/page-contents.js';
 import { Pages, redirect, type Sending } from '../rendering/pages.js';
-import { fieldText, type Form } from '../requests/page-requests.js';
+import { AnsweredOtherwise, fieldText, passwordIn, type Form } from '../requests/page-requests.js';
 import { PasskeyCeremonies } from './passkey-ceremonies.js';
 
 type Labels = LabelsOf<'sign_ins_total'>;
@@ -75,7 +76,7 @@ export class SignInForms {
   withPassword(response: Response, form: Form, way: Labels['way']): Promise<SignedIn | SignInRefusal> {
     const username = fieldText(form.username);
     return this.#counted(response, { way, method: 'password' }, async () => {
-      const result = await this.check(response.req, username, fieldText(form.password));
+      const result = await this.check(response.req, username, passwordIn(form.password));
       return 'userId' in result ? result : { username: username.slice(0, 100), fault: result };
     });
   }
@@ -155,6 +156,8 @@ export class BrowserSessions {
     private readonly database: OauthDatabase,
     private readonly revocations: RevocationChannel,
     private readonly states: OneTimeStates,
+    private readonly keys: TokenKeys,
+    private readonly pages: Pages,
   ) {}
 
   /** @returns undefined if nobody is signed in, or the member is disabled */
@@ -223,14 +226,14 @@ export class BrowserSessions {
     const before = interaction.session?.accountId;
     this.database.current!.signIns.set(userId, validSince);
     const login = { ...loginOf(signedIn), ts: at, ...(upstream ? { upstream } : {}) };
-    await this.#store(interaction, { login }, {});
+    await this.#store(response, interaction, { login }, {});
     if (before !== undefined && before !== login.accountId) await this.#forgetMember(response);
     redirect(response, interaction.returnTo);
   }
 
   /** The same for consent. */
   async finishConsent(response: Response, interaction: Interaction, decision: Decision, consent: Answer) {
-    await this.#store(interaction, { ...interaction.lastSubmission, consent }, decision);
+    await this.#store(response, interaction, { ...interaction.lastSubmission, consent }, decision);
     // Tokens from before may do less now; other processes are notified by the database.
     this.revocations.announce({ kind: 'user', id: interaction.session!.accountId });
     redirect(response, interaction.returnTo);
@@ -239,36 +242,59 @@ export class BrowserSessions {
   /** The same where the member declined. @param event records it */
   async decline(response: Response, interaction: Interaction, description: string, event?: NewAuthEvent) {
     const result = { error: 'access_denied', error_description: description };
-    await this.#store(interaction, result, { event });
+    await this.#store(response, interaction, result, { event });
     redirect(response, interaction.returnTo);
   }
 
   /**
-   * Explains why a step is not found: after Back, a reload or a second click, it is one that ended, and the page says so.
+   * Explains why a step is not found: after Back, a reload or a second click, it is one that ended. Leads to the open step of the same
+   * request, if there is one: in a browser that lost the response with the session, through the sign-in again.
    *
    * @param error of the library
    * @returns what to throw instead
    */
-  async explain(error: unknown, uid: string): Promise<unknown> {
+  async explain(response: Response, error: unknown, uid: string): Promise<unknown> {
     if (!isStepGone(error)) return error;
-    const params = await this.states.paramsOfCompleted(uid);
+    const { params, open } = (await this.states.completed(uid)) ?? {};
     const client = params && (await this.server.provider.Client.find(params.client_id as string));
     if (!client) return error;
-    const [target] = formTargetsOf(params.redirect_uri);
-    const href = client.clientUri ?? (target?.includes('//') ? target : undefined); // none for an app on the device
+    if (open) {
+      const { session } = await this.#of(response);
+      const isHere = this.keys.keysOf('Session.uid', session.uid).some((key) => key.equals(open.sessionKey));
+      if (isHere) redirect(response, `/interaction/${open.uid}`);
+      else this.pages.leaveFor(response, requestAgain(params));
+      return new AnsweredOtherwise();
+    }
+    const target = URL.parse(params.redirect_uri as string);
+    const isWeb = target !== null && /^https?:$/.test(target.protocol);
+    const href = client.clientUri ?? (isWeb ? target.origin : undefined); // none for an app on the device
     const text = client.by_member === true ? 'toApp' : 'backToApp'; // it may lead anywhere
     const next = href === undefined ? {} : { next: { text, href, host: hostOf(href) } as const };
     return new PageFault(410, 'finished', undefined, next, 'sign_in_expired');
   }
 
-  async #store(interaction: Interaction, result: InteractionResults, decision: Decision): Promise<void> {
+  async #store(
+    response: Response,
+    interaction: Interaction,
+    result: InteractionResults,
+    decision: Decision,
+  ): Promise<void> {
     this.database.current!.decision = decision;
     interaction.result = result;
     const seconds = interaction.exp - Math.floor(Date.now() / 1000);
     await interaction.save(seconds).catch(async (error: unknown) => {
-      throw await this.explain(error, interaction.uid);
+      throw await this.explain(response, error, interaction.uid);
     });
   }
+}
+
+/** The URL of an app's request, to begin it again. @param more parameters that replace the app's */
+export function requestAgain(
+  params: Readonly<Record<string, unknown>>,
+  more: Record<string, string> = {},
+): string {
+  const asked = Object.entries(params).filter(([, value]) => typeof value === 'string');
+  return `${ROUTES.authorization}?${new URLSearchParams({ ...(Object.fromEntries(asked) as Record<string, string>), ...more })}`;
 }
 
 /** A sign-in, as the library keeps it in sessions and interactions alike. */

@@ -1,1 +1,3 @@
-document.getElementById('response').submit();
+const response = document.getElementById('response');
+if (response.method === 'post') response.submit();
+else location.replace(response.href);
