@@ -3,7 +3,6 @@ import { Injectable } from '@nestjs/common';
 import { Config } from '../config/config.js';
 import { Hmac } from '../crypto/hmac.js';
 import { randomBytes } from '../crypto/random.js';
-import { isOpaqueSecret } from '../crypto/secret-forms.js';
 
 /** A cookie of ours, which no script reads, and which no form of another site sends. */
 export class BrowserCookie {
@@ -84,7 +83,7 @@ export class Csrf {
 
   /** Identifies the browser by the secret of its cookie. @returns undefined if it has none */
   browserOf(request: IncomingMessage): string | undefined {
-    return this.#cookie.valuesIn(request).find(isOpaqueSecret);
+    return this.#cookie.valuesIn(request).find((id) => /^[\w-]{43}$/.test(id));
   }
 }
 

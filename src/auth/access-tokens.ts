@@ -4,7 +4,6 @@ import { calculateJwkThumbprint, EmbeddedJWK, jwtVerify } from 'jose';
 import { Config } from '../config/config.js';
 import { sha256 } from '../crypto/digests.js';
 import { eitherOf, TokenKeys } from '../crypto/hmac.js';
-import { isOpaqueSecret } from '../crypto/secret-forms.js';
 import { Database } from '../database/database.js';
 import { MemberReads } from '../database/member-reads.js';
 import { keyed } from '../database/sql.js';
@@ -13,6 +12,9 @@ import type { KnownCredential } from './credential-cache.js';
 import type { Credential } from './principal.js';
 import { isScope } from './scopes.js';
 import { refusal, SUPPORTED_DPOP_ALGORITHMS } from './www-authenticate.js';
+
+/** What the authorization server issues: 256 random bits in base64url. */
+const ACCESS_TOKEN = /^[\w-]{43}$/;
 
 /** How far a DPoP proof's `iat` may be from now, in seconds; its id is remembered for as long. */
 const PROOF_SECONDS = 60;
@@ -76,7 +78,7 @@ export class AccessTokens {
   async lookUp(credential: Credential, request: Request): Promise<KnownCredential> {
     const { publicUrl } = this.config;
     const refuse = (reason: string) => refusal(publicUrl, credential, request, reason);
-    if (!isOpaqueSecret(credential.secret)) throw refuse('not of the kind oauth_token');
+    if (!ACCESS_TOKEN.test(credential.secret)) throw refuse('not of the kind oauth_token');
     const keys = eitherOf(this.keys.keysOf('AccessToken', credential.secret));
     const [row] = await this.reads.credential<TokenRow>(FIND_TOKEN, [...keys, `${publicUrl}/api/public`]);
     if (!row) throw refuse('unknown or revoked token');

@@ -11,6 +11,7 @@ import { Logger } from '../http/logger.js';
 import { redirectFaultOf } from './adapters/client-documents.js';
 import { endStep } from './adapters/state.adapter.js';
 import { SECURITY_HEADERS } from '../layout/layout.js';
+import { looksSecret } from '../values/string-rules.js';
 import {
   type ErrorPage,
   isStepGone,
@@ -194,7 +195,7 @@ export class Middleware {
       actor: 'client',
       ip: request.ip ?? null,
       clientId: clientId ?? null,
-      errorId: request.id,
+      errorId: looksSecret(request.id) ? null : request.id,
       details: words,
     } as const;
     if (userId !== undefined) {

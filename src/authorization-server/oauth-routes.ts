@@ -13,7 +13,7 @@ import { ProblemFilter } from '../http/output/problem.filter.js';
 import { RouteTable } from '../http/route-table.js';
 import { SECURITY_HEADERS } from '../layout/layout.js';
 import { addressOf } from '../values/network.js';
-import { isStorable } from '../values/string-rules.js';
+import { isStorable, looksSecret } from '../values/string-rules.js';
 import { AuthorizationServer } from './authorization-server.js';
 import { PageFault } from './failures/page-fault.js';
 import type { RefusalWords } from './failures/refusal-reasons.js';
@@ -170,7 +170,7 @@ export class OauthRoutes {
         actor: 'client',
         ip: addressOf(request) ?? null,
         clientId,
-        errorId: context.id,
+        errorId: looksSecret(context.id) ? null : context.id,
         details: words,
       });
     await this.#refuse(request, response, {

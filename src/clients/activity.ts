@@ -1,7 +1,7 @@
 import type { DataSource } from 'typeorm';
 
 /** What an app or key used of a member on one day. */
-interface UsedOnOneDay {
+interface UsedScope {
   /** `2026-01-31`, UTC. */
   readonly day: string;
   /** Name of the app or the key; null if it no longer exists. */
@@ -9,7 +9,7 @@ interface UsedOnOneDay {
   /** Of an app that is known by a document alone: the document's host. */
   readonly app_host: string | null;
   readonly app_kind: 'client' | 'key';
-  readonly scopes: readonly string[];
+  readonly scope: string;
   readonly uses: number;
   /** In the API's form. */
   readonly last_used_at: string;
@@ -55,9 +55,9 @@ const ACCESS_EVENTS = [
 ] as const;
 
 /** What one app or key used of a member, day by day. */
-interface UsedByApp extends Pick<UsedOnOneDay, 'app_name'> {
+interface UsedByApp extends Pick<UsedScope, 'app_name'> {
   /** `others`: all that used less than those that are named. */
-  readonly app_kind: UsedOnOneDay['app_kind'] | 'others';
+  readonly app_kind: UsedScope['app_kind'] | 'others';
   /** Requests on each of {@link Activity.days}. */
   readonly counts: readonly number[];
 }
@@ -69,7 +69,7 @@ export interface Activity {
   /** Who used most first. */
   readonly apps: readonly UsedByApp[];
   /** The latest first. */
-  readonly used: readonly UsedOnOneDay[];
+  readonly used: readonly UsedScope[];
   /** The latest first. */
   readonly signIns: readonly SignInLine[];
   readonly events: readonly AccessEvent[];
@@ -99,7 +99,7 @@ LEFT JOIN oauth_clients c ON a.app_kind = 'client' AND c.id = a.app_id
 LEFT JOIN api_keys k ON a.app_kind = 'key' AND k.id = a.app_id
 GROUP BY d, a.place ORDER BY d`;
 
-interface UsedOnDay extends Pick<UsedOnOneDay, 'app_name' | 'app_kind' | 'uses'> {
+interface UsedOnDay extends Pick<UsedScope, 'app_name' | 'app_kind' | 'uses'> {
   readonly day: string;
   readonly place: number | null;
 }
@@ -137,14 +137,14 @@ FROM unnest(ARRAY['sign_in.succeeded', 'sign_in.refused']) AS kind (type) CROSS 
 /** Reads who used a member's data in the last 90 days, as recorded by {@link Usage}. */
 export async function activityOf(dataSource: DataSource, userId: number): Promise<Activity> {
   const onDays = await dataSource.query<UsedOnDay[]>(FIND_DAYS, [userId]);
-  const used = await dataSource.query<UsedOnOneDay[]>(
+  const used = await dataSource.query<UsedScope[]>(
     `SELECT to_char(u.day, 'YYYY-MM-DD') AS day, COALESCE(c.name, k.name) AS app_name,
   CASE WHEN c.document_read_at IS NOT NULL THEN substring(c.id FROM '^https://([^/]+)') END AS app_host,
-  u.app_kind, array_agg(u.scope) AS scopes, sum(u.uses)::float8 AS uses, api_time(max(u.last_used_at)) AS last_used_at
+  u.app_kind, u.scope, u.uses, api_time(u.last_used_at) AS last_used_at
 FROM member_usage u LEFT JOIN oauth_clients c ON u.app_kind = 'client' AND c.id = u.app_id
 LEFT JOIN api_keys k ON u.app_kind = 'key' AND k.id = u.app_id
 WHERE u.user_id = $1 AND u.day > (now() AT TIME ZONE 'UTC')::date - ${DAYS}
-GROUP BY u.day, u.app_kind, u.app_id, c.id, k.id ORDER BY max(u.last_used_at) DESC, u.app_id LIMIT ${SHOWN}`,
+ORDER BY u.last_used_at DESC, u.app_id, u.scope LIMIT ${SHOWN}`,
     [userId],
   );
   const signIns = await dataSource.query<SignInLine[]>(FIND_SIGN_INS, [userId]);

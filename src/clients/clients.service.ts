@@ -5,7 +5,6 @@ import { boundChanges, takePlace, type Owner } from '../auth/owner.js';
 import { ALL_SCOPES } from '../auth/scopes.js';
 import { Config } from '../config/config.js';
 import { BASE62, randomText, randomUUID } from '../crypto/random.js';
-import { CLIENT_SECRET_PREFIX } from '../crypto/secret-forms.js';
 import { SecretHashes } from '../crypto/secret-hashes.js';
 import type { SigningAlgorithm } from '../crypto/signing-keys.js';
 import {
@@ -87,6 +86,8 @@ export class UnknownClient extends OperatorError {
   }
 }
 
+/** The start of every secret of a client, by which one is found that leaked. */
+const SECRET_PREFIX = 'pua_secret_';
 /** 62^43 > 2^256. Of characters that no form encoding changes (RFC 6749 §2.3.1): libraries disagree about it. */
 const SECRET_LENGTH = 43;
 
@@ -252,7 +253,7 @@ GROUP BY c.id ORDER BY c.created_at DESC, c.id`,
           `The client ${id} has no secret: \`pua clients update ${id} --auth client_secret_basic\` lets it authenticate with one`,
         );
       if (owner) await boundChanges(manager, owner.userId);
-      const secret = CLIENT_SECRET_PREFIX + randomText(SECRET_LENGTH, BASE62);
+      const secret = SECRET_PREFIX + randomText(SECRET_LENGTH, BASE62);
       await manager.query(
         `DELETE FROM oauth_client_secrets WHERE client_id = $1 AND id <> (SELECT max(id) FROM oauth_client_secrets WHERE client_id = $1)`,
         [id],

@@ -1,11 +1,10 @@
-import { chmodSync, existsSync, linkSync, readFileSync, statSync } from 'node:fs';
+import { chmodSync, existsSync, linkSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readClientKey } from '../crypto/client-key.js';
 import { makeSecretKey, Secrets } from '../crypto/secrets.js';
 import { ownFolder, UnsafeFolder } from './own-folder.js';
 import { SEVERAL_HOSTS } from './setting-types.js';
 import { SETTINGS, type Environment, type SettingName } from './settings.js';
-import { writeWhole } from './draft-file.js';
 import { OperatorError } from '../values/operator-error.js';
 
 type Values = Readonly<ReturnType<typeof placeOf> & ReturnType<typeof decided>>;
@@ -46,9 +45,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
     faults.push('LOG_FORMAT must be json: pretty logs are not part of this installation');
   if (production) {
     if (!given('SECRET_KEY'))
-      faults.push(
-        'SECRET_KEY is required in production: generate one with `npx pua secrets generate` or `openssl rand -base64 32`',
-      );
+      faults.push('SECRET_KEY is required in production: generate one with `npx pua secrets generate`');
     if (!given('DATABASE_URL'))
       faults.push('DATABASE_URL is required in production: the embedded database is for development');
     if (!publicUrl.startsWith('https:') && !isLoopback(new URL(publicUrl).hostname))
@@ -251,10 +248,15 @@ function developmentSecret(dataDir: string): Buffer {
   try {
     ownFolder(dataDir);
     if (!existsSync(file)) {
+      const draft = `${file}.${process.pid}`;
+      writeFileSync(draft, makeSecretKey(), { mode: 0o600 });
+      chmodSync(draft, 0o600);
       try {
-        writeWhole(file, makeSecretKey(), 0o600, linkSync); // fails if another process was first, whose secret is then used
+        linkSync(draft, file); // fails if another process was first, whose secret is then used
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+      } finally {
+        rmSync(draft);
       }
     }
     if ((statSync(file).mode & 0o077) !== 0) chmodSync(file, 0o600);

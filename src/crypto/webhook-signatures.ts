@@ -1,12 +1,12 @@
 import { createHmac, createSecretKey, randomBytes } from 'node:crypto';
-import { WEBHOOK_SECRET_PREFIX } from './secret-forms.js';
 
+const PREFIX = 'whsec_';
 /** Standard Webhooks asks for 24 to 64. */
 const SECRET_BYTES = 32;
 
 /** Makes the secret of a webhook as Standard Webhooks writes it: `whsec_` and base64 of 32 random bytes. */
 export function makeWebhookSecret(): string {
-  return WEBHOOK_SECRET_PREFIX + randomBytes(SECRET_BYTES).toString('base64');
+  return PREFIX + randomBytes(SECRET_BYTES).toString('base64');
 }
 
 /**
@@ -16,6 +16,6 @@ export function makeWebhookSecret(): string {
  * @param timestamp of this attempt, in seconds since 1970
  */
 export function signWebhook(secret: string, id: string, timestamp: number, body: string): string {
-  const key = createSecretKey(secret.slice(WEBHOOK_SECRET_PREFIX.length), 'base64');
+  const key = createSecretKey(secret.slice(PREFIX.length), 'base64');
   return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`;
 }

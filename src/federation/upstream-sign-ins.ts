@@ -8,7 +8,6 @@ import type { SignedIn } from '../accounts/sign-in/sign-in.js';
 import { UpstreamMembers, type UpstreamMember } from '../accounts/sign-in/upstream-members.js';
 import { Config } from '../config/config.js';
 import { randomBytes } from '../crypto/random.js';
-import { isOpaqueSecret } from '../crypto/secret-forms.js';
 import { TokenKeys } from '../crypto/hmac.js';
 import { Meter } from '../http/meter.js';
 import { queryOf } from '../http/input/query.js';
@@ -75,6 +74,8 @@ const FAULTS = {
   unknown: [403, 'unknownMember', 'access_denied', 'unknown_member', 'anotherAccount'],
 } as const;
 
+const SECRET = /^[\w-]{43}$/;
+
 /**
  * Sign-ins with the platform's own login (OpenID Connect, this server as the client). The state needed to check the response is
  * stored under `state` and a cookie of this browser: a response from another browser, or a repeated one, finds nothing.
@@ -136,7 +137,7 @@ export class UpstreamSignIns {
     const [state, ...others] = queryOf(request).getAll('state');
     const browser = this.#browserOf(request);
     const begun =
-      state !== undefined && others.length === 0 && isOpaqueSecret(state) && browser !== undefined
+      state !== undefined && others.length === 0 && SECRET.test(state) && browser !== undefined
         ? await this.states.take<Begun>('UpstreamSignIn', idOf(state, browser))
         : undefined;
     if (!begun) throw new errors.SessionNotFound('another sign-in with the platform’s own login');
@@ -222,7 +223,7 @@ export class UpstreamSignIns {
   }
 
   #browserOf(request: Request): string | undefined {
-    return this.#cookie.valuesIn(request).find(isOpaqueSecret);
+    return this.#cookie.valuesIn(request).find((value) => SECRET.test(value));
   }
 }
 

@@ -43,12 +43,14 @@ export class SignedCursors {
   /**
    * Reads the position from a cursor.
    *
+   * @param what what the cursor should belong to, for the message to whoever sent another
    * @param parameter in which it came
    * @throws Problem invalid_cursor where it was not made for this binding
    */
   read<Position extends readonly unknown[]>(
     binding: readonly unknown[],
     cursor: string,
+    what: string,
     parameter = 'cursor',
   ): Position {
     const bytes = Buffer.from(cursor, 'base64url');
@@ -56,8 +58,9 @@ export class SignedCursors {
     const payload = bytes.subarray(MAC_BYTES);
     const genuine = canonical && this.#hmac.verify(bytes.subarray(0, MAC_BYTES), textOf(binding), payload);
     if (!genuine) {
-      const detail = `${parameter} was altered, belongs to another query or member, or was signed with a key that is no longer in use.`;
-      throw new Problem('invalid_cursor', { errors: [{ parameter, code: 'invalid_cursor', detail }] });
+      throw new Problem('invalid_cursor', {
+        errors: [{ parameter, code: 'invalid_cursor', detail: `${parameter} is not one of ${what}.` }],
+      });
     }
     return JSON.parse(payload.toString('utf8')) as Position;
   }
@@ -131,6 +134,7 @@ export class Paging {
     const [side, key, id] = this.cursors.read<[CursorPosition['side'], string | null, number]>(
       binding,
       cursor,
+      'this list',
     );
     return { side, key, id };
   }

@@ -177,7 +177,7 @@ async function write(staging: Staging, { keyId, lines }: Feed): Promise<FeedCoun
 
 function badLines(count: number, first: readonly Reject[]): Problem {
   return new Problem('validation_failed', {
-    count,
+    detail: `${count === 1 ? '1 line is' : `${count} lines are`} invalid; nothing was changed.`,
     errors: first.map(({ line, path, code, reason }) => ({
       line,
       pointer: pointerTo(path.split('.').filter(Boolean)),

@@ -40,7 +40,7 @@ export class ProblemPage {
    * @returns whether it did: programs, and all requests below /api/public, get the problem instead
    */
   answer(
-    { definition: { code, status }, detail }: Problem,
+    { definition: { code, status }, options }: Problem,
     headers: Readonly<Record<string, string>>,
     request: Request,
     response: Response,
@@ -63,7 +63,7 @@ export class ProblemPage {
       fault: FAULTS[status] ?? 'malformed',
       retryAfterSeconds: Number(headers['Retry-After'] ?? 1),
       next: { text: 'toFront', href: '/' },
-      ...(isUnknown ? {} : { code, detail }),
+      ...(isUnknown ? {} : { code, detail: options.detail }),
       ...(status >= 500 ? { error_id: request.context.id } : {}),
     } as const;
     // What a stranger put behind the address leads nowhere: the links to other languages leave it out.

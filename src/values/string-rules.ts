@@ -23,6 +23,11 @@ export function isHttpUrl(text: string): boolean {
   return /^https?:\/\/[^/?#@\\\s\p{Cc}]+([/?#][^\\\s\p{Cc}]*)?$/iu.test(text) && URL.canParse(text);
 }
 
+/** Tells whether a request's id, which its caller may choose (X-Request-Id), could be a token or a key of ours. */
+export function looksSecret(errorId: string): boolean {
+  return /^[\w-]{43}$/.test(errorId) || /pua_(live|test|secret)_/i.test(errorId);
+}
+
 /** Words of visible ASCII, separated by single spaces: most names, and testing for them takes a twentieth of the time. */
 const PLAIN = /^[!-~]+(?: [!-~]+)*$/;
 const SPACE = /[\s\p{Cc}\u2800]+/gu;
@@ -63,14 +68,11 @@ export function nameFrom(text: string, longest = 100): string {
 export const NAME_RULE = 'have no control or invisible characters, and no superfluous spaces';
 
 /** What {@link isUsername} requires besides its length; follows "must". */
-export const USERNAME_RULE = `${NAME_RULE}, be in the Unicode form NFKC, and be neither digits only nor erased-<digits>`;
-
-/** Commands read digits as an id, and erased members are named `erased-<id>`. */
-const RESERVED = /^(erased-)?\d+$/i;
+export const USERNAME_RULE = `${NAME_RULE}, and be in the Unicode form NFKC`;
 
 /** Tells whether a text may be a username, which members are told apart by: also none that only looks like another (NFKC). */
 export function isUsername(text: string): boolean {
-  return isName(text) && text.normalize('NFKC') === text && !RESERVED.test(text);
+  return isName(text) && text.normalize('NFKC') === text;
 }
 
 const ENTITIES: Readonly<Record<string, string>> = {

@@ -236,14 +236,8 @@ describe('the tools', () => {
 
   it('say in an error what to do about it', async () => {
     const key = await api.key(await api.platform.user());
-    for (const [name, values, code, detail = expect.any(String)] of [
+    for (const [name, values, code] of [
       ['list_events', { limit: 0 }, 'invalid_parameter'],
-      [
-        'list_events',
-        { time_filter: 'soon' },
-        'invalid_parameter',
-        'time_filter must be one of all, upcoming, ongoing, past.',
-      ],
       ['list_events', { nothing: 1 }, 'unknown_parameter'],
       ['get_event', {}, 'missing_parameter'],
       ['get_event', { id: 1 }, 'event_not_found'],
@@ -256,7 +250,7 @@ describe('the tools', () => {
       expect([name, result.isError, JSON.parse(result.content[0].text)]).toEqual([
         name,
         true,
-        expect.objectContaining({ code, detail, fix: expect.any(String) }),
+        expect.objectContaining({ code, detail: expect.any(String), fix: expect.any(String) }),
       ]);
     }
   });

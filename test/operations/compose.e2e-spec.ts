@@ -45,11 +45,6 @@ postgres.describe('docker-compose.yml of deploy/compose', () => {
     expect(() => configured(join(FOLDER, 'docker-compose.yml'), others)).toThrow('REPLICATION_PASSWORD');
   });
 
-  it('publishes the quick start of docker-compose.yml on loopback only', () => {
-    const ports = readFileSync('docker-compose.yml', 'utf8').match(/(?<=^ +ports:\n)(?: +- .*\n)+/gm);
-    expect(ports).toEqual(["      - '127.0.0.1:3000:3000'\n"]);
-  });
-
   it('publishes the proxy alone, and gives the servers settings that there are', () => {
     const file = readFileSync(join(FOLDER, 'docker-compose.yml'), 'utf8');
     expect(file.match(/^ +ports:$/gm)).toHaveLength(1);

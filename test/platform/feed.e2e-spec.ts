@@ -492,9 +492,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
         put('connections', { id: 1, requester_id: one, addressee_id: one, status: 'pending' }),
       ]);
       expect([status, body.code]).toEqual([422, 'validation_failed']);
-      expect(body.detail).toMatch(
-        /^11 lines are invalid. The first three: Line 2: [^.]+. Line 3: [^.]+. Line 4: type: must be one of users, [^.]+.$/,
-      );
+      expect(body.detail).toBe('11 lines are invalid; nothing was changed.');
       expect(
         body.errors.map(({ line, pointer, code }: Record<string, unknown>) => [line, pointer, code]),
       ).toEqual([
@@ -608,7 +606,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       expect(body.errors.map(({ line }: { line: number }) => line)).toEqual(
         Array.from({ length: 100 }, (_, i) => i + 1),
       );
-      expect(body.detail).toMatch(/^150 lines are invalid. The first three: Line 1: /);
+      expect(body.detail).toBe('150 lines are invalid; nothing was changed.');
     });
 
     thorough.it('undoes what stood before the bad line', async () => {

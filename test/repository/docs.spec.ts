@@ -26,17 +26,6 @@ describe('what there is to read', () => {
     expect([...named].map(([, path]) => path!).filter((path) => !existsSync(path))).toEqual([]);
   });
 
-  it('gives one GOPROXY for the Go client', () => {
-    const found = spawnSync('git', ['grep', '-ohE', 'GOPROXY=\\S+ GONOSUMDB=\\S+', '--', '*.md'], {
-      encoding: 'utf8',
-    });
-    const lines = found.stdout.trimEnd().split('\n');
-    expect(lines.length).toBeGreaterThanOrEqual(4);
-    expect([...new Set(lines)]).toEqual([
-      'GOPROXY=http://localhost:3000/clients/go,direct GONOSUMDB=public-user-api.example',
-    ]);
-  });
-
   it('has no marks of a merge that was not finished', () => {
     const found = spawnSync('git', ['grep', '-lE', '^(<{7}|>{7}|(> ){7})( |$)'], { encoding: 'utf8' });
     expect([found.stdout, found.stderr]).toEqual(['', '']);

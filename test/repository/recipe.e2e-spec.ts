@@ -63,7 +63,7 @@ interface Page {
 }
 
 // Two processes and a build: with the tests on PostgreSQL, which .ci/run runs too.
-postgres.describe('a list and a field made as CONTRIBUTING says', () => {
+postgres.describe('a list made as CONTRIBUTING says', () => {
   let root: string;
   let database: TestDatabase;
   let dataSource: DataSource;
@@ -131,9 +131,8 @@ postgres.describe('a list and a field made as CONTRIBUTING says', () => {
       'src/features/badges/badge.dto.ts',
       'src/features/badges/badges.controller.ts',
       'test/api/badges.e2e-spec.ts',
-      'migrations/1764500001000-add-dress-code.ts',
     ]);
-    expect(LINES).toHaveLength(16 + 5);
+    expect(LINES).toHaveLength(16);
   });
 
   it('answers what is the member’s own', async () => {
@@ -321,62 +320,6 @@ func main() {
     expect(run(root, 'gofmt', ['-l', 'clients/go'])).toBe('');
     const go = run(root, 'go', ['-C', folder, 'run', '.', server.url, key], { GOTOOLCHAIN: 'local' });
     expect(go).toBe('Berg <nil>\nZebra <nil>\nÄrmel <nil>\n');
-  });
-
-  it('has the field in imports, lists, details, OpenAPI and the documents', async () => {
-    const event = {
-      id: 7,
-      title: 'Ball',
-      status: 'scheduled',
-      visibility: 'public',
-      starts_at: '2030-01-01T20:00:00Z',
-      timezone: 'UTC',
-      organizer_id: member,
-      dress_code: 'White "tie"',
-    };
-    const participant = { event_id: 7, user_id: member, role: 'organizer' };
-    const importing = (record: object) => {
-      const folder = mkdtempSync(join(root, 'import-'));
-      writeFileSync(join(folder, 'events.ndjson'), JSON.stringify(record));
-      writeFileSync(join(folder, 'participants.ndjson'), JSON.stringify(participant));
-      return pua(['import', folder]);
-    };
-    importing(event);
-    const eventKey = keyFor('events:read');
-    const dressCodes = async () => [
-      (await get('/events', eventKey)).body.data[0]!.dress_code,
-      ((await get('/events/7', eventKey)).body as unknown as typeof event).dress_code,
-    ];
-    expect(await dressCodes()).toEqual([event.dress_code, event.dress_code]);
-    importing({ ...event, dress_code: null });
-    expect(await dressCodes()).toEqual([null, null]);
-    expect(() => importing({ ...event, dress_code: 'x'.repeat(101) })).toThrow(
-      /dress_code: must have at most 100 characters, it has 101/,
-    );
-    const { body } = await get('/openapi.json');
-    expect(body).toHaveProperty('components.schemas.Event.properties.dress_code', {
-      type: ['string', 'null'],
-      description: 'What to wear',
-    });
-    for (const path of ['docs/import.md', 'docs/schema.sql', 'clients/go/schema.go'])
-      expect([path, readFileSync(join(root, path), 'utf8')]).toEqual([
-        path,
-        expect.stringMatching(/dress_?code/i),
-      ]);
-  });
-
-  it('fails with the line of the source in which an argument is wrong', () => {
-    const path = 'src/operations/import/record-types.ts';
-    const file = join(root, path);
-    const right = readFileSync(file, 'utf8');
-    const wrong = right.replace('LENGTHS.events.dress_code', 'LENGTHS.events.dress_cod');
-    const line = wrong.split('\n').findIndex((text) => text.includes('dress_cod)')) + 1;
-    writeFileSync(file, wrong);
-    expect(() => run(root, process.execPath, ['bin/pua.mjs', 'import', '--help'])).toThrow(
-      `${path}:${line}:`,
-    );
-    writeFileSync(file, right);
-    run(root, process.execPath, ['bin/pua.mjs', '--version']); // builds again
   });
 
   it('is the shape of its entity', async () => {

@@ -121,7 +121,7 @@ export class UpstreamMembers {
 /** Possible usernames of the new member, the best first; if it is taken, another one is made up. */
 function usernamesOf(wanted: unknown, match: UpstreamMatch): string[] {
   const name = textOf(wanted, LENGTHS.users.username);
-  const usable = name !== null && name === wanted && isUsername(name);
+  const usable = name !== null && name === wanted && isUsername(name) && !/^(\d+|erased-\d+)$/.test(name);
   if (match === 'username') return usable ? [name] : [];
   const madeUp = Array.from({ length: 3 }, () => `member-${randomText(10, ALPHABET)}`);
   return usable ? [name, ...madeUp] : madeUp;

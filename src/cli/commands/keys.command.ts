@@ -51,10 +51,9 @@ export function keysCommands(group: Command): void {
       collectCidr,
     )
     .addOption(
-      new Option(
-        '--env <environment>',
-        'test keys are rejected in production (default: live in production, else test)',
-      ).choices(['live', 'test']),
+      new Option('--env <environment>', 'test keys are refused in production')
+        .choices(['live', 'test'])
+        .default('live'),
     )
     .refuses(({ expiry, reason, platform = false, user, scopes }) => {
       if (!expiry && reason === undefined)
@@ -73,7 +72,7 @@ export function keysCommands(group: Command): void {
         userId: user?.id ?? null,
         name: options.name,
         scopes: options.scopes,
-        environment: options.env ?? (config.production ? 'live' : 'test'),
+        environment: options.env,
         cidrs: options.cidr ?? [],
         ...(options.expiry
           ? { expiresInSeconds: options.expires ?? parseDuration('90d') }

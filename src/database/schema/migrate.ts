@@ -7,7 +7,7 @@ import {
   type QueryRunner,
 } from 'typeorm';
 import { ADVISORY_LOCKS } from './advisory-locks.js';
-import { applyRepeatable, readSchema, REPEATABLE, summarizeNames } from './schema.js';
+import { applyRepeatable, readSchema, REPEATABLE } from './schema.js';
 import { MIGRATIONS } from './tables.js';
 import { OperatorError } from '../../values/operator-error.js';
 
@@ -33,41 +33,23 @@ export function stepsOf(migration: MigrationInterface, way: 'up' | 'down' = 'up'
  * next call continues where it stopped. In an empty database, all of them are one transaction: nothing waits for its locks, and a client that
  * connects meanwhile finds the whole schema or none. Functions and triggers come with the last one, or alone if only they changed.
  *
- * @param report called before each migration with its number, how many were pending at first, and its name
  * @returns the names of those that this call ran, without those run by another process meanwhile
  * @throws OperatorError if the database is newer than the program
  */
-export async function migrate(
-  dataSource: DataSource,
-  report: (number: number, total: number, name: string) => void = () => undefined,
-): Promise<string[]> {
+export async function migrate(dataSource: DataSource): Promise<string[]> {
   const names: string[] = [];
   let prepared: string | undefined;
-  let total: number | undefined;
-  let reported = 0;
   for (;;) {
     const { ran, stepped } = await alone(dataSource, async (executor, manager) => {
       const schema = await readSchema(manager);
       const pending = await executor.getPendingMigrations();
       const isEmpty = schema.applied.length === 0;
       const now = isEmpty ? pending : pending.slice(0, 1);
-      total ??= schema.pending.length;
-      const ahead = total - schema.pending.length;
-      const begin = (name: string) => {
-        const number = ahead + schema.pending.indexOf(name) + 1;
-        if (number <= reported) return; // an attempt that could not get its locks has reported it
-        reported = number;
-        report(number, total!, name);
-      };
       const [stepped] = now.filter(
         ({ name, instance }) => name !== prepared && stepsOf(instance!).length > 0,
       );
-      if (stepped && !isEmpty) {
-        begin(stepped.name);
-        return { ran: [], stepped };
-      }
+      if (stepped && !isEmpty) return { ran: [], stepped };
       for (const migration of now) {
-        begin(migration.name);
         if (isEmpty)
           for (const step of stepsOf(migration.instance!))
             await manager.query(step.replace(' CONCURRENTLY', ''));
@@ -75,10 +57,7 @@ export async function migrate(
       }
       const ran = now.map(({ name }) => name);
       const isDue = ran.length > 0 || schema.pending.includes(REPEATABLE);
-      if (isDue && now.length === pending.length && (await applyRepeatable(manager))) {
-        if (schema.pending.includes(REPEATABLE)) begin(REPEATABLE);
-        ran.push(REPEATABLE);
-      }
+      if (isDue && now.length === pending.length && (await applyRepeatable(manager))) ran.push(REPEATABLE);
       return { ran };
     });
     if (stepped) {
@@ -252,7 +231,7 @@ async function insist<T>(work: () => Promise<T>): Promise<T> {
 function refuseNewer(names: readonly string[]): void {
   if (names.length > 0) {
     throw new OperatorError(
-      `The database has migrations that this version does not know (${summarizeNames(names)}): ` +
+      `The database has migrations that this version does not know (${names.join(', ')}): ` +
         'start the version that wrote them, or `npx pua db rollback --yes` with it first',
     );
   }

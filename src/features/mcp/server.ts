@@ -167,12 +167,8 @@ export function makeServer(
 }
 
 /** An error of the API, as something that a model can act on. */
-function refusalOf({
-  definition: { code, meaning, fix },
-  detail = meaning,
-  options,
-}: Problem): CallToolResult {
-  const { errors, extensions } = options;
+function refusalOf({ definition: { code, meaning, fix }, options }: Problem): CallToolResult {
+  const { detail = meaning, errors, extensions } = options;
   const text = JSON.stringify({ code, detail, fix, errors, ...extensions });
   return { isError: true, content: [{ type: 'text', text }] };
 }

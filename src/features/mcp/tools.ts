@@ -122,7 +122,7 @@ function callOf(values: Readonly<Json>, inPath: readonly string[], takesBody: bo
   const missing = inPath.find((name) => !['string', 'number'].includes(typeof values[name]));
   if (missing !== undefined) {
     const fault = { parameter: missing, code: 'missing_parameter', detail: `${missing} is needed.` };
-    throw new Problem('missing_parameter', { errors: [fault] });
+    throw new Problem('missing_parameter', { detail: fault.detail, errors: [fault] });
   }
   const params = Object.fromEntries(inPath.map((name) => [name, String(values[name])]));
   if (takesBody) {

@@ -161,7 +161,7 @@ function variantOf(variants: QueryVariants, values: Map<string, string[]>): Quer
     return chosen[1].query;
   }
   const allowed = Object.keys(variants.values);
-  throw queryProblem([invalid(by, `${by} must be one of ${allowed.join(', ')}.`, allowed)]);
+  throw queryProblem([invalid(by, `${by} must be one of the allowed values.`, allowed)]);
 }
 
 function check(
@@ -174,9 +174,12 @@ function check(
   for (const [name, list] of values) {
     const parameter = known.get(name);
     if (!parameter) {
-      const names = known.size === 0 ? 'It has none.' : `It has ${[...known.keys()].join(', ')}.`;
-      const detail = `This route has no parameter ${name.toWellFormed()}. ${names}`;
-      faults.push({ parameter: name, code: 'unknown_parameter', detail });
+      const names = known.size === 0 ? 'There are none here.' : `There are: ${[...known.keys()].join(', ')}.`;
+      faults.push({
+        parameter: name,
+        code: 'unknown_parameter',
+        detail: `There is no parameter of this name. ${names}`,
+      });
     } else if (parameter.schema.type === 'array') single[name] = list.join(',');
     else if (list.length > 1) faults.push(repeated(name));
     else single[name] = list[0]!;
@@ -199,10 +202,11 @@ function invalid(parameter: string, detail: string, allowed?: readonly string[])
 }
 
 function repeated(parameter: string): ProblemDetail {
-  return invalid(parameter, `${parameter} must be given only once.`);
+  return invalid(parameter, `${parameter} must stand there only once.`);
 }
 
 function queryProblem(faults: readonly ProblemDetail[]): Problem {
   const code = faults[0]!.code as 'unknown_parameter' | 'invalid_parameter' | 'missing_parameter';
-  return new Problem(code, { errors: faults.slice(0, 32), count: faults.length });
+  const detail = faults.length === 1 ? faults[0]!.detail : `${faults.length} query parameters are wrong.`;
+  return new Problem(code, { detail, errors: faults.slice(0, 32) });
 }

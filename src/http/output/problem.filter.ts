@@ -101,14 +101,14 @@ function sendProblem(
   publicUrl: string,
 ): void {
   const { code, status, title, meaning } = problem.definition;
-  const { errors, extensions } = problem.options;
+  const { detail, errors, extensions } = problem.options;
   request.context.problem = code;
   request.context.concerns = concernOf(problem);
   const body = JSON.stringify({
     type: `${publicUrl}${API_PREFIX}/problems/${code}`,
     title,
     status,
-    detail: problem.detail ?? meaning,
+    detail: detail ?? meaning,
     instance: request.context.path,
     code,
     request_id: request.context.id,

@@ -1,8 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { NextFunction, Request, Response } from 'express';
 import { LRUCache } from 'lru-cache';
-import { withoutSecrets } from '../../crypto/secret-forms.js';
-import type { Logger } from '../logger.js';
+import { withoutSecrets, type Logger } from '../logger.js';
 import { plain as printable, styled } from '../terminal.js';
 
 /** Version, trace, the caller's span, flags; of versions after 00 more may follow (W3C Trace Context §3.2). */

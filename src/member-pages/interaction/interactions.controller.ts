@@ -16,7 +16,6 @@ import { Config } from '../../config/config.js';
 import { UpstreamSignIns, wishesOf } from '../../federation/upstream-sign-ins.js';
 import { queryOf } from '../../http/input/query.js';
 import { Pages, redirect, type Sending } from '../rendering/pages.js';
-import { inOrder } from '../rendering/wording.js';
 import { FormBody, requireOwnForm, ServesPages, type Form } from '../requests/page-requests.js';
 import { BrowserSessions, requestAgain, SignInForms, type SignInRefusal } from '../sign-in/sign-in-steps.js';
 
@@ -76,7 +75,7 @@ export class InteractionsController {
       again: before !== undefined,
       seen: seenAs(client),
       days: daysOf(client),
-      scopes: inOrder(requested).map((scope) => ({
+      scopes: requested.map((scope) => ({
         name: scope,
         checked: !refused.includes(scope),
         required: OPENID_SCOPES.includes(scope),

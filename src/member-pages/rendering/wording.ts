@@ -39,12 +39,6 @@ export function textsIn(language: string): Texts {
 /** The texts of the default language, which every other has, too. */
 export const ENGLISH = textsIn('en');
 
-const SCOPE_ORDER = ['openid', 'profile', ...Object.keys(SCOPES), 'offline_access'];
-
-/** Sorts scopes as every page lists them. */
-export const inOrder = (scopes: readonly string[]): readonly string[] =>
-  scopes.toSorted((one, other) => SCOPE_ORDER.indexOf(one) - SCOPE_ORDER.indexOf(other));
-
 function textsOf(language: string): Texts {
   const read = <Content>(file: string) =>
     JSON.parse(readFileSync(new URL(`${language}/${file}.json`, FOLDER), 'utf8')) as Content;

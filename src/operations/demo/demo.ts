@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DataSource, EntityManager } from 'typeorm';
 import { hashPassword, verifyPassword } from '../../accounts/passwords/passwords.js';
@@ -8,7 +8,6 @@ import { ALL_SCOPES } from '../../auth/scopes.js';
 import type { Config } from '../../config/config.js';
 import { SecretHashes } from '../../crypto/secret-hashes.js';
 import { styled } from '../../http/terminal.js';
-import { writeWhole } from '../../config/draft-file.js';
 import { OperatorError } from '../../values/operator-error.js';
 
 /** Ids and keys of the demo are such that imports do not collide with them. */
@@ -157,7 +156,9 @@ async function isAccepted(dataSource: DataSource, config: Config, key: string): 
 function keep(file: string, key: string, dataDir: string): void {
   try {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-    writeWhole(file, `${key}\n`);
+    const draft = `${file}.${process.pid}`;
+    writeFileSync(draft, `${key}\n`, { mode: 0o600 });
+    renameSync(draft, file);
   } catch (error) {
     throw new OperatorError(
       `DATA_DIR ${dataDir} cannot be used (${(error as NodeJS.ErrnoException).code ?? 'unknown error'}): ` +
