@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import { Database } from '../../src/database/database.js';
+import { Requester, workFor } from '../../src/database/postgres/callers.js';
 import { TestApi } from '../support/api.js';
 import { isThorough, postgres, thorough } from '../support/database.js';
 import { until } from '../support/timing.js';
@@ -436,10 +437,12 @@ postgres.it('a change of the profile is planned a few times, and then not at eac
     const key = await api.key(await api.platform.user());
     for (let call = 0; call < 12; call++)
       expect((await api.put('/profile', key, { bio: `${call}` })).status).toBe(200);
-    const plans = await api.app.get(Database).rows(
-      `SELECT custom_plans::integer AS custom, generic_plans::integer AS generic FROM pg_prepared_statements
+    const plans = await workFor(new Requester(), () =>
+      api.app.get(Database).rows(
+        `SELECT custom_plans::integer AS custom, generic_plans::integer AS generic FROM pg_prepared_statements
 WHERE statement LIKE '%UPDATE users%'`,
-      [],
+        [],
+      ),
     );
     expect(plans).toEqual([{ custom: 5, generic: 7 }]);
   } finally {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Database } from '../../src/database/database.js';
+import { Requester, workFor } from '../../src/database/postgres/callers.js';
 import { List, type ListQuery } from '../../src/database/list.js';
 import { MemberReads } from '../../src/database/member-reads.js';
 import { listOf } from '../../src/resources/resources.js';
@@ -87,8 +88,9 @@ postgres.describe('statements that are prepared', () => {
   });
   afterAll(() => oauth.close());
 
-  /** What the sessions of the application have prepared. */
-  async function prepared(): Promise<Prepared[]> {
+  /** What the sessions of requests have prepared. */
+  const prepared = () => workFor(new Requester(), readPrepared);
+  async function readPrepared(): Promise<Prepared[]> {
     const database = oauth.api.app.get(Database);
     const rows: Prepared[] = await database.rows<Prepared & Record<string, unknown>>(PREPARED, []);
     for (let lane = 0; lane < 2; lane++)
