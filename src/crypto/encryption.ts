@@ -55,13 +55,10 @@ export class Encryption {
     kind: string,
     ...rowKeys: Buffer[]
   ): { value: T; keyName: string } | undefined {
-    // What was stored before rows were bound by their keys is bound to its kind alone. None of it lives for longer than a day
-    // without being stored anew: the second context goes with the release after this one.
-    for (const context of new Set([contextOf(kind, rowKeys), kind])) {
-      for (const [i, key] of this.#keys.entries()) {
-        const value = open<T>(key, sealed, context);
-        if (value !== undefined) return { value, keyName: this.#names[i]! };
-      }
+    const context = contextOf(kind, rowKeys);
+    for (const [i, key] of this.#keys.entries()) {
+      const value = open<T>(key, sealed, context);
+      if (value !== undefined) return { value, keyName: this.#names[i]! };
     }
     return undefined;
   }

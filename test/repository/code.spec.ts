@@ -166,6 +166,22 @@ thorough.describe('the code', () => {
     expect(repeating).toEqual(['src/database/member-reads.ts', 'src/database/postgres/pipelined-reads.ts']);
   });
 
+  it('has no “remove in” marker whose version has come', () => {
+    const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
+    const markers = globSync(
+      '{src,bin,schema,deploy,migrations,clients}/**/*.{ts,mjs,sql,yml,eta,py,go}',
+    ).flatMap((path) =>
+      [...readFileSync(path, 'utf8').matchAll(/\bremove (?:in|with) (\d+\.\d+\.\d+)/gi)].map(
+        ([, removedIn]) => ({ path, removedIn: removedIn! }),
+      ),
+    );
+    const due = ({ removedIn }: { removedIn: string }) =>
+      version.localeCompare(removedIn, 'en', { numeric: true }) >= 0;
+    expect(markers.length).toBeGreaterThan(0);
+    expect(markers.filter(due)).toEqual([]);
+    expect(due({ removedIn: version })).toBe(true);
+  });
+
   it('has no line of SQL that is longer than 140 columns', () => {
     expect(paths.flatMap(longSqlOf)).toEqual([]);
   });

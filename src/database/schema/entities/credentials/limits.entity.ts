@@ -27,11 +27,11 @@ export class RateLimitCount extends row({
   /** Minutes since 1970. */
   window_number: bigint,
   used: integer,
-  /** For servers of the version before, as {@link RateLimitInstances}. */
+  /** For servers of 1.1.0; remove in 1.3.0, as {@link RateLimitInstances}. */
   granted: integer.default(0),
 }) {}
 
-/** For servers of the version before, which may run beside this one during an upgrade. */
+/** For servers of 1.1.0, which may run next to this one during an upgrade; remove in 1.3.0. */
 @Entity('rate_limit_instances')
 export class RateLimitInstances extends row({
   one: boolean.primary.default(true),
