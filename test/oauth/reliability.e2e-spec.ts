@@ -6,8 +6,8 @@ import { OauthTest, PASSWORD, REDIRECT_URI, type Browser, type FormPage } from '
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { until } from '../support/timing.js';
 
-/** As in production; see {@link Config.databaseDeadlines}. */
-const DEADLINES = { connect: 300, lock: 300, statement: 600, answer: 900 };
+/** Five times those of production ({@link Config.databaseDeadlines}): a busy machine connects slowly. */
+const DEADLINES = { connect: 1_500, lock: 1_500, statement: 3_000, answer: 4_500 };
 
 interface Step {
   readonly name: string;
@@ -239,13 +239,13 @@ postgres.describe('the authorization server with a database in trouble', () => {
     },
   );
 
-  it('answers 503 within a second where each statement is slow, and no single one too slow', async () => {
+  it('answers 503 where each statement is slow, and no single one too slow', async () => {
     const clientId = await oauth.client();
     const browser = oauth.browser(url);
     await oauth.code(clientId, (await oauth.member()).username, {}, browser);
     const send = () => browser.send(oauth.request(clientId).url);
     expect((await send()).status).toBe(303);
-    proxy.slow(260); // each way: a read and a write are too much, and neither alone
+    proxy.slow(1_300); // each way: a read and a write are too much, and neither alone
     try {
       await expectUnavailable({ name: 'authorize', send, later: 303 });
     } finally {
