@@ -496,7 +496,7 @@ describe('connections', () => {
       `${get('/')}CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n${get('/')}`,
     ];
     for (const how of ['end', 'destroy', 'reset'] as const) {
-      const sockets = await Promise.all(sent.map(open));
+      const sockets = await Promise.all(sent.map(() => open()));
       sockets.forEach((socket, i) => socket.write(sent[i]!));
       await new Promise((resolve) => setImmediate(resolve));
       for (const socket of sockets) {
