@@ -47,6 +47,11 @@ export function contains(folded: string, placeholder: string): string {
   return `strpos(${folded}, fold_case(${placeholder})) > 0`;
 }
 
+/** SQL of a comparison regardless of case. */
+export function equals(text: string, placeholder: string): string {
+  return `fold_case(${text}) = fold_case(${placeholder})`;
+}
+
 /** No open transaction can add a change before this number: whoever reads up to it leaves no gap that is filled later. */
 export const HORIZON = 'pg_snapshot_xmin(pg_current_snapshot())::text::bigint';
 /** A number that is not below this one comes from another server, from a dump of which this database was restored. */

@@ -168,15 +168,31 @@ ${ENTRIES.map(
  * item as often as it changed. Read from both ends: of one member, or of whatever changed last. Whether the member still sees the item is decided
  * by whoever reads on, with {@link kindFor}.
  */
-export const concernedBy = (log: string) =>
-  ENTRIES.flatMap(([name, { traces, isShown, member, id }]) =>
-    traces.map((trace) => {
-      const usual = trace.through
-        ? { where: isShown, item: [member, id] }
-        : { through: '', where: 'true', item: ['s.user_id', 's.id'] };
-      const { of, through, where, item } = { ...usual, ...trace };
-      return `SELECT text '${name}' COLLATE "C" AS resource, ${item[0]} AS user_id, ${item[1]} AS id, s.changed_at, s.changed_in, s.sequence
+export const concernedBy = (log: string, resource?: Resource) =>
+  ENTRIES.filter(([name]) => resource === undefined || name === resource)
+    .flatMap(([name, { traces, isShown, member, id }]) =>
+      traces.map((trace) => {
+        const usual = trace.through
+          ? { where: isShown, item: [member, id] }
+          : { through: '', where: 'true', item: ['s.user_id', 's.id'] };
+        const { of, through, where, item } = { ...usual, ...trace };
+        return `SELECT text '${name}' COLLATE "C" AS resource, ${item[0]} AS user_id, ${item[1]} AS id, s.changed_at, s.changed_in, s.sequence
   FROM ${log} s ${through}
   WHERE ${of} AND ${where}`;
-    }),
-  ).join('\nUNION ALL\n');
+      }),
+    )
+    .join('\nUNION ALL\n');
+
+/** SQL: whether a transaction was committed at this time or later. */
+export const committedSince = (transaction: string, moment: string) =>
+  `committed_after(${transaction}, (SELECT last_mark_before(${moment}::timestamptz)))`;
+
+/**
+ * SQL: whether an item of the member ($1) changed at this time or later. If changes since then are no longer kept, every item may have.
+ *
+ * @param id SQL of the item's id
+ */
+export const changedSince = (resource: Resource, id: string) => (moment: string) =>
+  `EXISTS (SELECT FROM change_places WHERE name = 'swept' AND ${committedSince('changed_in', moment)})
+  OR ${id} IN (SELECT s.id FROM (${concernedBy('changes', resource)}) s
+    WHERE s.user_id = $1 AND ${committedSince('s.changed_in', moment)})`;

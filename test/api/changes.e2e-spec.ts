@@ -17,18 +17,18 @@ describe('GET /api/public/events?updated_since', () => {
   beforeAll(async () => void (api = await TestApi.start()));
   afterAll(() => api.close());
 
-  const read = async (key: string, query = '') => {
+  const read = async (key: string, query = '', list = '/events') => {
     const items: Item[] = [];
-    for (let path = `/events?limit=100${query}`; ;) {
+    for (let path = `${list}?limit=100${query}`; ;) {
       const { body } = await api.get(path, key);
       const { data, pagination } = body as { data: Item[]; pagination: { next_cursor: string | null } };
       items.push(...data);
       if (pagination.next_cursor === null) return items;
-      path = `/events?limit=100${query}&cursor=${pagination.next_cursor}`;
+      path = `${list}?limit=100${query}&cursor=${pagination.next_cursor}`;
     }
   };
-  const since = async (key: string, moment: string) =>
-    (await read(key, `&updated_since=${encodeURIComponent(moment)}`))
+  const since = async (key: string, moment: string, list?: string) =>
+    (await read(key, `&updated_since=${encodeURIComponent(moment)}`, list))
       .map(({ id }) => id)
       .toSorted((a, b) => a - b);
   /** As if the marks, and what is in them, were of so many seconds ago. */
@@ -68,6 +68,67 @@ describe('GET /api/public/events?updated_since', () => {
     organizer_id,
     updated_at: '2024-04-01 10:00:00',
     ...more,
+  });
+
+  it('of connections holds what changed of them, of the other person and of the event where they met', async () => {
+    const { id, key } = await member();
+    const peers = [
+      await api.platform.user(),
+      await api.platform.user(),
+      await api.platform.user(),
+      await api.platform.user(),
+    ];
+    const event = await api.platform.event();
+    await api.platform.participant(event, id);
+    const [renamed, met, asked] = [
+      await api.platform.connection(id, peers[0]!),
+      await api.platform.connection(id, peers[1]!, { met_at_event_id: event }),
+      await api.platform.connection(id, peers[2]!, { status: 'pending' }),
+      await api.platform.connection(id, peers[3]!),
+    ];
+    const list = '/connections';
+    const before = await now();
+    expect(await since(key, before, list)).toEqual([]);
+    await api.dataSource.query(`UPDATE users SET first_name = 'New' WHERE id = $1`, [peers[0]]);
+    await api.dataSource.query(`UPDATE events SET location_city = 'Rome' WHERE id = $1`, [event]);
+    await api.dataSource.query(
+      `UPDATE connections SET status = 'accepted', connected_at = '2020-01-01' WHERE id = $1`,
+      [asked],
+    );
+    expect(await since(key, before, list)).toEqual([renamed, met, asked].toSorted((a, b) => a! - b!));
+    const other = await member();
+    expect(await since(other.key, before, list)).toEqual([]);
+    expect(await since(key, await now(), list)).toEqual([]);
+    // Changes since then are no longer kept: all of them may have changed.
+    await api.dataSource
+      .query(`INSERT INTO change_places (name, changed_in) SELECT 'swept', max(changed_in) FROM changes
+      ON CONFLICT (name) DO UPDATE SET changed_in = EXCLUDED.changed_in`);
+    expect(await since(key, before, list)).toHaveLength(4);
+    await api.dataSource.query(`UPDATE change_places SET changed_in = 0 WHERE name = 'swept'`);
+  });
+
+  it('of achievements holds what was earned, what there is progress in, and what is described otherwise', async () => {
+    const { id, key } = await member();
+    const [earned, begun, described] = [
+      await api.platform.achievement({ target: 5 }),
+      await api.platform.achievement({ target: 5 }),
+      await api.platform.achievement({}),
+    ];
+    await api.platform.progress(id, earned, { progress: 4 });
+    await api.platform.progress(id, begun, { progress: 1 });
+    const before = await now();
+    expect(await since(key, before, '/achievements/all')).toEqual([]);
+    await api.dataSource.query(
+      `UPDATE user_achievements SET progress = 5, earned_at = '2020-01-01' WHERE achievement_id = $1`,
+      [earned],
+    );
+    await api.dataSource.query('UPDATE user_achievements SET progress = 2 WHERE achievement_id = $1', [
+      begun,
+    ]);
+    expect(await since(key, before, '/achievements/earned')).toEqual([earned]);
+    expect(await since(key, before, '/achievements/all')).toEqual([earned, begun].toSorted((a, b) => a - b));
+    await api.dataSource.query(`UPDATE achievements SET description = 'new' WHERE id = $1`, [described]);
+    expect(await since(key, before, '/achievements/all')).toContain(described);
   });
 
   it('goes by updated_at where nothing changed here since its member came', async () => {

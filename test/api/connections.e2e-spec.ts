@@ -36,7 +36,7 @@ describe('GET /api/public/connections: a connection', () => {
       profile_picture: 'https://x.example/g.png',
     };
     const peer = await api.platform.user(person);
-    const event = await api.platform.event({ title: 'Meet' });
+    const event = await api.platform.event({ title: 'Meet', location_city: 'Berlin' });
     await api.platform.participant(event, id);
     const connection = await api.platform.connection(id, peer, {
       source: 'event',
@@ -57,7 +57,7 @@ describe('GET /api/public/connections: a connection', () => {
         requested_at: '2024-01-01 10:00:00',
         connected_at: '2024-01-02 10:00:00',
         source: 'event',
-        met_at_event: { id: event, title: 'Meet' },
+        met_at_event: { id: event, title: 'Meet', city: 'Berlin' },
       },
     ]);
   });
@@ -217,5 +217,42 @@ describe('GET /api/public/connections', () => {
     const { id, key } = await member();
     const { status, body } = await api.get(`/connections/${await connected(id)}`, key);
     expect([status, body.code]).toEqual([404, 'not_found']);
+  });
+});
+
+describe('GET /api/public/connections: people met at an event', () => {
+  it('are found by the event and by its city, regardless of case, where the member has access to the event', async () => {
+    const { id, key } = await member();
+    const event = async (city: string | null, role?: string) => {
+      const of = await api.platform.event({ location_city: city });
+      if (role) await api.platform.participant(of, id);
+      return of;
+    };
+    const [berlin, other, unseen] = [
+      await event('Berlin', 'attendee'),
+      await event(null, 'attendee'),
+      await event('Berlin'),
+    ];
+    const [met, pending, , , elsewhere] = [
+      await connected(id, { met_at_event_id: berlin }),
+      await connected(id, { met_at_event_id: berlin, status: 'pending' }),
+      await connected(id, { met_at_event_id: unseen }),
+      await connected(id),
+      await connected(id, { met_at_event_id: other }),
+    ];
+    const all = 'status=accepted,pending_sent';
+    expect(await ids(key, 'met_in_city=bERLIN')).toEqual([met]);
+    expect((await ids(key, `met_in_city=Berlin&${all}`)).toSorted()).toEqual([met, pending].toSorted());
+    expect(await ids(key, `met_at_event=${berlin}`)).toEqual([met]);
+    expect(await ids(key, `met_at_event=${other}`)).toEqual([elsewhere]);
+    for (const none of [
+      `met_at_event=${unseen}`,
+      'met_at_event=9000000000000000',
+      'met_in_city=Ber',
+      'met_in_city=%25',
+    ])
+      expect([none, await ids(key, none)]).toEqual([none, []]);
+    for (const wrong of ['met_at_event=x', 'met_at_event=0', 'met_in_city=', 'met_in_city=%00'])
+      expect([wrong, (await api.get(`/connections?${wrong}`, key)).status]).toEqual([wrong, 400]);
   });
 });

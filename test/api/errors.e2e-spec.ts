@@ -304,7 +304,7 @@ describe('every answer', () => {
         expect((await get(`${path}?surely_unknown=1`)).body.code).toBe('unknown_parameter');
       const { parameters } = document.paths['/api/public/events']!.get!;
       expect(parameters!.filter((parameter) => parameter.in === 'query').map(({ name }) => name)).toEqual(
-        'limit cursor sort time_filter starts_after starts_before status role rsvp_status is_online q updated_since'.split(
+        'limit cursor sort time_filter starts_after starts_before status role rsvp_status is_online q city country_code updated_since'.split(
           ' ',
         ),
       );

@@ -411,6 +411,21 @@ describe('GET /api/public/events: filters', () => {
     expect(await ids(key, 'starts_after=2031-05-02&starts_before=2031-05-02')).toEqual([]);
   });
 
+  it('by city and country, regardless of case', async () => {
+    const { id, key } = await member();
+    const berlin = await eventOf(id, { location_city: 'Berlin', location_country_code: 'DE' });
+    const koeln = await eventOf(id, { location_city: 'KÖLN', location_country_code: 'DE' });
+    await eventOf(id, { location_city: 'Paris', location_country_code: 'FR' });
+    await eventOf(id);
+    expect(await ids(key, 'city=berlin')).toEqual([berlin]);
+    expect(await ids(key, 'city=k%C3%B6ln&country_code=de')).toEqual([koeln]);
+    expect((await ids(key, 'country_code=DE')).toSorted()).toEqual([berlin, koeln].toSorted());
+    for (const none of ['city=Ber', 'city=%25', 'city=Paris&country_code=DE', 'country_code=XX'])
+      expect([none, await ids(key, none)]).toEqual([none, []]);
+    for (const wrong of ['country_code=DEU', 'country_code=', 'city=', 'city=%00'])
+      expect([wrong, (await api.get(`/events?${wrong}`, key)).status]).toEqual([wrong, 400]);
+  });
+
   it('by updated_since takes in its bound', async () => {
     const { id, key } = await member();
     await eventOf(id, { updated_at: '2024-05-01T11:59:59.999999Z' });

@@ -33,6 +33,8 @@ const ALL_SORTS = ['position', 'name', '-earned_at', 'rarity_percentage', '-prog
 
 const CATEGORIES = 'Only achievements in one of these categories';
 const TIERS = 'Only achievements of one of these rarities';
+const UPDATED =
+  'Only achievements that changed at this time or later, including the member’s progress, but not their rarity. Pass the time of the previous response, and no change is missed';
 
 /** No action: the achievements that the member has earned. */
 export class EarnedQuery extends PageQuery {
@@ -53,6 +55,9 @@ export class EarnedQuery extends PageQuery {
 
   @Search(2, 50, 'Case-insensitive substring of the name')
   q?: string;
+
+  @DateTime(UPDATED)
+  updated_since?: string;
 }
 
 export class AllQuery extends PageQuery {
@@ -69,6 +74,9 @@ export class AllQuery extends PageQuery {
 
   @ListOf(RARITIES, TIERS)
   rarity?: string[];
+
+  @DateTime(UPDATED)
+  updated_since?: string;
 }
 
 class StatisticsQuery {}

@@ -28,6 +28,12 @@ import { AchievementsService, CATALOGUE_LIST, EARNED_LIST, PINNED_LIST } from '.
 
 const PATH = 'api/public/achievements';
 
+/** Which replicas may serve a list that can promise all changes since a time. */
+const since = ({ updated_since }: { updated_since?: string }) => ({
+  recent: true,
+  complete: updated_since !== undefined,
+});
+
 /** Each view has a route of its own, and is also what the first route gives for its `action`: byte for byte, cursors included. */
 @Controller(PATH)
 @RequireScopes('achievements:read')
@@ -67,7 +73,7 @@ export class AchievementsController {
     @CurrentPrincipal() { userId }: Principal,
     @Parameters() query: EarnedQuery,
   ): Promise<JsonResponse> {
-    return this.paging.page(EARNED_LIST, userId, `/${PATH}`, query);
+    return this.paging.page(EARNED_LIST, userId, `/${PATH}`, query, since(query));
   }
 
   @Get('all')
@@ -81,7 +87,7 @@ export class AchievementsController {
     @CurrentPrincipal() { userId }: Principal,
     @Parameters() query: AllQuery,
   ): Promise<JsonResponse> {
-    return this.paging.page(CATALOGUE_LIST, userId, `/${PATH}`, query);
+    return this.paging.page(CATALOGUE_LIST, userId, `/${PATH}`, query, since(query));
   }
 
   @Get('stats')

@@ -5,7 +5,7 @@ import { contains, foldedText, totalOfMember } from '../../database/sql.js';
 import { columnsOf, jsonOf } from '../../http/output/fields.js';
 import { JsonResponse } from '../../http/output/responses.js';
 import { Problem } from '../../http/output/problems.js';
-import { accessTo } from '../../resources/resources.js';
+import { accessTo, changedSince, committedSince } from '../../resources/resources.js';
 import { isId, RARITIES, type Rarity } from '../../values/vocabulary.js';
 import {
   AchievementDetail,
@@ -65,6 +65,7 @@ export const EARNED_LIST = new List<EarnedQuery>({
     earned_after: (at) => `ua.earned_at >= ${at}::timestamptz`,
     earned_before: (at) => `ua.earned_at < ${at}::timestamptz`,
     q: (at) => contains(foldedText('a.name'), at),
+    updated_since: changedSince('achievements', 'a.id'),
   },
   total: totalOfMember('achievements_count'),
 });
@@ -91,6 +92,9 @@ export const CATALOGUE_LIST = new List<AllQuery>({
     action: { all: null },
     category: inCategory,
     rarity: ofRarity,
+    // Also those that the member has nothing of.
+    updated_since: (at) => `${changedSince('achievements', 'a.id')(at)} OR a.id IN (
+      SELECT id FROM changes WHERE user_id IS NULL AND resource = 'achievements' AND ${committedSince('changed_in', at)})`,
     earned: { true: 'ua.earned_at IS NOT NULL', false: 'ua.earned_at IS NULL' },
   },
 });

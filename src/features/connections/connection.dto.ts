@@ -1,7 +1,7 @@
 import { Model } from '../../http/output/schema.js';
 import { List } from '../../database/list.js';
-import { contains, totalOfMember } from '../../database/sql.js';
-import { EVENT_ACCESS, listOf } from '../../resources/resources.js';
+import { contains, equals, totalOfMember } from '../../database/sql.js';
+import { changedSince, EVENT_ACCESS, listOf } from '../../resources/resources.js';
 import {
   enumField,
   idField,
@@ -11,8 +11,8 @@ import {
   timestampField,
 } from '../../http/output/fields.js';
 import { PageQuery } from '../../http/paging.js';
-import { ListOf, DateTime, OneOf, Search } from '../../http/input/parameters.js';
-import { CONNECTION_SOURCES, CONNECTION_STATUSES } from '../../values/vocabulary.js';
+import { ListOf, DateTime, OneOf, Search, WholeNumber } from '../../http/input/parameters.js';
+import { CONNECTION_SOURCES, CONNECTION_STATUSES, HIGHEST_ID, LENGTHS } from '../../values/vocabulary.js';
 import { UserCard } from '../profile/profile.dto.js';
 
 const SORTS = ['-connected_at', 'connected_at', 'display_name', '-display_name'] as const;
@@ -35,9 +35,30 @@ export class ConnectionsQuery extends PageQuery {
 
   @ListOf(CONNECTION_SOURCES, 'Only connections made in one of these ways')
   source?: string[];
+
+  @WholeNumber(1, HIGHEST_ID, 'Only people whom the member met at the event with this id')
+  met_at_event?: number;
+
+  @Search(
+    1,
+    LENGTHS.events.location_city[1],
+    'Only people whom the member met at an event in this city, regardless of case',
+  )
+  met_in_city?: string;
+
+  @DateTime(
+    'Only connections that changed at this time or later, including the other person’s name and picture. Pass the time of the previous response, and no change is missed',
+  )
+  updated_since?: string;
 }
 
-const MetAtEvent = new Model('MetAtEvent', { id: idField('e.id'), title: textField('e.title') });
+const MetAtEvent = new Model('MetAtEvent', {
+  id: idField('e.id'),
+  title: textField('e.title'),
+  city: textField('e.location_city').nullable,
+});
+/** The event at which the people of the connection `c` met, if the member has access to it. */
+const MET_AT = `participants p JOIN events e ON e.id = p.event_id WHERE ${EVENT_ACCESS} AND p.event_id = c.met_at_event_id`;
 
 /** The member's side of a connection, `c`, and the other person, `u`. */
 export const ConnectionItem = new Model('Connection', {
@@ -53,9 +74,7 @@ export const ConnectionItem = new Model('Connection', {
   source: enumField(CONNECTION_SOURCES, 'c.source', 'How they found each other').nullable,
   met_at_event: objectField(
     MetAtEvent,
-    {
-      lookup: `participants p JOIN events e ON e.id = p.event_id WHERE ${EVENT_ACCESS} AND p.event_id = c.met_at_event_id`,
-    },
+    { lookup: MET_AT },
     'Also null if the member has no access to the event',
   ).nullable,
 });
@@ -79,6 +98,9 @@ export const CONNECTIONS = new List<ConnectionsQuery>({
     connected_after: (at) => `c.connected_at >= ${at}::timestamptz`,
     connected_before: (at) => `c.connected_at < ${at}::timestamptz`,
     source: (at) => `c.source = ANY (${at})`,
+    met_at_event: (at) => `EXISTS (SELECT FROM ${MET_AT} AND e.id = ${at})`,
+    met_in_city: (at) => `EXISTS (SELECT FROM ${MET_AT} AND ${equals('e.location_city', at)})`,
+    updated_since: changedSince('connections', 'c.id'),
   },
   total: totalOfMember('connections_count'),
 });

@@ -23,6 +23,10 @@ export class ConnectionsController {
     @CurrentPrincipal() { userId }: Principal,
     @Parameters() query: ConnectionsQuery,
   ): Promise<JsonResponse> {
-    return this.paging.page(CONNECTIONS, userId, '/api/public/connections', query);
+    const complete = query.updated_since !== undefined;
+    return this.paging.page(CONNECTIONS, userId, '/api/public/connections', query, {
+      recent: true,
+      complete,
+    });
   }
 }

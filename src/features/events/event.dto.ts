@@ -14,12 +14,13 @@ import {
   timestampField,
 } from '../../http/output/fields.js';
 import { PageQuery } from '../../http/paging.js';
-import { Flag, ListOf, DateTime, OneOf, Search } from '../../http/input/parameters.js';
+import { CountryCode, Flag, ListOf, DateTime, OneOf, Search } from '../../http/input/parameters.js';
 import {
   COUNTRY_CODE_PATTERN,
   EVENT_ROLES,
   EVENT_STATUSES,
   EVENT_VISIBILITIES,
+  LENGTHS,
   MAX_LATITUDE,
   MAX_LONGITUDE,
   RSVP_STATUSES,
@@ -66,8 +67,14 @@ export class EventsQuery extends PageQuery {
   @Search(2, 100, 'Case-insensitive substring of the title')
   q?: string;
 
+  @Search(1, LENGTHS.events.location_city[1], 'Only events in this city, regardless of case')
+  city?: string;
+
+  @CountryCode('Only events in this country')
+  country_code?: string;
+
   @DateTime(
-    'Only events whose `updated_at` is this time or later, or which changed here since then, including the member’s own role and RSVP. Pass the `Date` of the previous response, and no change is missed',
+    'Only events whose `updated_at` is this time or later, or which changed here since then, including the member’s own role and RSVP. Pass the time of the previous response, and no change is missed',
   )
   updated_since?: string;
 }

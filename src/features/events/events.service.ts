@@ -1,12 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { List, type ListDeclaration } from '../../database/list.js';
 import { MemberReads } from '../../database/member-reads.js';
-import { contains, totalOfMember } from '../../database/sql.js';
+import { contains, equals, totalOfMember } from '../../database/sql.js';
 import { jsonOf } from '../../http/output/fields.js';
 import { JsonResponse } from '../../http/output/responses.js';
 import { Problem } from '../../http/output/problems.js';
 import { Paging } from '../../http/paging.js';
-import { EVENT_ACCESS, listOf } from '../../resources/resources.js';
+import { committedSince, EVENT_ACCESS, listOf } from '../../resources/resources.js';
 import { idInPath } from '../../values/vocabulary.js';
 import { EventDetail, EventItem, type EventsQuery } from './event.dto.js';
 
@@ -17,7 +17,7 @@ const EVENT = 'JOIN events e ON e.id = p.event_id JOIN users o ON o.id = e.organ
  * Columns for filters and sorts that a relation does not have. OFFSET 0: looked up by id for each relation of the member,
  * however many there are; never a scan of all events of the platform.
  */
-const OF_EVENT = `CROSS JOIN LATERAL (SELECT status, is_online, folded_title, ends_at, created_at, updated_at, changed_in
+const OF_EVENT = `CROSS JOIN LATERAL (SELECT status, is_online, folded_title, location_city, location_country_code, ends_at, created_at, updated_at, changed_in
   FROM events WHERE id = p.event_id OFFSET 0) e`;
 
 /** How events are read as long as PostgreSQL knows every time zone that they name. */
@@ -58,6 +58,8 @@ function eventReads(localTime: string) {
       rsvp_status: (at) => `p.rsvp_status = ANY (${at})`,
       is_online: (at) => `e.is_online = ${at}`,
       q: (at) => contains('e.folded_title', at),
+      city: (at) => equals('e.location_city', at),
+      country_code: (at) => `e.location_country_code = ${at}`,
       updated_since: changedSince,
     },
     total: totalOfMember('events_count'),
@@ -79,8 +81,8 @@ function eventReads(localTime: string) {
  * relation to it. So a client that polls with the time of the previous response misses nothing, however long a writer took to commit.
  */
 function changedSince(moment: string): string {
-  const mark = `(SELECT last_mark_before(${moment}::timestamptz))`;
-  return `e.updated_at >= ${moment}::timestamptz OR committed_after(p.changed_in, ${mark}) OR committed_after(e.changed_in, ${mark})`;
+  const changed = ['p', 'e'].map((row) => committedSince(`${row}.changed_in`, moment)).join(' OR ');
+  return `e.updated_at >= ${moment}::timestamptz OR ${changed}`;
 }
 
 /** PostgreSQL, appendix A: among others, a time zone that it does not know. */

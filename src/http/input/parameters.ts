@@ -12,6 +12,7 @@ import { IsBoolean } from 'class-validator/cjs/decorator/typechecker/IsBoolean.j
 import { IsInt } from 'class-validator/cjs/decorator/typechecker/IsInt.js';
 import { IsString } from 'class-validator/cjs/decorator/typechecker/IsString.js';
 import { MOMENT_PATTERN, parseTimestamp } from '../../values/timestamps.js';
+import { COUNTRY_CODE_PATTERN } from '../../values/vocabulary.js';
 import { CURSOR_PATTERN, Described, integer, wordOf, type JsonSchema } from '../output/schema.js';
 
 /**
@@ -54,7 +55,7 @@ const must = (rule: string, allowed?: readonly string[]) => ({
 export const WholeNumber = (minimum: number, maximum: number, description: string) => {
   const rule = must(`be a whole number from ${minimum} to ${maximum}`);
   return parameter({
-    read: (text) => (/^\d{1,9}$/.test(text) ? Number(text) : text),
+    read: (text) => (/^\d{1,16}$/.test(text) ? Number(text) : text),
     rules: [IsInt(rule), Min(minimum, rule), Max(maximum, rule)],
     schema: { ...integer(maximum), minimum, maximum, description },
   });
@@ -69,7 +70,6 @@ export const OneOf = (values: readonly string[], description: string) =>
 
 /** How a list is written. OpenAPI knows one form only: it names the one that generated clients send unasked. */
 const LIST = { type: 'array', style: 'form', explode: true };
-const LIST_FORMS = 'for several, repeat the parameter or separate the values by commas';
 
 /**
  * Declares values of an enum, separated by commas, or repeated, or both; what is read is an array without repetitions, in the
@@ -85,7 +85,7 @@ export const ListOf = (values: readonly string[], description: string) =>
     schema: {
       ...LIST,
       items: wordOf(values),
-      description: `${description}; ${LIST_FORMS}`,
+      description,
     },
   });
 
@@ -95,7 +95,7 @@ export const ListOfTexts = (description: string) => {
   return parameter({
     read: (text) => [...new Set(text.split(','))].toSorted(),
     rules: [ArrayMaxSize(50, rule), Matches(new RegExp(`^${STORABLE}+$`, 'u'), { ...rule, each: true })],
-    schema: { ...LIST, items: { type: 'string' }, description: `${description}; ${LIST_FORMS}` },
+    schema: { ...LIST, items: { type: 'string' }, description },
   });
 };
 
@@ -107,11 +107,14 @@ export const Flag = (description: string) =>
     schema: { type: 'boolean', description },
   });
 
+/** A `+` that its sender did not escape. */
+const SPACE_BEFORE_ZONE = /(?<=:\d\d(?:\.\d{1,9})?) (?=\d\d:\d\d$)/;
+
 /** Declares a moment, as {@link parseTimestamp} reads it; what is read is RFC 3339 in UTC with microseconds. */
 export const DateTime = (description: string) =>
   parameter({
-    read: (text) => parseTimestamp(text) ?? false,
-    rules: [IsString(must('be YYYY-MM-DD HH:MM:SS (UTC), RFC 3339 with its + written as %2B, or a date'))],
+    read: (text) => parseTimestamp(text.replace(SPACE_BEFORE_ZONE, '+')) ?? false,
+    rules: [IsString(must('be YYYY-MM-DD HH:MM:SS (UTC), RFC 3339, or a date'))],
     schema: {
       type: 'string',
       pattern: MOMENT_PATTERN,
@@ -134,6 +137,19 @@ export const Cursor = (description = '`next_cursor` or `prev_cursor` from a resp
   parameter({
     rules: [IsString(must('be a text'))],
     schema: { type: 'string', minLength: 1, pattern: CURSOR_PATTERN, description },
+  });
+
+/** Declares the code of a country, in either case; what is read is in upper case. */
+export const CountryCode = (description: string) =>
+  parameter({
+    read: (text) => text.toUpperCase(),
+    rules: [Matches(new RegExp(COUNTRY_CODE_PATTERN), must('be two letters (ISO 3166-1 alpha-2)'))],
+    schema: {
+      type: 'string',
+      pattern: '^[A-Za-z]{2}$',
+      examples: ['DE'],
+      description: `${description} (ISO 3166-1 alpha-2)`,
+    },
   });
 
 /** Declares any integer in decimal digits; what is read is its text, since it may be beyond every id. */

@@ -207,6 +207,6 @@ function repeated(parameter: string): ProblemDetail {
 
 function queryProblem(faults: readonly ProblemDetail[]): Problem {
   const code = faults[0]!.code as 'unknown_parameter' | 'invalid_parameter' | 'missing_parameter';
-  const detail = faults.length === 1 ? faults[0]!.detail : `${faults.length} query parameters are wrong.`;
+  const detail = faults.length === 1 ? faults[0]!.detail : `${faults.length} parameters are wrong.`;
   return new Problem(code, { detail, errors: faults.slice(0, 32) });
 }

@@ -43,6 +43,8 @@ export interface RequestBody {
   readonly content: Readonly<Record<string, { readonly schema: JsonSchema }>>;
 }
 
+const LIST_FORMS = 'for several, repeat the parameter or separate the values by commas';
+
 /** A parameter of a call, as OpenAPI describes it. */
 interface DescribedParameter {
   readonly name: string;
@@ -67,7 +69,7 @@ export function parametersOf(query: QueryClass | QueryVariants): DescribedParame
       name,
       in: 'query',
       required: required ?? true,
-      description,
+      description: style === undefined ? description : `${String(description)}; ${LIST_FORMS}`,
       style,
       explode,
       schema: { ...rules, default: defaults[name] },
