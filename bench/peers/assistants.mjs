@@ -1,5 +1,5 @@
 // The least that a call of a tool can cost with the protocol's own SDK: answers GET with a page of events, and POST with the same as the
-// result of a tool, as data and as text. Nothing else: no credential, no database, no framework.
+// result of a tool. Nothing else: no credential, no database, no framework.
 import '../own-node.mjs';
 import { createServer } from 'node:http';
 import { PerRequestHTTPServerTransport, Server } from '@modelcontextprotocol/server';
@@ -13,10 +13,7 @@ const server = new Server(
   { name: 'peer', version: '1.0.0' },
   { capabilities: { tools: {} }, supportedProtocolVersions: [revision] },
 );
-server.setRequestHandler('tools/call', () => ({
-  content: [{ type: 'text', text: page }],
-  structuredContent: {}, // the page itself takes its place
-}));
+server.setRequestHandler('tools/call', () => ({ content: [{ type: 'text', text: page }] }));
 const transport = new PerRequestHTTPServerTransport({ classification });
 transport.send = (message) => {
   waiting.get(message.id)(message);
@@ -40,11 +37,7 @@ createServer((request, response) => {
       waiting.set(++lastId, resolve);
       transport.onmessage({ ...message, id: lastId }, { classification });
     });
-    const content = JSON.stringify(answer.result.content);
-    answerWith(
-      response,
-      `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"content":${content},"structuredContent":${page}}}`,
-    );
+    answerWith(response, JSON.stringify({ ...answer, id }));
   });
 }).listen(0, '127.0.0.1', function () {
   process.send(this.address().port);

@@ -30,7 +30,7 @@ const PAGES = [
   '/account/activity',
   '/account/security',
 ];
-const TOOLS = ['get_profile', 'list_events', 'list_connections', 'list_achievements'];
+const TOOLS = ['get_profile', 'list_events', 'list_connections', 'list_all_achievements'];
 const EVENTS = 2 * MEMBERS;
 /** How long the response to a refresh is repeated. */
 const REPEATED_MS = 10_000;

@@ -34,6 +34,7 @@ interface TokenRow {
   by_member: boolean;
   /** Those of the client's pages, or URIs at them. */
   origins: readonly string[];
+  client_scopes: string[];
   /** Why it is not accepted. */
   fault: string | null;
 }
@@ -46,6 +47,7 @@ const FIND_TOKEN = {
   EXTRACT(epoch FROM LEAST(t.expires_at, g.expires_at) - now())::float8 AS seconds_left, c.owner_id IS NOT NULL AS by_member,
   CASE WHEN c.allowed_origins <> '{}' OR c.type = 'native' OR c.secret_auth_method IS NOT NULL THEN c.allowed_origins
     ELSE c.redirect_uris END AS origins,
+  c.scopes AS client_scopes,
   CASE WHEN LEAST(t.expires_at, g.expires_at) <= now() THEN 'expired'
     WHEN t.payload->>'aud' IS DISTINCT FROM $3 THEN 'for another audience'
     WHEN c.disabled_at IS NOT NULL THEN 'client disabled' WHEN u.disabled_at IS NOT NULL THEN 'owner disabled' END AS fault
@@ -97,6 +99,7 @@ export class AccessTokens {
         userId: row.user_id,
         scopes,
         scopesText: scopes.join(', '),
+        clientScopes: row.client_scopes,
         credentialId: row.grant_id,
         keyId: null,
         clientId: row.client_id,

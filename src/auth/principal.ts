@@ -55,6 +55,8 @@ interface Known {
 export interface Principal extends Known {
   readonly userId: number;
   readonly scopes: readonly Scope[];
+  /** Those that its app may ask the member for; undefined for keys, whose scopes stay as they are. */
+  readonly clientScopes?: readonly string[];
 }
 
 /** The platform itself, by a key that belongs to no member. */

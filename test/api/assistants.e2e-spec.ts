@@ -6,12 +6,19 @@ import { endApp, TestApi } from '../support/api.js';
 import { postgres } from '../support/database.js';
 import { soon } from '../support/timing.js';
 import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
+import { PROBLEMS } from '../../src/http/output/problems.js';
 import { READ_SCOPES } from '../../src/resources/resources.js';
 import { Usage } from '../../src/auth/usage/usage.js';
 
 const PATH = '/api/public/mcp';
 const CURRENT = '2026-07-28';
 const READING = Object.keys(READ_SCOPES);
+/** What a tool can answer. */
+const OF_TOOLS = new Set(
+  'invalid_parameter unknown_parameter missing_parameter invalid_cursor insufficient_scope event_not_found achievement_not_found precondition_failed rate_limited internal_error temporarily_unavailable'.split(
+    ' ',
+  ),
+);
 
 let api: TestApi;
 beforeAll(async () => void (api = await TestApi.start({ assistants: true })));
@@ -53,8 +60,13 @@ const eventOf = async (user: number, fields: Record<string, unknown> = {}): Prom
   await api.platform.participant(event, user, { role: 'organizer' });
   return event;
 };
-/** The body of the route, cut out of the message around it. */
-const structured = ({ text }: Response) => /"structuredContent":(.*),"resultType"/s.exec(text)![1]!;
+/** What a tool answered. */
+const answerOf = ({ body }: Response): any => JSON.parse(body.result.content[0].text);
+/** A body of the API as tools give it: without what is null or false. */
+const withoutNothing = (body: unknown) =>
+  JSON.parse(
+    JSON.stringify(body, (_, value: unknown) => (value === null || value === false ? undefined : value)),
+  );
 const toolNames = async (key: string) =>
   ((await ask(key, 'tools/list')).body.result.tools as { name: string }[]).map(({ name }) => name);
 
@@ -114,7 +126,7 @@ describe('POST /api/public/mcp', () => {
       expect([done.status, done.text]).toEqual([202, '']);
       const call = { jsonrpc: '2.0', id: 7, method: 'tools/call', params: { name: 'get_profile' } };
       const { body: answer } = await send(call, headers);
-      expect(answer).toMatchObject({ id: 7, result: { structuredContent: { bio: null } } });
+      expect(answer).toMatchObject({ id: 7, result: { content: [{ type: 'text' }] } });
     },
   );
 
@@ -156,12 +168,20 @@ describe('POST /api/public/mcp', () => {
     expect([status, body.error.data.supported]).toEqual([400, [CURRENT]]);
   });
 
-  it('answers each request of a batch, and only those', async () => {
-    const key = await api.key(await api.platform.user());
-    const ping = (id: number) => ({ jsonrpc: '2.0', id, method: 'ping' });
-    const note = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 2 } };
-    const { body } = await send([ping(1), note, ping(2)], { 'X-API-Key': key });
-    expect(body).toEqual([1, 2].map((id) => ({ jsonrpc: '2.0', id, result: {} })));
+  it('rejects a batch, and says what to send instead', async () => {
+    const key = await api.key(await api.platform.user({ bio: 'before' }));
+    const params = { name: 'update_profile', arguments: { bio: 'after' } };
+    const write = { jsonrpc: '2.0', id: 1, method: 'tools/call', params };
+    for (const version of [undefined, '2025-03-26', CURRENT]) {
+      const headers = { 'X-API-Key': key, ...(version ? { 'MCP-Protocol-Version': version } : {}) };
+      const { status, body } = await send([write, write], headers);
+      expect([status, body.error.code, body.error.message]).toEqual([
+        400,
+        -32_600,
+        'Batches are not supported: send one message per request',
+      ]);
+    }
+    expect((await api.get('/profile', key)).body.bio).toBe('before');
   });
 });
 
@@ -172,8 +192,10 @@ describe('the tools', () => {
     'list_events',
     'get_event',
     'list_connections',
-    'list_achievements',
+    'list_earned_achievements',
+    'list_all_achievements',
     'achievement_statistics',
+    'list_pinned_achievements',
     'get_achievement',
     'changes_since',
   ];
@@ -189,49 +211,162 @@ describe('the tools', () => {
       'get_event',
       'changes_since',
     ]);
+    const nothing = await ask(await api.key(user, []), 'tools/list');
+    expect([nothing.status, nothing.body]).toMatchObject([
+      403,
+      { id: 'q', error: { data: { code: 'insufficient_scope', required_scope: READING.join(' ') } } },
+    ]);
     const { body } = await ask(await api.key(user), 'tools/list');
     expect(body.result).toMatchObject({ ttlMs: 300_000, cacheScope: 'private' });
   });
 
-  it('give the very bytes of the routes, as data and as text', async () => {
-    const user = await api.platform.user({ bio: 'Zoë says "hi"\u2028\\' });
-    const event = await eventOf(user, { title: 'Picnic 🧺' });
+  it('take no more than 12,000 characters to describe, and say nothing of HTTP', async () => {
+    const key = await api.key(await api.platform.user());
+    const { text, body } = await ask(key, 'tools/list');
+    expect(text.length).toBeLessThanOrEqual(12_000);
+    const texts = [
+      ...JSON.stringify(body.result.tools).matchAll(/"(?:description|title)":"((?:[^"\\\\]|\\\\.)*)"/g),
+    ].map(([, said]) => said!);
+    const { instructions } = (await ask(key, 'server/discover')).body.result;
+    const problems = [...PROBLEMS.values()]
+      .filter(({ code }) => OF_TOOLS.has(code))
+      .flatMap(({ meaning, fix }) => [meaning, fix]);
+    const mistakes = await Promise.all(
+      (
+        [
+          [
+            'list_events',
+            { starts_after: 'soon', limit: 0, role: 'x', country_code: 'x', is_online: 1, q: 'a' },
+          ],
+          ['list_events', { nothing: 1 }],
+          ['list_connections', { met_at_event: 0, fields: ['x'], updated_since: '%2B' }],
+          ['get_event', {}],
+          ['get_event', { id: 1 }],
+          ['update_profile', { bio: 7, version: 'x' }],
+          ['update_profile', { id: 7, x: 1, first_name: 'x'.repeat(101), profile_picture: 'x' }],
+          ['update_profile', { bio: 'x', version: `0-${'x'.repeat(27)}` }],
+        ] as [string, object][]
+      ).map(async ([name, values]) => (await use(key, name, values)).body.result.content[0].text as string),
+    );
+    for (const said of [...texts, instructions, ...problems, ...mistakes])
+      expect(said).not.toMatch(
+        /\b(?:GET|PUT|POST|HTTP|ETag|Date|Link)\b|[A-Z][a-z]+-[A-Z]|\/api|%2B|[?&]\w+=|\w=\w|query (?:parameter|string)|commas/,
+      );
+    expect(mistakes).toHaveLength(8);
+  });
+
+  it('give what the routes give, without what is null or false', async () => {
+    const user = await api.platform.user({
+      bio: 'Zoë says "hi"\u2028\\',
+      first_name: 'Zoë',
+      last_name: 'Doe',
+    });
+    const event = await eventOf(user, { title: 'Picnic 🧺', capacity: 5 });
     const achievement = await api.platform.achievement({});
     await api.platform.fold();
     const key = await api.key(user);
-    const routes: [string, object, string][] = [
-      ['get_profile', {}, '/profile'],
-      [
-        'list_events',
-        { limit: 5, status: ['scheduled', 'ongoing'], q: 'Picnic' },
-        '/events?limit=5&status=scheduled&status=ongoing&q=Picnic',
-      ],
+    for (const [name, values, path] of [
       ['get_event', { id: event }, `/events/${event}`],
-      ['list_connections', {}, '/connections'],
-      ['list_achievements', {}, '/achievements'],
-      ['list_achievements', { action: 'all' }, '/achievements?action=all'],
-      ['list_achievements', { action: 'pinned' }, '/achievements?action=pinned'],
-      ['achievement_statistics', {}, '/achievements?action=stats'],
-      ['get_achievement', { id: achievement }, `/achievements?action=detail&id=${achievement}`],
-    ];
-    for (const [name, values, path] of routes) {
-      const [answer, { text }] = [await use(key, name, values), await api.get(path, key)];
-      expect([name, structured(answer)]).toEqual([name, text]);
-      expect(answer.body.result.content[0]).toEqual({ type: 'text', text });
+      ['achievement_statistics', {}, '/achievements/stats'],
+      ['get_achievement', { id: achievement }, `/achievements/${achievement}`],
+    ] as const) {
+      const [answer, { body }] = [await use(key, name, values), await api.get(path, key)];
+      expect([name, answerOf(answer)]).toEqual([name, withoutNothing(body)]);
+      expect(Object.keys(answer.body.result)).toEqual(['content', 'resultType', '_meta']);
     }
-    expect(new Set(routes.map(([name]) => name)).size).toBe(ALL.length - 2);
+    const [me, { body: profile, headers }] = [await api.get('/me', key), await api.get('/profile', key)];
+    expect(answerOf(await use(key, 'get_profile'))).toEqual(
+      withoutNothing({ ...me.body, ...profile, version: headers.etag!.slice(1, -1) }),
+    );
+  });
+
+  it('give of each item what most questions need, or the fields that are asked for', async () => {
+    const [user, friend] = [
+      await api.platform.user(),
+      await api.platform.user({ username: 'sam', profile_picture: 'https://x.example/p.png' }),
+    ];
+    const event = await eventOf(user, { title: 'Picnic', location_city: 'Berlin' });
+    await api.platform.connection(user, friend, { met_at_event_id: event });
+    const achievement = await api.platform.achievement({ name: 'First' });
+    await api.platform.progress(user, achievement, { earned_at: '2024-01-01T10:00:00Z' });
+    const key = await api.key(user);
+    const lists: [string, object, object[]][] = [
+      ['list_events', { fields: ['id', 'title'] }, [{ id: event, title: 'Picnic' }]],
+      ['list_events', { fields: 'title' }, [{ title: 'Picnic' }]],
+      [
+        'list_connections',
+        { fields: ['user', 'met_at_event'] },
+        [
+          {
+            user: { id: friend, username: 'sam', display_name: expect.any(String) },
+            met_at_event: { id: event, title: 'Picnic', city: 'Berlin' },
+          },
+        ],
+      ],
+      ['list_earned_achievements', { fields: ['name', 'earned'] }, [{ name: 'First', earned: true }]],
+    ];
+    for (const [name, values, data] of lists)
+      expect([name, answerOf(await use(key, name, values))]).toEqual([name, { total: data.length, data }]);
+    const [brief] = answerOf(await use(key, 'list_events')).data;
+    expect(Object.keys(brief)).toEqual([
+      'id',
+      'title',
+      'status',
+      'starts_at_local',
+      'timezone',
+      'location',
+      'role',
+    ]);
+    const { result } = (await use(key, 'list_events', { fields: ['title', 'secret'] })).body;
+    expect([result.isError, JSON.parse(result.content[0].text).errors[0]]).toMatchObject([
+      true,
+      { parameter: 'fields', allowed: expect.arrayContaining(['organizer']) },
+    ]);
+  });
+
+  it('list the next event first, and as few as a question needs', async () => {
+    const user = await api.platform.user();
+    for (let day = 1; day <= 12; day++)
+      await eventOf(user, {
+        title: `Day ${day}`,
+        starts_at: new Date(Date.now() + day * 86_400_000).toISOString(),
+      });
+    const key = await api.key(user);
+    const titles = async (values: object) =>
+      answerOf(await use(key, 'list_events', values)).data.map(({ title }: { title: string }) => title);
+    expect(await titles({ time_filter: 'upcoming', limit: 1 })).toEqual(['Day 1']);
+    expect(await titles({ time_filter: 'upcoming', limit: 1, sort: '-starts_at' })).toEqual(['Day 12']);
+    expect(await titles({})).toHaveLength(10);
+  });
+
+  it('tell what changed since a time, in all lists that the credential may read', async () => {
+    const [user, friend] = [await api.platform.user(), await api.platform.user()];
+    const event = await eventOf(user, { title: 'New' });
+    await api.platform.connection(user, friend, { status: 'accepted' });
+    const since = { updated_since: '2020-01-01' };
+    expect(answerOf(await use(await api.key(user), 'changes_since', since))).toMatchObject({
+      events: { total: 1, data: [{ id: event, title: 'New' }] },
+      connections: { total: 1 },
+      achievements: { total: 0 },
+    });
+    const some = answerOf(await use(await api.key(user, ['events:read']), 'changes_since', since));
+    expect(some).toMatchObject({ events: { total: 1 }, not_allowed: ['connections', 'achievements'] });
+    expect(some).not.toHaveProperty('connections');
+    const { status, body } = await use(await api.key(user, ['profile:read']), 'changes_since', since);
+    expect([status, body.error.data.code]).toEqual([403, 'insufficient_scope']);
   });
 
   it('give cursors that the routes take, and take theirs', async () => {
     const user = await api.platform.user();
     for (const title of ['One', 'Two', 'Three']) await eventOf(user, { title });
     const key = await api.key(user);
-    const first = (await use(key, 'list_events', { limit: 1 })).body.result.structuredContent;
-    const { next_cursor: cursor } = first.pagination;
+    const first = answerOf(await use(key, 'list_events', { limit: 1 }));
+    const { next_cursor: cursor } = first;
     const second = await api.get(`/events?limit=1&cursor=${cursor}`, key);
     expect(second.status).toBe(200);
     const third = await use(key, 'list_events', { limit: 1, cursor: second.body.pagination.next_cursor });
-    expect(third.body.result.structuredContent.pagination).toMatchObject({ count: 1, has_more: false });
+    expect(answerOf(third).data).toHaveLength(1);
+    expect(answerOf(third)).not.toHaveProperty('next_cursor');
   });
 
   it('say in an error what to do about it', async () => {
@@ -242,9 +377,18 @@ describe('the tools', () => {
       ['get_event', {}, 'missing_parameter'],
       ['get_event', { id: 1 }, 'event_not_found'],
       ['get_event', { id: '../profile' }, 'event_not_found'],
+      ['get_event', { id: 1, title: 'x' }, 'unknown_parameter'],
+      ['list_all_achievements', { action: 'stats' }, 'unknown_parameter'],
+      ['list_all_achievements', { q: 'x' }, 'unknown_parameter'],
       ['update_profile', { bio: 7 }, 'validation_failed'],
-      ['update_profile', { bio: 'x', version: '"0-x"' }, 'precondition_failed'],
-      ['changes_since', { cursor: 'x' }, 'invalid_cursor'],
+      ['update_profile', { bio: 'x', version: `0-${'x'.repeat(27)}` }, 'precondition_failed'],
+      ['update_profile', { bio: 'x', version: `"0-${'x'.repeat(27)}"` }, 'precondition_failed'],
+      ...['0-x', '*', 'W/"0-x"', '', 7, {}].map(
+        (version) => ['update_profile', { bio: 'x', version }, 'invalid_parameter'] as const,
+      ),
+      ['changes_since', {}, 'missing_parameter'],
+      ['changes_since', { updated_since: 'x' }, 'invalid_parameter'],
+      ['list_events', { cursor: 'x' }, 'invalid_cursor'],
     ] as const) {
       const { result } = (await use(key, name, values)).body;
       expect([name, result.isError, JSON.parse(result.content[0].text)]).toEqual([
@@ -258,19 +402,37 @@ describe('the tools', () => {
   it('change a profile only from the version that was read', async () => {
     const user = await api.platform.user({ bio: 'before' });
     const key = await api.key(user);
-    const [, { text }] = (await use(key, 'get_profile')).body.result.content;
-    const version = text.replace('version: ', '');
-    const changed = await use(key, 'update_profile', { bio: 'after', version });
-    expect(changed.body.result.structuredContent.profile).toMatchObject({ bio: 'after' });
+    const { version } = answerOf(await use(key, 'get_profile'));
+    const changed = answerOf(await use(key, 'update_profile', { bio: 'after', version }));
+    expect(changed.profile).toMatchObject({ bio: 'after' });
     const again = await use(key, 'update_profile', { bio: 'later', version });
     expect(again.body.result.isError).toBe(true);
     expect((await api.get('/profile', key)).body.bio).toBe('after');
+    const quoted = await use(key, 'update_profile', { bio: 'last', version: `"${changed.version}"` });
+    expect(answerOf(quoted).profile).toMatchObject({ bio: 'last' });
+  });
+
+  it('name an argument that a plain object would lose', async () => {
+    const key = await api.key(await api.platform.user());
+    for (const [name, code] of [
+      ['update_profile', 'validation_failed'],
+      ['list_events', 'unknown_parameter'],
+    ]) {
+      const { headers } = messageOf('tools/call', { name });
+      const params = `{"name":"${name}","arguments":{"__proto__":{"x":1}},"_meta":${JSON.stringify(envelope)}}`;
+      const message = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}`;
+      const { result } = (await send(message, { ...headers, 'X-API-Key': key })).body;
+      expect([name, result.isError, JSON.parse(result.content[0].text).code]).toEqual([name, true, code]);
+    }
   });
 
   it('ask for one more scope when it is first needed, beside those that there are', async () => {
     const key = await api.key(await api.platform.user(), ['profile:read']);
     const { status, headers, body } = await use(key, 'update_profile', { bio: 'x' });
-    expect([status, body.code]).toEqual([403, 'insufficient_scope']);
+    expect([status, body]).toMatchObject([
+      403,
+      { id: 'q', error: { data: { code: 'insufficient_scope', required_scope: 'profile:write' } } },
+    ]);
     expect(headers['www-authenticate']).toContain(
       'scope="profile:read profile:write", error="insufficient_scope"',
     );
@@ -295,14 +457,8 @@ describe('the tools', () => {
     ]) {
       const event = await eventOf(user, { title: typed });
       const answer = await use(key, 'get_event', { id: event });
-      expect(answer.body.result.structuredContent.title).toBe(typed);
-      expect(JSON.parse(answer.body.result.content[0].text).title).toBe(typed);
-      expect(Object.keys(answer.body.result)).toEqual([
-        'content',
-        'structuredContent',
-        'resultType',
-        '_meta',
-      ]);
+      expect(answerOf(answer).title).toBe(typed);
+      expect(Object.keys(answer.body.result)).toEqual(['content', 'resultType', '_meta']);
     }
     expect((await ask(key, 'tools/list')).text).toBe(before);
   });
@@ -326,19 +482,14 @@ describe('the tools', () => {
     const description = [...order, ...hidden.repeat(1_000)].slice(0, 20_000).join('');
     expect(Buffer.byteLength(description)).toBeGreaterThan(65_536);
     const event = await eventOf(user, { description });
-    for (const [name, values, path] of [
-      ['get_event', { id: event }, `/events/${event}`],
-      ['list_connections', {}, '/connections'],
-    ] as const) {
-      const { result } = (await use(key, name, values)).body;
-      const { text } = await api.get(path, key);
-      expect([name, result.content[0].text, JSON.stringify(result.structuredContent)]).toEqual([
-        name,
-        text,
-        text,
-      ]);
-      expect(Object.keys(result)).toEqual(['content', 'structuredContent', 'resultType', '_meta']);
-    }
+    const whole = await use(key, 'get_event', { id: event });
+    expect(answerOf(whole).description).toBe(description);
+    const people = await use(key, 'list_connections');
+    expect(answerOf(people).data[0].user.display_name).toBe(
+      (await api.get('/connections', key)).body.data[0].user.display_name,
+    );
+    for (const { body } of [whole, people])
+      expect(Object.keys(body.result)).toEqual(['content', 'resultType', '_meta']);
     expect((await ask(key, 'tools/list')).text).toBe(before);
   });
 });
@@ -349,11 +500,11 @@ describe('resources and the prompt', () => {
     const event = await eventOf(user);
     const key = await api.key(user);
     const read = async (uri: string) => (await ask(key, 'resources/read', { uri })).body;
-    expect((await read('member://profile')).result.contents[0].text).toBe(
-      (await api.get('/profile', key)).text,
+    expect(JSON.parse((await read('member://profile')).result.contents[0].text)).toEqual(
+      answerOf(await use(key, 'get_profile')),
     );
-    expect((await read(`event://${event}`)).result.contents[0].text).toBe(
-      (await api.get(`/events/${event}`, key)).text,
+    expect(JSON.parse((await read(`event://${event}`)).result.contents[0].text)).toEqual(
+      withoutNothing((await api.get(`/events/${event}`, key)).body),
     );
     expect((await read('event://999999999')).error.code).toBe(-32_602);
     expect((await read('file:///etc/passwd')).error.code).toBe(-32_602);
@@ -361,6 +512,23 @@ describe('resources and the prompt', () => {
     const argument = { name: 'id', value: String(event).slice(0, 2) };
     const { body } = await ask(key, 'completion/complete', { ref, argument });
     expect(body.result.completion.values).toEqual([String(event)]);
+  });
+
+  it('are offered to a credential that may use them', async () => {
+    const user = await api.platform.user();
+    const offered = async (scopes: string[]) => {
+      const key = await api.key(user, scopes);
+      const [resources, templates, prompts] = await Promise.all(
+        ['resources/list', 'resources/templates/list', 'prompts/list'].map((method) => ask(key, method)),
+      );
+      return [
+        resources!.body.result.resources.length,
+        templates!.body.result.resourceTemplates.length,
+        prompts!.body.result.prompts.length,
+      ];
+    };
+    expect(await offered(['profile:read'])).toEqual([1, 0, 0]);
+    expect(await offered(['events:read'])).toEqual([0, 1, 1]);
   });
 
   it('ask what is on this week', async () => {
@@ -372,16 +540,29 @@ describe('resources and the prompt', () => {
 });
 
 describe('limits, and what members are told', () => {
-  it('count reading as reading, writing as writing, and every request of a batch', async () => {
-    const rateLimits = { read: 4, write: 1, auth: 1e6 };
+  it('count reading as reading and writing as writing, and answer in the protocol what is over them', async () => {
+    const rateLimits = { read: 5, write: 1, auth: 1e6 };
     const limited = await TestApi.start({ assistants: true, rateLimits }, api);
     try {
       const key = await api.key(await api.platform.user());
-      expect((await use(key, 'update_profile', { bio: 'a' }, limited.app)).status).toBe(200);
-      expect((await use(key, 'update_profile', { bio: 'b' }, limited.app)).status).toBe(429);
-      const ping = { jsonrpc: '2.0', id: 1, method: 'ping' };
-      const over = await send([ping, ping, ping], { 'X-API-Key': key }, limited.app);
-      expect([over.status, over.body.code]).toEqual([429, 'rate_limited']);
+      expect(answerOf(await use(key, 'update_profile', { bio: 'a' }, limited.app)).profile.bio).toBe('a');
+      const write = await use(key, 'update_profile', { bio: 'b' }, limited.app);
+      const called = async () => use(key, 'get_profile', {}, limited.app);
+      for (let left = 3; left > 0; left--) expect((await called()).body.result.isError).toBeUndefined();
+      for (const over of [write, await called()]) {
+        const seconds = Number(over.headers['retry-after']);
+        expect(seconds).toBeGreaterThan(0);
+        expect([over.status, over.body.result.isError, answerOf(over)]).toMatchObject([
+          200,
+          true,
+          { code: 'rate_limited', retry_after: seconds, detail: expect.stringContaining(`${seconds} s`) },
+        ]);
+      }
+      const other = await ask(key, 'resources/read', { uri: 'member://profile' }, limited.app);
+      expect([other.status, other.body]).toMatchObject([
+        200,
+        { id: 'q', error: { data: { code: 'rate_limited' } } },
+      ]);
     } finally {
       await limited.close();
     }
@@ -392,11 +573,17 @@ describe('limits, and what members are told', () => {
     const key = await api.key(user);
     await use(key, 'list_events');
     await use(key, 'get_event', { id: 1 });
+    await use(key, 'changes_since', { updated_since: '2026-01-01' });
     await api.app.get(Usage).flush();
-    const used = await api.dataSource.query('SELECT scope, uses FROM member_usage WHERE user_id = $1', [
-      user,
+    const used = await api.dataSource.query(
+      'SELECT scope, uses FROM member_usage WHERE user_id = $1 ORDER BY scope',
+      [user],
+    );
+    expect(used).toEqual([
+      { scope: 'achievements:read', uses: 1 },
+      { scope: 'connections:read', uses: 1 },
+      { scope: 'events:read', uses: 2 },
     ]);
-    expect(used).toEqual([{ scope: 'events:read', uses: 1 }]);
   });
 });
 
@@ -517,10 +704,10 @@ describe('memory', () => {
       ['get_event', { id: event }],
       ['get_event', { id: 1 }],
       ['list_connections', { q: 'nobody' }],
-      ['list_achievements', {}],
+      ['list_all_achievements', {}],
       ['achievement_statistics', {}],
       ['get_achievement', { id: achievement }],
-      ['changes_since', {}],
+      ['changes_since', { updated_since: '2026-01-01' }],
       ['no_tool', {}],
     ];
     const others: [string, Record<string, unknown>][] = [

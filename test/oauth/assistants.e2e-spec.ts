@@ -50,8 +50,52 @@ describe('an assistant', () => {
     const { status, body } = await signedIn();
     expect([status, body.scope]).toEqual([200, 'profile:read events:read']);
     const { result } = (await (await use(body.access_token, 'list_events')).json()) as { result: object };
-    expect(result).toMatchObject({ structuredContent: { data: [] } });
+    expect(result).toMatchObject({ content: [{ text: '{"total":0,"data":[]}' }] });
     expect(await oauth.me(body.access_token)).toBe(200);
+  });
+
+  it('is offered each tool whose scope its app may ask the member for', async () => {
+    const offered = async (scope: string, scopes?: string[]) => {
+      const { body } = await signedIn({ scope }, scopes ? { scopes } : {});
+      const answer = await send({ Authorization: `Bearer ${body.access_token}` }, 'tools/list');
+      const { result } = (await answer.json()) as { result: { tools: { name: string }[] } };
+      return result.tools.map(({ name }) => name);
+    };
+    const all = await offered('profile:read events:read');
+    for (const name of ['update_profile', 'list_connections', 'changes_since']) expect(all).toContain(name);
+    expect(await offered('openid')).toEqual(all);
+    expect(await offered('events:read', ['events:read'])).toEqual([
+      'list_events',
+      'get_event',
+      'changes_since',
+    ]);
+  });
+
+  it('is told which scope a tool needs, in the protocol, and asks the member for it', async () => {
+    const { body, clientId, username } = await signedIn();
+    const refused = await send({ Authorization: `Bearer ${body.access_token}` }, 'tools/call', {
+      name: 'update_profile',
+      arguments: { bio: 'x' },
+    });
+    expect([refused.status, await refused.json()]).toMatchObject([
+      403,
+      {
+        jsonrpc: '2.0',
+        id: 1,
+        error: { data: { code: 'insufficient_scope', required_scope: 'profile:write' } },
+      },
+    ]);
+    const [, scope] = / scope="([^"]*)"/.exec(refused.headers.get('www-authenticate')!)!;
+    expect(scope).toBe('profile:read events:read profile:write');
+    const parameters = { redirect_uri: REDIRECT, resource: address(), scope: scope! };
+    const code = await oauth.code(clientId, username, parameters);
+    const { body: wider } = await oauth.token({ ...code, resource: address() });
+    const changed = await send({ Authorization: `Bearer ${wider.access_token}` }, 'tools/call', {
+      name: 'update_profile',
+      arguments: { bio: 'x' },
+    });
+    expect(await changed.json()).not.toHaveProperty('result.isError');
+    expect(changed.status).toBe(200);
   });
 
   it('renews its access for the same address', async () => {
@@ -318,7 +362,9 @@ postgres.describe('a client that nobody registered', () => {
     expect(tools.map(({ name }) => name)).toContain('list_events');
     const week = { starts_after: new Date().toISOString(), sort: 'starts_at' };
     const answer = await ask('tools/call', { name: 'list_events', arguments: week });
-    expect(answer).toMatchObject({ structuredContent: { data: [{ id: event, title: 'Choir' }] } });
+    expect(answer).toMatchObject({
+      content: [{ text: expect.stringContaining(`{"id":${event},"title":"Choir"`) }],
+    });
 
     for (const page of ['/account/activity', '/account/apps']) {
       const { html } = (await browser.open(page)) as FormPage;

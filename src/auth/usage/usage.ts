@@ -73,10 +73,10 @@ export class Usage implements OnApplicationShutdown {
     context.whenWritten = this.#written;
   }
 
-  /** Counts what one message of several has used, whose response is written with that of the last one. */
-  countPart(request: Request): void {
-    if (request.context.scope !== null) this.#count(request, request.principal!);
-    request.context.scope = null;
+  /** Counts a use of a member's data, once there is an answer, where the route of the request does not name its scope. */
+  countData({ userId, clientId, keyId }: Caller, scope: string): void {
+    const app = clientId === null ? `key ${keyId}` : `client ${clientId}`;
+    this.#data.count(`${Math.floor(Date.now() / DAY_MS)} ${userId} ${scope} ${app}`);
   }
 
   /** Writes everything that was collected. */
@@ -101,12 +101,11 @@ export class Usage implements OnApplicationShutdown {
   };
 
   /** A refused request is no use. */
-  #count(request: Request, { kind, userId, credentialId, clientId, keyId }: Caller): void {
+  #count(request: Request, caller: Caller): void {
+    const { kind, userId, credentialId } = caller;
     if (kind === 'api_key') this.keys.count(credentialId, addressOf(request));
     else this.grants.count(credentialId);
     const { scope } = request.context;
-    if (userId === null || scope === null) return;
-    const app = clientId === null ? `key ${keyId}` : `client ${clientId}`;
-    this.#data.count(`${Math.floor(Date.now() / DAY_MS)} ${userId} ${scope} ${app}`);
+    if (userId !== null && scope !== null) this.countData(caller, scope);
   }
 }

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { JSONRPCRequest, JSONRPCResponse, Transport } from '@modelcontextprotocol/server';
 import { Config } from '../../config/config.js';
+import { ProblemFilter } from '../../http/output/problem.filter.js';
 import { CURRENT, EARLIER, makeServer, type Exchange, type Sdk } from './server.js';
 import { Toolbox, type Asked } from './toolbox.js';
 
@@ -9,6 +10,7 @@ type Json = Record<string, unknown>;
 /** What a message of the protocol is answered with. */
 export interface MessageAnswer {
   readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
   /** JSON; undefined where nothing is to be said. */
   readonly text?: string;
 }
@@ -37,18 +39,14 @@ export class Assistants {
   constructor(
     private readonly config: Config,
     private readonly tools: Toolbox,
+    private readonly problems: ProblemFilter,
   ) {}
 
-  /**
-   * Answers one message, or a batch of them, which only the oldest revision has.
-   *
-   * @param body JSON that came with the request
-   * @param beforeNext called before each further request of a batch
-   * @throws what refuses the HTTP request as a whole
-   */
-  async answer(body: object, asked: Asked, beforeNext: () => Promise<void>): Promise<MessageAnswer> {
+  /** Answers a message: JSON that came with the request. */
+  async answer(body: object, asked: Asked): Promise<MessageAnswer> {
     const { sdk } = await this.#load();
     const { headers } = asked.request;
+    const { params } = body as JSONRPCRequest;
     const version = headers['mcp-protocol-version'];
     const route = sdk.classifyInboundRequest({
       httpMethod: 'POST',
@@ -69,25 +67,19 @@ export class Assistants {
         );
       const fault = headerFault(route.message, headers);
       if (fault !== undefined) return faultOf(400, { code: HEADER_MISMATCH, message: fault }, body);
-      return this.#ask('current', message as JSONRPCRequest, asked, { classification });
+      return this.#ask('current', message as JSONRPCRequest, { ...asked, params }, { classification });
     }
     if (route.reason !== 'initialize' && typeof version === 'string' && !EARLIER.includes(version))
       return faultOf(400, { code: INVALID_REQUEST, message: 'Unsupported protocol version' }, body);
-    const answers: string[] = [];
-    for (const message of [body].flat()) {
-      if (!sdk.isJSONRPCRequest(message)) continue; // nobody waits for it here
-      if (answers.length > 0) await beforeNext();
-      answers.push((await this.#ask('earlier', message, asked)).text!);
-    }
-    if (answers.length === 0) return { status: 202 };
-    return { status: 200, text: Array.isArray(body) ? `[${answers.join(',')}]` : answers[0]! };
+    if (!sdk.isJSONRPCRequest(body)) return { status: 202 }; // nobody waits for an answer
+    return this.#ask('earlier', body, { ...asked, params });
   }
 
   /** Lets the SDK answer a request. */
   async #ask(
     era: 'current' | 'earlier',
     message: JSONRPCRequest,
-    asked: Asked,
+    asked: Omit<Exchange, 'settle'>,
     extra = {},
   ): Promise<MessageAnswer> {
     const { [era]: transport } = await this.#load();
@@ -106,11 +98,13 @@ export class Assistants {
       transport.onmessage!({ ...message, id }, extra);
       isHandled = true;
     });
-    if (exchange.failure !== undefined) throw exchange.failure;
-    // No handler failed: the SDK reports parameters that it cannot read like that, at length.
+    // The SDK reports parameters that it cannot read like that, at length.
     if ('error' in answer && answer.error.code === INTERNAL_ERROR)
       return faultOf(status, { code: INVALID_PARAMS, message: 'Invalid params' }, message);
-    return { status, text: textOf(answer, message.id, exchange.json) };
+    const { headers = {} } = exchange.problem?.options ?? {};
+    // Clients ask for another scope by the status and the challenge.
+    if ('WWW-Authenticate' in headers) status = exchange.problem!.definition.status;
+    return { status, headers, text: JSON.stringify({ ...answer, id: message.id }) };
   }
 
   #load() {
@@ -138,24 +132,10 @@ export class Assistants {
       this.#exchanges.delete(id);
       return Promise.resolve();
     };
-    await makeServer(sdk, this.config, this.tools, (id) => this.#exchanges.get(id)!).connect(transport);
+    const exchangeOf = (id: unknown) => this.#exchanges.get(id)!;
+    await makeServer(sdk, this.config, this.tools, this.problems, exchangeOf).connect(transport);
     return transport;
   }
-}
-
-/** Writes a message with the client's own id, and the route's bytes where they belong. */
-function textOf(message: JSONRPCResponse, id: unknown, json: string | undefined): string {
-  if (json === undefined || !('result' in message)) return JSON.stringify({ ...message, id });
-  const {
-    content,
-    structuredContent: _placeholder,
-    ...rest
-  } = message.result as Json & { content: object[] };
-  const others = Object.entries(rest).map(
-    (member) => `,${member.map((part) => JSON.stringify(part)).join(':')}`,
-  );
-  const contents = JSON.stringify([{ type: 'text', text: json }, ...content]);
-  return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"content":${contents},"structuredContent":${json}${others.join('')}}}`;
 }
 
 /** Answers what could not be handed over, with the id of the request if it has one. */
@@ -185,5 +165,5 @@ function headerFault(
   const given = headers['mcp-name'];
   const [, encoded] = /^=\?base64\?(.*)\?=$/.exec(String(given)) ?? [];
   const name = encoded === undefined ? given : Buffer.from(encoded, 'base64').toString();
-  return name === value ? undefined : `Bad Request: the header mcp-name has to be the ${member} of the body`;
+  return name === value ? undefined : `Bad Request: the header mcp-name must be the ${member} of the body`;
 }

@@ -1,36 +1,29 @@
 import { Controller, Post, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { RequireCredential } from '../../auth/auth.decorators.js';
-import { RateLimits } from '../../auth/rate-limits/rate-limits.js';
-import { Usage } from '../../auth/usage/usage.js';
+import type { Principal } from '../../auth/principal.js';
 import { isDeeperThan, rawReader, readJson } from '../../http/input/body.js';
 import { Problem } from '../../http/output/problems.js';
 import { ASSISTANTS_PATH } from '../../http/pipeline/api-headers.js';
 import { OutsideApi } from '../../http/pipeline/outside-api.js';
-import { confirmCredential } from '../../http/pipeline/request-context.js';
 import { Assistants, faultOf, type MessageAnswer } from './assistants.js';
-import { principalOf } from './toolbox.js';
 
 /** As many bytes as the longest profile takes with every character escaped, and an envelope around it. */
 const readMessage = rawReader(131_072);
 const DEEPEST = 32;
-const LONGEST_BATCH = 20;
 
 /** The API as a server of the Model Context Protocol: every message is a request of its own, and no stream is ever opened. */
 @Controller(ASSISTANTS_PATH)
 @RequireCredential()
 @OutsideApi()
 export class McpController {
-  constructor(
-    private readonly assistants: Assistants,
-    private readonly rateLimits: RateLimits,
-    private readonly usage: Usage,
-  ) {}
+  constructor(private readonly assistants: Assistants) {}
 
   @Post()
   async receive(@Req() request: Request, @Res() response: Response): Promise<void> {
-    const { status, text = '' } = await this.#answer(request, response);
+    const { status, headers = {}, text = '' } = await this.#answer(request, response);
     if (response.headersSent) return; // the deadline was first
+    for (const [name, value] of Object.entries(headers)) response.gather(name, value);
     const bytes = Buffer.from(text);
     if (text !== '') response.gather('Content-Type', 'application/json; charset=utf-8');
     response.gather('Content-Length', String(bytes.length));
@@ -43,15 +36,14 @@ export class McpController {
       throw error;
     });
     if (body === undefined) return faultOf(400, { code: -32_700, message: 'Parse error' });
-    const isMessage = typeof body === 'object' && body !== null && !isDeeperThan(body, DEEPEST);
-    if (!isMessage || (Array.isArray(body) && body.length > LONGEST_BATCH))
+    if (Array.isArray(body))
+      return faultOf(400, {
+        code: -32_600,
+        message: 'Batches are not supported: send one message per request',
+      });
+    if (typeof body !== 'object' || body === null || isDeeperThan(body, DEEPEST))
       return faultOf(400, { code: -32_600, message: 'Invalid request' });
-    const asked = { request, response };
-    return this.assistants.answer(body, asked, async () => {
-      this.usage.countPart(request);
-      await confirmCredential(request);
-      const overLimit = this.rateLimits.countCall('read', principalOf(asked), response);
-      if (overLimit) throw overLimit;
-    });
+    const principal = request.principal as Principal;
+    return this.assistants.answer(body, { request, response, principal });
   }
 }

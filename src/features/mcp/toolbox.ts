@@ -2,57 +2,77 @@ import { Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import type { Principal } from '../../auth/principal.js';
 import { RateLimits } from '../../auth/rate-limits/rate-limits.js';
-import { requireScope } from '../../auth/www-authenticate.js';
+import { Usage } from '../../auth/usage/usage.js';
+import { FIRST_SCOPES, insufficientScope } from '../../auth/www-authenticate.js';
 import { Config } from '../../config/config.js';
-import type { JsonResponse } from '../../http/output/responses.js';
 import { API_PREFIX, isUnder } from '../../http/pipeline/api-headers.js';
 import { isOutsideApi } from '../../http/pipeline/outside-api.js';
-import { RouteCalls, type CallRoute } from '../../http/route-calls.js';
+import { RouteCalls, type CallRoute, type RouteCall } from '../../http/route-calls.js';
 import { RouteTable } from '../../http/route-table.js';
-import { toolOf, type Tool } from './tools.js';
+import { changesTool, toolOf, type Tool } from './tools.js';
 
 /** The request that a message came with. */
 export interface Asked {
   readonly request: Request;
   readonly response: Response;
+  readonly principal: Principal;
 }
-
-/** The member for whom a message is answered. */
-export const principalOf = ({ request }: Asked) => request.principal as Principal;
 
 /** The tools of the running application: they follow from the routes of the API, so that a new list is a tool as well. */
 @Injectable()
 export class Toolbox {
-  #tools: ReadonlyMap<string, Tool & { readonly call: CallRoute }> | undefined;
+  #known:
+    { readonly tools: ReadonlyMap<string, Tool>; readonly calls: ReadonlyMap<string, CallRoute> } | undefined;
 
   constructor(
     private readonly config: Config,
     private readonly routeTable: RouteTable,
     private readonly routeCalls: RouteCalls,
     private readonly rateLimits: RateLimits,
+    private readonly usage: Usage,
   ) {}
 
   /** In the order of the routes, which is always the same. */
-  get #known() {
-    return (this.#tools ??= new Map(
-      this.routeTable.routes
-        .filter(({ controller, path }) => isUnder(API_PREFIX, path) && !isOutsideApi(controller))
-        .flatMap((route) => {
-          const tool = toolOf(route);
-          return tool ? [[tool.name, { ...tool, call: this.routeCalls.of(route) }] as const] : [];
-        }),
-    ));
+  get #tools() {
+    return this.#all.tools;
+  }
+
+  get #all() {
+    if (this.#known) return this.#known;
+    const routes = this.routeTable.routes.filter(
+      ({ controller, path }) => isUnder(API_PREFIX, path) && !isOutsideApi(controller),
+    );
+    const tools = routes.flatMap((route) => toolOf(route) ?? []);
+    // Of several lists under one scope, the first has what is the member's own.
+    const lists = Map.groupBy(
+      tools.filter(({ listsChanges }) => listsChanges),
+      ({ scopes }) => scopes[0],
+    );
+    tools.push(changesTool([...lists.values()].map(([first]) => first!)));
+    return (this.#known = {
+      tools: new Map(tools.map((tool) => [tool.name, tool])),
+      calls: new Map(routes.map((route) => [route.handler.name, this.routeCalls.of(route)])),
+    });
   }
 
   has(name: string): boolean {
-    return this.#known.has(name);
+    return this.#tools.has(name);
   }
 
-  /** Lists those that the credential may call. */
-  listFor({ scopes }: Principal): Record<string, unknown>[] {
-    return [...this.#known.values()]
-      .filter(({ scope }) => scope === null || scopes.includes(scope))
-      .map(({ listed }) => listed);
+  /** Whether the credential allows one of the scopes, or its app may ask the member for it. */
+  mayHave({ scopes, clientScopes = scopes }: Principal, wanted: readonly string[]): boolean {
+    return clientScopes.some((scope) => wanted.includes(scope));
+  }
+
+  /**
+   * Lists those that the credential may call, or may once the member has allowed its app more.
+   *
+   * @throws Problem insufficient_scope where there are none
+   */
+  listFor({ request, principal }: Asked): Record<string, unknown>[] {
+    const tools = [...this.#tools.values()].filter(({ scopes }) => this.mayHave(principal, scopes));
+    if (tools.length > 0) return tools.map(({ listed }) => listed);
+    throw insufficientScope(this.config.publicUrl, request, FIRST_SCOPES.join(' '), principal.scopes);
   }
 
   /**
@@ -60,14 +80,24 @@ export class Toolbox {
    *
    * @throws Problem where the credential may not do it, or not now, and what the route throws
    */
-  async use(name: string, values: Record<string, unknown>, asked: Asked): Promise<JsonResponse> {
-    const { request, response } = asked;
-    const { scope, writes, callWith, call } = this.#known.get(name)!;
-    requireScope(this.config.publicUrl, request, scope);
-    const overLimit = writes ? this.rateLimits.countCall('write', principalOf(asked), response) : undefined;
+  async use(
+    name: string,
+    values: Readonly<Record<string, unknown>>,
+    { request, response, principal }: Asked,
+  ): Promise<string> {
+    const { scopes, writes, check, use } = this.#tools.get(name)!;
+    const used = scopes.filter((scope) => principal.scopes.includes(scope));
+    if (used.length === 0)
+      throw insufficientScope(this.config.publicUrl, request, scopes.join(' '), principal.scopes);
+    const overLimit = writes ? this.rateLimits.countCall('write', principal, response) : undefined;
     if (overLimit) throw overLimit;
-    const answer = await call(request, response, callWith(values));
-    request.context.scope = scope;
-    return answer;
+    check(values);
+    const call = (handler: string, sent: RouteCall) => this.#all.calls.get(handler)!(request, response, sent);
+    const answer = await use(values, call, principal.scopes);
+    for (const scope of used) this.usage.countData(principal, scope);
+    return JSON.stringify(answer, withoutNothing);
   }
 }
+
+/** Leaves out what is null or false, as the server's instructions say. */
+const withoutNothing = (_: string, value: unknown) => (value === null || value === false ? undefined : value);

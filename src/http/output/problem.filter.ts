@@ -40,7 +40,7 @@ export class ProblemFilter implements ExceptionFilter {
       if (!response.writableEnded) response.destroy();
       return;
     }
-    const problem = this.#problemOf(error, request);
+    const problem = this.problemOf(error, request);
     if (problem === undefined) {
       response.writeHead(204, { Allow: this.routeTable.methodsAt(request.context.path).join(', ') }).end();
       return;
@@ -68,8 +68,8 @@ export class ProblemFilter implements ExceptionFilter {
     response.end(allow);
   }
 
-  /** `undefined`: not an error, but OPTIONS on a route that exists. */
-  #problemOf(error: unknown, request: Request): Problem | undefined {
+  /** Finds the problem to answer with, and logs unexpected errors. @returns undefined for OPTIONS on a route that exists */
+  problemOf(error: unknown, request: Request): Problem | undefined {
     if (error instanceof Problem) return error;
     if (error instanceof NotFoundException) {
       const methods = this.routeTable.methodsAt(request.context.path);
@@ -102,8 +102,7 @@ function sendProblem(
 ): void {
   const { code, status, title, meaning } = problem.definition;
   const { detail, errors, extensions } = problem.options;
-  request.context.problem = code;
-  request.context.concerns = concernOf(problem);
+  recordProblem(problem, request);
   const body = JSON.stringify({
     type: `${publicUrl}${API_PREFIX}/problems/${code}`,
     title,
@@ -123,6 +122,12 @@ function sendProblem(
     'Content-Length': Buffer.byteLength(body),
   });
   response.end(request.method === 'HEAD' ? undefined : body);
+}
+
+/** Records what a request is answered with, for the log, the metrics and the app's developer. */
+export function recordProblem(problem: Problem, { context }: Pick<Request, 'context'>): void {
+  context.problem = problem.definition.code;
+  context.concerns = concernOf(problem);
 }
 
 function concernOf({ options: { errors, extensions } }: Problem): string | undefined {

@@ -79,12 +79,12 @@ const table = {
   event_not_found: [
     404,
     'There is no event with this id that the user has access to.',
-    'Use an id from GET /api/public/events.',
+    'Use an id from the list of events.',
   ],
   achievement_not_found: [
     404,
     'There is no achievement with this id that the user can see.',
-    'Use an id from GET /api/public/achievements?action=all.',
+    'Use an id from the list of all achievements.',
   ],
   method_not_allowed: [
     405,
@@ -109,8 +109,8 @@ const table = {
   ],
   precondition_failed: [
     412,
-    'If-Match does not match: the profile was changed since it was read.',
-    'Read the profile again, merge the changes, and send the ETag of that response.',
+    'The profile has changed since the version that the request names.',
+    'Read the profile again, merge the changes, and send its new version.',
   ],
   payload_too_large: [
     413,
@@ -130,7 +130,7 @@ const table = {
   rate_limited: [
     429,
     'The limit of this user and credential, or of failed authentication from this address, is used up.',
-    'Wait for the number of seconds in Retry-After, then try again.',
+    'Wait for the number of seconds in `retry_after`, then try again.',
     'Too many requests',
   ],
   internal_error: [
@@ -141,7 +141,7 @@ const table = {
   temporarily_unavailable: [
     503,
     'The database is unavailable, or the server is overloaded or shutting down.',
-    'Wait for the number of seconds in Retry-After, then send the same request again.',
+    'Wait a second, then send the same request again.',
   ],
 } as const satisfies Record<string, Row>;
 

@@ -133,6 +133,15 @@ export function statesOf(header: string | undefined): string[] | undefined {
   });
 }
 
+/** What programs without headers call the validator: the same without quotes. */
+export const versionOf = (etag: string) => etag.slice(1, -1);
+
+/** Reads what {@link versionOf} made, with quotes or without. @returns undefined where it is none */
+export function etagOfVersion(text: string): string | undefined {
+  const etag = `"${text.replace(/^"(.*)"$/, '$1')}"`;
+  return statesOf(etag)?.length === 1 ? etag : undefined;
+}
+
 function entityTags(header: string): string[] {
   return header.match(/(?:W\/)?"[^"]*"/g) ?? [];
 }
