@@ -296,8 +296,9 @@ type ConnectionStatus = string
 type ConnectionSource = string
 
 type MetAtEvent struct {
-	ID    int64  `json:"id"`
-	Title string `json:"title"`
+	ID    int64   `json:"id"`
+	Title string  `json:"title"`
+	City  *string `json:"city"`
 }
 
 type Connection struct {
@@ -549,8 +550,12 @@ type EventsQuery struct {
 	IsOnline *bool `json:"is_online,omitempty"`
 	// Case-insensitive substring of the title.
 	Q string `json:"q,omitempty"`
+	// Only events in this city, regardless of case.
+	City string `json:"city,omitempty"`
+	// Only events in this country (ISO 3166-1 alpha-2).
+	CountryCode string `json:"country_code,omitempty"`
 	// Only events whose updated_at is this time or later, or which changed here since then, including the member’s
-	// own role and RSVP. Pass the Date of the previous response, and no change is missed.
+	// own role and RSVP. Pass the time of the previous response, and no change is missed.
 	UpdatedSince string `json:"updated_since,omitempty"`
 }
 
@@ -575,6 +580,13 @@ type ConnectionsQuery struct {
 	// Only connections made in one of these ways; for several, repeat the parameter or separate the values by
 	// commas.
 	Source []ConnectionSource `json:"source,omitempty"`
+	// Only people whom the member met at the event with this id.
+	MetAtEvent int64 `json:"met_at_event,omitempty"`
+	// Only people whom the member met at an event in this city, regardless of case.
+	MetInCity string `json:"met_in_city,omitempty"`
+	// Only connections that changed at this time or later, including the other person’s name and picture. Pass the
+	// time of the previous response, and no change is missed.
+	UpdatedSince string `json:"updated_since,omitempty"`
 }
 
 // AchievementsQuery: What is empty is not sent.
@@ -600,6 +612,9 @@ type AchievementsQuery struct {
 	EarnedBefore string `json:"earned_before,omitempty"`
 	// Case-insensitive substring of the name.
 	Q string `json:"q,omitempty"`
+	// Only achievements that changed at this time or later, including the member’s progress, but not their rarity.
+	// Pass the time of the previous response, and no change is missed.
+	UpdatedSince string `json:"updated_since,omitempty"`
 	// Only achievements that the member has earned (true) or has not earned (false).
 	Earned *bool `json:"earned,omitempty"`
 	// Id of the achievement; only with action=detail.
@@ -627,6 +642,9 @@ type EarnedAchievementsQuery struct {
 	EarnedBefore string `json:"earned_before,omitempty"`
 	// Case-insensitive substring of the name.
 	Q string `json:"q,omitempty"`
+	// Only achievements that changed at this time or later, including the member’s progress, but not their rarity.
+	// Pass the time of the previous response, and no change is missed.
+	UpdatedSince string `json:"updated_since,omitempty"`
 }
 
 // AllAchievementsQuery: What is empty is not sent.
@@ -646,6 +664,9 @@ type AllAchievementsQuery struct {
 	// Only achievements of one of these rarities; for several, repeat the parameter or separate the values by
 	// commas.
 	Rarity []Rarity `json:"rarity,omitempty"`
+	// Only achievements that changed at this time or later, including the member’s progress, but not their rarity.
+	// Pass the time of the previous response, and no change is missed.
+	UpdatedSince string `json:"updated_since,omitempty"`
 }
 
 // SyncQuery: What is empty is not sent.

@@ -96,7 +96,7 @@ describe('GET /api/public/connections: a connection', () => {
     await api.platform.connection(one.id, two.id, { source: 'event', met_at_event_id: event });
     const met = async () => [(await list(one.key))[0]!.met_at_event, (await list(two.key))[0]!.met_at_event];
     const change = (sql: string) => api.dataSource.query(sql, [event]);
-    const shown = { id: event, title: 'Meet' };
+    const shown = { id: event, title: 'Meet', city: null };
     expect(await met()).toEqual([shown, shown]);
     await change(`UPDATE events SET status = 'draft' WHERE id = $1`);
     expect(await met()).toEqual([shown, null]);

@@ -244,10 +244,11 @@ describe('GET /api/public/openapi.json', () => {
       ['earned', undefined],
       ['category', undefined],
       ['rarity', undefined],
+      ['updated_since', undefined],
     ]);
     // What is a default of one view is refused by another.
     expect(taken.listAchievements).toEqual(
-      'action limit cursor sort category rarity earned_after earned_before q earned id'
+      'action limit cursor sort category rarity earned_after earned_before q updated_since earned id'
         .split(' ')
         .map((name) => [name, undefined]),
     );

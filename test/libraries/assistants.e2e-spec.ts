@@ -29,6 +29,8 @@ const RUST: Language = {
   install: cargoInstall,
   command: (folder, program) => [join(folder, 'target/debug', program)],
 };
+/** Programs that also change the member's bio. */
+const WRITERS = ['client', 'sdk'];
 const LANGUAGES = {
   ...languagesIn(HERE),
   ...(process.env.LIBRARIES === 'all' ? { rust: RUST } : {}),
@@ -101,9 +103,19 @@ const LANGUAGES = {
         await fetch(back).catch(() => undefined);
         child.stdin.write(`${back.href}\n`);
         expect(JSON.parse(await next())).toEqual({
-          tools: expect.arrayContaining(['get_profile', 'list_events']),
+          tools: expect.arrayContaining(['get_profile', 'update_profile', 'list_events']),
           titles: ['Choir'],
         });
+        if (WRITERS.includes(program)) {
+          let line = await next();
+          // It asks the member for one more scope.
+          if (line.startsWith('http')) {
+            expect(new URL(line).searchParams.get('scope')).toContain('profile:write');
+            child.stdin.write(`${(await oauth.browser().authorize(new URL(line), member)).href}\n`);
+            line = await next();
+          }
+          expect(JSON.parse(line)).toEqual({ bio: 'Here for the hikes' });
+        }
         // Rust’s asks for the metadata before it sends a message.
         expect([`POST ${PATH} 401`, `GET ${PATH} 405`]).toContain(seen[0]);
         expect(seen).toContain(`GET /.well-known/oauth-protected-resource${PATH} 200`);

@@ -279,6 +279,7 @@ export type ConnectionSource = "event" | "search" | "invite" | "import";
 export interface MetAtEvent {
   readonly id: number;
   readonly title: string;
+  readonly city: string | null;
 }
 
 export interface Connection {
@@ -518,7 +519,11 @@ export interface EventsQuery {
   readonly is_online?: boolean | undefined;
   /** Case-insensitive substring of the title. */
   readonly q?: string | undefined;
-  /** Only events whose `updated_at` is this time or later, or which changed here since then, including the member’s own role and RSVP. Pass the `Date` of the previous response, and no change is missed. */
+  /** Only events in this city, regardless of case. */
+  readonly city?: string | undefined;
+  /** Only events in this country (ISO 3166-1 alpha-2). */
+  readonly country_code?: string | undefined;
+  /** Only events whose `updated_at` is this time or later, or which changed here since then, including the member’s own role and RSVP. Pass the time of the previous response, and no change is missed. */
   readonly updated_since?: string | undefined;
 }
 
@@ -539,6 +544,12 @@ export interface ConnectionsQuery {
   readonly connected_before?: string | undefined;
   /** Only connections made in one of these ways; for several, repeat the parameter or separate the values by commas. */
   readonly source?: readonly (ConnectionSource)[] | undefined;
+  /** Only people whom the member met at the event with this id. */
+  readonly met_at_event?: number | undefined;
+  /** Only people whom the member met at an event in this city, regardless of case. */
+  readonly met_in_city?: string | undefined;
+  /** Only connections that changed at this time or later, including the other person’s name and picture. Pass the time of the previous response, and no change is missed. */
+  readonly updated_since?: string | undefined;
 }
 
 export interface AchievementsQuery {
@@ -560,6 +571,8 @@ export interface AchievementsQuery {
   readonly earned_before?: string | undefined;
   /** Case-insensitive substring of the name. */
   readonly q?: string | undefined;
+  /** Only achievements that changed at this time or later, including the member’s progress, but not their rarity. Pass the time of the previous response, and no change is missed. */
+  readonly updated_since?: string | undefined;
   /** Only achievements that the member has earned (`true`) or has not earned (`false`). */
   readonly earned?: boolean | undefined;
   /** Id of the achievement; only with action=detail. */
@@ -583,6 +596,8 @@ export interface EarnedAchievementsQuery {
   readonly earned_before?: string | undefined;
   /** Case-insensitive substring of the name. */
   readonly q?: string | undefined;
+  /** Only achievements that changed at this time or later, including the member’s progress, but not their rarity. Pass the time of the previous response, and no change is missed. */
+  readonly updated_since?: string | undefined;
 }
 
 export interface AllAchievementsQuery {
@@ -598,6 +613,8 @@ export interface AllAchievementsQuery {
   readonly category?: readonly (string)[] | undefined;
   /** Only achievements of one of these rarities; for several, repeat the parameter or separate the values by commas. */
   readonly rarity?: readonly (Rarity)[] | undefined;
+  /** Only achievements that changed at this time or later, including the member’s progress, but not their rarity. Pass the time of the previous response, and no change is missed. */
+  readonly updated_since?: string | undefined;
 }
 
 export interface SyncQuery {

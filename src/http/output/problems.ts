@@ -13,17 +13,17 @@ const table = {
   ],
   invalid_parameter: [
     400,
-    'A query parameter has a value that is not allowed, is out of range, or is repeated although it is not a list.',
+    'A parameter has a value that is not allowed, is out of range, or is repeated although it is not a list.',
     'Read `errors`: each entry names the parameter and, if there is a fixed set, the allowed values.',
   ],
   unknown_parameter: [
     400,
-    'The endpoint has no query parameter with this name.',
+    'The endpoint has no parameter with this name.',
     'Remove it, or correct its name: `errors` names it, and its `detail` lists the existing ones.',
   ],
   missing_parameter: [
     400,
-    'A required query parameter is absent or empty.',
+    'A required parameter is absent or empty.',
     'Add the parameter that `errors` names.',
   ],
   invalid_cursor: [

@@ -290,6 +290,7 @@ ConnectionSource = Literal['event', 'search', 'invite', 'import']
 class MetAtEvent(TypedDict):
     id: int
     title: str
+    city: str | None
 
 
 class Connection(TypedDict):
@@ -534,8 +535,12 @@ class EventsQuery(TypedDict):
     """Only online events (`true`), or only others (`false`)"""
     q: NotRequired[str]
     """Case-insensitive substring of the title"""
+    city: NotRequired[str]
+    """Only events in this city, regardless of case"""
+    country_code: NotRequired[str]
+    """Only events in this country (ISO 3166-1 alpha-2)"""
     updated_since: NotRequired[str]
-    """Only events whose `updated_at` is this time or later, or which changed here since then, including the member’s own role and RSVP. Pass the `Date` of the previous response, and no change is missed"""
+    """Only events whose `updated_at` is this time or later, or which changed here since then, including the member’s own role and RSVP. Pass the time of the previous response, and no change is missed"""
 
 
 class ConnectionsQuery(TypedDict):
@@ -555,6 +560,12 @@ class ConnectionsQuery(TypedDict):
     """Only connections made before this time"""
     source: NotRequired[list[ConnectionSource]]
     """Only connections made in one of these ways; for several, repeat the parameter or separate the values by commas"""
+    met_at_event: NotRequired[int]
+    """Only people whom the member met at the event with this id"""
+    met_in_city: NotRequired[str]
+    """Only people whom the member met at an event in this city, regardless of case"""
+    updated_since: NotRequired[str]
+    """Only connections that changed at this time or later, including the other person’s name and picture. Pass the time of the previous response, and no change is missed"""
 
 
 class AchievementsQuery(TypedDict):
@@ -576,6 +587,8 @@ class AchievementsQuery(TypedDict):
     """Only achievements earned before this time"""
     q: NotRequired[str]
     """Case-insensitive substring of the name"""
+    updated_since: NotRequired[str]
+    """Only achievements that changed at this time or later, including the member’s progress, but not their rarity. Pass the time of the previous response, and no change is missed"""
     earned: NotRequired[bool]
     """Only achievements that the member has earned (`true`) or has not earned (`false`)"""
     id: NotRequired[int]
@@ -599,6 +612,8 @@ class EarnedAchievementsQuery(TypedDict):
     """Only achievements earned before this time"""
     q: NotRequired[str]
     """Case-insensitive substring of the name"""
+    updated_since: NotRequired[str]
+    """Only achievements that changed at this time or later, including the member’s progress, but not their rarity. Pass the time of the previous response, and no change is missed"""
 
 
 class AllAchievementsQuery(TypedDict):
@@ -614,6 +629,8 @@ class AllAchievementsQuery(TypedDict):
     """Only achievements in one of these categories; for several, repeat the parameter or separate the values by commas"""
     rarity: NotRequired[list[Rarity]]
     """Only achievements of one of these rarities; for several, repeat the parameter or separate the values by commas"""
+    updated_since: NotRequired[str]
+    """Only achievements that changed at this time or later, including the member’s progress, but not their rarity. Pass the time of the previous response, and no change is missed"""
 
 
 class SyncQuery(TypedDict):

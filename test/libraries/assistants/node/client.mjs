@@ -1,4 +1,4 @@
-import { ADDRESS, CLIENT, done, REDIRECT_URI, signIn, WEEK } from './harness.mjs';
+import { ADDRESS, CLIENT, done, REDIRECT_URI, signIn, WEEK, WRITE } from './harness.mjs';
 // docs: @modelcontextprotocol/client · Everything from the address to the token and its renewal, by metadata document; 2026-07-28 with `versionNegotiation` · what is kept, and the check of `state`
 import { Client, StreamableHTTPClientTransport, UnauthorizedError } from '@modelcontextprotocol/client';
 
@@ -19,17 +19,27 @@ const authProvider = {
 };
 const versionNegotiation = { mode: 'auto' };
 const client = new Client({ name: 'week-planner', version: '1.0.0' }, { versionNegotiation });
-const connect = async () => {
-  const transport = new StreamableHTTPClientTransport(new URL(ADDRESS), { authProvider });
-  return client.connect(transport).catch(async (error) => {
+let transport;
+/** Signs the member in where the server asks for it: at first, and for one more scope. */
+const signedIn = (work) =>
+  work().catch(async (error) => {
     if (!(error instanceof UnauthorizedError)) throw error;
     if (back.searchParams.get('state') !== kept.state) throw new Error('not the sign-in that was begun here');
     await transport.finishAuth(back.searchParams);
-    await connect();
+    return signedIn(work);
   });
-};
+const connect = () =>
+  signedIn(() => {
+    transport = new StreamableHTTPClientTransport(new URL(ADDRESS), { authProvider });
+    return client.connect(transport);
+  });
 await connect();
 const { tools } = await client.listTools();
 const answer = await client.callTool(WEEK);
 // end
-await done(tools, answer, () => client.callTool(WEEK));
+await done(
+  tools,
+  answer,
+  () => client.callTool(WEEK),
+  () => signedIn(() => client.callTool(WRITE)),
+);

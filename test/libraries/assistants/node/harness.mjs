@@ -1,5 +1,5 @@
-// What every program here is told, and how it tells what it did: where the member signs in, then what they have on this week, then that
-// it is refused once its access has ended.
+// What every program here is told, and how it tells what it did: where the member signs in, then what they have on this week, then (some)
+// that it changed their bio, then that it is rejected once its access has ended.
 import { createInterface } from 'node:readline';
 
 export const { ADDRESS, CLIENT, REDIRECT_URI } = process.env;
@@ -19,10 +19,15 @@ export const WEEK = {
   arguments: { sort: 'starts_at', starts_after: day(0), starts_before: day(7) },
 };
 
-/** Prints what was found, waits until the access has ended, and calls again. */
-export async function done(tools, { structuredContent }, again) {
-  const titles = structuredContent.data.map(({ title }) => title);
+/** A call of the tool that changes the member's bio. */
+export const WRITE = { name: 'update_profile', arguments: { bio: 'Here for the hikes' } };
+
+/** Prints what was found and, if it writes, what came of that, waits until the access has ended, and calls again. */
+export async function done(tools, answer, again, write) {
+  const textOf = ({ content }) => JSON.parse(content[0].text);
+  const titles = textOf(answer).data.map(({ title }) => title);
   console.log(JSON.stringify({ tools: tools.map(({ name }) => name), titles }));
+  if (write) console.log(JSON.stringify({ bio: textOf(await write()).profile.bio }));
   await input.next();
   await again().then(
     () => console.log(JSON.stringify({ refused: false })),

@@ -1,4 +1,4 @@
-import { ADDRESS, CLIENT, done, REDIRECT_URI, signIn, WEEK } from './harness.mjs';
+import { ADDRESS, CLIENT, done, REDIRECT_URI, signIn, WEEK, WRITE } from './harness.mjs';
 // docs: @modelcontextprotocol/sdk · Version 1: everything from the address to the token and its renewal, by metadata document · revisions up to 2025-11-25; what is kept, and the check of `state`
 import { UnauthorizedError } from '@modelcontextprotocol/sdk/client/auth.js';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
@@ -17,7 +17,11 @@ const authProvider = {
   codeVerifier: () => kept.verifier,
   saveCodeVerifier: (verifier) => void (kept.verifier = verifier),
   state: () => (kept.state = crypto.randomUUID()),
-  redirectToAuthorization: async (url) => void (back = await signIn(url)),
+  redirectToAuthorization: async (url) => {
+    // To write later: this version does not ask for one more scope.
+    url.searchParams.set('scope', `${url.searchParams.get('scope')} profile:write`);
+    back = await signIn(url);
+  },
 };
 const client = new Client({ name: 'week-planner', version: '1.0.0' });
 const connect = async () => {
@@ -33,4 +37,9 @@ await connect();
 const { tools } = await client.listTools();
 const answer = await client.callTool(WEEK);
 // end
-await done(tools, answer, () => client.callTool(WEEK));
+await done(
+  tools,
+  answer,
+  () => client.callTool(WEEK),
+  () => client.callTool(WRITE),
+);

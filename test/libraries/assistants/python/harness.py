@@ -24,9 +24,9 @@ async def sign_in(url):
     return await asyncio.to_thread(input)
 
 
-async def done(tools, structured, again):
+async def done(tools, content, again):
     """Prints what was found, waits until the access has ended, and calls again."""
-    titles = [event["title"] for event in structured["data"]]
+    titles = [event["title"] for event in json.loads(content[0].text)["data"]]
     print(json.dumps({"tools": [tool.name for tool in tools], "titles": titles}), flush=True)
     await asyncio.to_thread(input)
     try:

@@ -52,9 +52,8 @@ func main() {
 	for _, tool := range tools.Tools {
 		found.Tools = append(found.Tools, tool.Name)
 	}
-	text, _ := json.Marshal(answer.StructuredContent)
 	var events struct{ Data []struct{ Title string } }
-	if err := json.Unmarshal(text, &events); err != nil {
+	if err := json.Unmarshal([]byte(answer.Content[0].(*mcp.TextContent).Text), &events); err != nil {
 		panic(err)
 	}
 	for _, event := range events.Data {

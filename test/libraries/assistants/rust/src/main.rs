@@ -28,7 +28,8 @@ async fn run() -> Result<(), Box<dyn std::error::Error>> {
     let tools = client.list_all_tools().await?;
     let answer = client.call_tool(week()).await?;
     // end
-    let events = answer.structured_content.ok_or("no structured content")?;
+    let text = answer.content[0].as_text().ok_or("no text")?;
+    let events: Value = serde_json::from_str(&text.text)?;
     let titles: Vec<&Value> = events["data"].as_array().ok_or("no list")?.iter().map(|event| &event["title"]).collect();
     let tools: Vec<String> = tools.iter().map(|tool| tool.name.to_string()).collect();
     println!("{}", json!({ "tools": tools, "titles": titles }));
