@@ -23,7 +23,7 @@ export async function pages() {
   const { exampleOf } = await import('../dist/src/cli/command.js');
   const { asTyped } = await import('../dist/src/cli/output.js');
   const { AUTH_EVENTS } = await import('../dist/src/audit/audit.js');
-  const { REFUSAL_REASONS } = await import('../dist/src/authorization-server/failures/refusal-reasons.js');
+  const { REFUSAL_REASONS } = await import('../dist/src/authorization-server/reasons/refusal-reasons.js');
   const { readObjects, textOf } = await import('../dist/src/operations/doctor/schema.js');
   const { MEMBER_TABLES, memberColumnsOf } = await import('../dist/src/database/schema/member-tables.js');
   const { RECORD_TYPES } = await import('../dist/src/operations/import/record-types.js');
@@ -69,7 +69,7 @@ export async function pages() {
   ].join('\n');
   const audit = [
     '# The audit trail',
-    'Made by `npm run docs` from `src/audit/audit.ts` and `src/authorization-server/failures/refusal-reasons.ts`.',
+    'Made by `npm run docs` from `src/audit/audit.ts` and `src/authorization-server/reasons/refusal-reasons.ts`.',
     '',
     'The table `auth_events` records who did what and when: time, type, actor (`user`, `client`, `admin`: the command line, `system`),',
     'member, app, key, address, error id, and the details below. `npx pua audit` lists the events, finds a refusal by the error id that the',

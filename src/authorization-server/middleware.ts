@@ -4,7 +4,6 @@ import type { errors, KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { Csrf } from '../accounts/browser-cookies.js';
 import { recordAlone } from '../audit/audit.js';
 import { DeveloperRequests } from '../auth/usage/developer-requests.js';
-import { unionOf } from '../clients/profiles.js';
 import { Config } from '../config/config.js';
 import { Unavailable } from '../database/postgres/unavailable.js';
 import { Logger } from '../http/logger.js';
@@ -20,8 +19,10 @@ import {
   SERVER_BUSY,
   unregisteredOf,
 } from './failures/page-fault.js';
-import { refusalOf, type RefusalReason, type RefusalWords } from './failures/refusal-reasons.js';
+import { explanationOf } from './reasons/explanations.js';
+import { refusalOf, type RefusalReason } from './reasons/refusal-reasons.js';
 import { Refusals } from './failures/refusals.js';
+import { correctMetadata } from './metadata.js';
 import { tellDeveloper } from './failures/tell-developer.js';
 import {
   type FormFields,
@@ -32,7 +33,8 @@ import {
   ShownPages,
   UpstreamSignOut,
 } from './ports.js';
-import { apiResource, REOPENABLE, routeOf, ROUTES, SIGN_OUT, SUPPORTED_SCOPES } from './provider/provider.js';
+import { REOPENABLE, routeOf, ROUTES, SIGN_OUT } from './provider/provider.js';
+import { refuseOtherResponses } from './provider/response-modes.js';
 import { Consents } from './requests/consents.js';
 import { OauthDatabase, type OauthRequest } from './requests/oauth-database.js';
 import { runTokenRequests } from './requests/token-request.js';
@@ -44,8 +46,6 @@ const RECORDED: readonly RefusalReason[] = [
   'client_secret_expired',
   'too_many_wrong_secrets',
 ];
-
-const AUTH_METHODS = unionOf(({ authMethods }) => authMethods);
 
 /** As the library says it. */
 const SIGN_OUT_GONE = 'could not find logout details';
@@ -75,8 +75,8 @@ export class Middleware {
   addTo(provider: Provider): void {
     const steps: readonly Step[] = [
       (ctx, next) => this.#answerFailures(ctx, next),
-      (ctx, next) => this.#correctMetadata(ctx, next),
-      (ctx, next) => this.#refuseOtherResponses(ctx, next, provider),
+      (ctx, next) => correctMetadata(ctx, next, this.config, this.pages.languages),
+      (ctx, next) => refuseOtherResponses(ctx, next, provider),
       (ctx, next) => this.#endRedirects(ctx, next),
       (ctx, next) => this.#signOutUpstream(ctx, next),
       (ctx, next) => this.#stayWithStrangers(ctx, next),
@@ -171,6 +171,7 @@ export class Middleware {
       this.#answer(ctx, request, SERVER_BUSY);
       ctx.set('Retry-After', '1');
     }
+    if (ctx.body === '') ctx.remove('Content-Type'); // some clients parse every body that has one
     const route = routeOf(ctx.path);
     const { failure } = request;
     if (!failure) return tellDeveloper(this.developers, ctx, route);
@@ -186,7 +187,11 @@ export class Middleware {
     else this.logger.info(line, 'oauth request refused');
     const { body } = ctx as { body: unknown };
     if (typeof body === 'object' && body !== null && 'error' in body)
-      ctx.body = { ...body, ...ruleOf(words, failure, request.documentFault), error_id: request.id };
+      ctx.body = {
+        ...body,
+        ...explanationOf(ctx, words, failure, request.documentFault),
+        error_id: request.id,
+      };
     if (request.unavailable) return;
     const accountId = ctx.oidc?.account?.accountId;
     const userId = accountId === undefined ? request.token?.presented?.user_id : Number(accountId);
@@ -226,51 +231,6 @@ export class Middleware {
       ctx.type = 'json';
       ctx.body = { error: fault.code, error_description: this.pages.meaningOf(fault.fault) };
     }
-  }
-
-  /** Corrects the metadata (RFC 8414, RFC 9728 §4): some of the library’s is what it could do, not what it does here. */
-  async #correctMetadata(ctx: KoaContextWithOIDC, next: Next): Promise<void> {
-    await next();
-    if (ctx.status !== 200) return;
-    if (ctx.path === ROUTES.jwks) {
-      ctx.set('Cache-Control', 'public, max-age=60'); // a new key is published a rotation before it signs
-    } else if (ctx.path.startsWith('/.well-known/')) {
-      ctx.set('Cache-Control', 'public, max-age=300');
-      ctx.body = {
-        ...(ctx.body as object),
-        scopes_supported: SUPPORTED_SCOPES,
-        response_types_supported: ['code'],
-        response_modes_supported: unionOf(({ responseModes }) => responseModes),
-        id_token_signing_alg_values_supported: ['ES256', 'RS256'],
-        claims_supported: ['sub', 'preferred_username', 'name', 'picture', 'iss', 'auth_time', 'amr', 'acr'],
-        userinfo_endpoint: this.config.publicUrl + ROUTES.userinfo,
-        revocation_endpoint_auth_methods_supported: AUTH_METHODS,
-        introspection_endpoint_auth_methods_supported: AUTH_METHODS,
-        ui_locales_supported: this.pages.languages,
-        ...(this.config.clientIdMetadataDocuments ? { client_id_metadata_document_supported: true } : {}),
-        protected_resources: [apiResource(this.config)],
-      };
-    }
-  }
-
-  /**
-   * Refuses other response modes and types than the client’s: the library would report a refused mode in that mode, and a refused response
-   * type in the mode that belongs to it. Values that it does not know it refuses correctly, by a redirect with the RFC’s code.
-   */
-  async #refuseOtherResponses(ctx: KoaContextWithOIDC, next: Next, { Client }: Provider): Promise<void> {
-    if (ctx.path === ROUTES.authorization) {
-      const { client_id: clientId, response_mode: mode, response_type: type } = ctx.query;
-      const query = { ...ctx.query };
-      // The library looks the client up again, where it is remembered.
-      const allowed =
-        mode === 'form_post' && typeof clientId === 'string'
-          ? (await Client.find(clientId))?.responseModes
-          : ['query'];
-      if (typeof mode === 'string' && !allowed?.includes(mode)) query.response_mode = 'unsupported';
-      if (typeof type === 'string' && type !== 'code') query.response_type = 'unsupported';
-      if (query.response_mode !== mode || query.response_type !== type) ctx.query = query;
-    }
-    return next();
   }
 
   /** Redirects by a page where a member's form led here and the target is another origin: see {@link onwardTo}. */
@@ -402,18 +362,6 @@ async function inTime(request: OauthRequest, work: Promise<void>, deadlineMs: nu
   } finally {
     clearTimeout(timer);
   }
-}
-
-/** Tells a client which rule of its profile it broke, or what is wrong with its document: the library would only say that something is. */
-function ruleOf(
-  { error, reason }: RefusalWords,
-  failure: Error,
-  documentFault: string | undefined,
-): { error_description?: string } {
-  if (error === 'invalid_client' && documentFault !== undefined)
-    return { error_description: `the client document cannot be used: ${documentFault}` };
-  const { error_detail: rule } = failure as errors.OIDCProviderError;
-  return reason === 'profile_rule' && rule !== undefined ? { error_description: rule } : {};
 }
 
 /** What the library keeps in the session from the sign-out page to its form. */

@@ -4,7 +4,7 @@ import { ALL_SCOPES } from '../auth/scopes.js';
 import { FIRST_SCOPES, SUPPORTED_DPOP_ALGORITHMS } from '../auth/www-authenticate.js';
 import { UnchangingDocument } from '../http/output/responses.js';
 import { Problem } from '../http/output/problems.js';
-import { API_PREFIX, ASSISTANTS_PATH } from '../http/pipeline/api-headers.js';
+import { API_PREFIX, ASSISTANTS_PATH, RESOURCE_METADATA_PREFIX } from '../http/pipeline/api-headers.js';
 import { OutsideApi } from '../http/pipeline/outside-api.js';
 import { apiNameOf, Config } from '../config/config.js';
 
@@ -12,7 +12,7 @@ import { apiNameOf, Config } from '../config/config.js';
  * Names the authorization server that this API trusts, and the scopes of its tokens (RFC 9728 §3). What assistants call is a resource of
  * its own to them, because some compare `resource` with the address that they were given (§3.3); its tokens are those of the API.
  */
-@Controller('.well-known/oauth-protected-resource')
+@Controller(RESOURCE_METADATA_PREFIX)
 @Public()
 @OutsideApi()
 export class ProtectedResourceController {

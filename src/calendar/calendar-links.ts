@@ -25,7 +25,7 @@ export interface CalendarLinkDetails {
 }
 
 /** A link that opens its member's calendar. */
-export interface CalendarLink {
+export interface ReadableLink {
   readonly id: number;
   readonly user_id: number;
 }
@@ -126,9 +126,9 @@ WHERE NOT EXISTS (SELECT FROM calendar_links l WHERE l.user_id = $1 AND l.slot =
   }
 
   /** @returns undefined if the link opens no calendar: it never existed, was revoked, or its member is disabled; it is looked up in every case */
-  async find(secret: string): Promise<CalendarLink | undefined> {
+  async find(secret: string): Promise<ReadableLink | undefined> {
     const keys = this.keys.keysOf(MODEL, secret);
-    const [link] = await this.database.read<CalendarLink & { key: Buffer }>(FIND, eitherOf(keys));
+    const [link] = await this.database.read<ReadableLink & { key: Buffer }>(FIND, eitherOf(keys));
     if (link !== undefined && !link.key.equals(keys[0]!)) {
       // Found under the previous key: it is stored under the current one, so that it outlives the other.
       await this.database.rows('UPDATE calendar_links SET key = $2 WHERE id = $1', [link.id, keys[0]]);

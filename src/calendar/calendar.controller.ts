@@ -9,7 +9,7 @@ import { leaveSlot } from '../http/pipeline/request-context.js';
 import { extendDeadline } from '../http/pipeline/response-deadline.js';
 import { addressOf } from '../values/network.js';
 import { CalendarFiles, PATIENCE_MS } from './calendar-files.js';
-import { CalendarLinks, type CalendarLink } from './calendar-links.js';
+import { CalendarLinks, type ReadableLink } from './calendar-links.js';
 
 /**
  * A member's events for calendar programs, which cannot send a credential: the link is one. Each link has the API's limit of reads to
@@ -57,7 +57,7 @@ export class CalendarController {
   }
 
   /** @throws Problem not_found; after too many, rate_limited */
-  async #find(secret: string, request: Request): Promise<CalendarLink> {
+  async #find(secret: string, request: Request): Promise<ReadableLink> {
     const link = await this.links.find(secret);
     if (link) return link;
     throw this.rateLimits.countRefused('calendar_link', addressOf(request)) ?? new Problem('not_found');

@@ -288,17 +288,12 @@ export function upstreamFaultOf(error: unknown): UpstreamFault {
       `the provider refused with ${error.status} ${codeOf(error.error) ?? ''}`.trim(),
     );
   if (isAway(error)) return new UpstreamFault('away', 'the provider did not answer');
-  const { code, message } = error as Error & { code?: unknown };
-  const claim = claimOf(error);
-  const words = [typeof code === 'string' ? code : 'ERROR', message, ...(claim === undefined ? [] : [claim])];
-  return new UpstreamFault('wrong', words.join(': ').slice(0, 200));
-}
-
-/** The claim because of which a token was refused, which openid-client's messages do not name. */
-function claimOf(error: unknown): string | undefined {
-  const { claim, cause } = error as { claim?: unknown; cause?: unknown };
-  if (typeof claim === 'string') return claim;
-  return typeof cause === 'object' && cause !== null ? claimOf(cause) : undefined;
+  const { code, message, cause } = error as Error & { code?: unknown };
+  // openid-client words its error for all claims alike; the cause names the claim, and contains nothing of the token.
+  const detail =
+    cause instanceof Error && cause.name === 'OperationProcessingError' ? cause.message : message;
+  const words = `${typeof code === 'string' ? code : 'ERROR'}: ${detail}`;
+  return new UpstreamFault('wrong', words.slice(0, 200));
 }
 
 /** Tells whether the error, or what caused it, is that the provider did not answer to the end. */

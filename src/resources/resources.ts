@@ -176,7 +176,8 @@ export const concernedBy = (log: string, resource?: Resource) =>
           ? { where: isShown, item: [member, id] }
           : { through: '', where: 'true', item: ['s.user_id', 's.id'] };
         const { of, through, where, item } = { ...usual, ...trace };
-        return `SELECT text '${name}' COLLATE "C" AS resource, ${item[0]} AS user_id, ${item[1]} AS id, s.changed_at, s.changed_in, s.sequence
+        return `SELECT text '${name}' COLLATE "C" AS resource, ${item[0]} AS user_id, ${item[1]} AS id,
+  s.changed_at, s.changed_in, s.sequence
   FROM ${log} s ${through}
   WHERE ${of} AND ${where}`;
       }),

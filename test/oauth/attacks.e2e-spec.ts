@@ -281,7 +281,7 @@ describe('a request to the token endpoint', () => {
     const client_id = await oauth.client({ jwks: { keys: [(await exportJWK(publicKey)) as never] } });
     const { refresh_token } = await oauth.tokens(await oauth.client(), (await oauth.member()).username);
     const now = Math.floor(Date.now() / 1000);
-    const assertion = (claims: object, key = privateKey) =>
+    const assertion = (claims: object, key = privateKey, header = {}) =>
       new SignJWT({
         iss: client_id,
         sub: client_id,
@@ -290,7 +290,7 @@ describe('a request to the token endpoint', () => {
         exp: now + 60,
         ...claims,
       })
-        .setProtectedHeader({ alg: 'ES256' })
+        .setProtectedHeader({ alg: 'ES256', ...header })
         .setIssuedAt()
         .sign(key);
     const send = async (client_assertion: string) =>
@@ -314,18 +314,27 @@ describe('a request to the token endpoint', () => {
     expect(await send(await assertion({}, (await generateKeyPair('ES256')).privateKey))).toBe(
       'invalid_client',
     );
+    expect(await send(await assertion({}, privateKey, { crit: ['b64'], b64: true }))).toBe('invalid_client');
   });
 });
 
 describe('a pushed request', () => {
-  it('is of no use to another client', async () => {
-    const { searchParams } = oauth.request(await oauth.client()).url;
+  it('is of no use to another client, which learns nothing of it', async () => {
+    const { searchParams } = oauth.request(await oauth.client(), { state: 'of the owner' }).url;
     const { body } = await oauth.post('/oauth/par', Object.fromEntries(searchParams));
     const query = new URLSearchParams({
       client_id: await oauth.client(),
       request_uri: body.request_uri as string,
     });
     expect(await oauth.browser().open(`/oauth/authorize?${query}`)).toMatchObject({ status: 400 });
+    query.set('redirect_uri', REDIRECT_URI);
+    const told = (await oauth.browser().open(`/oauth/authorize?${query}`)) as URL;
+    expect([told.searchParams.get('error'), told.searchParams.get('state')]).toEqual([
+      'invalid_request_uri',
+      null,
+    ]);
+    query.set('client_id', searchParams.get('client_id')!);
+    expect(await oauth.browser().open(`/oauth/authorize?${query}`)).toMatchObject({ status: 200 });
   });
 
   it('is refused for a redirect URI that is not registered, and is held to what was pushed', async () => {
@@ -688,6 +697,25 @@ describe('what a proxy or caller claims', () => {
 });
 
 describe('every answer', () => {
+  it('without a body has no Content-Type', async () => {
+    const client_id = await oauth.client();
+    const { access_token: token } = await oauth.tokens(client_id, (await oauth.member()).username);
+    const preflight = {
+      method: 'OPTIONS',
+      headers: { 'Access-Control-Request-Method': 'POST', Origin: 'x' },
+    };
+    const answers = [
+      await fetch(`${oauth.issuer}/oauth/revoke`, {
+        method: 'POST',
+        body: new URLSearchParams({ client_id, token }),
+      }),
+      await fetch(`${oauth.issuer}/oauth/token`, preflight),
+      await fetch(`${oauth.issuer}/api/public/me`, preflight),
+    ];
+    for (const answer of answers)
+      expect([await answer.text(), answer.headers.get('content-type')]).toEqual(['', null]);
+  });
+
   it('of the authorization server has the security headers, redirects too', async () => {
     const clientId = await oauth.client();
     const { url } = oauth.request(clientId);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { decodeJwt } from 'jose';
+import { decodeJwt, UnsecuredJWT } from 'jose';
 import { basic, clientWithSecret, dpopKey } from '../support/client-kinds.js';
 import {
   OauthTest,
@@ -73,7 +73,7 @@ const refresh = ({ id, secret }: Client, { refresh_token }: TokenBody, scope: st
 async function signedIn(parameters: Parameters = {}, client = app) {
   const { id, username } = await oauth.member();
   const at = await open(requestOf(client, parameters), { username });
-  const { code } = toldBy(parameters.response_mode ?? 'query', at);
+  const { code } = toldBy(parameters.response_mode || 'query', at);
   const { status, body } = await redeem(client, code!);
   expect(status).toBe(200);
   return { sub: String(id), code: code!, tokens: body };
@@ -109,6 +109,17 @@ describe.each(['query', 'form_post'])('an app that is answered by %s', (response
     },
   );
 
+  it('is told by the mode in a request object that the object is refused', async () => {
+    const request = new UnsecuredJWT({ response_mode, state: 'another' }).encode();
+    for (const outside of [undefined, 'query', 'form_post']) {
+      const url = requestOf(app, { response_mode: outside, request });
+      expect(toldBy(response_mode, await open(url, {}))).toMatchObject({
+        error: 'request_not_supported',
+        state: 's-1',
+      });
+    }
+  });
+
   it.each([{}, { request: 'eyJhbGciOiJub25lIn0.e30.' }, { prompt: 'none' }] as Parameters[])(
     'is told nothing at an address that is not registered: the member sees a page: %j',
     async (parameters) => {
@@ -118,6 +129,18 @@ describe.each(['query', 'form_post'])('an app that is answered by %s', (response
       expect(page.html).not.toContain('id="response"');
     },
   );
+});
+
+describe('an app that sends a parameter without a value', () => {
+  it('signs a member in as if it had left out response_mode', async () => {
+    await signedIn({ response_mode: '' });
+  });
+
+  it('is told the same as if it had left out response_type', async () => {
+    const told = async (response_type?: string) =>
+      toldBy('query', await open(requestOf(app, { response_type }), {}));
+    expect(await told('')).toEqual(await told(undefined));
+  });
 });
 
 describe('an app that pushes its request', () => {

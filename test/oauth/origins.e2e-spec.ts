@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { ROUTES } from '../../src/authorization-server/provider/provider.js';
+import { RouteTable } from '../../src/http/route-table.js';
 import { puaJson } from '../support/command-line.js';
 import { OauthTest, PASSWORD, REDIRECT_URI, type FormPage } from '../support/oauth.js';
 
 let oauth: OauthTest;
-beforeAll(async () => void (oauth = await OauthTest.start({ developerConsole: true })));
+beforeAll(async () => void (oauth = await OauthTest.start({ developerConsole: true, assistants: true })));
 afterAll(() => oauth.close());
 
 /** What the page of an origin gets to see of a token request with a code that does not exist. */
@@ -81,5 +83,42 @@ describe('the pages that may call the token endpoint', () => {
     expect(await events(clientId)).toEqual([{ type: 'token.refused', reason: 'origin_not_allowed' }]);
     await seenFrom('https://evil.example', 'nobody');
     expect(await events('nobody')).toEqual([]);
+  });
+});
+
+describe('a page of any origin', () => {
+  it('may send its own headers to every document outside the API that it may read', async () => {
+    const paths = oauth.api.app.get(RouteTable).routes.filter(({ method }) => method === 'GET');
+    const ofLibrary = [
+      ...Object.values(ROUTES),
+      '/.well-known/openid-configuration',
+      '/.well-known/oauth-authorization-server',
+    ];
+    const preflight = {
+      Origin: 'https://page.example',
+      'Access-Control-Request-Method': 'GET',
+      'Access-Control-Request-Headers': 'mcp-protocol-version',
+    };
+    const readable: string[] = [];
+    for (const path of [...paths.map((route) => route.path.replaceAll(/:\w+/g, 'x')), ...ofLibrary]) {
+      if (path.startsWith('/api/')) continue;
+      const { status, headers } = await fetch(oauth.issuer + path, { redirect: 'manual' });
+      if (status !== 200 || headers.get('access-control-allow-origin') !== '*') continue;
+      readable.push(path);
+      const allowed = await fetch(oauth.issuer + path, { method: 'OPTIONS', headers: preflight });
+      expect([path, allowed.status, allowed.headers.get('access-control-allow-origin')]).toEqual([
+        path,
+        204,
+        expect.stringMatching(/^(\*|https:\/\/page\.example)$/),
+      ]);
+      expect(allowed.headers.get('access-control-allow-headers')).toMatch(/^(\*|mcp-protocol-version)$/);
+    }
+    expect(readable).toEqual(
+      expect.arrayContaining([
+        '/.well-known/oauth-protected-resource/api/public',
+        '/.well-known/oauth-protected-resource/api/public/mcp',
+        '/oauth/jwks',
+      ]),
+    );
   });
 });

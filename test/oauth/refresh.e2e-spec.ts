@@ -48,6 +48,22 @@ describe('a refresh token', () => {
     expect((await oauth.refresh(clientId, other.refresh_token)).status).toBe(200);
   });
 
+  it('that was used, or has ended, is rejected with a response that says so to its own client', async () => {
+    const [clientId, { username }] = [await oauth.client(), await oauth.member()];
+    const told = async (token: string, client = clientId) =>
+      (await oauth.refresh(client, token)).body.error_description;
+    const { refresh_token: used } = await oauth.tokens(clientId, username);
+    const foreign = await told(used, await oauth.client());
+    const { refresh_token: next } = (await oauth.refresh(clientId, used)).body;
+    const usedMeanwhile = await oauth.refresh(clientId, used, { scope: 'profile:read' });
+    await oauth.age('oauth_tokens', 11);
+    expect(usedMeanwhile.body.error_description).toMatch(/was used before/);
+    expect(await told(used)).toMatch(/was used before/);
+    expect(await told(next)).toMatch(/has ended/);
+    expect(await told('x'.repeat(43))).toBe(await told(next));
+    expect(foreign).toBe(await told(next)); // whether or not it is valid
+  });
+
   it('used again days later still kills its family: what was used is not swept before it expires', async () => {
     const [clientId, { username }] = [await oauth.client(), await oauth.member()];
     const { refresh_token } = await oauth.tokens(clientId, username);

@@ -255,7 +255,7 @@ function authMethodsOf(said: Readonly<Record<string, unknown>>): ('none' | 'priv
 }
 
 /** Gives the address of the client's keys; undefined where it signs nothing, or they are in the document. */
-export function keysUriOf(document: unknown): string | undefined {
+function keysUriOf(document: unknown): string | undefined {
   const said = (document ?? {}) as Readonly<Record<string, unknown>>;
   const isNeeded = authMethodsOf(said).includes('private_key_jwt') && (said.jwks ?? null) === null;
   return isNeeded && typeof said.jwks_uri === 'string' ? said.jwks_uri : undefined;

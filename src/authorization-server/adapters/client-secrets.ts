@@ -8,6 +8,7 @@ import { Config } from '../../config/config.js';
 import { Database } from '../../database/database.js';
 import { Logger } from '../../http/logger.js';
 import { networkOf } from '../../values/network.js';
+import { because } from '../reasons/refusal-reasons.js';
 import { MinuteBudgets } from '../failures/refusals.js';
 import { OauthDatabase } from '../requests/oauth-database.js';
 import type { ClientSecret } from './client-documents.js';
@@ -59,7 +60,8 @@ export class ClientSecrets {
       .filter(({ hash }) => this.#hashes.matches(hash, sent));
     if (!secret || secret.expired) this.#wrong.spend(budget);
     if (!secret) return false;
-    if (secret.expired) throw new errors.InvalidClientAuth('the client secret has expired');
+    if (secret.expired)
+      throw because('client_secret_expired', new errors.InvalidClientAuth('the client secret has expired'));
     this.#used.count(String(secret.id));
     this.#renewal.renew(secret, sent);
     return true;
@@ -69,5 +71,6 @@ export class ClientSecrets {
 function tooMany(): Error {
   Provider.ctx?.set('Retry-After', '60');
   const description = 'too many wrong client secrets from this address: try again in a minute';
-  return Object.assign(new errors.TemporarilyUnavailable(description), { statusCode: 429, status: 429 });
+  const error = new errors.TemporarilyUnavailable(description);
+  return because('too_many_wrong_secrets', Object.assign(error, { statusCode: 429, status: 429 }));
 }

@@ -1,11 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Injectable } from '@nestjs/common';
+import { decodeJwt } from 'jose';
 import { errors, type Adapter, type AdapterPayload } from 'oidc-provider';
 import { recordEventIf } from '../../audit/audit.js';
 import { USE_ONCE } from '../../auth/access-tokens.js';
 import { eitherOf } from '../../crypto/hmac.js';
 import { keyed, unexpired } from '../../database/sql.js';
 import { stepGone } from '../failures/page-fault.js';
+import { because } from '../reasons/refusal-reasons.js';
 import {
   MEMBER,
   refusingOrphans,
@@ -109,6 +111,8 @@ export function stateAdapter(
     const payload = row && encryption.open<AdapterPayload>(row.payload, model, row.key);
     if (!payload) return undefined;
     const { current } = database;
+    // Before the library compares the clients, it takes the state and the response mode of the request.
+    if (current?.clientId !== undefined && isPushedByAnother(payload, current.clientId)) return undefined;
     if (current && row.user_id !== null) current.relyOn(row.user_id, row, row.client_id);
     const { session_payload: session, session_key: sessionKey } = row;
     if (current && session) current.sessionRow = { ...row, payload: session, key: sessionKey };
@@ -195,6 +199,11 @@ function memberOf({ prompt, result, lastSubmission, session }: AdapterPayload): 
   return accountId === undefined ? null : Number(accountId);
 }
 
+/** Tells whether a pushed authorization request, which the library stores as a JWT issued by its client, is not this client's. */
+function isPushedByAnother({ request }: AdapterPayload, clientId: string): boolean {
+  return request !== undefined && decodeJwt(request).iss !== clientId;
+}
+
 /** Ids of client assertions and DPoP proofs: of two parallel uses, the insert decides which is first. */
 export function replayAdapter(database: OauthDatabase): Partial<Adapter> {
   const { keys } = database;
@@ -207,7 +216,7 @@ export function replayAdapter(database: OauthDatabase): Partial<Adapter> {
 
   async function upsert(id: string, _payload: AdapterPayload, expiresIn: number): Promise<void> {
     if ((await database.rows(USE_ONCE, [keys.everyKeyOf(model, id), expiresIn])).length === 0)
-      throw new errors.InvalidRequest('the proof or assertion was used before');
+      throw because('proof_used', new errors.InvalidRequest('the proof or assertion was used before'));
   }
 
   return { find, upsert };

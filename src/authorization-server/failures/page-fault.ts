@@ -1,7 +1,7 @@
 import { errors, type Client } from 'oidc-provider';
 import { TooManyChanges } from '../../auth/owner.js';
 import { isUnavailable } from '../../database/postgres/unavailable.js';
-import { refusalOf, type RefusalReason } from './refusal-reasons.js';
+import { refusalOf, type RefusalReason } from '../reasons/refusal-reasons.js';
 
 /** Why a page cannot be shown. Its title and message are texts of the pages. */
 export type FaultName =

@@ -6,7 +6,7 @@ import { Meter } from '../../http/meter.js';
 import { networkOf } from '../../values/network.js';
 import { looksSecret } from '../../values/string-rules.js';
 import { OauthDatabase } from '../requests/oauth-database.js';
-import { KNOWN_ERRORS, type RefusalWords } from './refusal-reasons.js';
+import { KNOWN_ERRORS, type RefusalWords } from '../reasons/refusal-reasons.js';
 
 /** How many refusals one process keeps; further ones are only logged. */
 const MOST_A_MINUTE = 100;

@@ -1,6 +1,6 @@
 import type { KoaContextWithOIDC } from 'oidc-provider';
 import type { DeveloperRequests } from '../../auth/usage/developer-requests.js';
-import type { RefusalReason, RefusalWords } from './refusal-reasons.js';
+import { MISSING_PARAMETER, type RefusalReason, type RefusalWords } from '../reasons/refusal-reasons.js';
 import { maskedInput, placeOf, UUID } from './refusals.js';
 
 /** The parameter that a reason is about; for those in `SHOWN` the developer also sees what was sent. */
@@ -10,10 +10,8 @@ const CONCERNED: { readonly [Reason in RefusalReason]?: string } = {
   unregistered_post_logout_redirect_uri: 'post_logout_redirect_uri',
   other_redirect_uri: 'redirect_uri',
   code_not_found: 'code',
-  code_expired: 'code',
   code_used: 'code',
   refresh_token_not_found: 'refresh_token',
-  refresh_token_expired: 'refresh_token',
   refresh_token_used: 'refresh_token',
   wrong_code_verifier: 'code_verifier',
   no_pkce: 'code_challenge',
@@ -87,7 +85,7 @@ export function tellDeveloper(
 function missingOf({ reason, failure }: RefusedRequest): string | undefined {
   if (reason !== 'missing_parameter') return undefined;
   const { error_description: said } = failure as { error_description?: string };
-  return /'([a-z_]{1,40})'/.exec(said ?? '')?.[1];
+  return MISSING_PARAMETER.exec(said ?? '')?.[1];
 }
 
 /** A query may hold secrets, but matters where URIs are compared: only its presence is shown. */

@@ -1,6 +1,7 @@
-import type { JWTPayload } from 'jose';
+import type { JWTHeaderParameters, JWTPayload } from 'jose';
 import { errors, type Client, type KoaContextWithOIDC } from 'oidc-provider';
 import { rulesOf } from '../../clients/profiles.js';
+import { because } from '../reasons/refusal-reasons.js';
 import { LIFETIMES } from './lifetimes.js';
 
 /** How far the clock of a client may be ahead, in seconds: `nbf` may be as far, and `iat` no further than {@link LATEST_IAT}. */
@@ -15,7 +16,8 @@ const LATEST_IAT = 60;
 export function requiresPkce(ctx: KoaContextWithOIDC, client: Client): boolean {
   if (client.pkce === 'off') return false;
   if (client.pkce !== 'optional') return true;
-  if (!ctx.oidc.params!.nonce) throw new errors.InvalidRequest('PKCE may be left out only with a nonce');
+  if (!ctx.oidc.params!.nonce)
+    throw because('no_pkce', new errors.InvalidRequest('PKCE may be left out only with a nonce'));
   return false;
 }
 
@@ -26,20 +28,25 @@ export function requiresPkce(ctx: KoaContextWithOIDC, client: Client): boolean {
  */
 export function checkAssertion(
   { aud, exp, iat, jti }: JWTPayload,
-  alg: string,
+  { alg, crit }: JWTHeaderParameters,
   issuer: string,
   tokenEndpoint: string,
   client: Client,
 ): void {
   const rules = rulesOf(client);
-  const refuse = (reason: string): never => {
-    throw new errors.InvalidClientAuth(reason);
+  const refuse = (text: string): never => {
+    throw new errors.InvalidClientAuth(text);
   };
+  const refuseByProfile = (text: string): never => {
+    throw because('profile_rule', new errors.InvalidClientAuth(`the profile of the client ${text}`));
+  };
+  // The only extension that the library knows is b64, which a JWT must not use (RFC 7797 §7).
+  if (crit !== undefined) refuse('a client_assertion must not have critical extensions');
   const now = Date.now() / 1000;
   if (!rules.assertionAlgorithms.includes(alg))
-    refuse(`the profile of the client does not allow client assertions with ${alg}`);
+    refuseByProfile(`does not allow client assertions with ${alg}`);
   if (aud !== issuer && !rules.acceptsTokenEndpointAudience)
-    refuse('the profile of the client requires the issuer as the only audience of a client_assertion');
+    refuseByProfile('requires the issuer as the only audience of a client_assertion');
   if (aud !== issuer && aud !== tokenEndpoint)
     refuse('the audience of a client_assertion must be the issuer');
   if (typeof exp !== 'number' || exp <= now || exp > now + LIFETIMES.clientAssertion)

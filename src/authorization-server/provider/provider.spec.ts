@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { makeSigningKey } from '../../crypto/signing-keys.js';
-import { SynchronousSigningKey } from './provider.js';
+import { SynchronousSigningKey } from './synchronous-signing-key.js';
 
 describe('a signing key', () => {
   it.each([

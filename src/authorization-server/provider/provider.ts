@@ -1,6 +1,6 @@
+import type { JWTHeaderParameters } from 'jose';
 import {
   errors,
-  ExternalSigningKey,
   Provider,
   type Client,
   type Configuration,
@@ -13,11 +13,12 @@ import type { Logger } from '../../http/logger.js';
 import { CookieSignatures } from '../../crypto/cookie-signatures.js';
 import { randomBytes } from '../../crypto/random.js';
 import { deriveKey } from '../../crypto/secrets.js';
-import { Signer, type SigningJwk } from '../../crypto/signing-keys.js';
+import type { SigningJwk } from '../../crypto/signing-keys.js';
 import { rulesOf, unionOf } from '../../clients/profiles.js';
 import type { FormFields } from '../ports.js';
 import { checkAssertion, CLOCK_TOLERANCE, requiresPkce } from './client-checks.js';
 import { LIFETIMES } from './lifetimes.js';
+import { SynchronousSigningKey } from './synchronous-signing-key.js';
 import {
   passkeyClasses,
   keepEssentialClasses,
@@ -193,8 +194,14 @@ export function createProvider(parts: ProviderParts): Provider {
       >['clientAuthSigningAlgValues'],
     },
     // Default: an assertion may name several servers and be valid for years, for which its id would have to be kept.
-    assertJwtClientAuthClaimsAndHeader: (ctx, claims, { alg }, client) => {
-      checkAssertion(claims, alg as string, config.publicUrl, config.publicUrl + ROUTES.token, client);
+    assertJwtClientAuthClaimsAndHeader: (ctx, claims, header, client) => {
+      checkAssertion(
+        claims,
+        header as JWTHeaderParameters,
+        config.publicUrl,
+        config.publicUrl + ROUTES.token,
+        client,
+      );
       // Accepted until clients have followed (draft-ietf-oauth-rfc7523bis): other servers could use such an assertion.
       if (claims.aud !== config.publicUrl)
         parts.logger.info(
@@ -377,26 +384,3 @@ function refreshLifetime(token: RefreshToken, client: Client): number {
 }
 
 export const SUPPORTED_SCOPES = [...OPENID_SCOPES, ...ALL_SCOPES];
-
-/**
- * A signing key (ES256 or RS256) that signs synchronously, on the calling thread. By default the library signs with WebCrypto, which sends
- * each signature to the thread pool and back: that takes longer than the signature itself (40 µs), and waits behind passwords
- * that are being hashed there.
- */
-export class SynchronousSigningKey extends ExternalSigningKey {
-  readonly #signer: Signer;
-
-  constructor(jwk: SigningJwk) {
-    super();
-    this.#signer = new Signer(jwk);
-    Object.assign(this, { kid: jwk.kid, alg: jwk.alg }); // by setters that its types lack
-  }
-
-  override keyObject() {
-    return this.#signer.publicKey;
-  }
-
-  override sign(data: Uint8Array): Uint8Array {
-    return this.#signer.sign(data);
-  }
-}

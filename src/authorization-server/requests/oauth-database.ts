@@ -13,6 +13,7 @@ import { isUnavailable, Unavailable } from '../../database/postgres/unavailable.
 import { SIGN_INS_VALID_SINCE } from '../../database/sql.js';
 import { leaveSlot } from '../../http/pipeline/request-context.js';
 import { addressOf } from '../../values/network.js';
+import { because } from '../reasons/refusal-reasons.js';
 import type { NewToken, TokenRequest } from './token-request.js';
 
 /** The session at the platform's own login from which a browser session came: base64url HMACs, to find that one when it ends. */
@@ -244,6 +245,6 @@ export async function refusingOrphans<T>(write: Promise<T>): Promise<T> {
   } catch (error) {
     const { code, driverError } = error as { code?: string; driverError?: { code?: string } };
     if ((code ?? driverError?.code) !== '23503') throw error;
-    throw new errors.InvalidGrant('the grant was revoked');
+    throw because('access_ended', new errors.InvalidGrant('the grant was revoked'));
   }
 }

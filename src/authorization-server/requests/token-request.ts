@@ -5,6 +5,7 @@ import { recordEventIf, type NewAuthEvent } from '../../audit/audit.js';
 import { openWith, sealFor } from '../../crypto/encryption.js';
 import { Database } from '../../database/database.js';
 import { Periodic } from '../../http/periodic-work.js';
+import { because } from '../reasons/refusal-reasons.js';
 import { ROUTES } from '../provider/provider.js';
 import type { OauthDatabase, OauthRequest } from './oauth-database.js';
 
@@ -193,7 +194,7 @@ async function answerLate(
 }
 
 function refuse(ctx: KoaContextWithOIDC, request: OauthRequest, reason: string): void {
-  const refusal = new errors.InvalidGrant(reason);
+  const refusal = because('token_used_meanwhile', new errors.InvalidGrant(reason));
   request.failure = refusal;
   const { error, error_description, statusCode } = refusal;
   answerWith(ctx, statusCode, { error, error_description });

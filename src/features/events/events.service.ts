@@ -17,7 +17,8 @@ const EVENT = 'JOIN events e ON e.id = p.event_id JOIN users o ON o.id = e.organ
  * Columns for filters and sorts that a relation does not have. OFFSET 0: looked up by id for each relation of the member,
  * however many there are; never a scan of all events of the platform.
  */
-const OF_EVENT = `CROSS JOIN LATERAL (SELECT status, is_online, folded_title, location_city, location_country_code, ends_at, created_at, updated_at, changed_in
+const OF_EVENT = `CROSS JOIN LATERAL (SELECT status, is_online, folded_title, location_city, location_country_code, ends_at,
+    created_at, updated_at, changed_in
   FROM events WHERE id = p.event_id OFFSET 0) e`;
 
 /** How events are read as long as PostgreSQL knows every time zone that they name. */

@@ -6,6 +6,9 @@ export const API_PREFIX = '/api/public';
 /** The API for assistants (Model Context Protocol): where ASSISTANTS is on, clients see it as a protected resource of its own. */
 export const ASSISTANTS_PATH = `${API_PREFIX}/mcp`;
 
+/** The prefix of the metadata of protected resources (RFC 9728). */
+export const RESOURCE_METADATA_PREFIX = '/.well-known/oauth-protected-resource';
+
 /** The prefix of the routes for the platform's own backend. */
 export const PLATFORM_PREFIX = '/api/platform';
 
@@ -39,6 +42,14 @@ const PREFLIGHT_OF_ASSISTANTS = {
   'Access-Control-Allow-Methods': 'POST',
   'Access-Control-Allow-Headers':
     'Authorization, Content-Type, DPoP, Mcp-Method, Mcp-Name, Mcp-Protocol-Version, X-Request-Id',
+};
+
+/** What pages of any origin may send to read public metadata. */
+export const PREFLIGHT_OF_METADATA = {
+  ...PREFLIGHT,
+  'Access-Control-Allow-Origin': '*',
+  'Access-Control-Allow-Methods': 'GET, HEAD',
+  'Access-Control-Allow-Headers': '*', // assistants name the version of their protocol
 };
 
 /** Headers of every response of the API, and of every problem on any route: pages of any origin may read them. */

@@ -7,6 +7,7 @@ import { ClientDocuments } from '../../authorization-server/adapters/client-docu
 import { AuthorizationServer } from '../../authorization-server/authorization-server.js';
 import { PageFault } from '../../authorization-server/failures/page-fault.js';
 import { type PageClient, pageClientOf } from '../../authorization-server/ports.js';
+import { because } from '../../authorization-server/reasons/refusal-reasons.js';
 import { LIFETIMES } from '../../authorization-server/provider/lifetimes.js';
 import { allowedScopes, OPENID_SCOPES } from '../../authorization-server/provider/provider.js';
 import { PASSKEY_WANTED } from '../../authorization-server/provider/sign-in-policy.js';
@@ -166,7 +167,7 @@ export class InteractionsController {
     if (interaction.uid !== uid) throw new errors.SessionNotFound('another interaction');
     const { client_id, redirect_uri } = interaction.params as Record<string, string>;
     const client = await provider.Client.find(client_id!);
-    if (!client) throw new errors.SessionNotFound('the client is gone');
+    if (!client) throw because('unknown_client', new errors.SessionNotFound('the client is gone'));
     if (form) requireOwnForm(this.csrf, response.req, form);
     if (prompt !== undefined && interaction.prompt.name !== prompt)
       throw new errors.SessionNotFound('another step');

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { SCOPES } from '../../auth/scopes.js';
 import { CLIENT_FAULTS } from '../../clients/client-rules.js';
 import type { FaultName } from '../../authorization-server/failures/page-fault.js';
-import { REFUSAL_REASONS } from '../../authorization-server/failures/refusal-reasons.js';
+import { REFUSAL_REASONS } from '../../authorization-server/reasons/refusal-reasons.js';
 import type developers from './texts/en/developers.json';
 import type members from './texts/en/members.json';
 import { asShown, escapeHtml } from '../../values/string-rules.js';

@@ -19,7 +19,7 @@ import {
   refusalOf,
   type RefusalReason,
   type RefusalWords,
-} from '../../authorization-server/failures/refusal-reasons.js';
+} from '../../authorization-server/reasons/refusal-reasons.js';
 import { Refusals } from '../../authorization-server/failures/refusals.js';
 import { isForPrograms } from '../../authorization-server/provider/provider.js';
 import { OauthDatabase, OauthRequest } from '../../authorization-server/requests/oauth-database.js';

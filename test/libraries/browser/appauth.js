@@ -35,7 +35,11 @@ notifier.setAuthorizationListener(async (request, response) => {
   const refresh = { ...client, grant_type: 'refresh_token', refresh_token: first.refreshToken };
   const renewed = await tokens.performTokenRequest(server, new TokenRequest(refresh));
   // end
-  done(await me(first.accessToken), await me(renewed.accessToken));
+  const names = [await me(first.accessToken), await me(renewed.accessToken)];
+  const { RevokeTokenRequest } = await import('@openid/appauth');
+  const token = { token: renewed.refreshToken, client_id: CLIENT_ID };
+  await tokens.performRevokeTokenRequest(server, new RevokeTokenRequest(token));
+  done(...names);
 });
 const asked = { ...client, scope: 'profile:read events:read', response_type: 'code' };
 if (begin) handler.performAuthorizationRequest(server, new AuthorizationRequest(asked));

@@ -40,5 +40,8 @@ if (begin) {
     client,
     await oauth.refreshTokenGrantRequest(server, client, oauth.None(), tokens.refresh_token, http),
   );
-  done(await me(tokens.access_token), await me(renewed.access_token));
+  const names = [await me(tokens.access_token), await me(renewed.access_token)];
+  const revocation = await oauth.revocationRequest(server, client, oauth.None(), renewed.refresh_token, http);
+  await oauth.processRevocationResponse(revocation);
+  done(...names);
 }

@@ -13,5 +13,12 @@ else {
   const user = await users.signinRedirectCallback();
   const renewed = await users.signinSilent(); // by the refresh token
   // end
-  done(await me(user.access_token), await me(renewed.access_token));
+  const names = [await me(user.access_token), await me(renewed.access_token)];
+  users.startSilentRenew();
+  users.stopSilentRenew();
+  await users.clearStaleState();
+  await users.revokeTokens();
+  await users.removeUser();
+  if ((await users.getUser()) !== null) throw new Error('the user stays');
+  done(...names);
 }

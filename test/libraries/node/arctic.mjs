@@ -17,4 +17,6 @@ const endpoint = `${ISSUER}/oauth/token`;
 const tokens = await client.validateAuthorizationCode(endpoint, searchParams.get('code'), verifier);
 const renewed = await client.refreshAccessToken(endpoint, tokens.refreshToken(), []);
 // end
-done(await me(tokens.accessToken()), await me(renewed.accessToken()));
+const names = [await me(tokens.accessToken()), await me(renewed.accessToken())];
+await client.revokeToken(`${ISSUER}/oauth/revoke`, renewed.refreshToken());
+done(...names);

@@ -16,4 +16,9 @@ const back = await signIn(
 const tokens = await flow.getTokenFromCodeRedirect(back, { redirectUri: REDIRECT_URI, state, codeVerifier });
 const renewed = await client.refreshToken(tokens);
 // end
-done(await me(tokens.accessToken), await me(renewed.accessToken));
+const names = [await me(tokens.accessToken), await me(renewed.accessToken)];
+const { active } = await client.introspect(renewed);
+await client.revoke(renewed, 'refresh_token');
+if (!active || (await client.introspect(renewed)).active)
+  throw new Error('introspection or revocation failed');
+done(...names);

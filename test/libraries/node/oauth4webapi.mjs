@@ -44,4 +44,22 @@ const renewed = await oauth.processRefreshTokenResponse(
   client,
   await oauth.refreshTokenGrantRequest(server, client, authentication, tokens.refresh_token, http),
 );
-done(await me(tokens.access_token), await me(renewed.access_token));
+const names = [await me(tokens.access_token), await me(renewed.access_token)];
+const pushed = await oauth.pushedAuthorizationRequest(server, client, authentication, url.searchParams, http);
+await oauth.processPushedAuthorizationResponse(server, client, pushed);
+const isActive = async () => {
+  const response = await oauth.introspectionRequest(
+    server,
+    client,
+    authentication,
+    renewed.access_token,
+    http,
+  );
+  return (await oauth.processIntrospectionResponse(server, client, response)).active;
+};
+const before = await isActive();
+await oauth.processRevocationResponse(
+  await oauth.revocationRequest(server, client, authentication, renewed.refresh_token, http),
+);
+if (!before || (await isActive())) throw new Error('introspection or revocation failed');
+done(...names);

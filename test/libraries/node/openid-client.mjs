@@ -26,4 +26,11 @@ const tokens = await client.authorizationCodeGrant(config, new URL(back), {
 });
 const renewed = await client.refreshTokenGrant(config, tokens.refresh_token);
 // end
-done(await me(tokens.access_token), await me(renewed.access_token));
+const names = [await me(tokens.access_token), await me(renewed.access_token)];
+await client.buildAuthorizationUrlWithPAR(config, Object.fromEntries(url.searchParams));
+client.buildEndSessionUrl(config, { post_logout_redirect_uri: REDIRECT_URI });
+const isActive = async () => (await client.tokenIntrospection(config, renewed.access_token)).active;
+const before = await isActive();
+await client.tokenRevocation(config, renewed.refresh_token);
+if (!before || (await isActive())) throw new Error('introspection or revocation failed');
+done(...names);

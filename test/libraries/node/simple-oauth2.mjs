@@ -23,4 +23,6 @@ const code = back.get('code');
 const tokens = await client.getToken({ code, redirect_uri: REDIRECT_URI, code_verifier });
 const renewed = await tokens.refresh();
 // end
-done(await me(tokens.token.access_token), await me(renewed.token.access_token));
+const names = [await me(tokens.token.access_token), await me(renewed.token.access_token)];
+await renewed.revokeAll();
+done(...names);

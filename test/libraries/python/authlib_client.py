@@ -21,4 +21,7 @@ tokens = client.fetch_token(authorization_response=sign_in(url), state=state, co
 me = client.get(f"{ISSUER}/api/public/me").json()  # renews the token when it has expired
 # end
 client.refresh_token(f"{ISSUER}/oauth/token", refresh_token=tokens["refresh_token"])
-done(me["username"], client.get(f"{ISSUER}/api/public/me").json()["username"])
+again = client.get(f"{ISSUER}/api/public/me").json()["username"]
+assert client.introspect_token(f"{ISSUER}/oauth/introspect", token=client.token["access_token"]).json()["active"]
+client.revoke_token(f"{ISSUER}/oauth/revoke", token=client.token["refresh_token"]).raise_for_status()
+done(me["username"], again)

@@ -19,4 +19,7 @@ me = api.get(f"{ISSUER}/api/public/me").json()
 # end
 renewed = client.refresh_token(tokens)
 again = requests.get(f"{ISSUER}/api/public/me", auth=renewed).json()
+client.pushed_authorization_request(client.authorization_request(scope="profile:read"))
+assert client.introspect_token(renewed.access_token)["active"]
+assert client.revoke_refresh_token(renewed.refresh_token)
 done(me["username"], again["username"])

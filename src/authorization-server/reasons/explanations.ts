@@ -1,0 +1,32 @@
+import type { errors, KoaContextWithOIDC } from 'oidc-provider';
+import type { RefusalReason, RefusalWords } from './refusal-reasons.js';
+
+const USED = 'the refresh token was used before: sign the member in again';
+/** The same for an unknown token and another client’s: a client learns nothing about tokens that are not its own. */
+const ENDED = 'the refresh token has ended, or is not one of this client: sign the member in again';
+const OF_REFRESH_TOKENS: { readonly [Reason in RefusalReason]?: string } = {
+  refresh_token_used: USED,
+  token_used_meanwhile: USED,
+  refresh_token_not_found: ENDED,
+  other_client: ENDED,
+  access_ended: ENDED,
+};
+
+/**
+ * Tells a client which rule of its profile it broke, what is wrong with its document, or why it gets no tokens: the library only says that
+ * the request is invalid.
+ */
+export function explanationOf(
+  ctx: KoaContextWithOIDC,
+  { error, reason }: RefusalWords,
+  failure: Error,
+  documentFault: string | undefined,
+): { error_description?: string | undefined } {
+  if (error === 'invalid_client' && documentFault !== undefined)
+    return { error_description: `the client document cannot be used: ${documentFault}` };
+  const { error_detail: rule } = failure as errors.OIDCProviderError;
+  if (reason === 'profile_rule' && rule !== undefined) return { error_description: rule };
+  const isRefresh = error === 'invalid_grant' && ctx.oidc.params?.grant_type === 'refresh_token';
+  const text = isRefresh ? OF_REFRESH_TOKENS[reason] : undefined;
+  return text === undefined ? {} : { error_description: text };
+}

@@ -1,0 +1,13 @@
+import { describe, expect, it } from '@jest/globals';
+import { globSync, readFileSync } from 'node:fs';
+import { WHOLE_TEXTS } from './refusal-reasons.js';
+
+const SOURCE = globSync('node_modules/oidc-provider/lib/**/*.js')
+  .map((path) => readFileSync(path, 'utf8'))
+  .join('\n');
+
+describe('a text that gives a refusal its reason', () => {
+  it.each(Object.keys(WHOLE_TEXTS))('is in the source of oidc-provider: %s', (text) => {
+    expect(SOURCE).toContain(`'${text}'`);
+  });
+});
