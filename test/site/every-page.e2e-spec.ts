@@ -42,6 +42,9 @@ const PAGES: readonly (readonly [path: string, parts: readonly string[]])[] = [
   ['/demo', WHOLE],
 ];
 
+/** A paragraph that is still arriving at the first paint grows by its next words: less than a tenth of what web.dev calls good. */
+const NOTICEABLE = 0.01;
+
 postgres.describe('Every public page', () => {
   let oauth: OauthTest;
   let browser: Browser;
@@ -108,7 +111,7 @@ postgres.describe('Every public page', () => {
     async (path) => {
       const { blocking, shifts } = await firstVisitOf(browser, oauth.issuer + path);
       expect(blocking).toEqual([]);
-      expect(shifts).toEqual(shifts.map(() => 0));
+      expect(Math.max(...shifts)).toBeLessThan(NOTICEABLE);
     },
   );
 
@@ -117,7 +120,7 @@ postgres.describe('Every public page', () => {
     async (path) => {
       const kept = { 'public-user-api:language': 'python' };
       const { shifts, languages } = await firstVisitOf(browser, oauth.issuer + path, kept);
-      expect(shifts).toEqual(shifts.map(() => 0));
+      expect(Math.max(...shifts)).toBeLessThan(NOTICEABLE);
       expect(languages).toEqual(['python']);
     },
   );
