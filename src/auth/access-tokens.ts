@@ -5,7 +5,6 @@ import { Config } from '../config/config.js';
 import { sha256 } from '../crypto/digests.js';
 import { eitherOf, TokenKeys } from '../crypto/hmac.js';
 import { Database } from '../database/database.js';
-import { MemberReads } from '../database/member-reads.js';
 import { keyed } from '../database/sql.js';
 import { ASSISTANTS_PATH } from '../http/pipeline/api-headers.js';
 import type { KnownCredential } from './credential-cache.js';
@@ -72,7 +71,6 @@ export class AccessTokens {
   constructor(
     private readonly config: Config,
     private readonly database: Database,
-    private readonly reads: MemberReads,
     private readonly keys: TokenKeys,
   ) {}
 
@@ -82,7 +80,7 @@ export class AccessTokens {
     const refuse = (reason: string) => refusal(publicUrl, credential, request, reason);
     if (!ACCESS_TOKEN.test(credential.secret)) throw refuse('not of the kind oauth_token');
     const keys = eitherOf(this.keys.keysOf('AccessToken', credential.secret));
-    const [row] = await this.reads.credential<TokenRow>(FIND_TOKEN, [...keys, `${publicUrl}/api/public`]);
+    const [row] = await this.database.read<TokenRow>(FIND_TOKEN, [...keys, `${publicUrl}/api/public`]);
     if (!row) throw refuse('unknown or revoked token');
     request.context.credentialId = row.grant_id;
     const developedApp = row.by_member ? ({ kind: 'client', id: row.client_id } as const) : undefined;

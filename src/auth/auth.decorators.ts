@@ -17,11 +17,6 @@ export const RequireCredential = () => SetMetadata(ACCESS, null satisfies Access
 /** Opens the route to callers without a credential, and ignores any that is sent. Nothing else opens a route. */
 export const Public = () => SetMetadata(ACCESS, 'public' satisfies Access);
 
-export const SERVED_BY_REPLICAS = 'auth:served-by-replicas';
-
-/** While the primary is away, replicas may serve the route (see {@link MemberReads}): it reads a member's data, and does nothing else. */
-export const ServedByReplicas = () => SetMetadata(SERVED_BY_REPLICAS, true);
-
 /** The caller: a member's `Principal`, or a `PlatformPrincipal` on platform routes. Only for routes that need a credential. */
 export const CurrentPrincipal = createParamDecorator((_: unknown, context: ExecutionContext): Caller => {
   return requestOf(context).principal!;

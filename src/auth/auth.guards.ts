@@ -3,7 +3,7 @@ import { Reflector } from '@nestjs/core';
 import type { Request, Response } from 'express';
 import type { IncomingMessage } from 'node:http';
 import { addressOf } from '../values/network.js';
-import { ACCESS, SERVED_BY_REPLICAS, type Access } from './auth.decorators.js';
+import { ACCESS, type Access } from './auth.decorators.js';
 import { Authentication } from './authentication.js';
 import { isPlatformScope } from './scopes.js';
 import { missingCredentials, requireScope } from './www-authenticate.js';
@@ -11,7 +11,6 @@ import { credentialOf, type Caller, type Credential } from './principal.js';
 import { Usage } from './usage/usage.js';
 import { RateLimits } from './rate-limits/rate-limits.js';
 import { Config } from '../config/config.js';
-import { MemberReads } from '../database/member-reads.js';
 import { Problem } from '../http/output/problems.js';
 import { ASSISTANTS_PATH } from '../http/pipeline/api-headers.js';
 import { requestOf, responseOf } from '../http/pipeline/request-context.js';
@@ -31,11 +30,6 @@ export function accessOf(handler: Target, controller: Target): Access | undefine
   return known.get(handler);
 }
 
-/** Whether replicas may serve the handler while the primary is away. */
-export function isServedByReplicas(handler: Target): boolean {
-  return reflector.get<boolean | undefined>(SERVED_BY_REPLICAS, handler) ?? false;
-}
-
 /** Resolves the credential to its caller, or responds with 401. A route that does not declare what it needs is refused. */
 @Injectable()
 export class CredentialsGuard implements CanActivate {
@@ -44,7 +38,6 @@ export class CredentialsGuard implements CanActivate {
     private readonly authentication: Authentication,
     private readonly rateLimits: RateLimits,
     private readonly usage: Usage,
-    private readonly reads: MemberReads,
   ) {}
 
   /** Stays synchronous where the credential is cached. */
@@ -56,8 +49,6 @@ export class CredentialsGuard implements CanActivate {
     this.usage.watch(request, access);
     const credential = credentialOf(request);
     if (credential === undefined) throw missingCredentials(this.config.publicUrl, request);
-    const { asOf } = this.reads;
-    if (asOf !== undefined && isServedByReplicas(context.getHandler())) request.context.requester.asOf = asOf;
     const goOn = (principal: Caller) => this.#count(principal, request, responseOf(context));
     const caller = this.authentication.authenticate(credential, request);
     if (!(caller instanceof Promise)) return goOn(caller);
@@ -83,8 +74,6 @@ export class CredentialsGuard implements CanActivate {
     request.context.userId = principal.userId ?? undefined;
     request.context.confirm = this.#confirm;
     response.gather('X-OAuth-Scopes', principal.scopesText);
-    const { asOf } = request.context.requester;
-    if (asOf !== undefined) response.gather('Age', String(Math.ceil((performance.now() - asOf) / 1_000)));
     // A message of an assistant is a POST, and nearly always reads: a tool that writes counts itself, too.
     const reads =
       request.method === 'GET' || request.method === 'HEAD' || request.context.path === ASSISTANTS_PATH;

@@ -53,9 +53,7 @@ export class Authentication {
     const { kind, secret } = credential;
     const issued = kind === 'api_key' ? this.apiKeys : this.accessTokens;
     const lookUp = () => issued.lookUp(credential, request);
-    // What a replica says is good for this request alone.
-    const isCacheable = request.context.requester.asOf === undefined;
-    return this.cache.find(kind, secret) ?? (isCacheable ? this.cache.learn(kind, secret, lookUp) : lookUp());
+    return this.cache.find(kind, secret) ?? this.cache.learn(kind, secret, lookUp);
   }
 
   #use(known: KnownCredential, credential: Credential, request: Request): Caller | Promise<Caller> {

@@ -1,8 +1,5 @@
 import { Injectable, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { Database, type Reads } from './database.js';
-import { currentCaller } from './postgres/callers.js';
-import type { NamedStatement } from './postgres/read-connection.js';
-import { Unavailable } from './postgres/unavailable.js';
 import {
   ANNOUNCE,
   PrimaryWal,
@@ -15,9 +12,6 @@ import { Config } from '../config/config.js';
 
 /** How often the replicas' positions are checked, and whether they still are replicas. */
 const LOOK_MS = 250;
-/** How long replicas stand in for a primary that is away, from when it was last heard of. */
-export const STAND_IN_SECONDS = 30;
-const ASK_PRIMARY = { name: 'ask-primary', text: 'SELECT true AS is_there' };
 /** 2^32 divided by the golden ratio (Knuth, The Art of Computer Programming 6.4): also spreads ids with a common factor. */
 const SPREAD = 0x9e3779b1;
 
@@ -30,10 +24,6 @@ type Ask<Row> = (server: Askable) => Promise<Row[] | undefined>;
  *
  * Members always see what was written for them: a replica is used only if it is known to have it. If anything is unknown, late or
  * broken, the primary is used; no read fails because of a replica.
- *
- * While the primary is away, replicas stand in for it, for requests that permit that (see {@link asOf}) and for half a minute: those that have all
- * that the primary is known to have written, and all that any of them was seen to have received. Credentials are read there, too; nothing that a
- * replica does not have is said not to exist.
  */
 @Injectable()
 export class MemberReads implements OnModuleInit, OnApplicationShutdown {
@@ -44,8 +34,6 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
   /** Numbers of reads of members' data, by the server that answered them. */
   readonly reads = { primary: 0, replica: 0 };
   #watch: NodeJS.Timeout | undefined;
-  #isAway = false;
-  #isAsking = false;
 
   constructor(
     private readonly database: Database,
@@ -65,40 +53,18 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * While replicas stand in for the primary, when that was last heard of, by `performance.now()`: a request with this in its
-   * {@link Requester.asOf} is served by them alone. It is away if neither its notifications nor a read can be had.
-   */
-  get asOf(): number | undefined {
-    if (!this.#isAway || this.log.trusted) return undefined;
-    const { at } = this.log.lastHeard!;
-    return performance.now() - at < STAND_IN_SECONDS * 1_000 ? at : undefined;
-  }
-
-  /**
    * Chooses where to read a member's data.
    *
    * @param recent whether the list promises all changes since a time: then no replica more than 1.5 s behind is used
-   * @param complete whether the request relies on that promise: then no replica stands in for the primary
    */
-  of(userId: number, { recent = false, complete = false } = {}): Reads {
+  of(userId: number, { recent = false } = {}): Reads {
     if (this.#replicas.length === 0) return this.database;
-    if (currentCaller()?.asOf !== undefined) return this.#instead(userId, complete);
     const need = this.log.needOf(userId, recent);
     if (need === undefined) {
       this.reads.primary++;
       return this.database;
     }
     return this.#readsWith(need, (ask) => this.#read(userId, ask));
-  }
-
-  /**
-   * Reads what decides about a credential: from the primary, or from replicas that stand in for it.
-   *
-   * @throws Unavailable where no replica that stands in has a row: the credential may be a new one
-   */
-  credential<Row>(statement: NamedStatement, values: unknown[]): Promise<Row[]> {
-    const reads = currentCaller()?.asOf === undefined ? this.database : this.#instead(0);
-    return reads.read(statement, values);
   }
 
   /**
@@ -134,20 +100,8 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
   }
 
   #look(): void {
-    const need = this.log.needFor(0) ?? this.log.lastHeard;
+    const need = this.log.needFor(0);
     if (need) for (const replica of this.#replicas) replica.look(need);
-    if (this.log.trusted) this.#isAway = false;
-    else if (this.log.lastHeard) void this.#askPrimary();
-  }
-
-  async #askPrimary(): Promise<void> {
-    if (this.#isAsking) return;
-    this.#isAsking = true;
-    this.#isAway = await this.database.read(ASK_PRIMARY, []).then(
-      () => false,
-      () => true,
-    );
-    this.#isAsking = false;
   }
 
   /** Batches concurrent announcements into one statement; one under way takes no more. @returns the position that covers them */
@@ -181,34 +135,6 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
     }
     this.reads.primary++;
     return (await ask(this.database))!;
-  }
-
-  /** Reads from replicas that stand in for the primary, and waits for one a little. What none of them has, the primary may have. */
-  #instead(userId: number, complete = false): Reads {
-    const last = this.log.lastHeard!;
-    const received = this.#replicas.map((replica) => replica.received(last));
-    const need = { ...last, position: Math.max(last.position, ...received) };
-    return this.#readsWith(need, async <Row>(ask: Ask<Row>) => {
-      for (let turn = 0; turn < 2 && !complete; turn++) {
-        for (const replica of this.#inOrder(userId)) {
-          const rows = await ask(replica);
-          if (rows === undefined || rows.length === 0) continue;
-          this.reads.replica++;
-          return rows;
-        }
-        if (turn === 0) await this.#oneReaches(need);
-      }
-      throw new Unavailable('the primary is away, and no replica is known to have all that it had');
-    });
-  }
-
-  /** Resolves when a replica has what is needed, or is given up. */
-  async #oneReaches(need: ReadConsistency): Promise<void> {
-    const latest = performance.now() + TRUST_MS;
-    const reached = this.#replicas.map(async (replica) => {
-      if (!(await replica.reaches(() => need, latest))) throw new Unavailable('a replica is behind');
-    });
-    await Promise.any(reached).catch(() => undefined);
   }
 
   /** Each member has a preferred replica, so what they see does not jump between versions, and its caches are used well. */

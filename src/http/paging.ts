@@ -80,7 +80,7 @@ export class Paging {
    *
    * @param path of the list, for the links to other pages
    * @param fixed whether the list takes neither limit nor sort
-   * @param recent whether it promises what changed since a moment, `complete` whether this query asks for it (see {@link MemberReads.of})
+   * @param recent whether it promises all changes since a time (see {@link MemberReads.of})
    * @throws Problem invalid_cursor where the cursor is not one of this list
    */
   async page<Query extends ListQuery>(
@@ -88,13 +88,13 @@ export class Paging {
     userId: number,
     path: string,
     query: Query,
-    { fixed = false, recent = false, complete = false } = {},
+    { fixed = false, recent = false } = {},
   ): Promise<JsonResponse> {
     const { limit, sort, cursor } = query;
     const filters = filtersOf(query);
     const binding = [userId, path, sort, filters]; // a cursor is valid for no other list
     const position = cursor === undefined ? undefined : this.#position(binding, cursor);
-    const page = await list.page(this.reads.of(userId, { recent, complete }), userId, query, position);
+    const page = await list.page(this.reads.of(userId, { recent }), userId, query, position);
 
     const { items, found, total, behind, near_key, near_id, far_key, far_id } = page;
     const forwards = position === undefined || position.side === 'after' || position.side === 'from';

@@ -66,7 +66,6 @@ function makeCheck(prefix: string, document: ApiDocument): ResponseCheck {
       '$ref' in found ? document.components.responses[found.$ref.split('/').at(-1)!]! : found;
     for (const header of [...Object.keys(documented.headers ?? {}), ...documented['x-response-headers']]) {
       const optional =
-        header === 'Age' || // only while the primary is away
         (header === 'WWW-Authenticate' && response.status === 403) ||
         (['Link', 'X-Total-Count'].includes(header) && response.body.pagination === undefined);
       if (!optional && response.headers[header.toLowerCase()] === undefined) {

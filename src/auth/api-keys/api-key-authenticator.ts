@@ -4,7 +4,6 @@ import { LRUCache } from 'lru-cache';
 import type { Request } from 'express';
 import { eventValues, recordEventIf } from '../../audit/audit.js';
 import { Database } from '../../database/database.js';
-import { MemberReads } from '../../database/member-reads.js';
 import { Logger } from '../../http/logger.js';
 import type { KnownCredential } from '../credential-cache.js';
 import { refusal } from '../www-authenticate.js';
@@ -57,7 +56,6 @@ export class ApiKeyAuthenticator {
   constructor(
     private readonly config: Config,
     private readonly database: Database,
-    private readonly reads: MemberReads,
     logger: Logger,
   ) {
     this.#hashes = new SecretHashes(config.secrets, 'api_keys');
@@ -71,7 +69,7 @@ export class ApiKeyAuthenticator {
     const parsed = parseKey(secret);
     if (!parsed) throw refuse('not of the kind api_key');
     if (parsed.environment === 'test' && this.config.production) throw refuse('a test key in production');
-    const [row] = await this.reads.credential<KeyRow>(FIND_KEY, [parsed.id, parsed.environment]);
+    const [row] = await this.database.read<KeyRow>(FIND_KEY, [parsed.id, parsed.environment]);
     const matches = this.#hashes.matches(row?.hash ?? NO_HASH, secret);
     if (!row) throw refuse('unknown key');
     request.context.credentialId = parsed.id;

@@ -10,8 +10,6 @@ export class Requester {
   gone = false;
   /** To be called when the caller goes. */
   whenGone: Set<() => void> | undefined;
-  /** Where it is served by replicas because the primary is away: when that was last heard of, by `performance.now()`. */
-  asOf: number | undefined;
   /** What stands behind each statement (SQL_REQUEST_IDS). */
   comment: string | undefined;
 }

@@ -69,12 +69,6 @@ export interface ReadConsistency {
   readonly server: string;
 }
 
-/** What a replica has to prove to stand in for the primary. */
-interface LastHeard extends ReadConsistency {
-  /** When the primary had this position, by `performance.now()`. */
-  readonly at: number;
-}
-
 /**
  * Determines the log position that a replica must have reached for a read: the primary's position a few seconds ago, and everything
  * written since for the member. The writing instance announces its writes (NOTIFY); while the channel is cut, or its heartbeat is
@@ -92,8 +86,6 @@ export class PrimaryWal extends NoticeChannel {
   #epoch = 0;
   #proof: { readonly text: string; readonly at: number } | undefined;
   #server = '';
-  /** All that is known to be written on the primary, whether or not it can be reached now; undefined if it never could. */
-  lastHeard: LastHeard | undefined;
 
   constructor({ databaseReadUrls, databaseDirectUrl }: Config) {
     super(databaseReadUrls.length > 0 ? databaseDirectUrl : undefined, {
@@ -127,8 +119,6 @@ export class PrimaryWal extends NoticeChannel {
   /** Records that data of a member, or of all, was written at or before the position. */
   mark(whom: Written, position: number): void {
     const at = performance.now();
-    if (this.lastHeard && position > this.lastHeard.position)
-      this.lastHeard = { ...this.lastHeard, position };
     if (whom === 'all' || this.#marks.size >= MOST_MARKS) {
       this.#all = { position: Math.max(position, this.#all.position), at };
       return;
@@ -160,7 +150,6 @@ export class PrimaryWal extends NoticeChannel {
     const { position, server } = rows[0]!;
     this.#server = server;
     this.#places.push({ position, at });
-    this.lastHeard = { ...this.#need(position), at };
     this.#forget(at);
   }
 

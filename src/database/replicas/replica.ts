@@ -28,7 +28,7 @@ const SESSION = `-c default_transaction_read_only=on ${REQUEST_PLANS}`;
 const LOOK = {
   name: 'look-at-replica',
   text: `SELECT pg_is_in_recovery() AS is_standby, COALESCE(pg_last_wal_replay_lsn() - '0/0', 0)::float8 AS position,
-  COALESCE(GREATEST(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn()) - '0/0', 0)::float8 AS received, ${SERVER} AS server,
+  ${SERVER} AS server,
   EXISTS (SELECT FROM change_marks WHERE taken_at = $1::timestamptz) AS is_proven,
   COALESCE(extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp()), 0)::float8 AS age`,
 };
@@ -37,8 +37,6 @@ interface Look {
   is_standby: boolean;
   /** In bytes. */
   position: number;
-  /** How much of the log it has, replayed or not, in bytes. */
-  received: number;
   server: string;
   is_proven: boolean;
   /** Age of the last replayed commit, in seconds: the lag, if it is behind. */
@@ -63,7 +61,6 @@ export class Replica {
   /** For each session, because a new connection may reach another server, or a server that was restored. */
   readonly #seen = new WeakMap<ReadConnection, Seen>();
   readonly #lookedAt = new WeakMap<ReadConnection, number>();
-  #received = { epoch: 0, position: 0 };
 
   constructor(
     private readonly config: Config,
@@ -160,11 +157,6 @@ export class Replica {
     }
   }
 
-  /** The furthest position up to which it was ever seen to have this primary's log, replayed or not, in bytes. */
-  received({ epoch }: Pick<ReadConsistency, 'epoch'>): number {
-    return this.#received.epoch === epoch ? this.#received.position : 0;
-  }
-
   /** Waits until the replica has what is required; the primary itself has it. @returns false if not before `latest`, by `performance.now()` */
   async reaches(need: () => ReadConsistency | undefined, latest: number): Promise<boolean> {
     for (let pause = 1; performance.now() < latest; pause = Math.min(2 * pause, 16)) {
@@ -219,8 +211,6 @@ export class Replica {
     const [look] = await this.#reads.rows<Look>(LOOK, [proof], () => Promise.resolve([]), session);
     if (!look) return undefined;
     this.#seen.set(session, seenOf(look, epoch, askedAt));
-    if (look.is_standby && look.is_proven)
-      this.#received = { epoch, position: Math.max(look.received, this.received({ epoch })) };
     return look;
   }
 }

@@ -1,5 +1,5 @@
 import { Controller, Get, Param } from '@nestjs/common';
-import { CurrentPrincipal, RequireScopes, ServedByReplicas } from '../../auth/auth.decorators.js';
+import { CurrentPrincipal, RequireScopes } from '../../auth/auth.decorators.js';
 import type { Principal } from '../../auth/principal.js';
 import { Parameters } from '../../http/input/query.js';
 import {
@@ -28,12 +28,6 @@ import { AchievementsService, CATALOGUE_LIST, EARNED_LIST, PINNED_LIST } from '.
 
 const PATH = 'api/public/achievements';
 
-/** Which replicas may serve a list that can promise all changes since a time. */
-const since = ({ updated_since }: { updated_since?: string }) => ({
-  recent: true,
-  complete: updated_since !== undefined,
-});
-
 /** Each view has a route of its own, and is also what the first route gives for its `action`: byte for byte, cursors included. */
 @Controller(PATH)
 @RequireScopes('achievements:read')
@@ -44,7 +38,6 @@ export class AchievementsController {
   ) {}
 
   @Get()
-  @ServedByReplicas()
   @RespondsWith(
     'List achievements',
     { anyOf: [pageOf(AchievementItem), AchievementStatistics, AchievementDetail].map(refTo) },
@@ -63,7 +56,6 @@ export class AchievementsController {
   }
 
   @Get('earned')
-  @ServedByReplicas()
   @RespondsWithPage(
     'List earned achievements',
     AchievementItem,
@@ -73,11 +65,10 @@ export class AchievementsController {
     @CurrentPrincipal() { userId }: Principal,
     @Parameters() query: EarnedQuery,
   ): Promise<JsonResponse> {
-    return this.paging.page(EARNED_LIST, userId, `/${PATH}`, query, since(query));
+    return this.paging.page(EARNED_LIST, userId, `/${PATH}`, query, { recent: true });
   }
 
   @Get('all')
-  @ServedByReplicas()
   @RespondsWithPage(
     'List all achievements',
     AchievementItem,
@@ -87,11 +78,10 @@ export class AchievementsController {
     @CurrentPrincipal() { userId }: Principal,
     @Parameters() query: AllQuery,
   ): Promise<JsonResponse> {
-    return this.paging.page(CATALOGUE_LIST, userId, `/${PATH}`, query, since(query));
+    return this.paging.page(CATALOGUE_LIST, userId, `/${PATH}`, query, { recent: true });
   }
 
   @Get('stats')
-  @ServedByReplicas()
   @RespondsWith(
     'Get statistics',
     AchievementStatistics,
@@ -102,7 +92,6 @@ export class AchievementsController {
   }
 
   @Get('pinned')
-  @ServedByReplicas()
   @RespondsWithPage(
     'List pinned achievements',
     AchievementItem,
@@ -116,7 +105,6 @@ export class AchievementsController {
   }
 
   @Get(':id')
-  @ServedByReplicas()
   @PathParameter('id', 'Id of the achievement', { ...ID, examples: [900_000_001] })
   @RespondsWith(
     'Get an achievement',

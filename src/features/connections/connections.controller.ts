@@ -1,5 +1,5 @@
 import { Controller, Get } from '@nestjs/common';
-import { CurrentPrincipal, RequireScopes, ServedByReplicas } from '../../auth/auth.decorators.js';
+import { CurrentPrincipal, RequireScopes } from '../../auth/auth.decorators.js';
 import type { Principal } from '../../auth/principal.js';
 import type { JsonResponse } from '../../http/output/responses.js';
 import { RespondsWithPage } from '../../http/output/openapi.js';
@@ -13,7 +13,6 @@ export class ConnectionsController {
   constructor(private readonly paging: Paging) {}
 
   @Get()
-  @ServedByReplicas()
   @RespondsWithPage(
     'List connections',
     ConnectionItem,
@@ -23,10 +22,6 @@ export class ConnectionsController {
     @CurrentPrincipal() { userId }: Principal,
     @Parameters() query: ConnectionsQuery,
   ): Promise<JsonResponse> {
-    const complete = query.updated_since !== undefined;
-    return this.paging.page(CONNECTIONS, userId, '/api/public/connections', query, {
-      recent: true,
-      complete,
-    });
+    return this.paging.page(CONNECTIONS, userId, '/api/public/connections', query, { recent: true });
   }
 }

@@ -1,5 +1,5 @@
 import { Controller, Get, Param } from '@nestjs/common';
-import { CurrentPrincipal, RequireScopes, ServedByReplicas } from '../../auth/auth.decorators.js';
+import { CurrentPrincipal, RequireScopes } from '../../auth/auth.decorators.js';
 import type { Principal } from '../../auth/principal.js';
 import type { JsonResponse } from '../../http/output/responses.js';
 import {
@@ -19,7 +19,6 @@ export class EventsController {
   constructor(private readonly events: EventsService) {}
 
   @Get()
-  @ServedByReplicas()
   @RespondsWithPage(
     'List events',
     EventItem,
@@ -33,7 +32,6 @@ export class EventsController {
   }
 
   @Get(':id')
-  @ServedByReplicas()
   @PathParameter('id', 'Id of the event', { ...ID, examples: [900_000_001] })
   @RespondsWith(
     'Get an event',

@@ -98,9 +98,8 @@ export class EventsService {
 
   /** The events that the member has access to. */
   async list(userId: number, query: EventsQuery): Promise<JsonResponse> {
-    const complete = query.updated_since !== undefined;
     return inKnownZones(({ list }) =>
-      this.paging.page(list, userId, '/api/public/events', query, { recent: true, complete }),
+      this.paging.page(list, userId, '/api/public/events', query, { recent: true }),
     );
   }
 

@@ -1,5 +1,4 @@
 import { ALL_PLATFORM_SCOPES, ALL_SCOPES } from '../../auth/scopes.js';
-import { STAND_IN_SECONDS } from '../../database/member-reads.js';
 import { CODES } from '../../http/output/problems.js';
 import { integer, Model, refTo, wordOf, type JsonSchema } from '../../http/output/schema.js';
 
@@ -13,10 +12,6 @@ export const HEADERS = {
   'X-Request-Id': header(
     'The one sent with the request, if it was 1–64 characters of `[A-Za-z0-9._-]`; otherwise generated',
     { type: 'string', pattern: '^[A-Za-z0-9._-]{1,64}$' },
-  ),
-  Age: header(
-    'While the primary database is away: seconds since it was last reached. What was written meanwhile may be missing (RFC 9111 §5.1)',
-    { ...integer(STAND_IN_SECONDS), minimum: 1, maximum: STAND_IN_SECONDS },
   ),
   ETag: header('Strong validator'),
   'Cache-Control': header('`private, no-cache`; on errors `no-store`'),

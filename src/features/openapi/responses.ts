@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import type { Access } from '../../auth/auth.decorators.js';
-import { accessOf, isServedByReplicas } from '../../auth/auth.guards.js';
+import { accessOf } from '../../auth/auth.guards.js';
 import { queryOfHandler } from '../../http/input/query.js';
 import type { QueryClass } from '../../http/input/parameters.js';
 import { operationOf, parametersOf } from '../../http/output/openapi.js';
@@ -61,7 +61,6 @@ export function responsesOf(route: Route, examples: readonly Example[]): Json {
   const { summary, response } = operationOf(handler);
   const access = accessOf(handler, controller)!;
   const names = successHeaders(access, response!, method);
-  if (isServedByReplicas(handler)) names.push('Age');
   // What describes the API is read by people and generators, which keep no validators.
   const declared = access === 'public' ? [] : DECLARED;
   const errors = Map.groupBy(codesOf(route), (code) => PROBLEMS.get(code)!.status);
@@ -100,7 +99,7 @@ export function sharedResponses(routes: readonly Route[], examples: readonly Exa
   return {
     NotModified: {
       description: 'Not modified: the response is still the one that has this ETag',
-      'x-response-headers': ['ETag', 'X-Request-Id', 'Age'],
+      'x-response-headers': ['ETag', 'X-Request-Id'],
     },
     ...Object.fromEntries(
       inOrder.map(([name, { status, codes }]) => [name, problemResponse(status, [...codes], examples)]),

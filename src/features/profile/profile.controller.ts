@@ -1,6 +1,6 @@
 import { Controller, Get, Headers, Put, Req } from '@nestjs/common';
 import type { Request } from 'express';
-import { CurrentPrincipal, RequireScopes, ServedByReplicas } from '../../auth/auth.decorators.js';
+import { CurrentPrincipal, RequireScopes } from '../../auth/auth.decorators.js';
 import type { Principal } from '../../auth/principal.js';
 import type { JsonResponse } from '../../http/output/responses.js';
 import { JsonBody } from '../../http/input/body.js';
@@ -16,7 +16,6 @@ export class ProfileController {
   constructor(private readonly profiles: ProfileService) {}
 
   @Get('me')
-  @ServedByReplicas()
   @RequireScopes('profile:read')
   @RespondsWith(
     'Get the member',
@@ -28,7 +27,6 @@ export class ProfileController {
   }
 
   @Get('profile')
-  @ServedByReplicas()
   @RequireScopes('profile:read')
   @RespondsWith(
     'Get the profile',

@@ -2,7 +2,6 @@ import { Controller, Get } from '@nestjs/common';
 import { Public } from '../../auth/auth.decorators.js';
 import { Meter } from '../../http/meter.js';
 import { Problem } from '../../http/output/problems.js';
-import { MemberReads } from '../../database/member-reads.js';
 import { DatabaseCheck } from './database-check.js';
 import { Readiness } from './readiness.js';
 
@@ -13,7 +12,6 @@ export class HealthController {
   constructor(
     private readonly database: DatabaseCheck,
     private readonly readiness: Readiness,
-    private readonly reads: MemberReads,
     meter: Meter,
   ) {
     meter.read('server_ready', () =>
@@ -31,14 +29,12 @@ export class HealthController {
   }
 
   /**
-   * Requests may be sent here: the database is reachable and writable, or replicas stand in for it, the schema fits, and the server is
-   * not ending.
+   * Requests may be sent here: the database is reachable and writable, the schema fits, and the server is not ending.
    */
   @Get('readyz')
   async ready(): Promise<object> {
     if (this.readiness.ending)
       throw new Problem('temporarily_unavailable', { detail: 'The server is shutting down.' });
-    if (this.reads.asOf !== undefined) return { status: 'ok' };
     const { writable, mismatch } = await this.database.read();
     if (!writable)
       throw new Problem('temporarily_unavailable', { detail: 'The database cannot be written to.' });
