@@ -92,8 +92,6 @@ CREATE OR REPLACE FUNCTION public.end_sign_ins()
  LANGUAGE plpgsql
  SET search_path TO 'public', 'pg_temp'
 AS $function$
-DECLARE
-  ended text[];
 BEGIN
   IF OLD.disabled_at IS DISTINCT FROM NEW.disabled_at THEN
     PERFORM announce_revocations('user', ARRAY[NEW.id::text]);
@@ -106,12 +104,7 @@ BEGIN
     DELETE FROM calendar_links WHERE user_id = NEW.id;
     DELETE FROM oauth_state WHERE user_id = NEW.id;
     DELETE FROM oauth_sessions WHERE user_id = NEW.id;
-    WITH grants AS (DELETE FROM oauth_grants WHERE user_id = NEW.id RETURNING id)
-      SELECT array_agg(id) INTO ended FROM grants;
-    IF current_setting('session_replication_role') = 'replica' THEN -- in which foreign keys do not cascade
-      DELETE FROM oauth_tokens WHERE grant_id = ANY (ended);
-      DELETE FROM oauth_grant_usage WHERE grant_id = ANY (ended);
-    END IF;
+    DELETE FROM oauth_grants WHERE user_id = NEW.id;
   ELSIF (OLD.password_off_at, OLD.email) IS DISTINCT FROM (NEW.password_off_at, NEW.email)
     OR OLD.password_hash IS DISTINCT FROM NEW.password_hash -- unless it is a better hash of the same password
       AND current_setting('public_user_api.same_password', true) IS DISTINCT FROM 'yes' THEN
@@ -172,8 +165,7 @@ BEGIN
   END IF;
   IF TG_OP = 'INSERT' THEN RETURN NEW; END IF;
 
-  IF current_setting('session_replication_role') <> 'replica' AND
-    (OLD.username, OLD.first_name, OLD.last_name, OLD.stored_display_name, OLD.bio, OLD.profile_picture, OLD.created_at)
+  IF (OLD.username, OLD.first_name, OLD.last_name, OLD.stored_display_name, OLD.bio, OLD.profile_picture, OLD.created_at)
     IS DISTINCT FROM
     (NEW.username, NEW.first_name, NEW.last_name, NEW.stored_display_name, NEW.bio, NEW.profile_picture, NEW.created_at)
   THEN
@@ -208,8 +200,6 @@ BEGIN
   IF TG_OP = 'UPDATE' THEN
     NEW.changed_in := pg_current_xact_id()::text::bigint;
     NEW.revision := LEAST(OLD.revision::bigint + 1, 2147483647);
-  ELSIF current_setting('session_replication_role') = 'replica' THEN
-    NEW.changed_in := pg_current_xact_id()::text::bigint; -- it came with the number of another server's transaction
   END IF;
   -- What the card is made of. A constraint would come too late: of an endless time the card is NULL, and that is refused first.
   IF NOT (isfinite(NEW.starts_at) AND isfinite(NEW.created_at) AND isfinite(NEW.updated_at)) THEN
@@ -234,7 +224,6 @@ DECLARE
   n integer;
 BEGIN
   IF NOT pg_try_advisory_xact_lock(7862013003) THEN RETURN 0; END IF;
-  PERFORM set_config('public_user_api.folds', 'yes', true);
 
   WITH deltas AS (
     DELETE FROM user_totals WHERE ctid = ANY (ARRAY(
@@ -287,7 +276,6 @@ BEGIN
     UPDATE platform_totals SET active_users_count = active_users_count + (SELECT sum(active_users_count) FROM deltas)
       WHERE EXISTS (SELECT FROM deltas)
   ) SELECT count(*) INTO n FROM deltas;
-  PERFORM set_config('public_user_api.folds', '', true);
   RETURN folded + n;
 END $function$;
 
@@ -308,13 +296,8 @@ BEGIN
       FROM public.users WHERE id = NEW.peer_id FOR SHARE;
   END IF;
   IF NOT FOUND THEN
-    IF current_setting('session_replication_role') <> 'replica' THEN
-      RAISE foreign_key_violation USING MESSAGE = format('There is no user %s', NEW.peer_id),
-        TABLE = 'connections', CONSTRAINT = 'connections_peer_fkey';
-    END IF;
-    NEW.peer_is_disabled := true;
-    NEW.peer_name := '';
-    NEW.peer_username := '';
+    RAISE foreign_key_violation USING MESSAGE = format('There is no user %s', NEW.peer_id),
+      TABLE = 'connections', CONSTRAINT = 'connections_peer_fkey';
   END IF;
   RETURN NEW;
 END $function$;
@@ -368,38 +351,10 @@ BEGIN
     THEN RETURN NEW; END IF;
   SELECT is_disabled INTO NEW.user_is_disabled FROM public.users WHERE id = NEW.user_id FOR KEY SHARE;
   IF NOT FOUND THEN
-    IF current_setting('session_replication_role') <> 'replica' THEN
-      RAISE foreign_key_violation USING MESSAGE = format('There is no user %s', NEW.user_id),
-        TABLE = 'user_achievements', CONSTRAINT = 'user_achievements_user_fkey';
-    END IF;
-    NEW.user_is_disabled := true;
+    RAISE foreign_key_violation USING MESSAGE = format('There is no user %s', NEW.user_id),
+      TABLE = 'user_achievements', CONSTRAINT = 'user_achievements_user_fkey';
   END IF;
   RETURN NEW;
-END $function$;
-
--- function achievements_keep_count_on_replication()
-CREATE OR REPLACE FUNCTION public.achievements_keep_count_on_replication()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-BEGIN
-  IF current_setting('public_user_api.folds', true) IS DISTINCT FROM 'yes' THEN
-    NEW.earners_count := CASE TG_OP WHEN 'UPDATE' THEN OLD.earners_count ELSE 0 END;
-  END IF;
-  RETURN NEW;
-END $function$;
-
--- function events_copy_on_replication()
-CREATE OR REPLACE FUNCTION public.events_copy_on_replication()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-BEGIN
-  UPDATE public.participants
-    SET starts_at = NEW.starts_at, event_is_draft = NEW.is_draft, event_is_deleted = NEW.is_deleted
-    WHERE event_id = NEW.id
-      AND (starts_at, event_is_draft, event_is_deleted) IS DISTINCT FROM (NEW.starts_at, NEW.is_draft, NEW.is_deleted);
-  RETURN NULL;
 END $function$;
 
 -- function refuse_new_id()
@@ -774,31 +729,13 @@ BEGIN
   RETURN NULL;
 END $function$;
 
--- function users_replicated()
-CREATE OR REPLACE FUNCTION public.users_replicated()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-BEGIN
-  IF TG_OP = 'INSERT' AND NOT NEW.is_disabled THEN INSERT INTO public.platform_total_deltas VALUES (1); END IF;
-  UPDATE public.connections
-    SET peer_is_disabled = NEW.is_disabled, peer_name = NEW.folded_name, peer_username = NEW.folded_username
-    WHERE peer_id = NEW.id AND (peer_is_disabled, peer_name, peer_username)
-      IS DISTINCT FROM (NEW.is_disabled, NEW.folded_name, NEW.folded_username);
-  UPDATE public.user_achievements SET user_is_disabled = NEW.is_disabled
-    WHERE user_id = NEW.id AND user_is_disabled <> NEW.is_disabled;
-  RETURN NULL;
-END $function$;
-
 -- function participants_derive()
 CREATE OR REPLACE FUNCTION public.participants_derive()
  RETURNS trigger
  LANGUAGE plpgsql
 AS $function$
-DECLARE
-  is_replica boolean := current_setting('session_replication_role') = 'replica';
 BEGIN
-  IF TG_OP = 'UPDATE' OR is_replica THEN
+  IF TG_OP = 'UPDATE' THEN
     NEW.changed_in := pg_current_xact_id()::text::bigint;
   END IF;
   IF TG_OP = 'UPDATE' AND NEW.event_id = OLD.event_id OR TG_OP = 'INSERT'
@@ -806,13 +743,8 @@ BEGIN
   SELECT starts_at, is_draft, is_deleted INTO NEW.starts_at, NEW.event_is_draft, NEW.event_is_deleted
     FROM public.events WHERE id = NEW.event_id FOR KEY SHARE;
   IF NOT FOUND THEN
-    IF NOT is_replica THEN
-      RAISE foreign_key_violation USING MESSAGE = format('There is no event %s', NEW.event_id),
-        TABLE = 'participants', CONSTRAINT = 'participants_event_fkey';
-    END IF;
-    NEW.starts_at := 'epoch';
-    NEW.event_is_draft := true;
-    NEW.event_is_deleted := true;
+    RAISE foreign_key_violation USING MESSAGE = format('There is no event %s', NEW.event_id),
+      TABLE = 'participants', CONSTRAINT = 'participants_event_fkey';
   END IF;
   RETURN NEW;
 END $function$;
@@ -2449,12 +2381,6 @@ CREATE TRIGGER achievement_total_deltas_refuse_truncate BEFORE TRUNCATE ON publi
 -- trigger achievement_total_deltas.achievement_total_deltas_refuse_truncate
 ALTER TABLE achievement_total_deltas ENABLE ALWAYS TRIGGER achievement_total_deltas_refuse_truncate;
 
--- trigger achievements.achievements_keep_count_on_replication
-CREATE TRIGGER achievements_keep_count_on_replication BEFORE INSERT OR UPDATE ON public.achievements FOR EACH ROW EXECUTE FUNCTION achievements_keep_count_on_replication();
-
--- trigger achievements.achievements_keep_count_on_replication
-ALTER TABLE achievements ENABLE REPLICA TRIGGER achievements_keep_count_on_replication;
-
 -- trigger achievements.achievements_record_change
 CREATE TRIGGER achievements_record_change AFTER UPDATE ON public.achievements FOR EACH ROW WHEN (((((((old.revealed IS DISTINCT FROM new.revealed) OR (old.category IS DISTINCT FROM new.category)) OR (old.points IS DISTINCT FROM new.points)) OR (old.is_hidden IS DISTINCT FROM new.is_hidden)) OR (old.criteria IS DISTINCT FROM new.criteria)) OR (old.target IS DISTINCT FROM new.target))) EXECUTE FUNCTION record_achievement_change();
 
@@ -2539,23 +2465,11 @@ CREATE TRIGGER connections_removed AFTER DELETE ON public.connections FOR EACH R
 -- trigger connections.connections_removed
 ALTER TABLE connections ENABLE ALWAYS TRIGGER connections_removed;
 
--- trigger connections.connections_replicated
-CREATE TRIGGER connections_replicated AFTER INSERT ON public.connections FOR EACH ROW EXECUTE FUNCTION connections_changed();
-
--- trigger connections.connections_replicated
-ALTER TABLE connections ENABLE REPLICA TRIGGER connections_replicated;
-
 -- trigger event_totals.event_totals_refuse_truncate
 CREATE TRIGGER event_totals_refuse_truncate BEFORE TRUNCATE ON public.event_totals FOR EACH STATEMENT EXECUTE FUNCTION refuse_truncate();
 
 -- trigger event_totals.event_totals_refuse_truncate
 ALTER TABLE event_totals ENABLE ALWAYS TRIGGER event_totals_refuse_truncate;
-
--- trigger events.events_copy_on_replication
-CREATE TRIGGER events_copy_on_replication AFTER INSERT OR UPDATE ON public.events FOR EACH ROW EXECUTE FUNCTION events_copy_on_replication();
-
--- trigger events.events_copy_on_replication
-ALTER TABLE events ENABLE REPLICA TRIGGER events_copy_on_replication;
 
 -- trigger events.events_derive
 CREATE TRIGGER events_derive BEFORE INSERT OR UPDATE ON public.events FOR EACH ROW EXECUTE FUNCTION events_derive();
@@ -2647,12 +2561,6 @@ CREATE TRIGGER participants_removed AFTER DELETE ON public.participants FOR EACH
 -- trigger participants.participants_removed
 ALTER TABLE participants ENABLE ALWAYS TRIGGER participants_removed;
 
--- trigger participants.participants_replicated
-CREATE TRIGGER participants_replicated AFTER INSERT ON public.participants FOR EACH ROW EXECUTE FUNCTION participants_changed();
-
--- trigger participants.participants_replicated
-ALTER TABLE participants ENABLE REPLICA TRIGGER participants_replicated;
-
 -- trigger platform_total_deltas.platform_total_deltas_refuse_truncate
 CREATE TRIGGER platform_total_deltas_refuse_truncate BEFORE TRUNCATE ON public.platform_total_deltas FOR EACH STATEMENT EXECUTE FUNCTION refuse_truncate();
 
@@ -2695,12 +2603,6 @@ CREATE TRIGGER user_achievements_removed AFTER DELETE ON public.user_achievement
 -- trigger user_achievements.user_achievements_removed
 ALTER TABLE user_achievements ENABLE ALWAYS TRIGGER user_achievements_removed;
 
--- trigger user_achievements.user_achievements_replicated
-CREATE TRIGGER user_achievements_replicated AFTER INSERT ON public.user_achievements FOR EACH ROW EXECUTE FUNCTION user_achievements_changed();
-
--- trigger user_achievements.user_achievements_replicated
-ALTER TABLE user_achievements ENABLE REPLICA TRIGGER user_achievements_replicated;
-
 -- trigger user_totals.user_totals_refuse_truncate
 CREATE TRIGGER user_totals_refuse_truncate BEFORE TRUNCATE ON public.user_totals FOR EACH STATEMENT EXECUTE FUNCTION refuse_truncate();
 
@@ -2742,9 +2644,3 @@ CREATE TRIGGER users_removed AFTER DELETE ON public.users FOR EACH ROW EXECUTE F
 
 -- trigger users.users_removed
 ALTER TABLE users ENABLE ALWAYS TRIGGER users_removed;
-
--- trigger users.users_replicated
-CREATE TRIGGER users_replicated AFTER INSERT OR UPDATE ON public.users FOR EACH ROW EXECUTE FUNCTION users_replicated();
-
--- trigger users.users_replicated
-ALTER TABLE users ENABLE REPLICA TRIGGER users_replicated;

@@ -1,16 +1,3 @@
--- What was folded where the table is replicated from comes with the row of an achievement: it is counted here instead.
-CREATE OR REPLACE FUNCTION achievements_keep_count_on_replication() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  IF current_setting('public_user_api.folds', true) IS DISTINCT FROM 'yes' THEN
-    NEW.earners_count := CASE TG_OP WHEN 'UPDATE' THEN OLD.earners_count ELSE 0 END;
-  END IF;
-  RETURN NEW;
-END $$;
-
-CREATE OR REPLACE TRIGGER achievements_keep_count_on_replication BEFORE INSERT OR UPDATE ON achievements FOR EACH ROW
-  EXECUTE FUNCTION achievements_keep_count_on_replication();
-ALTER TABLE achievements ENABLE REPLICA TRIGGER achievements_keep_count_on_replication;
-
 CREATE OR REPLACE FUNCTION record_achievement_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   INSERT INTO public.changes (resource, id, kind) VALUES ('achievements', NEW.id, 'updated');
@@ -30,11 +17,8 @@ BEGIN
     THEN RETURN NEW; END IF;
   SELECT is_disabled INTO NEW.user_is_disabled FROM public.users WHERE id = NEW.user_id FOR KEY SHARE;
   IF NOT FOUND THEN
-    IF current_setting('session_replication_role') <> 'replica' THEN
-      RAISE foreign_key_violation USING MESSAGE = format('There is no user %s', NEW.user_id),
-        TABLE = 'user_achievements', CONSTRAINT = 'user_achievements_user_fkey';
-    END IF;
-    NEW.user_is_disabled := true;
+    RAISE foreign_key_violation USING MESSAGE = format('There is no user %s', NEW.user_id),
+      TABLE = 'user_achievements', CONSTRAINT = 'user_achievements_user_fkey';
   END IF;
   RETURN NEW;
 END $$;
@@ -93,10 +77,6 @@ ALTER TABLE user_achievements ENABLE ALWAYS TRIGGER user_achievements_changed;
 CREATE OR REPLACE TRIGGER user_achievements_removed AFTER DELETE ON user_achievements
   FOR EACH ROW EXECUTE FUNCTION user_achievements_changed();
 ALTER TABLE user_achievements ENABLE ALWAYS TRIGGER user_achievements_removed;
-
-CREATE OR REPLACE TRIGGER user_achievements_replicated AFTER INSERT ON user_achievements
-  FOR EACH ROW EXECUTE FUNCTION user_achievements_changed();
-ALTER TABLE user_achievements ENABLE REPLICA TRIGGER user_achievements_replicated;
 
 -- Totals and changes of rows that are inserted, which may be millions at once.
 CREATE OR REPLACE FUNCTION user_achievements_inserted() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -12,13 +12,8 @@ BEGIN
       FROM public.users WHERE id = NEW.peer_id FOR SHARE;
   END IF;
   IF NOT FOUND THEN
-    IF current_setting('session_replication_role') <> 'replica' THEN
-      RAISE foreign_key_violation USING MESSAGE = format('There is no user %s', NEW.peer_id),
-        TABLE = 'connections', CONSTRAINT = 'connections_peer_fkey';
-    END IF;
-    NEW.peer_is_disabled := true;
-    NEW.peer_name := '';
-    NEW.peer_username := '';
+    RAISE foreign_key_violation USING MESSAGE = format('There is no user %s', NEW.peer_id),
+      TABLE = 'connections', CONSTRAINT = 'connections_peer_fkey';
   END IF;
   RETURN NEW;
 END $$;
@@ -63,10 +58,6 @@ ALTER TABLE connections ENABLE ALWAYS TRIGGER connections_changed;
 CREATE OR REPLACE TRIGGER connections_removed AFTER DELETE ON connections
   FOR EACH ROW EXECUTE FUNCTION connections_changed();
 ALTER TABLE connections ENABLE ALWAYS TRIGGER connections_removed;
-
-CREATE OR REPLACE TRIGGER connections_replicated AFTER INSERT ON connections
-  FOR EACH ROW EXECUTE FUNCTION connections_changed();
-ALTER TABLE connections ENABLE REPLICA TRIGGER connections_replicated;
 
 -- Totals and changes of rows that are inserted, which may be millions at once.
 CREATE OR REPLACE FUNCTION connections_inserted() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -14,8 +14,6 @@ BEGIN
   IF TG_OP = 'UPDATE' THEN
     NEW.changed_in := pg_current_xact_id()::text::bigint;
     NEW.revision := LEAST(OLD.revision::bigint + 1, 2147483647);
-  ELSIF current_setting('session_replication_role') = 'replica' THEN
-    NEW.changed_in := pg_current_xact_id()::text::bigint; -- it came with the number of another server's transaction
   END IF;
   -- What the card is made of. A constraint would come too late: of an endless time the card is NULL, and that is refused first.
   IF NOT (isfinite(NEW.starts_at) AND isfinite(NEW.created_at) AND isfinite(NEW.updated_at)) THEN
@@ -48,17 +46,3 @@ END $$;
 CREATE OR REPLACE TRIGGER events_record_change AFTER UPDATE ON events
   FOR EACH ROW EXECUTE FUNCTION record_event_change();
 ALTER TABLE events ENABLE ALWAYS TRIGGER events_record_change;
-
--- Foreign keys do nothing where changes are replicated into this database: this does it there, and only there.
-CREATE OR REPLACE FUNCTION events_copy_on_replication() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  UPDATE public.participants
-    SET starts_at = NEW.starts_at, event_is_draft = NEW.is_draft, event_is_deleted = NEW.is_deleted
-    WHERE event_id = NEW.id
-      AND (starts_at, event_is_draft, event_is_deleted) IS DISTINCT FROM (NEW.starts_at, NEW.is_draft, NEW.is_deleted);
-  RETURN NULL;
-END $$;
-
-CREATE OR REPLACE TRIGGER events_copy_on_replication AFTER INSERT OR UPDATE ON events FOR EACH ROW
-  EXECUTE FUNCTION events_copy_on_replication();
-ALTER TABLE events ENABLE REPLICA TRIGGER events_copy_on_replication;

@@ -12,7 +12,7 @@ BEGIN
     || ',"profile_picture":' || public.stored_json_text(profile_picture) || '}';
 END $$;
 
--- Beside what is derived: the version, which counts what PUT may change, but not what is replicated; and the moment
+-- Beside what is derived: the version, which counts what PUT may change; and the moment
 -- before which nothing is left of a sign-in. Whoever stores what came of one holds the member FOR KEY SHARE and
 -- compares the moment. FOR UPDATE waits for those who did, so that end_sign_ins finds what they stored; those who
 -- come later wait, and see the new moment.
@@ -33,8 +33,7 @@ BEGIN
   END IF;
   IF TG_OP = 'INSERT' THEN RETURN NEW; END IF;
 
-  IF current_setting('session_replication_role') <> 'replica' AND
-    (OLD.username, OLD.first_name, OLD.last_name, OLD.stored_display_name, OLD.bio, OLD.profile_picture, OLD.created_at)
+  IF (OLD.username, OLD.first_name, OLD.last_name, OLD.stored_display_name, OLD.bio, OLD.profile_picture, OLD.created_at)
     IS DISTINCT FROM
     (NEW.username, NEW.first_name, NEW.last_name, NEW.stored_display_name, NEW.bio, NEW.profile_picture, NEW.created_at)
   THEN
@@ -95,23 +94,6 @@ END $$;
 
 CREATE OR REPLACE TRIGGER users_inserted AFTER INSERT ON users REFERENCING NEW TABLE AS new_rows
   FOR EACH STATEMENT EXECUTE FUNCTION users_inserted();
-
--- Where changes are replicated into this database, foreign keys do nothing, and only triggers of rows fire.
-CREATE OR REPLACE FUNCTION users_replicated() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-  IF TG_OP = 'INSERT' AND NOT NEW.is_disabled THEN INSERT INTO public.platform_total_deltas VALUES (1); END IF;
-  UPDATE public.connections
-    SET peer_is_disabled = NEW.is_disabled, peer_name = NEW.folded_name, peer_username = NEW.folded_username
-    WHERE peer_id = NEW.id AND (peer_is_disabled, peer_name, peer_username)
-      IS DISTINCT FROM (NEW.is_disabled, NEW.folded_name, NEW.folded_username);
-  UPDATE public.user_achievements SET user_is_disabled = NEW.is_disabled
-    WHERE user_id = NEW.id AND user_is_disabled <> NEW.is_disabled;
-  RETURN NULL;
-END $$;
-
-CREATE OR REPLACE TRIGGER users_replicated AFTER INSERT OR UPDATE ON users FOR EACH ROW
-  EXECUTE FUNCTION users_replicated();
-ALTER TABLE users ENABLE REPLICA TRIGGER users_replicated;
 
 -- Copies the names of renamed members to at most so many connections. Returns how many steps it did; 0 when nothing
 -- is left that could be done now. It waits for nobody: what somebody else is changing is copied by a later call. One

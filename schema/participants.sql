@@ -4,13 +4,10 @@ CREATE OR REPLACE FUNCTION event_visible(role text, is_draft boolean, is_deleted
   RETURN NOT is_deleted AND (NOT is_draft OR role IN ('organizer', 'co_organizer'));
 
 -- What is copied from the event. FOR KEY SHARE is what the foreign key takes anyway: taken first, what was read is
--- still so when it checks. Where the table is replicated into this database, its rows may come before those that
--- they refer to, and bring the numbers of another server's transactions.
+-- still so when it checks.
 CREATE OR REPLACE FUNCTION participants_derive() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE
-  is_replica boolean := current_setting('session_replication_role') = 'replica';
 BEGIN
-  IF TG_OP = 'UPDATE' OR is_replica THEN
+  IF TG_OP = 'UPDATE' THEN
     NEW.changed_in := pg_current_xact_id()::text::bigint;
   END IF;
   IF TG_OP = 'UPDATE' AND NEW.event_id = OLD.event_id OR TG_OP = 'INSERT'
@@ -18,13 +15,8 @@ BEGIN
   SELECT starts_at, is_draft, is_deleted INTO NEW.starts_at, NEW.event_is_draft, NEW.event_is_deleted
     FROM public.events WHERE id = NEW.event_id FOR KEY SHARE;
   IF NOT FOUND THEN
-    IF NOT is_replica THEN
-      RAISE foreign_key_violation USING MESSAGE = format('There is no event %s', NEW.event_id),
-        TABLE = 'participants', CONSTRAINT = 'participants_event_fkey';
-    END IF;
-    NEW.starts_at := 'epoch';
-    NEW.event_is_draft := true;
-    NEW.event_is_deleted := true;
+    RAISE foreign_key_violation USING MESSAGE = format('There is no event %s', NEW.event_id),
+      TABLE = 'participants', CONSTRAINT = 'participants_event_fkey';
   END IF;
   RETURN NEW;
 END $$;
@@ -81,10 +73,6 @@ ALTER TABLE participants ENABLE ALWAYS TRIGGER participants_changed;
 CREATE OR REPLACE TRIGGER participants_removed AFTER DELETE ON participants
   FOR EACH ROW EXECUTE FUNCTION participants_changed();
 ALTER TABLE participants ENABLE ALWAYS TRIGGER participants_removed;
-
-CREATE OR REPLACE TRIGGER participants_replicated AFTER INSERT ON participants
-  FOR EACH ROW EXECUTE FUNCTION participants_changed();
-ALTER TABLE participants ENABLE REPLICA TRIGGER participants_replicated;
 
 -- Totals and changes of rows that are inserted, which may be millions at once.
 CREATE OR REPLACE FUNCTION participants_inserted() RETURNS trigger LANGUAGE plpgsql AS $$

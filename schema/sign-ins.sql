@@ -2,8 +2,6 @@
 -- forms that are open; calendar links, which were made by whoever was signed in; the apps of a member who is
 -- disabled; and links for a new password.
 CREATE OR REPLACE FUNCTION end_sign_ins() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
-DECLARE
-  ended text[];
 BEGIN
   IF OLD.disabled_at IS DISTINCT FROM NEW.disabled_at THEN
     PERFORM announce_revocations('user', ARRAY[NEW.id::text]);
@@ -16,12 +14,7 @@ BEGIN
     DELETE FROM calendar_links WHERE user_id = NEW.id;
     DELETE FROM oauth_state WHERE user_id = NEW.id;
     DELETE FROM oauth_sessions WHERE user_id = NEW.id;
-    WITH grants AS (DELETE FROM oauth_grants WHERE user_id = NEW.id RETURNING id)
-      SELECT array_agg(id) INTO ended FROM grants;
-    IF current_setting('session_replication_role') = 'replica' THEN -- in which foreign keys do not cascade
-      DELETE FROM oauth_tokens WHERE grant_id = ANY (ended);
-      DELETE FROM oauth_grant_usage WHERE grant_id = ANY (ended);
-    END IF;
+    DELETE FROM oauth_grants WHERE user_id = NEW.id;
   ELSIF (OLD.password_off_at, OLD.email) IS DISTINCT FROM (NEW.password_off_at, NEW.email)
     OR OLD.password_hash IS DISTINCT FROM NEW.password_hash -- unless it is a better hash of the same password
       AND current_setting('public_user_api.same_password', true) IS DISTINCT FROM 'yes' THEN

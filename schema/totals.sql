@@ -9,7 +9,6 @@ DECLARE
   n integer;
 BEGIN
   IF NOT pg_try_advisory_xact_lock(7862013003) THEN RETURN 0; END IF;
-  PERFORM set_config('public_user_api.folds', 'yes', true);
 
   WITH deltas AS (
     DELETE FROM user_totals WHERE ctid = ANY (ARRAY(
@@ -62,7 +61,6 @@ BEGIN
     UPDATE platform_totals SET active_users_count = active_users_count + (SELECT sum(active_users_count) FROM deltas)
       WHERE EXISTS (SELECT FROM deltas)
   ) SELECT count(*) INTO n FROM deltas;
-  PERFORM set_config('public_user_api.folds', '', true);
   RETURN folded + n;
 END $$;
 

@@ -34,26 +34,6 @@ thorough.describe('maintained totals', () => {
       expect((await api.get(list, key)).body).toMatchObject({ data: [], pagination: { total: 0 } });
   });
 
-  it('of achievements are not those of the server that an achievement is replicated from', async () => {
-    const count = async () =>
-      (
-        await api.dataSource.query<object[]>(
-          'SELECT sum(earners_count) = (SELECT count(*) FROM user_achievements WHERE earned_at IS NOT NULL AND NOT user_is_disabled) AS right FROM achievements',
-        )
-      )[0];
-    await api.platform.fold();
-    expect(await count()).toEqual({ right: true });
-    await api.dataSource.transaction(async (manager) => {
-      await manager.query('SET LOCAL session_replication_role = replica');
-      await manager.query('UPDATE achievements SET earners_count = 77, points = 5 WHERE id = 1');
-      await manager.query(
-        `INSERT INTO achievements (id, name, category, earners_count) VALUES (77, 'New', 'x', 77)`,
-      );
-    });
-    expect(await count()).toEqual({ right: true });
-    expect(await wrong()).toEqual(RIGHT);
-  });
-
   postgres.it(
     'of achievements are folded when who writes the catalogue has ended; all others meanwhile',
     async () => {

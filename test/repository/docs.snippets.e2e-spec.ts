@@ -96,8 +96,6 @@ describe('the snippets of README and docs', () => {
       'docs/scaling.md ini: test/database/pgbouncer.e2e-spec.ts does, with these settings',
       'docs/sign-in.md sh: there is no such mail server',
       'docs/sign-in.md sh: there is no such login',
-      'docs/streaming.md sql: test/database/publication.e2e-spec.ts does, on a PostgreSQL with wal_level = logical',
-      'docs/streaming.md properties: bench/streaming.mjs does, with Debezium Server and NATS',
       'docs/webhooks.md json: a message, such as test/webhooks/webhooks.e2e-spec.ts compares',
       'docs/webhooks.md js: test/webhooks/example.e2e-spec.ts does, as examples/webhooks/receiver.mjs',
       'docs/guides/assistants.md sh: a line for another program',
