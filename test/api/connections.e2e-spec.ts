@@ -242,7 +242,7 @@ describe('GET /api/public/connections: people met at an event', () => {
     ];
     const all = 'status=accepted,pending_sent';
     expect(await ids(key, 'met_in_city=bERLIN')).toEqual([met]);
-    expect((await ids(key, `met_in_city=Berlin&${all}`)).toSorted()).toEqual([met, pending].toSorted());
+    expect(new Set(await ids(key, `met_in_city=Berlin&${all}`))).toEqual(new Set([met, pending]));
     expect(await ids(key, `met_at_event=${berlin}`)).toEqual([met]);
     expect(await ids(key, `met_at_event=${other}`)).toEqual([elsewhere]);
     for (const none of [

@@ -419,7 +419,7 @@ describe('GET /api/public/events: filters', () => {
     await eventOf(id);
     expect(await ids(key, 'city=berlin')).toEqual([berlin]);
     expect(await ids(key, 'city=k%C3%B6ln&country_code=de')).toEqual([koeln]);
-    expect((await ids(key, 'country_code=DE')).toSorted()).toEqual([berlin, koeln].toSorted());
+    expect(new Set(await ids(key, 'country_code=DE'))).toEqual(new Set([berlin, koeln]));
     for (const none of ['city=Ber', 'city=%25', 'city=Paris&country_code=DE', 'country_code=XX'])
       expect([none, await ids(key, none)]).toEqual([none, []]);
     for (const wrong of ['country_code=DEU', 'country_code=', 'city=', 'city=%00'])

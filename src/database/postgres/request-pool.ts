@@ -28,7 +28,7 @@ export class RequestPool extends pg.Pool {
   override end(): Promise<void>;
   override end(callback: () => void): void;
   override end(callback?: () => void): Promise<void> | void {
-    if (callback) super.end(() => void this.#own.end(callback));
+    if (callback) super.end(() => this.#own.end(callback));
     else return super.end().then(() => this.#own.end());
   }
 }
