@@ -120,7 +120,7 @@ CREATE OR REPLACE FUNCTION public.imported_hash_kind(password_hash text)
  IMMUTABLE PARALLEL SAFE
 AS $function$
   SELECT CASE WHEN password_hash NOT LIKE '$argon2id$v=19$m=12288,t=3,p=1$%'
-    THEN substring(password_hash FROM '^(\$2[aby]\$\d\d|\$argon2(?:id|i|d)\$v=\d\d\$m=\d{1,7},t=\d{1,3},p=\d{1,3})\$') END
+    THEN substring(password_hash FROM '^([$]2[aby][$][0-9]{2}|[$]argon2(?:id|i|d)[$]v=[0-9]{2}[$]m=[0-9]{1,7},t=[0-9]{1,3},p=[0-9]{1,3})[$]') END
 $function$;
 
 -- function auth_events_refuse()
@@ -645,6 +645,16 @@ BEGIN
     SELECT user_id, 'achievements', achievement_id, 'updated' FROM new_rows WHERE earned_at IS NOT NULL;
   PERFORM public.record_pins(user_id) FROM new_rows WHERE pin_position IS NOT NULL GROUP BY user_id;
   RETURN NULL;
+END $function$;
+
+-- function users_refuse_return()
+CREATE OR REPLACE FUNCTION public.users_refuse_return()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+BEGIN
+  RAISE restrict_violation USING MESSAGE = format('The member %s was erased and stays erased', OLD.id), TABLE = 'users';
 END $function$;
 
 -- function connections_changed()
@@ -2049,7 +2059,7 @@ ALTER TABLE webhook_deliveries ADD CONSTRAINT webhook_deliveries_status_check CH
 ALTER TABLE webhook_endpoints ADD CONSTRAINT webhook_endpoints_credential_check CHECK ((num_nonnulls(client_id, key_id) <= 1));
 
 -- constraint webhook_endpoints.webhook_endpoints_disabled_because_check
-ALTER TABLE webhook_endpoints ADD CONSTRAINT webhook_endpoints_disabled_because_check CHECK ((disabled_because = ANY (ARRAY['admin'::text, 'failing'::text])));
+ALTER TABLE webhook_endpoints ADD CONSTRAINT webhook_endpoints_disabled_because_check CHECK ((disabled_because = ANY (ARRAY['admin'::text, 'failing'::text, 'gone'::text])));
 
 -- constraint webhook_endpoints.webhook_endpoints_disabled_check
 ALTER TABLE webhook_endpoints ADD CONSTRAINT webhook_endpoints_disabled_check CHECK (((disabled_at IS NULL) = (disabled_because IS NULL)));
@@ -2627,6 +2637,12 @@ CREATE TRIGGER users_derive BEFORE INSERT OR UPDATE ON public.users FOR EACH ROW
 -- trigger users.users_derive
 ALTER TABLE users ENABLE ALWAYS TRIGGER users_derive;
 
+-- trigger users.users_erased_are_kept
+CREATE TRIGGER users_erased_are_kept BEFORE DELETE ON public.users FOR EACH ROW WHEN ((old.erased_at IS NOT NULL)) EXECUTE FUNCTION users_refuse_return();
+
+-- trigger users.users_erased_are_kept
+ALTER TABLE users ENABLE ALWAYS TRIGGER users_erased_are_kept;
+
 -- trigger users.users_inserted
 CREATE TRIGGER users_inserted AFTER INSERT ON public.users REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION users_inserted();
 
@@ -2644,3 +2660,9 @@ CREATE TRIGGER users_removed AFTER DELETE ON public.users FOR EACH ROW EXECUTE F
 
 -- trigger users.users_removed
 ALTER TABLE users ENABLE ALWAYS TRIGGER users_removed;
+
+-- trigger users.users_stay_erased
+CREATE TRIGGER users_stay_erased BEFORE UPDATE ON public.users FOR EACH ROW WHEN (((old.erased_at IS NOT NULL) AND (new.erased_at IS DISTINCT FROM old.erased_at))) EXECUTE FUNCTION users_refuse_return();
+
+-- trigger users.users_stay_erased
+ALTER TABLE users ENABLE ALWAYS TRIGGER users_stay_erased;

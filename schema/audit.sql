@@ -27,3 +27,17 @@ ALTER TABLE auth_events ENABLE ALWAYS TRIGGER auth_events_are_never_emptied;
 CREATE OR REPLACE TRIGGER auth_events_stay_a_week BEFORE DELETE ON auth_events FOR EACH ROW
   WHEN (OLD.occurred_at > now() - interval '7 days') EXECUTE FUNCTION auth_events_refuse();
 ALTER TABLE auth_events ENABLE ALWAYS TRIGGER auth_events_stay_a_week;
+
+-- The address and details of an erased member's events may be removed: so nobody is erased for a moment.
+CREATE OR REPLACE FUNCTION users_refuse_return() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
+BEGIN
+  RAISE restrict_violation USING MESSAGE = format('The member %s was erased and stays erased', OLD.id), TABLE = 'users';
+END $$;
+
+CREATE OR REPLACE TRIGGER users_stay_erased BEFORE UPDATE ON users FOR EACH ROW
+  WHEN (OLD.erased_at IS NOT NULL AND NEW.erased_at IS DISTINCT FROM OLD.erased_at) EXECUTE FUNCTION users_refuse_return();
+ALTER TABLE users ENABLE ALWAYS TRIGGER users_stay_erased;
+
+CREATE OR REPLACE TRIGGER users_erased_are_kept BEFORE DELETE ON users FOR EACH ROW
+  WHEN (OLD.erased_at IS NOT NULL) EXECUTE FUNCTION users_refuse_return();
+ALTER TABLE users ENABLE ALWAYS TRIGGER users_erased_are_kept;

@@ -66,5 +66,5 @@ CREATE OR REPLACE FUNCTION rarity_tier(earners bigint, eligible bigint) RETURNS 
 CREATE OR REPLACE FUNCTION imported_hash_kind(password_hash text) RETURNS text
   LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT CASE WHEN password_hash NOT LIKE '$argon2id$v=19$m=12288,t=3,p=1$%'
-    THEN substring(password_hash FROM '^(\$2[aby]\$\d\d|\$argon2(?:id|i|d)\$v=\d\d\$m=\d{1,7},t=\d{1,3},p=\d{1,3})\$') END
+    THEN substring(password_hash FROM '^([$]2[aby][$][0-9]{2}|[$]argon2(?:id|i|d)[$]v=[0-9]{2}[$]m=[0-9]{1,7},t=[0-9]{1,3},p=[0-9]{1,3})[$]') END
 $$;

@@ -128,6 +128,7 @@ export const AUTH_EVENTS = {
     redirect_uris: ['texts', 'redirect URIs of the app, if they were changed'],
     scopes: ['texts', 'scopes that it may request, if they were changed'],
     grants: ['number', 'how many grants ended because the app lost scopes that they included'],
+    reason: ['text', 'gone, if the server removed the back-channel logout URI because it responded with 410'],
   }),
   'client.secret_rotated': event('An app was given a secret; one that it had stays valid for a while', {
     overlap_seconds: ['number', 'how long both secrets are accepted'],
@@ -155,7 +156,7 @@ export const AUTH_EVENTS = {
   }),
   'webhook.disabled': event('A webhook receiver was disabled: nothing more is sent to it', {
     webhook: ['text', 'its id'],
-    reason: ['text', 'admin, or failing (it accepted nothing for five days)'],
+    reason: ['text', 'admin, failing (it accepted nothing for five days) or gone (it responded with 410)'],
   }),
   'platform.imported': event('An import changed something; one in batches records each of them', {
     users: ['counts', 'numbers of records of that file, by outcome'],

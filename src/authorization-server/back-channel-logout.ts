@@ -1,10 +1,12 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { audited, recordEvent } from '../audit/audit.js';
 import { randomUUID } from '../crypto/random.js';
 import { Config } from '../config/config.js';
 import { keyed } from '../database/sql.js';
 import { Logger } from '../http/logger.js';
 import { Meter } from '../http/meter.js';
-import { attempt, LEASE_SECONDS, MOST_OF_A_RECEIVER, Outbox, RETRY_AFTER } from '../http/outbox.js';
+import { attempt, LEASE_SECONDS, MOST_OF_A_RECEIVER, Outbox, waitAfter } from '../http/outbox.js';
 import { Periodic } from '../http/periodic-work.js';
 import { PublicHttps } from '../http/public-https.js';
 import { AuthorizationServer } from './authorization-server.js';
@@ -37,6 +39,7 @@ FROM chosen WHERE l.id = chosen.id AND l.due_at <= now()
 RETURNING l.id, l.client_id, l.user_id, l.sid, l.attempts, chosen.url`;
 
 const DONE = 'DELETE FROM oauth_logouts WHERE id = $1';
+const REMOVE_URI = `UPDATE oauth_clients SET backchannel_logout_uri = NULL WHERE id = $1 AND backchannel_logout_uri = $2`;
 const AGAIN =
   'UPDATE oauth_logouts SET due_at = now() + make_interval(secs => $2) WHERE id = $1 AND attempts = $3';
 
@@ -69,6 +72,7 @@ export class BackChannelLogout implements OnApplicationShutdown {
     private readonly logger: Logger,
     private readonly meter: Meter,
     private readonly database: OauthDatabase,
+    private readonly dataSource: DataSource,
     private readonly server: AuthorizationServer,
     private readonly https: PublicHttps,
   ) {}
@@ -90,7 +94,7 @@ export class BackChannelLogout implements OnApplicationShutdown {
 
   async #send(logout: Logout, stop: AbortSignal): Promise<void> {
     const { id, client_id, attempts, url } = logout;
-    const { taken, status, error } = await attempt(async (signal) => {
+    const outcome = await attempt(async (signal) => {
       const body = String(new URLSearchParams({ logout_token: await this.#token(logout) }));
       return this.https.post({
         url: new URL(url),
@@ -103,8 +107,11 @@ export class BackChannelLogout implements OnApplicationShutdown {
         loopback: !this.config.production,
       });
     }, stop);
+    const { taken, status, error, gone } = outcome;
     if (!taken && stop.aborted) return void (await this.database.rows(AGAIN, [id, 0, attempts]));
-    const wait = taken ? undefined : RETRY_AFTER[attempts - 1];
+    const isRemoved = gone && (await this.#removeUri(client_id, url));
+    // A URI that was registered meanwhile gets the notice at once.
+    const wait = isRemoved ? undefined : gone ? 0 : waitAfter(attempts - 1, outcome);
     this.meter.count('logout_attempts_total', {
       outcome: taken ? 'delivered' : wait === undefined ? 'dead' : 'failed',
     });
@@ -112,6 +119,22 @@ export class BackChannelLogout implements OnApplicationShutdown {
     await this.database.rows(DONE, [id]);
     if (!taken)
       this.logger.warn({ client_id, status, reason: error }, 'an app could not be told of a sign-out');
+  }
+
+  /**
+   * The app is not notified again unless somebody registers the URI again.
+   *
+   * @returns whether it was still the app's URI
+   */
+  #removeUri(clientId: string, url: string): Promise<boolean> {
+    return audited(this.dataSource, async (manager) => {
+      const [, clients] = await manager.query<[unknown, number]>(REMOVE_URI, [clientId, url]);
+      if (clients === 0) return false;
+      await manager.query('DELETE FROM oauth_logouts WHERE client_id = $1', [clientId]);
+      const details = { changed: ['backchannel_logout_uri'], reason: 'gone' };
+      await recordEvent(manager, { type: 'client.updated', actor: 'system', clientId, details });
+      return true;
+    });
   }
 
   /** Makes a logout token (§2.4), valid for two minutes: a new one for each attempt. */

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { EntityManager } from 'typeorm';
+import type { DataSource, EntityManager } from 'typeorm';
 import { audited, eventValues, recordEvent, recordEventIf, type NewAuthEvent } from '../audit/audit.js';
 import { takePlace } from '../auth/owner.js';
 import { USED, type UsageTally } from '../auth/usage/usage-tally.js';
@@ -114,8 +114,12 @@ WHERE NOT EXISTS (SELECT FROM calendar_links l WHERE l.user_id = $1 AND l.slot =
   }
 
   /** Revokes all links of a member. */
-  async revokeAll(userId: number, actor: Actor): Promise<void> {
-    await audited(this.database.dataSource, async (manager) => {
+  async revokeAll(
+    userId: number,
+    actor: Actor,
+    within: DataSource | EntityManager = this.database.dataSource,
+  ): Promise<void> {
+    await audited(within, async (manager) => {
       const [, links] = await manager.query<[unknown, number]>(
         'DELETE FROM calendar_links WHERE user_id = $1',
         [userId],

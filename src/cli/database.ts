@@ -13,8 +13,9 @@ import { openEmbedded } from '../database/embedded/embedded.js';
 import { migrate } from '../database/schema/migrate.js';
 import { connect } from '../database/open-database.js';
 import { readSchema, requireFit } from '../database/schema/schema.js';
+import { PublicHttps } from '../http/public-https.js';
 import { OperatorError } from '../values/operator-error.js';
-import { WebhookSecrets } from '../webhooks/webhook-sender.js';
+import { WebhookSecrets, WebhookSender } from '../webhooks/webhook-sender.js';
 import { WebhooksService } from '../webhooks/webhooks.service.js';
 
 /** Attempts to reach the process that serves the embedded database, which may end at any moment. */
@@ -32,7 +33,9 @@ const SERVICES = [
   SigningKeysService,
   UsersService,
   SignInMethods,
+  PublicHttps,
   WebhookSecrets,
+  WebhookSender,
   WebhooksService,
 ];
 

@@ -95,8 +95,13 @@ ORDER BY uid_key = ANY($2::bytea[]) DESC, oauth_sessions.last_seen_at DESC, uid_
    * @param clientId null for all clients
    * @returns how many grants ended
    */
-  async revoke(userId: number, clientId: string | null, actor: Actor): Promise<number> {
-    return audited(this.dataSource, async (manager) => {
+  async revoke(
+    userId: number,
+    clientId: string | null,
+    actor: Actor,
+    within: DataSource | EntityManager = this.dataSource,
+  ): Promise<number> {
+    return audited(within, async (manager) => {
       const [row] = await manager.query<{ count: number; forgotten: boolean }[]>(
         `WITH forgotten AS (
   DELETE FROM oauth_consents WHERE user_id = $1 AND ($2::text IS NULL OR client_id = $2) RETURNING 1
@@ -148,7 +153,9 @@ ORDER BY uid_key = ANY($2::bytea[]) DESC, oauth_sessions.last_seen_at DESC, uid_
   async endSession(userId: number, sessionId: string, actor: Actor): Promise<boolean> {
     if (!/^[0-9a-f]{64}$/.test(sessionId)) return false;
     const details = { session: sessionId.slice(0, 16) };
-    return (await this.#end(userId, `uid_key = decode($2, 'hex')`, sessionId, actor, details)) > 0;
+    return (
+      (await this.#end(this.dataSource, userId, `uid_key = decode($2, 'hex')`, sessionId, actor, details)) > 0
+    );
   }
 
   /**
@@ -157,19 +164,25 @@ ORDER BY uid_key = ANY($2::bytea[]) DESC, oauth_sessions.last_seen_at DESC, uid_
    * @param kept keys of the session that continues
    * @returns how many sessions ended
    */
-  endOtherSessions(userId: number, actor: Actor, kept: readonly Buffer[]): Promise<number> {
-    return this.#end(userId, 'uid_key <> ALL ($2::bytea[])', kept, actor);
+  endOtherSessions(
+    userId: number,
+    actor: Actor,
+    kept: readonly Buffer[],
+    within: DataSource | EntityManager = this.dataSource,
+  ): Promise<number> {
+    return this.#end(within, userId, 'uid_key <> ALL ($2::bytea[])', kept, actor);
   }
 
   /** @param details of the event; if there are none, how many ended */
   #end(
+    within: DataSource | EntityManager,
     userId: number,
     which: string,
     value: unknown,
     actor: Actor,
     details?: { session: string },
   ): Promise<number> {
-    return audited(this.dataSource, async (manager) => {
+    return audited(within, async (manager) => {
       const [, sessions] = await manager.query<[unknown, number]>(
         `DELETE FROM oauth_sessions WHERE user_id = $1 AND ${which}`,
         [userId, value],

@@ -1,9 +1,11 @@
 import { setTimeout } from 'node:timers/promises';
+import type { PostResponse } from './public-https.js';
 
 const MINUTE = 60;
 const HOUR = 60 * MINUTE;
+const LONGEST_WAIT = 10 * HOUR;
 /** Waits after each failed attempt, in seconds; if one more fails, the message is dead. */
-export const RETRY_AFTER = [5, 5 * MINUTE, HOUR / 2, 2 * HOUR, 5 * HOUR, 10 * HOUR, 10 * HOUR] as const;
+export const RETRY_AFTER = [5, 5 * MINUTE, HOUR / 2, 2 * HOUR, 5 * HOUR, LONGEST_WAIT, LONGEST_WAIT] as const;
 /** How long an instance has to record the outcome of an attempt, in seconds: twice the maximum duration of one. */
 export const LEASE_SECONDS = 20;
 /** How many messages to one receiver may be in progress at once. */
@@ -26,30 +28,60 @@ export interface Attempt {
   /** Why there was no response. */
   readonly error: string | null;
   readonly seconds: number;
+  /** The response was 410: there is no receiver any more. */
+  readonly gone: boolean;
+  /** For how long the receiver asks to be left alone, in seconds. */
+  readonly retryAfter: number;
+}
+
+/** Responses whose Retry-After says when to send again (RFC 6585 §4, RFC 9110 §15.6.4). */
+const POSTPONING = new Set([429, 503]);
+
+function retrySeconds({ status, retryAfter = '' }: PostResponse): number {
+  if (!POSTPONING.has(status)) return 0;
+  const seconds = /^\d+$/.test(retryAfter)
+    ? Number(retryAfter)
+    : (Date.parse(retryAfter) - Date.now()) / 1000;
+  return Math.min(Math.max(0, seconds || 0), LONGEST_WAIT);
+}
+
+/** @param before number of attempts before this one @returns seconds until the next; undefined if there is none */
+export function waitAfter(before: number, { taken, retryAfter }: Attempt): number | undefined {
+  const wait = taken ? undefined : RETRY_AFTER[before];
+  return wait === undefined ? undefined : Math.max(wait, retryAfter);
 }
 
 /**
  * Tries once to send a message. A redirect is not followed, and is a failure, like every response except 2xx.
  *
- * @param post sends it until the signal aborts, and returns the status of the response
+ * @param post sends it until the signal aborts
  * @param stop ends it
  */
 export async function attempt(
-  post: (signal: AbortSignal) => Promise<number>,
+  post: (signal: AbortSignal) => Promise<PostResponse>,
   stop?: AbortSignal,
 ): Promise<Attempt> {
   const startedAt = performance.now();
   const end = AbortSignal.timeout(PATIENCE_MS);
   const seconds = () => (performance.now() - startedAt) / 1000;
   try {
-    const status = await post(stop ? AbortSignal.any([end, stop]) : end);
-    return { taken: status >= 200 && status < 300, status, error: null, seconds: seconds() };
+    const response = await post(stop ? AbortSignal.any([end, stop]) : end);
+    const { status } = response;
+    return {
+      taken: status >= 200 && status < 300,
+      status,
+      error: null,
+      seconds: seconds(),
+      gone: status === 410,
+      retryAfter: retrySeconds(response),
+    };
   } catch (error) {
     // What the operator is told: only at which step it failed.
     const { code, message: text } = error as NodeJS.ErrnoException;
     const step = code === undefined ? text : `${code}: ${text}`;
     const reason = end.aborted ? `no answer within ${PATIENCE_MS / 1000} s` : step;
-    return { taken: false, status: null, error: reason.slice(0, LONGEST_ERROR), seconds: seconds() };
+    const failed = { error: reason.slice(0, LONGEST_ERROR), seconds: seconds(), gone: false, retryAfter: 0 };
+    return { taken: false, status: null, ...failed };
   }
 }
 

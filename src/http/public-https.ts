@@ -32,6 +32,12 @@ interface Posting {
   readonly loopback: boolean;
 }
 
+export interface PostResponse {
+  readonly status: number;
+  /** The header. */
+  readonly retryAfter: string | undefined;
+}
+
 /**
  * Looks up a name that others chose, by DNS alone. The system's own look-up (getaddrinfo) would hold one of libuv's four threads for
  * as long as no name server answers, and with them the connections to the database, files and the hashing of passwords.
@@ -100,13 +106,12 @@ export class PublicHttps {
    * Sends a body. Nothing of the response is read but its status: the connection ends with its headers, since a body that never ended
    * would hold it.
    *
-   * @returns the status of the response, whatever it is
    * @throws Error where there is no response
    */
-  async post({ url, headers, body, signal, loopback }: Posting): Promise<number> {
+  async post({ url, headers, body, signal, loopback }: Posting): Promise<PostResponse> {
     const { asked, response } = await this.#ask(url, { method: 'POST', headers, signal }, loopback, body);
     asked.destroy();
-    return response.statusCode!;
+    return { status: response.statusCode!, retryAfter: response.headers['retry-after'] };
   }
 
   /** @throws Error also where one of the addresses is not allowed: then none is */

@@ -2,7 +2,7 @@ import type { DataSource, EntityManager } from 'typeorm';
 import { audited, recordEvent, type AuditedTransaction, type NewAuthEvent } from '../audit/audit.js';
 import { prepared } from '../database/postgres/data-source.js';
 import { AHEAD, HORIZON, keyed } from '../database/sql.js';
-import { LEASE_SECONDS, MOST_OF_A_RECEIVER, RETRY_AFTER, type Attempt } from '../http/outbox.js';
+import { LEASE_SECONDS, MOST_OF_A_RECEIVER, waitAfter, type Attempt } from '../http/outbox.js';
 import { concernedBy, kindFor, readScopeSql } from '../resources/resources.js';
 import { IS_PENDING, TakenMessages } from './taken-messages.js';
 import { TEST_TYPE, type Message } from './webhook-sender.js';
@@ -188,8 +188,8 @@ export interface Outcome {
   readonly status: 'delivered' | 'pending' | 'dead';
   /** Since the change. */
   readonly delaySeconds: number;
-  /** Whether its endpoint was switched off. */
-  readonly switchedOff: boolean;
+  /** Why its endpoint was disabled, if it was. */
+  readonly disabledBecause: 'failing' | 'gone' | undefined;
 }
 
 interface Claimed extends Message {
@@ -295,7 +295,9 @@ export class WebhookDeliveries {
         message.endpoint_id,
       ]);
     const delaySeconds = await this.#taken.record(message.sequence, attempt);
-    return delaySeconds === undefined ? undefined : { status: 'delivered', delaySeconds, switchedOff: false };
+    return delaySeconds === undefined
+      ? undefined
+      : { status: 'delivered', delaySeconds, disabledBecause: undefined };
   }
 
   /** Releases a message whose attempt was aborted: any instance may send it at once. */
@@ -306,11 +308,13 @@ export class WebhookDeliveries {
     );
   }
 
-  async #failed(message: Message, { status, error, seconds }: Attempt): Promise<Outcome | undefined> {
+  async #failed(message: Message, attempt: Attempt): Promise<Outcome | undefined> {
     const isTest = message.type === TEST_TYPE;
-    const wait = isTest ? undefined : RETRY_AFTER[message.attempts];
+    const { status, error, seconds, gone } = attempt;
+    const wait = isTest ? undefined : waitAfter(message.attempts, attempt);
     return audited(this.dataSource, async (manager) => {
       const failsTooLong = !isTest && (await noteFailure(manager, message.endpoint_id));
+      const because = isTest ? undefined : gone ? 'gone' : failsTooLong ? 'failing' : undefined;
       const [rows] = await manager.query<[{ status: 'pending' | 'dead'; delay: number }[], number]>(
         `UPDATE webhook_deliveries d SET attempts = attempts + 1, attempted_at = now(), response_status = $3, error = $4, duration_ms = $7,
   leased_until = NULL, due_at = now() + make_interval(secs => $5), status = CASE WHEN $6 THEN 'dead' ELSE 'pending' END,
@@ -323,13 +327,13 @@ RETURNING status, EXTRACT(epoch FROM now() - changed_at)::float8 AS delay`,
           status,
           error,
           wait ?? 0,
-          wait === undefined || failsTooLong,
+          wait === undefined || because !== undefined,
           Math.round(seconds * 1_000),
         ],
       );
-      const switchedOff =
-        failsTooLong && (await switchOff(manager, message.endpoint_id, 'failing', 'system'));
-      return rows[0] && { status: rows[0].status, delaySeconds: rows[0].delay, switchedOff };
+      const isDisabled = because && (await switchOff(manager, message.endpoint_id, because, 'system'));
+      const disabledBecause = isDisabled ? because : undefined;
+      return rows[0] && { status: rows[0].status, delaySeconds: rows[0].delay, disabledBecause };
     });
   }
 }
@@ -348,7 +352,7 @@ WHERE id = $1 AND disabled_at IS NULL RETURNING failing_since <= now() - make_in
 export async function switchOff(
   manager: AuditedTransaction,
   endpointId: string,
-  reason: 'admin' | 'failing',
+  reason: 'admin' | 'failing' | 'gone',
   actor: NewAuthEvent['actor'],
 ): Promise<boolean> {
   const [[endpoint]] = await manager.query<[{ client_id: string | null; key_id: string | null }[], number]>(

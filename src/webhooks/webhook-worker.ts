@@ -82,14 +82,14 @@ export class WebhookWorker implements OnApplicationShutdown {
     this.meter.observe('webhook_attempt_duration_seconds', {}, attempt.seconds);
     const outcome = await deliveries.finish(message, attempt);
     if (!outcome) return;
-    const { status, delaySeconds, switchedOff } = outcome;
+    const { status, delaySeconds, disabledBecause } = outcome;
     this.meter.count('webhook_attempts_total', { outcome: status === 'pending' ? 'failed' : status });
     if (status === 'delivered' && message.attempts === 0)
       this.meter.observe('webhook_delay_seconds', {}, delaySeconds);
-    if (switchedOff)
+    if (disabledBecause)
       this.logger.warn(
         { webhook: message.endpoint_id },
-        'a webhook was switched off: it had failed for five days',
+        `a webhook was disabled: it ${disabledBecause === 'gone' ? 'responded with 410' : 'had failed for five days'}`,
       );
   }
 

@@ -7,12 +7,11 @@ import { randomText } from '../crypto/random.js';
 import { makeWebhookSecret } from '../crypto/webhook-signatures.js';
 import type { WebhookDelivery, WebhookEndpoint } from '../database/schema/entities/changes/webhook.entity.js';
 import { LEASE_SECONDS, type Attempt } from '../http/outbox.js';
-import { PublicHttps } from '../http/public-https.js';
 import { CHANGE_KINDS, readScope, RESOURCES } from '../resources/resources.js';
 import { OperatorError } from '../values/operator-error.js';
 import { receiverFault } from '../values/receivers.js';
 import { BEGIN_HERE, MAKE_TEST, switchOff, WebhookDeliveries } from './webhook-deliveries.js';
-import { TEST_TYPE, WebhookSecrets, WebhookSender, type Message } from './webhook-sender.js';
+import { TEST_TYPE, WebhookSecrets, type WebhookSender, type Message } from './webhook-sender.js';
 
 /** The types of messages: `<resource>.<kind>`. A profile is never removed while anybody may be notified about it. */
 export const WEBHOOK_TYPES = RESOURCES.flatMap((resource) =>
@@ -245,12 +244,12 @@ export class WebhooksService {
    *
    * @throws OperatorError where there is no such endpoint, or it is disabled
    */
-  async test(id: string): Promise<Attempt> {
+  async test(id: string, sender: WebhookSender): Promise<Attempt> {
     const endpoint = await this.find(id);
     if (endpoint.status === 'disabled') throw notLive(endpoint);
     const values = [id, TEST_TYPE, LEASE_SECONDS];
     const [message] = await this.dataSource.query<Message[]>(MAKE_TEST, values);
-    const attempt = await new WebhookSender(this.config, new PublicHttps(), this.#secrets).send(message!);
+    const attempt = await sender.send(message!);
     // A test says nothing of whether the endpoint fails.
     await new WebhookDeliveries(this.dataSource).finish({ ...message!, failing: false }, attempt);
     return attempt;

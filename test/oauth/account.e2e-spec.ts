@@ -204,6 +204,41 @@ describe('GET and POST /account/sessions', () => {
     ]);
   });
 
+  it('ends nothing if one of apps, links and other browsers cannot be ended', async () => {
+    const member = await oauth.member();
+    const [laptop, phone] = [oauth.browser(), oauth.browser()];
+    await signedIn(phone, '/account/sessions', member.username);
+    await oauth.tokens(await oauth.client(), member.username);
+    await oauth.api.app.get(CalendarLinks).create(member.id, 'Phone', { actor: 'user' });
+    const page = await signedIn(laptop, '/account/sessions', member.username);
+    const counts = () =>
+      oauth.dataSource.query<object[]>(
+        `SELECT (SELECT count(*) FROM oauth_sessions WHERE user_id = $1) AS sessions,
+  (SELECT count(*) FROM oauth_grants WHERE user_id = $1) AS grants,
+  (SELECT count(*) FROM calendar_links WHERE user_id = $1) AS links`,
+        [member.id],
+      );
+    const before = await counts();
+    await oauth.dataSource.query(`CREATE FUNCTION keep_links() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN RAISE lock_not_available; END $$;
+CREATE TRIGGER keep_links BEFORE DELETE ON calendar_links FOR EACH ROW EXECUTE FUNCTION keep_links()`);
+    const csrf = /name="csrf" value="([^"]+)"/.exec(page.html)![1]!;
+    const body = new URLSearchParams([
+      ['csrf', csrf],
+      ['also', 'apps'],
+      ['also', 'links'],
+    ]);
+    const send = () => laptop.send('/account/sessions/end-others', { method: 'POST', body });
+    try {
+      expect((await send()).status).toBe(503);
+    } finally {
+      await oauth.dataSource.query('DROP FUNCTION keep_links CASCADE');
+    }
+    expect(await counts()).toEqual(before);
+    expect((await send()).status).toBe(303);
+    expect(await counts()).toEqual([{ sessions: 1, grants: 0, links: 0 }]);
+  });
+
   it('advises nothing that no page does', async () => {
     const { username } = await oauth.member();
     const page = await signedIn(oauth.browser(), '/account/sessions', username);

@@ -117,7 +117,7 @@ describe('a form that makes something', () => {
     for (let n = 0; n < 10; n++) await links.create(signed.id, `Link ${n}`, { actor: 'user' });
     const full = (await signed.browser.submit(signed.page, { name: 'Phone' }, /create$/)) as FormPage;
     expect([full.status, full.html]).toEqual([422, expect.stringContaining('You have 10 links')]);
-    await links.revokeAll(signed.id, { actor: 'user' });
+    await links.revokeAll(signed.id, { actor: 'user' }, oauth.dataSource);
     const made = (await signed.browser.submit(signed.page, { name: 'Phone' }, /create$/)) as FormPage;
     expect(made.html).toMatch(LINK);
   });

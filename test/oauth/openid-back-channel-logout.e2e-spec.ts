@@ -258,6 +258,53 @@ describe('an app with a back-channel logout URI', () => {
     await until(async () => (await queued()).length === 0, 'that it is done');
   });
 
+  it('is told again no sooner than its Retry-After of 429 or 503 says', async () => {
+    const { clientId, receiver } = await toldApp();
+    receiver.respond = (_, response) => void response.writeHead(429, { 'Retry-After': '3600' }).end();
+    const member = await signIn(clientId);
+    await WAYS['the member signs out on the account pages']!(member, '');
+    const isLater = await eventually(async () => {
+      const [row] = await oauth.dataSource.query<{ later: boolean }[]>(
+        `SELECT due_at BETWEEN now() + interval '50 minutes' AND now() + interval '1 hour' AS later FROM oauth_logouts`,
+      );
+      return row?.later ? true : undefined;
+    });
+    expect(isLater).toBe(true);
+    await oauth.dataSource.query('DELETE FROM oauth_logouts');
+  });
+
+  it('loses its logout URI by a response of 410, with an audit event', async () => {
+    const { clientId, receiver } = await toldApp();
+    receiver.respond = (_, response) => void response.writeHead(410).end();
+    const member = await signIn(clientId);
+    await WAYS['the member signs out on the account pages']!(member, '');
+    await until(
+      async () => receiver.received.length === 1 && (await queued()).length === 0,
+      'that it is not told again',
+    );
+    const [found] = await oauth.dataSource.query<object[]>(
+      `SELECT backchannel_logout_uri AS uri, (SELECT json_agg(details) FROM auth_events
+  WHERE client_id = $1 AND type = 'client.updated' AND actor = 'system') AS events FROM oauth_clients WHERE id = $1`,
+      [clientId],
+    );
+    const details = { changed: ['backchannel_logout_uri'], reason: 'gone' };
+    expect(found).toEqual({ uri: null, events: [details] });
+  });
+
+  it('is told at the URI that was registered while the old one responded with 410', async () => {
+    const { clientId, receiver } = await toldApp();
+    const { receiver: next } = await toldApp();
+    const update = 'UPDATE oauth_clients SET backchannel_logout_uri = $2 WHERE id = $1';
+    receiver.respond = (_, response) =>
+      void oauth.dataSource.query(update, [clientId, next.url]).then(() => response.writeHead(410).end());
+    const member = await signIn(clientId);
+    await WAYS['the member signs out on the account pages']!(member, '');
+    await until(
+      async () => next.received.length === 1 && (await queued()).length === 0,
+      'that the new URI got the notice',
+    );
+  });
+
   it('that fails for a day is given up', async () => {
     const { clientId, receiver } = await toldApp();
     receiver.respond = (_, response) => void response.writeHead(302, { Location: receiver.url }).end();

@@ -126,6 +126,7 @@ describe('Who forgot the password', () => {
     const [mail] = received;
     expect(received.map(({ to }) => to)).toEqual([[email]]);
     expect(mail!.source).toMatch(/^From: Gipfel <no-reply@gipfel\.example>\r$/m);
+    expect(mail!.source).toMatch(/^Auto-Submitted: auto-generated\r$/m);
     expect(mail!.source).toMatch(/^Subject: Your new password for Gipfel & Tal\r$/m);
     const path = linkOf(mail);
     // To look at it takes nothing: programs do that before the member does.

@@ -7,6 +7,7 @@ import { AUTH_EVENTS, boundedDetails } from '../../src/audit/audit.js';
 import { AuditTrail } from '../../src/audit/audit-trail.js';
 import { RateLimits } from '../../src/auth/rate-limits/rate-limits.js';
 import { SignIn } from '../../src/accounts/sign-in/sign-in.js';
+import { eraseMembers } from '../../src/accounts/erasure.js';
 import { Database } from '../../src/database/database.js';
 import { Meter } from '../../src/http/meter.js';
 import { placeOf, Refusals, maskedInput } from '../../src/authorization-server/failures/refusals.js';
@@ -327,7 +328,7 @@ describe('an audit event', () => {
     });
   });
 
-  it('can be neither changed nor deleted for a week, not even by the server’s own role', async () => {
+  it('can be neither changed nor deleted for a week, regardless of session_replication_role', async () => {
     const [young] = await insert('{}', `now() - interval '6 days 23 hours'`);
     const [old] = await insert('{}', `now() - interval '7 days 1 hour'`);
     await expect(query('UPDATE auth_events SET details = details WHERE id = $1', [old!.id])).rejects.toThrow(
@@ -349,6 +350,26 @@ describe('an audit event', () => {
     expect(await query('SELECT id FROM auth_events WHERE id = ANY($1)', [[young!.id, old!.id]])).toEqual([
       { id: young!.id },
     ]);
+  });
+
+  it('stays as it is unless its member is erased permanently: nobody is erased for a moment', async () => {
+    const { id } = await oauth.member();
+    const statements = [
+      ['UPDATE users SET erased_at = NULL WHERE id = $1', /stays erased/],
+      ["UPDATE users SET erased_at = erased_at - interval '1 s' WHERE id = $1", /stays erased/],
+      ['DELETE FROM users WHERE id = $1', /stays erased/],
+    ] as const;
+    for (const [statement, refusal] of statements) {
+      const undone = oauth.dataSource.transaction(async (manager) => {
+        await eraseMembers(manager, [id], { actor: 'admin' });
+        if (onPostgres) await manager.query('SET LOCAL session_replication_role = replica');
+        await manager.query(statement, [id]);
+      });
+      await expect(undone).rejects.toThrow(refusal);
+    }
+    expect(await query('SELECT erased_at FROM users WHERE id = $1', [id])).toEqual([{ erased_at: null }]);
+    await oauth.dataSource.transaction((manager) => eraseMembers(manager, [id], { actor: 'admin' }));
+    await query('UPDATE users SET erased_at = erased_at, bio = NULL WHERE id = $1', [id]);
   });
 
   postgres.it(

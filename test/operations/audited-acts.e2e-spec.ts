@@ -406,7 +406,7 @@ const ACTS: readonly (readonly [type: AuthEventType, act: string, prepare: () =>
     async () => {
       const { id } = await oauth.member();
       await links.create(id, 'phone', BY);
-      return () => links.revokeAll(id, BY);
+      return () => links.revokeAll(id, BY, oauth.dataSource);
     },
   ],
   ['client.created', 'registering an app', () => Promise.resolve(() => oauth.client())],

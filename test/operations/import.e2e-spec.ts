@@ -529,6 +529,33 @@ describe('pua import', () => {
   });
 
   describe('from standard input', () => {
+    it('sends one statement at a time on its connection: Node prints no deprecation warning', async () => {
+      const long = 'x'.repeat(500);
+      const lines = Array.from({ length: 1_100 }, (_, i) => i + 1).flatMap((id) => [
+        { type: 'users', record: user(id, { bio: long }) },
+        { type: 'achievements', record: achievement(id, { description: long }) },
+        { type: 'events', record: event(id, { description: long }) },
+        { type: 'users', record: { id: long } },
+      ]);
+      const child = spawn(
+        process.execPath,
+        [
+          join(process.cwd(), 'bin/pua.mjs'),
+          'import',
+          '-',
+          '--dry-run',
+          '--json',
+          '--skip-invalid',
+          join(process.env.TEST_FOLDER!, 'rejects-of-dry-run.ndjson'),
+        ],
+        { cwd: process.env.TEST_FOLDER, env: { ...PROCESS, ...api.environment } },
+      );
+      child.stdin.end(lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+      const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
+      expect(JSON.parse(stdout)).toMatchObject({ files: { users: { inserted: 1_100, rejected: 1_100 } } });
+      expect(stderr).not.toContain('DeprecationWarning');
+    });
+
     const line = (type: string, record: unknown, op?: string) =>
       `${JSON.stringify({ type, ...(op ? { op } : {}), record })}\n`;
     const input = [

@@ -1,7 +1,8 @@
 import { execFile, spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
-import { connect, createServer } from 'node:net';
+import { createServer as createHttpServer } from 'node:http';
+import { connect, createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -369,6 +370,31 @@ postgres.describe('a start that cannot be', () => {
     await dataSource.destroy();
     await database.drop();
   });
+});
+
+postgres.it.each([
+  [
+    'a PostgreSQL without TLS, if sslmode requires it',
+    () => `${process.env.TEST_DATABASE_URL}?sslmode=require`,
+  ],
+  ['a server that speaks HTTP', (port: number) => `postgres://pua@127.0.0.1:${port}/postgres`],
+])('a database URL that leads to %s is one sentence for operators', async (_, urlFor) => {
+  const http = createHttpServer((_request, response) => void response.end()).listen(0, '127.0.0.1');
+  await once(http, 'listening');
+  const settings = {
+    NODE_ENV: 'test',
+    SECRET_KEY: process.env.TEST_SECRET_KEY!,
+    DATABASE_URL: urlFor((http.address() as AddressInfo).port),
+  };
+  try {
+    const { code, stderr } = await puaProcess(settings, ['db', 'status']);
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(/^The database cannot be reached \(.+\): .+\n$/),
+    ]);
+  } finally {
+    http.close();
+  }
 });
 
 postgres.describe('a database whose password has characters that mean something in a URL', () => {

@@ -7,8 +7,8 @@ import type { Message } from '../../src/webhooks/webhook-sender.js';
 import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
 import { createTestDatabase, postgres, testConfig, type TestDatabase } from '../support/database.js';
 
-const TAKEN: Attempt = { taken: true, status: 204, error: null, seconds: 0.1 };
-const FAILED: Attempt = { taken: false, status: 500, error: null, seconds: 0.1 };
+const TAKEN: Attempt = { taken: true, status: 204, error: null, seconds: 0.1, gone: false, retryAfter: 0 };
+const FAILED: Attempt = { ...TAKEN, taken: false, status: 500 };
 
 describe('Messages that are claimed', () => {
   let database: TestDatabase;

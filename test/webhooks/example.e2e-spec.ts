@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { WebhookSender } from '../../src/webhooks/webhook-sender.js';
 import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
 import { TestApi } from '../support/api.js';
 import { PROCESS } from '../support/command-line.js';
@@ -30,7 +31,7 @@ it('examples/webhooks takes what the secret verifies, once, and refuses everythi
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   try {
     expect((await lines.next()).value).toBe(`listening on ${port}`);
-    expect(await webhooks.test(id)).toMatchObject({ taken: true, status: 204 });
+    expect(await webhooks.test(id, api.app.get(WebhookSender))).toMatchObject({ taken: true, status: 204 });
     expect((await lines.next()).value).toBe('webhook.test {}');
     const forged = await fetch(url, { method: 'POST', body: '{"type":"webhook.test","data":{}}' });
     expect(forged.status).toBe(401);
@@ -45,7 +46,7 @@ it('examples/webhooks takes what the secret verifies, once, and refuses everythi
       );
     expect(await webhooks.redeliver((await delivered()).id, 'admin')).toBe(1); // the same message again
     await delivered();
-    await webhooks.test(id);
+    await webhooks.test(id, api.app.get(WebhookSender));
     expect((await lines.next()).value).toBe('webhook.test {}'); // nothing between
   } finally {
     child.kill();

@@ -9,7 +9,9 @@ import { ConnectedApps } from '../../src/clients/connected-apps.js';
 import { Meter } from '../../src/http/meter.js';
 import { Sweeper } from '../../src/operations/sweeper/sweeper.js';
 import { RETRY_AFTER } from '../../src/http/outbox.js';
+import { PublicHttps } from '../../src/http/public-https.js';
 import { readScope, RESOURCES } from '../../src/resources/resources.js';
+import { WebhookSecrets, WebhookSender } from '../../src/webhooks/webhook-sender.js';
 import { WEBHOOK_TYPES, WebhooksService } from '../../src/webhooks/webhooks.service.js';
 import { endApp } from '../support/api.js';
 import { thorough } from '../support/database.js';
@@ -387,6 +389,40 @@ describe('Webhooks', () => {
       expect(first).toMatchObject({ status: 'pending', attempts: 2 });
     });
 
+    it('is disabled by a response of 410, with the reason and an audit event', async () => {
+      const { userId, keyId, id } = await keyed(['profile.updated']);
+      receiver.respond = (_, response) => void response.writeHead(410).end();
+      await rename(userId, 'x');
+      const [message] = await settled(id, ([first]) => first?.status === 'dead');
+      expect(message).toMatchObject({ attempts: 1, response_status: 410 });
+      expect(await webhooks.find(id)).toMatchObject({ status: 'disabled', disabled_because: 'gone' });
+      const events = await query(
+        `SELECT actor, key_id, details FROM auth_events WHERE type = 'webhook.disabled' AND details->>'webhook' = $1`,
+        [id],
+      );
+      expect(events).toEqual([{ actor: 'system', key_id: keyId, details: { webhook: id, reason: 'gone' } }]);
+    });
+
+    it.each([
+      [429, '3600', 3_600],
+      [503, () => new Date(Date.now() + 7_200_000).toUTCString(), 7_200],
+      [503, '2', 5],
+      [429, '9999999', 36_000],
+      [429, 'soon', 5],
+      [500, '3600', 5],
+    ])(
+      'postpones the next attempt after %s with Retry-After %s to %s s later',
+      async (status, after, wait) => {
+        const { userId, id } = await keyed(['profile.updated']);
+        const header = typeof after === 'string' ? after : after();
+        receiver.respond = (_, response) => void response.writeHead(status, { 'Retry-After': header }).end();
+        await rename(userId, 'x');
+        const [message] = await settled(id, ([first]) => first?.attempts === 1);
+        expect(message!.wait).toBeLessThanOrEqual(wait);
+        expect(message!.wait).toBeGreaterThan(wait - (header.includes('GMT') ? 600 : 1));
+      },
+    );
+
     thorough.it('for five days is switched off, and the trail says so', async () => {
       const { userId, keyId, id } = await keyed(['profile.updated']);
       receiver.respond = (_, response) => void response.writeHead(500).end();
@@ -602,11 +638,9 @@ SELECT $1, 1 + random() * 1e6, 'events.removed', 1, now() FROM generate_series(1
         await endApp(app);
       }
       // What one instance has moved the others, which have the next key as the one before, open too.
-      const after = new WebhooksService(oauth.dataSource, {
-        ...config,
-        secrets: new Secrets(Buffer.alloc(32, 7)),
-      });
-      expect(await after.test(id)).toMatchObject({ taken: true });
+      const after = { ...config, secrets: new Secrets(Buffer.alloc(32, 7)) };
+      const sender = new WebhookSender(after, oauth.api.app.get(PublicHttps), new WebhookSecrets(after));
+      expect(await webhooks.test(id, sender)).toMatchObject({ taken: true });
       expect([secret, rotated].map((each) => isVerified(each, receiver.received.at(-1)!))).toEqual([
         true,
         true,

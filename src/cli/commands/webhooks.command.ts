@@ -1,5 +1,6 @@
 import { InvalidArgumentError, Option, type Command } from '@commander-js/extra-typings';
 import { OperatorError } from '../../values/operator-error.js';
+import { WebhookSender } from '../../webhooks/webhook-sender.js';
 import {
   WEBHOOK_TYPES,
   WebhooksService,
@@ -88,7 +89,7 @@ export function webhooksCommands(group: Command): void {
     'Send one message of the type webhook.test from here, and print the response',
     'pua webhooks test wh_4fGh7Kq2LmPz9xQa',
   ).runs(async ({ get, print }, id) => {
-    const { taken, status, error, seconds } = await get(WebhooksService).test(id);
+    const { taken, status, error, seconds } = await get(WebhooksService).test(id, get(WebhookSender));
     const answer = status === null ? `nothing (${error})` : String(status);
     print(
       { id, taken, response_status: status, error, seconds: Number(seconds.toFixed(3)) },

@@ -1,6 +1,7 @@
 import { connect } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { QueryConfig, QueryResult } from 'pg';
+import { WRITING_FUNCTIONS } from '../schema/schema.js';
 import { commented, currentCaller, type Requester } from './callers.js';
 import { PrimaryClient, type PrimaryConfig } from './primary.js';
 import { Unavailable } from './unavailable.js';
@@ -12,9 +13,8 @@ const CANCELLED_WAIT = 'SyncRepWaitForLSN';
 const MOST_UNCONFIRMED = 3;
 const REFUSED_MS = 1_000;
 
-// Includes this project's functions that write.
-const WRITE =
-  /\b(INSERT|UPDATE|DELETE|MERGE|COMMIT|START TRANSACTION|fold_totals|copy_names|take_change_mark|coalesce_changes)\b/i;
+const WORDS = ['INSERT', 'UPDATE', 'DELETE', 'MERGE', 'COMMIT', 'START TRANSACTION', ...WRITING_FUNCTIONS];
+const WRITE = new RegExp(`\\b(?:${WORDS.join('|')})\\b`, 'i');
 
 /**
  * Whether writes are worth trying. While a synchronous standby is lost, each write waits until it is cancelled, and holds a

@@ -31,6 +31,14 @@ function nameOf(statement: string): string {
   return found.slice(1).filter(Boolean).join(' ');
 }
 
+/** Our volatile functions, except those of triggers: calling one is a write. */
+export const WRITING_FUNCTIONS = [...STATEMENTS].flatMap(([name, text]) => {
+  const [declaration] = text.slice(text.indexOf('CREATE ')).split(/\bAS \$\$|^  RETURN /m);
+  const writes =
+    name.startsWith('FUNCTION ') && !/\b(?:STABLE|IMMUTABLE|RETURNS trigger)\b/.test(declaration!);
+  return writes ? [name.slice('FUNCTION '.length)] : [];
+});
+
 /** The migrations of a database, by name. */
 export interface Schema {
   readonly applied: readonly string[];

@@ -124,9 +124,13 @@ export class AccountController {
   async endOtherSessions(@FormSender() member: Sender): Promise<void> {
     const { user, sessionKeys, by, form } = member;
     const also = [form.also ?? []].flat();
-    await this.access.endOtherSessions(user.id, by, sessionKeys);
-    if (also.includes('apps')) await this.#revokeApps(member, null);
-    if (also.includes('links')) await this.links.revokeAll(user.id, by);
+    const [apps, links] = [also.includes('apps'), also.includes('links')];
+    await this.dataSource.transaction(async (manager) => {
+      await this.access.endOtherSessions(user.id, by, sessionKeys, manager);
+      if (apps) await this.access.revoke(user.id, null, by, manager);
+      if (links) await this.links.revokeAll(user.id, by, manager);
+    });
+    if (apps) this.revocations.announce({ kind: 'user', id: String(user.id) });
     member.redirect('/account/sessions', also.length > 0 ? 'others-and-access-ended' : 'others-ended');
   }
 

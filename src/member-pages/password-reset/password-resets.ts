@@ -209,6 +209,7 @@ export class PasswordResets implements OnApplicationShutdown {
     ).sendMail({
       from,
       to: member.email,
+      headers: { 'Auto-Submitted': 'auto-generated' }, // RFC 3834 §5: no out-of-office replies
       subject: fill(subject, words),
       text:
         fill(text, words) +

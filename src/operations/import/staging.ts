@@ -96,6 +96,9 @@ function stagingTables(types: readonly RecordType[]): StagingTable[] {
 
 /** The statements of a transaction that stages records. */
 export class Staging {
+  /** The insert in progress: pg deprecates a second statement on a busy connection. */
+  inserting: Promise<unknown> = Promise.resolve();
+
   /** @param isPrepared whether its session keeps the tables, and there are so few lines that any plan is right for all such feeds */
   constructor(
     readonly manager: EntityManager,
@@ -119,7 +122,6 @@ export class StagedRows {
   readonly #insert: string;
   #records: string[] = [];
   #characters = 0;
-  #taking: Promise<unknown> = Promise.resolve();
 
   /** @param columns of the table, in its order, each with its SQL type */
   constructor(
@@ -139,14 +141,14 @@ export class StagedRows {
 
   async flush(): Promise<void> {
     await this.#handOn();
-    await this.#taking;
+    await this.staging.inserting;
   }
 
   async #handOn(): Promise<void> {
-    await this.#taking;
+    await this.staging.inserting;
     if (this.#records.length === 0) return;
-    this.#taking = this.staging.rows(this.#insert, [`[${this.#records.join(',')}]`]);
-    this.#taking.catch(() => undefined); // told to whoever waits for it next
+    this.staging.inserting = this.staging.rows(this.#insert, [`[${this.#records.join(',')}]`]);
+    this.staging.inserting.catch(() => undefined); // the next insert or flush throws it
     this.#records = [];
     this.#characters = 0;
   }

@@ -28,7 +28,7 @@ export class WebhookEndpoint extends row({
   /** Since when no message was accepted. */
   failing_since: timestamptz.nullable,
   disabled_at: timestamptz.nullable,
-  disabled_because: text.as<'admin' | 'failing'>().nullable,
+  disabled_because: text.as<'admin' | 'failing' | 'gone'>().nullable,
 }) {}
 
 /** A message to an endpoint, sent or pending. */
