@@ -9,6 +9,18 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { startPostgres } from './postgres.mjs';
 
+/** Other formats than the server's own, which must set its own on every connection. */
+const FORMATS = {
+  DateStyle: 'German',
+  IntervalStyle: 'sql_standard',
+  TimeZone: 'Asia/Kathmandu',
+  bytea_output: 'escape',
+  extra_float_digits: 0,
+  standard_conforming_strings: 'off',
+  escape_string_warning: 'off',
+  quote_all_identifiers: 'on',
+};
+
 const folder = mkdtempSync(join(tmpdir(), 'pua-postgres-'));
 const postgres = await startPostgres(folder, {
   fsync: 'off',
@@ -16,6 +28,7 @@ const postgres = await startPostgres(folder, {
   full_page_writes: 'off',
   max_connections: 300,
   shared_buffers: process.env.PG_SHARED_BUFFERS ?? '256MB',
+  ...FORMATS,
 });
 
 const superuser = new pg.Client({ connectionString: postgres.url });

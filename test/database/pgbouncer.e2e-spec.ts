@@ -44,7 +44,11 @@ postgres.describe('behind PgBouncer in transaction mode', () => {
   });
 
   async function connected(): Promise<ReadConnection> {
-    const connection = await ReadConnection.open({ connectionString: pooler.url, primary: false }, true);
+    const connection = await ReadConnection.open({
+      connectionString: pooler.url,
+      primary: false,
+      pooled: true,
+    });
     opened.push(connection);
     return connection;
   }

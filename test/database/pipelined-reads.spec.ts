@@ -2,8 +2,8 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
-import pg from 'pg';
 import { loadConfig } from '../../src/config/config.js';
+import { openPool } from '../../src/database/postgres/session.js';
 import { PipelinedReads } from '../../src/database/postgres/pipelined-reads.js';
 import type { NamedStatement } from '../../src/database/postgres/read-connection.js';
 import { postgres } from '../support/database.js';
@@ -61,7 +61,7 @@ postgres.describe('pipelined reads', () => {
       name: 'plain-values',
       text: every.text.replace('$4', `'t'`).replace('$5', `'\\x00ff'`),
     };
-    const pool = new pg.Pool({ connectionString: process.env.TEST_DATABASE_URL! });
+    const pool = openPool({ connectionString: process.env.TEST_DATABASE_URL! });
     try {
       const [row] = (await pool.query(every.text, values)).rows;
       for (let time = 0; time < 6; time++) {
@@ -74,7 +74,7 @@ postgres.describe('pipelined reads', () => {
   });
 
   it('read no column wrong where a table has changed', async () => {
-    const pool = new pg.Pool({ connectionString: process.env.TEST_DATABASE_URL! });
+    const pool = openPool({ connectionString: process.env.TEST_DATABASE_URL! });
     const table = `changing_${process.pid}_${Date.now()}`;
     const all = { name: 'all-of-it', text: `SELECT * FROM ${table}` };
     try {

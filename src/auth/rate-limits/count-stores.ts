@@ -1,5 +1,5 @@
-import pg from 'pg';
 import type { Config } from '../../config/config.js';
+import { openPool } from '../../database/postgres/session.js';
 
 /** Where instances add up the calls that each of them admitted. */
 export interface CountStore {
@@ -15,7 +15,7 @@ ON CONFLICT (key) DO UPDATE SET used = c.used + EXCLUDED.used RETURNING key, use
 
 /** On its own connection, not through a pooler: exchanges never wait for requests, and the statement remains prepared. */
 export function postgresCounts(url: string, { connect, lock }: Config['databaseDeadlines']): CountStore {
-  const pool = new pg.Pool({
+  const pool = openPool({
     connectionString: url,
     application_name: 'public-user-api limits',
     max: 1,
@@ -24,7 +24,6 @@ export function postgresCounts(url: string, { connect, lock }: Config['databaseD
     query_timeout: lock + 50,
     keepAlive: true,
   });
-  pool.on('error', () => undefined); // the statement that fails reports it
   return {
     async add(window, calls) {
       const values = [window, [...calls.keys()], [...calls.values()]];

@@ -111,7 +111,7 @@ function poolOptions(config: Config, use: DataSourceUse) {
       max: 2,
       connectionTimeoutMillis: patienceOf(config),
       ...options,
-      ...bounds(config, undefined, false),
+      ...bounds(config, use, undefined),
     };
   }
   const options = [
@@ -137,7 +137,7 @@ function poolOptions(config: Config, use: DataSourceUse) {
     keepAlive: true,
     // What a crash undoes is swept again; and a lost synchronous standby does not block sweeping.
     ...(options.length > 0 ? { options: options.join(' ') } : {}),
-    ...bounds(config, statement, !isForRequests || isDirect(config)),
+    ...bounds(config, use, statement),
   };
 }
 
@@ -184,8 +184,10 @@ export function databaseAddress(config: Config, use: DataSourceUse): DatabaseAdd
 }
 
 /** A response is awaited a little longer than the server's own limit, which expires first unless the server is gone or waits for a standby. */
-function bounds({ databaseUrl }: Config, statementMs: number | undefined, primary: boolean) {
+function bounds(config: Config, use: DataSourceUse, statementMs: number | undefined) {
   const answerMs = statementMs && statementMs + 50;
-  if (databaseUrl) return { Client: BoundedClient, answerMs, writes: new WriteGate(), primary };
-  return { query_timeout: answerMs }; // the embedded one accepts no CancelRequest, and has no standby
+  if (!config.databaseUrl) return { query_timeout: answerMs }; // the embedded one accepts no CancelRequest, and has no standby
+  const pooled = use === 'requests' && !isDirect(config);
+  const primary = use !== 'maintenance' && !pooled;
+  return { Client: BoundedClient, answerMs, writes: new WriteGate(), primary, pooled };
 }

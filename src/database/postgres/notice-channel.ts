@@ -1,5 +1,6 @@
 import type { OnApplicationShutdown, OnModuleInit } from '@nestjs/common';
-import { Client } from 'pg';
+import type { Client } from 'pg';
+import { SessionClient } from './session.js';
 
 const RECONNECT_MS = 500;
 
@@ -66,7 +67,7 @@ export abstract class NoticeChannel implements OnModuleInit, OnApplicationShutdo
     let client: Client | undefined;
     try {
       // Reads the certificate files that the URL names, which may be missing.
-      client = new Client({
+      client = new SessionClient({
         connectionString: url,
         application_name: applicationName,
         connectionTimeoutMillis: 2_000,

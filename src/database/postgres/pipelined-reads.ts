@@ -39,19 +39,20 @@ export class PipelinedReads {
 
   /** @param replica where to read instead of on the primary, and options of the sessions there, as on PostgreSQL's command line */
   constructor(config: Config, replica?: { readonly connectionString: string; readonly options: string }) {
+    const pooled = !replica && !isDirect(config);
     const settings = {
       ...(replica ?? {
         connectionString: config.databaseUrl,
-        ...(isDirect(config) ? { options: REQUEST_PLANS } : {}),
+        ...(pooled ? {} : { options: REQUEST_PLANS }),
       }),
-      primary: !replica && isDirect(config),
+      primary: !replica && !pooled,
+      pooled,
       application_name: 'public-user-api reads',
       connectionTimeoutMillis: config.databaseDeadlines.connect,
       statement_timeout: STALLED_MS,
       keepAlive: true,
     };
-    for (let count = 0; count < CONNECTIONS; count++)
-      void this.#keepOpen(settings, !replica && !isDirect(config));
+    for (let count = 0; count < CONNECTIONS; count++) void this.#keepOpen(settings);
   }
 
   /** The connection whose turn it is; undefined if it is down or fully used. */
@@ -88,9 +89,9 @@ export class PipelinedReads {
     await Promise.allSettled(this.connections.map((connection) => connection.end()));
   }
 
-  async #keepOpen(config: PrimaryConfig, sharedSessions: boolean): Promise<void> {
+  async #keepOpen(config: PrimaryConfig): Promise<void> {
     while (!this.#ended) {
-      const connection = await ReadConnection.open(config, sharedSessions).catch(() => undefined);
+      const connection = await ReadConnection.open(config).catch(() => undefined);
       if (connection) {
         if (this.#ended) connection.destroy();
         this.connections.push(connection);

@@ -1,7 +1,8 @@
-import pg, { type ClientConfig } from 'pg';
+import pg from 'pg';
+import { SessionClient, type SessionConfig } from './session.js';
 import { Unavailable } from './unavailable.js';
 
-export interface PrimaryConfig extends ClientConfig {
+export interface PrimaryConfig extends SessionConfig {
   /** Whether to accept only the primary. Not behind a pooler, which repeats what was true when it connected itself. */
   readonly primary: boolean;
 }
@@ -12,7 +13,7 @@ export interface PrimaryConfig extends ClientConfig {
  *
  * PostgreSQL reports to every new connection whether it is a standby (`in_hot_standby`, since 14): no query is needed.
  */
-export class PrimaryClient extends pg.Client {
+export class PrimaryClient extends SessionClient {
   #standby = false;
   /** Why its configuration is invalid: then it does not connect. */
   readonly #fault: Error | undefined;
@@ -28,18 +29,10 @@ export class PrimaryClient extends pg.Client {
     });
   }
 
-  /** @throws Unavailable if it is a standby, or a certificate file that the URL names cannot be read */
-  override connect(): Promise<pg.Client>;
-  override connect(tell: Connected): void;
-  override connect(tell?: Connected): Promise<pg.Client> | void {
-    const connected = this.#connect();
-    if (!tell) return connected;
-    void connected.then((client) => tell(null, client), tell as (error: Error) => void);
-  }
-
-  async #connect(): Promise<pg.Client> {
+  /** @throws Unavailable also if it is a standby, or a certificate file that the URL names cannot be read */
+  protected override async establish(): Promise<pg.Client> {
     if (this.#fault) throw new Unavailable(this.#fault.message);
-    await super.connect();
+    await super.establish();
     if (!this.#standby) return this;
     this.end().catch(() => undefined);
     throw new Unavailable('this PostgreSQL is a standby');
@@ -47,7 +40,7 @@ export class PrimaryClient extends pg.Client {
 }
 
 /** pg reads the certificate files that a URL names whenever it makes a client; they may be missing by then. */
-function faultOf(config: ClientConfig): Error | undefined {
+function faultOf(config: SessionConfig): Error | undefined {
   try {
     void new pg.Client(config);
     return undefined;
@@ -55,5 +48,3 @@ function faultOf(config: ClientConfig): Error | undefined {
     return error as Error;
   }
 }
-
-type Connected = ((error: Error) => void) & ((error: null, client: pg.Client) => void);

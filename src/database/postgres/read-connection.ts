@@ -58,7 +58,7 @@ const PREPARE_AGAIN = new Set(['26000', '0A000']);
  *
  * The first read of a statement prepares it. A session that does not know it all the same, or knows it with columns that have
  * changed, says so before anything is executed, and the same read prepares it again. So this works behind a pooler that gives each
- * transaction another session (`sharedSessions`), too: names derive from texts, so any client's statement of that name is the right
+ * transaction another session (`pooled`), too: names derive from texts, so any client's statement of that name is the right
  * one. Only its columns are requested each time there, since sessions may learn of a changed table one after the other.
  */
 export class ReadConnection extends PrimaryClient {
@@ -78,10 +78,7 @@ export class ReadConnection extends PrimaryClient {
   /** Resolves when the connection is gone, whichever side ended it. */
   readonly loss: Promise<void>;
 
-  private constructor(
-    config: PrimaryConfig,
-    private readonly sharedSessions: boolean,
-  ) {
+  private constructor(config: PrimaryConfig) {
     super(config);
     this.loss = new Promise<Error>((resolve) => {
       this.on('error', resolve).on('end', () => resolve(new Error('the connection was ended')));
@@ -92,11 +89,10 @@ export class ReadConnection extends PrimaryClient {
   }
 
   /**
-   * @param sharedSessions whether a pooler gives each transaction another session
-   * @throws what pg throws
+   * @throws Unavailable
    */
-  static async open(config: PrimaryConfig, sharedSessions = false): Promise<ReadConnection> {
-    const connection = new ReadConnection(config, sharedSessions);
+  static async open(config: PrimaryConfig): Promise<ReadConnection> {
+    const connection = new ReadConnection(config);
     await connection.connect();
     const { stream } = connection.connection;
     stream.removeAllListeners('data').on('data', (bytes: Buffer) => connection.#receive(bytes));
@@ -139,7 +135,7 @@ export class ReadConnection extends PrimaryClient {
       );
     }
     this.#unsent.push(bind);
-    if (prepares || this.sharedSessions || !prepared.columns) this.#unsent.push(DESCRIBE);
+    if (prepares || this.pooled || !prepared.columns) this.#unsent.push(DESCRIBE);
     this.#unsent.push(EXECUTE_AND_SYNC);
     this.#reads.push(read);
   }

@@ -1,11 +1,12 @@
 import { setTimeout } from 'node:timers/promises';
-import pg, { type QueryConfig } from 'pg';
+import type { Pool, QueryConfig } from 'pg';
 import type { Config } from '../../config/config.js';
 import { REQUEST_PLANS } from '../postgres/data-source.js';
 import { PipelinedReads } from '../postgres/pipelined-reads.js';
 import { SERVER, type ReadConsistency } from './primary-wal.js';
 import type { NamedStatement, ReadConnection } from '../postgres/read-connection.js';
 import { commented } from '../postgres/callers.js';
+import { openPool } from '../postgres/session.js';
 import { Semaphore } from '../postgres/semaphore.js';
 
 /** Pause between two checks of a session's position, in ms; one check serves all waiting reads. */
@@ -56,7 +57,7 @@ interface Seen {
 /** One streaming replica. It returns data as recent as required, or nothing; then the primary is used. */
 export class Replica {
   readonly #reads: PipelinedReads;
-  readonly #pool: pg.Pool;
+  readonly #pool: Pool;
   readonly #long: Semaphore;
   /** For each session, because a new connection may reach another server, or a server that was restored. */
   readonly #seen = new WeakMap<ReadConnection, Seen>();
@@ -69,7 +70,7 @@ export class Replica {
     const { connect, lock } = config.databaseDeadlines;
     this.#long = new Semaphore(Math.max(1, Math.floor(config.databasePoolSize * LONG_SHARE)), 0, 0);
     this.#reads = new PipelinedReads(config, { connectionString: url, options: SESSION });
-    this.#pool = new pg.Pool({
+    this.#pool = openPool({
       connectionString: url,
       options: SESSION,
       application_name: 'public-user-api',
@@ -81,7 +82,6 @@ export class Replica {
       query_timeout: LONGEST_MS + 50,
       keepAlive: true,
     });
-    this.#pool.on('error', () => undefined); // an idle connection broke: the pool has dropped it already
     this.#pool.on('connect', (client) => client.on('error', () => undefined)); // lent out: the next statement fails
   }
 

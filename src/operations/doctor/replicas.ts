@@ -1,5 +1,5 @@
-import { Client } from 'pg';
 import type { DataSource } from 'typeorm';
+import { SessionClient } from '../../database/postgres/session.js';
 import { MOST_LAG_SECONDS, SERVER } from '../../database/replicas/primary-wal.js';
 import { ok, warn, type Check } from './check.js';
 
@@ -63,7 +63,7 @@ async function checkReplica(url: string, number: number, primary: Primary): Prom
 }
 
 async function lookAt(url: string, position: string): Promise<ReplicaState> {
-  const client = new Client({
+  const client = new SessionClient({
     connectionString: url,
     connectionTimeoutMillis: PATIENCE_MS,
     query_timeout: PATIENCE_MS,

@@ -1,6 +1,7 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
-import pg, { type Pool } from 'pg';
-import { databaseAddress } from '../../database/postgres/data-source.js';
+import type { Pool } from 'pg';
+import { databaseAddress, isDirect } from '../../database/postgres/data-source.js';
+import { openPool } from '../../database/postgres/session.js';
 import { mismatchOf, readSchema } from '../../database/schema/schema.js';
 import { Config } from '../../config/config.js';
 
@@ -50,8 +51,9 @@ export class DatabaseCheck implements OnApplicationShutdown {
   constructor(config: Config) {
     const { connect, statement } = config.databaseDeadlines;
     const { url, username, ...address } = databaseAddress(config, 'requests');
-    this.#pool = new pg.Pool({
+    this.#pool = openPool({
       ...(url === undefined ? { ...address, user: username } : { connectionString: url }),
+      pooled: !isDirect(config),
       max: 1,
       application_name: 'public-user-api readiness',
       connectionTimeoutMillis: connect,
@@ -59,7 +61,6 @@ export class DatabaseCheck implements OnApplicationShutdown {
       query_timeout: statement + 50,
       keepAlive: true,
     });
-    this.#pool.on('error', () => undefined); // an idle connection broke: the next check opens another
   }
 
   /** @throws as pg does if the database is unreachable or does not respond in time */
