@@ -18,7 +18,7 @@ export async function pages() {
   await build();
   const { defaultOf, SETTINGS } = await import('../dist/src/config/settings.js');
   const { PROBLEMS } = await import('../dist/src/http/output/problems.js');
-  const { metricOf, METRICS } = await import('../dist/src/http/metrics.js');
+  const { metricOf, METRICS } = await import('../dist/src/runtime/metrics.js');
   const { createProgram } = await import('../dist/src/cli/program.js');
   const { exampleOf } = await import('../dist/src/cli/command.js');
   const { asTyped } = await import('../dist/src/cli/output.js');
@@ -26,7 +26,7 @@ export async function pages() {
   const { REFUSAL_REASONS } = await import('../dist/src/authorization-server/reasons/refusal-reasons.js');
   const { readObjects, textOf } = await import('../dist/src/operations/doctor/schema.js');
   const { MEMBER_TABLES, memberColumnsOf } = await import('../dist/src/database/schema/member-tables.js');
-  const { RECORD_TYPES } = await import('../dist/src/operations/import/record-types.js');
+  const { RECORD_TYPES } = await import('../dist/src/import/record-types.js');
   const errors = [
     '# Error codes',
     '<!-- Made by `npm run docs` from `src/http/output/problems.ts`. -->',
@@ -55,7 +55,7 @@ export async function pages() {
   ].join('\n');
   const metrics = [
     '# Metrics',
-    'Made by `npm run docs` from `src/http/metrics.ts`. If `METRICS_PORT` is set, `GET /metrics` on that port returns these metrics in the',
+    'Made by `npm run docs` from `src/runtime/metrics.ts`. If `METRICS_PORT` is set, `GET /metrics` on that port returns these metrics in the',
     'Prometheus text format, together with prom-client’s own for Node and the process (`nodejs_…`, `process_…`). No label contains an id,',
     'or anything that a caller sent. With `WORKERS`, one response covers all processes: counters and histograms are summed, gauges are',
     'combined as the table says.',

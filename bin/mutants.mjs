@@ -55,7 +55,7 @@ const AREAS = {
     source: 'src/webhooks/*.ts',
     tests: [
       'test/webhooks/*',
-      'src/http/public-https*',
+      'src/runtime/public-https*',
       'test/{database/replicas,operations/audited-acts}.*',
     ],
   },
@@ -71,8 +71,8 @@ const AREAS = {
     ],
   },
   import: {
-    source: 'src/operations/import/*.ts',
-    tests: ['src/operations/import/**', 'test/operations/import*', 'test/platform/feed.*'],
+    source: 'src/import/*.ts',
+    tests: ['src/import/**', 'test/operations/import*', 'test/platform/feed.*'],
   },
   clients: {
     source: 'src/clients/*.ts',

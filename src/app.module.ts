@@ -5,11 +5,13 @@ import { CredentialsGuard, ScopesGuard } from './auth/auth.guards.js';
 import { CalendarModule } from './calendar/calendar.module.js';
 import { DatabaseModule } from './database/database.module.js';
 import { FeaturesModule } from './features/features.module.js';
-import { McpModule } from './features/mcp/mcp.module.js';
+import { McpModule } from './mcp/mcp.module.js';
+import { OpenApiModule } from './openapi/openapi.module.js';
 import { DemoController } from './site/demo.controller.js';
 import { MemberPagesModule } from './member-pages/member-pages.module.js';
 import { AcceptGuard } from './http/pipeline/accept.guard.js';
 import { HttpModule } from './http/http.module.js';
+import { RuntimeModule } from './runtime/runtime.module.js';
 import { QueryGuard } from './http/input/query.js';
 import { PlatformModule } from './platform/platform.module.js';
 import { OperationsModule } from './operations/operations.module.js';
@@ -32,9 +34,11 @@ export class AppModule {
           exports: [Config],
         },
         DatabaseModule,
+        RuntimeModule,
         HttpModule,
         AuthModule,
         FeaturesModule,
+        OpenApiModule,
         ...(config.assistants ? [McpModule] : []),
         CalendarModule,
         PlatformModule,

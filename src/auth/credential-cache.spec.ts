@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { costsAtMost } from '../../test/support/timing.js';
 import type { Config } from '../config/config.js';
-import type { Logger } from '../http/logger.js';
+import type { Logger } from '../runtime/logger.js';
 import { CredentialCache, type KnownCredential } from './credential-cache.js';
 import { RevocationChannel, type Revocation } from './revocation-channel.js';
 

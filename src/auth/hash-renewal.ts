@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { SecretHashes } from '../crypto/secret-hashes.js';
 import type { Database } from '../database/database.js';
-import type { Logger } from '../http/logger.js';
+import type { Logger } from '../runtime/logger.js';
 
 /** While instances change to another SECRET_KEY, each undoes what the other did, and both forget the secret: not more often than this. */
 const RENEWED_MS = 30_000;

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Config } from '../config/config.js';
 import { NoticeChannel } from '../database/postgres/notice-channel.js';
-import { Logger } from '../http/logger.js';
+import { Logger } from '../runtime/logger.js';
 
 /** `<kind>:<id>`; an id may contain a colon. Anything else revokes all. */
 const NOTICE = /^(key|user|grant|client):(.+)$/s;

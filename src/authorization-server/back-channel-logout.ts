@@ -4,11 +4,11 @@ import { audited, recordEvent } from '../audit/audit.js';
 import { randomUUID } from '../crypto/random.js';
 import { Config } from '../config/config.js';
 import { keyed } from '../database/sql.js';
-import { Logger } from '../http/logger.js';
-import { Meter } from '../http/meter.js';
-import { attempt, LEASE_SECONDS, MOST_OF_A_RECEIVER, Outbox, waitAfter } from '../http/outbox.js';
-import { Periodic } from '../http/periodic-work.js';
-import { PublicHttps } from '../http/public-https.js';
+import { Logger } from '../runtime/logger.js';
+import { Meter } from '../runtime/meter.js';
+import { attempt, LEASE_SECONDS, MOST_OF_A_RECEIVER, Outbox, waitAfter } from '../runtime/outbox.js';
+import { Periodic } from '../runtime/periodic-work.js';
+import { PublicHttps } from '../runtime/public-https.js';
 import { AuthorizationServer } from './authorization-server.js';
 import { OauthDatabase, OauthRequest } from './requests/oauth-database.js';
 

@@ -6,7 +6,7 @@ import { recordAlone } from '../audit/audit.js';
 import { DeveloperRequests } from '../auth/usage/developer-requests.js';
 import { Config } from '../config/config.js';
 import { Unavailable } from '../database/postgres/unavailable.js';
-import { Logger } from '../http/logger.js';
+import { Logger } from '../runtime/logger.js';
 import { redirectFaultOf } from './adapters/client-documents.js';
 import { endStep } from './adapters/state.adapter.js';
 import { SECURITY_HEADERS } from '../layout/layout.js';

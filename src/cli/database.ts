@@ -13,7 +13,7 @@ import { openEmbedded } from '../database/embedded/embedded.js';
 import { migrate } from '../database/schema/migrate.js';
 import { connect } from '../database/open-database.js';
 import { readSchema, requireFit } from '../database/schema/schema.js';
-import { PublicHttps } from '../http/public-https.js';
+import { PublicHttps } from '../runtime/public-https.js';
 import { OperatorError } from '../values/operator-error.js';
 import { WebhookSecrets, WebhookSender } from '../webhooks/webhook-sender.js';
 import { WebhooksService } from '../webhooks/webhooks.service.js';

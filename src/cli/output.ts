@@ -1,5 +1,5 @@
 import { basename } from 'node:path';
-import { plain, styled } from '../http/terminal.js';
+import { plain, styled } from '../runtime/terminal.js';
 
 export { plain };
 

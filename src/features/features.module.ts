@@ -5,8 +5,6 @@ import { ConnectionsController } from './connections/connections.controller.js';
 import { CredentialController } from './credential/credential.controller.js';
 import { EventsController } from './events/events.controller.js';
 import { EventsService } from './events/events.service.js';
-import { OpenApiDocument } from './openapi/openapi-document.js';
-import { OpenApiController } from './openapi/openapi.controller.js';
 import { ProblemsController } from './problems/problems.controller.js';
 import { ProfileController } from './profile/profile.controller.js';
 import { ProfileService } from './profile/profile.service.js';
@@ -23,9 +21,7 @@ import { SyncService } from './sync/sync.service.js';
     ConnectionsController,
     AchievementsController,
     SyncController,
-    OpenApiController,
   ],
-  providers: [ProfileService, EventsService, AchievementsService, SyncService, OpenApiDocument],
-  exports: [OpenApiDocument],
+  providers: [ProfileService, EventsService, AchievementsService, SyncService],
 })
 export class FeaturesModule {}

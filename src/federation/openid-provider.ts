@@ -11,7 +11,7 @@ import * as client from 'openid-client';
 import type { UpstreamClaims } from '../accounts/sign-in/upstream-members.js';
 import { Config, type UpstreamConfig } from '../config/config.js';
 import { toClientKey } from '../crypto/client-key.js';
-import { Logger } from '../http/logger.js';
+import { Logger } from '../runtime/logger.js';
 import { isHttpUrl } from '../values/string-rules.js';
 import { providerFetch } from './provider-fetch.js';
 

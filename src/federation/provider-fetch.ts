@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns/promises';
 import { buffer } from 'node:stream/consumers';
 import type { CustomFetchOptions } from 'openid-client';
-import { send, shared, type LookUp } from '../http/outgoing.js';
+import { send, shared, type LookUp } from '../runtime/outgoing.js';
 
 /** As libraries take it. */
 export type ProviderFetch = (url: string, options: RequestInit | CustomFetchOptions) => Promise<Response>;

@@ -9,7 +9,7 @@ import { UpstreamMembers, type UpstreamMember } from '../accounts/sign-in/upstre
 import { Config } from '../config/config.js';
 import { randomBytes } from '../crypto/random.js';
 import { TokenKeys } from '../crypto/hmac.js';
-import { Meter } from '../http/meter.js';
+import { Meter } from '../runtime/meter.js';
 import { queryOf } from '../http/input/query.js';
 import { PageFault } from '../authorization-server/failures/page-fault.js';
 import { LIFETIMES } from '../authorization-server/provider/lifetimes.js';

@@ -1,7 +1,7 @@
 import { Module } from '@nestjs/common';
 import { AuthModule } from '../auth/auth.module.js';
 import { PrimaryWal } from '../database/replicas/primary-wal.js';
-import { Logger } from '../http/logger.js';
+import { Logger } from '../runtime/logger.js';
 import { DatabaseCheck } from './health/database-check.js';
 import { HealthController } from './health/health.controller.js';
 import { Readiness } from './health/readiness.js';

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { Database } from '../database/database.js';
-import { Periodic } from '../http/periodic-work.js';
-import { writeNextMembers } from './import/pending-members.js';
-import { ARE_PENDING } from './import/staging.js';
+import { Periodic } from '../runtime/periodic-work.js';
+import { writeNextMembers } from '../import/pending-members.js';
+import { ARE_PENDING } from '../import/staging.js';
 
 const SECOND_MS = 1_000;
 

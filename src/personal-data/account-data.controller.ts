@@ -5,7 +5,7 @@ import { Database } from '../database/database.js';
 import { unexpired } from '../database/sql.js';
 import { recordAlone } from '../audit/audit.js';
 import { Usage } from '../auth/usage/usage.js';
-import { Logger } from '../http/logger.js';
+import { Logger } from '../runtime/logger.js';
 import { leaveSlot } from '../http/pipeline/request-context.js';
 import { FormSender, Visitor, type Member, type Sender } from '../member-pages/account/account-pages.js';
 import { ServesPages } from '../member-pages/requests/page-requests.js';

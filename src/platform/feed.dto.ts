@@ -1,7 +1,7 @@
 import { countField, fieldOf, IN_NODE, type ValueOf } from '../http/output/fields.js';
 import { Model } from '../http/output/schema.js';
-import { schemaOf } from '../operations/import/fields.js';
-import { RECORD_TYPES } from '../operations/import/record-types.js';
+import { schemaOf } from '../import/fields.js';
+import { RECORD_TYPES } from '../import/record-types.js';
 
 /** A line of a feed, for the OpenAPI document; docs/import.md lists the fields of each type of record. */
 export const FeedLine = new Model('FeedLine', {

@@ -3,7 +3,7 @@ import { Controller, Get, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { Public } from '../auth/auth.decorators.js';
 import { apiNameOf, Config } from '../config/config.js';
-import { EXAMPLES } from '../features/openapi/examples.js';
+import { EXAMPLES } from '../openapi/examples.js';
 import { JsonResponse, leadTo, UnchangingDocument } from '../http/output/responses.js';
 import { Problem } from '../http/output/problems.js';
 import { prefersHtml } from '../http/pipeline/accept.guard.js';

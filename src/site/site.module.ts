@@ -1,5 +1,5 @@
 import { Module } from '@nestjs/common';
-import { FeaturesModule } from '../features/features.module.js';
+import { OpenApiModule } from '../openapi/openapi.module.js';
 import { LayoutModule } from '../layout/layout.module.js';
 import { DocsController } from './docs.controller.js';
 import { FrontController } from './front.controller.js';
@@ -10,7 +10,7 @@ import { ProblemPage } from './problem-page.js';
 
 /** The public pages: the front page, the reference with the guides, the clients' packages, and the pages in place of problems. */
 @Module({
-  imports: [LayoutModule, FeaturesModule, OperationsModule],
+  imports: [LayoutModule, OpenApiModule, OperationsModule],
   controllers: [FrontController, DocsController, PackagesController],
   providers: [Site, ProblemPage],
 })

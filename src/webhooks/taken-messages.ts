@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm';
-import type { Attempt } from '../http/outbox.js';
+import type { Attempt } from '../runtime/outbox.js';
 import { prepared } from '../database/postgres/data-source.js';
 
 /** Of a message `d` that is found by its key, written so that no partial index serves it: one that seems empty would be read whole. */

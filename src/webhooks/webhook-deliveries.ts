@@ -2,7 +2,7 @@ import type { DataSource, EntityManager } from 'typeorm';
 import { audited, recordEvent, type AuditedTransaction, type NewAuthEvent } from '../audit/audit.js';
 import { prepared } from '../database/postgres/data-source.js';
 import { AHEAD, HORIZON, keyed } from '../database/sql.js';
-import { LEASE_SECONDS, MOST_OF_A_RECEIVER, waitAfter, type Attempt } from '../http/outbox.js';
+import { LEASE_SECONDS, MOST_OF_A_RECEIVER, waitAfter, type Attempt } from '../runtime/outbox.js';
 import { concernedBy, kindFor, readScopeSql } from '../resources/resources.js';
 import { IS_PENDING, TakenMessages } from './taken-messages.js';
 import { TEST_TYPE, type Message } from './webhook-sender.js';

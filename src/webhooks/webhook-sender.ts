@@ -4,8 +4,8 @@ import { Config } from '../config/config.js';
 import { Encryption, type Moved, type SealCounts } from '../crypto/encryption.js';
 import { signWebhook } from '../crypto/webhook-signatures.js';
 import type { WebhookDelivery, WebhookEndpoint } from '../database/schema/entities/changes/webhook.entity.js';
-import { attempt, type Attempt } from '../http/outbox.js';
-import { PublicHttps } from '../http/public-https.js';
+import { attempt, type Attempt } from '../runtime/outbox.js';
+import { PublicHttps } from '../runtime/public-https.js';
 
 /** The type that `pua webhooks test` sends. */
 export const TEST_TYPE = 'webhook.test';

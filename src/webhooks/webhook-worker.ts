@@ -2,10 +2,10 @@ import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { Config } from '../config/config.js';
 import { Database } from '../database/database.js';
 import { MemberReads } from '../database/member-reads.js';
-import { Logger } from '../http/logger.js';
-import { Meter } from '../http/meter.js';
-import { Outbox } from '../http/outbox.js';
-import { Periodic } from '../http/periodic-work.js';
+import { Logger } from '../runtime/logger.js';
+import { Meter } from '../runtime/meter.js';
+import { Outbox } from '../runtime/outbox.js';
+import { Periodic } from '../runtime/periodic-work.js';
 import { LOOK, WebhookDeliveries } from './webhook-deliveries.js';
 import { WebhookSecrets, WebhookSender, type Message } from './webhook-sender.js';
 

@@ -4,8 +4,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { DataSource } from 'typeorm';
 import { createDataSource } from '../../src/database/postgres/data-source.js';
 import { Upkeep } from '../../src/operations/upkeep.js';
-import { importRecords } from '../../src/operations/import/import-records.js';
-import { folderSource } from '../../src/operations/import/sources.js';
+import { importRecords } from '../../src/import/import-records.js';
+import { folderSource } from '../../src/import/sources.js';
 import { TestApi } from '../support/api.js';
 import { embedded, postgres } from '../support/database.js';
 

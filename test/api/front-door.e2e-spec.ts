@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import type { ApiAdapter } from '../../src/http/pipeline/api.adapter.js';
 import { MOST_AT_WORK, type FrontDoor, type Kind } from '../../src/http/pipeline/front-door.js';
 import { Database } from '../../src/database/database.js';
-import { OpenApiDocument } from '../../src/features/openapi/openapi-document.js';
+import { OpenApiDocument } from '../../src/openapi/openapi-document.js';
 import { RouteTable } from '../../src/http/route-table.js';
 import { TestApi } from '../support/api.js';
 import { isThorough, postgres, thorough } from '../support/database.js';

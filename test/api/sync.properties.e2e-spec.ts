@@ -6,8 +6,8 @@ import type { DataSource } from 'typeorm';
 import { eraseMembers } from '../../src/accounts/erasure.js';
 import { createDataSource } from '../../src/database/postgres/data-source.js';
 import type { SyncAnswer } from '../../src/features/sync/sync.dto.js';
-import { importRecords } from '../../src/operations/import/import-records.js';
-import { folderSource } from '../../src/operations/import/sources.js';
+import { importRecords } from '../../src/import/import-records.js';
+import { folderSource } from '../../src/import/sources.js';
 import { TestApi } from '../support/api.js';
 import { onPostgres, thorough } from '../support/database.js';
 import {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ConnectedApps } from '../../src/clients/connected-apps.js';
-import { PublicHttps } from '../../src/http/public-https.js';
+import { PublicHttps } from '../../src/runtime/public-https.js';
 import { DocumentSite, sendJson } from '../support/document-site.js';
 import {
   cargoInstall,

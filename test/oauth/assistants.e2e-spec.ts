@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { FIRST_SCOPES } from '../../src/auth/www-authenticate.js';
 import type { NewClient } from '../../src/clients/client-rules.js';
 import { Usage } from '../../src/auth/usage/usage.js';
-import { PublicHttps } from '../../src/http/public-https.js';
+import { PublicHttps } from '../../src/runtime/public-https.js';
 import { dpopKey } from '../support/client-kinds.js';
 import { postgres } from '../support/database.js';
 import { DocumentSite, sendJson } from '../support/document-site.js';

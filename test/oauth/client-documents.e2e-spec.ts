@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { exportJWK, generateKeyPair, type CryptoKey } from 'jose';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { clientOf, isDocumentUrl } from '../../src/authorization-server/adapters/client-documents.js';
-import { PublicHttps } from '../../src/http/public-https.js';
+import { PublicHttps } from '../../src/runtime/public-https.js';
 import { isPublicAddress } from '../../src/values/network.js';
 import { endApp } from '../support/api.js';
 import { withoutAudit } from '../support/audit.js';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
 import { CalendarLinks } from '../../src/calendar/calendar-links.js';
-import { importRecords } from '../../src/operations/import/import-records.js';
-import { folderSource } from '../../src/operations/import/sources.js';
+import { importRecords } from '../../src/import/import-records.js';
+import { folderSource } from '../../src/import/sources.js';
 import { ClientsService } from '../../src/clients/clients.service.js';
 import { pua, puaJson } from '../support/command-line.js';
 import { writeFolder } from '../support/import-files.js';

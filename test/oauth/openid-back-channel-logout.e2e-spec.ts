@@ -3,8 +3,8 @@ import { createRemoteJWKSet, decodeJwt, jwtVerify, type JWTPayload } from 'jose'
 import { eraseMembers } from '../../src/accounts/erasure.js';
 import { UsersService } from '../../src/accounts/users.service.js';
 import { ConnectedApps } from '../../src/clients/connected-apps.js';
-import { PublicHttps } from '../../src/http/public-https.js';
-import { RETRY_AFTER } from '../../src/http/outbox.js';
+import { PublicHttps } from '../../src/runtime/public-https.js';
+import { RETRY_AFTER } from '../../src/runtime/outbox.js';
 import { thorough } from '../support/database.js';
 import { puaJson } from '../support/command-line.js';
 import {

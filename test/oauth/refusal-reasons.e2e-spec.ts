@@ -3,7 +3,7 @@ import {
   COMPOSED_TEXTS,
   type RefusalReason,
 } from '../../src/authorization-server/reasons/refusal-reasons.js';
-import { Logger } from '../../src/http/logger.js';
+import { Logger } from '../../src/runtime/logger.js';
 import { basic, clientWithKey, clientWithSecret } from '../support/client-kinds.js';
 import { OauthTest, REDIRECT_URI, type Browser, type FormPage } from '../support/oauth.js';
 import { startWithUpstream, upstreamLink, type UpstreamServer } from '../support/upstream.js';

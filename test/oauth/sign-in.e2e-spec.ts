@@ -15,7 +15,7 @@ import type { Config } from '../../src/config/config.js';
 import { createDataSource } from '../../src/database/postgres/data-source.js';
 import { Database } from '../../src/database/database.js';
 import { isUnavailable } from '../../src/database/postgres/unavailable.js';
-import { Meter } from '../../src/http/meter.js';
+import { Meter } from '../../src/runtime/meter.js';
 import {
   createTestDatabase,
   postgres,

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import { Logger } from '../../src/http/logger.js';
+import { Logger } from '../../src/runtime/logger.js';
 import { pua } from '../support/command-line.js';
 import { thorough } from '../support/database.js';
 import { OauthTest, type Browser, type FormPage } from '../support/oauth.js';

@@ -9,7 +9,7 @@ import { RateLimits } from '../../src/auth/rate-limits/rate-limits.js';
 import { SignIn } from '../../src/accounts/sign-in/sign-in.js';
 import { eraseMembers } from '../../src/accounts/erasure.js';
 import { Database } from '../../src/database/database.js';
-import { Meter } from '../../src/http/meter.js';
+import { Meter } from '../../src/runtime/meter.js';
 import { placeOf, Refusals, maskedInput } from '../../src/authorization-server/failures/refusals.js';
 import { Sweeper } from '../../src/operations/sweeper/sweeper.js';
 import { isThorough, onPostgres, postgres, thorough } from '../support/database.js';

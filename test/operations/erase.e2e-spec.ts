@@ -1,8 +1,8 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { importRecords } from '../../src/operations/import/import-records.js';
-import { folderSource } from '../../src/operations/import/sources.js';
+import { importRecords } from '../../src/import/import-records.js';
+import { folderSource } from '../../src/import/sources.js';
 import { pua, puaJson } from '../support/command-line.js';
 import { OauthTest, PASSWORD, type FormPage } from '../support/oauth.js';
 

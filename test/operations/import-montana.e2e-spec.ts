@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { seedDemo } from '../../src/operations/demo/demo.js';
-import type { ImportReport } from '../../src/operations/import/import-records.js';
+import type { ImportReport } from '../../src/import/import-records.js';
 import { TestApi } from '../support/api.js';
 import { pua, puaJson } from '../support/command-line.js';
 import { thorough } from '../support/database.js';

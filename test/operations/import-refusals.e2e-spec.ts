@@ -1,8 +1,8 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { importRecords } from '../../src/operations/import/import-records.js';
-import { folderSource } from '../../src/operations/import/sources.js';
+import { importRecords } from '../../src/import/import-records.js';
+import { folderSource } from '../../src/import/sources.js';
 import { TestApi } from '../support/api.js';
 import { thorough } from '../support/database.js';
 import {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { METRICS } from '../../src/http/metrics.js';
+import { METRICS } from '../../src/runtime/metrics.js';
 import { createTestDatabase, postgres, type TestDatabase } from '../support/database.js';
 import { freePort } from '../support/oauth.js';
 import { ServerProcess } from '../support/server.js';

@@ -6,7 +6,7 @@ import {
   MEMBER_TABLES,
   type MemberTable,
 } from '../../src/database/schema/member-tables.js';
-import { PeriodicWork } from '../../src/http/periodic-work.js';
+import { PeriodicWork } from '../../src/runtime/periodic-work.js';
 import { checkDatabase } from '../../src/operations/doctor/doctor.js';
 import { PersonalData } from '../../src/personal-data/personal-data.js';
 import { OauthTest } from '../support/oauth.js';

@@ -7,7 +7,7 @@ import { closeApp, createApp } from '../../src/app.js';
 import { Database } from '../../src/database/database.js';
 import { Requester, workFor } from '../../src/database/postgres/callers.js';
 import { isUnavailable } from '../../src/database/postgres/unavailable.js';
-import { PeriodicWork } from '../../src/http/periodic-work.js';
+import { PeriodicWork } from '../../src/runtime/periodic-work.js';
 import { TestApi } from '../support/api.js';
 import { postgres } from '../support/database.js';
 import { TcpProxy } from '../support/tcp-proxy.js';

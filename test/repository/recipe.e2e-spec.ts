@@ -237,8 +237,8 @@ postgres.describe('a list made as CONTRIBUTING says', () => {
     expect(await ask('tools/call', { name: 'list_badges', arguments: { q: 'ärm' } })).toMatchObject({
       content: [{ text: expect.stringContaining('"name":"Ärmel"') }],
     });
-    expect(LINES.filter(({ path }) => path.startsWith('src/features/mcp'))).toEqual([]);
-    expect(FILES.filter(({ path }) => path.startsWith('src/features/mcp'))).toEqual([]);
+    expect(LINES.filter(({ path }) => path.startsWith('src/mcp'))).toEqual([]);
+    expect(FILES.filter(({ path }) => path.startsWith('src/mcp'))).toEqual([]);
   });
 
   it('is told to whoever keeps a copy: by sync, with its scope, and by webhook', async () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
 import { registerDocsClient } from '../../src/clients/own-clients.js';
-import { EXAMPLES } from '../../src/features/openapi/examples.js';
+import { EXAMPLES } from '../../src/openapi/examples.js';
 import { snippetsOf, type SentRequest } from '../../src/site/script/snippets.js';
 import { launchChromium } from '../support/chromium.js';
 import { postgres } from '../support/database.js';

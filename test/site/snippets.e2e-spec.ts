@@ -6,7 +6,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { EXAMPLES } from '../../src/features/openapi/examples.js';
+import { EXAMPLES } from '../../src/openapi/examples.js';
 import { FIRST_ID, seedDemo } from '../../src/operations/demo/demo.js';
 import { snippetsOf } from '../../src/site/script/snippets.js';
 import { postgres } from '../support/database.js';

@@ -2,12 +2,8 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import type { DataSource } from 'typeorm';
-import {
-  importRecords,
-  type ImportOptions,
-  type ImportReport,
-} from '../../src/operations/import/import-records.js';
-import { folderSource } from '../../src/operations/import/sources.js';
+import { importRecords, type ImportOptions, type ImportReport } from '../../src/import/import-records.js';
+import { folderSource } from '../../src/import/sources.js';
 import type { TestApi } from './api.js';
 
 /** One record of an import. */

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { DataSource } from 'typeorm';
 import { createDataSource } from '../../src/database/postgres/data-source.js';
 import { WebhookDeliveries } from '../../src/webhooks/webhook-deliveries.js';
-import type { Attempt } from '../../src/http/outbox.js';
+import type { Attempt } from '../../src/runtime/outbox.js';
 import type { Message } from '../../src/webhooks/webhook-sender.js';
 import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
 import { createTestDatabase, postgres, testConfig, type TestDatabase } from '../support/database.js';

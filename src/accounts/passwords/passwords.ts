@@ -3,7 +3,7 @@ import { hash, parseOptions, verify } from '@node-rs/argon2';
 import { sha256 } from '../../crypto/digests.js';
 import { Unavailable } from '../../database/postgres/unavailable.js';
 import { Semaphore } from '../../database/postgres/semaphore.js';
-import { Meter } from '../../http/meter.js';
+import { Meter } from '../../runtime/meter.js';
 import { OperatorError } from '../../values/operator-error.js';
 import { isStorable } from '../../values/string-rules.js';
 

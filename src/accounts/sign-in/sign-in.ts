@@ -3,7 +3,7 @@ import type { QueryResultRow } from 'pg';
 import { recordAlone, type LoneEvent } from '../../audit/audit.js';
 import { Database } from '../../database/database.js';
 import { SIGN_INS_VALID_SINCE } from '../../database/sql.js';
-import { Meter } from '../../http/meter.js';
+import { Meter } from '../../runtime/meter.js';
 import { isStorable } from '../../values/string-rules.js';
 import { Busy, HashingQueue, hashPassword, verifyPassword } from '../passwords/passwords.js';
 import { RefusalTime } from '../passwords/refusal-time.js';

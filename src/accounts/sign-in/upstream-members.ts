@@ -4,7 +4,7 @@ import { Config, type UpstreamMatch } from '../../config/config.js';
 import { randomText } from '../../crypto/random.js';
 import { Database } from '../../database/database.js';
 import { SIGN_INS_VALID_SINCE } from '../../database/sql.js';
-import { Logger } from '../../http/logger.js';
+import { Logger } from '../../runtime/logger.js';
 import { isHttpUrl, isStorable, isUsername } from '../../values/string-rules.js';
 import { LENGTHS, type Length } from '../../values/vocabulary.js';
 import type { SignInOrigin } from './sign-in-origin.js';

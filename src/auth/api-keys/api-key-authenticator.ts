@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache';
 import type { Request } from 'express';
 import { eventValues, recordEventIf } from '../../audit/audit.js';
 import { Database } from '../../database/database.js';
-import { Logger } from '../../http/logger.js';
+import { Logger } from '../../runtime/logger.js';
 import type { KnownCredential } from '../credential-cache.js';
 import { refusal } from '../www-authenticate.js';
 import type { Caller, Credential } from '../principal.js';

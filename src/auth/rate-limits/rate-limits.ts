@@ -1,9 +1,9 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type { Response } from 'express';
-import { Logger } from '../../http/logger.js';
-import { Meter } from '../../http/meter.js';
-import type { LabelsOf } from '../../http/metrics.js';
-import { Periodic } from '../../http/periodic-work.js';
+import { Logger } from '../../runtime/logger.js';
+import { Meter } from '../../runtime/meter.js';
+import type { LabelsOf } from '../../runtime/metrics.js';
+import { Periodic } from '../../runtime/periodic-work.js';
 import { networkOf } from '../../values/network.js';
 import { Problem } from '../../http/output/problems.js';
 import type { Caller, Credential } from '../principal.js';

@@ -3,7 +3,7 @@ import type { Request } from 'express';
 import { Config } from '../../config/config.js';
 import { TokenKeys } from '../../crypto/hmac.js';
 import { Database } from '../../database/database.js';
-import { Logger } from '../../http/logger.js';
+import { Logger } from '../../runtime/logger.js';
 import type { DevelopedApp } from '../../http/pipeline/request-context.js';
 import { namedKeyId } from '../api-keys/api-key-format.js';
 import { looksSecret } from '../../values/string-rules.js';

@@ -1,6 +1,6 @@
 import type { Database } from '../../database/database.js';
 import { isUnavailable } from '../../database/postgres/unavailable.js';
-import type { Logger } from '../../http/logger.js';
+import type { Logger } from '../../runtime/logger.js';
 
 /** Rows per statement: 15 ms of work, which is done by a statement's deadline on a busy machine, too. A thousand take 130. */
 const BATCH = 100;

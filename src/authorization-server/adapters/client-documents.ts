@@ -5,12 +5,12 @@ import { ALL_SCOPES, isScope } from '../../auth/scopes.js';
 import { Config } from '../../config/config.js';
 import { Unavailable } from '../../database/postgres/unavailable.js';
 import type { OauthClient } from '../../database/schema/entities/credentials/oauth.entity.js';
-import { Logger } from '../../http/logger.js';
+import { Logger } from '../../runtime/logger.js';
 import { nameFrom } from '../../values/string-rules.js';
 import { checkClient, ClientFault, isPageUrl, redirectUriFault } from '../../clients/client-rules.js';
 import { profileOfDocument } from '../../clients/profiles.js';
 import { OauthDatabase, OauthRequest } from '../requests/oauth-database.js';
-import { NOT_PUBLIC, PublicHttps } from '../../http/public-https.js';
+import { NOT_PUBLIC, PublicHttps } from '../../runtime/public-https.js';
 import { networkOf } from '../../values/network.js';
 import { maskedInput, MinuteBudgets } from '../failures/refusals.js';
 

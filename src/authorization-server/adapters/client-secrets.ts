@@ -6,7 +6,7 @@ import { HashRenewal } from '../../auth/hash-renewal.js';
 import { SecretHashes } from '../../crypto/secret-hashes.js';
 import { Config } from '../../config/config.js';
 import { Database } from '../../database/database.js';
-import { Logger } from '../../http/logger.js';
+import { Logger } from '../../runtime/logger.js';
 import { networkOf } from '../../values/network.js';
 import { because } from '../reasons/refusal-reasons.js';
 import { MinuteBudgets } from '../failures/refusals.js';

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { recordEventIf, type LoneEvent } from '../../audit/audit.js';
-import { Logger } from '../../http/logger.js';
-import { Meter } from '../../http/meter.js';
+import { Logger } from '../../runtime/logger.js';
+import { Meter } from '../../runtime/meter.js';
 import { networkOf } from '../../values/network.js';
 import { looksSecret } from '../../values/string-rules.js';
 import { OauthDatabase } from '../requests/oauth-database.js';

@@ -9,7 +9,7 @@ import {
 } from 'oidc-provider';
 import { ALL_SCOPES } from '../../auth/scopes.js';
 import type { Config } from '../../config/config.js';
-import type { Logger } from '../../http/logger.js';
+import type { Logger } from '../../runtime/logger.js';
 import { CookieSignatures } from '../../crypto/cookie-signatures.js';
 import { randomBytes } from '../../crypto/random.js';
 import { deriveKey } from '../../crypto/secrets.js';

@@ -4,7 +4,7 @@ import { errors, type AdapterPayload, type KoaContextWithOIDC } from 'oidc-provi
 import { recordEventIf, type NewAuthEvent } from '../../audit/audit.js';
 import { openWith, sealFor } from '../../crypto/encryption.js';
 import { Database } from '../../database/database.js';
-import { Periodic } from '../../http/periodic-work.js';
+import { Periodic } from '../../runtime/periodic-work.js';
 import { because } from '../reasons/refusal-reasons.js';
 import { ROUTES } from '../provider/provider.js';
 import type { OauthDatabase, OauthRequest } from './oauth-database.js';

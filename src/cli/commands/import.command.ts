@@ -5,8 +5,8 @@ import {
   type ImportOptions,
   type ImportProgress,
   type ImportReport,
-} from '../../operations/import/import-records.js';
-import { folderSource, streamSource } from '../../operations/import/sources.js';
+} from '../../import/import-records.js';
+import { folderSource, streamSource } from '../../import/sources.js';
 import { withExample, endable } from '../command.js';
 import { onDatabase } from '../database.js';
 import { named, note, print, table } from '../output.js';

@@ -10,7 +10,7 @@ import { isUnavailable } from '../../database/postgres/unavailable.js';
 import { API_PREFIX, SHARED_HEADERS } from '../pipeline/api-headers.js';
 import { RETRY_AFTER_SECONDS } from '../pipeline/busy.js';
 import { requestOf, responseOf } from '../pipeline/request-context.js';
-import { Logger } from '../logger.js';
+import { Logger } from '../../runtime/logger.js';
 import { methodNotAllowed, Problem } from './problems.js';
 import { RouteTable } from '../route-table.js';
 import { Config } from '../../config/config.js';

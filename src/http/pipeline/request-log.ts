@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { NextFunction, Request, Response } from 'express';
 import { LRUCache } from 'lru-cache';
-import { withoutSecrets, type Logger } from '../logger.js';
-import { plain as printable, styled } from '../terminal.js';
+import { withoutSecrets, type Logger } from '../../runtime/logger.js';
+import { plain as printable, styled } from '../../runtime/terminal.js';
 
 /** Version, trace, the caller's span, flags; of versions after 00 more may follow (W3C Trace Context §3.2). */
 const TRACEPARENT = /^(?!ff)([\da-f]{2})-(?!0{32})([\da-f]{32})-(?!0{16})[\da-f]{16}-[\da-f]{2}(-.*)?$/;

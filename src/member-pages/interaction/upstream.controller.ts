@@ -8,7 +8,7 @@ import { UpstreamFault } from '../../federation/openid-provider.js';
 import { LogoutTokens, SignOuts } from '../../federation/sign-outs.js';
 import { pathOf, UpstreamSignIns } from '../../federation/upstream-sign-ins.js';
 import { queryOf } from '../../http/input/query.js';
-import { Logger } from '../../http/logger.js';
+import { Logger } from '../../runtime/logger.js';
 import { Pages, redirect } from '../rendering/pages.js';
 import { FormBody, ServesPages, type Form } from '../requests/page-requests.js';
 import { BrowserSessions } from '../sign-in/sign-in-steps.js';

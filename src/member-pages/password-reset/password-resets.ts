@@ -14,7 +14,7 @@ import { randomBytes } from '../../crypto/random.js';
 import { eitherOf, TokenKeys } from '../../crypto/hmac.js';
 import { Database } from '../../database/database.js';
 import { keyed, unexpired } from '../../database/sql.js';
-import { Logger } from '../../http/logger.js';
+import { Logger } from '../../runtime/logger.js';
 import { withoutSlot } from '../../http/pipeline/request-context.js';
 import { addressOf } from '../../values/network.js';
 import { isStorable } from '../../values/string-rules.js';

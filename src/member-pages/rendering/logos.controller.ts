@@ -8,7 +8,7 @@ import { Database } from '../../database/database.js';
 import { queryOf } from '../../http/input/query.js';
 import { Problem } from '../../http/output/problems.js';
 import { UnchangingDocument } from '../../http/output/responses.js';
-import { Periodic } from '../../http/periodic-work.js';
+import { Periodic } from '../../runtime/periodic-work.js';
 import { LimitsByAddress, OutsideApi } from '../../http/pipeline/outside-api.js';
 import { imageType, pixelImageType } from '../../values/images.js';
 import { isStorable } from '../../values/string-rules.js';

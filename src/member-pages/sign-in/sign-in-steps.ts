@@ -17,8 +17,8 @@ import { OauthDatabase, type Decision } from '../../authorization-server/request
 import { OneTimeStates } from '../../authorization-server/adapters/state.adapter.js';
 import { Config } from '../../config/config.js';
 import { TokenKeys } from '../../crypto/hmac.js';
-import { Meter } from '../../http/meter.js';
-import type { LabelsOf } from '../../http/metrics.js';
+import { Meter } from '../../runtime/meter.js';
+import type { LabelsOf } from '../../runtime/metrics.js';
 import { withoutSlot } from '../../http/pipeline/request-context.js';
 import { addressOf } from '../../values/network.js';
 import type { PageOf, SignedInUser } from '../rendering/page-contents.js';

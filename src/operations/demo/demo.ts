@@ -7,7 +7,7 @@ import { ApiKeysService } from '../../auth/api-keys/api-keys.service.js';
 import { ALL_SCOPES } from '../../auth/scopes.js';
 import type { Config } from '../../config/config.js';
 import { SecretHashes } from '../../crypto/secret-hashes.js';
-import { styled } from '../../http/terminal.js';
+import { styled } from '../../runtime/terminal.js';
 import { OperatorError } from '../../values/operator-error.js';
 
 /** Ids and keys of the demo are such that imports do not collide with them. */

@@ -1,7 +1,7 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import { ADVISORY_LOCKS } from '../../database/schema/advisory-locks.js';
-import { isLostRace, type Copies } from '../import/record-type.js';
-import { RECORD_TYPES } from '../import/record-types.js';
+import { isLostRace, type Copies } from '../../import/record-type.js';
+import { RECORD_TYPES } from '../../import/record-types.js';
 import { allOf, fail, MEND, type Check } from './check.js';
 
 /** What the database keeps beside the rows that it follows from, so that it can be read at once. */

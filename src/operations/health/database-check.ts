@@ -4,27 +4,7 @@ import { databaseAddress, isDirect } from '../../database/postgres/data-source.j
 import { openPool } from '../../database/postgres/session.js';
 import { mismatchOf, readSchema } from '../../database/schema/schema.js';
 import { Config } from '../../config/config.js';
-
-/**
- * The result of `look`, no older than `maxAgeMs`; concurrent callers share one look. A failure is kept as long as a result.
- */
-export class TtlMemo<Finding> {
-  #finding: Promise<Finding> | undefined;
-  /** By `performance.now()`; Infinity while looking. */
-  #expiresAt = 0;
-
-  constructor(
-    private readonly maxAgeMs: number,
-    private readonly look: () => Promise<Finding>,
-  ) {}
-
-  find(): Promise<Finding> {
-    if (this.#finding !== undefined && performance.now() < this.#expiresAt) return this.#finding;
-    this.#expiresAt = Infinity;
-    this.#finding = this.look().finally(() => (this.#expiresAt = performance.now() + this.maxAgeMs));
-    return this.#finding;
-  }
-}
+import { TtlMemo } from '../../runtime/ttl-memo.js';
 
 /** Longest delay until a balancer learns of a change; a flood of probes costs at most twelve statements a second. */
 const MAX_AGE_MS = 250;

@@ -1,6 +1,6 @@
 import { Controller, Get } from '@nestjs/common';
 import { Public } from '../../auth/auth.decorators.js';
-import { Meter } from '../../http/meter.js';
+import { Meter } from '../../runtime/meter.js';
 import { Problem } from '../../http/output/problems.js';
 import { DatabaseCheck } from './database-check.js';
 import { Readiness } from './readiness.js';

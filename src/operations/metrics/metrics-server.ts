@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { Registry } from 'prom-client';
 import type { Config } from '../../config/config.js';
-import { metricOf } from '../../http/metrics.js';
+import { metricOf } from '../../runtime/metrics.js';
 import { OperatorError } from '../../values/operator-error.js';
 
 /** A worker that does not respond in time is counted with its last values: a scrape never waits for one that hangs. */

@@ -4,10 +4,10 @@ import type { DataSource } from 'typeorm';
 import { EXPIRIES } from '../../database/schema/declarations.js';
 import { tableNameOf } from '../../database/schema/tables.js';
 import { Database } from '../../database/database.js';
-import { Logger } from '../../http/logger.js';
-import { Meter } from '../../http/meter.js';
-import type { MetricName } from '../../http/metrics.js';
-import { Periodic } from '../../http/periodic-work.js';
+import { Logger } from '../../runtime/logger.js';
+import { Meter } from '../../runtime/meter.js';
+import type { MetricName } from '../../runtime/metrics.js';
+import { Periodic } from '../../runtime/periodic-work.js';
 import { Config } from '../../config/config.js';
 
 /** Rows that one statement deletes: some 20 ms of work, so its locks are released soon. */

@@ -1,13 +1,13 @@
-import { accessOf } from '../../auth/auth.guards.js';
-import { isScope, type Scope } from '../../auth/scopes.js';
-import type { QueryClass } from '../../http/input/parameters.js';
-import { queryOfHandler } from '../../http/input/query.js';
-import { operationOf } from '../../http/output/openapi.js';
-import { Problem } from '../../http/output/problems.js';
-import { etagOfVersion, versionOf, type JsonResponse } from '../../http/output/responses.js';
-import { propertiesOf, schemaNamed, type JsonSchema } from '../../http/output/schema.js';
-import type { RouteCall } from '../../http/route-calls.js';
-import type { Route } from '../../http/route-table.js';
+import { accessOf } from '../auth/auth.guards.js';
+import { isScope, type Scope } from '../auth/scopes.js';
+import type { QueryClass } from '../http/input/parameters.js';
+import { queryOfHandler } from '../http/input/query.js';
+import { operationOf } from '../http/output/openapi.js';
+import { Problem } from '../http/output/problems.js';
+import { etagOfVersion, versionOf, type JsonResponse } from '../http/output/responses.js';
+import { propertiesOf, schemaNamed, type JsonSchema } from '../http/output/schema.js';
+import type { RouteCall } from '../http/route-calls.js';
+import type { Route } from '../http/route-table.js';
 
 type Json = Record<string, unknown>;
 

@@ -1,5 +1,5 @@
-import { eraseMembers } from '../../accounts/erasure.js';
-import { isUsername, USERNAME_RULE } from '../../values/string-rules.js';
+import { eraseMembers } from '../accounts/erasure.js';
+import { isUsername, USERNAME_RULE } from '../values/string-rules.js';
 import {
   CONNECTION_SOURCES,
   EVENT_ROLES,
@@ -12,7 +12,7 @@ import {
   RSVP_STATUSES,
   RSVP_STATUSES_BY_ROLE,
   type EventRole,
-} from '../../values/vocabulary.js';
+} from '../values/vocabulary.js';
 import * as is from './fields.js';
 import { code, erased, NEW_USERS, recordType, twice, type RecordType } from './record-type.js';
 

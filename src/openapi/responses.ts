@@ -1,12 +1,12 @@
 import { STATUS_CODES } from 'node:http';
-import type { Access } from '../../auth/auth.decorators.js';
-import { accessOf } from '../../auth/auth.guards.js';
-import { queryOfHandler } from '../../http/input/query.js';
-import type { QueryClass } from '../../http/input/parameters.js';
-import { operationOf, parametersOf } from '../../http/output/openapi.js';
-import { PROBLEMS, type ProblemCode } from '../../http/output/problems.js';
-import { schemasUsedBy, type JsonSchema } from '../../http/output/schema.js';
-import type { Route } from '../../http/route-table.js';
+import type { Access } from '../auth/auth.decorators.js';
+import { accessOf } from '../auth/auth.guards.js';
+import { queryOfHandler } from '../http/input/query.js';
+import type { QueryClass } from '../http/input/parameters.js';
+import { operationOf, parametersOf } from '../http/output/openapi.js';
+import { PROBLEMS, type ProblemCode } from '../http/output/problems.js';
+import { schemasUsedBy, type JsonSchema } from '../http/output/schema.js';
+import type { Route } from '../http/route-table.js';
 import type { Example } from './examples.js';
 
 type Json = Record<string, unknown>;

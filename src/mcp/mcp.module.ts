@@ -1,8 +1,8 @@
 import { Module } from '@nestjs/common';
-import { AuthModule } from '../../auth/auth.module.js';
+import { AuthModule } from '../auth/auth.module.js';
 import { Assistants } from './assistants.js';
 import { McpController } from './mcp.controller.js';
-import { RouteCalls } from '../../http/route-calls.js';
+import { RouteCalls } from '../http/route-calls.js';
 import { Toolbox } from './toolbox.js';
 
 /** The API for assistants: only where ASSISTANTS is on. */

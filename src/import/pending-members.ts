@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import type { DataSource, EntityManager } from 'typeorm';
-import { ADVISORY_LOCKS } from '../../database/schema/advisory-locks.js';
-import { OperatorError } from '../../values/operator-error.js';
+import { ADVISORY_LOCKS } from '../database/schema/advisory-locks.js';
+import { OperatorError } from '../values/operator-error.js';
 import { differs, isLostRace, keepingProfile, staged } from './record-type.js';
 import { EXTERNAL_ID_IS_WANTED, USERNAME_IS_WANTED, users } from './record-types.js';
 import { ARE_PENDING, Staging, stagingColumns } from './staging.js';

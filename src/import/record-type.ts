@@ -1,4 +1,4 @@
-import type { eraseMembers } from '../../accounts/erasure.js';
+import type { eraseMembers } from '../accounts/erasure.js';
 import {
   columnsOf,
   type Absence,

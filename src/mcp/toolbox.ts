@@ -1,14 +1,14 @@
 import { Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import type { Principal } from '../../auth/principal.js';
-import { RateLimits } from '../../auth/rate-limits/rate-limits.js';
-import { Usage } from '../../auth/usage/usage.js';
-import { FIRST_SCOPES, insufficientScope } from '../../auth/www-authenticate.js';
-import { Config } from '../../config/config.js';
-import { API_PREFIX, isUnder } from '../../http/pipeline/api-headers.js';
-import { isOutsideApi } from '../../http/pipeline/outside-api.js';
-import { RouteCalls, type CallRoute, type RouteCall } from '../../http/route-calls.js';
-import { RouteTable } from '../../http/route-table.js';
+import type { Principal } from '../auth/principal.js';
+import { RateLimits } from '../auth/rate-limits/rate-limits.js';
+import { Usage } from '../auth/usage/usage.js';
+import { FIRST_SCOPES, insufficientScope } from '../auth/www-authenticate.js';
+import { Config } from '../config/config.js';
+import { API_PREFIX, isUnder } from '../http/pipeline/api-headers.js';
+import { isOutsideApi } from '../http/pipeline/outside-api.js';
+import { RouteCalls, type CallRoute, type RouteCall } from '../http/route-calls.js';
+import { RouteTable } from '../http/route-table.js';
 import { changesTool, toolOf, type Tool } from './tools.js';
 
 /** The request that a message came with. */

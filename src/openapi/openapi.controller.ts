@@ -1,7 +1,7 @@
 import { Controller, Get } from '@nestjs/common';
-import { Public } from '../../auth/auth.decorators.js';
-import type { JsonResponse } from '../../http/output/responses.js';
-import { RespondsWith } from '../../http/output/openapi.js';
+import { Public } from '../auth/auth.decorators.js';
+import type { JsonResponse } from '../http/output/responses.js';
+import { RespondsWith } from '../http/output/openapi.js';
 import { OpenApiDocument } from './openapi-document.js';
 
 /** The descriptions of the API for programs. */

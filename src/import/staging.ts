@@ -1,7 +1,7 @@
 import type { EntityManager, QueryRunner } from 'typeorm';
-import { prepared } from '../../database/postgres/data-source.js';
-import { ADVISORY_LOCKS } from '../../database/schema/advisory-locks.js';
-import { OperatorError } from '../../values/operator-error.js';
+import { prepared } from '../database/postgres/data-source.js';
+import { ADVISORY_LOCKS } from '../database/schema/advisory-locks.js';
+import { OperatorError } from '../values/operator-error.js';
 import { columnsOf } from './fields.js';
 import { NEW_USERS, staged, type RecordType } from './record-type.js';
 import { RECORD_TYPES } from './record-types.js';

@@ -1,11 +1,11 @@
 import { Controller, Post, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
-import { RequireCredential } from '../../auth/auth.decorators.js';
-import type { Principal } from '../../auth/principal.js';
-import { isDeeperThan, rawReader, readJson } from '../../http/input/body.js';
-import { Problem } from '../../http/output/problems.js';
-import { ASSISTANTS_PATH } from '../../http/pipeline/api-headers.js';
-import { OutsideApi } from '../../http/pipeline/outside-api.js';
+import { RequireCredential } from '../auth/auth.decorators.js';
+import type { Principal } from '../auth/principal.js';
+import { isDeeperThan, rawReader, readJson } from '../http/input/body.js';
+import { Problem } from '../http/output/problems.js';
+import { ASSISTANTS_PATH } from '../http/pipeline/api-headers.js';
+import { OutsideApi } from '../http/pipeline/outside-api.js';
 import { Assistants, faultOf, type MessageAnswer } from './assistants.js';
 
 /** As many bytes as the longest profile takes with every character escaped, and an envelope around it. */

@@ -1,6 +1,6 @@
-import { PROBLEMS, type ProblemCode } from '../../http/output/problems.js';
-import { TIMESTAMP_PATTERN } from '../../values/timestamps.js';
-import { HIGHEST_ID } from '../../values/vocabulary.js';
+import { PROBLEMS, type ProblemCode } from '../http/output/problems.js';
+import { TIMESTAMP_PATTERN } from '../values/timestamps.js';
+import { HIGHEST_ID } from '../values/vocabulary.js';
 
 /** JSON as the OpenAPI document holds it. */
 type Json = Record<string, unknown>;

@@ -1,6 +1,6 @@
-import { isPasswordHash } from '../../accounts/passwords/passwords.js';
-import { isEmailAddress, isHttpUrl, isStorable, USERNAME_RULE } from '../../values/string-rules.js';
-import { MOMENT_PATTERN, parseTimestamp } from '../../values/timestamps.js';
+import { isPasswordHash } from '../accounts/passwords/passwords.js';
+import { isEmailAddress, isHttpUrl, isStorable, USERNAME_RULE } from '../values/string-rules.js';
+import { MOMENT_PATTERN, parseTimestamp } from '../values/timestamps.js';
 import {
   COUNTRY_CODE_PATTERN,
   HIGHEST_ID,
@@ -8,7 +8,7 @@ import {
   MAX_TAGS,
   TAG_LENGTH,
   type Length,
-} from '../../values/vocabulary.js';
+} from '../values/vocabulary.js';
 import { isTimeZone } from './time-zones.js';
 
 /** The kind of fault, for programs: in a value, in a line, or in a record compared with others. */

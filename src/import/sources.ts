@@ -13,7 +13,7 @@ import {
 import { join, resolve } from 'node:path';
 import type { Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
-import { OperatorError } from '../../values/operator-error.js';
+import { OperatorError } from '../values/operator-error.js';
 import { Fault, isObject, readRecord, unknownNames, type FaultCode, type StagedRow } from './fields.js';
 import { RECORD_TYPES } from './record-types.js';
 import type { RecordType } from './record-type.js';

@@ -1,8 +1,8 @@
 import type { JSONRPCResponse, RequestTypeMap, Server } from '@modelcontextprotocol/server';
-import { apiNameOf, type Config } from '../../config/config.js';
-import { VERSION } from '../../config/version.js';
-import { recordProblem, type ProblemFilter } from '../../http/output/problem.filter.js';
-import { Problem } from '../../http/output/problems.js';
+import { apiNameOf, type Config } from '../config/config.js';
+import { VERSION } from '../config/version.js';
+import { recordProblem, type ProblemFilter } from '../http/output/problem.filter.js';
+import { Problem } from '../http/output/problems.js';
 import type { Asked, Toolbox } from './toolbox.js';
 
 export type Sdk = typeof import('@modelcontextprotocol/server');

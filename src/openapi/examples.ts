@@ -26,5 +26,5 @@ export const RECORDED_AT = 'http://localhost:3000';
 
 /** Name of a call, or of a variant of it → its examples; the first is a success. */
 export const EXAMPLES = JSON.parse(
-  readFileSync(new URL('../../../docs/examples.json', import.meta.url), 'utf8'),
+  readFileSync(new URL('../../docs/examples.json', import.meta.url), 'utf8'),
 ) as Readonly<Record<string, readonly Example[]>>;

@@ -1,6 +1,6 @@
 import type { DataSource, EntityManager } from 'typeorm';
-import { audited, recordEvent } from '../../audit/audit.js';
-import { OperatorError } from '../../values/operator-error.js';
+import { audited, recordEvent } from '../audit/audit.js';
+import { OperatorError } from '../values/operator-error.js';
 import { settleMembers } from './pending-members.js';
 import { beginImport, Staging } from './staging.js';
 import {

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { TtlMemo } from './database-check.js';
+import { TtlMemo } from './ttl-memo.js';
 
 describe('what was found recently', () => {
   let now = 0;

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { JSONRPCRequest, JSONRPCResponse, Transport } from '@modelcontextprotocol/server';
-import { Config } from '../../config/config.js';
-import { ProblemFilter } from '../../http/output/problem.filter.js';
+import { Config } from '../config/config.js';
+import { ProblemFilter } from '../http/output/problem.filter.js';
 import { CURRENT, EARLIER, makeServer, type Exchange, type Sdk } from './server.js';
 import { Toolbox, type Asked } from './toolbox.js';
 

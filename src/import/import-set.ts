@@ -1,5 +1,5 @@
 import type { DatabaseError } from 'pg';
-import { OperatorError } from '../../values/operator-error.js';
+import { OperatorError } from '../values/operator-error.js';
 import type { FaultCode } from './fields.js';
 import {
   type Author,

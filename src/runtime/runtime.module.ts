@@ -1,0 +1,21 @@
+import { Global, Module } from '@nestjs/common';
+import { DiscoveryModule } from '@nestjs/core';
+import { Config } from '../config/config.js';
+import { createLogger, Logger } from './logger.js';
+import { Meter } from './meter.js';
+import { PeriodicWork } from './periodic-work.js';
+import { PublicHttps } from './public-https.js';
+
+/** Logs, counts, repeats work and sends requests to others: nothing here knows what the product is for. */
+@Global()
+@Module({
+  imports: [DiscoveryModule],
+  providers: [
+    { provide: Logger, inject: [Config], useFactory: createLogger },
+    Meter,
+    PeriodicWork,
+    PublicHttps,
+  ],
+  exports: [Logger, Meter, PublicHttps],
+})
+export class RuntimeModule {}

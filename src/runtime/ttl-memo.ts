@@ -1,0 +1,20 @@
+/**
+ * The result of `look`, no older than `maxAgeMs`; concurrent callers share one look. A failure is kept as long as a result.
+ */
+export class TtlMemo<Finding> {
+  #finding: Promise<Finding> | undefined;
+  /** By `performance.now()`; Infinity while looking. */
+  #expiresAt = 0;
+
+  constructor(
+    private readonly maxAgeMs: number,
+    private readonly look: () => Promise<Finding>,
+  ) {}
+
+  find(): Promise<Finding> {
+    if (this.#finding !== undefined && performance.now() < this.#expiresAt) return this.#finding;
+    this.#expiresAt = Infinity;
+    this.#finding = this.look().finally(() => (this.#expiresAt = performance.now() + this.maxAgeMs));
+    return this.#finding;
+  }
+}
