@@ -102,7 +102,9 @@ CREATE OR REPLACE FUNCTION copy_names(most integer) RETURNS integer
   LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 DECLARE
   batch bigint[];
-  copied integer;
+  renamed record;
+  updated integer;
+  copied integer := 0;
   ended integer;
 BEGIN
   IF NOT pg_try_advisory_xact_lock(7862013006) THEN RETURN 0; END IF;
@@ -110,15 +112,18 @@ BEGIN
     WHERE settled_before IS NULL OR settled_before <= pg_snapshot_xmin(pg_current_snapshot())::text::bigint ORDER BY id LIMIT 100);
   IF batch = '{}' THEN RETURN 0; END IF;
 
-  -- Neither is written as a join, which PostgreSQL would do by reading both tables while it takes them to be small.
-  UPDATE connections c SET (peer_name, peer_username) = (SELECT folded_name, folded_username FROM users WHERE id = c.peer_id)
-    WHERE c.ctid = ANY (ARRAY(
-      SELECT o.ctid FROM users n JOIN connections o ON o.peer_id = n.id
-        WHERE n.id = ANY (ARRAY(SELECT user_id FROM renamed_users WHERE id = ANY (batch)))
-          AND (o.peer_name, o.peer_username) <> (n.folded_name, n.folded_username)
-        LIMIT most FOR NO KEY UPDATE OF o SKIP LOCKED));
-  GET DIAGNOSTICS copied = ROW_COUNT;
-  IF copied = most THEN RETURN copied; END IF;
+  -- Member by member: while PostgreSQL takes both tables to be small, it would read them whole for a join.
+  FOR renamed IN SELECT id, folded_name, folded_username FROM users
+    WHERE id = ANY (ARRAY(SELECT user_id FROM renamed_users WHERE id = ANY (batch))) LOOP
+    UPDATE connections SET (peer_name, peer_username) = (renamed.folded_name, renamed.folded_username)
+      WHERE ctid = ANY (ARRAY(
+        SELECT ctid FROM connections WHERE peer_id = renamed.id
+          AND (peer_name, peer_username) <> (renamed.folded_name, renamed.folded_username)
+          LIMIT most - copied FOR NO KEY UPDATE SKIP LOCKED));
+    GET DIAGNOSTICS updated = ROW_COUNT;
+    copied := copied + updated;
+    IF copied = most THEN RETURN copied; END IF;
+  END LOOP;
 
   WITH alike AS (
     SELECT r.id FROM renamed_users r WHERE r.id = ANY (batch) AND NOT EXISTS (
