@@ -1,3 +1,4 @@
+import { nameWords } from '../http/output/schema.js';
 import { READ_SCOPES } from '../resources/resources.js';
 
 const { 'profile:read': profile, ...others } = READ_SCOPES;
@@ -11,7 +12,7 @@ export const SCOPES = {
 
 export type Scope = keyof typeof SCOPES;
 
-export const ALL_SCOPES = Object.keys(SCOPES) as Scope[];
+export const ALL_SCOPES = nameWords('Scope', Object.keys(SCOPES) as Scope[]);
 
 /** Tells whether the text is a scope of the API. */
 export function isScope(text: string): text is Scope {

@@ -19,7 +19,6 @@ import { isOutsideApi } from '../../http/pipeline/outside-api.js';
 import { RouteTable } from '../../http/route-table.js';
 import { ALL_SCOPES, isPlatformScope } from '../../auth/scopes.js';
 
-nameWords('Scope', ALL_SCOPES);
 
 const Endpoint = new Model('Endpoint', {
   method: textField(IN_NODE, { pattern: '^[A-Z]+$', example: 'GET' }),
