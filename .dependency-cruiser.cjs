@@ -1,4 +1,4 @@
-// The import borders of src/ (docs/architecture.md): what stands lower knows nothing of what stands higher.
+// The import borders of src/ (docs/contributors/architecture.md): what stands lower knows nothing of what stands higher.
 const only = (folder, allowed, comment) => ({
   name: `${folder}-imports`,
   comment,

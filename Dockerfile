@@ -7,7 +7,7 @@ COPY . .
 RUN node bin/build.mjs
 
 FROM node:24-bookworm-slim
-# Fewer arenas and a smaller heap than Node uses without limits: docs/performance.md, Memory.
+# Fewer arenas and a smaller heap than Node uses without limits: docs/contributors/performance.md, Memory.
 ENV NODE_ENV=production MALLOC_ARENA_MAX=2
 WORKDIR /app
 COPY package.json package-lock.json ./
@@ -19,7 +19,7 @@ COPY docs/schema.sql docs/
 # `pua` and `npx pua`. Otherwise, npx would look for a package of that name, without a network.
 RUN npm pkg delete bin && ln -s ../../bin/pua.mjs node_modules/.bin/pua
 ENV PATH=/app/node_modules/.bin:$PATH
-# What V8 compiles at a start, as Node keeps it for the user who runs it, who may read but not replace it: docs/performance.md, Starts.
+# What V8 compiles at a start, as Node keeps it for the user who runs it, who may read but not replace it: docs/contributors/performance.md, Starts.
 USER node
 RUN NODE_COMPILE_CACHE=/tmp/compiled node -e "Promise.all(['app', 'cli/database'].map((name) => import('/app/dist/src/' + name + '.js'))).then(() => process.exit())"
 USER root

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // How long a base backup takes, and the way back to a moment: `node bench/backup.mjs [gigabytes]` (1), by the script and the commands of
-// docs/backup.md, on a disk of this machine. What is restored is bytes, whatever they mean: a table of texts, a fifth of it changed afterwards.
+// docs/operators/backup.md, on a disk of this machine. What is restored is bytes, whatever they mean: a table of texts, a fifth of it changed afterwards.
 import './own-node.mjs';
 import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
@@ -14,7 +14,7 @@ const gigabytes = Number(process.argv[2] ?? 1);
 /** Of about 550 bytes. */
 const rows = Math.round(gigabytes * 1_950_000);
 
-const page = readFileSync(join(import.meta.dirname, '../docs/backup.md'), 'utf8');
+const page = readFileSync(join(import.meta.dirname, '../docs/operators/backup.md'), 'utf8');
 const [, archiving] = /```ini\n([^]*?)```/.exec(page);
 const [, restore] = /```bash\n(cp -a [^]*?)```/.exec(page);
 

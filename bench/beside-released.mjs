@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // Whether anything has become slower since the version before: both in turns, each over its own database of the same members.
 //   node bench/beside-released.mjs [--users 100000] [--rounds 3] [--seconds 5] [--only TEXT]
-// The first run installs that version and loads both databases, which takes some minutes. docs/performance.md has the last run's table.
+// The first run installs that version and loads both databases, which takes some minutes. docs/contributors/performance.md has the last run's table.
 import './own-node.mjs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// What a million members cost a month: `node bench/cost.mjs [users]` (100,000) writes docs/cost.md from a stated mix of calls, the CPU times in
-// docs/benchmark.md, and what it counts itself: bytes of responses, and rows and bytes on disk. Times are not measured here, so a busy machine
+// What a million members cost a month: `node bench/cost.mjs [users]` (100,000) writes docs/operators/cost.md from a stated mix of calls, the CPU times in
+// docs/contributors/benchmark.md, and what it counts itself: bytes of responses, and rows and bytes on disk. Times are not measured here, so a busy machine
 // changes nothing; run it after a full `npm run bench`.
 import './own-node.mjs';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -23,7 +23,7 @@ const MONTH_SECONDS = 30 * 86_400;
 
 /**
  * What an active member's apps do in a month (20 days, an app opened three times a day), and what is written about any member. `figure`: section
- * and row of docs/benchmark.md.
+ * and row of docs/contributors/benchmark.md.
  */
 const MIX = [
   { name: 'GET /profile', times: 60, figure: ['GET /profile', `${OURS}, access token`], path: '/profile' },
@@ -61,7 +61,7 @@ const MIX = [
   },
   { name: 'Webhook message', times: 20, figure: ['Writing', 'webhookCpu'] },
 ];
-/** How long rows are kept that are not a member's data, in months, by the defaults of docs/settings.md; others for one, or until they expire. */
+/** How long rows are kept that are not a member's data, in months, by the defaults of docs/operators/settings.md; others for one, or until they expire. */
 const KEPT_MONTHS = {
   auth_events: 13.3,
   member_usage: 3,
@@ -92,13 +92,13 @@ async function writeCost(users) {
     const disk = await sizesOf(database);
     const flows = await countFlows(server, dataset, database);
     const bytes = await countBytes(server, dataset);
-    const file = join(import.meta.dirname, '../docs/cost.md');
+    const file = join(import.meta.dirname, '../docs/operators/cost.md');
     const markdown = pageOf({
       users,
       disk,
       flows,
       bytes,
-      figures: figuresOf(readFileSync(join(file, '../benchmark.md'), 'utf8')),
+      figures: figuresOf(readFileSync(join(file, '../../contributors/benchmark.md'), 'utf8')),
     });
     writeFileSync(file, await format(markdown, { ...(await resolveConfig(file)), parser: 'markdown' }));
   } finally {
@@ -252,7 +252,7 @@ function pageOf({ users, disk, flows, bytes, figures }) {
 
 <!-- Made by \`node bench/cost.mjs\`. -->
 
-Computed, by \`bench/cost.mjs\`, from the CPU times in [benchmark.md](benchmark.md), from counted bytes of responses, rows and tables over ${n(users)}
+Computed, by \`bench/cost.mjs\`, from the CPU times in [benchmark.md](../contributors/benchmark.md), from counted bytes of responses, rows and tables over ${n(users)}
 members, and from a mix that is an assumption: ${n(100 * ACTIVE)} % of the members use an app in a month, on twenty days, three times a day. Change the mix at the top of
 that file to what your members do.
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 // Lets parts of a PostgreSQL cluster fail under load: `node bench/failover.mjs [--case kill,freeze-node] [--times 10]`. Three nodes under Patroni with
-// etcd and HAProxy (deploy/patroni unchanged; docs/failover.md says how they are installed), two servers, members who write, read, sign in and
+// etcd and HAProxy (deploy/patroni unchanged; docs/operators/failover.md says how they are installed), two servers, members who write, read, sign in and
 // refresh, and a platform that feeds; with --replicas, DATABASE_READ_URL names the three nodes. Fails if anything acknowledged is lost or done twice, or if any response but 503 is given while there is no
-// primary; times are only reported. docs/failover.md has the figures.
+// primary; times are only reported. docs/operators/failover.md has the figures.
 import './own-node.mjs';
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';

@@ -1,4 +1,4 @@
-// Three PostgreSQL under Patroni, with etcd and HAProxy, installed as docs/failover.md says, all on loopback: run with the unchanged files
+// Three PostgreSQL under Patroni, with etcd and HAProxy, installed as docs/operators/failover.md says, all on loopback: run with the unchanged files
 // of deploy/patroni. Each node has its own address and the usual ports.
 import { spawn } from 'node:child_process';
 import { randomBytes, randomInt } from 'node:crypto';
@@ -37,7 +37,8 @@ export class PatroniCluster {
   constructor(folder) {
     this.folder = folder;
     for (const path of Object.values(PROGRAMS))
-      if (!existsSync(path)) throw new Error(`${path} is not there: docs/failover.md says how to install it`);
+      if (!existsSync(path))
+        throw new Error(`${path} is not there: docs/operators/failover.md says how to install it`);
     if (this.#owner.uid !== undefined) chownSync(folder, this.#owner.uid, this.#owner.gid);
     process.on('exit', () => {
       for (const child of this.#children.values()) child.kill('SIGKILL');

@@ -1,4 +1,4 @@
-// Measures the promises of docs/reliability.md on two instances and a throw-away PostgreSQL, in a minute or two:
+// Measures the promises of docs/trust/reliability.md on two instances and a throw-away PostgreSQL, in a minute or two:
 //   node bin/with-postgres.mjs node bench/promises.mjs [revocation singleUse databaseAway nastiestInput ending]
 // Prints a line for each. Times depend on how busy the machine is; counts are exact. Loopback only.
 import './own-node.mjs';

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// `npm run bench`: compares this server with the peers, in turns, over its own database. See docs/performance.md.
+// `npm run bench`: compares this server with the peers, in turns, over its own database. See docs/contributors/performance.md.
 import './own-node.mjs';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
@@ -81,7 +81,7 @@ if (flags.help) {
   --short          2,000 members, 1 round of 1 s, the two questions and peers that count most, nothing written: for CI.
                    With --flat 2,000 and 10,000 members; with --overload one question of each kind
 
-A full run writes bench/results and, with 100,000 users, docs/benchmark.md. Databases are kept in bench/.data for the
+A full run writes bench/results and, with 100,000 users, docs/contributors/benchmark.md. Databases are kept in bench/.data for the
 next run with the same schema and size.`);
   process.exit(0);
 }
@@ -210,7 +210,8 @@ async function report(results) {
   console.log(markdown);
   if (!whole) return;
   writeFileSync(resultsFile, JSON.stringify(results, null, 2));
-  const file = users === 100_000 ? join(folder, '../../docs/benchmark') : join(folder, String(users));
+  const file =
+    users === 100_000 ? join(folder, '../../docs/contributors/benchmark') : join(folder, String(users));
   writeFileSync(`${file}.md`, markdown);
   writeFileSync(`${file}.svg`, plotOf(results));
   writeFileSync(`${file}-latency.svg`, latencyPlotOf(results));

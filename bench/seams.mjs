@@ -1,4 +1,4 @@
-// What recording changes adds to a write, and counting usage to a read (docs/performance.md). On a throw-away PostgreSQL:
+// What recording changes adds to a write, and counting usage to a read (docs/contributors/performance.md). On a throw-away PostgreSQL:
 //   node bin/with-postgres.mjs node bench/seams.mjs
 // CPU time of server and database together, the best of several rounds alternating with and without the triggers.
 import './own-node.mjs';

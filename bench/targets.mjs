@@ -14,7 +14,7 @@ const LISTS = {
 /** Tolerance for equal costs: repeated measurements of the same thing differ as much. */
 const ALIKE = 1.5;
 
-/** Why targets are missed, by the beginning of their names. docs/performance.md tells what was tried. */
+/** Why targets are missed, by the beginning of their names. docs/contributors/performance.md tells what was tried. */
 const REASONS = {
   'GET /events':
     'PostgreSQL takes half of the time, to make 12 KB of text; a third of the other half is garbage collection',

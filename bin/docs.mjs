@@ -142,21 +142,25 @@ export async function pages() {
   );
   return {
     'docs/schema.sql': textOf(objects),
-    'docs/tables.md': await markdown(
-      `# Tables\nMade by \`npm run docs\` of a migrated database: keys and references. Everything else is in [schema.sql](schema.sql).\n\n${drawTables(objects)}`,
+    'docs/contributors/tables.md': await markdown(
+      `# Tables\nMade by \`npm run docs\` of a migrated database: keys and references. Everything else is in [schema.sql](../schema.sql).\n\n${drawTables(objects)}`,
     ),
-    'docs/errors.md': await markdown(errors),
-    'docs/settings.md': await markdown(settings),
-    'docs/metrics.md': await markdown(metrics),
-    'docs/audit.md': await markdown(audit),
-    'docs/personal-data.md': await markdown(personalData),
-    'docs/command-line.md': await markdown(
+    'docs/developers/errors.md': await markdown(errors),
+    'docs/operators/settings.md': await markdown(settings),
+    'docs/operators/metrics.md': await markdown(metrics),
+    'docs/operators/audit.md': await markdown(audit),
+    'docs/trust/personal-data.md': await markdown(personalData),
+    'docs/operators/command-line.md': await markdown(
       commandLine(await createProgram(), (command) => exampleOf(command) && asTyped(exampleOf(command))),
     ),
-    'docs/guides/assistants.md': await markdown(withPart('docs/guides/assistants.md', assistants())),
-    'docs/libraries.md': await markdown(withPart('docs/libraries.md', libraries())),
-    'docs/import.md': await markdown(withPart('docs/import.md', RECORD_TYPES.map(recordTable).join('\n\n'))),
-    'docs/architecture.md': await markdown(withPart('docs/architecture.md', importsPicture())),
+    'docs/developers/assistants.md': await markdown(withPart('docs/developers/assistants.md', assistants())),
+    'docs/developers/libraries.md': await markdown(withPart('docs/developers/libraries.md', libraries())),
+    'docs/operators/import.md': await markdown(
+      withPart('docs/operators/import.md', RECORD_TYPES.map(recordTable).join('\n\n')),
+    ),
+    'docs/contributors/architecture.md': await markdown(
+      withPart('docs/contributors/architecture.md', importsPicture()),
+    ),
     'clients/go/schema.go': goTypesOf(openapi),
     'clients/typescript/src/schema.ts': typesOf(openapi),
     ...pythonTypes(openapi),

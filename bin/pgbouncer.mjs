@@ -1,4 +1,4 @@
-// Starts a private PgBouncer on loopback, in front of a PostgreSQL, with the settings of docs/scaling.md.
+// Starts a private PgBouncer on loopback, in front of a PostgreSQL, with the settings of docs/operators/scaling.md.
 import { spawn } from 'node:child_process';
 import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -11,7 +11,7 @@ const PROGRAM = '/usr/sbin/pgbouncer';
 
 /**
  * @param {string} databaseUrl of a PostgreSQL that needs no password
- * @param {Record<string, string | number>} [settings] override or extend those of docs/scaling.md
+ * @param {Record<string, string | number>} [settings] override or extend those of docs/operators/scaling.md
  * @returns {Promise<{url: string, pid: number, stop: () => Promise<void>}>} the same database, through it
  */
 export async function startPgbouncer(databaseUrl, settings = {}) {
@@ -59,9 +59,9 @@ export async function startPgbouncer(databaseUrl, settings = {}) {
   };
 }
 
-/** The settings that docs/scaling.md gives. */
+/** The settings that docs/operators/scaling.md gives. */
 function documented() {
-  const page = readFileSync(join(import.meta.dirname, '../docs/scaling.md'), 'utf8');
+  const page = readFileSync(join(import.meta.dirname, '../docs/operators/scaling.md'), 'utf8');
   const [, settings] = /## PgBouncer[^]*?```ini\n([^]*?)```/.exec(page);
   return Object.fromEntries(
     settings

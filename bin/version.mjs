@@ -16,8 +16,8 @@ const STATEMENTS = {
   'clients/go/README.md': /(?<=`v)[\d.]+(?=-h)/g,
   'README.md': WHEEL,
   'clients/python/README.md': WHEEL,
-  'docs/guides/backend.md': WHEEL,
-  'docs/guides/first-program.md': WHEEL,
+  'docs/developers/backend.md': WHEEL,
+  'docs/developers/first-program.md': WHEEL,
 };
 
 /** Every statement of the version: the file, and what stands there. */

@@ -86,7 +86,7 @@ END $$;
  * for. What must be exact at every moment is the sum of an owner's rows in one table (`user_totals`, `event_totals`); what may be
  * a second old (`achievements.earners_count`, `platform_totals`) is read without its deltas. `fold_totals` keeps the rows few.
  *
- * Takes ACCESS EXCLUSIVE locks, and rewrites users, events, participants and connections: docs/writing-programs.md says
+ * Takes ACCESS EXCLUSIVE locks, and rewrites users, events, participants and connections: docs/operators/writing-programs.md says
  * for how long. Constraints are NOT VALID here, which says nothing about what is written from then on; what was there before is
  * looked through by a migration of its own, beside everybody.
  */

@@ -1,7 +1,7 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * What changed of what members' APIs show (docs/changes.md): a row in the transaction of each change, whoever writes.
+ * What changed of what members' APIs show (docs/operators/changes.md): a row in the transaction of each change, whoever writes.
  *
  * One row a changed source, not one for each member who sees it: an event that is renamed is one row, and whose lists it
  * is in is found when a member's changes are read. So is whether a thing is still there: what a row says is that it must be looked at.

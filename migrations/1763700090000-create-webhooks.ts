@@ -1,7 +1,7 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Webhooks (docs/webhooks.md): who is told of changes, and every message that is or was to be sent. An older program sends none, and
+ * Webhooks (docs/developers/webhooks.md): who is told of changes, and every message that is or was to be sent. An older program sends none, and
  * ends what belongs to a credential by the same foreign keys.
  */
 export class CreateWebhooks1763700090000 implements MigrationInterface {

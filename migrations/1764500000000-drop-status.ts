@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Operators publish a status page outside this server: see docs/monitoring.md. */
+/** Operators publish a status page outside this server: see docs/operators/monitoring.md. */
 export class DropStatus1764500000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`

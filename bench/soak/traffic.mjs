@@ -145,7 +145,7 @@ export class Traffic extends Requests {
     const { failovers } = this.machines.cluster;
     const cursor = this.#cursors.get(member);
     const path = `/api/public/sync${cursor ? `?limit=1000&cursor=${cursor.next}` : ''}`;
-    // A cursor is one of its primary (docs/changes.md): after a failover, a member's program begins anew.
+    // A cursor is one of its primary (docs/operators/changes.md): after a failover, a member's program begins anew.
     const expected = (status) =>
       status === 200 || (status === 410 && cursor?.failovers < this.machines.cluster.failovers);
     const { status, body } = await this.send('sync', path, { headers: this.#key(member), due, expected });

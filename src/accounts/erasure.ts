@@ -4,7 +4,7 @@ import { CLEARED_OF_USERS, ERASURES } from '../database/schema/member-tables.js'
 
 /**
  * Erases everything about members except their ids, permanently (GDPR art. 17), as a part of the caller's transaction if there is
- * one: of each table what its declaration says (docs/personal-data.md).
+ * one: of each table what its declaration says (docs/trust/personal-data.md).
  *
  * @param by who does it, for the audit trail
  * @returns what was erased; undefined if all of them had already been erased, or never existed

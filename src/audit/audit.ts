@@ -1,7 +1,7 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import type { AuthEvent } from '../database/schema/entities/credentials/auth-event.entity.js';
 
-/** The types of details, by their names in docs/audit.md. */
+/** The types of details, by their names in docs/operators/audit.md. */
 interface DetailTypes {
   text: string;
   texts: readonly string[];
@@ -26,7 +26,7 @@ const TOKEN = { ...GRANT, scope: ['text', 'scope of the access token'] } as cons
 
 /**
  * Every event of the audit trail: type → meaning and details. This list is the only one: no other type can be recorded, and
- * docs/audit.md is generated from it. A detail is a word, number or name of ours, or was typed by an admin: never what a
+ * docs/operators/audit.md is generated from it. A detail is a word, number or name of ours, or was typed by an admin: never what a
  * caller sent.
  */
 export const AUTH_EVENTS = {

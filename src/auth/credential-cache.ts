@@ -28,7 +28,7 @@ export interface KnownCredential {
 }
 
 /**
- * Caches valid credentials: a request then needs one round trip for its data and none for its caller (docs/performance.md). An
+ * Caches valid credentials: a request then needs one round trip for its data and none for its caller (docs/contributors/performance.md). An
  * entry is trusted only while the revocation channel was heard from within the last second, and for half a minute at most; while
  * the channel is cut, every credential is looked up. Keys are digests of kind and credential: no credential is held in memory,
  * and an entry for a token never matches a key.

@@ -90,7 +90,7 @@ export async function onDatabase<T>(
     if ((error as { code?: unknown }).code !== INSUFFICIENT_PRIVILEGE) throw error;
     throw new OperatorError(
       `The database refuses this to its role (${(error as Error).message}): ` +
-        'run it as the owner of the tables, or grant what docs/operations.md lists',
+        'run it as the owner of the tables, or grant what docs/operators/operations.md lists',
       { cause: error },
     );
   } finally {

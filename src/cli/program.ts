@@ -57,7 +57,7 @@ const COMMANDS: readonly Entry[] = [
   },
   {
     name: 'audit',
-    description: 'Show who did what, newest first; docs/audit.md lists the types',
+    description: 'Show who did what, newest first; docs/operators/audit.md lists the types',
     load: async () => (await import('./commands/audit.command.js')).auditCommand,
   },
   {

@@ -136,7 +136,7 @@ ORDER BY alg, array_position(ARRAY['current', 'next', 'previous'], status)`,
     if (!sealed)
       throw new OperatorError(
         `The signing key ${kid} cannot be decrypted: set SECRET_KEY_PREVIOUS to the other SECRET_KEY that is in use, ` +
-          'the previous or the next one (docs/operations.md)',
+          'the previous or the next one (docs/operators/operations.md)',
       );
     const { moved_from: _from, moved_at: _at, ...key } = sealed;
     return key;

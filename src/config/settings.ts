@@ -28,7 +28,7 @@ const optional = <Type extends z.ZodType>(read: Type, texts: Texts) => ({ read: 
 
 /**
  * Every setting of the process, and the only list of them: {@link Config} has a property of each, and `.env.example` and
- * `docs/settings.md` are made from it.
+ * `docs/operators/settings.md` are made from it.
  */
 export const SETTINGS = {
   NODE_ENV: setting(is.oneOf('development', 'test', 'production'), 'development', {
@@ -157,7 +157,7 @@ export const SETTINGS = {
   ASSISTANTS: optional(is.flag, {
     otherwise: 'true in development, false in production',
     meaning:
-      'serve the API to assistants such as Claude and ChatGPT, too: the Model Context Protocol at `/api/public/mcp` ([assistants.md](guides/assistants.md))',
+      'serve the API to assistants such as Claude and ChatGPT, too: the Model Context Protocol at `/api/public/mcp` ([assistants.md](../developers/assistants.md))',
     set: 'in production, if members may open their data to the assistants that they use',
   }),
   CLIENT_ID_METADATA_DOCUMENTS: optional(is.flag, {
@@ -223,7 +223,7 @@ export const SETTINGS = {
   }),
   DEVELOPER_OIDC: setting(is.flag, 'false', {
     meaning:
-      'let members give their apps the profile `oidc` at `/developer`, and with it client secrets ([oauth.md](oauth.md#profiles))',
+      'let members give their apps the profile `oidc` at `/developer`, and with it client secrets ([oauth.md](../developers/oauth.md#profiles))',
     set: 'if members build apps whose libraries cannot sign',
   }),
   SUPPORT_URL: optional(is.url('https:', 'http:', 'mailto:'), {

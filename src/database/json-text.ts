@@ -4,7 +4,7 @@ import type { Event, Participant } from './schema/entities/members/event.entity.
 import type { User } from './schema/entities/members/user.entity.js';
 /**
  * SQL that makes JSON text. Concatenation takes PostgreSQL half the time of `json_build_object`, and Node passes the text on
- * unchanged (docs/performance.md).
+ * unchanged (docs/contributors/performance.md).
  */
 
 /** The relations of the statements that read what members see, by the names that they have there. */

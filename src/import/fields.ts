@@ -48,7 +48,7 @@ const shownName = (name: string) =>
 /** A row of a staging table, by its columns. */
 export type StagedRow = Record<string, unknown>;
 
-/** What becomes of the column of a row that is there where a record does not have the field, in the words of docs/import.md. */
+/** What becomes of the column of a row that is there where a record does not have the field, in the words of docs/operators/import.md. */
 export type Absence =
   'as it was; null for a new member' | 'the time of the import' | 'the time of the import that changes it';
 

@@ -57,7 +57,7 @@ export interface ImportReport {
 }
 
 /**
- * Imports a source (docs/import.md): every line is staged and checked in temporary tables, then written with a few
+ * Imports a source (docs/operators/import.md): every line is staged and checked in temporary tables, then written with a few
  * statements per table, all in one transaction, or one transaction for each batch.
  *
  * @throws OperatorError if the source cannot be read, another import is running, or the run was cancelled

@@ -3,7 +3,7 @@ import { Model } from '../http/output/schema.js';
 import { schemaOf } from '../import/fields.js';
 import { RECORD_TYPES } from '../import/record-types.js';
 
-/** A line of a feed, for the OpenAPI document; docs/import.md lists the fields of each type of record. */
+/** A line of a feed, for the OpenAPI document; docs/operators/import.md lists the fields of each type of record. */
 export const FeedLine = new Model('FeedLine', {
   type: fieldOf({
     type: 'string',

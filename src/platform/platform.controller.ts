@@ -29,7 +29,7 @@ export class PlatformController {
   @RespondsWith(
     'Feed records',
     FeedCounts,
-    'At most 5,000 lines of JSON (8 MB), each with one record, in the format of an import (`docs/import.md`). They are applied in order, all or none: if any line is invalid, nothing is changed, and the response names the first 100 such lines. Deleting a member erases everything about them. If a request with an `Idempotency-Key` is repeated within 24 hours, it has no effect and gets the same response.',
+    'At most 5,000 lines of JSON (8 MB), each with one record, in the format of an import (`docs/operators/import.md`). They are applied in order, all or none: if any line is invalid, nothing is changed, and the response names the first 100 such lines. Deleting a member erases everything about them. If a request with an `Idempotency-Key` is repeated within 24 hours, it has no effect and gets the same response.',
   )
   @RequestHeader(
     'Idempotency-Key',

@@ -1,5 +1,5 @@
 /**
- * Every metric of the process: name → meaning, labels. This is the only such table: `docs/metrics.md` is generated from it,
+ * Every metric of the process: name → meaning, labels. This is the only such table: `docs/operators/metrics.md` is generated from it,
  * and {@link Meter} accepts no other names and labels. The value of a label is one of those listed here, or a name from our code
  * (a route, a table, an error code): never an id, and nothing that a caller sent. What ends with `_total` is a counter; what has buckets
  * a histogram; everything else a gauge.
@@ -42,7 +42,7 @@ export const METRICS = {
     help: 'Requests in progress: received, and not answered yet',
   },
   http_problems_total: {
-    help: 'Error responses (problem+json), by code (docs/errors.md)',
+    help: 'Error responses (problem+json), by code (docs/developers/errors.md)',
     labels: { code: NAMES },
   },
   rate_limit_refusals_total: {

@@ -107,9 +107,9 @@ describe('migrations', () => {
     expect(dataSource.migrations.map((migration) => migration.constructor.name)).toEqual(named);
   });
 
-  it('make what docs/schema.sql and docs/tables.md say (npm run docs), whatever the version of PostgreSQL', async () => {
+  it('make what docs/schema.sql and docs/contributors/tables.md say (npm run docs), whatever the version of PostgreSQL', async () => {
     expect(await schema()).toEqual(readExpected());
-    expect(readFileSync('docs/tables.md', 'utf8')).toContain(drawTables(await schema()));
+    expect(readFileSync('docs/contributors/tables.md', 'utf8')).toContain(drawTables(await schema()));
   });
 
   postgres.it('make what the statements of docs/schema.sql make in an empty database', async () => {

@@ -19,9 +19,11 @@ postgres.describe('behind PgBouncer in transaction mode', () => {
   beforeAll(async () => {
     direct = await OauthTest.start();
     const databaseDirectUrl = direct.api.config.databaseUrl!;
-    // For the role in docs/scaling.md; here it is that of all tests.
+    // For the role in docs/operators/scaling.md; here it is that of all tests.
     const limits = [
-      ...readFileSync('docs/scaling.md', 'utf8').matchAll(/^ALTER ROLE public_user_api (SET .*);$/gm),
+      ...readFileSync('docs/operators/scaling.md', 'utf8').matchAll(
+        /^ALTER ROLE public_user_api (SET .*);$/gm,
+      ),
     ];
     expect(limits.length).toBeGreaterThanOrEqual(5);
     const name = new URL(databaseDirectUrl).pathname.slice(1);

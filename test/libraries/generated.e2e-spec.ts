@@ -218,7 +218,7 @@ const still = (value: unknown): unknown =>
   describe('openapi-generator’s', () => {
     beforeAll(async () => void (jars = await mavenJars(folderOf('kotlin'))));
 
-    /** What the generator warns of, too, where it misses nothing: docs/generated-clients.md. */
+    /** What the generator warns of, too, where it misses nothing: docs/developers/generated-clients.md. */
     const OF_ANY = /OpenAPI 3\.1 support is still in beta|Failed to get the schema name: null/;
     async function generate(language: string, ...options: readonly string[]) {
       const jar = join(jars, 'openapi-generator-cli-7.25.0.jar');

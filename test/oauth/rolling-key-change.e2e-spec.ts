@@ -18,7 +18,7 @@ const THIRD = Buffer.alloc(32, 'third');
 /** The settings of two instances: SECRET_KEY, and SECRET_KEY_PREVIOUS where there is one. */
 type Pair = readonly [readonly Buffer[], readonly Buffer[]];
 
-/** Every state that two instances are in while SECRET_KEY changes as docs/operations.md has it. */
+/** Every state that two instances are in while SECRET_KEY changes as docs/operators/operations.md has it. */
 const DRILL: readonly [string, Pair][] = [
   ['before', [[OLD], [OLD]]],
   ['one knows the next key', [[OLD, NEW], [OLD]]],
@@ -316,7 +316,7 @@ postgres.describe('while SECRET_KEY changes', () => {
     );
     expect(outcomes.map(({ status }) => status)).toContain('rejected');
     await expect(start([[THIRD], [next, THIRD]])).rejects.toThrow(
-      /signing key .* cannot be decrypted: set SECRET_KEY_PREVIOUS .*the next one \(docs\/operations\.md\)/,
+      /signing key .* cannot be decrypted: set SECRET_KEY_PREVIOUS .*the next one \(docs\/operators\/operations\.md\)/,
     );
   });
 });

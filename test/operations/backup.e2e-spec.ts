@@ -18,7 +18,7 @@ import {
 import { ServerProcess } from '../support/server.js';
 import { soon, until } from '../support/timing.js';
 
-const PAGE = 'docs/backup.md';
+const PAGE = 'docs/operators/backup.md';
 type Cluster = Awaited<ReturnType<typeof startPostgres>>;
 
 postgres.describe('a backup', () => {

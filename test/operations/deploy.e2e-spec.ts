@@ -172,7 +172,7 @@ postgres.describe('what is deployed', () => {
     it('has time to end, and its probes ask what answers', () => {
       const text = all();
       const [, seconds] = /terminationGracePeriodSeconds: (\d+)/.exec(text)!;
-      expect(Number(seconds)).toBeGreaterThanOrEqual(15); // docs/operations.md
+      expect(Number(seconds)).toBeGreaterThanOrEqual(15); // docs/operators/operations.md
       expect(
         [...text.matchAll(/path: (\/\w+)/g)].map(([, path]) => path!).toSorted((a, b) => a.localeCompare(b)),
       ).toEqual(['/livez', '/livez', '/readyz']);

@@ -14,7 +14,7 @@ import { eventually, soon, until } from '../support/timing.js';
 
 type Cluster = Awaited<ReturnType<typeof startPostgres>>;
 
-const commandsOf = (heading: string) => commandsOfPage('docs/drills.md', heading);
+const commandsOf = (heading: string) => commandsOfPage('docs/operators/drills.md', heading);
 
 /** Whether this machine lets a small disk be mounted, in memory: for root, and not in every container. */
 const mountsDisks = (() => {

@@ -387,16 +387,15 @@ postgres.describe('monitoring', () => {
   });
 
   it.each(ALERTS)('says what to do about $name, where its runbook_url leads to', ({ name, runbook }) => {
-    const [, page, anchor] = /^https:\/\/git\.example\/public-user-api\/(docs\/[\w-]+\.md)#(.+)$/.exec(
-      runbook!,
-    )!;
+    const [, page, anchor] =
+      /^https:\/\/git\.example\/public-user-api\/(docs\/operators\/[\w-]+\.md)#(.+)$/.exec(runbook!)!;
     const headings = readFileSync(page!, 'utf8').matchAll(/^#+ (.+)$/gm);
     expect([...headings].map(([, heading]) => heading)).toContain(name);
     expect(anchor).toBe(name.toLowerCase());
   });
 
-  it('has objectives that docs/service-levels.md says', () => {
-    const page = readFileSync('docs/service-levels.md', 'utf8');
+  it('has objectives that docs/operators/service-levels.md says', () => {
+    const page = readFileSync('docs/operators/service-levels.md', 'utf8');
     const rows = [...page.matchAll(/^\| `(\w+)` +\|.*\| 99\.9 % +\| (\d+ ms|1 s|none) +\|$/gm)];
     const seconds = (text: string) => (text.endsWith('ms') ? Number.parseInt(text, 10) / 1000 : 1);
     const said = Object.fromEntries(

@@ -172,7 +172,7 @@ postgres.describe('an upgrade over a migration, behind nginx', () => {
     expect(stored).toEqual({ bio: String(written) });
   });
 
-  /** As docs/deploy.md says: ended, started again as the next version, and awaited. */
+  /** As docs/operators/deploy.md says: ended, started again as the next version, and awaited. */
   async function replace(i: number): Promise<ServerProcess> {
     expect(await servers[i]!.kill('SIGTERM')).toBe(0);
     const server = await ServerProcess.start(settings[i]!, next);

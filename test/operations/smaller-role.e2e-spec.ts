@@ -15,7 +15,7 @@ import {
 import { ServerProcess } from '../support/server.js';
 
 const [, DOCUMENTED] = /## The database's role\n[^]*?```sql\n([^]*?)```/.exec(
-  readFileSync('docs/operations.md', 'utf8'),
+  readFileSync('docs/operators/operations.md', 'utf8'),
 )!;
 
 /** The documented statements, for a role of this name: roles belong to all databases of a server. */

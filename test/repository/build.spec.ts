@@ -61,7 +61,7 @@ thorough.describe('npm run build', () => {
       });
     build();
     expect(guides().map(({ name }) => name)).toEqual(expect.arrayContaining(['limits', 'errors', 'python']));
-    appendFileSync(join(folder, 'docs/guides/limits.md'), '\nNobody waits `for` ever.\n');
+    appendFileSync(join(folder, 'docs/developers/limits.md'), '\nNobody waits `for` ever.\n');
     expect(buildIfStale().status).toBe(0);
     expect(guides().find(({ name }) => name === 'limits')!.html).toContain(
       'Nobody waits <code>for</code> ever.',

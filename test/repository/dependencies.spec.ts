@@ -9,12 +9,12 @@ const { dependencies, devDependencies } = JSON.parse(readFileSync('package.json'
 
 describe('what npm installs', () => {
   const names = Object.keys({ ...dependencies, ...devDependencies });
-  const tables = readFileSync('docs/dependencies.md', 'utf8').split('## What could go')[0]!;
+  const tables = readFileSync('docs/contributors/dependencies.md', 'utf8').split('## What could go')[0]!;
   const described = [...tables.matchAll(/^\| (`.*?) +\|/gm)].flatMap(([, cell]) =>
     [...cell!.matchAll(/`(.*?)`/g)].map(([, name]) => name!),
   );
 
-  it('has a line in docs/dependencies.md, each, and no other has', () => {
+  it('has a line in docs/contributors/dependencies.md, each, and no other has', () => {
     const stands = (name: string, pattern: string) =>
       pattern.endsWith('*') ? name.startsWith(pattern.slice(0, -1)) : name === pattern;
     expect(names.filter((name) => !described.some((pattern) => stands(name, pattern)))).toEqual([]);

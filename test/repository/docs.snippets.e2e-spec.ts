@@ -50,7 +50,7 @@ function snippetsOf(page: string): Snippet[] {
   );
 }
 
-const isOfLibraries = (at: string) => at.startsWith('docs/libraries.md:');
+const isOfLibraries = (at: string) => at.startsWith('docs/developers/libraries.md:');
 
 /** Whole programs: where one is saved, and how it is run there. */
 const PROGRAMS: Record<string, { file: string; run: readonly string[] }> = {
@@ -75,53 +75,53 @@ describe('the snippets of README and docs', () => {
         (language) => `CONTRIBUTING.md ${language}: test/repository/recipe.e2e-spec.ts does`,
       ),
       'docs/api-contract.md json: a response, such as test/api/errors.e2e-spec.ts compares',
-      ...['ini', 'bash', 'bash', 'bash', 'bash'].map(
-        (language) =>
-          `docs/backup.md ${language}: test/operations/backup.e2e-spec.ts does, over clusters of its own`,
-      ),
-      'docs/certification.md sh: there is no suite; test/oauth/openid-basic.e2e-spec.ts registers such clients',
-      'docs/deploy.md sh: test/operations/proxies.e2e-spec.ts does, on ports of its own',
-      'docs/deploy.md sh: there is no systemd; test/operations/deploy.e2e-spec.ts checks both units with its tools, and runs what they start',
-      'docs/deploy.md sh: there is no Docker; test/operations/compose.e2e-spec.ts checks the file, and runs its scripts',
-      'docs/deploy.md sh: there is no cluster; test/operations/monitoring.e2e-spec.ts asks a Prometheus what the rule asks',
-      ...Array<string>(5).fill(
-        'docs/drills.md bash: test/operations/drills.e2e-spec.ts does, over clusters of its own',
-      ),
-      'docs/failover.md sh: .ci/run does',
-      'docs/generated-clients.md sh: test/libraries/generated.e2e-spec.ts does',
-      'docs/monitoring.md sh: test/libraries/opentelemetry.e2e-spec.ts does, in a folder of its own',
-      'docs/operations.md sh: test/oauth/rolling-key-change.e2e-spec.ts goes through the rounds',
-      'docs/operations.md sql: test/operations/smaller-role.e2e-spec.ts does',
-      'docs/scaling.md sh: names of servers that are not there',
-      'docs/scaling.md ini: test/database/pgbouncer.e2e-spec.ts does, with these settings',
-      'docs/sign-in.md sh: there is no such mail server',
-      'docs/sign-in.md sh: there is no such login',
-      'docs/webhooks.md json: a message, such as test/webhooks/webhooks.e2e-spec.ts compares',
-      'docs/webhooks.md js: test/webhooks/example.e2e-spec.ts does, as examples/webhooks/receiver.mjs',
-      'docs/guides/assistants.md sh: a line for another program',
-      ...Array<string>(2).fill('docs/guides/assistants.md json: a file of another program'),
-      'docs/guides/assistants.md sh: a line for another program',
-      'docs/guides/backend.md sh: test/clients does, each in a folder of its own',
-      'docs/guides/browser-app.md sh: test/clients/typescript.e2e-spec.ts does, in a folder of its own',
-      'docs/guides/confidential-clients.md csharp: there is no .NET; test/oauth/openid-basic.e2e-spec.ts sends what its documentation says it sends',
+      'docs/developers/assistants.md sh: a line for another program',
+      ...Array<string>(2).fill('docs/developers/assistants.md json: a file of another program'),
+      'docs/developers/assistants.md sh: a line for another program',
+      'docs/developers/backend.md sh: test/clients does, each in a folder of its own',
+      'docs/developers/browser-app.md sh: test/clients/typescript.e2e-spec.ts does, in a folder of its own',
+      'docs/developers/confidential-clients.md csharp: there is no .NET; test/oauth/openid-basic.e2e-spec.ts sends what its documentation says it sends',
       ...['properties', 'js', 'js', 'sh'].map(
         (language, i) =>
-          `docs/guides/confidential-clients.md ${language}: test/libraries does, as ${
+          `docs/developers/confidential-clients.md ${language}: test/libraries does, as ${
             ['spring/Spring.java', 'node/auth-core.mjs', 'node/passport-oauth2.mjs', 'oauth2-proxy/main.go'][
               i
             ]
           }`,
       ),
-      'docs/guides/first-program.md sh: test/clients does, each in a folder of its own',
+      'docs/developers/first-program.md sh: test/clients does, each in a folder of its own',
+      'docs/developers/generated-clients.md sh: test/libraries/generated.e2e-spec.ts does',
       ...['swift', 'kotlin'].map(
         (language) =>
-          `docs/guides/mobile-app.md ${language}: AppAuth-JS goes through the same flow in test/libraries`,
+          `docs/developers/mobile-app.md ${language}: AppAuth-JS goes through the same flow in test/libraries`,
       ),
-      'docs/guides/operator.md sh: test/repository/config.spec.ts starts with such settings',
+      'docs/developers/webhooks.md json: a message, such as test/webhooks/webhooks.e2e-spec.ts compares',
+      'docs/developers/webhooks.md js: test/webhooks/example.e2e-spec.ts does, as examples/webhooks/receiver.mjs',
+      ...['ini', 'bash', 'bash', 'bash', 'bash'].map(
+        (language) =>
+          `docs/operators/backup.md ${language}: test/operations/backup.e2e-spec.ts does, over clusters of its own`,
+      ),
+      'docs/operators/deploy.md sh: test/operations/proxies.e2e-spec.ts does, on ports of its own',
+      'docs/operators/deploy.md sh: there is no systemd; test/operations/deploy.e2e-spec.ts checks both units with its tools, and runs what they start',
+      'docs/operators/deploy.md sh: there is no Docker; test/operations/compose.e2e-spec.ts checks the file, and runs its scripts',
+      'docs/operators/deploy.md sh: there is no cluster; test/operations/monitoring.e2e-spec.ts asks a Prometheus what the rule asks',
+      ...Array<string>(5).fill(
+        'docs/operators/drills.md bash: test/operations/drills.e2e-spec.ts does, over clusters of its own',
+      ),
+      'docs/operators/failover.md sh: .ci/run does',
+      'docs/operators/monitoring.md sh: test/libraries/opentelemetry.e2e-spec.ts does, in a folder of its own',
+      'docs/operators/operations.md sh: test/oauth/rolling-key-change.e2e-spec.ts goes through the rounds',
+      'docs/operators/operations.md sql: test/operations/smaller-role.e2e-spec.ts does',
+      'docs/operators/operator.md sh: test/repository/config.spec.ts starts with such settings',
+      'docs/operators/scaling.md sh: names of servers that are not there',
+      'docs/operators/scaling.md ini: test/database/pgbouncer.e2e-spec.ts does, with these settings',
+      'docs/operators/sign-in.md sh: there is no such mail server',
+      'docs/operators/sign-in.md sh: there is no such login',
+      'docs/trust/certification.md sh: there is no suite; test/oauth/openid-basic.e2e-spec.ts registers such clients',
     ]);
   });
 
-  it('are programs of test/libraries in docs/libraries.md, which runs them', () => {
+  it('are programs of test/libraries in docs/developers/libraries.md, which runs them', () => {
     const snippets = SNIPPETS.filter(({ at }) => isOfLibraries(at));
     expect(snippets.length).toBeGreaterThanOrEqual(20);
     for (const { excuse } of snippets) {
@@ -137,7 +137,7 @@ describe('the snippets of README and docs', () => {
     );
     for (const { at, language } of others)
       expect([at, language]).toEqual([
-        expect.stringMatching(/^docs\/(architecture|growth|scaling|tables)\.md:/),
+        expect.stringMatching(/^docs\/\w+\/(architecture|growth|scaling|tables)\.md:/),
         expect.stringMatching(/^(mermaid)?$/),
       ]);
   });

@@ -1,6 +1,6 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 
 describe('the pages that are made from tables in the code', () => {
@@ -59,26 +59,32 @@ describe('README.md', () => {
   });
 });
 
-describe('docs/glossary.md', () => {
-  const rows = [...readFileSync('docs/glossary.md', 'utf8').matchAll(/^\| ([^|]+) \|[^|]+\| ([^|]+) \|$/gm)]
+describe('docs/contributors/glossary.md', () => {
+  const rows = [
+    ...readFileSync('docs/contributors/glossary.md', 'utf8').matchAll(/^\| ([^|]+) \|[^|]+\| ([^|]+) \|$/gm),
+  ]
     .map(([, words, place]) => ({ words: words!.replaceAll('`', '').trim(), place: place!.trim() }))
     .filter(({ words }) => words !== 'Word' && !words.startsWith('-'));
 
   it.each(rows)('tells where $words stands', ({ words, place }) => {
-    const path = /^`(.+)`$/.exec(place)?.[1] ?? `docs/${/\((.+)\)/.exec(place)![1]}`;
+    const path = /^`(.+)`$/.exec(place)?.[1] ?? join('docs/contributors', /\((.+)\)/.exec(place)![1]!);
     const places = path.includes('/') ? [path] : ['src', 'schema'];
     for (const word of words.split(', '))
       expect(() => execFileSync('grep', ['-rqi', word.replace(/^the /, ''), ...places])).not.toThrow();
   });
 });
 
-describe('docs/architecture.md', () => {
+describe('docs/contributors/architecture.md', () => {
   it('is read in one go', () => {
-    expect(readFileSync('docs/architecture.md', 'utf8').split('\n').length).toBeLessThanOrEqual(151);
+    expect(readFileSync('docs/contributors/architecture.md', 'utf8').split('\n').length).toBeLessThanOrEqual(
+      151,
+    );
   });
 
   it('names only what is there', () => {
-    const named = [...readFileSync('docs/architecture.md', 'utf8').matchAll(/`([a-z-]+\/[\w./-]+)`/g)]
+    const named = [
+      ...readFileSync('docs/contributors/architecture.md', 'utf8').matchAll(/`([a-z-]+\/[\w./-]+)`/g),
+    ]
       .map(([, path]) => path!)
       .filter((path) => !path.startsWith('src/') && !path.includes('…'));
     const isThere = (path: string) =>
@@ -87,11 +93,11 @@ describe('docs/architecture.md', () => {
   });
 });
 
-describe('docs/dependencies.md', () => {
+describe('docs/contributors/dependencies.md', () => {
   it('has a line for each package of package.json, and for no other', () => {
-    const named = [...readFileSync('docs/dependencies.md', 'utf8').matchAll(/^\| (`[^|]+)\|/gm)].flatMap(
-      ([, cell]) => [...cell!.matchAll(/`([^`]+)`/g)].map(([, name]) => name!),
-    );
+    const named = [
+      ...readFileSync('docs/contributors/dependencies.md', 'utf8').matchAll(/^\| (`[^|]+)\|/gm),
+    ].flatMap(([, cell]) => [...cell!.matchAll(/`([^`]+)`/g)].map(([, name]) => name!));
     const all = JSON.parse(readFileSync('package.json', 'utf8')) as Record<string, Record<string, string>>;
     const packages = Object.keys({ ...all.dependencies, ...all.devDependencies });
     const isNamed = (name: string) => named.includes(name) || named.includes(name.replace(/\/.*/, '/*'));
@@ -107,8 +113,8 @@ describe('what is promised', () => {
     readdirSync(folder, { recursive: true }).map((path) => `${folder}/${path as string}`),
   );
   const sections = [
-    ['docs/security.md', '\n## Keys of the server\n'],
-    ['docs/reliability.md', '\n## What cannot be reached here\n'],
+    ['docs/trust/security.md', '\n## Keys of the server\n'],
+    ['docs/trust/reliability.md', '\n## What cannot be reached here\n'],
   ].flatMap(([path, end]) =>
     readFileSync(path!, 'utf8')
       .split(end!)[0]!
@@ -135,7 +141,7 @@ describe('what is promised', () => {
   });
 
   it('has a test for each of the traps', () => {
-    const [, traps] = readFileSync('docs/reliability.md', 'utf8').split(
+    const [, traps] = readFileSync('docs/trust/reliability.md', 'utf8').split(
       /^## (?:Traps|What cannot be reached here)$/m,
     );
     const numbered = traps!.split(/^(?=\d+\. )/m).slice(1);

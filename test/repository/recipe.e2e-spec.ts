@@ -280,7 +280,7 @@ postgres.describe('a list made as CONTRIBUTING says', () => {
   });
 
   it('is said where members’ data are listed: in their file, and erased with them', () => {
-    expect(readFileSync(join(root, 'docs/personal-data.md'), 'utf8')).toMatch(
+    expect(readFileSync(join(root, 'docs/trust/personal-data.md'), 'utf8')).toMatch(
       /^\| `badges` +\| `user_id` +\| rows are deleted +\| `badges` +\|/m,
     );
   });

@@ -165,7 +165,7 @@ postgres.describe('In the first hour, by README and guides alone,', () => {
       const [, program] = new RegExp(`\`\`\`${language}\\n([^]*?)\`\`\``).exec(readFileSync(file, 'utf8'))!;
       return program!;
     };
-    const guide = 'docs/guides/first-program.md';
+    const guide = 'docs/developers/first-program.md';
     writeFileSync(join(place, 'events.py'), programOf(guide, 'python'));
     writeFileSync(join(place, 'events.go'), programOf(guide, 'go'));
     const listed = [

@@ -54,7 +54,9 @@ it('examples/webhooks takes what the secret verifies, once, and refuses everythi
   }
 });
 
-it('docs/webhooks.md shows that program', () => {
+it('docs/developers/webhooks.md shows that program', () => {
   const program = readFileSync(PROGRAM, 'utf8');
-  expect(readFileSync('docs/webhooks.md', 'utf8')).toContain(program.slice(program.indexOf('import {')));
+  expect(readFileSync('docs/developers/webhooks.md', 'utf8')).toContain(
+    program.slice(program.indexOf('import {')),
+  );
 });

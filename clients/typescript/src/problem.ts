@@ -1,6 +1,6 @@
 import type { Problem } from './schema.js';
 
-/** A call that the API refused; `code` says why, and `docs/errors.md` how to fix each. */
+/** A call that the API refused; `code` says why, and `docs/developers/errors.md` how to fix each. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   readonly status: number;

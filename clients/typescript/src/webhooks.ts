@@ -1,4 +1,4 @@
-/** What a webhook tells: read the thing again, or drop it (docs/webhooks.md of the server). */
+/** What a webhook tells: read the thing again, or drop it (docs/developers/webhooks.md of the server). */
 export interface WebhookMessage {
   /** Such as `events.updated`; `webhook.test` for one that an admin sent, whose `data` is empty. */
   readonly type: string;

@@ -133,7 +133,7 @@ interface Calls {
 /**
  * Counts calls by limit and caller in fixed windows, in memory: no call waits for the store. Every `intervalMs`, what this instance
  * admitted is added to the store, which returns what all have admitted: so several instances admit fewer calls too many than arrive
- * within one interval (docs/scaling.md), and one is exact. Each key is exchanged once more in the interval after its last call, since other
+ * within one interval (docs/operators/scaling.md), and one is exact. Each key is exchanged once more in the interval after its last call, since other
  * instances may have added theirs later. While the store is away, each goes on with what it knows.
  */
 export class Counter {

@@ -45,7 +45,7 @@ const REMEMBERED_MS = 900;
  * ago are remembered, and used only while the revocation channel is trusted. A disabled client is forgotten when the channel announces it;
  * the statements that read codes and tokens refuse it at once.
  *
- * Saves one of three round trips of a token request (docs/performance.md).
+ * Saves one of three round trips of a token request (docs/contributors/performance.md).
  */
 @Injectable()
 export class ClientCache {

@@ -283,7 +283,7 @@ const FIRST_SECRET = { overlapSeconds: 0, expiresInSeconds: null };
 const profileOption = () =>
   new Option(
     '--profile <profile>',
-    'what it may be: oauth21, oidc (secrets, form_post) or fapi2 (FAPI 2.0); docs/oauth.md has the table',
+    'what it may be: oauth21, oidc (secrets, form_post) or fapi2 (FAPI 2.0); docs/developers/oauth.md has the table',
   ).choices(PROFILE_NAMES);
 
 const authOption = (byDefault: string) =>

@@ -158,7 +158,7 @@ const ONE_PROCESS = '-c max_parallel_workers_per_gather=0 -c jit=off';
  */
 export const REQUEST_PLANS = `${ONE_PROCESS} -c enable_seqscan=off -c enable_mergejoin=off`;
 
-/** Poolers and the embedded database share sessions, and accept no options; docs/scaling.md sets them for the role. */
+/** Poolers and the embedded database share sessions, and accept no options; docs/operators/scaling.md sets them for the role. */
 function hasOwnSessions(config: Config, use: DataSourceUse): boolean {
   return config.databaseUrl !== undefined && (use !== 'requests' || isDirect(config));
 }

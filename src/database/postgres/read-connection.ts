@@ -54,7 +54,7 @@ const PREPARE_AGAIN = new Set(['26000', '0A000']);
  * connects it, with TLS and authentication, and pg-protocol writes and reads its messages, apart from the rows: a page stays bytes
  * from PostgreSQL's socket to the caller's, and no message becomes an object or an event. That is what it is for: through pg's own
  * `pipeline: true`, the server's CPU is 1.36 times as much for a profile and 1.41 times for a page of events (pg 8.23.1, Node
- * 24.21, 32 connections, medians of five turns each in one run: docs/performance.md).
+ * 24.21, 32 connections, medians of five turns each in one run: docs/contributors/performance.md).
  *
  * The first read of a statement prepares it. A session that does not know it all the same, or knows it with columns that have
  * changed, says so before anything is executed, and the same read prepares it again. So this works behind a pooler that gives each

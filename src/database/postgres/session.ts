@@ -9,7 +9,7 @@ export interface SessionConfig extends ClientConfig {
 /** Formats of values as text. A server, database or role may have others. */
 const FORMATS = { DateStyle: 'ISO, MDY', TimeZone: 'UTC', standard_conforming_strings: 'on' };
 
-/** More of them, which PgBouncer rejects: docs/scaling.md sets them for the role. */
+/** More of them, which PgBouncer rejects: docs/operators/scaling.md sets them for the role. */
 const UNPOOLED_FORMATS = {
   IntervalStyle: 'postgres',
   bytea_output: 'hex',

@@ -15,7 +15,7 @@ export interface ExportedRows<Row> {
   readonly newestBy?: readonly Column<Row>[];
 }
 
-/** What a table is to the members whose rows it has. Erasure, the file of a member's data, the doctor and docs/personal-data.md follow from it. */
+/** What a table is to the members whose rows it has. Erasure, the file of a member's data, the doctor and docs/trust/personal-data.md follow from it. */
 export interface MemberTableDeclaration<Row> {
   /**
    * Columns with ids of members, or of rows of members in the tables that they refer to: `user_id` where nothing is said. A row is of

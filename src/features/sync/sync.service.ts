@@ -58,7 +58,7 @@ interface Reading {
   readonly items: (SyncAnswer['data'][number] & { changedIn: number; sequence: number })[];
 }
 
-/** Reads the changes for a member, as far as the credential may see them (docs/changes.md): the database records them, whoever writes. */
+/** Reads the changes for a member, as far as the credential may see them (docs/operators/changes.md): the database records them, whoever writes. */
 @Injectable()
 export class SyncService {
   constructor(

@@ -1,6 +1,6 @@
 import { applyDecorators } from '@nestjs/common';
 import { Transform } from 'class-transformer';
-// Each from its own file: the package's index loads all its rules, phone numbers too, which is a tenth of a start (docs/performance.md).
+// Each from its own file: the package's index loads all its rules, phone numbers too, which is a tenth of a start (docs/contributors/performance.md).
 import { ArrayMaxSize } from 'class-validator/cjs/decorator/array/ArrayMaxSize.js';
 import { IsIn } from 'class-validator/cjs/decorator/common/IsIn.js';
 import { IsNotEmpty } from 'class-validator/cjs/decorator/common/IsNotEmpty.js';

@@ -2,7 +2,7 @@ import { nameWords } from './schema.js';
 
 /**
  * Every error code of the API: status, meaning, how to fix it, and a title that says more than the code, if there is one. OpenAPI,
- * `/api/public/problems` and `docs/errors.md` are generated from this table.
+ * `/api/public/problems` and `docs/developers/errors.md` are generated from this table.
  */
 const table = {
   invalid_json: [

@@ -129,7 +129,7 @@ GROUP BY kind ORDER BY kind DESC`,
     fail(
       `privileges on ${kind.toLowerCase()}`,
       `the role ${role} lacks ${what} on ${on.slice(0, 5).join(', ')}${on.length > 5 ? ` and ${on.length - 5} more` : ''}`,
-      `run as their owner: GRANT ${NEEDED[kind].join(', ')} ON ALL ${kind} IN SCHEMA public TO ${role}; docs/operations.md has what includes those of later versions`,
+      `run as their owner: GRANT ${NEEDED[kind].join(', ')} ON ALL ${kind} IN SCHEMA public TO ${role}; docs/operators/operations.md has what includes those of later versions`,
     ),
   );
 }

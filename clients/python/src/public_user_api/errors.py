@@ -10,7 +10,7 @@ from .schema import Problem
 
 
 class ApiError(Exception):
-    """A call that the API refused; ``code`` says why, and docs/errors.md of the server what to do about each."""
+    """A call that the API refused; ``code`` says why, and docs/developers/errors.md of the server what to do about each."""
 
     def __init__(self, response: httpx.Response) -> None:
         self.status: int = response.status_code

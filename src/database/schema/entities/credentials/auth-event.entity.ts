@@ -16,7 +16,7 @@ import { OauthClient } from './oauth.entity.js';
 export class AuthEvent extends row({
   id: identity('ALWAYS'),
   occurred_at: timestamptz.sqlDefault('now()'),
-  /** `<object>.<verb>`, as in `key.created`: see docs/audit.md. */
+  /** `<object>.<verb>`, as in `key.created`: see docs/operators/audit.md. */
   type: text,
   /** `admin` is the command line. */
   actor: text.as<'user' | 'client' | 'admin' | 'system'>(),
@@ -51,7 +51,7 @@ export class DeveloperRequest extends row({
   status: smallint,
   /** Code of the problem or of the OAuth error; null if the request succeeded. */
   error: text.nullable,
-  /** Why, as one of the words in docs/audit.md. */
+  /** Why, as one of the words in docs/operators/audit.md. */
   reason: text.nullable,
   /** The part of the request that was at fault. */
   parameter: text.nullable,
@@ -105,7 +105,7 @@ export class OauthRefusal extends row({
   route: text,
   /** Error code of the response. */
   error: text,
-  /** One of the words in docs/audit.md. */
+  /** One of the words in docs/operators/audit.md. */
   reason: text,
   /** As sent, so it may name no client; without what could be a secret. */
   client_id: text.nullable,
