@@ -13,6 +13,9 @@ BEGIN
   IF added <> '{}' THEN
     INSERT INTO platform_changes (type, user_id, by_id, scopes) VALUES ('consent.granted', NEW.user_id, NEW.client_id, added);
   END IF;
+  IF old_scopes = '{}' AND new_scopes <> '{}' THEN
+    PERFORM give_notice(NEW.user_id, 'consent.granted', NEW.client_id, (SELECT name FROM oauth_clients WHERE id = NEW.client_id));
+  END IF;
   RETURN NULL;
 END $$;
 

@@ -108,6 +108,9 @@ export const AUTH_EVENTS = {
     overlap_seconds: ['number', 'how long both keys are accepted'],
   }),
   'key.revoked': event('An API key was revoked', { reason: ['text', 'as the admin gave it'] }),
+  'key.ending': event(
+    'An API key that was used in the last 7 days ends within the next 7 and has no successor; recorded once for each key',
+  ),
   'key.exposed': event(
     'An API key was sent by a browser for the first time; `pua keys show` has the origin of the page',
   ),

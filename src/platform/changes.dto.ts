@@ -1,3 +1,4 @@
+import { NOTICE_TYPES } from '../audit/notices.js';
 import { Cursor, ListOf, WholeNumber } from '../http/input/parameters.js';
 import {
   booleanField,
@@ -14,12 +15,13 @@ import {
 } from '../http/output/fields.js';
 import { Model } from '../http/output/schema.js';
 
-/** The members’ actions that the platform is notified of. */
+/** The members’ actions and the notices to members that the platform reads. */
 const PLATFORM_CHANGE_TYPES = [
   'profile.updated',
   'consent.granted',
   'consent.revoked',
   'member.signed_in',
+  'notice',
 ] as const;
 type PlatformChangeType = (typeof PLATFORM_CHANGE_TYPES)[number];
 
@@ -44,12 +46,12 @@ export const PlatformChangeItem = new Model('PlatformChange', {
     IN_NODE,
     'Identifies the change. Compare it for equality only: the order of changes is that of the list',
   ),
-  type: enumField(PLATFORM_CHANGE_TYPES, IN_NODE, 'What the member did'),
-  at: timestampField(IN_NODE, 'When the member did it'),
+  type: enumField(PLATFORM_CHANGE_TYPES, IN_NODE, 'What the member did; notice for a notice to the member'),
+  at: timestampField(IN_NODE, 'When it happened'),
   member_id: idField(IN_NODE, 'Id of the member'),
   by: textField(
     IN_NODE,
-    'Id of the app or key that was used, or that the consent concerns; null if there is none',
+    'Id of the app or key that was used, or that the consent or the notice concerns; null if there is none',
   ).nullable,
   fields: fieldOf<Record<string, string | null> | null>({
     type: ['object', 'null'],
@@ -58,6 +60,15 @@ export const PlatformChangeItem = new Model('PlatformChange', {
     description: 'For profile.updated, the changed fields with their new values; otherwise null',
   }),
   scopes: textListField(IN_NODE, 'For a consent, the scopes that were granted or revoked; otherwise empty'),
+  notice: enumField(
+    NOTICE_TYPES,
+    IN_NODE,
+    'For a notice, the audit event that the member is notified of; otherwise null',
+  ).nullable,
+  name: textField(
+    IN_NODE,
+    'For a notice, the name of the app, key, calendar link or passkey; null if there is none',
+  ).nullable,
 });
 export type PlatformChangeItem = ValueOf<typeof PlatformChangeItem>;
 

@@ -17,7 +17,8 @@ const READ = `SELECT ${ORIGIN} AS origin, ${HORIZON} AS horizon, ${AHEAD} AS ahe
   EXISTS (SELECT FROM change_places WHERE name = 'platform_swept' AND (changed_in, sequence) > ($1::bigint, $2::bigint)
     AND changed_in < ${AHEAD}) AS swept,
   (SELECT COALESCE(json_agg(json_build_object('changedIn', changed_in, 'sequence', sequence, 'type', type,
-    'at', api_time(changed_at), 'member_id', user_id, 'by', by_id, 'fields', fields, 'scopes', COALESCE(scopes, '{}'))
+    'at', api_time(changed_at), 'member_id', user_id, 'by', by_id, 'fields', fields, 'scopes', COALESCE(scopes, '{}'),
+    'notice', notice, 'name', name)
     ORDER BY changed_in, sequence), '[]')
   FROM (SELECT * FROM platform_changes WHERE (changed_in, sequence) > ($1, $2) AND changed_in < ${HORIZON}
     AND ($4::text[] IS NULL OR type = ANY ($4)) ORDER BY changed_in, sequence LIMIT $3::integer + 1) page) AS items`;

@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { closeApp, createApp } from '../../src/app.js';
+import { SignInMethods } from '../../src/accounts/sign-in/sign-in-methods.js';
+import { UsersService } from '../../src/accounts/users.service.js';
+import { CalendarLinks } from '../../src/calendar/calendar-links.js';
 import { eraseMembers } from '../../src/accounts/erasure.js';
 import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
 import { Database } from '../../src/database/database.js';
@@ -42,9 +45,14 @@ describe('GET /api/platform/changes', () => {
   };
   const said = (items: PlatformChangeItem[]) =>
     items.map((item) => {
-      const { sequence: _sequence, at: _at, ...rest } = item;
-      return rest;
+      const { sequence: _sequence, at: _at, notice, name, ...rest } = item;
+      return notice === null ? rest : { ...rest, notice, name };
     });
+  /** The notices that the member was given since the test began. */
+  const notices = async (userId: number) =>
+    (await news('&types=notice'))
+      .filter(({ member_id }) => member_id === userId)
+      .map(({ notice, by, name }) => ({ notice, by, name }));
   const member = async () => {
     const userId = await oauth.api.platform.user({ first_name: 'Ada', bio: 'old' });
     return { userId, key: await oauth.api.key(userId) };
@@ -137,6 +145,15 @@ describe('GET /api/platform/changes', () => {
           scopes: ['events:read', 'openid', 'profile:read'],
         },
         {
+          type: 'notice',
+          member_id: id,
+          by: clientId,
+          fields: null,
+          scopes: [],
+          notice: 'consent.granted',
+          name: 'Test app',
+        },
+        {
           type: 'consent.revoked',
           member_id: id,
           by: clientId,
@@ -153,6 +170,68 @@ describe('GET /api/platform/changes', () => {
       await oauth.browser().authorize(url, { username, deny: true });
       await expect(oauth.browser().authorize(url, { username, password: 'wrong' })).rejects.toThrow();
       expect(said(await news())).toEqual([expect.objectContaining({ type: 'member.signed_in' })]);
+    });
+  });
+
+  describe('has one notice to the member', () => {
+    const keys = () => new ApiKeysService(oauth.dataSource, oauth.api.config);
+    const newKey = { name: 'Calendar', scopes: [], environment: 'live', cidrs: [] } as const;
+
+    it('of an app with access: the first time, and after the member removed it', async () => {
+      const clientId = await oauth.client();
+      const { id, username } = await oauth.member();
+      const notice = { notice: 'consent.granted', by: clientId, name: 'Test app' };
+      await oauth.tokens(clientId, username, { scope: 'openid profile:read' });
+      await oauth.tokens(clientId, username, { scope: 'openid profile:read events:read' });
+      expect(await notices(id)).toEqual([notice]);
+      await new ConnectedApps(oauth.dataSource).revoke(id, clientId, { actor: 'user' });
+      await oauth.tokens(clientId, username, { scope: 'openid profile:read' });
+      expect(await notices(id)).toEqual([notice, notice]);
+    });
+
+    it('of a new key and its successor, whoever made it; a key of the platform and of the demo gives none', async () => {
+      const userId = await oauth.api.platform.user();
+      const { id } = await keys().create({ ...newKey, userId, expiresInSeconds: 3600, actor: 'admin' });
+      const { id: next } = await keys().rotate(id, 0, 'admin');
+      await keys().create({ ...newKey, userId, expiresInSeconds: 3600, actor: 'system' });
+      await keys().create({
+        ...newKey,
+        userId: null,
+        scopes: ['platform:read'],
+        noExpiryReason: 'a test',
+        actor: 'admin',
+      });
+      expect((await news('&types=notice')).map(({ notice, by, name }) => [notice, by, name])).toEqual([
+        ['key.created', id, 'Calendar'],
+        ['key.rotated', next, 'Calendar'],
+      ]);
+    });
+
+    it('of a calendar link, a removed passkey and a new password', async () => {
+      const userId = await oauth.api.platform.user();
+      await oauth.api.app.get(CalendarLinks).create(userId, 'Phone', { actor: 'user', ip: null });
+      const [passkey] = await oauth.dataSource.query<{ id: number }[]>(
+        `INSERT INTO passkeys (user_id, credential_id, user_handle, public_key, sign_count, backup_eligible, backed_up, name)
+VALUES ($1, sha256('credential'), sha256('handle'), '\\x00', 0, false, false, 'Laptop') RETURNING id`,
+        [userId],
+      );
+      await oauth.api.app.get(SignInMethods).removeLostPasskey(userId, passkey!.id);
+      await new UsersService(oauth.dataSource).setPassword(userId, 'a password of the test', 'admin');
+      expect(await notices(userId)).toEqual([
+        { notice: 'calendar_link.created', by: null, name: 'Phone' },
+        { notice: 'passkey.removed', by: null, name: null },
+        { notice: 'user.password_set', by: null, name: null },
+      ]);
+    });
+
+    it('of nothing that was undone', async () => {
+      const userId = await oauth.api.platform.user();
+      const failed = oauth.dataSource.transaction(async (manager) => {
+        await keys().create({ ...newKey, userId, expiresInSeconds: 3600, actor: 'admin' }, manager);
+        throw new Error('undone');
+      });
+      await expect(failed).rejects.toThrow('undone');
+      expect(await notices(userId)).toEqual([]);
     });
   });
 

@@ -48,7 +48,7 @@ export class PlatformChange extends row({
   /** Number of the transaction (xid8). */
   changed_in: bigint.primary.sqlDefault('pg_current_xact_id()::text::bigint'),
   sequence: identity('ALWAYS'),
-  type: text.as<'profile.updated' | 'consent.granted' | 'consent.revoked' | 'member.signed_in'>(),
+  type: text.as<'profile.updated' | 'consent.granted' | 'consent.revoked' | 'member.signed_in' | 'notice'>(),
   user_id: bigint,
   /** Id of the app or key used. */
   by_id: text.nullable,
@@ -56,5 +56,9 @@ export class PlatformChange extends row({
   fields: jsonb.as<Record<string, string | null>>().nullable,
   /** For a consent: the scopes granted or withdrawn. */
   scopes: text.array.nullable,
+  /** For a notice: the type of the audit event that it reports. */
+  notice: text.nullable,
+  /** For a notice: the name of the app, key, link or passkey at that time. */
+  name: text.nullable,
   changed_at: timestamptz.sqlDefault('now()'),
 }) {}

@@ -39,6 +39,8 @@ export class ApiKey extends row({
   /** The member made it for themselves. */
   self_issued: boolean.default(false),
   replaced_by: text.nullable,
+  /** When its member was notified that it ends soon. */
+  ending_notified_at: timestamptz.nullable,
 }) {}
 
 /** Use of a key, written in batches. */

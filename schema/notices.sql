@@ -1,0 +1,27 @@
+-- Exactly one notice for each event, in the transaction that records the event: a record for the platform and, unless the member has no
+-- email address or muted this kind, an email.
+CREATE OR REPLACE FUNCTION give_notice(of_member bigint, of_notice text, about_id text, about_name text) RETURNS void
+  LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
+BEGIN
+  INSERT INTO platform_changes (type, user_id, by_id, notice, name) VALUES ('notice', of_member, about_id, of_notice, about_name);
+  INSERT INTO notice_emails (user_id, notice, name, is_bulk)
+    SELECT u.id, of_notice, about_name, of_notice LIKE '%.ending' FROM users u
+    WHERE u.id = of_member AND u.email IS NOT NULL AND u.disabled_at IS NULL
+      AND NOT EXISTS (SELECT FROM muted_notices m WHERE m.user_id = u.id AND m.notice = of_notice);
+END $$;
+
+CREATE OR REPLACE FUNCTION give_notice_of_event() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
+BEGIN
+  PERFORM give_notice(NEW.user_id, NEW.type, COALESCE(NEW.details->>'replaced_by', NEW.key_id, NEW.client_id), COALESCE(
+    (SELECT name FROM api_keys WHERE id = NEW.key_id),
+    (SELECT name FROM oauth_clients WHERE id = NEW.client_id),
+    (SELECT name FROM calendar_links WHERE id = (NEW.details->>'link')::bigint),
+    (SELECT name FROM passkeys WHERE id = (NEW.details->>'passkey')::bigint)));
+  RETURN NULL;
+END $$;
+
+-- The same list is NOTICES in src/audit/notices.ts, where consent.granted comes from oauth_consents. What the server itself makes is the demo.
+CREATE OR REPLACE TRIGGER auth_events_give_notice AFTER INSERT ON auth_events FOR EACH ROW
+  WHEN (NEW.user_id IS NOT NULL AND (NEW.type = 'key.ending' OR NEW.actor <> 'system' AND NEW.type IN (
+    'key.created', 'key.rotated', 'calendar_link.created', 'passkey.added', 'passkey.removed', 'user.password_set')))
+  EXECUTE FUNCTION give_notice_of_event();

@@ -1,0 +1,36 @@
+import { Entity } from 'typeorm';
+import { bigint, boolean, identity, integer, row, text, timestamptz } from '../../columns.js';
+import { Expires, OfMember } from '../../declarations.js';
+import { User } from './user.entity.js';
+
+/** A kind of notice that the member gets no emails about. */
+@Entity('muted_notices')
+@OfMember<MutedNotice>({ export: { as: 'muted_notices' } })
+export class MutedNotice extends row({
+  user_id: bigint.primary.refersTo(() => User, 'CASCADE'),
+  /** Type of the audit event. */
+  notice: text.primary,
+  muted_at: timestamptz.sqlDefault('now()'),
+}) {}
+
+/** A notice that is still to be sent by email. The sender ends it after three days; without a mail server, the sweeper deletes it. */
+@Entity('notice_emails')
+@Expires({ at: 'created_at', kept: '4 days' })
+@OfMember<NoticeEmail>({
+  export: { none: 'emails still to be sent, for three days at most; the notices are in the file' },
+})
+export class NoticeEmail extends row({
+  id: identity('ALWAYS'),
+  user_id: bigint,
+  /** Type of the audit event. */
+  notice: text,
+  /** Name of the app, key, link or passkey. */
+  name: text.nullable,
+  /** Whether it is one of many that fall due together: it waits for all others. */
+  is_bulk: boolean,
+  created_at: timestamptz.sqlDefault('now()'),
+  /** Attempts that have begun. */
+  attempts: integer.default(0),
+  /** When to try next; while an instance sends it: when any instance may send it again. */
+  due_at: timestamptz.sqlDefault('now()'),
+}) {}
