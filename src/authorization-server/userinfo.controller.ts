@@ -2,7 +2,7 @@ import { All, Controller, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { Public } from '../auth/auth.decorators.js';
 import { Authentication } from '../auth/authentication.js';
-import { insufficientScope, missingCredentials, refusal } from '../auth/www-authenticate.js';
+import { missingCredentials, refusal } from '../auth/www-authenticate.js';
 import { credentialOf, type Credential, type Principal } from '../auth/principal.js';
 import { RateLimits } from '../auth/rate-limits/rate-limits.js';
 import { Usage } from '../auth/usage/usage.js';
@@ -26,7 +26,7 @@ export function presentClaims(claims: Claims): Partial<Claims> {
 }
 
 interface Found extends Claims {
-  readonly with_profile: boolean;
+  readonly with_profile: boolean | null;
 }
 
 const METHODS = ['GET', 'HEAD', 'POST'];
@@ -40,17 +40,17 @@ async function credentialInForm(request: Request, response: Response): Promise<C
   return secret ? { kind: 'oauth_token', scheme: 'Bearer', secret } : undefined;
 }
 
+/** $1: the grant; $2: whether the token itself has `profile:read`. The grant has the OpenID scopes: tokens for the API carry none. */
 const FIND_CLAIMS = {
   name: 'find-userinfo',
-  text: `SELECT ${CLAIMS}, 'profile' = ANY (scopes) AS with_profile
-FROM oauth_grants g JOIN users u ON u.id = g.user_id, string_to_array(g.payload->'openid'->>'scope', ' ') scopes
-WHERE g.id = $1 AND 'openid' = ANY (scopes)`,
+  text: `SELECT ${CLAIMS}, $2 OR 'profile' = ANY (string_to_array(g.payload->'openid'->>'scope', ' ')) AS with_profile
+FROM oauth_grants g JOIN users u ON u.id = g.user_id WHERE g.id = $1`,
 };
 
 /**
- * OpenID Connect Core §5.3, based on the grant: tokens for the API carry no OpenID scopes themselves. It shares the API's limit on
- * reads, and has the API's headers and its 429 problem. It checks credentials itself, since OpenID defines which are accepted and
- * how they are refused.
+ * OpenID Connect Core §5.3, and for OAuth 2.0 clients without `openid`: many libraries read the member here after any sign-in. It shares
+ * the API's limit on reads, and has the API's headers and its 429 problem. It checks credentials itself, since OpenID defines which are
+ * accepted and how they are rejected.
  */
 @Controller(ROUTES.userinfo)
 @Public()
@@ -82,8 +82,10 @@ export class UserinfoController {
     // POST is also a read (OpenID Connect Core §5.3.1).
     const overLimit = this.rateLimits.countCall('read', principal, response);
     if (overLimit) throw overLimit;
-    const [found] = await this.database.read<Found>(FIND_CLAIMS, [principal.credentialId]);
-    if (!found) throw insufficientScope(this.config.publicUrl, request, 'openid', principal.scopes);
+    const readsProfile = principal.scopes.includes('profile:read');
+    if (readsProfile) request.context.scope = 'profile:read';
+    const [found] = await this.database.read<Found>(FIND_CLAIMS, [principal.credentialId, readsProfile]);
+    if (!found) throw refusal(this.config.publicUrl, credential, request, 'the grant was revoked');
     const { with_profile, ...claims } = found;
     response.json(with_profile ? presentClaims(claims) : { sub: claims.sub });
   }

@@ -56,12 +56,33 @@ describe('what an OpenID library asks for', () => {
     expect(await userinfo(body.access_token)).not.toHaveProperty('picture');
   });
 
-  it('without the scope profile ID token and userinfo say who it is, and no more', async () => {
-    const { body, claims, member } = await signedIn('openid profile:read');
-    expect(claims.sub).toBe(String(member.id));
-    expect(await userinfo(body.access_token)).toEqual({ sub: String(member.id) });
-    for (const claim of ['name', 'preferred_username', 'picture', 'email'])
-      expect(claims).not.toHaveProperty(claim);
+  it.each(['openid', 'openid events:read', 'openid profile:read'])(
+    'without the scope profile the ID token says who it is, and no more: %s',
+    async (scope) => {
+      const { claims, member } = await signedIn(scope);
+      expect(claims.sub).toBe(String(member.id));
+      for (const claim of ['name', 'preferred_username', 'picture', 'email'])
+        expect(claims).not.toHaveProperty(claim);
+    },
+  );
+
+  it.each([
+    ['openid', false],
+    ['events:read', false],
+    ['openid events:read', false],
+    ['profile:read', true],
+    ['openid profile:read', true],
+    ['openid profile', true],
+    ['openid profile events:read', true],
+  ])('userinfo answers a token of %j, with the profile: %s', async (scope, withProfile) => {
+    const picture = 'https://img.example/ada.png';
+    const { username, id } = await oauth.member({
+      stored_display_name: 'Ada Lovelace',
+      profile_picture: picture,
+    });
+    const { access_token } = await oauth.tokens(await oauth.client(), username, { scope });
+    const profile = { name: 'Ada Lovelace', preferred_username: username, picture };
+    expect(await userinfo(access_token)).toEqual({ sub: String(id), ...(withProfile ? profile : {}) });
   });
 
   it('by the scope email: nothing, because none is stored, and the member is not asked about it', async () => {
