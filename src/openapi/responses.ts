@@ -6,6 +6,7 @@ import type { QueryClass } from '../http/input/parameters.js';
 import { operationOf, parametersOf } from '../http/output/openapi.js';
 import { PROBLEMS, type ProblemCode } from '../http/output/problems.js';
 import { schemasUsedBy, type JsonSchema } from '../http/output/schema.js';
+import { RATE_LIMIT_HEADERS } from '../http/pipeline/api-headers.js';
 import type { Route } from '../http/route-table.js';
 import type { Example } from './examples.js';
 
@@ -140,8 +141,7 @@ function examplesOf(examples: readonly Example[], statuses: readonly number[]): 
 
 function successHeaders(access: Access, response: JsonSchema, method: string): string[] {
   const names = [...EVERYWHERE, ...(method === 'POST' ? [] : ['ETag'])];
-  if (access !== 'public')
-    names.push('X-OAuth-Scopes', 'X-Accepted-OAuth-Scopes', 'RateLimit', 'RateLimit-Policy');
+  if (access !== 'public') names.push('X-OAuth-Scopes', 'X-Accepted-OAuth-Scopes', ...RATE_LIMIT_HEADERS);
   if ('Pagination' in schemasUsedBy(response)) names.push('Link', 'X-Total-Count');
   return names;
 }

@@ -9,6 +9,14 @@ import { OauthTest } from '../support/oauth.js';
 import { until } from '../support/timing.js';
 import { freshAddress, inOneWindow } from '../support/windows.js';
 
+/** The headers that most client libraries read say the same as the standard ones. */
+function expectSameInAllHeaders(headers: Readonly<Record<string, string>>): void {
+  const [, quota] = /;q=(\d+);/.exec(headers['ratelimit-policy']!)!;
+  const [, left, seconds] = /;r=(\d+);t=(\d+)$/.exec(headers.ratelimit!)!;
+  const usual = ['limit', 'remaining', 'reset'].map((name) => headers[`x-ratelimit-${name}`]);
+  expect(usual).toEqual([quota, left, seconds]);
+}
+
 const limits = { read: 5, write: 2, auth: 3 };
 
 describe('rate limits', () => {
@@ -28,10 +36,13 @@ describe('rate limits', () => {
       const { headers } = await api.get('/me', key);
       expect(headers['ratelimit-policy']).toBe('"read";q=5;w=60');
       expect(headers.ratelimit).toMatch(/^"read";r=4;t=([1-9]|[1-5]\d|60)$/);
+      expectSameInAllHeaders(headers);
       const notFound = await api.get('/events/1', key);
       expect(notFound.headers.ratelimit).toMatch(/^"read";r=3;t=/);
       const unchanged = await api.get('/me', key, { 'If-None-Match': headers.etag! });
       expect([unchanged.status, unchanged.headers.ratelimit]).toEqual([304, expect.stringMatching(/r=2;/)]);
+      for (const answer of [notFound, unchanged, await api.put('/profile', key, {})])
+        expectSameInAllHeaders(answer.headers);
     }),
   );
 
@@ -45,6 +56,7 @@ describe('rate limits', () => {
       expect(Number(headers['retry-after'])).toBeGreaterThanOrEqual(1);
       expect(body.retry_after).toBe(Number(headers['retry-after']));
       expect(headers.ratelimit).toMatch(/^"read";r=0;t=/);
+      expectSameInAllHeaders(headers);
     }),
   );
 
@@ -269,6 +281,7 @@ describe('a limit of 0', () => {
       const key = await api.key(await api.platform.user());
       const answer = await supertest(api.url).get('/api/public/me').set('X-API-Key', key);
       expect([answer.status, answer.headers.ratelimit]).toEqual([200, undefined]);
+      expect(answer.headers).not.toHaveProperty('x-ratelimit-limit');
     } finally {
       await api.close();
     }
@@ -291,6 +304,7 @@ describe('GET and POST /oauth/userinfo', () => {
       const first = await ask('GET');
       expect([first.status, first.headers['ratelimit-policy']]).toEqual([200, '"read";q=5;w=60']);
       expect(first.headers.ratelimit).toMatch(/^"read";r=4;t=\d+$/);
+      expectSameInAllHeaders(first.headers);
       expect((await ask('POST')).headers.ratelimit).toMatch(/^"read";r=3;/);
       for (let i = 0; i < 3; i++) expect(await oauth.me(access_token)).toBe(200);
       const { status, headers, body } = await ask('GET');

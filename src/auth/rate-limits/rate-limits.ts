@@ -66,7 +66,7 @@ export class RateLimits implements OnApplicationShutdown {
   }
 
   /**
-   * Counts a call with a valid credential and sets RateLimit and RateLimit-Policy.
+   * Counts a call with a valid credential and sets the headers that say what is left.
    *
    * @returns the problem to respond with where the limit is used up; the caller decides when, since the scope is checked first
    */
@@ -79,6 +79,9 @@ export class RateLimits implements OnApplicationShutdown {
     if (!count) return undefined;
     response.gather('RateLimit-Policy', `"${name}";q=${this.#quotas[name]};w=${WINDOW_SECONDS}`);
     response.gather('RateLimit', `"${name}";r=${count.left};t=${count.resetSeconds}`);
+    response.gather('X-RateLimit-Limit', String(this.#quotas[name]));
+    response.gather('X-RateLimit-Remaining', String(count.left));
+    response.gather('X-RateLimit-Reset', String(count.resetSeconds));
     return refusalOf(count);
   }
 

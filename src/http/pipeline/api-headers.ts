@@ -25,8 +25,17 @@ export function isUnder(prefix: string, path: string): boolean {
   return path.startsWith(prefix) && (path.length === prefix.length || path[prefix.length] === '/');
 }
 
+/** On every response to a call that counts: those of draft-ietf-httpapi-ratelimit-headers, and those that most client libraries read. */
+export const RATE_LIMIT_HEADERS = [
+  'RateLimit',
+  'RateLimit-Policy',
+  'X-RateLimit-Limit',
+  'X-RateLimit-Remaining',
+  'X-RateLimit-Reset',
+] as const;
+
 const EXPOSED =
-  'Age, ETag, Link, Retry-After, RateLimit, RateLimit-Policy, X-Total-Count, X-Request-Id, WWW-Authenticate, ' +
+  `Age, ETag, Link, Retry-After, ${RATE_LIMIT_HEADERS.join(', ')}, X-Total-Count, X-Request-Id, WWW-Authenticate, ` +
   'X-OAuth-Scopes, X-Accepted-OAuth-Scopes';
 
 const PREFLIGHT = {
