@@ -501,6 +501,8 @@ type ProblemDetail struct {
 	Detail string `json:"detail"`
 	// With parameter: the values that it can have, if they are few.
 	Allowed []string `json:"allowed,omitzero"`
+	// With parameter: what to send instead of a parameter that other APIs have.
+	Fix string `json:"fix,omitzero"`
 	// How long the text may be.
 	Max int64 `json:"max,omitzero"`
 	// How long the text is.
@@ -520,6 +522,8 @@ type Problem struct {
 	RequiredScope Scope           `json:"required_scope,omitzero"`
 	GrantedScopes []string        `json:"granted_scopes,omitzero"`
 	RetryAfter    int64           `json:"retry_after,omitzero"`
+	// The first fix in errors.
+	Fix string `json:"fix,omitzero"`
 }
 
 // EventsQuery: What is empty is not sent.

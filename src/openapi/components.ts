@@ -42,6 +42,11 @@ const ALLOWED = sometimes({
   description: 'With `parameter`: the values that it can have, if they are few',
 });
 
+const FIX = sometimes({
+  ...TEXT,
+  description: 'With `parameter`: what to send instead of a parameter that other APIs have',
+});
+
 const Fault = new Model(
   'ProblemDetail',
   {
@@ -54,6 +59,7 @@ const Fault = new Model(
     code: CODE,
     detail: always(TEXT),
     allowed: ALLOWED,
+    fix: FIX,
     max: sometimes({ ...integer(), description: 'How long the text may be' }),
     actual: sometimes({ ...integer(), description: 'How long the text is' }),
   },
@@ -69,6 +75,7 @@ const FeedFault = new Model(
     code: CODE,
     detail: always(TEXT),
     allowed: ALLOWED,
+    fix: FIX,
   },
   'One fault of a request: a parameter, or a line of a feed',
 );
@@ -91,6 +98,7 @@ const problem = (scopes: readonly string[], fault: Model, maxItems: number): Jso
     required_scope: wordOf(scopes),
     granted_scopes: { type: 'array', items: TEXT },
     retry_after: SECONDS,
+    fix: { ...TEXT, description: 'The first `fix` in `errors`' },
   },
 });
 

@@ -475,6 +475,8 @@ export interface ProblemDetail {
   readonly detail: string;
   /** With `parameter`: the values that it can have, if they are few. */
   readonly allowed?: readonly (string)[];
+  /** With `parameter`: what to send instead of a parameter that other APIs have. */
+  readonly fix?: string;
   /** How long the text may be. */
   readonly max?: number;
   /** How long the text is. */
@@ -494,6 +496,8 @@ export interface Problem {
   readonly required_scope?: Scope;
   readonly granted_scopes?: readonly (string)[];
   readonly retry_after?: number;
+  /** The first `fix` in `errors`. */
+  readonly fix?: string;
 }
 
 export interface EventsQuery {

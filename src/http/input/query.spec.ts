@@ -123,6 +123,23 @@ describe('a query', () => {
     expect(refused(query, NeedsId)).toEqual([expect.objectContaining({ parameter: 'id', code })]);
   });
 
+  it.each([
+    ['page=2', '`cursor`'],
+    ['offset=20', '`cursor`'],
+    ['starting_after=x', '`cursor`'],
+    ['per_page=50', '`limit`'],
+    ['pageSize=50', '`limit`'],
+  ])('rejects %j with a fix that names %s', (query, named) => {
+    const [fault, ...others] = refused(query)!;
+    expect(fault).toMatchObject({ code: 'unknown_parameter', fix: expect.stringContaining(named) });
+    expect(others).toEqual([]);
+  });
+
+  it('names no fix that the route does not have', () => {
+    for (const query of ['id=1&page=2', 'id=1&per_page=5', 'id=1&other=x'])
+      expect(refused(query, NeedsId)![0]).not.toHaveProperty('fix');
+  });
+
   it('has a class that the signature names; a route whose signature names none does not start', () => {
     const decorate = (types: unknown[]) => {
       class Controller {

@@ -126,6 +126,21 @@ function queryTextOf(url: string): string {
   return start === -1 ? '' : url.slice(start + 1);
 }
 
+/** What other APIs call the parameters of a list. */
+const USUAL_NAMES: ReadonlyMap<string, string> = new Map([
+  ...['after', 'before', 'offset', 'page', 'pageToken', 'page_token', 'skip', 'start', 'starting_after'].map(
+    (name) => [name, 'cursor'] as const,
+  ),
+  ...['count', 'first', 'pageSize', 'page_size', 'perPage', 'per_page', 'size', 'take'].map(
+    (name) => [name, 'limit'] as const,
+  ),
+]);
+
+const FIXES: Readonly<Record<string, string>> = {
+  cursor: 'Send `cursor` instead, with the cursor from the previous response.',
+  limit: 'Send `limit` instead.',
+};
+
 const withoutQuery = new Map<QueryClass, object>();
 
 /** Reads and checks a query string, without its question mark. @throws Problem with one entry for every parameter that is wrong */
@@ -175,10 +190,12 @@ function check(
     const parameter = known.get(name);
     if (!parameter) {
       const names = known.size === 0 ? 'There are none here.' : `There are: ${[...known.keys()].join(', ')}.`;
+      const meant = USUAL_NAMES.get(name);
       faults.push({
         parameter: name,
         code: 'unknown_parameter',
         detail: `There is no parameter of this name. ${names}`,
+        ...(meant !== undefined && known.has(meant) ? { fix: FIXES[meant]! } : {}),
       });
     } else if (parameter.schema.type === 'array') single[name] = list.join(',');
     else if (list.length > 1) faults.push(repeated(name));
@@ -208,5 +225,10 @@ function repeated(parameter: string): ProblemDetail {
 function queryProblem(faults: readonly ProblemDetail[]): Problem {
   const code = faults[0]!.code as 'unknown_parameter' | 'invalid_parameter' | 'missing_parameter';
   const detail = faults.length === 1 ? faults[0]!.detail : `${faults.length} parameters are wrong.`;
-  return new Problem(code, { detail, errors: faults.slice(0, 32) });
+  const fix = faults.find((fault): fault is ProblemDetail & { fix: string } => 'fix' in fault)?.fix;
+  return new Problem(code, {
+    detail,
+    errors: faults.slice(0, 32),
+    ...(fix === undefined ? {} : { extensions: { fix } }),
+  });
 }

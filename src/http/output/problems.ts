@@ -179,7 +179,7 @@ export function pointerTo(names: readonly string[]): string {
 /** What is wrong with one field of the body, one query parameter or one line of a feed (docs/api-contract.md §8). */
 export type ProblemDetail =
   | { pointer: string; field: string | null; code: string; detail: string; max?: number; actual?: number }
-  | { parameter: string; code: string; detail: string; allowed?: readonly string[] }
+  | { parameter: string; code: string; detail: string; allowed?: readonly string[]; fix?: string }
   | { line: number; pointer: string; code: string; detail: string };
 
 interface ProblemOptions {

@@ -490,6 +490,8 @@ class ProblemDetail(TypedDict):
     detail: str
     allowed: NotRequired[list[str]]
     """With `parameter`: the values that it can have, if they are few"""
+    fix: NotRequired[str]
+    """With `parameter`: what to send instead of a parameter that other APIs have"""
     max: NotRequired[int]
     """How long the text may be"""
     actual: NotRequired[int]
@@ -510,6 +512,8 @@ class Problem(TypedDict):
     required_scope: NotRequired[Scope]
     granted_scopes: NotRequired[list[str]]
     retry_after: NotRequired[int]
+    fix: NotRequired[str]
+    """The first `fix` in `errors`"""
 
 
 class EventsQuery(TypedDict):
