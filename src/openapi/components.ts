@@ -28,6 +28,8 @@ export const HEADERS = {
   Link: header('Links to the first, previous and next page (RFC 8288)'),
   'X-Total-Count': header('`pagination.total`', { ...integer(), minimum: 0 }),
   'WWW-Authenticate': header('RFC 6750 §3, RFC 9728 §5.1'),
+  Deprecation: header('Only if the route, or a parameter or field of it, ends: since when (RFC 9745)'),
+  Sunset: header('With `Deprecation`: when it ends, at least 12 months later (RFC 8594)'),
   'Retry-After': header('Seconds to wait', SECONDS),
 };
 

@@ -133,7 +133,7 @@ export class OpenApiDocument {
   /** Describes what the route's decorators say and imply: scope, query, headers, and every error that it can respond with. */
   #operation(route: Route): Json {
     const { handler, controller, method } = route;
-    const { summary, description, response, parameters, body } = operationOf(handler);
+    const { summary, description, response, parameters, body, deprecation } = operationOf(handler);
     const path = pathOf(route);
     if (!response) throw new Error(`${method} ${path} does not say what it responds with`);
     const access = accessOf(handler, controller)!;
@@ -145,6 +145,7 @@ export class OpenApiDocument {
       tags: [tagOf(path)],
       summary,
       description: same ? `${description} The same response as that of \`${same}\`.` : description,
+      ...deprecation,
       security: securityOf(access),
       'x-required-scope': access === 'public' ? undefined : access,
       'x-same-as': same,

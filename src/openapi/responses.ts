@@ -3,7 +3,7 @@ import type { Access } from '../auth/auth.decorators.js';
 import { accessOf } from '../auth/auth.guards.js';
 import { queryOfHandler } from '../http/input/query.js';
 import type { QueryClass } from '../http/input/parameters.js';
-import { operationOf, parametersOf } from '../http/output/openapi.js';
+import { deprecationHeaders, operationOf, parametersOf } from '../http/output/openapi.js';
 import { PROBLEMS, type ProblemCode } from '../http/output/problems.js';
 import { schemasUsedBy, type JsonSchema } from '../http/output/schema.js';
 import { RATE_LIMIT_HEADERS } from '../http/pipeline/api-headers.js';
@@ -62,6 +62,7 @@ export function responsesOf(route: Route, examples: readonly Example[]): Json {
   const { summary, response } = operationOf(handler);
   const access = accessOf(handler, controller)!;
   const names = successHeaders(access, response!, method);
+  names.push(...deprecationHeaders(handler, queryOfHandler(handler)).map(([name]) => name));
   // What describes the API is read by people and generators, which keep no validators.
   const declared = access === 'public' ? [] : DECLARED;
   const errors = Map.groupBy(codesOf(route), (code) => PROBLEMS.get(code)!.status);

@@ -245,7 +245,7 @@ describe('every answer', () => {
     it('that pages may read', async () => {
       const exposed = (await get('/api/public/me')).headers['access-control-expose-headers']!.split(', ');
       expect(exposed).toEqual(
-        'Age, ETag, Link, Retry-After, RateLimit, RateLimit-Policy, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Total-Count, X-Request-Id, WWW-Authenticate, X-OAuth-Scopes, X-Accepted-OAuth-Scopes'.split(
+        'Age, ETag, Link, Retry-After, RateLimit, RateLimit-Policy, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Total-Count, X-Request-Id, WWW-Authenticate, X-OAuth-Scopes, X-Accepted-OAuth-Scopes, Deprecation, Sunset'.split(
           ', ',
         ),
       );

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
+import { ProfileController } from '../../src/features/profile/profile.controller.js';
+import { DeprecatedRoute, Documents } from '../../src/http/output/openapi.js';
 import { VERSION } from '../../src/config/version.js';
 import { TestApi } from '../support/api.js';
 
@@ -294,6 +296,26 @@ describe('GET /api/public/openapi.json', () => {
       new Set(Object.keys(document.components.schemas).filter((name) => name.endsWith('Page'))),
     );
     expect(pages.filter((name) => name === 'AchievementPage')).toHaveLength(3);
+  });
+
+  it('marks a route that ends, whose responses announce it to programs and pages', async () => {
+    const at = Object.getOwnPropertyDescriptor(ProfileController.prototype, 'getMe')!;
+    DeprecatedRoute('2026-12-01', '2027-12-01')(ProfileController.prototype, 'getMe', at);
+    const ending = await TestApi.start({}, api);
+    try {
+      const { paths } = (await ending.send('GET', '/api/public/openapi.json')).body;
+      expect(paths['/api/public/me'].get).toMatchObject({ deprecated: true, 'x-sunset': '2027-12-01' });
+      expect(paths['/api/public/me'].get.responses['200']['x-response-headers']).toContain('Sunset');
+      const key = await ending.key(await api.platform.user());
+      const { headers } = await ending.get('/me', key);
+      expect(headers).toMatchObject({ deprecation: '@1796083200', sunset: 'Wed, 01 Dec 2027 00:00:00 GMT' });
+      expect(headers['access-control-expose-headers']).toMatch(/Deprecation, Sunset/);
+      expect((await ending.get('/me?page=1', key)).headers).toHaveProperty('deprecation');
+      expect((await ending.get('/profile', key)).headers).not.toHaveProperty('deprecation');
+    } finally {
+      Documents({ deprecation: undefined })(ProfileController.prototype, 'getMe', at);
+      await ending.close();
+    }
   });
 
   it('says of every integer how many bits it needs', () => {

@@ -13,7 +13,15 @@ import { IsInt } from 'class-validator/cjs/decorator/typechecker/IsInt.js';
 import { IsString } from 'class-validator/cjs/decorator/typechecker/IsString.js';
 import { MOMENT_PATTERN, parseTimestamp } from '../../values/timestamps.js';
 import { COUNTRY_CODE_PATTERN } from '../../values/vocabulary.js';
-import { CURSOR_PATTERN, Described, integer, wordOf, type JsonSchema } from '../output/schema.js';
+import {
+  CURSOR_PATTERN,
+  deprecation,
+  Described,
+  integer,
+  propertiesIn,
+  wordOf,
+  type JsonSchema,
+} from '../output/schema.js';
 
 /**
  * The parameters of a query: a class whose properties are the parameters, each with one of these decorators, which says how the text
@@ -41,6 +49,14 @@ function parameter({ read, schema, rules, required = false }: Parameter): Proper
     ...rules,
   );
 }
+
+/** Declares, above the parameter's own decorator, that it ends on a date, at least 12 months after its announcement. */
+export const DeprecatedParameter =
+  (since: string, sunset: string): PropertyDecorator =>
+  (target, name) => {
+    const { schema, required } = propertiesIn(target).get(name as string)!;
+    Described({ ...schema, ...deprecation(since, sunset) }, { required })(target, name);
+  };
 
 /** SQL cannot store the others: U+0000, and halves of surrogate pairs. With the flag u, of regular expressions that count code points. */
 const STORABLE = '[^\\0\\p{Surrogate}]';

@@ -4,10 +4,11 @@ import { Validator } from 'class-validator/cjs/validation/Validator.js';
 import type { Request } from 'express';
 import { Problem, type ProblemDetail } from '../output/problems.js';
 import { isOutsideApi } from '../pipeline/outside-api.js';
+import { deprecationHeaders } from '../output/openapi.js';
 import { propertiesOf } from '../output/schema.js';
 import type { QueryClass } from './parameters.js';
 import type { Route } from '../route-table.js';
-import { requestOf } from '../pipeline/request-context.js';
+import { requestOf, responseOf } from '../pipeline/request-context.js';
 
 /** Views of a resource: its route has the value of one parameter decide which of them it responds with, and each is a route of its own, too. */
 export interface QueryVariants {
@@ -81,21 +82,23 @@ function classOfParameter(controller: object, handler: string | symbol, index: n
   return type;
 }
 
-/** Reads and checks the query of every route: 400 `unknown_parameter`, `invalid_parameter`, `missing_parameter`. */
+/** Reads and checks the query of every route: 400 `unknown_parameter`, `invalid_parameter`, `missing_parameter`. It announces what ends, too. */
 @Injectable()
 export class QueryGuard implements CanActivate {
   /** Read once per handler. */
-  readonly #accepted = new Map<object, QueryClass | QueryVariants>();
+  readonly #known = new Map<object, { accepted: QueryClass | QueryVariants; headers: [string, string][] }>();
 
   canActivate(context: ExecutionContext): boolean {
     const request = requestOf<Request & { parameters: object }>(context);
     const handler = context.getHandler();
-    let accepted = this.#accepted.get(handler);
-    if (!accepted) {
+    let known = this.#known.get(handler);
+    if (!known) {
       if (isOutsideApi(context.getClass())) return true;
-      this.#accepted.set(handler, (accepted = queryOfHandler(handler)));
+      const accepted = queryOfHandler(handler);
+      this.#known.set(handler, (known = { accepted, headers: deprecationHeaders(handler, accepted) }));
     }
-    request.parameters = parseQuery(accepted, queryTextOf(request.url));
+    for (const [name, value] of known.headers) responseOf(context).gather(name, value);
+    request.parameters = parseQuery(known.accepted, queryTextOf(request.url));
     return true;
   }
 }

@@ -9,6 +9,7 @@ import {
 import { TIMESTAMP_PATTERN, timestampOf } from '../../values/timestamps.js';
 import {
   CURSOR_PATTERN,
+  deprecation,
   integer,
   nullable,
   refTo,
@@ -38,6 +39,12 @@ export class Field<Value = unknown> implements Property, JsonField {
   /** The same field, which may also be null. */
   get nullable(): Field<Value | null> {
     return new Field(this.kind, nullable(this.schema), this.from, true);
+  }
+
+  /** The same field, which ends on a date, at least 12 months after its announcement. */
+  deprecated(since: string, sunset: string): Field<Value> {
+    const schema = { ...this.schema, ...deprecation(since, sunset) };
+    return new Field(this.kind, schema, this.from, this.orNull);
   }
 }
 

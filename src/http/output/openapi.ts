@@ -13,7 +13,15 @@ import {
   type Field,
 } from './fields.js';
 import type { ProblemCode } from './problems.js';
-import { Model, propertiesOf, refTo, type JsonSchema } from './schema.js';
+import {
+  deprecation,
+  deprecationsIn,
+  Model,
+  propertiesOf,
+  refTo,
+  schemasUsedBy,
+  type JsonSchema,
+} from './schema.js';
 
 export const Pagination = new Model('Pagination', {
   limit: integerField(IN_NODE, { minimum: 1, maximum: 100, description: 'Maximum number of items per page' }),
@@ -53,6 +61,7 @@ interface DescribedParameter {
   readonly description?: unknown;
   readonly style?: unknown;
   readonly explode?: unknown;
+  readonly deprecated?: unknown;
   readonly schema: JsonSchema;
 }
 
@@ -64,7 +73,7 @@ export function parametersOf(query: QueryClass | QueryVariants): DescribedParame
   if (typeof query !== 'function') return parametersOfViews(query);
   const defaults = new query() as Record<string, unknown>;
   return Array.from(propertiesOf(query), ([name, { schema, required }]) => {
-    const { description, style, explode, ...rules } = schema;
+    const { description, style, explode, deprecated, ...rules } = schema;
     return {
       name,
       in: 'query',
@@ -72,6 +81,7 @@ export function parametersOf(query: QueryClass | QueryVariants): DescribedParame
       description: style === undefined ? description : `${String(description)}; ${LIST_FORMS}`,
       style,
       explode,
+      deprecated,
       schema: { ...rules, default: defaults[name] },
     };
   });
@@ -101,6 +111,8 @@ export interface Operation {
   readonly body?: RequestBody;
   /** Codes of the problems that it can answer besides those that its access and its query imply. */
   readonly problems: readonly ProblemCode[];
+  /** Set if callers must stop using the route. */
+  readonly deprecation?: ReturnType<typeof deprecation> | undefined;
 }
 
 const OPERATION = 'http:operation';
@@ -147,3 +159,22 @@ export const RequestHeader = (name: string, description: string, rules: JsonSche
 
 /** Declares which problems a route can answer besides those that its access and its query imply. */
 export const RespondsWithProblems = (...problems: readonly ProblemCode[]) => Documents({ problems });
+
+/** Declares that the route ends on a date, at least 12 months after its announcement in CHANGELOG.md. */
+export const DeprecatedRoute = (since: string, sunset: string) =>
+  Documents({ deprecation: deprecation(since, sunset) });
+
+/**
+ * Makes the headers that announce the end of a route, or of parameters or fields of it: `Deprecation` (RFC 9745) and `Sunset` (RFC 8594),
+ * each with the earliest date. There are none if nothing of it ends.
+ */
+export function deprecationHeaders(handler: object, query: QueryClass | QueryVariants): [string, string][] {
+  const operation = operationOf(handler);
+  const all = deprecationsIn([operation, parametersOf(query), schemasUsedBy(operation)]);
+  if (all.length === 0) return [];
+  const earliest = (dates: readonly Date[]) => new Date(Math.min(...dates.map(Number)));
+  return [
+    ['Deprecation', `@${earliest(all.map(({ since }) => since)).getTime() / 1000}`],
+    ['Sunset', earliest(all.map(({ sunset }) => sunset)).toUTCString()],
+  ];
+}

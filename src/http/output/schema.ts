@@ -56,11 +56,35 @@ export function wordOf(list: readonly string[]): JsonSchema {
   return name === undefined ? { type: 'string', enum: [...list] } : { $ref: SCHEMAS + name };
 }
 
+/** Callers keep at least this time to stop using something (docs/api-contract.md §1). */
+const MONTHS_OF_NOTICE = 12;
+
+/**
+ * Makes the keywords of a route, parameter or field that callers must stop using, from two dates (`2027-01-31`, in UTC).
+ *
+ * @throws RangeError if it ends too early
+ */
+export function deprecation(since: string, sunset: string) {
+  const earliest = new Date(since);
+  earliest.setUTCMonth(earliest.getUTCMonth() + MONTHS_OF_NOTICE);
+  if (!(new Date(sunset) >= earliest))
+    throw new RangeError(`The end ${sunset} must be at least ${MONTHS_OF_NOTICE} months after ${since}.`);
+  return { deprecated: true, 'x-deprecated-since': since, 'x-sunset': sunset } as const;
+}
+
+/** Finds the dates of everything deprecated in `part` of a document. */
+export function deprecationsIn(part: unknown): { readonly since: Date; readonly sunset: Date }[] {
+  return Array.from(
+    JSON.stringify(part).matchAll(/"x-deprecated-since":"([^"]+)","x-sunset":"([^"]+)"/g),
+    ([, since, sunset]) => ({ since: new Date(since!), sunset: new Date(sunset!) }),
+  );
+}
+
 const PROPERTIES = 'http:properties';
 
 /** Describes a property of the class of a query. */
 export const Described =
-  (schema: JsonSchema, { required = true } = {}): PropertyDecorator =>
+  (schema: JsonSchema, { required = true }: { required?: boolean | undefined } = {}): PropertyDecorator =>
   (target, name) => {
     const properties = new Map(propertiesIn(target));
     Reflect.defineMetadata(PROPERTIES, properties.set(name as string, { schema, required }), target);
@@ -71,7 +95,8 @@ export function propertiesOf(query: new () => object): ReadonlyMap<string, Prope
   return propertiesIn(query.prototype as object);
 }
 
-function propertiesIn(prototype: object): ReadonlyMap<string, Property> {
+/** The same of the class's prototype, which is what decorators get. */
+export function propertiesIn(prototype: object): ReadonlyMap<string, Property> {
   return (Reflect.getMetadata(PROPERTIES, prototype) ?? new Map()) as ReadonlyMap<string, Property>;
 }
 

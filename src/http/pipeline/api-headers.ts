@@ -36,7 +36,7 @@ export const RATE_LIMIT_HEADERS = [
 
 const EXPOSED =
   `Age, ETag, Link, Retry-After, ${RATE_LIMIT_HEADERS.join(', ')}, X-Total-Count, X-Request-Id, WWW-Authenticate, ` +
-  'X-OAuth-Scopes, X-Accepted-OAuth-Scopes';
+  'X-OAuth-Scopes, X-Accepted-OAuth-Scopes, Deprecation, Sunset';
 
 const PREFLIGHT = {
   'Access-Control-Allow-Methods': 'GET, HEAD, PUT',
