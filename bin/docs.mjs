@@ -280,7 +280,7 @@ const ASSISTANTS = {
   'assistants/rust': ['Rust', 'rust', 'assistants/rust/Cargo.toml'],
 };
 
-/** A table of the libraries that test/libraries runs, and of each program the part that concerns the library. */
+/** A table of the libraries that compat runs, and of each program the part that concerns the library. */
 function libraries() {
   const programs = programsOf(LANGUAGES);
   const sections = Object.entries(LANGUAGES).flatMap(([folder, [language, fence]]) => [
@@ -289,23 +289,23 @@ function libraries() {
       .filter((program) => program.folder === folder)
       .flatMap(({ name, file, code }) => [
         `### ${name}${folder === 'browser' ? ', in a page' : ''}`,
-        `<!-- not run: test/libraries does, as ${file.replace('test/libraries/', '')} -->`,
+        `<!-- not run: npm run compat does, as ${file.replace('compat/', '')} -->`,
         ['```' + fence, dedented(code.replaceAll('\t', '  ')), '```'].join('\n'),
       ]),
   ]);
   return [tableOf(programs, true), ...sections].join('\n\n');
 }
 
-/** A table of the clients for assistants that test/libraries runs. */
+/** A table of the clients for assistants that compat runs. */
 const assistants = () => tableOf(programsOf(ASSISTANTS));
 
 /**
- * The programs of these languages in test/libraries. The part of each that concerns the library goes from the line
+ * The programs of these languages in compat. The part of each that concerns the library goes from the line
  * `docs: package · what it does · what it does not` to the line `end`. A line `auth:` says how its clients authenticate.
  */
 function programsOf(languages) {
   return Object.entries(languages).flatMap(([folder, [language, , lock]]) =>
-    globSync(`test/libraries/${folder}/**/*`, { cwd: root })
+    globSync(`compat/${folder}/**/*`, { cwd: root })
       .filter((file) => /\.(m?js|py|go|java|rb|rs)$/.test(file))
       .sort()
       .flatMap((file) => {
@@ -317,7 +317,7 @@ function programsOf(languages) {
         const auth = /^(?:\/\/|#) auth: (.+)$/m.exec(source)?.[1] ?? 'none';
         const [, name, does, lacks, code] = program;
         const version = lock
-          ? versionIn(readFileSync(join(root, 'test/libraries', lock), 'utf8'), name)
+          ? versionIn(readFileSync(join(root, 'compat', lock), 'utf8'), name)
           : 'Debian 12';
         return [{ folder, file, language, name, version, auth, does, lacks, code }];
       }),

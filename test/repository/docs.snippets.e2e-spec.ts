@@ -83,17 +83,17 @@ describe('the snippets of README and docs', () => {
       'docs/developers/confidential-clients.md csharp: there is no .NET; test/oauth/openid-basic.e2e-spec.ts sends what its documentation says it sends',
       ...['properties', 'js', 'js', 'sh'].map(
         (language, i) =>
-          `docs/developers/confidential-clients.md ${language}: test/libraries does, as ${
+          `docs/developers/confidential-clients.md ${language}: npm run compat does, as ${
             ['spring/Spring.java', 'node/auth-core.mjs', 'node/passport-oauth2.mjs', 'oauth2-proxy/main.go'][
               i
             ]
           }`,
       ),
       'docs/developers/first-program.md sh: test/clients does, each in a folder of its own',
-      'docs/developers/generated-clients.md sh: test/libraries/generated.e2e-spec.ts does',
+      'docs/developers/generated-clients.md sh: compat/generated.e2e-spec.ts does',
       ...['swift', 'kotlin'].map(
         (language) =>
-          `docs/developers/mobile-app.md ${language}: AppAuth-JS goes through the same flow in test/libraries`,
+          `docs/developers/mobile-app.md ${language}: AppAuth-JS goes through the same flow in compat`,
       ),
       'docs/developers/webhooks.md json: a message, such as test/webhooks/webhooks.e2e-spec.ts compares',
       'docs/developers/webhooks.md js: test/webhooks/example.e2e-spec.ts does, as examples/webhooks/receiver.mjs',
@@ -121,12 +121,12 @@ describe('the snippets of README and docs', () => {
     ]);
   });
 
-  it('are programs of test/libraries in docs/developers/libraries.md, which runs them', () => {
+  it('are programs of compat in docs/developers/libraries.md, which runs them', () => {
     const snippets = SNIPPETS.filter(({ at }) => isOfLibraries(at));
     expect(snippets.length).toBeGreaterThanOrEqual(20);
     for (const { excuse } of snippets) {
-      const [, program] = /^test\/libraries does, as (\S+)$/.exec(excuse!)!;
-      expect([program, existsSync(join('test/libraries', program!))]).toEqual([program, true]);
+      const [, program] = /^npm run compat does, as (\S+)$/.exec(excuse!)!;
+      expect([program, existsSync(join('compat', program!))]).toEqual([program, true]);
     }
   });
 

@@ -21,7 +21,7 @@ const PAGES = globSync(['{README,CONTRIBUTING,CHANGELOG}.md', 'docs/**/*.md']);
 describe('what there is to read', () => {
   it.each(PAGES)('%s names only files that are there', (page) => {
     const named = readFileSync(page, 'utf8').matchAll(
-      /`((?:src|test|bench|bin|schema|migrations)\/[\w./-]*\w)`/g,
+      /`((?:src|test|compat|bench|bin|schema|migrations)\/[\w./-]*\w)`/g,
     );
     expect([...named].map(([, path]) => path!).filter((path) => !existsSync(path))).toEqual([]);
   });

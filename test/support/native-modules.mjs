@@ -8,7 +8,7 @@ import { transformSync } from '@swc/core';
 import { keepCompiled } from '../../bin/compile-cache.mjs';
 
 const root = join(import.meta.dirname, '../..');
-const tests = pathToFileURL(join(root, 'test')).href;
+const tests = ['test/', 'compat/'].map((folder) => pathToFileURL(join(root, folder)).href);
 const built = /^(src|migrations)\//;
 const globals = Symbol.for('test globals');
 
@@ -37,7 +37,7 @@ function resolve(specifier, context, next) {
   if (!specifier.startsWith('.')) return next(specifier, context);
   const url = new URL(specifier, parent).href;
   const script = url.replace(/\.js$/, '.ts');
-  const isTest = script.startsWith(tests);
+  const isTest = tests.some((folder) => script.startsWith(folder));
   if (isTest && existsSync(fileURLToPath(script))) return { url: `${script}?run=${run}`, shortCircuit: true };
   const path = fileURLToPath(url).slice(root.length + 1);
   if (built.test(path)) return next(pathToFileURL(join(root, 'dist', path)).href, context);

@@ -2,22 +2,16 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { ConnectedApps } from '../../src/clients/connected-apps.js';
-import { PublicHttps } from '../../src/runtime/public-https.js';
-import { DocumentSite, sendJson } from '../support/document-site.js';
-import {
-  cargoInstall,
-  installLanguage,
-  languagesIn,
-  startProgram,
-  type Language,
-} from '../support/languages.js';
-import { freePort, OauthTest } from '../support/oauth.js';
+import { ConnectedApps } from '../src/clients/connected-apps.js';
+import { PublicHttps } from '../src/runtime/public-https.js';
+import { DocumentSite, sendJson } from '../test/support/document-site.js';
+import { cargoInstall, installLanguage, languagesIn, startProgram, type Language } from './languages.js';
+import { freePort, OauthTest } from '../test/support/oauth.js';
 
 /*
  * Other people's clients of the Model Context Protocol, as they are: each is given the address and the document that it describes
  * itself by, and by its own means finds where the member signs in, gets a token, lists the tools and asks what there is this week. Then
- * the member ends its access. Only where LIBRARIES is set, as `.ci/run` does; that of Rust takes minutes to build, so only where it is `all`.
+ * the member ends its access.
  */
 
 const HERE = join(import.meta.dirname, 'assistants');
@@ -31,14 +25,15 @@ const RUST: Language = {
 };
 /** Programs that also change the member's bio. */
 const WRITERS = ['client', 'sdk'];
-const LANGUAGES = {
+/** Languages in which there are clients for assistants. */
+export const LANGUAGES: Record<'node' | 'python' | 'go' | 'rust', Language> = {
   ...languagesIn(HERE),
-  ...(process.env.LIBRARIES === 'all' ? { rust: RUST } : {}),
+  rust: RUST,
 };
 
-(process.env.LIBRARIES ? describe : describe.skip)(
-  'clients for assistants go from the address to the answer:',
-  () => {
+/** Defines the tests of these programs. */
+export function describeAssistants(languages: Record<string, Language>): void {
+  describe('clients for assistants go from the address to the answer:', () => {
     let root: string;
     let oauth: OauthTest;
     let site: DocumentSite;
@@ -76,7 +71,7 @@ const LANGUAGES = {
       rmSync(root, { recursive: true, force: true });
     });
 
-    describe.each(Object.entries<Language>(LANGUAGES))('%s', (name, language) => {
+    describe.each(Object.entries(languages))('%s', (name, language) => {
       const folder = () => join(root, name);
       beforeAll(() => installLanguage(name, language, join(HERE, name), folder()));
 
@@ -130,5 +125,5 @@ const LANGUAGES = {
         expect(seen).not.toContain(`POST ${PATH} 200`);
       });
     });
-  },
-);
+  });
+}

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import nodeIcal, { type VEvent } from 'node-ical';
-import { CalendarLinks } from '../../src/calendar/calendar-links.js';
-import { OauthTest } from '../support/oauth.js';
-import { makePython } from '../support/packages.js';
+import { CalendarLinks } from '../src/calendar/calendar-links.js';
+import { OauthTest } from '../test/support/oauth.js';
+import { makePython } from '../test/support/packages.js';
 
 /*
  * A calendar file as two parsers read it that have nothing in common: node-ical, which takes time zones by their names, and icalendar for
@@ -31,7 +31,7 @@ interface Entry {
   readonly end: string | null;
 }
 
-(process.env.LIBRARIES ? describe : describe.skip)('a calendar file', () => {
+describe('a calendar file', () => {
   let folder: string;
   let programs: string;
   let oauth: OauthTest;

@@ -4,7 +4,7 @@ import { basename, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
-import { installPackages, makePython } from './packages.js';
+import { installPackages, makePython } from '../test/support/packages.js';
 
 const run = promisify(execFile);
 

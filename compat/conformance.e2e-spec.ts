@@ -5,20 +5,20 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { freePort, OauthTest } from '../support/oauth.js';
-import { installPackages } from '../support/packages.js';
-import { RoundRobin } from '../support/round-robin.js';
+import { freePort, OauthTest } from '../test/support/oauth.js';
+import { installPackages } from '../test/support/packages.js';
+import { RoundRobin } from '../test/support/round-robin.js';
 
 /*
  * The conformance suite of the Model Context Protocol's makers, against the address for assistants. It cannot send a credential: a proxy in
- * between adds one. Only where LIBRARIES is set, as `.ci/run` does.
+ * between adds one.
  */
 
 const HERE = join(import.meta.dirname, 'conformance');
 const BASELINE = join(HERE, 'baseline.yml');
 const PATH = '/api/public/mcp';
 
-(process.env.LIBRARIES ? describe : describe.skip)('the conformance suite', () => {
+describe('the conformance suite', () => {
   let folder: string;
   let suite: string;
   let oauth: OauthTest;

@@ -3,16 +3,15 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
-import { REGISTRY_MS } from '../support/packages.js';
+import { REGISTRY_MS } from '../test/support/packages.js';
 
 const ATTW = '@arethetypeswrong/cli@0.18.5';
 const PACKAGES = 'dist/packages';
 
 /*
- * Whether TypeScript finds the types of the TypeScript client in every mode of resolution, as others check it. Only where LIBRARIES
- * is set, as `.ci/run` does.
+ * Whether TypeScript finds the types of the TypeScript client in every mode of resolution, as others check it.
  */
-(process.env.LIBRARIES ? describe : describe.skip)('the package that npm installs', () => {
+describe('the package that npm installs', () => {
   it(
     'has types that are not wrong in any mode of resolution',
     async () => {

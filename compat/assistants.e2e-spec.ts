@@ -1,0 +1,3 @@
+import { describeAssistants, LANGUAGES } from './assistants.js';
+
+describeAssistants(LANGUAGES);
