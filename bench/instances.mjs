@@ -4,7 +4,6 @@ import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
-import { createServer, connect } from 'node:net';
 import { basename, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
@@ -68,59 +67,6 @@ export async function freshDatabase() {
   };
 }
 
-/** A TCP proxy to PostgreSQL that can be cut, and led to another server. */
-export class Proxy {
-  #sockets = new Set();
-  #isCut = false;
-  #target;
-
-  /** @param {string} url of the database */
-  async start(url) {
-    this.#target = url;
-    this.server = createServer((inside) => {
-      if (this.#isCut) return void inside.destroy();
-      const { hostname, port } = new URL(this.#target);
-      const outside = connect(Number(port), hostname);
-      for (const [from, to] of [
-        [inside, outside],
-        [outside, inside],
-      ]) {
-        this.#sockets.add(from);
-        from.setNoDelay(true).pipe(to);
-        from.on('error', () => undefined);
-        from.on('close', () => {
-          this.#sockets.delete(from);
-          to.destroy();
-        });
-      }
-    }).listen(0, '127.0.0.1');
-    await once(this.server, 'listening');
-    this.url = Object.assign(new URL(url), { port: this.server.address().port }).href;
-    return this;
-  }
-
-  cut() {
-    this.#isCut = true;
-    for (const socket of this.#sockets) socket.destroy();
-  }
-
-  mend() {
-    this.#isCut = false;
-  }
-
-  /** Ends all connections; those that are made from now on lead to the server of this URL. */
-  lead(url) {
-    this.cut();
-    this.#target = url;
-    this.mend();
-  }
-
-  stop() {
-    this.cut();
-    this.server.close();
-  }
-}
-
 /** A server process. */
 export class Instance {
   /**
@@ -166,36 +112,6 @@ export class Instance {
     const ended = once(child, 'close');
     child.kill(signal);
     return (await ended)[0];
-  }
-}
-
-/** Redis on its own port. */
-export class Redis {
-  /** @param {string} folder */
-  constructor(folder) {
-    this.folder = folder;
-  }
-
-  async start() {
-    this.port ??= await freePort();
-    const flags = ['--port', this.port, '--bind', '127.0.0.1', '--save', '', '--dir', this.folder];
-    this.child = spawnBound('redis-server', flags, { stdio: 'ignore' });
-    for (;;) {
-      const socket = connect(this.port, '127.0.0.1');
-      const isUp = await once(socket, 'connect').then(
-        () => true,
-        () => false,
-      );
-      socket.destroy();
-      if (isUp) return this;
-      await pause(20);
-    }
-  }
-
-  async kill() {
-    const ended = once(this.child, 'close');
-    this.child.kill('SIGKILL');
-    await ended;
   }
 }
 

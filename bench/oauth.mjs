@@ -127,11 +127,6 @@ export class Flow {
     });
   }
 
-  /** The refresh tokens that were issued last; each can be used once. */
-  get refreshTokens() {
-    return this.#refreshTokens;
-  }
-
   #meter(work) {
     return meter(this.server, () => generate(this.count, AT_ONCE, work));
   }

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // `npm run bench`: compares this server with the peers, in turns, over its own database. See docs/contributors/performance.md.
 import './own-node.mjs';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -9,24 +9,14 @@ import { format, resolveConfig } from 'prettier';
 import { build } from '../bin/build.mjs';
 import { openDataset, rowsReadWhole } from './data.mjs';
 import { requireWrk } from './load.mjs';
-import {
-  compareServers,
-  compareSizes,
-  measureFilters,
-  measureOffered,
-  measureOthers,
-  measureSize,
-  measureWorkers,
-} from './measurements.mjs';
+import { compareServers, measureOthers } from './measurements.mjs';
 import { compareOauth, prepareMembers, signIn } from './oauth.mjs';
 import { COMPARED } from './questions.mjs';
-import { latencyPlotOf, markdownOf, plotOf } from './report.mjs';
+import { markdownOf } from './report.mjs';
 import { faultsOf, measureOverload, overloadQuestions, overloadTable } from './overload.mjs';
 import { checkSameness } from './sameness.mjs';
-import { EXPRESS, NEST, PEERS, startAll, startNaiveProvider, startOurs } from './servers.mjs';
+import { PEERS, startAll, startNaiveProvider, startOurs } from './servers.mjs';
 import { measureStarts } from './starts.mjs';
-import { judge } from './targets.mjs';
-import { measureWriting } from './writing.mjs';
 
 /**
  * @typedef {Record<string, import('./measurements.mjs').Result>} Rows by the candidate's name
@@ -40,15 +30,8 @@ import { measureWriting } from './writing.mjs';
  * @property {Rows} [signIn] of members who sign in for the first time and consent, and of the same in another browser
  * @property {number} [readWhole] rows that a sign-in read by scans of whole tables that had more than a thousand
  * @property {Rows} [others]
- * @property {Record<string, Record<string, import('./measurements.mjs').Offered>>} [offered] question → offered load
  * @property {Record<string, Record<string, Record<string, import('./overload.mjs').Overload>>>} [overload] server → question → load
- * @property {Awaited<ReturnType<typeof measureFilters>>} [filters]
  * @property {import('./starts.mjs').Starts} [starts]
- * @property {import('./writing.mjs').Writing} [writing]
- * @property {Record<string, Rows>} [size] list → cases
- * @property {Rows} [workers]
- * @property {Record<string, string>} [again] parts that were measured again since, and when
- * @property {{date: string, sizes: number[], compared: Record<string, Rows>}} [flat] of the last run with --flat
  */
 
 const { values: flags } = parseArgs({
@@ -57,11 +40,9 @@ const { values: flags } = parseArgs({
     rounds: { type: 'string' },
     seconds: { type: 'string' },
     connections: { type: 'string', default: '32' },
-    flat: { type: 'boolean', default: false },
     overload: { type: 'boolean', default: false },
     short: { type: 'boolean', default: false },
     only: { type: 'string' },
-    again: { type: 'string' },
     help: { type: 'boolean', default: false },
   },
 });
@@ -73,13 +54,10 @@ if (flags.help) {
   --seconds N      length of a turn (5)
   --connections N  of the load generator (32)
   --only TEXT      compare only questions whose name contains TEXT, and measure nothing else
-  --again PART     measure sign-ins, starts or writing again, and write the report of the last full run with them, which says so
-  --flat           only this server, over 10,000 and 1,000,000 users in turns: whether the cost of a request stays flat.
-                   The next full run reports it too. Takes 20 GB of disk and an hour the first time
   --overload       only this server, from a quarter of what it can do to five times as much, and in a flood: nothing may be refused
                    below the peak, and above it as much be answered as at it. Ends with 1 where it collapses
   --short          2,000 members, 1 round of 1 s, the two questions and peers that count most, nothing written: for CI.
-                   With --flat 2,000 and 10,000 members; with --overload one question of each kind
+                   With --overload one question of each kind
 
 A full run writes bench/results and, with 100,000 users, docs/contributors/benchmark.md. Databases are kept in bench/.data for the
 next run with the same schema and size.`);
@@ -95,7 +73,6 @@ const plan = {
 const whole = !flags.short && flags.only === undefined;
 const folder = join(import.meta.dirname, 'results');
 const resultsFile = join(folder, `${users}.json`);
-const flatFile = join(folder, 'flat.json');
 mkdirSync(folder, { recursive: true });
 
 /** Everything started, to be ended in any case, last first. */
@@ -109,8 +86,6 @@ requireWrk();
 await build();
 try {
   if (flags.overload) await measureOverloads();
-  else if (flags.flat) await measureFlatness(flags.short ? [2_000, 10_000] : [10_000, 1_000_000]);
-  else if (flags.again) await measureAgain(flags.again);
   else await measureAll();
 } finally {
   for (const one of running.reverse()) await one.stop();
@@ -136,7 +111,7 @@ async function measureAll() {
   if (whole) {
     results.overload = {};
     const questions = overloadQuestions(dataset).slice(0, 2);
-    for (const server of servers.filter(({ name }) => ![EXPRESS, NEST].includes(name)))
+    for (const server of servers)
       for (const question of questions)
         (results.overload[server.name] ??= {})[question.name] = await measureOverload(
           server,
@@ -153,17 +128,8 @@ async function measureAll() {
   }
   if (whole) {
     results.others = await measureOthers(ours, dataset, plan);
-    results.size = await measureSize(ours, dataset, plan);
-    results.filters = await measureFilters(ours, dataset, plan);
     await ours.stop();
-    const traced = keep(await startOurs(dataset, {}, ['--trace-gc']));
-    results.offered = await measureOffered(traced, dataset, members, plan);
-    await traced.stop();
-    const start = (workers) => startOurs(dataset, { WORKERS: workers });
-    results.workers = await measureWorkers(start, dataset, plan);
     results.starts = await measureStarts(dataset);
-    results.writing = await measureWriting();
-    if (existsSync(flatFile)) results.flat = JSON.parse(readFileSync(flatFile, 'utf8'));
   }
   await report(results);
 }
@@ -184,24 +150,6 @@ async function measureSignIns(dataset, server, members) {
   return { tokens, signIn: signIns, readWhole: read / signsIn.length };
 }
 
-/** Measures one part of the last full run again, and writes its report with it. */
-async function measureAgain(part) {
-  const measure = {
-    'sign-ins': async (dataset) => {
-      const server = keep(await startOurs(dataset));
-      const { tokens: _, ...signIns } = await measureSignIns(dataset, server, await prepareMembers(dataset));
-      return signIns;
-    },
-    starts: async (dataset) => ({ starts: await measureStarts(dataset) }),
-    writing: async () => ({ writing: await measureWriting() }),
-  }[part];
-  if (!measure) throw new Error(`--again ${part}: sign-ins, starts or writing`);
-  if (!existsSync(resultsFile)) throw new Error(`${resultsFile} is missing: a full run writes it`);
-  const results = JSON.parse(readFileSync(resultsFile, 'utf8'));
-  const again = { ...results.again, [part]: new Date().toISOString() };
-  await report({ ...results, ...(await measure(keep(await openDataset(users)))), again });
-}
-
 async function report(results) {
   const markdown = await format(markdownOf(results, { judged: !flags.short }), {
     ...(await resolveConfig(folder)),
@@ -213,20 +161,6 @@ async function report(results) {
   const file =
     users === 100_000 ? join(folder, '../../docs/contributors/benchmark') : join(folder, String(users));
   writeFileSync(`${file}.md`, markdown);
-  writeFileSync(`${file}.svg`, plotOf(results));
-  writeFileSync(`${file}-latency.svg`, latencyPlotOf(results));
-}
-
-async function measureFlatness(sizes) {
-  const datasets = [];
-  for (const size of sizes) datasets.push(keep(await openDataset(size)));
-  const servers = [];
-  for (const dataset of datasets) servers.push(keep(await startOurs(dataset)));
-  const compared = await compareSizes(servers, datasets, plan);
-  const date = new Date().toISOString().slice(0, 10);
-  const flat = { date, sizes, compared };
-  for (const { target, measured, wanted } of judge({ flat })) console.log(`${target} ${measured}, ${wanted}`);
-  if (!flags.short) writeFileSync(flatFile, JSON.stringify(flat, null, 2));
 }
 
 async function measureOverloads() {

@@ -1,9 +1,8 @@
 // This server as in production, and the peers.
 import { spawn, spawnSync } from 'node:child_process';
-import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { transformSync } from '@swc/core';
 import { freePort } from '../bin/postgres.mjs';
 import { ROUTES } from './peers/routes.mjs';
 import { combined } from './peers/sql.mjs';
@@ -15,9 +14,7 @@ export const OURS = 'this server';
 export const OURS_WITH_TOKEN = 'this server, access token';
 /** The yardstick of the comparison. */
 export const HANDWRITTEN = 'hand-written node:http + pg';
-export const EXPRESS = 'Express 5 + pg';
 export const GO = 'Go net/http + pgx';
-export const NEST = 'NestJS + TypeORM repositories';
 export const RUST = 'Rust axum + tokio-postgres';
 export const NAIVE_PROVIDER = 'bare oidc-provider + naive adapter';
 
@@ -40,10 +37,8 @@ const RUST_PEER = {
 /** Name, program, and preparation, which may exclude the peer; slowest last. */
 export const PEERS = [
   { name: HANDWRITTEN, program: 'peers/hand-written.mjs' },
-  { name: EXPRESS, program: 'peers/express.mjs' },
   { name: GO, program: 'peers/go/peer', prepare: () => compile(GO, GO_PEER) },
   { name: RUST, program: 'peers/rust/target/release/peer', prepare: () => compile(RUST, RUST_PEER) },
-  { name: NEST, program: 'peers/nest-typeorm/main.js', prepare: compileNest },
 ];
 
 const LEFT_OUT = Symbol('left out');
@@ -52,8 +47,7 @@ const STATEMENTS = JSON.stringify(
 );
 
 /**
- * @typedef {{name: string, url: string, pid: number, postgresPid: number, stop: () => Promise<void>, collections: Collection[]}} Server
- * @typedef {{kind: 'Scavenge' | 'Mark-Compact', ms: number}} Collection of the heap, while nothing else ran
+ * @typedef {{name: string, url: string, pid: number, postgresPid: number, stop: () => Promise<void>}} Server
  * @returns {Promise<Server[]>} ours first
  */
 export async function startAll(dataset, peers) {
@@ -82,7 +76,7 @@ export function containerSettings() {
  * Starts this server as the image does, with nothing switched off: credentials are validated, limits counted (the ceiling is out of
  * reach), totals exact. Only the log line of each request is not written.
  */
-export async function startOurs(dataset, settings = {}, nodeFlags = []) {
+export async function startOurs(dataset) {
   const port = await freePort();
   const { flags, env: environment } = containerSettings();
   const env = {
@@ -95,18 +89,14 @@ export async function startOurs(dataset, settings = {}, nodeFlags = []) {
     RATE_LIMIT_READ: 1_000_000,
     RATE_LIMIT_WRITE: 1_000_000,
     RATE_LIMIT_AUTH: 1_000_000,
-    ...settings,
   };
-  return start(OURS, join(root, 'dist/src/main.js'), dataset, env, [...flags, ...nodeFlags]);
+  return start(OURS, join(root, 'dist/src/main.js'), dataset, env, flags);
 }
 
 /** @returns {Promise<Server>} */
 export async function startNaiveProvider(dataset) {
   return start(NAIVE_PROVIDER, join(folder, 'peers/oidc-naive.mjs'), dataset, { PORT: await freePort() });
 }
-
-/** A line of Node's `--trace-gc`. */
-const COLLECTION = /ms: (Scavenge|Mark-Compact)\b.*?, ([\d.]+) \/ [\d.]+ +ms/;
 
 async function start(name, program, { url: databaseUrl, secretKey, postgresPid }, env, nodeFlags = []) {
   const command = program.endsWith('js') ? [process.execPath, ...nodeFlags, program] : [program];
@@ -122,12 +112,7 @@ async function start(name, program, { url: databaseUrl, secretKey, postgresPid }
     cwd: root,
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  const collections = [];
-  createInterface(child.stdout).on('line', (line) => {
-    const [, kind, ms] = COLLECTION.exec(line) ?? [];
-    if (kind) collections.push({ kind, ms: Number(ms) });
-    else console.error(line);
-  });
+  createInterface(child.stdout).on('line', console.error);
   const ended = new Promise((resolve) => child.once('close', resolve));
   const url = `http://127.0.0.1:${env.PORT}`;
   const deadline = Date.now() + 20_000;
@@ -140,7 +125,6 @@ async function start(name, program, { url: databaseUrl, secretKey, postgresPid }
     url,
     pid: child.pid,
     postgresPid,
-    collections,
     stop: async () => {
       child.kill('SIGTERM');
       await ended;
@@ -153,21 +137,6 @@ async function answers(url) {
     () => true,
     () => false,
   );
-}
-
-/** Compiles TypeScript with decorators; the output is beside its source, and not in git. */
-function compileNest() {
-  const options = JSON.parse(readFileSync(join(root, '.swcrc'), 'utf8'));
-  const peer = join(folder, 'peers/nest-typeorm');
-  for (const file of readdirSync(peer).filter((name) => name.endsWith('.ts'))) {
-    const { code } = transformSync(readFileSync(join(peer, file), 'utf8'), {
-      ...options,
-      swcrc: false,
-      sourceMaps: false,
-      filename: file,
-    });
-    writeFileSync(join(peer, file.replace(/ts$/, 'js')), code);
-  }
 }
 
 /**

@@ -1,7 +1,5 @@
-// The targets for a run's figures, and whether they are met: what each release has to keep, and then the third round's, which are
-// about the tail, the first minute, signing in, writing and starting.
-import { cpus } from 'node:os';
-import { HANDWRITTEN, EXPRESS, GO, NAIVE_PROVIDER, OURS, OURS_WITH_TOKEN, RUST } from './servers.mjs';
+// The targets for a run's figures, which each release has to keep, and whether they are met.
+import { HANDWRITTEN, GO, NAIVE_PROVIDER, OURS, OURS_WITH_TOKEN, RUST } from './servers.mjs';
 
 /** @typedef {{target: string, wanted: string, measured: string, met: boolean, remark?: string}} Judgement */
 
@@ -11,9 +9,6 @@ const LISTS = {
   'GET /achievements (20)': 1.3,
   'GET /achievements?action=stats': 1.5,
 };
-/** Tolerance for equal costs: repeated measurements of the same thing differ as much. */
-const ALIKE = 1.5;
-
 /** Why targets are missed, by the beginning of their names. docs/contributors/performance.md tells what was tried. */
 const REASONS = {
   'GET /events':
@@ -27,25 +22,15 @@ const REASONS = {
   'GET /profile, 2 ×': 'over 1,000 connections a request costs more CPU than over 32, for Go, too (below)',
   'GET /profile, 5 ×': 'the same',
   'GET /profile, 50 %': 'full collections, while both processors are taken: performance.md',
-  'GET /connections?status=accepted,pending_sent: CPU':
-    'the connections of two states are counted, where the total of one is maintained',
   'GET /profile, key':
     'half of it is Node’s and the system’s, for the peer too; runs differ by more than a tenth',
   'Authorization, signed in':
     'an eighth is its own code (hashed ids, a sealed session, the audit line), and the rest is the peer’s, too: profile in performance.md',
-  'Two processes, WORKERS=2': 'each has half as many requests at a time to send to PostgreSQL in one write',
   'Code exchange':
     'hashed ids, a lock on the grant, single use and an audit line cost more than one table without them: profile in performance.md',
   Refresh: 'the same, and the answer is kept sealed for who asks again within 10 s',
   'Memory under load':
     '44 MB are Node before anything is loaded, 50 MB are alive; less is paid for in collections',
-  'GET /events?q':
-    'the title of each event is looked up, and PostgreSQL sorts what it found: no index has that order; the query is validated',
-  'GET /events?updated_since': 'when an event changed is looked up, event by event; the query is validated',
-  'GET /events?time_filter=past, of': 'each event is looked up by its id, 56,000 buffers: performance.md',
-  'GET /events?q=meeting&sort=title, of': 'the same',
-  'GET /events?updated_since=2024-06-01T00:00:00Z, of': 'the same',
-  'GET /connections?': '100,000 connections are looked through',
   "GET /profile: server's CPU": 'three fifths are node:http, sockets and collections: performance.md',
   'Sign-ins by password':
     'argon2id is 9 ms of it; of the rest a third is writing to sockets, in seven requests and twenty statements: performance.md',
@@ -62,17 +47,6 @@ const REASONS = {
   '`npm ci`': 'the machine: 19 to 21 s on the one before',
   '`npm test`':
     'both processors are busy all the time; profiles, assistants and sign-outs came with their tests',
-  'Feeds of one line':
-    'a transaction of 13 round trips: 1.7 ms of the server’s CPU, of which a quarter is writing to sockets, 0.9 of statements, 0.9 of a commit that empties the staging tables',
-  'Feed of 1,000 lines':
-    'each line is staged, checked by the rules of the import, and written through triggers',
-  'Import: time': 'the same',
-  'Webhooks, to four receivers': 'each needs a connection of its own, and a share of a claim: 0.7 ms of CPU',
-  'Messages about one event':
-    'half is look-ups of grants and tokens, half writing 50,000 messages; 1.6 s on the machine before',
-  'The same: somebody else’s':
-    'the messages of the crowd are made in one statement, and whoever looks for other changes waits for it',
-  'GET /connections (20), the same': 'whether there is a page before this one is a look-up of its own',
 };
 
 /**
@@ -82,19 +56,12 @@ const REASONS = {
  * @returns {Judgement[]}
  */
 export function judge(results) {
-  const judgements = [
-    ...kept(results),
-    ...frontDoor(results),
-    ...tail(results),
-    ...ofOneCall(results),
-    ...atRest(results),
-  ];
-  judgements.push(...writing(results));
+  const judgements = [...kept(results), ...frontDoor(results), ...ofOneCall(results), ...atRest(results)];
   return judgements.map((judgement) => ({ remark: reasonOf(judgement), ...judgement }));
 }
 
-/** Speed beside the peers, and that it stays flat. */
-function kept({ compared = {}, oauth = {}, size, workers, flat }) {
+/** Speed beside the peers. */
+function kept({ compared = {}, oauth = {} }) {
   const judgements = [];
   const ratio = (results, name, of, wanted, label, by = 'ratio') => {
     if (!results?.[name] || !results[of]) return;
@@ -111,7 +78,6 @@ function kept({ compared = {}, oauth = {}, size, workers, flat }) {
     ]) {
       ratio(compared[question], candidate, HANDWRITTEN, wanted, `${question}, ${credential}`);
       ratio(compared[question], candidate, HANDWRITTEN, byCpu, `${question}, ${credential}`, 'cpuRatio');
-      ratio(compared[question], candidate, EXPRESS, 2, `${question}, ${credential}`);
     }
   }
   for (const [question, wanted] of Object.entries(LISTS))
@@ -126,25 +92,6 @@ function kept({ compared = {}, oauth = {}, size, workers, flat }) {
   })) {
     ratio(oauth[name], OURS, NAIVE_PROVIDER, 1, name);
     ratio(oauth[name], OURS, NAIVE_PROVIDER, byCpu, name, 'cpuRatio');
-  }
-  if (workers) {
-    const [, two, oneBesideLoop] = Object.values(workers);
-    const target = 'Two processes, WORKERS=2';
-    // Two processes, PostgreSQL and the load need more than two processors.
-    judgements.push(
-      cpus().length < 4
-        ? atMost(1.1, cost(two) / cost(oneBesideLoop), `${target}: CPU`, 'one beside a busy loop')
-        : atLeast(1.5, two.ratio, target, 'one'),
-    );
-  }
-  for (const [question, results] of Object.entries(flat?.compared ?? {})) {
-    const [small, large] = Object.values(results);
-    const [from, to] = flat.sizes.map((users) => users.toLocaleString('en'));
-    judgements.push(atMost(1.5, cost(large) / cost(small), `${question}, ${to} users: CPU`, `${from} users`));
-  }
-  for (const [list, { usual, ...others }] of Object.entries(size ?? {})) {
-    for (const [name, result] of Object.entries(others))
-      judgements.push(atMost(ALIKE, cost(result) / cost(usual), `${list}, ${name}: CPU`, 'usual member'));
   }
   return judgements;
 }
@@ -173,21 +120,8 @@ function frontDoor({ overload = {} }) {
   return judgements;
 }
 
-/** What the generator measures by itself at the same rate is the server's in no case, and is said beside it. */
-function tail({ offered = {} }) {
-  return Object.entries(offered).flatMap(([question, rows]) => {
-    const half = Object.values(rows).find(({ share }) => share === 0.5);
-    const remark = `the generator alone: p99 ${half.noise.p99.toFixed(1)} ms, p99.9 ${half.noise.p999.toFixed(1)}; longest pause of the server ${half.pauses.server.longest.toFixed(0)} ms, of the database ${half.pauses.database.longest.toFixed(0)}, of a timer ${half.pauses.machine.longest.toFixed(0)}`;
-    const said = (judgement) => (judgement.met ? judgement : { ...judgement, remark });
-    return [
-      said(atMost(5, half.p99 / half.p50, `${question} at half load: p99`, 'p50')),
-      said(most(`${question} at half load: p99.9`, 60, half.p999, ' ms', 1)),
-    ];
-  });
-}
-
 /** CPU time in µs, by server and database; sign-ins are of a database whose tables of tokens nobody has analysed. */
-function ofOneCall({ compared, signIn, readWhole, others, filters }) {
+function ofOneCall({ compared, signIn, readWhole, others }) {
   const judgements = [];
   const profile = compared?.['GET /profile']?.[OURS];
   if (profile) judgements.push(most("GET /profile: server's CPU", 55, profile.serverCpu, ' µs'));
@@ -213,11 +147,6 @@ function ofOneCall({ compared, signIn, readWhole, others, filters }) {
       most("PUT /profile: server's CPU", 250, put.serverCpu, ' µs'),
       most("PUT /profile: database's CPU", 450, put.databaseCpu, ' µs'),
     );
-  for (const [list, { plain, ...rest }] of Object.entries(filters?.usual ?? {}))
-    for (const [filter, result] of Object.entries(rest))
-      judgements.push(atMost(1.3, cost(result) / cost(plain), `${list}?${filter}: CPU`, 'the plain list'));
-  for (const [call, ms] of Object.entries(filters?.big ?? {}))
-    judgements.push(most(`${call}, of a member with very many: slowest`, 30, ms, ' ms', 1));
   return judgements;
 }
 
@@ -244,19 +173,6 @@ function atRest({ compared = {}, starts }) {
   return judgements;
 }
 
-function writing({ writing: of }) {
-  if (!of) return [];
-  return [
-    least('Feeds of one line, over one connection', 300, of.singleRate, '/s'),
-    most('Feed of 1,000 lines: time', 10, of.feedTimesCopy, ' × COPY into bare tables', 1),
-    most('Import: time', 6, of.importTimesCopy, ' × COPY into bare tables', 1),
-    least('Webhooks, to four receivers', 1500, of.webhookRate, ' messages/s'),
-    most('Webhook from commit to receiver: p99', 300, of.webhookP99, ' ms'),
-    most('Messages about one event with 50,000 participants', 2, of.fanOut, ' s', 1),
-    most('The same: somebody else’s message meanwhile, the longest', 300, of.besideFanOut, ' ms'),
-  ];
-}
-
 /** Finds the reason; the longest matching beginning counts. */
 function reasonOf({ target, met }) {
   if (met) return undefined;
@@ -277,15 +193,6 @@ function atLeast(wanted, measured, target, of) {
     wanted: `≥ ${hundredths(wanted)} × ${of}`,
     measured: `${measured.toFixed(2)} ×`,
     met: measured >= wanted,
-  };
-}
-
-function atMost(wanted, measured, target, of) {
-  return {
-    target,
-    wanted: `≤ ${hundredths(wanted)} × ${of}`,
-    measured: `${measured.toFixed(2)} ×`,
-    met: measured <= wanted,
   };
 }
 

@@ -62,9 +62,6 @@ export const STATISTICS = {
 const VALID_KEY = `FROM api_keys k JOIN users o ON o.id = k.user_id WHERE k.id = $1 AND k.hash = $2 AND k.revoked_at IS NULL
   AND (k.expires_at IS NULL OR k.expires_at > now()) AND o.disabled_at IS NULL`;
 
-/** The statement that only checks a key: $1 its id, $2 its hash. */
-export const FIND_KEY = `SELECT k.user_id, k.scopes ${VALID_KEY}`;
-
 /** Key and data in one: $1 its id, $2 its hash; a key that is not valid or has not the scope gives no row. */
 export function combined({ scope, columns, from, total, pins }) {
   const key = `WITH valid AS (SELECT k.user_id ${VALID_KEY} AND '${scope}' = ANY (k.scopes))`;
@@ -74,13 +71,4 @@ export function combined({ scope, columns, from, total, pins }) {
   ];
   return `${key} SELECT ${[...more, 'item.*'].join(', ')}
 FROM valid LEFT JOIN LATERAL (SELECT ${columns} FROM ${from('valid.user_id')}) item ON true`;
-}
-
-/** Only the data: $1 the member. */
-export function ofMember({ columns, from, total, pins }) {
-  const more = [
-    ...(total ? [`(SELECT ${total} FROM user_totals WHERE user_id = $1) AS total`] : []),
-    ...(pins ? [`${pins('$1')} AS pins`] : []),
-  ];
-  return `SELECT ${[...more, columns].join(', ')} FROM ${from('$1')}`;
 }

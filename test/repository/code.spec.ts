@@ -199,7 +199,7 @@ describe('programs that are started by `node`, which may be older than the one o
 
   it('of the benchmark go on with the Node that npm ci installed', () => {
     const programs = [...new Set(named)];
-    expect(programs.length).toBeGreaterThan(15);
+    expect(programs.length).toBeGreaterThan(5);
     expect(programs.filter((path) => firstImportOf(path) !== "import './own-node.mjs';")).toEqual([]);
   });
 
@@ -207,7 +207,7 @@ describe('programs that are started by `node`, which may be older than the one o
     const modules = globSync('bench/**/*.mjs', { exclude: (name) => name === '.data' }).flatMap((path) =>
       [...readFileSync(path, 'utf8').matchAll(/\bdist\/(src\/[\w./-]+)\.js'/g)].map(([, module]) => module!),
     );
-    expect(modules.length).toBeGreaterThan(10);
+    expect(modules.length).toBeGreaterThan(5);
     expect(modules.filter((module) => !existsSync(`${module}.ts`))).toEqual([]);
 
     const names = [...readFileSync('bench/instances.mjs', 'utf8').matchAll(/\bload\('([\w.-]+)'\)/g)];

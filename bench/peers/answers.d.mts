@@ -1,1 +1,0 @@
-export function statistics(rows: readonly object[]): object;
