@@ -24,8 +24,8 @@ import {
   OneOf,
   RequiredInteger,
   Search,
+  type QueryVariants,
 } from '../../http/input/parameters.js';
-import type { QueryVariants } from '../../http/input/query.js';
 import { MAX_PINNED, RARITIES } from '../../values/vocabulary.js';
 
 const EARNED_SORTS = ['-earned_at', 'earned_at', 'name', 'rarity_percentage', '-rarity_percentage'] as const;

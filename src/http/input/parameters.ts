@@ -29,6 +29,23 @@ import {
  */
 export type QueryClass = new () => object;
 
+/** Views of a resource: its route has the value of one parameter decide which of them it responds with, and each is a route of its own, too. */
+export interface QueryVariants {
+  readonly by: string;
+  /** What the parameter decides. */
+  readonly description: string;
+  /** The view where the parameter is absent. */
+  readonly absent: View;
+  /** The view of each value. */
+  readonly values: Readonly<Record<string, View>>;
+}
+
+/** The parameters of a view, besides the deciding one, and the handler of its own route, in the same controller. */
+interface View {
+  readonly query: QueryClass;
+  readonly handler: string;
+}
+
 interface Parameter {
   /** Reads the text; returns something that the rules refuse where it cannot. */
   readonly read?: (text: string) => unknown;

@@ -2,30 +2,13 @@ import { createParamDecorator, Injectable, type CanActivate, type ExecutionConte
 import { plainToInstance } from 'class-transformer';
 import { Validator } from 'class-validator/cjs/validation/Validator.js';
 import type { Request } from 'express';
+import { deprecationHeaders } from '../output/openapi.js';
 import { Problem, type ProblemDetail } from '../output/problems.js';
 import { isOutsideApi } from '../pipeline/outside-api.js';
-import { deprecationHeaders } from '../output/openapi.js';
 import { propertiesOf } from '../output/schema.js';
-import type { QueryClass } from './parameters.js';
+import type { QueryClass, QueryVariants } from './parameters.js';
 import type { Route } from '../route-table.js';
 import { requestOf, responseOf } from '../pipeline/request-context.js';
-
-/** Views of a resource: its route has the value of one parameter decide which of them it responds with, and each is a route of its own, too. */
-export interface QueryVariants {
-  readonly by: string;
-  /** What the parameter decides. */
-  readonly description: string;
-  /** The view where the parameter is absent. */
-  readonly absent: View;
-  /** The view of each value. */
-  readonly values: Readonly<Record<string, View>>;
-}
-
-/** The parameters of a view, besides the deciding one, and the handler of its own route, in the same controller. */
-interface View {
-  readonly query: QueryClass;
-  readonly handler: string;
-}
 
 /** The view that a route of its own gives, as a value of the parameter that decides on another route. */
 interface ViewOfRoute {

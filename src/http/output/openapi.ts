@@ -1,6 +1,5 @@
 import { HIGHEST_ID } from '../../values/vocabulary.js';
-import type { QueryClass } from '../input/parameters.js';
-import type { QueryVariants } from '../input/query.js';
+import type { QueryClass, QueryVariants } from '../input/parameters.js';
 import {
   booleanField,
   countField,
