@@ -21,11 +21,11 @@ RUN npm pkg delete bin && ln -s ../../bin/pua.mjs node_modules/.bin/pua
 ENV PATH=/app/node_modules/.bin:$PATH
 # What V8 compiles at a start, as Node keeps it for the user who runs it, who may read but not replace it: docs/contributors/performance.md, Starts.
 USER node
-RUN NODE_COMPILE_CACHE=/tmp/compiled node -e "Promise.all(['app', 'cli/database'].map((name) => import('/app/dist/src/' + name + '.js'))).then(() => process.exit())"
+RUN NODE_COMPILE_CACHE=/tmp/compiled node -e "Promise.all(['app', 'commands'].map((name) => import('/app/dist/bundle/' + name + '.js'))).then(() => process.exit())"
 USER root
 RUN mv /tmp/compiled dist/.compiled && chown -R root:root dist/.compiled && chmod -R a=rX dist/.compiled
 ENV NODE_COMPILE_CACHE=/app/dist/.compiled
 USER node
 EXPOSE 3000
 HEALTHCHECK --interval=10s --timeout=2s CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.PORT ?? 3000) + '/livez').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
-CMD ["node", "--max-semi-space-size=8", "--max-old-space-size=256", "--heap-growing-percent=40", "--v8-pool-size=2", "dist/src/main.js"]
+CMD ["node", "--max-semi-space-size=8", "--max-old-space-size=256", "--heap-growing-percent=40", "--v8-pool-size=2", "bin/server.mjs"]

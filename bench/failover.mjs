@@ -238,7 +238,7 @@ async function pua(settings, ...parameters) {
 
 async function startServer(settings, port) {
   const publicUrl = `http://127.0.0.1:${servers[0]?.port ?? port}`;
-  const child = spawn(process.execPath, [join(root, 'dist/src/main.js')], {
+  const child = spawn(process.execPath, [join(root, 'bin/server.mjs')], {
     env: { ...settings, PORT: String(port), PUBLIC_URL: publicUrl },
     cwd: folder,
     stdio: ['ignore', openSync(join(folder, `server-${port}.log`), 'a'), 'inherit'],

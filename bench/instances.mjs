@@ -97,7 +97,7 @@ export class Instance {
   }
 
   #spawn() {
-    this.child = spawnBound(process.execPath, ['dist/src/main.js'], {
+    this.child = spawnBound(process.execPath, ['bin/server.mjs'], {
       cwd: this.tree,
       env: this.environment,
       stdio: ['ignore', this.log ? 'pipe' : 'ignore', 'inherit'],

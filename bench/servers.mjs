@@ -90,7 +90,7 @@ export async function startOurs(dataset) {
     RATE_LIMIT_WRITE: 1_000_000,
     RATE_LIMIT_AUTH: 1_000_000,
   };
-  return start(OURS, join(root, 'dist/src/main.js'), dataset, env, flags);
+  return start(OURS, join(root, 'bin/server.mjs'), dataset, env, flags);
 }
 
 /** @returns {Promise<Server>} */

@@ -49,7 +49,7 @@ export async function measureStarts({ url, secretKey }) {
   };
   const onPostgres = [];
   for (let time = 0; time < TIMES; time++)
-    onPostgres.push(await startAndEnd([...flags, 'dist/src/main.js'], settings, IDLE_MS));
+    onPostgres.push(await startAndEnd([...flags, 'bin/server.mjs'], settings, IDLE_MS));
   const command = (...words) =>
     median(
       Array.from({ length: TIMES }, () =>

@@ -6,7 +6,7 @@
 import './own-node.mjs';
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import pg from 'pg';
@@ -107,9 +107,12 @@ function makeCluster() {
 const pua = (tree, ...parameters) =>
   JSON.parse(run(process.execPath, ['bin/pua.mjs', ...parameters, '--json'], tree, environment));
 
+/** The server's program; that of older versions. */
+const PROGRAMS = ['bin/server.mjs', 'dist/src/main.js'];
+
 async function start(tree) {
   const port = await freePort();
-  const child = spawn(process.execPath, ['dist/src/main.js'], {
+  const child = spawn(process.execPath, [PROGRAMS.find((path) => existsSync(join(tree, path)))], {
     cwd: tree,
     env: { ...environment, PORT: String(port), HOST: '127.0.0.1' },
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -31,7 +31,7 @@ export async function build({ always = false } = {}) {
     .flatMap((folder) => filesUnder(root, folder))
     .filter((path) => !path.endsWith('.spec.ts'))
     .concat('docs/examples.json');
-  const programs = ['.swcrc', 'bin/build.mjs', 'bin/guides.mjs'];
+  const programs = ['.swcrc', 'package-lock.json', 'bin/build.mjs', 'bin/bundle.mjs', 'bin/guides.mjs'];
   const inputs = [...sources, ...GUIDE_SOURCES, ...packageSources(), ...programs];
   if (!always && isNewer(stamp, inputs)) return;
 
@@ -57,6 +57,11 @@ export async function build({ always = false } = {}) {
   for (const path of folders.flatMap((folder) => filesUnder(output, folder)))
     if (!files.has(path) && !DRAFT.test(path)) rmSync(join(output, path), { force: true });
   for (const [path, content] of files) replace(join(output, path), content);
+  const { bundle } = await import('./bundle.mjs');
+  const bundled = await bundle();
+  for (const [path, content] of bundled) replace(join(output, 'bundle', path), content);
+  for (const path of filesUnder(join(output, 'bundle'), '.'))
+    if (!bundled.has(path) && !DRAFT.test(path)) rmSync(join(output, 'bundle', path), { force: true });
   replace(join(output, 'docs/guides.json'), await renderGuides());
   writeFileSync(stamp, '');
 }

@@ -11,7 +11,7 @@ try {
   keepCompiled();
   const { readySnapshot } = await import('../dist/src/database/embedded/snapshot.js');
   await readySnapshot();
-  await import('../dist/src/app.js'); // so V8 caches it
+  await import('../dist/bundle/app.js'); // so V8 caches it
 } catch (error) {
   console.error(`Not prepared: ${error.message}`);
 }

@@ -6,4 +6,4 @@ import { keepCompiled } from './compile-cache.mjs';
 
 await (await import('./build.mjs')).build();
 keepCompiled();
-await import('../dist/src/cli/main.js');
+await import('../dist/bundle/pua.js');

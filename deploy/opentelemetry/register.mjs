@@ -2,5 +2,8 @@
 // health checks and threads; only the server's process is traced.
 import { isMainThread } from 'node:worker_threads';
 
-if (isMainThread && /[\\/](dist[\\/]src[\\/]main\.js|bin[\\/]start\.mjs)$/.test(process.argv[1] ?? ''))
+if (
+  isMainThread &&
+  /[\\/](dist[\\/]src[\\/]main\.js|bin[\\/](?:start|server)\.mjs)$/.test(process.argv[1] ?? '')
+)
   await import('./traces.mjs');

@@ -28,6 +28,7 @@ postgres.describe('an installation for production, as the image has it', () => {
   beforeAll(() => {
     root = mkdtempSync(join(process.env.TEST_FOLDER!, 'installed-'));
     cpSync('dist', join(root, 'dist'), { recursive: true, filter: (path) => !path.startsWith('dist/.') });
+    cpSync('bin', join(root, 'bin'), { recursive: true });
     writeFileSync(join(root, 'package.json'), '{"type": "module"}');
     for (const path of INSTALLED.filter((each) => existsSync(each))) {
       mkdirSync(join(root, path, '..'), { recursive: true });
@@ -38,7 +39,7 @@ postgres.describe('an installation for production, as the image has it', () => {
   /** @returns what the server says that does not start */
   const refusal = async (environment: Record<string, string>) => {
     const env = { ...PROCESS, NODE_ENV: 'test', SECRET_KEY, PORT: '0', ...environment };
-    const main = promisify(execFile)(process.execPath, ['dist/src/main.js'], { cwd: root, env });
+    const main = promisify(execFile)(process.execPath, ['bin/server.mjs'], { cwd: root, env });
     return await main.then(
       () => 'started',
       ({ code, stderr }: { code: number; stderr: string }) => `${code}: ${stderr}`,

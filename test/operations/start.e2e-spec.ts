@@ -76,7 +76,7 @@ postgres.describe('the first minute', () => {
   it('is in colours on a terminal, has a line a request there, and is ended by Ctrl-C', async () => {
     const data = mkdtempSync(join(tmpdir(), 'pua-terminal-'));
     const PORT = String(await freePort());
-    const child = spawn('script', ['-qec', `exec '${process.execPath}' dist/src/main.js`, '/dev/null'], {
+    const child = spawn('script', ['-qec', `exec '${process.execPath}' bin/server.mjs`, '/dev/null'], {
       env: { PATH: process.env.PATH, TERM: 'xterm-256color', SHELL: '/bin/sh', DATA_DIR: data, PORT },
       stdio: ['pipe', 'pipe', 'inherit'],
     });
@@ -167,7 +167,7 @@ postgres.describe('the first minute', () => {
   });
 
   it('refuses a second server on the same port, in one line', async () => {
-    const second = await run(process.execPath, ['dist/src/main.js'], settings);
+    const second = await run(process.execPath, ['bin/server.mjs'], settings);
     expect(second).toEqual({
       code: 1,
       stdout: '',
@@ -177,7 +177,7 @@ postgres.describe('the first minute', () => {
 
   it('refuses an address that is not of this machine, in one line', async () => {
     const elsewhere = { ...settings, HOST: '203.0.113.7', PUBLIC_URL: `http://localhost:${port}` };
-    expect(await run(process.execPath, ['dist/src/main.js'], elsewhere)).toEqual({
+    expect(await run(process.execPath, ['bin/server.mjs'], elsewhere)).toEqual({
       code: 1,
       stdout: '',
       stderr: `Port ${port} on 203.0.113.7 cannot be used (EADDRNOTAVAIL)\n`,
@@ -185,7 +185,7 @@ postgres.describe('the first minute', () => {
   });
 
   it('refuses a second server in the same folder, in one line', async () => {
-    const second = await run(process.execPath, ['dist/src/main.js'], {
+    const second = await run(process.execPath, ['bin/server.mjs'], {
       ...settings,
       PORT: String(await freePort()),
     });
@@ -252,7 +252,7 @@ postgres.describe('the first minute', () => {
     await server.kill();
     const reachable: Record<string, string>[] = [{ PUBLIC_URL: 'https://api.example' }, { HOST: '0.0.0.0' }];
     for (const open of reachable) {
-      const refused = await run(process.execPath, ['dist/src/main.js'], { ...settings, ...open });
+      const refused = await run(process.execPath, ['bin/server.mjs'], { ...settings, ...open });
       expect(refused).toMatchObject({ code: 1, stdout: expect.not.stringContaining('ready') });
       expect(refused.stderr).toMatch(/^The database holds demo members, .*\n$/);
     }
@@ -303,7 +303,7 @@ postgres.describe('a start that cannot be', () => {
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
   const fail = async (environment: Record<string, string>) => {
     const PORT = String(await freePort());
-    const { code, stdout, stderr } = await run(process.execPath, ['dist/src/main.js'], {
+    const { code, stdout, stderr } = await run(process.execPath, ['bin/server.mjs'], {
       DATA_DIR: folder,
       PORT,
       ...environment,
@@ -390,7 +390,7 @@ postgres.it.each([
     const { code, stderr } = await puaProcess(settings, ['db', 'status']);
     expect([code, stderr]).toEqual([
       1,
-      expect.stringMatching(/^The database cannot be reached \(.+\): .+\n$/),
+      expect.stringMatching(/(^|\n)The database cannot be reached \(.+\): .+\n$/),
     ]);
   } finally {
     http.close();

@@ -21,7 +21,7 @@ export class ServerProcess {
    */
   static async start(environment: Record<string, string>, root = process.cwd()): Promise<ServerProcess> {
     const port = Number(environment.PORT) || (await freePort());
-    const child = spawn(process.execPath, ['dist/src/main.js'], {
+    const child = spawn(process.execPath, ['bin/server.mjs'], {
       cwd: root,
       env: { ...PROCESS, ...environment, HOST: '127.0.0.1', PORT: String(port) },
       stdio: ['ignore', 'pipe', 'pipe'],

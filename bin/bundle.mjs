@@ -1,0 +1,86 @@
+// Joins `dist/src` and its libraries to a few files in `dist/bundle`, which Node loads in half the time and with less memory.
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, sep } from 'node:path';
+import { build } from 'esbuild';
+
+const dist = join(import.meta.dirname, '../dist');
+const TABLES = join(dist, 'src/database/schema/tables.js');
+/** Files that tables.js finds by reading folders. */
+const FOUND = { ENTITIES: 'src/database/schema/entities', MIGRATIONS: 'migrations' };
+
+/** A module that reads files next to it finds them where it was before. */
+function keepPlace(path) {
+  const place = relative(dist, path).split(sep).join('/');
+  return readFileSync(path, 'utf8')
+    .replaceAll('import.meta.url', `new URL('../${place}', import.meta.url).href`)
+    .replaceAll('import.meta.dirname', `(import.meta.dirname + '/../${dirname(place)}')`);
+}
+
+/** Names the entities and migrations, of which tables.js reads the folders. */
+function nameTables() {
+  const lists = Object.entries(FOUND).map(([name, folder]) => {
+    const files = readdirSync(join(dist, folder), { recursive: true })
+      .filter((file) => file.endsWith('.js'))
+      .toSorted();
+    return {
+      imports: files.map(
+        (file, i) => `import * as ${name}${i} from ${JSON.stringify(join(dist, folder, file))};`,
+      ),
+      list: `export const ${name} = [${files.map((_, i) => `...classesOf(${name}${i})`).join(', ')}];`,
+    };
+  });
+  const rest = readFileSync(TABLES, 'utf8').replaceAll(
+    /export const (?:ENTITIES|MIGRATIONS) = await classesIn\([^)]*\);/g,
+    '',
+  );
+  return `${lists.flatMap(({ imports }) => imports).join('\n')}
+const classesOf = (module) => Object.values(module).filter((value) => typeof value === 'function');
+${rest}
+${lists.map(({ list }) => list).join('\n')}`;
+}
+
+/** @returns the files by their names in `dist/bundle` */
+export async function bundle() {
+  const { outputFiles } = await build({
+    entryPoints: {
+      server: join(dist, 'src/main.js'),
+      pua: join(dist, 'src/cli/main.js'),
+      // For V8's cache: what the two load later.
+      app: join(dist, 'src/app.js'),
+      commands: join(dist, 'src/cli/database.js'),
+    },
+    write: false,
+    outdir: join(dist, 'bundle'),
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node20',
+    logLevel: 'error',
+    external: [
+      '@node-rs/argon2',
+      'bcrypt',
+      'pino', // it starts a thread with files of its own
+      'pino-pretty',
+      '@electric-sql/*',
+      '@nestjs/microservices',
+      '@nestjs/websockets',
+    ],
+    // CommonJS libraries expect these.
+    banner: {
+      js: `import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);
+const __dirname = import.meta.dirname, __filename = import.meta.filename;`,
+    },
+    plugins: [
+      {
+        name: 'places',
+        setup: ({ onLoad }) => {
+          onLoad({ filter: /[\\/]dist[\\/](?:src|migrations)[\\/].*\.js$/ }, ({ path }) => ({
+            contents: path === TABLES ? nameTables() : keepPlace(path),
+          }));
+        },
+      },
+    ],
+  });
+  return new Map(outputFiles.map(({ path, contents }) => [relative(join(dist, 'bundle'), path), contents]));
+}
