@@ -14,7 +14,6 @@ const STATEMENTS = {
   'clients/typescript/package.json': /(?<="version": ")[\d.]+/g,
   'clients/python/pyproject.toml': /(?<=^version = ")[\d.]+/gm,
   'clients/go/README.md': /(?<=`v)[\d.]+(?=-h)/g,
-  'README.md': WHEEL,
   'clients/python/README.md': WHEEL,
   'docs/developers/backend.md': WHEEL,
   'docs/developers/first-program.md': WHEEL,

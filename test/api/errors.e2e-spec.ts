@@ -261,15 +261,6 @@ describe('every answer', () => {
         return `${method} ${path.replace(/:(\w+)/g, '{$1}')} ${scope}`;
       });
 
-    it('in README, route by route with its scope', () => {
-      const table = [
-        ...readFileSync('README.md', 'utf8').matchAll(/^\| (GET|PUT|POST) +\| (\/\S+) +\| ([^|]+?) +\|$/gm),
-      ];
-      expect(routes().toSorted()).toEqual(
-        table.map(([, method, path, scope]) => `${method} ${path} ${scope}`).toSorted(),
-      );
-    });
-
     it('in the contract, route by route with its scope, and code by code', () => {
       const contract = readFileSync('docs/api-contract.md', 'utf8');
       const rows = [...contract.matchAll(/^\| (GET|PUT) (\/api\/public[^|]+?) +\| ([^|]+?) +\|/gm)].flatMap(

@@ -313,12 +313,12 @@ postgres.describe('a start that cannot be', () => {
     return stderr;
   };
 
-  it('says that Node is too old', async () => {
+  it('rejects a Node version that is too old', async () => {
     const pretend = `data:text/javascript,Object.defineProperty(process, 'versions', { value: { node: '20.20.2' } })`;
     const { code, stderr } = await run(process.execPath, ['--import', pretend, 'bin/start.mjs']);
     expect([code, stderr]).toEqual([
       1,
-      expect.stringMatching(/^Node 20\.20\.2 is too old: use Node 24, .*\n$/),
+      expect.stringMatching(/^Node 20\.20\.2 is not supported\. Use Node 22\.12 or later\.\n$/),
     ]);
   });
 

@@ -70,7 +70,6 @@ describe('the snippets of README and docs', () => {
     const excused = SNIPPETS.filter(({ at, excuse }) => excuse !== undefined && !isOfLibraries(at));
     expect(excused.map(({ at, language, excuse }) => `${at.split(':')[0]} ${language}: ${excuse}`)).toEqual([
       'README.md sh: bin/smoke.mjs and .ci/run do',
-      'README.md sh: test/clients does, each in a folder of its own',
       ...['ts', 'ts', 'sql', 'ts', 'ts', 'ts'].map(
         (language) => `CONTRIBUTING.md ${language}: test/repository/recipe.e2e-spec.ts does`,
       ),

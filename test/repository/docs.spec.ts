@@ -40,22 +40,13 @@ describe('the version', () => {
       statements(): { file: string; version: string }[];
     };
     const stated = statements();
-    expect(new Set(stated.map(({ file }) => file)).size).toBe(10);
+    expect(new Set(stated.map(({ file }) => file)).size).toBe(9);
     expect(stated.filter((one) => one.version !== version)).toEqual([]);
   });
 
   it('is the first of the changelog', () => {
     const [, first] = /^## (\S+)/m.exec(readFileSync('CHANGELOG.md', 'utf8'))!;
     expect(first).toBe(version);
-  });
-});
-
-describe('README.md', () => {
-  it('has each folder of src in its map', () => {
-    const [, map] = readFileSync('README.md', 'utf8').split('## Map');
-    const named = [...map!.matchAll(/`src\/([\w-]+)`/g)].map(([, name]) => name!);
-    const folders = readdirSync('src', { withFileTypes: true }).filter((entry) => entry.isDirectory());
-    expect(named.toSorted()).toEqual(folders.map(({ name }) => name).toSorted());
   });
 });
 
@@ -108,45 +99,43 @@ describe('docs/contributors/dependencies.md', () => {
   });
 });
 
-describe('what is promised', () => {
+describe('test/promises.md', () => {
+  const map = readFileSync('test/promises.md', 'utf8');
   const specs = ['test', 'src'].flatMap((folder) =>
     readdirSync(folder, { recursive: true }).map((path) => `${folder}/${path as string}`),
   );
-  const sections = [
-    ['docs/trust/security.md', '\n## Keys of the server\n'],
-    ['docs/trust/reliability.md', '\n## What cannot be reached here\n'],
-  ].flatMap(([path, end]) =>
-    readFileSync(path!, 'utf8')
-      .split(end!)[0]!
-      .split(/^## /m)
-      .slice(1)
-      .map((text) => [`${path}: ${text.split('\n')[0]}`, text] as const),
-  );
+  const sections = map
+    .split(/^#{2,3} /m)
+    .slice(1)
+    .map((text) => [text.split('\n')[0]!, text] as const);
 
-  it.each(sections)('is proved by tests that exist: %s', (_, text) => {
-    const tests = [...text.matchAll(/^ *- `([^`]+)`: (.+(?:\n {2,}(?! *- ).+)*)/gm)];
-    expect(tests.length).toBeGreaterThan(0);
-    for (const [, file, wrapped] of tests) {
-      const sentence = wrapped!.replace(/\s+/g, ' ');
+  it.each(sections.filter(([, text]) => text.includes('- `')))('names tests that exist: %s', (_, text) => {
+    for (const [, file, title] of text.matchAll(/^ *- `([^`]+)`: (.+)$/gm)) {
       const path = specs.find((spec) => spec.endsWith(`/${file}`));
       expect([file, path]).toEqual([file, expect.any(String)]);
-      const [single, double] = [`'${sentence}'`, `"${sentence}"`];
       const source = readFileSync(path!, 'utf8');
-      expect([file, sentence, source.includes(single) || source.includes(double)]).toEqual([
-        file,
-        sentence,
-        true,
-      ]);
+      const isThere = source.includes(`'${title}'`) || source.includes(`"${title}"`);
+      expect([file, title, isThere]).toEqual([file, title, true]);
     }
   });
 
-  it('has a test for each of the traps', () => {
-    const [, traps] = readFileSync('docs/trust/reliability.md', 'utf8').split(
-      /^## (?:Traps|What cannot be reached here)$/m,
-    );
-    const numbered = traps!.split(/^(?=\d+\. )/m).slice(1);
-    expect(numbered.map((trap) => trap.split('.')[0])).toEqual(numbered.map((_, i) => String(i + 1)));
-    expect(numbered.filter((trap) => !/^ +- `[^`]+`: /m.test(trap))).toEqual([]);
+  it.each([
+    ['docs/trust/security.md', /^### (.+)$/gm],
+    ['docs/trust/reliability.md', /^#{2,3} (?!Not covered)(.+)$/gm],
+  ])('has tests for each section of %s', (page, heading) => {
+    const headings = [...readFileSync(page, 'utf8').matchAll(heading)].map(([, title]) => title!);
+    expect(headings.length).toBeGreaterThan(10);
+    const tested = sections.filter(([, text]) => text.includes('- `')).map(([title]) => title);
+    expect(headings.filter((title) => !tested.includes(title))).toEqual([]);
+  });
+
+  it('has a test for each known pitfall', () => {
+    const numbered = map
+      .split('## Known pitfalls')[1]!
+      .split(/^(?=\d+\. )/m)
+      .slice(1);
+    expect(numbered.map((pitfall) => pitfall.split('.')[0])).toEqual(numbered.map((_, i) => String(i + 1)));
+    expect(numbered.filter((pitfall) => !/^ +- `[^`]+`: /m.test(pitfall))).toEqual([]);
     expect(numbered).toHaveLength(21);
   });
 });
