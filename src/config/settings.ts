@@ -218,7 +218,7 @@ export const SETTINGS = {
   }),
   DEVELOPER_CONSOLE: setting(is.flag, 'false', {
     meaning:
-      'let members register apps and create API keys at `/developer`, which does not exist otherwise ([developers.md](developers.md))',
+      'let members register apps and create API keys at `/developer`, which does not exist otherwise ([admin.md](admin.md#let-members-register-apps))',
     set: 'if members may build on the API without asking an administrator',
   }),
   DEVELOPER_OIDC: setting(is.flag, 'false', {

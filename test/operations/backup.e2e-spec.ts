@@ -108,7 +108,7 @@ postgres.describe('a backup', () => {
       const first = await refreshTokenOf(oauth.token(await oauth.code(appId, 'ada')));
       const ofZoe = await refreshTokenOf(oauth.token(await oauth.code(appId, 'zoe', {}, browser)));
 
-      const [setUp] = commandsOf(PAGE, 'What to set up');
+      const [setUp] = commandsOf(PAGE, 'Set up');
       // With the PATH that a service has: PostgreSQL's own folder is not in it.
       const backUp = () => runCommands(setUp!, { ...paths, BACKUP_URL: live.url, KEEP: '1' });
       await backUp();
@@ -162,7 +162,7 @@ postgres.describe('a backup', () => {
       await live.stop();
 
       mkdirSync(join(folder, 'back'));
-      const [restore] = commandsOf(PAGE, 'Back to a moment');
+      const [restore] = commandsOf(PAGE, 'Restore to a moment');
       const RESTORED = join(folder, 'back/data');
       const BACKUP = join(paths.BACKUPS, readdirSync(paths.BACKUPS)[0]!);
       await run(restore!, { ...paths, BACKUP, RESTORED, MOMENT: moment });
@@ -201,7 +201,7 @@ postgres.describe('a backup', () => {
       writeFileSync(join(programs, 'pg_verifybackup'), '#!/bin/sh\necho unlike >&2; exit 1\n', {
         mode: 0o755,
       });
-      const [setUp] = commandsOf(PAGE, 'What to set up');
+      const [setUp] = commandsOf(PAGE, 'Set up');
       const variables = { ...paths, BACKUP_URL: environment.DATABASE_URL!, KEEP: '1' };
       await expect(runCommands(`PATH=${programs}:$PATH; ${setUp}`, variables)).rejects.toThrow('unlike');
       expect(readdirSync(paths.BACKUPS)).toEqual(before);
@@ -241,7 +241,7 @@ WHERE model = 'AuthorizationCode' ORDER BY created_at DESC LIMIT 1`,
       expect(messages.map(({ id }) => id)).toEqual(pending);
       expect(messages.map(({ status }) => status)).toEqual(['pending']);
 
-      await run(commandsOf(PAGE, 'What had ended, ends again').join('\n'), { ...environment, ...paths });
+      await run(commandsOf(PAGE, 'Revoke again').join('\n'), { ...environment, ...paths });
       await soon(async () => (await statusOf(server, keys.revoked)) === 401);
       expect(await statusOf(server, keys.kept)).toBe(200);
       expect(await refreshed(tokens.ended)).toBe('invalid_grant');

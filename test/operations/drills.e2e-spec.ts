@@ -14,7 +14,7 @@ import { eventually, soon, until } from '../support/timing.js';
 
 type Cluster = Awaited<ReturnType<typeof startPostgres>>;
 
-const commandsOf = (heading: string) => commandsOfPage('docs/operators/drills.md', heading);
+const commandsOf = (page: string, heading: string) => commandsOfPage(`docs/operators/${page}.md`, heading);
 
 /** Whether this machine lets a small disk be mounted, in memory: for root, and not in every container. */
 const mountsDisks = (() => {
@@ -69,7 +69,7 @@ postgres.describe('drills', () => {
           DISK,
           ROOM: '24M',
         };
-        const [hold, free] = commandsOf('The disk is full') as [string, string];
+        const [hold, free] = commandsOf('monitoring', 'The disk is full') as [string, string];
         await run(hold, environment);
         await puaJson(environment, ['db', 'migrate']);
         await puaJson(environment, ['users', 'create', '--username', 'reader']);
@@ -274,7 +274,10 @@ postgres.describe('drills', () => {
     it('refuse a key that has leaked within a second, and show what was done to it', async () => {
       const { id, key } = await member('leaky');
       expect(await statusOf(server, key)).toBe(200);
-      const printed = await run(commandsOf('A key has leaked').join('\n'), { ...environment, KEY_ID: id });
+      const printed = await run(commandsOf('admin', 'A key has leaked').join('\n'), {
+        ...environment,
+        KEY_ID: id,
+      });
       await refusedSoon(key);
       expect(printed).toMatch(/key\.revoked[^]*key\.created/);
     });
@@ -308,7 +311,7 @@ SELECT sha256(id::bytea), 'RefreshToken', id, '{}', now() + interval '30 days' F
         }
       };
       const reading = [bystander(), bystander()];
-      await run(commandsOf('An app has gone bad').join('\n'), { ...environment, CLIENT_ID });
+      await run(commandsOf('admin', 'An app has gone bad').join('\n'), { ...environment, CLIENT_ID });
       ended = true;
       await Promise.all(reading);
       expect(answered).toBeGreaterThan(50);
@@ -327,7 +330,7 @@ SELECT sha256(id::bytea), 'RefreshToken', id, '{}', now() + interval '30 days' F
         return keys.map(({ kid }) => kid);
       };
       const before = await published();
-      await run(commandsOf('A signing key has leaked').join('\n'), environment);
+      await run(commandsOf('operations', 'A signing key has leaked').join('\n'), environment);
       const current = before[0]!;
       await soon(async () => !(await published()).includes(current));
       expect(await published()).toHaveLength(3);

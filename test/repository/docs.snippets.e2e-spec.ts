@@ -96,6 +96,9 @@ describe('the snippets of README and docs', () => {
       ),
       'docs/developers/webhooks.md json: a message, such as test/webhooks/webhooks.e2e-spec.ts compares',
       'docs/developers/webhooks.md js: test/webhooks/example.e2e-spec.ts does, as examples/webhooks/receiver.mjs',
+      ...Array<string>(2).fill(
+        'docs/operators/admin.md bash: test/operations/drills.e2e-spec.ts does, over clusters of its own',
+      ),
       ...['ini', 'bash', 'bash', 'bash', 'bash'].map(
         (language) =>
           `docs/operators/backup.md ${language}: test/operations/backup.e2e-spec.ts does, over clusters of its own`,
@@ -104,12 +107,13 @@ describe('the snippets of README and docs', () => {
       'docs/operators/deploy.md sh: there is no systemd; test/operations/deploy.e2e-spec.ts checks both units with its tools, and runs what they start',
       'docs/operators/deploy.md sh: there is no Docker; test/operations/compose.e2e-spec.ts checks the file, and runs its scripts',
       'docs/operators/deploy.md sh: there is no cluster; test/operations/monitoring.e2e-spec.ts asks a Prometheus what the rule asks',
-      ...Array<string>(5).fill(
-        'docs/operators/drills.md bash: test/operations/drills.e2e-spec.ts does, over clusters of its own',
-      ),
       'docs/operators/failover.md sh: .ci/run does',
       'docs/operators/monitoring.md sh: test/libraries/opentelemetry.e2e-spec.ts does, in a folder of its own',
+      ...Array<string>(2).fill(
+        'docs/operators/monitoring.md bash: test/operations/drills.e2e-spec.ts does, over clusters of its own',
+      ),
       'docs/operators/operations.md sh: test/oauth/rolling-key-change.e2e-spec.ts goes through the rounds',
+      'docs/operators/operations.md bash: test/operations/drills.e2e-spec.ts does, over clusters of its own',
       'docs/operators/operations.md sql: test/operations/smaller-role.e2e-spec.ts does',
       'docs/operators/operator.md sh: test/repository/config.spec.ts starts with such settings',
       'docs/operators/scaling.md sh: names of servers that are not there',

@@ -20,7 +20,7 @@ export interface PlannedStep {
   readonly work: readonly string[];
 }
 
-/** Bytes of a table per second, on two cores of a virtual machine with its data in memory: `docs/operators/deploy.md` has the measurements. */
+/** Bytes of a table per second, on two cores of a virtual machine with its data in memory: `docs/operators/upgrade.md` has the measurements. */
 const SPEED = { scan: 400e6, index: 100e6, rewrite: 20e6 };
 type Work = keyof typeof SPEED;
 
