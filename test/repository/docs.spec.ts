@@ -55,7 +55,7 @@ describe('docs/contributors/glossary.md', () => {
     ...readFileSync('docs/contributors/glossary.md', 'utf8').matchAll(/^\| ([^|]+) \|[^|]+\| ([^|]+) \|$/gm),
   ]
     .map(([, words, place]) => ({ words: words!.replaceAll('`', '').trim(), place: place!.trim() }))
-    .filter(({ words }) => words !== 'Word' && !words.startsWith('-'));
+    .filter(({ words }) => words !== 'Term' && !words.startsWith('-'));
 
   it.each(rows)('tells where $words stands', ({ words, place }) => {
     const path = /^`(.+)`$/.exec(place)?.[1] ?? join('docs/contributors', /\((.+)\)/.exec(place)![1]!);
