@@ -15,27 +15,6 @@ BEGIN
   RETURN to_char(value AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS');
 END $function$;
 
--- function local_time(timestamp with time zone,text)
-CREATE OR REPLACE FUNCTION public.local_time(value timestamp with time zone, zone text)
- RETURNS text
- LANGUAGE sql
- STABLE PARALLEL SAFE STRICT
-RETURN to_char((value AT TIME ZONE zone), 'YYYY-MM-DD HH24:MI:SS'::text);
-
--- function rarity_tier(bigint,bigint)
-CREATE OR REPLACE FUNCTION public.rarity_tier(earners bigint, eligible bigint)
- RETURNS text
- LANGUAGE sql
- IMMUTABLE PARALLEL SAFE
-RETURN CASE WHEN (eligible < 10) THEN 'unrated'::text WHEN ((100 * earners) >= (50 * eligible)) THEN 'common'::text WHEN ((100 * earners) >= (20 * eligible)) THEN 'uncommon'::text WHEN ((100 * earners) >= (5 * eligible)) THEN 'rare'::text WHEN ((100 * earners) >= eligible) THEN 'epic'::text ELSE 'legendary'::text END;
-
--- function percentage(bigint,bigint)
-CREATE OR REPLACE FUNCTION public.percentage(part bigint, whole bigint)
- RETURNS numeric
- LANGUAGE sql
- IMMUTABLE PARALLEL SAFE
-RETURN CASE WHEN (whole = 0) THEN 0.00 ELSE (0.01 * ((((20000 * part) + whole) / (2 * whole)))::numeric) END;
-
 -- function stored_json_text(text)
 CREATE OR REPLACE FUNCTION public.stored_json_text(value text)
  RETURNS text
@@ -72,45 +51,21 @@ CREATE OR REPLACE FUNCTION public.event_location(name text, city text, country_c
  IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN (num_nonnulls(name, city, country_code, address, latitude, longitude) = 0) THEN 'null'::text ELSE (((((('{"name":'::text || stored_json_text(name)) || ',"city":'::text) || stored_json_text(city)) || ',"country_code":'::text) || stored_json_text(country_code)) || '}'::text) END;
 
--- function announce_revocations(text,text[])
-CREATE OR REPLACE FUNCTION public.announce_revocations(kind text, ids text[])
- RETURNS void
- LANGUAGE plpgsql
- SET search_path TO 'public', 'pg_temp'
-AS $function$
-BEGIN
-  IF cardinality(ids) > 100 THEN
-    PERFORM pg_notify('revocations', 'all');
-  ELSIF cardinality(ids) > 0 THEN
-    PERFORM pg_notify('revocations', kind || ':' || id) FROM unnest(ids) id;
-  END IF;
-END $function$;
+-- function event_visible(text,boolean,boolean)
+CREATE OR REPLACE FUNCTION public.event_visible(role text, is_draft boolean, is_deleted boolean)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN ((NOT is_deleted) AND ((NOT is_draft) OR (role = ANY (ARRAY['organizer'::text, 'co_organizer'::text]))));
 
--- function end_sign_ins()
-CREATE OR REPLACE FUNCTION public.end_sign_ins()
- RETURNS trigger
+-- function is_showable_time(timestamp with time zone,interval)
+CREATE OR REPLACE FUNCTION public.is_showable_time(value timestamp with time zone, margin interval)
+ RETURNS boolean
  LANGUAGE plpgsql
- SET search_path TO 'public', 'pg_temp'
+ IMMUTABLE PARALLEL SAFE
 AS $function$
 BEGIN
-  IF OLD.disabled_at IS DISTINCT FROM NEW.disabled_at THEN
-    PERFORM announce_revocations('user', ARRAY[NEW.id::text]);
-  END IF;
-  IF OLD.disabled_at IS NULL AND NEW.disabled_at IS NOT NULL THEN
-    UPDATE oauth_clients SET disabled_at = COALESCE(disabled_at, now()), disabled_by_owner = false
-      WHERE owner_id = NEW.id AND (disabled_at IS NULL OR disabled_by_owner);
-  END IF;
-  IF OLD.sign_ins_valid_since IS DISTINCT FROM NEW.sign_ins_valid_since THEN
-    DELETE FROM calendar_links WHERE user_id = NEW.id;
-    DELETE FROM oauth_state WHERE user_id = NEW.id;
-    DELETE FROM oauth_sessions WHERE user_id = NEW.id;
-    DELETE FROM oauth_grants WHERE user_id = NEW.id;
-  ELSIF (OLD.password_off_at, OLD.email) IS DISTINCT FROM (NEW.password_off_at, NEW.email)
-    OR OLD.password_hash IS DISTINCT FROM NEW.password_hash -- unless it is a better hash of the same password
-      AND current_setting('public_user_api.same_password', true) IS DISTINCT FROM 'yes' THEN
-    DELETE FROM oauth_state WHERE user_id = NEW.id AND model = 'PasswordReset';
-  END IF;
-  RETURN NULL;
+  RETURN value >= timestamptz '0001-01-01 00:00:00Z' + margin AND value < timestamptz '9999-12-31 24:00:00Z' - margin;
 END $function$;
 
 -- function imported_hash_kind(text)
@@ -123,25 +78,26 @@ AS $function$
     THEN substring(password_hash FROM '^([$]2[aby][$][0-9]{2}|[$]argon2(?:id|i|d)[$]v=[0-9]{2}[$]m=[0-9]{1,7},t=[0-9]{1,3},p=[0-9]{1,3})[$]') END
 $function$;
 
--- function auth_events_refuse()
-CREATE OR REPLACE FUNCTION public.auth_events_refuse()
+-- function narrow_grants()
+CREATE OR REPLACE FUNCTION public.narrow_grants()
  RETURNS trigger
  LANGUAGE plpgsql
  SET search_path TO 'public', 'pg_temp'
 AS $function$
 DECLARE
-  erased auth_events;
+  changed text[];
 BEGIN
-  IF TG_OP <> 'UPDATE' THEN
-    RAISE EXCEPTION 'auth_events: % is refused; rows may be deleted when they are 7 days old', TG_OP;
-  END IF;
-  erased := OLD;
-  erased.ip := NULL;
-  erased.details := '{}';
-  IF NEW IS DISTINCT FROM erased OR NOT EXISTS (SELECT FROM users WHERE id = OLD.user_id AND erased_at IS NOT NULL) THEN
-    RAISE EXCEPTION 'auth_events: UPDATE is refused, but for what is erased with a member';
-  END IF;
-  RETURN NEW;
+  WITH narrowed AS (
+    UPDATE oauth_grants g SET payload = jsonb_set(g.payload, '{resources}', (
+      SELECT jsonb_object_agg(key, array_to_string(
+        ARRAY(SELECT scope FROM unnest(string_to_array(value, ' ')) scope WHERE scope = ANY (NEW.granted)), ' '))
+      FROM jsonb_each_text(g.payload->'resources')))
+    WHERE g.user_id = NEW.user_id AND g.client_id = NEW.client_id AND EXISTS (
+      SELECT FROM jsonb_each_text(g.payload->'resources') WHERE NOT string_to_array(value, ' ') <@ NEW.granted)
+    RETURNING g.id
+  ) SELECT array_agg(id) INTO changed FROM narrowed;
+  PERFORM announce_revocations('grant', changed);
+  RETURN NULL;
 END $function$;
 
 -- function users_derive()
@@ -180,170 +136,14 @@ BEGIN
   RETURN NEW;
 END $function$;
 
--- function event_visible(text,boolean,boolean)
-CREATE OR REPLACE FUNCTION public.event_visible(role text, is_draft boolean, is_deleted boolean)
- RETURNS boolean
- LANGUAGE sql
- IMMUTABLE PARALLEL SAFE
-RETURN ((NOT is_deleted) AND ((NOT is_draft) OR (role = ANY (ARRAY['organizer'::text, 'co_organizer'::text]))));
-
--- function events_derive()
-CREATE OR REPLACE FUNCTION public.events_derive()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-DECLARE
-  endless text;
-BEGIN
-  NEW.is_draft := NEW.status = 'draft';
-  NEW.is_deleted := NEW.deleted_at IS NOT NULL;
-  IF TG_OP = 'UPDATE' THEN
-    NEW.changed_in := pg_current_xact_id()::text::bigint;
-    NEW.revision := LEAST(OLD.revision::bigint + 1, 2147483647);
-  END IF;
-  -- What the card is made of. A constraint would come too late: of an endless time the card is NULL, and that is refused first.
-  IF NOT (isfinite(NEW.starts_at) AND isfinite(NEW.created_at) AND isfinite(NEW.updated_at)) THEN
-    endless := CASE WHEN NOT isfinite(NEW.starts_at) THEN 'starts_at'
-      WHEN NOT isfinite(NEW.created_at) THEN 'created_at' ELSE 'updated_at' END;
-    RAISE check_violation USING
-      MESSAGE = format('%s of event %s has no end: it is to be a time of the years 1 to 9999', endless, NEW.id),
-      TABLE = 'events', COLUMN = endless, CONSTRAINT = format('events_%s_range_check', endless);
-  END IF;
-  RETURN NEW;
-END $function$;
-
--- function fold_totals(integer)
-CREATE OR REPLACE FUNCTION public.fold_totals(most integer)
- RETURNS integer
- LANGUAGE plpgsql
- SET search_path TO 'public', 'pg_temp'
- SET plan_cache_mode TO 'force_custom_plan'
-AS $function$
-DECLARE
-  folded integer := 0;
-  n integer;
-BEGIN
-  IF NOT pg_try_advisory_xact_lock(7862013003) THEN RETURN 0; END IF;
-
-  WITH deltas AS (
-    DELETE FROM user_totals WHERE ctid = ANY (ARRAY(
-      SELECT ctid FROM user_totals WHERE is_delta ORDER BY user_id LIMIT most))
-      RETURNING user_id, events_count, connections_count, achievements_count
-  ), bases AS (
-    DELETE FROM user_totals WHERE NOT is_delta AND user_id = ANY (ARRAY(SELECT DISTINCT user_id FROM deltas))
-      RETURNING user_id, events_count, connections_count, achievements_count
-  ), sums AS (
-    INSERT INTO user_totals (user_id, events_count, connections_count, achievements_count, is_delta)
-      SELECT user_id, sum(events_count), sum(connections_count), sum(achievements_count), false
-        FROM (TABLE deltas UNION ALL TABLE bases) parts GROUP BY user_id
-  ) SELECT count(*) INTO n FROM deltas;
-  folded := folded + n;
-
-  WITH deltas AS (
-    DELETE FROM event_totals WHERE ctid = ANY (ARRAY(
-      SELECT ctid FROM event_totals WHERE is_delta ORDER BY event_id LIMIT most))
-      RETURNING event_id, attendees_count
-  ), bases AS (
-    DELETE FROM event_totals WHERE NOT is_delta AND event_id = ANY (ARRAY(SELECT DISTINCT event_id FROM deltas))
-      RETURNING event_id, attendees_count
-  ), sums AS (
-    INSERT INTO event_totals (event_id, attendees_count, is_delta)
-      SELECT event_id, sum(attendees_count), false FROM (TABLE deltas UNION ALL TABLE bases) parts GROUP BY event_id
-  ) SELECT count(*) INTO n FROM deltas;
-  folded := folded + n;
-
-  -- Those of achievements that somebody is writing, an import say, wait until that has ended; nobody waits for it.
-  IF EXISTS (SELECT FROM achievement_total_deltas) THEN
-    WITH free AS MATERIALIZED (
-      SELECT id FROM achievements FOR NO KEY UPDATE SKIP LOCKED
-    ), deltas AS (
-      DELETE FROM achievement_total_deltas WHERE ctid = ANY (ARRAY(
-        SELECT ctid FROM achievement_total_deltas
-          WHERE achievement_id NOT IN (SELECT id FROM achievements EXCEPT SELECT id FROM free) LIMIT most))
-        RETURNING achievement_id, earners_count
-    ), sums AS (
-      UPDATE achievements a SET earners_count = a.earners_count + d.earners_count
-        FROM (SELECT achievement_id, sum(earners_count) AS earners_count FROM deltas GROUP BY achievement_id) d
-        WHERE a.id = d.achievement_id AND d.earners_count <> 0
-    ) SELECT count(*) INTO n FROM deltas;
-    folded := folded + n;
-  END IF;
-
-  WITH deltas AS (
-    DELETE FROM platform_total_deltas WHERE ctid = ANY (ARRAY(SELECT ctid FROM platform_total_deltas LIMIT most))
-      RETURNING active_users_count
-  ), sums AS (
-    UPDATE platform_totals SET active_users_count = active_users_count + (SELECT sum(active_users_count) FROM deltas)
-      WHERE EXISTS (SELECT FROM deltas)
-  ) SELECT count(*) INTO n FROM deltas;
-  RETURN folded + n;
-END $function$;
-
--- function connections_copy_peer()
-CREATE OR REPLACE FUNCTION public.connections_copy_peer()
+-- function record_achievement_change()
+CREATE OR REPLACE FUNCTION public.record_achievement_change()
  RETURNS trigger
  LANGUAGE plpgsql
 AS $function$
 BEGIN
-  IF TG_OP = 'UPDATE' AND NEW.peer_id = OLD.peer_id OR TG_OP = 'INSERT'
-    AND num_nulls(NEW.peer_is_disabled, NEW.peer_name, NEW.peer_username) = 0 THEN RETURN NEW; END IF;
-  IF current_setting('transaction_isolation') = 'read committed' THEN
-    SELECT is_disabled, folded_name, folded_username INTO NEW.peer_is_disabled, NEW.peer_name, NEW.peer_username
-      FROM public.users WHERE id = NEW.peer_id FOR KEY SHARE;
-  ELSE
-    -- Fails where a member was renamed since this transaction began: it would store a name of before, and copy_names be done.
-    SELECT is_disabled, folded_name, folded_username INTO NEW.peer_is_disabled, NEW.peer_name, NEW.peer_username
-      FROM public.users WHERE id = NEW.peer_id FOR SHARE;
-  END IF;
-  IF NOT FOUND THEN
-    RAISE foreign_key_violation USING MESSAGE = format('There is no user %s', NEW.peer_id),
-      TABLE = 'connections', CONSTRAINT = 'connections_peer_fkey';
-  END IF;
-  RETURN NEW;
-END $function$;
-
--- function copy_names(integer)
-CREATE OR REPLACE FUNCTION public.copy_names(most integer)
- RETURNS integer
- LANGUAGE plpgsql
- SET search_path TO 'public', 'pg_temp'
-AS $function$
-DECLARE
-  batch bigint[];
-  renamed record;
-  updated integer;
-  copied integer := 0;
-  ended integer;
-BEGIN
-  IF NOT pg_try_advisory_xact_lock(7862013006) THEN RETURN 0; END IF;
-  batch := ARRAY(SELECT id FROM renamed_users
-    WHERE settled_before IS NULL OR settled_before <= pg_snapshot_xmin(pg_current_snapshot())::text::bigint ORDER BY id LIMIT 100);
-  IF batch = '{}' THEN RETURN 0; END IF;
-
-  -- Member by member: while PostgreSQL takes both tables to be small, it would read them whole for a join.
-  FOR renamed IN SELECT id, folded_name, folded_username FROM users
-    WHERE id = ANY (ARRAY(SELECT user_id FROM renamed_users WHERE id = ANY (batch))) LOOP
-    UPDATE connections SET (peer_name, peer_username) = (renamed.folded_name, renamed.folded_username)
-      WHERE ctid = ANY (ARRAY(
-        SELECT ctid FROM connections WHERE peer_id = renamed.id
-          AND (peer_name, peer_username) <> (renamed.folded_name, renamed.folded_username)
-          LIMIT most - copied FOR NO KEY UPDATE SKIP LOCKED));
-    GET DIAGNOSTICS updated = ROW_COUNT;
-    copied := copied + updated;
-    IF copied = most THEN RETURN copied; END IF;
-  END LOOP;
-
-  WITH alike AS (
-    SELECT r.id FROM renamed_users r WHERE r.id = ANY (batch) AND NOT EXISTS (
-      SELECT FROM users n JOIN connections o ON o.peer_id = n.id
-        WHERE n.id = r.user_id AND (o.peer_name, o.peer_username) <> (n.folded_name, n.folded_username) OFFSET 0)
-  ), compared AS (
-    UPDATE renamed_users SET settled_before = pg_snapshot_xmax(pg_current_snapshot())::text::bigint
-      WHERE id IN (SELECT id FROM alike) AND settled_before IS NULL
-  ), settled AS (
-    DELETE FROM renamed_users WHERE id IN (SELECT id FROM alike) AND settled_before IS NOT NULL
-  ) SELECT count(*) INTO ended FROM alike;
-  RETURN copied + ended;
+  INSERT INTO public.changes (resource, id, kind) VALUES ('achievements', NEW.id, 'updated');
+  RETURN NULL;
 END $function$;
 
 -- function user_achievements_copy_user()
@@ -362,115 +162,6 @@ BEGIN
   RETURN NEW;
 END $function$;
 
--- function refuse_new_id()
-CREATE OR REPLACE FUNCTION public.refuse_new_id()
- RETURNS trigger
- LANGUAGE plpgsql
- SET search_path TO 'public', 'pg_temp'
-AS $function$
-BEGIN
-  RAISE restrict_violation USING MESSAGE = format('The id of a row of %s never changes: insert a new row', TG_TABLE_NAME),
-    TABLE = TG_TABLE_NAME;
-END $function$;
-
--- function refuse_truncate()
-CREATE OR REPLACE FUNCTION public.refuse_truncate()
- RETURNS trigger
- LANGUAGE plpgsql
- SET search_path TO 'public', 'pg_temp'
-AS $function$
-BEGIN
-  RAISE feature_not_supported USING
-    MESSAGE = format('TRUNCATE of %s would leave totals wrong: use DELETE', TG_TABLE_NAME), TABLE = TG_TABLE_NAME;
-END $function$;
-
--- function is_showable_time(timestamp with time zone,interval)
-CREATE OR REPLACE FUNCTION public.is_showable_time(value timestamp with time zone, margin interval)
- RETURNS boolean
- LANGUAGE plpgsql
- IMMUTABLE PARALLEL SAFE
-AS $function$
-BEGIN
-  RETURN value >= timestamptz '0001-01-01 00:00:00Z' + margin AND value < timestamptz '9999-12-31 24:00:00Z' - margin;
-END $function$;
-
--- function local_time_or_utc(timestamp with time zone,text)
-CREATE OR REPLACE FUNCTION public.local_time_or_utc(value timestamp with time zone, zone text)
- RETURNS text
- LANGUAGE plpgsql
- STABLE STRICT
- SET search_path TO 'public', 'pg_temp'
-AS $function$
-BEGIN
-  RETURN local_time(value, zone);
-EXCEPTION WHEN invalid_parameter_value THEN
-  RETURN api_time(value);
-END $function$;
-
--- function take_change_mark()
-CREATE OR REPLACE FUNCTION public.take_change_mark()
- RETURNS void
- LANGUAGE plpgsql
- SET search_path TO 'public', 'pg_temp'
-AS $function$
-BEGIN
-  INSERT INTO change_marks SELECT clock_timestamp(), pg_current_snapshot()::text
-    WHERE NOT EXISTS (SELECT FROM (SELECT * FROM change_marks ORDER BY taken_at DESC LIMIT 1) last
-      WHERE last.taken_at > clock_timestamp() - interval '1 s'
-        OR pg_snapshot_xmax(pg_current_snapshot())::text::bigint <= pg_snapshot_xmax(last.snapshot::pg_snapshot)::text::bigint + 1)
-    ON CONFLICT DO NOTHING;
-  IF FOUND THEN
-    DELETE FROM change_marks WHERE taken_at < clock_timestamp() - interval '40 days'
-      OR (taken_at BETWEEN clock_timestamp() - interval '65 minutes' AND clock_timestamp() - interval '1 hour'
-        AND extract(second FROM taken_at) >= 5);
-  END IF;
-END $function$;
-
--- function last_mark_before(timestamp with time zone)
-CREATE OR REPLACE FUNCTION public.last_mark_before(moment timestamp with time zone)
- RETURNS pg_snapshot
- LANGUAGE sql
- STABLE PARALLEL SAFE
- SET search_path TO 'public', 'pg_temp'
-AS $function$
-  SELECT snapshot::pg_snapshot FROM change_marks WHERE taken_at <= moment - interval '2 s' ORDER BY taken_at DESC LIMIT 1
-$function$;
-
--- function committed_after(bigint,pg_snapshot)
-CREATE OR REPLACE FUNCTION public.committed_after(transaction bigint, mark pg_snapshot)
- RETURNS boolean
- LANGUAGE sql
- STABLE PARALLEL SAFE
-RETURN ((transaction IS NOT NULL) AND (transaction < ((pg_snapshot_xmax(pg_current_snapshot()))::text)::bigint) AND COALESCE((NOT pg_visible_in_snapshot(((transaction)::text)::xid8, mark)), true));
-
--- function record_event_change()
-CREATE OR REPLACE FUNCTION public.record_event_change()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-BEGIN
-  INSERT INTO public.changes (resource, id, kind)
-    VALUES ('events', NEW.id, CASE
-      WHEN NOT (OLD.is_draft OR OLD.is_deleted) AND (NEW.is_draft OR NEW.is_deleted) THEN 'removed' ELSE 'updated' END);
-  -- Nobody else is to know that there was a draft.
-  IF OLD.is_draft AND NOT OLD.is_deleted AND NEW.is_deleted THEN
-    INSERT INTO public.changes (user_id, resource, id, kind)
-      SELECT user_id, 'events', NEW.id, 'removed' FROM public.participants
-      WHERE event_id = NEW.id AND public.event_visible(role, true, false);
-  END IF;
-  RETURN NULL;
-END $function$;
-
--- function was_hidden(text,bigint)
-CREATE OR REPLACE FUNCTION public.was_hidden(resource text, id bigint)
- RETURNS boolean
- LANGUAGE sql
- STABLE
- SET search_path TO 'public', 'pg_temp'
-AS $function$
-  SELECT EXISTS (SELECT FROM changes c WHERE c.user_id IS NULL AND c.resource = $1 AND c.id = $2 AND c.kind = 'removed')
-$function$;
-
 -- function record_pins(bigint)
 CREATE OR REPLACE FUNCTION public.record_pins(of_user bigint)
  RETURNS void
@@ -480,125 +171,6 @@ AS $function$
     SELECT user_id, 'achievements', achievement_id, 'updated' FROM public.user_achievements
     WHERE user_id = of_user AND pin_position IS NOT NULL
 $function$;
-
--- function record_achievement_change()
-CREATE OR REPLACE FUNCTION public.record_achievement_change()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-BEGIN
-  INSERT INTO public.changes (resource, id, kind) VALUES ('achievements', NEW.id, 'updated');
-  RETURN NULL;
-END $function$;
-
--- function coalesce_changes(integer)
-CREATE OR REPLACE FUNCTION public.coalesce_changes(most integer)
- RETURNS integer
- LANGUAGE plpgsql
- SET search_path TO 'public', 'pg_temp'
-AS $function$
-DECLARE
-  place change_places;
-  reached change_places;
-  seen integer;
-BEGIN
-  SELECT * INTO place FROM change_places WHERE name = 'coalesced' FOR UPDATE SKIP LOCKED;
-  IF NOT FOUND THEN RETURN 0; END IF;
-  -- A number beyond all of this server's is from another one, of which this database was a dump.
-  IF place.changed_in >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint THEN
-    place.changed_in := 0;
-  END IF;
-  WITH next AS MATERIALIZED (
-    SELECT changed_in, sequence, user_id, resource, id, kind FROM changes
-      WHERE (changed_in, sequence) > (place.changed_in, place.sequence)
-        AND changed_in < pg_snapshot_xmin(pg_current_snapshot())::text::bigint
-      ORDER BY changed_in, sequence LIMIT most
-  ), numbered AS (
-    SELECT changed_in, sequence,
-      row_number() OVER (PARTITION BY user_id, resource, id, kind ORDER BY changed_in DESC, sequence DESC) AS n FROM next
-  ), gone AS (
-    DELETE FROM changes c USING numbered d WHERE d.n > 1 AND c.changed_in = d.changed_in AND c.sequence = d.sequence
-  ), last AS (
-    SELECT changed_in, sequence FROM next ORDER BY changed_in DESC, sequence DESC LIMIT 1
-  ) SELECT (SELECT count(*) FROM next), 'coalesced', last.changed_in, last.sequence INTO seen, reached.name, reached.changed_in, reached.sequence
-    FROM last;
-  IF seen > 0 THEN
-    UPDATE change_places SET changed_in = reached.changed_in, sequence = reached.sequence WHERE name = 'coalesced';
-  END IF;
-  RETURN COALESCE(seen, 0);
-END $function$;
-
--- function tell_platform_of_consent()
-CREATE OR REPLACE FUNCTION public.tell_platform_of_consent()
- RETURNS trigger
- LANGUAGE plpgsql
- SET search_path TO 'public', 'pg_temp'
-AS $function$
-DECLARE
-  -- Not read where there is none: OLD of an INSERT, NEW of a DELETE.
-  old_scopes text[] := CASE WHEN TG_OP <> 'INSERT' THEN OLD.granted ELSE '{}' END;
-  new_scopes text[] := CASE WHEN TG_OP <> 'DELETE' THEN NEW.granted ELSE '{}' END;
-  added text[] := ARRAY(SELECT unnest(new_scopes) EXCEPT SELECT unnest(old_scopes) ORDER BY 1);
-  lost text[] := ARRAY(SELECT unnest(old_scopes) EXCEPT SELECT unnest(new_scopes) ORDER BY 1);
-BEGIN
-  IF lost <> '{}' THEN
-    INSERT INTO platform_changes (type, user_id, by_id, scopes) VALUES ('consent.revoked', OLD.user_id, OLD.client_id, lost);
-  END IF;
-  IF added <> '{}' THEN
-    INSERT INTO platform_changes (type, user_id, by_id, scopes) VALUES ('consent.granted', NEW.user_id, NEW.client_id, added);
-  END IF;
-  IF old_scopes = '{}' AND new_scopes <> '{}' THEN
-    PERFORM give_notice(NEW.user_id, 'consent.granted', NEW.client_id, (SELECT name FROM oauth_clients WHERE id = NEW.client_id));
-  END IF;
-  RETURN NULL;
-END $function$;
-
--- function tell_platform_of_sign_in()
-CREATE OR REPLACE FUNCTION public.tell_platform_of_sign_in()
- RETURNS trigger
- LANGUAGE plpgsql
- SET search_path TO 'public', 'pg_temp'
-AS $function$
-BEGIN
-  INSERT INTO platform_changes (type, user_id, by_id) VALUES ('member.signed_in', NEW.user_id, NEW.client_id);
-  RETURN NULL;
-END $function$;
-
--- function api_time(timestamp with time zone)
-CREATE OR REPLACE FUNCTION public.api_time(value timestamp with time zone)
- RETURNS text
- LANGUAGE sql
- STABLE PARALLEL SAFE STRICT
-RETURN to_char((value AT TIME ZONE 'UTC'::text), 'YYYY-MM-DD HH24:MI:SS'::text);
-
--- function json_text(text)
-CREATE OR REPLACE FUNCTION public.json_text(value text)
- RETURNS text
- LANGUAGE sql
- STABLE PARALLEL SAFE
-RETURN COALESCE((to_json(value))::text, 'null'::text);
-
--- function narrow_grants()
-CREATE OR REPLACE FUNCTION public.narrow_grants()
- RETURNS trigger
- LANGUAGE plpgsql
- SET search_path TO 'public', 'pg_temp'
-AS $function$
-DECLARE
-  changed text[];
-BEGIN
-  WITH narrowed AS (
-    UPDATE oauth_grants g SET payload = jsonb_set(g.payload, '{resources}', (
-      SELECT jsonb_object_agg(key, array_to_string(
-        ARRAY(SELECT scope FROM unnest(string_to_array(value, ' ')) scope WHERE scope = ANY (NEW.granted)), ' '))
-      FROM jsonb_each_text(g.payload->'resources')))
-    WHERE g.user_id = NEW.user_id AND g.client_id = NEW.client_id AND EXISTS (
-      SELECT FROM jsonb_each_text(g.payload->'resources') WHERE NOT string_to_array(value, ' ') <@ NEW.granted)
-    RETURNING g.id
-  ) SELECT array_agg(id) INTO changed FROM narrowed;
-  PERFORM announce_revocations('grant', changed);
-  RETURN NULL;
-END $function$;
 
 -- function user_achievements_changed()
 CREATE OR REPLACE FUNCTION public.user_achievements_changed()
@@ -655,6 +227,27 @@ BEGIN
   RETURN NULL;
 END $function$;
 
+-- function auth_events_refuse()
+CREATE OR REPLACE FUNCTION public.auth_events_refuse()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+DECLARE
+  erased auth_events;
+BEGIN
+  IF TG_OP <> 'UPDATE' THEN
+    RAISE EXCEPTION 'auth_events: % is refused; rows may be deleted when they are 7 days old', TG_OP;
+  END IF;
+  erased := OLD;
+  erased.ip := NULL;
+  erased.details := '{}';
+  IF NEW IS DISTINCT FROM erased OR NOT EXISTS (SELECT FROM users WHERE id = OLD.user_id AND erased_at IS NOT NULL) THEN
+    RAISE EXCEPTION 'auth_events: UPDATE is refused, but for what is erased with a member';
+  END IF;
+  RETURN NEW;
+END $function$;
+
 -- function users_refuse_return()
 CREATE OR REPLACE FUNCTION public.users_refuse_return()
  RETURNS trigger
@@ -663,6 +256,112 @@ CREATE OR REPLACE FUNCTION public.users_refuse_return()
 AS $function$
 BEGIN
   RAISE restrict_violation USING MESSAGE = format('The member %s was erased and stays erased', OLD.id), TABLE = 'users';
+END $function$;
+
+-- function take_change_mark()
+CREATE OR REPLACE FUNCTION public.take_change_mark()
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+BEGIN
+  INSERT INTO change_marks SELECT clock_timestamp(), pg_current_snapshot()::text
+    WHERE NOT EXISTS (SELECT FROM (SELECT * FROM change_marks ORDER BY taken_at DESC LIMIT 1) last
+      WHERE last.taken_at > clock_timestamp() - interval '1 s'
+        OR pg_snapshot_xmax(pg_current_snapshot())::text::bigint <= pg_snapshot_xmax(last.snapshot::pg_snapshot)::text::bigint + 1)
+    ON CONFLICT DO NOTHING;
+  IF FOUND THEN
+    DELETE FROM change_marks WHERE taken_at < clock_timestamp() - interval '40 days'
+      OR (taken_at BETWEEN clock_timestamp() - interval '65 minutes' AND clock_timestamp() - interval '1 hour'
+        AND extract(second FROM taken_at) >= 5);
+  END IF;
+END $function$;
+
+-- function last_mark_before(timestamp with time zone)
+CREATE OR REPLACE FUNCTION public.last_mark_before(moment timestamp with time zone)
+ RETURNS pg_snapshot
+ LANGUAGE sql
+ STABLE PARALLEL SAFE
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+  SELECT snapshot::pg_snapshot FROM change_marks WHERE taken_at <= moment - interval '2 s' ORDER BY taken_at DESC LIMIT 1
+$function$;
+
+-- function committed_after(bigint,pg_snapshot)
+CREATE OR REPLACE FUNCTION public.committed_after(transaction bigint, mark pg_snapshot)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE PARALLEL SAFE
+RETURN ((transaction IS NOT NULL) AND (transaction < ((pg_snapshot_xmax(pg_current_snapshot()))::text)::bigint) AND COALESCE((NOT pg_visible_in_snapshot(((transaction)::text)::xid8, mark)), true));
+
+-- function was_hidden(text,bigint)
+CREATE OR REPLACE FUNCTION public.was_hidden(resource text, id bigint)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+  SELECT EXISTS (SELECT FROM changes c WHERE c.user_id IS NULL AND c.resource = $1 AND c.id = $2 AND c.kind = 'removed')
+$function$;
+
+-- function coalesce_changes(integer)
+CREATE OR REPLACE FUNCTION public.coalesce_changes(most integer)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+DECLARE
+  place change_places;
+  reached change_places;
+  seen integer;
+BEGIN
+  SELECT * INTO place FROM change_places WHERE name = 'coalesced' FOR UPDATE SKIP LOCKED;
+  IF NOT FOUND THEN RETURN 0; END IF;
+  -- A number beyond all of this server's is from another one, of which this database was a dump.
+  IF place.changed_in >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint THEN
+    place.changed_in := 0;
+  END IF;
+  WITH next AS MATERIALIZED (
+    SELECT changed_in, sequence, user_id, resource, id, kind FROM changes
+      WHERE (changed_in, sequence) > (place.changed_in, place.sequence)
+        AND changed_in < pg_snapshot_xmin(pg_current_snapshot())::text::bigint
+      ORDER BY changed_in, sequence LIMIT most
+  ), numbered AS (
+    SELECT changed_in, sequence,
+      row_number() OVER (PARTITION BY user_id, resource, id, kind ORDER BY changed_in DESC, sequence DESC) AS n FROM next
+  ), gone AS (
+    DELETE FROM changes c USING numbered d WHERE d.n > 1 AND c.changed_in = d.changed_in AND c.sequence = d.sequence
+  ), last AS (
+    SELECT changed_in, sequence FROM next ORDER BY changed_in DESC, sequence DESC LIMIT 1
+  ) SELECT (SELECT count(*) FROM next), 'coalesced', last.changed_in, last.sequence INTO seen, reached.name, reached.changed_in, reached.sequence
+    FROM last;
+  IF seen > 0 THEN
+    UPDATE change_places SET changed_in = reached.changed_in, sequence = reached.sequence WHERE name = 'coalesced';
+  END IF;
+  RETURN COALESCE(seen, 0);
+END $function$;
+
+-- function connections_copy_peer()
+CREATE OR REPLACE FUNCTION public.connections_copy_peer()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  IF TG_OP = 'UPDATE' AND NEW.peer_id = OLD.peer_id OR TG_OP = 'INSERT'
+    AND num_nulls(NEW.peer_is_disabled, NEW.peer_name, NEW.peer_username) = 0 THEN RETURN NEW; END IF;
+  IF current_setting('transaction_isolation') = 'read committed' THEN
+    SELECT is_disabled, folded_name, folded_username INTO NEW.peer_is_disabled, NEW.peer_name, NEW.peer_username
+      FROM public.users WHERE id = NEW.peer_id FOR KEY SHARE;
+  ELSE
+    -- Fails where a member was renamed since this transaction began: it would store a name of before, and copy_names be done.
+    SELECT is_disabled, folded_name, folded_username INTO NEW.peer_is_disabled, NEW.peer_name, NEW.peer_username
+      FROM public.users WHERE id = NEW.peer_id FOR SHARE;
+  END IF;
+  IF NOT FOUND THEN
+    RAISE foreign_key_violation USING MESSAGE = format('There is no user %s', NEW.peer_id),
+      TABLE = 'connections', CONSTRAINT = 'connections_peer_fkey';
+  END IF;
+  RETURN NEW;
 END $function$;
 
 -- function connections_changed()
@@ -708,6 +407,49 @@ BEGIN
   RETURN NULL;
 END $function$;
 
+-- function events_derive()
+CREATE OR REPLACE FUNCTION public.events_derive()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  endless text;
+BEGIN
+  NEW.is_draft := NEW.status = 'draft';
+  NEW.is_deleted := NEW.deleted_at IS NOT NULL;
+  IF TG_OP = 'UPDATE' THEN
+    NEW.changed_in := pg_current_xact_id()::text::bigint;
+    NEW.revision := LEAST(OLD.revision::bigint + 1, 2147483647);
+  END IF;
+  -- What the card is made of. A constraint would come too late: of an endless time the card is NULL, and that is refused first.
+  IF NOT (isfinite(NEW.starts_at) AND isfinite(NEW.created_at) AND isfinite(NEW.updated_at)) THEN
+    endless := CASE WHEN NOT isfinite(NEW.starts_at) THEN 'starts_at'
+      WHEN NOT isfinite(NEW.created_at) THEN 'created_at' ELSE 'updated_at' END;
+    RAISE check_violation USING
+      MESSAGE = format('%s of event %s has no end: it is to be a time of the years 1 to 9999', endless, NEW.id),
+      TABLE = 'events', COLUMN = endless, CONSTRAINT = format('events_%s_range_check', endless);
+  END IF;
+  RETURN NEW;
+END $function$;
+
+-- function record_event_change()
+CREATE OR REPLACE FUNCTION public.record_event_change()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+  INSERT INTO public.changes (resource, id, kind)
+    VALUES ('events', NEW.id, CASE
+      WHEN NOT (OLD.is_draft OR OLD.is_deleted) AND (NEW.is_draft OR NEW.is_deleted) THEN 'removed' ELSE 'updated' END);
+  -- Nobody else is to know that there was a draft.
+  IF OLD.is_draft AND NOT OLD.is_deleted AND NEW.is_deleted THEN
+    INSERT INTO public.changes (user_id, resource, id, kind)
+      SELECT user_id, 'events', NEW.id, 'removed' FROM public.participants
+      WHERE event_id = NEW.id AND public.event_visible(role, true, false);
+  END IF;
+  RETURN NULL;
+END $function$;
+
 -- function users_changed()
 CREATE OR REPLACE FUNCTION public.users_changed()
  RETURNS trigger
@@ -745,6 +487,50 @@ AS $function$
 BEGIN
   INSERT INTO public.platform_total_deltas SELECT count(*) FROM new_rows WHERE NOT is_disabled HAVING count(*) > 0;
   RETURN NULL;
+END $function$;
+
+-- function copy_names(integer)
+CREATE OR REPLACE FUNCTION public.copy_names(most integer)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+DECLARE
+  batch bigint[];
+  renamed record;
+  updated integer;
+  copied integer := 0;
+  ended integer;
+BEGIN
+  IF NOT pg_try_advisory_xact_lock(7862013006) THEN RETURN 0; END IF;
+  batch := ARRAY(SELECT id FROM renamed_users
+    WHERE settled_before IS NULL OR settled_before <= pg_snapshot_xmin(pg_current_snapshot())::text::bigint ORDER BY id LIMIT 100);
+  IF batch = '{}' THEN RETURN 0; END IF;
+
+  -- Member by member: while PostgreSQL takes both tables to be small, it would read them whole for a join.
+  FOR renamed IN SELECT id, folded_name, folded_username FROM users
+    WHERE id = ANY (ARRAY(SELECT user_id FROM renamed_users WHERE id = ANY (batch))) LOOP
+    UPDATE connections SET (peer_name, peer_username) = (renamed.folded_name, renamed.folded_username)
+      WHERE ctid = ANY (ARRAY(
+        SELECT ctid FROM connections WHERE peer_id = renamed.id
+          AND (peer_name, peer_username) <> (renamed.folded_name, renamed.folded_username)
+          LIMIT most - copied FOR NO KEY UPDATE SKIP LOCKED));
+    GET DIAGNOSTICS updated = ROW_COUNT;
+    copied := copied + updated;
+    IF copied = most THEN RETURN copied; END IF;
+  END LOOP;
+
+  WITH alike AS (
+    SELECT r.id FROM renamed_users r WHERE r.id = ANY (batch) AND NOT EXISTS (
+      SELECT FROM users n JOIN connections o ON o.peer_id = n.id
+        WHERE n.id = r.user_id AND (o.peer_name, o.peer_username) <> (n.folded_name, n.folded_username) OFFSET 0)
+  ), compared AS (
+    UPDATE renamed_users SET settled_before = pg_snapshot_xmax(pg_current_snapshot())::text::bigint
+      WHERE id IN (SELECT id FROM alike) AND settled_before IS NULL
+  ), settled AS (
+    DELETE FROM renamed_users WHERE id IN (SELECT id FROM alike) AND settled_before IS NOT NULL
+  ) SELECT count(*) INTO ended FROM alike;
+  RETURN copied + ended;
 END $function$;
 
 -- function give_notice(bigint,text,text,text)
@@ -851,6 +637,56 @@ BEGIN
   RETURN NULL;
 END $function$;
 
+-- function tell_platform_of_consent()
+CREATE OR REPLACE FUNCTION public.tell_platform_of_consent()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+DECLARE
+  -- Not read where there is none: OLD of an INSERT, NEW of a DELETE.
+  old_scopes text[] := CASE WHEN TG_OP <> 'INSERT' THEN OLD.granted ELSE '{}' END;
+  new_scopes text[] := CASE WHEN TG_OP <> 'DELETE' THEN NEW.granted ELSE '{}' END;
+  added text[] := ARRAY(SELECT unnest(new_scopes) EXCEPT SELECT unnest(old_scopes) ORDER BY 1);
+  lost text[] := ARRAY(SELECT unnest(old_scopes) EXCEPT SELECT unnest(new_scopes) ORDER BY 1);
+BEGIN
+  IF lost <> '{}' THEN
+    INSERT INTO platform_changes (type, user_id, by_id, scopes) VALUES ('consent.revoked', OLD.user_id, OLD.client_id, lost);
+  END IF;
+  IF added <> '{}' THEN
+    INSERT INTO platform_changes (type, user_id, by_id, scopes) VALUES ('consent.granted', NEW.user_id, NEW.client_id, added);
+  END IF;
+  IF old_scopes = '{}' AND new_scopes <> '{}' THEN
+    PERFORM give_notice(NEW.user_id, 'consent.granted', NEW.client_id, (SELECT name FROM oauth_clients WHERE id = NEW.client_id));
+  END IF;
+  RETURN NULL;
+END $function$;
+
+-- function tell_platform_of_sign_in()
+CREATE OR REPLACE FUNCTION public.tell_platform_of_sign_in()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+BEGIN
+  INSERT INTO platform_changes (type, user_id, by_id) VALUES ('member.signed_in', NEW.user_id, NEW.client_id);
+  RETURN NULL;
+END $function$;
+
+-- function announce_revocations(text,text[])
+CREATE OR REPLACE FUNCTION public.announce_revocations(kind text, ids text[])
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+BEGIN
+  IF cardinality(ids) > 100 THEN
+    PERFORM pg_notify('revocations', 'all');
+  ELSIF cardinality(ids) > 0 THEN
+    PERFORM pg_notify('revocations', kind || ':' || id) FROM unnest(ids) id;
+  END IF;
+END $function$;
+
 -- function announce_ended()
 CREATE OR REPLACE FUNCTION public.announce_ended()
  RETURNS trigger
@@ -869,6 +705,33 @@ BEGIN
   RETURN NULL;
 END $function$;
 
+-- function end_sign_ins()
+CREATE OR REPLACE FUNCTION public.end_sign_ins()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+BEGIN
+  IF OLD.disabled_at IS DISTINCT FROM NEW.disabled_at THEN
+    PERFORM announce_revocations('user', ARRAY[NEW.id::text]);
+  END IF;
+  IF OLD.disabled_at IS NULL AND NEW.disabled_at IS NOT NULL THEN
+    UPDATE oauth_clients SET disabled_at = COALESCE(disabled_at, now()), disabled_by_owner = false
+      WHERE owner_id = NEW.id AND (disabled_at IS NULL OR disabled_by_owner);
+  END IF;
+  IF OLD.sign_ins_valid_since IS DISTINCT FROM NEW.sign_ins_valid_since THEN
+    DELETE FROM calendar_links WHERE user_id = NEW.id;
+    DELETE FROM oauth_state WHERE user_id = NEW.id;
+    DELETE FROM oauth_sessions WHERE user_id = NEW.id;
+    DELETE FROM oauth_grants WHERE user_id = NEW.id;
+  ELSIF (OLD.password_off_at, OLD.email) IS DISTINCT FROM (NEW.password_off_at, NEW.email)
+    OR OLD.password_hash IS DISTINCT FROM NEW.password_hash -- unless it is a better hash of the same password
+      AND current_setting('public_user_api.same_password', true) IS DISTINCT FROM 'yes' THEN
+    DELETE FROM oauth_state WHERE user_id = NEW.id AND model = 'PasswordReset';
+  END IF;
+  RETURN NULL;
+END $function$;
+
 -- function tell_clients()
 CREATE OR REPLACE FUNCTION public.tell_clients()
  RETURNS trigger
@@ -883,6 +746,143 @@ BEGIN
     ORDER BY c.id;
   RETURN NULL;
 END $function$;
+
+-- function fold_totals(integer)
+CREATE OR REPLACE FUNCTION public.fold_totals(most integer)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+ SET plan_cache_mode TO 'force_custom_plan'
+AS $function$
+DECLARE
+  folded integer := 0;
+  n integer;
+BEGIN
+  IF NOT pg_try_advisory_xact_lock(7862013003) THEN RETURN 0; END IF;
+
+  WITH deltas AS (
+    DELETE FROM user_totals WHERE ctid = ANY (ARRAY(
+      SELECT ctid FROM user_totals WHERE is_delta ORDER BY user_id LIMIT most))
+      RETURNING user_id, events_count, connections_count, achievements_count
+  ), bases AS (
+    DELETE FROM user_totals WHERE NOT is_delta AND user_id = ANY (ARRAY(SELECT DISTINCT user_id FROM deltas))
+      RETURNING user_id, events_count, connections_count, achievements_count
+  ), sums AS (
+    INSERT INTO user_totals (user_id, events_count, connections_count, achievements_count, is_delta)
+      SELECT user_id, sum(events_count), sum(connections_count), sum(achievements_count), false
+        FROM (TABLE deltas UNION ALL TABLE bases) parts GROUP BY user_id
+  ) SELECT count(*) INTO n FROM deltas;
+  folded := folded + n;
+
+  WITH deltas AS (
+    DELETE FROM event_totals WHERE ctid = ANY (ARRAY(
+      SELECT ctid FROM event_totals WHERE is_delta ORDER BY event_id LIMIT most))
+      RETURNING event_id, attendees_count
+  ), bases AS (
+    DELETE FROM event_totals WHERE NOT is_delta AND event_id = ANY (ARRAY(SELECT DISTINCT event_id FROM deltas))
+      RETURNING event_id, attendees_count
+  ), sums AS (
+    INSERT INTO event_totals (event_id, attendees_count, is_delta)
+      SELECT event_id, sum(attendees_count), false FROM (TABLE deltas UNION ALL TABLE bases) parts GROUP BY event_id
+  ) SELECT count(*) INTO n FROM deltas;
+  folded := folded + n;
+
+  -- Those of achievements that somebody is writing, an import say, wait until that has ended; nobody waits for it.
+  IF EXISTS (SELECT FROM achievement_total_deltas) THEN
+    WITH free AS MATERIALIZED (
+      SELECT id FROM achievements FOR NO KEY UPDATE SKIP LOCKED
+    ), deltas AS (
+      DELETE FROM achievement_total_deltas WHERE ctid = ANY (ARRAY(
+        SELECT ctid FROM achievement_total_deltas
+          WHERE achievement_id NOT IN (SELECT id FROM achievements EXCEPT SELECT id FROM free) LIMIT most))
+        RETURNING achievement_id, earners_count
+    ), sums AS (
+      UPDATE achievements a SET earners_count = a.earners_count + d.earners_count
+        FROM (SELECT achievement_id, sum(earners_count) AS earners_count FROM deltas GROUP BY achievement_id) d
+        WHERE a.id = d.achievement_id AND d.earners_count <> 0
+    ) SELECT count(*) INTO n FROM deltas;
+    folded := folded + n;
+  END IF;
+
+  WITH deltas AS (
+    DELETE FROM platform_total_deltas WHERE ctid = ANY (ARRAY(SELECT ctid FROM platform_total_deltas LIMIT most))
+      RETURNING active_users_count
+  ), sums AS (
+    UPDATE platform_totals SET active_users_count = active_users_count + (SELECT sum(active_users_count) FROM deltas)
+      WHERE EXISTS (SELECT FROM deltas)
+  ) SELECT count(*) INTO n FROM deltas;
+  RETURN folded + n;
+END $function$;
+
+-- function refuse_new_id()
+CREATE OR REPLACE FUNCTION public.refuse_new_id()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+BEGIN
+  RAISE restrict_violation USING MESSAGE = format('The id of a row of %s never changes: insert a new row', TG_TABLE_NAME),
+    TABLE = TG_TABLE_NAME;
+END $function$;
+
+-- function refuse_truncate()
+CREATE OR REPLACE FUNCTION public.refuse_truncate()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+BEGIN
+  RAISE feature_not_supported USING
+    MESSAGE = format('TRUNCATE of %s would leave totals wrong: use DELETE', TG_TABLE_NAME), TABLE = TG_TABLE_NAME;
+END $function$;
+
+-- function api_time(timestamp with time zone)
+CREATE OR REPLACE FUNCTION public.api_time(value timestamp with time zone)
+ RETURNS text
+ LANGUAGE sql
+ STABLE PARALLEL SAFE STRICT
+RETURN to_char((value AT TIME ZONE 'UTC'::text), 'YYYY-MM-DD HH24:MI:SS'::text);
+
+-- function local_time(timestamp with time zone,text)
+CREATE OR REPLACE FUNCTION public.local_time(value timestamp with time zone, zone text)
+ RETURNS text
+ LANGUAGE sql
+ STABLE PARALLEL SAFE STRICT
+RETURN to_char((value AT TIME ZONE zone), 'YYYY-MM-DD HH24:MI:SS'::text);
+
+-- function local_time_or_utc(timestamp with time zone,text)
+CREATE OR REPLACE FUNCTION public.local_time_or_utc(value timestamp with time zone, zone text)
+ RETURNS text
+ LANGUAGE plpgsql
+ STABLE STRICT
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+BEGIN
+  RETURN local_time(value, zone);
+EXCEPTION WHEN invalid_parameter_value THEN
+  RETURN api_time(value);
+END $function$;
+
+-- function json_text(text)
+CREATE OR REPLACE FUNCTION public.json_text(value text)
+ RETURNS text
+ LANGUAGE sql
+ STABLE PARALLEL SAFE
+RETURN COALESCE((to_json(value))::text, 'null'::text);
+
+-- function percentage(bigint,bigint)
+CREATE OR REPLACE FUNCTION public.percentage(part bigint, whole bigint)
+ RETURNS numeric
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN (whole = 0) THEN 0.00 ELSE (0.01 * ((((20000 * part) + whole) / (2 * whole)))::numeric) END;
+
+-- function rarity_tier(bigint,bigint)
+CREATE OR REPLACE FUNCTION public.rarity_tier(earners bigint, eligible bigint)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN (eligible < 10) THEN 'unrated'::text WHEN ((100 * earners) >= (50 * eligible)) THEN 'common'::text WHEN ((100 * earners) >= (20 * eligible)) THEN 'uncommon'::text WHEN ((100 * earners) >= (5 * eligible)) THEN 'rare'::text WHEN ((100 * earners) >= eligible) THEN 'epic'::text ELSE 'legendary'::text END;
 
 -- function endpoints_due()
 CREATE OR REPLACE FUNCTION public.endpoints_due()

@@ -990,23 +990,22 @@ describe('pua on an empty database', () => {
     expect(await status()).toMatchObject({ applied });
   });
 
-  thorough.it(
-    'undoes every migration but for what --yes is asked each time, until there is none',
-    async () => {
-      const { applied } = await status();
-      for (const name of applied.toReversed()) {
-        expect((await run('db', 'rollback')).stderr).toContain(name);
-        expect(await puaJson(environment, ['db', 'rollback', '--yes'])).toEqual({ undone: name });
-      }
-      for (const yes of [[], ['--yes']])
-        expect(await run('db', 'rollback', ...yes)).toEqual({
-          code: 0,
-          stdout: '',
-          stderr: 'No migration has run\n',
-        });
-      expect(await puaJson(environment, ['db', 'migrate'])).toEqual({ applied: [...applied, 'schema/'] });
-    },
-  );
+  thorough.it('undoes every migration except the first, and asks for --yes each time', async () => {
+    const { applied } = await status();
+    for (const name of applied.slice(1).toReversed()) {
+      expect((await run('db', 'rollback')).stderr).toContain(name);
+      expect(await puaJson(environment, ['db', 'rollback', '--yes'])).toEqual({ undone: name });
+    }
+    for (const yes of [[], ['--yes']])
+      expect(await run('db', 'rollback', ...yes)).toEqual({
+        code: 1,
+        stdout: '',
+        stderr: 'The first migration cannot be undone: drop the database instead\n',
+      });
+    expect(await puaJson(environment, ['db', 'migrate'])).toEqual({
+      applied: [...applied.slice(1), 'schema/'],
+    });
+  });
 
   thorough.it('refuses a database of a newer version, but to end access', async () => {
     await run('users', 'create', '--username', 'one');
@@ -1074,7 +1073,7 @@ postgres.describe('pua on an empty PostgreSQL', () => {
     const { code, stderr } = await pua(environment, ['users', 'create', '--username', 'first']);
     expect(code).toBe(1);
     expect(stderr).toMatch(
-      /^The database lacks migrations \(CreatePlatform\d+, .*\): run `npx pua db migrate`\n$/,
+      /^The database lacks migrations \(InlineFunctionsOfLists\d+, .*\): run `npx pua db migrate`\n$/,
     );
     await drop();
   });

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { DataSource } from 'typeorm';
 import { createDataSource } from '../../src/database/postgres/data-source.js';
-import { lastMigrations, statementsOf, stepsOf } from '../../src/database/schema/migrate.js';
+import { lastMigrations, migrate, statementsOf, stepsOf } from '../../src/database/schema/migrate.js';
 import { planMigration, planMigrations, split, type PlannedStep } from '../../src/database/schema/plan.js';
 import { MIGRATIONS } from '../../src/database/schema/tables.js';
 import { pua, puaJson } from '../support/command-line.js';
-import { createTestDatabase, postgres, testConfig, type TestDatabase } from '../support/database.js';
+import { createReleasedDatabase, postgres, testConfig, type TestDatabase } from '../support/database.js';
 
 /** The last one of 1.1.0: what came after it, an operator has yet to run. */
 const BEFORE = 'InlineFunctionsOfLists1763700122000';
@@ -14,8 +14,9 @@ const AFTER = MIGRATIONS.slice(MIGRATIONS.findIndex(({ name }) => name === BEFOR
 let database: TestDatabase;
 let dataSource: DataSource;
 beforeAll(async () => {
-  database = await createTestDatabase();
+  database = await createReleasedDatabase();
   dataSource = await createDataSource(testConfig(database.environment), 'maintenance').initialize();
+  await migrate(dataSource);
 });
 afterAll(async () => {
   await dataSource.destroy();
@@ -68,7 +69,7 @@ describe('pua db migrate --plan', () => {
     expect(code).toBe(0);
     expect(stdout).toContain(`FindLeasesByTime1763802300000: about 0 s
   readers and writers of webhook_deliveries wait
-  scan of webhook_deliveries (0 MB)
+  scan of webhook_deliveries (1 MB)
 `);
     expect(stdout).toContain('KeepMembersPending1763802200000: about 0 s\n  nobody waits\n');
     expect(Math.max(...stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
@@ -108,23 +109,22 @@ describe('pua db migrate --plan', () => {
       'ALTER TABLE users ENABLE ALWAYS TRIGGER users_derive',
       'DELETE FROM connections WHERE id = 1; -- nobody waits; truly\nUPDATE events SET title = title',
     ]; // prettier-ignore
-      const tables = await dataSource.query<{ name: string }[]>(
-        `SELECT relname AS name FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace`,
-      );
       const locked = async (statements: readonly string[]) => {
+        // Read before: a table that a statement drops is in pg_locks only.
+        const tables = await dataSource.query<{ oid: number; name: string }[]>(
+          `SELECT oid, relname AS name FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace`,
+        );
         const runner = dataSource.createQueryRunner();
         await runner.startTransaction();
         try {
           for (const statement of statements) await runner.query(statement);
-          const rows = await runner.manager.query<{ name: string; mode: string }[]>(
-            `SELECT relname AS name, mode FROM pg_locks JOIN pg_class c ON c.oid = relation
-WHERE pid = pg_backend_pid() AND relnamespace = 'public'::regnamespace AND relkind = 'r'`,
+          const rows = await runner.manager.query<{ relation: number; mode: string }[]>(
+            'SELECT relation, mode FROM pg_locks WHERE pid = pg_backend_pid()',
           );
-          return rows.flatMap(({ name, mode }) =>
-            WAITING[mode] && tables.some((table) => table.name === name)
-              ? [`${WAITING[mode]} of ${name}`]
-              : [],
-          );
+          return rows.flatMap(({ relation, mode }) => {
+            const table = tables.find(({ oid }) => oid === relation);
+            return WAITING[mode] && table ? [`${WAITING[mode]} of ${table.name}`] : [];
+          });
         } finally {
           await runner.rollbackTransaction();
           await runner.release();

@@ -1,25 +1,24 @@
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { DataSource } from 'typeorm';
-import { EndCredentials1763700007000 } from '../../migrations/1763700007000-end-credentials.js';
-import { BoundAuditTrail1763700011000 } from '../../migrations/1763700011000-bound-audit-trail.js';
-import { EraseUsers1763700032000 } from '../../migrations/1763700032000-erase-users.js';
-import { FoldAsAnyOwner1763700120000 } from '../../migrations/1763700120000-fold-as-any-owner.js';
+import { InlineFunctionsOfLists1763700122000 } from '../../migrations/1763700122000-inline-functions-of-lists.js';
+import { TellClientsOfSignOuts1763802701000 } from '../../migrations/1763802701000-tell-clients-of-sign-outs.js';
+import { ReadClientsKeySets1764200000000 } from '../../migrations/1764200000000-read-clients-key-sets.js';
 import { drawTables } from '../../bin/tables.mjs';
 import { createDataSource } from '../../src/database/postgres/data-source.js';
-import { migrate, rollback } from '../../src/database/schema/migrate.js';
+import { lastMigrations, migrate, rollback } from '../../src/database/schema/migrate.js';
+import { planMigrations } from '../../src/database/schema/plan.js';
 import { readSchema, REPEATABLE } from '../../src/database/schema/schema.js';
 import { findDamage, readExpected, readObjects } from '../../src/operations/doctor/schema.js';
 import { findDrift, findStaleCopies } from '../../src/operations/doctor/totals.js';
 import { startPua } from '../support/command-line.js';
 import {
-  asSuperuser,
   createEmptyDatabase,
+  createReleasedDatabase,
   createTestDatabase,
   postgres,
   testConfig,
-  thorough,
   type TestDatabase,
 } from '../support/database.js';
 
@@ -32,21 +31,16 @@ const TABLES = `
       FROM pg_constraint k WHERE k.conrelid = c.oid AND k.contype IN ('p', 'u', 'f')) AS constraints
   FROM pg_class c WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace`;
 
-/** Members, events and what joins them, in the first schema that was ever in use; its triggers count. */
-const IN_USE = `
-INSERT INTO users (id, username, first_name, disabled_at)
-  SELECT n, 'Member' || n, 'Name ' || n, CASE WHEN n % 10 = 0 THEN now() END FROM generate_series(1, 30) n;
-INSERT INTO events (id, title, status, visibility, starts_at, timezone, organizer_id, deleted_at)
-  SELECT n, 'Event ' || n, CASE n WHEN 1 THEN 'draft' ELSE 'scheduled' END, 'public', now() + n * interval '1 day', 'UTC', n,
-    CASE n WHEN 2 THEN now() END FROM generate_series(1, 6) n;
-INSERT INTO participants (user_id, event_id, role, rsvp_status, starts_at)
-  SELECT u.id, e.id, 'attendee', CASE u.id % 3 WHEN 0 THEN 'maybe' ELSE 'going' END, e.starts_at FROM users u, events e WHERE (u.id + e.id) % 3 = 0;
-INSERT INTO connections (user_id, id, peer_id, status, met_at_event_id, connected_at)
-  SELECT s.user_id, p.id, s.peer_id, 'accepted', 1 + p.id % 6, now() FROM (
-    SELECT row_number() OVER () AS id, a.id AS one, b.id AS other FROM users a JOIN users b ON b.id > a.id AND (a.id * b.id) % 5 = 1) p,
-    LATERAL (VALUES (one, other), (other, one)) s (user_id, peer_id);
-INSERT INTO achievements (id, name, category) SELECT n, 'Achievement ' || n, 'events' FROM generate_series(1, 3) n;
-INSERT INTO user_achievements (user_id, achievement_id, earned_at) SELECT u.id, a.id, now() FROM users u, achievements a WHERE u.id % 4 = a.id`;
+const BASELINE = InlineFunctionsOfLists1763700122000.name;
+
+/** Everything in a database by name; columns are sorted, because undoing a migration may add one again at the end. */
+const objectsOf = async ({ manager }: DataSource) =>
+  (await readObjects(manager))
+    .map(({ name, statement }) => ({
+      name,
+      statement: name.startsWith('table ') ? statement.split(/,?\n/).toSorted().join('\n') : statement,
+    }))
+    .toSorted((a, b) => (a.name + a.statement < b.name + b.statement ? -1 : 1));
 
 interface Table {
   table: string;
@@ -158,78 +152,86 @@ WHERE indexrelid = 'users_username_key'::regclass`,
     expect(index).toEqual({ collation: 'C' });
   });
 
-  postgres.it(
-    'keep every row and every total of a database that was in use before, and go on where they were killed',
-    async () => {
-      const old = await createEmptyDatabase();
-      const dataSource = await createDataSource(testConfig(old.environment), 'maintenance').initialize();
-      try {
-        await migrate(dataSource);
-        while ((await rollback(dataSource)) !== EndCredentials1763700007000.name);
-        await dataSource.query(IN_USE);
-        const rows = async (columns: string) => {
-          const [row] = await dataSource.query<object[]>(`SELECT
-  (SELECT json_agg(c ORDER BY user_id, id) FROM (SELECT user_id, id, peer_id, status, source, met_at_event_id, requested_at, connected_at FROM connections) c) AS connections,
-  (SELECT json_agg(p ORDER BY user_id, event_id) FROM (SELECT user_id, event_id, role, rsvp_status, starts_at FROM participants) p) AS participants,
-  (SELECT sum(events_count)::int FROM user_totals) AS events_count, (SELECT sum(connections_count)::int FROM user_totals) AS connections_count,
-  (SELECT sum(achievements_count)::int FROM user_totals) AS achievements_count, (SELECT sum(earners_count)::int FROM achievements) AS earners_count,
-  (SELECT sum(attendees_count)::int FROM ${columns}) AS attendees_count, (SELECT active_users_count FROM platform_totals) AS active_users_count`);
-          return row;
-        };
-        const before = await rows('events');
-        for (const [total, n] of Object.entries(before!).filter(([name]) => name.endsWith('_count')))
-          expect({ total, counted: Number(n) > 0 }).toEqual({ total, counted: true });
-        // Somebody holds what one of the migrations wants; the process that migrates is killed while it waits.
-        const holder = dataSource.createQueryRunner();
-        await holder.startTransaction();
-        await holder.query('LOCK TABLE auth_events IN ACCESS SHARE MODE');
-        const killed = startPua({ ...old.environment, NODE_ENV: 'test' }, ['db', 'migrate']);
-        const ended = once(killed, 'close');
-        const next = async () => (await readSchema(dataSource)).pending[0];
-        while ((await next()) !== BoundAuditTrail1763700011000.name);
-        killed.kill('SIGKILL');
-        await ended;
-        await holder.rollbackTransaction();
-        await holder.release();
-        expect((await migrate(dataSource))[0]).toBe(BoundAuditTrail1763700011000.name);
-        expect(await rows('event_totals')).toEqual(before);
-        expect(await findDrift(dataSource.manager)).toEqual([]);
-        expect(await findStaleCopies(dataSource.manager)).toEqual([]);
-        expect(await dataSource.query('SELECT conname FROM pg_constraint WHERE NOT convalidated')).toEqual(
-          [],
-        );
-      } finally {
-        await dataSource.destroy();
-        await old.drop();
-      }
-    },
-  );
+  describe('of a database of 1.1.0', () => {
+    let old: TestDatabase;
+    let dataSource: DataSource;
+    beforeEach(async () => {
+      old = await createReleasedDatabase();
+      dataSource = await createDataSource(testConfig(old.environment), 'maintenance').initialize();
+    });
+    afterEach(async () => {
+      await dataSource.destroy();
+      await old.drop();
+    });
 
-  postgres.it('need no superuser, nor leave behind what only one could have made', async () => {
+    const rows = async () => {
+      const [row] = await dataSource.query<object[]>(`SELECT
+  (SELECT json_agg(u ORDER BY id) FROM (SELECT id, username, display_name, card, folded_name, password_hash, email, disabled_at FROM users) u) AS users,
+  (SELECT json_agg(c ORDER BY user_id, id) FROM connections c) AS connections,
+  (SELECT json_agg(p ORDER BY user_id, event_id) FROM participants p) AS participants,
+  (SELECT json_agg(e ORDER BY id) FROM events e) AS events,
+  (SELECT json_agg(k) FROM api_keys k) AS keys, (SELECT json_agg(a) FROM auth_events a) AS audit,
+  (SELECT json_agg(t ORDER BY user_id) FROM user_totals t) AS user_totals,
+  (SELECT json_agg(t ORDER BY event_id) FROM event_totals t) AS event_totals,
+  (SELECT json_agg(t) FROM platform_totals t) AS platform_totals,
+  (SELECT json_agg(a ORDER BY id) FROM achievements a) AS achievements`);
+      return row;
+    };
+    it('keep every row, and undo to the schema of 1.1.0', async () => {
+      const [before, had] = [await rows(), await objectsOf(dataSource)];
+      const { applied, pending } = await readSchema(dataSource);
+      expect([applied, pending.length > 10]).toEqual([[BASELINE], true]);
+      expect(await migrate(dataSource)).toEqual(pending);
+      expect(await readSchema(dataSource)).toMatchObject({ pending: [], unknown: [], incompatible: [] });
+      expect(await rows()).toMatchObject(before!); // columns may have been added
+      expect(await findDamage(dataSource.manager)).toEqual([]);
+      expect(await findDrift(dataSource.manager)).toEqual([]);
+      expect(await findStaleCopies(dataSource.manager)).toEqual([]);
+      expect(
+        await dataSource.query(`SELECT payload -> 'resources' ->> 'https://api.example/' AS scopes FROM oauth_grants`),
+      ).toEqual([{ scopes: 'profile:read' }]); // as the consent says
+
+      for (const { name } of await lastMigrations(dataSource, BASELINE)) await rollback(dataSource, name);
+      expect(await rows()).toEqual(before);
+      expect(await objectsOf(dataSource)).toEqual(had);
+      const recorded = await dataSource.query<object[]>('SELECT FROM migrations');
+      expect(recorded).toHaveLength(38); // 1.1.0 finds every migration that it knows
+    }); // prettier-ignore
+
+    it('reject a database that is older than 1.1.0, and name 1.1.0 as the step between', async () => {
+      await dataSource.query(`DELETE FROM migrations WHERE name = '${BASELINE}'`);
+      const reason =
+        /^The database is older than version 1\.1\.0 \(WriteChangesCheaply1763700121000\): run `npx pua db migrate` of version 1\.1\.0 first, then of this version$/;
+      await expect(migrate(dataSource)).rejects.toThrow(reason);
+      await expect(rollback(dataSource)).rejects.toThrow(reason);
+      await expect(planMigrations(dataSource)).rejects.toThrow(reason);
+    });
+
+    postgres.it('continue where a process was killed while it waited for a lock', async () => {
+      const before = await rows();
+      const holder = dataSource.createQueryRunner();
+      await holder.startTransaction();
+      await holder.query('LOCK TABLE oauth_clients IN ACCESS SHARE MODE');
+      const killed = startPua({ ...old.environment, NODE_ENV: 'test' }, ['db', 'migrate']);
+      const ended = once(killed, 'close');
+      const next = async () => (await readSchema(dataSource)).pending[0];
+      while ((await next()) !== TellClientsOfSignOuts1763802701000.name);
+      killed.kill('SIGKILL');
+      await ended;
+      await holder.rollbackTransaction();
+      await holder.release();
+      expect((await migrate(dataSource))[0]).toBe(TellClientsOfSignOuts1763802701000.name);
+      expect(await rows()).toMatchObject(before!);
+      expect(await findDrift(dataSource.manager)).toEqual([]);
+      expect(await dataSource.query('SELECT conname FROM pg_constraint WHERE NOT convalidated')).toEqual([]);
+    });
+  });
+
+  postgres.it('need no superuser', async () => {
     const [me] = await dataSource.query<object[]>(
       'SELECT rolsuper AS superuser, datdba = r.oid AS owner FROM pg_roles r, pg_database WHERE rolname = current_user AND datname = current_database()',
     );
     expect(me).toEqual({ superuser: false, owner: true });
-    // As the migration of totals made it where a superuser ran it.
-    await asSuperuser(database, (superuser) =>
-      superuser.query("ALTER FUNCTION fold_totals SET public_user_api.folds = 'yes'"),
-    );
-    const runner = dataSource.createQueryRunner();
-    try {
-      await new FoldAsAnyOwner1763700120000().down(runner);
-      await new FoldAsAnyOwner1763700120000().up(runner);
-    } finally {
-      await runner.release();
-    }
-    const set = await dataSource.query<object[]>(
-      'SELECT proname AS name, proconfig AS settings, proowner::regrole::text AS owner FROM pg_proc WHERE pronamespace = $1::regnamespace AND proconfig::text LIKE $2 OR proname = $3',
-      ['public', '%public_user_api%', 'fold_totals'],
-    );
-    expect(set).toEqual([{ name: 'fold_totals', settings: ['search_path=public, pg_temp'], owner: 'pua' }]);
-    // The migration has written the function of its time: what schema/ has since comes back as after an upgrade from then.
-    await dataSource.query(`UPDATE schema_versions SET digest = 'older', objects = objects - 'FUNCTION fold_totals'
-      WHERE applied_at = (SELECT max(applied_at) FROM schema_versions)`);
-    expect(await migrate(dataSource)).toEqual([REPEATABLE]);
   });
 
   it('make no table that no entity describes', async () => {
@@ -247,14 +249,18 @@ WHERE indexrelid = 'users_username_key'::regclass`,
     ).toEqual(['achievement_total_deltas', 'event_totals', 'platform_total_deltas', 'user_totals']);
   });
 
-  thorough.it('go down without a trace, and up again to the same', async () => {
-    const before = await schema();
-    expect(before.length).toBeGreaterThan(100);
-    while ((await rollback(dataSource)) !== undefined);
-    expect(await schema()).toEqual([]);
-    await migrate(dataSource);
-    expect(await schema()).toEqual(before);
-    expect((await readSchema(dataSource)).pending).toEqual([]);
+  it('undo down to the first, which cannot be undone, and make the same again', async () => {
+    const fresh = await createTestDatabase();
+    const again = await createDataSource(testConfig(fresh.environment), 'maintenance').initialize();
+    try {
+      for (const { name } of await lastMigrations(again, BASELINE)) await rollback(again, name);
+      await expect(rollback(again)).rejects.toThrow('drop the database instead');
+      await migrate(again);
+      expect(await objectsOf(again)).toEqual(await objectsOf(dataSource));
+    } finally {
+      await again.destroy();
+      await fresh.drop();
+    }
   });
 
   it('refuse a database that is newer than the program, unless older programs may work over it', async () => {
@@ -329,11 +335,11 @@ CREATE FUNCTION newer() RETURNS int LANGUAGE sql RETURN 1`);
   postgres.it('give way where somebody holds a lock, and come again', async () => {
     // As far as one that changes a table which requests read.
     const undone = [await rollback(dataSource)];
-    while (undone[0] !== EraseUsers1763700032000.name) undone.unshift(await rollback(dataSource));
+    while (undone[0] !== ReadClientsKeySets1764200000000.name) undone.unshift(await rollback(dataSource));
     const holder = await createDataSource(testConfig(database.environment), 'maintenance').initialize();
     const holding = holder.createQueryRunner();
     await holding.startTransaction();
-    await holding.query('LOCK TABLE users IN ACCESS SHARE MODE');
+    await holding.query('LOCK TABLE oauth_clients IN ACCESS SHARE MODE');
     const migrating = migrate(dataSource);
     const waiting = async () =>
       (
@@ -343,10 +349,10 @@ CREATE FUNCTION newer() RETURNS int LANGUAGE sql RETURN 1`);
       ).length > 0;
     while (!(await waiting()));
     // Whoever comes now waits behind the migration, and only until it gives way.
-    expect(await holder.query('SELECT count(*) AS n FROM users')).toEqual([{ n: 0 }]);
+    expect(await holder.query('SELECT count(*) AS n FROM oauth_clients')).toEqual([{ n: 0 }]);
     await holding.rollbackTransaction();
     await holding.release();
     await holder.destroy();
-    expect(await migrating).toEqual([...undone, REPEATABLE]);
+    expect((await migrating).filter((name) => name !== REPEATABLE)).toEqual(undone);
   });
 });

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, rmSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from '@jest/globals';
 import type { DataSource } from 'typeorm';
@@ -48,6 +48,13 @@ export function createTestDatabase(): Promise<TestDatabase> {
 /** Creates a private database without a schema. */
 export function createEmptyDatabase(): Promise<TestDatabase> {
   return create({ migrated: false });
+}
+
+/** Creates a private database as 1.1.0 left it, with some rows. */
+export async function createReleasedDatabase(): Promise<TestDatabase> {
+  const database = await create({ migrated: false });
+  await query(database.environment, readFileSync('test/support/version-1.1.0.sql', 'utf8'));
+  return database;
 }
 
 async function create({ migrated }: { migrated: boolean }): Promise<TestDatabase> {

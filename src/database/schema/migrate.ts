@@ -7,7 +7,7 @@ import {
   type QueryRunner,
 } from 'typeorm';
 import { ADVISORY_LOCKS } from './advisory-locks.js';
-import { applyRepeatable, readSchema, REPEATABLE } from './schema.js';
+import { applyRepeatable, readSchema, REPEATABLE, requireFit, type Schema } from './schema.js';
 import { MIGRATIONS } from './tables.js';
 import { OperatorError } from '../../values/operator-error.js';
 
@@ -34,7 +34,7 @@ export function stepsOf(migration: MigrationInterface, way: 'up' | 'down' = 'up'
  * connects meanwhile finds the whole schema or none. Functions and triggers come with the last one, or alone if only they changed.
  *
  * @returns the names of those that this call ran, without those run by another process meanwhile
- * @throws OperatorError if the database is newer than the program
+ * @throws OperatorError if the database is newer than the program, or older than 1.1.0
  */
 export async function migrate(dataSource: DataSource): Promise<string[]> {
   const names: string[] = [];
@@ -87,8 +87,9 @@ const TRY_AGAIN = ['55P03', '40P01'];
  * @throws OperatorError if the database is newer than the program, or `to` has not run
  */
 export async function lastMigrations(dataSource: DataSource, to?: string) {
-  const { applied, unknown } = await readSchema(dataSource);
-  refuseNewer(unknown);
+  const schema = await readSchema(dataSource);
+  rejectOtherVersions(schema, schema.unknown);
+  const { applied } = schema;
   if (to !== undefined && !applied.includes(to))
     throw new OperatorError(`${to} has not run: \`npx pua db status\` shows the names of those that have`);
   const names = to === undefined ? applied.slice(-1) : applied.slice(applied.indexOf(to) + 1);
@@ -127,16 +128,16 @@ export async function statementsOf(migration: MigrationInterface, way: 'up' | 'd
  *
  * @param only nothing is undone if it is another than this one, since somebody else undid this one meanwhile
  * @returns the name of what was undone, or undefined if nothing was
- * @throws OperatorError if the database is newer than the program
+ * @throws OperatorError if the database is newer than the program, or older than 1.1.0
  */
 export async function rollback(dataSource: DataSource, only?: string): Promise<string | undefined> {
   const [last] = await lastMigrations(dataSource);
   if (!last || last.name !== (only ?? last.name)) return undefined;
   await runSteps(dataSource, stepsOf(migrationOf(last.name), 'down'));
   return alone(dataSource, async (executor, manager) => {
-    const { applied, unknown } = await readSchema(manager);
-    refuseNewer(unknown);
-    if (applied.at(-1) !== last.name) return undefined;
+    const schema = await readSchema(manager);
+    rejectOtherVersions(schema, schema.unknown);
+    if (schema.applied.at(-1) !== last.name) return undefined;
     await executor.undoLastMigration();
     return last.name;
   });
@@ -154,7 +155,8 @@ async function alone<T>(
     const done = await insist(() =>
       dataSource.transaction(async (manager) => {
         if (!(await isOurTurn(manager, 'pg_try_advisory_xact_lock'))) return undefined;
-        refuseNewer((await readSchema(manager)).incompatible);
+        const schema = await readSchema(manager);
+        rejectOtherVersions(schema, schema.incompatible);
         await manager.query(
           `SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS}; SET LOCAL work_mem = '${MEMORY}'; SET LOCAL maintenance_work_mem = '${MEMORY}'`,
         );
@@ -228,10 +230,12 @@ async function insist<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-function refuseNewer(names: readonly string[]): void {
-  if (names.length > 0) {
+/** Rejects a database that is too old, or has the `newer` migrations. @throws OperatorError with the remedy */
+function rejectOtherVersions(schema: Schema, newer: readonly string[]): void {
+  if (schema.tooOld !== undefined) requireFit(schema);
+  if (newer.length > 0) {
     throw new OperatorError(
-      `The database has migrations that this version does not know (${names.join(', ')}): ` +
+      `The database has migrations that this version does not know (${newer.join(', ')}): ` +
         'start the version that wrote them, or `npx pua db rollback --yes` with it first',
     );
   }

@@ -1,7 +1,6 @@
 import type { DataSource, MigrationInterface } from 'typeorm';
-import { OperatorError } from '../../values/operator-error.js';
 import { statementsOf, stepsOf } from './migrate.js';
-import { mismatchOf, readSchema, REPEATABLE } from './schema.js';
+import { readSchema, REPEATABLE, requireFit } from './schema.js';
 import { MIGRATIONS } from './tables.js';
 
 /** Who waits for a statement on a table until its transaction ends. */
@@ -64,8 +63,7 @@ const ORDER: readonly Waiting[] = ['nobody', 'writers', 'readers and writers'];
  */
 export async function planMigrations(dataSource: DataSource): Promise<PlannedStep[]> {
   const schema = await readSchema(dataSource);
-  if (schema.incompatible.length > 0)
-    throw new OperatorError(`The database ${mismatchOf(schema)!.predicate}`);
+  if (schema.tooOld !== undefined || schema.incompatible.length > 0) requireFit(schema);
   const due = MIGRATIONS.filter(({ name }) => schema.pending.includes(name));
   const plans = await Promise.all(due.map((Migration) => planMigration(dataSource, new Migration())));
   // Its functions and triggers take no time, and only those that changed are written.

@@ -39,9 +39,15 @@ export const WRITING_FUNCTIONS = [...STATEMENTS].flatMap(([name, text]) => {
   return writes ? [name.slice('FUNCTION '.length)] : [];
 });
 
+/** The tables of 1.1.0. The migrations that it ran before this one are part of it. */
+const BASELINE = MIGRATIONS[0]!.name;
+
 /** The migrations of a database, by name. */
 export interface Schema {
+  /** Without those that {@link BASELINE} contains. */
   readonly applied: readonly string[];
+  /** The last migration of a version before 1.1.0, which this version cannot upgrade. */
+  readonly tooOld: string | undefined;
   /** With {@link REPEATABLE} at the end if what it has was never applied. */
   readonly pending: readonly string[];
   /** In the database, but not in this build: the database is newer than the program. {@link REPEATABLE}: what it has was replaced. */
@@ -81,22 +87,34 @@ export async function readSchema(database: { query(sql: string): Promise<unknown
       : []
   ) as { name: string; compatible: boolean; repeated: boolean[] }[];
   const known = MIGRATIONS.map(({ name }) => name);
-  const applied = rows.map(({ name }) => name);
-  const unknown = rows.filter(({ name }) => !known.includes(name));
+  const recent = rows.filter(({ name }) => timeOf(name) >= timeOf(BASELINE));
+  const tooOld = recent.length === 0 ? rows.at(-1)?.name : undefined;
+  const applied = (tooOld === undefined ? recent : rows).map(({ name }) => name);
+  const unknown = recent.filter(({ name }) => !known.includes(name));
   // A newer version has brought its own, and may have come back to a database that this one was in before.
   const repetitions = rows[0]?.repeated ?? [];
   const isRepeated = unknown.length > 0 || repetitions.includes(true);
   const isOutdated = isRepeated && repetitions[0] === false;
   return {
     applied,
+    tooOld,
     pending: [...known.filter((name) => !applied.includes(name)), ...(isRepeated ? [] : [REPEATABLE])],
     unknown: [...unknown.map(({ name }) => name), ...(isOutdated ? [REPEATABLE] : [])],
     incompatible: unknown.filter(({ compatible }) => !compatible).map(({ name }) => name),
   };
 }
 
+/** The time in ms at the end of a migration's name. */
+const timeOf = (name: string) => Number(name.slice(-13));
+
 /** Checks whether the program can use a database. @returns why not, `predicate` as in “the database lacks migrations”; undefined if it can */
-export function mismatchOf({ pending, incompatible }: Schema) {
+export function mismatchOf({ tooOld, pending, incompatible }: Schema) {
+  if (tooOld !== undefined)
+    return {
+      predicate: 'is older than version 1.1.0',
+      migrations: [tooOld],
+      remedy: 'run `npx pua db migrate` of version 1.1.0 first, then of this version',
+    };
   if (incompatible.length > 0)
     return {
       predicate: 'is newer than this version',
