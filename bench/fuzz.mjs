@@ -56,97 +56,22 @@ const chance = (share) => random() < share;
 const times = (count, make) => Array.from({ length: count }, make);
 const randomBytesOf = (length) => Buffer.from(times(length, () => below(256)));
 
+// prettier-ignore
 const TEXTS = [
-  '',
-  ' ',
-  '0',
-  '1',
-  '-1',
-  '1.5',
-  '1e3',
-  '1e999',
-  '0x10',
-  '٣',
-  '99999999999',
-  '9223372036854775807',
-  '9223372036854775808',
-  'null',
-  'true',
-  'undefined',
-  'NaN',
-  '[]',
-  '{}',
-  '[object Object]',
-  '__proto__',
-  'constructor',
-  'toString',
-  "' OR 1=1 --",
-  "'; DROP TABLE users; --",
-  '$1',
-  '%',
-  '%s%n',
-  '_%\\',
-  '<script>alert(1)</script>',
-  '"><img src=x>',
-  '{{7*7}}',
-  '../../../../etc/passwd',
-  '..%2f..%2f',
-  'http://127.0.0.1:1/',
-  'https://evil.example/',
-  '//evil.example',
-  'javascript:alert(1)',
-  'data:text/html,x',
-  '\0',
-  'a\0b',
-  '\r\nSet-Cookie: a=b',
-  '\u2028',
-  '\ufeff',
-  '\ufffd',
-  '\u202e',
-  'é',
-  'e\u0301',
-  'İ',
-  'ß',
-  '💙',
-  '👩‍👩‍👧‍👦',
-  '❤️'.repeat(60),
-  'Z͑ͫ̓ͪ̂ͫ̽͏̴̙̤̞͉͚̯̞̠͍A̴',
-  '2026-02-30T00:00:00Z',
-  '2026-01-01T00:00:00+99:00',
-  '-271821-04-20T00:00:00Z',
-  '9999-12-31T23:59:59.999999999Z',
-  'infinity',
-  'epoch',
-  'now',
-  'a,b,,c',
-  ','.repeat(300),
+  '', ' ', '0', '1', '-1', '1.5', '1e3', '1e999', '0x10', '٣', '99999999999', '9223372036854775807',
+  '9223372036854775808', 'null', 'true', 'undefined', 'NaN', '[]', '{}', '[object Object]', '__proto__',
+  'constructor', 'toString', "' OR 1=1 --", "'; DROP TABLE users; --", '$1', '%', '%s%n', '_%\\',
+  '<script>alert(1)</script>', '"><img src=x>', '{{7*7}}', '../../../../etc/passwd', '..%2f..%2f',
+  'http://127.0.0.1:1/', 'https://evil.example/', '//evil.example', 'javascript:alert(1)', 'data:text/html,x', '\0',
+  'a\0b', '\r\nSet-Cookie: a=b', '\u2028', '\ufeff', '\ufffd', '\u202e', 'é', 'e\u0301', 'İ', 'ß', '💙', '👩‍👩‍👧‍👦',
+  '❤️'.repeat(60), 'Z͑ͫ̓ͪ̂ͫ̽͏̴̙̤̞͉͚̯̞̠͍A̴', '2026-02-30T00:00:00Z', '2026-01-01T00:00:00+99:00',
+  '-271821-04-20T00:00:00Z', '9999-12-31T23:59:59.999999999Z', 'infinity', 'epoch', 'now', 'a,b,,c', ','.repeat(300),
 ];
 /** Sent unencoded. */
+// prettier-ignore
 const RAW = [
-  '%',
-  '%0',
-  '%zz',
-  '%00',
-  '%ff',
-  '%C0%AF',
-  '%ED%A0%80',
-  '%u0000',
-  '+',
-  '%2B',
-  '%25',
-  '%2525',
-  '%F4%90%80%80',
-  ';',
-  '&',
-  '=',
-  '#',
-  '[',
-  ']',
-  '{',
-  '|',
-  '\\',
-  '^',
-  '`',
+  '%', '%0', '%zz', '%00', '%ff', '%C0%AF', '%ED%A0%80', '%u0000', '+', '%2B', '%25', '%2525', '%F4%90%80%80', ';',
+  '&', '=', '#', '[', ']', '{', '|', '\\', '^', '`',
 ];
 const text = () => {
   const which = below(20);
@@ -248,17 +173,10 @@ async function renew() {
     Object.assign(live, { token: tokens.access_token, refresh: tokens.refresh_token, browser });
   }
   live.code = await live.browser.authorize(credential).catch(() => live.code);
+  // prettier-ignore
   const pages = [
-    '/account/apps',
-    '/account/sessions',
-    '/account/activity',
-    '/account/security',
-    '/account/keys',
-    '/account/calendar',
-    '/account/data',
-    '/developer',
-    '/developer/new-client',
-    '/developer/new-key',
+    '/account/apps', '/account/sessions', '/account/activity', '/account/security', '/account/keys',
+    '/account/calendar', '/account/data', '/developer', '/developer/new-client', '/developer/new-key',
   ];
   const forms = [];
   for (const page of pages) {
@@ -286,18 +204,11 @@ await renew();
 // ------------------------------------------------------------------------------------------------------------------- the requests
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'TRACE', 'PROPFIND', 'QUERY'];
+// prettier-ignore
 const TYPES = [
-  'application/json',
-  'application/x-ndjson',
-  'application/x-www-form-urlencoded',
-  'multipart/form-data; boundary=x',
-  'text/plain',
-  'application/json; charset=utf-16',
-  'application/json; charset=nonsense',
-  'application/JSON;charset="utf-8"',
-  '*/*',
-  ';',
-  '',
+  'application/json', 'application/x-ndjson', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x',
+  'text/plain', 'application/json; charset=utf-16', 'application/json; charset=nonsense',
+  'application/JSON;charset="utf-8"', '*/*', ';', '',
 ];
 /** Headers that may be sent with any request. */
 const HEADERS = [
@@ -381,15 +292,9 @@ const OPERATIONS = Object.entries(documents).flatMap(([prefix, { paths, componen
   ),
 );
 
+// prettier-ignore
 const FIELDS = [
-  'first_name',
-  'last_name',
-  'bio',
-  'profile_picture',
-  'id',
-  'username',
-  '__proto__',
-  'nickname',
+  'first_name', 'last_name', 'bio', 'profile_picture', 'id', 'username', '__proto__', 'nickname',
 ];
 const profile = () => {
   const fields = times(below(5), () => [pick(FIELDS), chance(0.5) ? text() : json()]);

@@ -28,20 +28,18 @@ export function spawnBound(...parameters) {
   return child;
 }
 
-/** Creates a private database. `url` is for its owner, `superuserUrl` for a superuser. */
+/** Creates a private database. */
 export async function freshDatabase() {
   const name = `bench_${randomBytes(4).toString('hex')}`;
   const admin = new pg.Client({ connectionString: process.env.TEST_DATABASE_URL });
   await admin.connect();
   await admin.query(`CREATE DATABASE ${name}`);
   await admin.end();
-  const at = (url) => Object.assign(new URL(url), { pathname: `/${name}` }).href;
   const secretKey = randomBytes(32).toString('base64');
-  const url = at(process.env.TEST_DATABASE_URL);
+  const url = Object.assign(new URL(process.env.TEST_DATABASE_URL), { pathname: `/${name}` }).href;
   return {
     name,
     url,
-    superuserUrl: at(process.env.TEST_SUPERUSER_URL),
     /** The environment of an instance: its own ports, the same secrets for all. */
     async environment(settings = {}) {
       const port = String(await freePort());
@@ -73,10 +71,9 @@ export class Instance {
    * @param {string} name
    * @param {Record<string, string>} environment
    * @param {import('node:stream').Writable} [log] destination of its log
-   * @param {string} [tree] of the program that it runs from its next start on
    */
-  constructor(name, environment, log, tree = root) {
-    Object.assign(this, { name, environment, log, tree });
+  constructor(name, environment, log) {
+    Object.assign(this, { name, environment, log });
     this.url = `http://127.0.0.1:${environment.PORT}`;
   }
 
@@ -98,7 +95,7 @@ export class Instance {
 
   #spawn() {
     this.child = spawnBound(process.execPath, ['bin/server.mjs'], {
-      cwd: this.tree,
+      cwd: root,
       env: this.environment,
       stdio: ['ignore', this.log ? 'pipe' : 'ignore', 'inherit'],
     });
@@ -119,15 +116,14 @@ export class Instance {
  * Loads the server's own code to fill the database, which is migrated when this resolves.
  *
  * @param {Record<string, string>} environment
- * @param {string} [tree] whose code it is
  */
-export async function openServices(environment, tree = root) {
+export async function openServices(environment) {
   // By their names, which differ: the folders are not the same in every version.
-  const paths = readdirSync(join(tree, 'dist/src'), { recursive: true });
+  const paths = readdirSync(join(root, 'dist/src'), { recursive: true });
   const load = (name) =>
     import(
       join(
-        tree,
+        root,
         'dist/src',
         paths.find((path) => basename(path) === `${name}.js`),
       )
@@ -177,11 +173,6 @@ export async function openServices(environment, tree = root) {
       const scopes = userId === null ? ALL_PLATFORM_SCOPES : ALL_SCOPES;
       const wanted = { userId, name: 'bench', scopes, environment: 'live', cidrs: [], actor: 'admin' };
       return (await keys.create({ ...wanted, noExpiryReason: 'bench' })).key;
-    },
-    /** Registers a receiver of the platform's webhooks. */
-    async addWebhook(url, types) {
-      const { WebhooksService } = await load('webhooks.service');
-      await new WebhooksService(dataSource, config).create({ url, types, actor: 'admin' });
     },
     /** @returns {Promise<{method: string, path: string}[]>} every route of the application */
     async routes() {

@@ -180,22 +180,11 @@ export function faultsOf(question, rows) {
 
 /** Formats a table. @param rows by question (and server), then by load */
 export function overloadTable(rows) {
+  // prettier-ignore
   const head = [
-    '',
-    'load',
-    'offered/s',
-    'answered/s',
-    `of the peak (goal ${GOALS.ratio} above it)`,
-    'by CPU',
-    'refused',
-    'failed',
-    'p50 ms',
-    `p99 ms (goal ${GOALS.halfLoadP99} at 50 %)`,
-    'p99.9 ms',
-    `honest p99 ms (goal ${GOALS.honestP99})`,
-    'honest',
-    '/readyz red',
-    'memory MB',
+    '', 'load', 'offered/s', 'answered/s', `of the peak (goal ${GOALS.ratio} above it)`, 'by CPU', 'refused',
+    'failed', 'p50 ms', `p99 ms (goal ${GOALS.halfLoadP99} at 50 %)`, 'p99.9 ms',
+    `honest p99 ms (goal ${GOALS.honestP99})`, 'honest', '/readyz red', 'memory MB',
   ];
   const lines = Object.entries(rows).flatMap(([question, loads]) =>
     Object.entries(loads).map(([load, row], i) => [

@@ -34,7 +34,7 @@ export function markdownOf(results, { judged }) {
     signIn && section('Sign-in: from the app to its tokens, by password (argon2id)', signIn, WITHOUT_RATIOS),
     others && section('The other calls', others, WITHOUT_RATIOS),
     overload && `## Below and above the peak\n\n${overloadTable(byQuestion(overload))}`,
-    starts && figures('Starts and installation (seconds, MB)', starts),
+    starts && figures('Starts (seconds, MB)', starts),
   ]
     .filter(Boolean)
     .join('\n\n')
@@ -55,11 +55,11 @@ Data: ${rows.join(', ')}.`;
 }
 
 function targets(judgements) {
-  const rows = judgements.map(({ target, wanted, measured, met, remark }) => [
+  const rows = judgements.map(({ target, wanted, measured, met }) => [
     target,
     wanted,
     measured,
-    `${met ? 'met' : '**NOT met**'}${remark ? `: ${remark}` : ''}`,
+    met ? 'met' : '**NOT met**',
   ]);
   return `## Targets\n\n${table(['', 'wanted', 'measured', ''], rows)}`;
 }

@@ -1,5 +1,4 @@
-// How long starts take, and what an installation takes: each the median of three, but for the first start, of which each has a folder of
-// its own, and for the installation and the tests, which are done once.
+// How long starts take: each the median of three; each first start has a folder of its own.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -23,9 +22,6 @@ const IDLE_MS = 5_000;
  * @property {number} help `pua --help`
  * @property {number} keys `pua keys list`
  * @property {number} idle MB of a server over PostgreSQL that nobody asks
- * @property {number} [install] `npm ci` in a fresh copy; absent where it could not be done
- * @property {number} [installed] MB of its node_modules
- * @property {number} [tests] `npm test` there
  */
 
 /** @returns {Promise<Starts>} */
@@ -63,7 +59,6 @@ export async function measureStarts({ url, secretKey }) {
     idle: median(onPostgres.map(({ memory }) => memory)),
     help: command('--help'),
     keys: command('keys', 'list'),
-    ...measureInstallation(),
   };
 }
 
@@ -99,26 +94,6 @@ function secondsOf(program, parameters, cwd, settings) {
   });
   if (status !== 0) throw new Error(`${parameters.join(' ')} ended with ${status}: ${stderr}`);
   return (performance.now() - began) / 1000;
-}
-
-/** In a fresh clone: of what is committed. */
-function measureInstallation() {
-  const folder = mkdtempSync(join(tmpdir(), 'pua-install-'));
-  try {
-    secondsOf('git', ['clone', '--quiet', '--shared', root, folder], root);
-    const install = secondsOf(
-      'npm',
-      ['ci', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error'],
-      folder,
-    );
-    const { stdout } = spawnSync('du', ['-sm', 'node_modules'], { cwd: folder, encoding: 'utf8' });
-    return { install, installed: Number(stdout.split('\t')[0]), tests: secondsOf('npm', ['test'], folder) };
-  } catch (error) {
-    console.error(`Not measured: npm ci and npm test. ${error.message}`);
-    return {};
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
 }
 
 function median(numbers) {

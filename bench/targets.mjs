@@ -1,7 +1,7 @@
 // The targets for a run's figures, which each release has to keep, and whether they are met.
 import { HANDWRITTEN, GO, NAIVE_PROVIDER, OURS, OURS_WITH_TOKEN, RUST } from './servers.mjs';
 
-/** @typedef {{target: string, wanted: string, measured: string, met: boolean, remark?: string}} Judgement */
+/** @typedef {{target: string, wanted: string, measured: string, met: boolean}} Judgement */
 
 /** By CPU time, which a busy machine affects least. */
 const LISTS = {
@@ -9,46 +9,6 @@ const LISTS = {
   'GET /achievements (20)': 1.3,
   'GET /achievements?action=stats': 1.5,
 };
-/** Why targets are missed, by the beginning of their names. docs/contributors/performance.md tells what was tried. */
-const REASONS = {
-  'GET /events':
-    'PostgreSQL takes half of the time, to make 12 KB of text; a third of the other half is garbage collection',
-  'GET /profile, access token':
-    'the same statement and the same work as for a key, which is remembered too: rounds differ by more than the two do',
-  'GET /achievements (20)':
-    'PostgreSQL makes the JSON of each item, where the peer’s makes rows of columns, which its server then has to make JSON of',
-  'GET /achievements?action=stats':
-    'both read the whole catalogue with what the member has earned of it, which is most of the work',
-  'GET /profile, 2 ×': 'over 1,000 connections a request costs more CPU than over 32, for Go, too (below)',
-  'GET /profile, 5 ×': 'the same',
-  'GET /profile, 50 %': 'full collections, while both processors are taken: performance.md',
-  'GET /profile, key':
-    'half of it is Node’s and the system’s, for the peer too; runs differ by more than a tenth',
-  'Authorization, signed in':
-    'an eighth is its own code (hashed ids, a sealed session, the audit line), and the rest is the peer’s, too: profile in performance.md',
-  'Code exchange':
-    'hashed ids, a lock on the grant, single use and an audit line cost more than one table without them: profile in performance.md',
-  Refresh: 'the same, and the answer is kept sealed for who asks again within 10 s',
-  'Memory under load':
-    '44 MB are Node before anything is loaded, 50 MB are alive; less is paid for in collections',
-  "GET /profile: server's CPU": 'three fifths are node:http, sockets and collections: performance.md',
-  'Sign-ins by password':
-    'argon2id is 9 ms of it; of the rest a third is writing to sockets, in seven requests and twenty statements: performance.md',
-  'Sign-ins by password, first, with consent':
-    'three requests more than another sign-in, which write the consent and the grant; the process is still young',
-  "PUT /profile: server's CPU":
-    'flat: no function takes 3 % of it; each wakes a session of PostgreSQL of its own, where reads are sent together',
-  "PUT /profile: database's CPU": 'the machine: performance.md, Runs differ',
-  'Memory idle': '44 MB are Node, 11 the cache of compiled code; 1,900 files are loaded (performance.md)',
-  'First start': 'the same as of the second, and the machine: performance.md, Runs differ',
-  'Second start': 'most of it is finding and loading 1,900 files: performance.md, Starts',
-  'Start over PostgreSQL': 'the same',
-  '`pua keys list`': 'the same, of which TypeORM and Nest are 0.4 s',
-  '`npm ci`': 'the machine: 19 to 21 s on the one before',
-  '`npm test`':
-    'both processors are busy all the time; profiles, assistants and sign-outs came with their tests',
-};
-
 /**
  * Judges what was measured; what was not measured is left out.
  *
@@ -56,8 +16,7 @@ const REASONS = {
  * @returns {Judgement[]}
  */
 export function judge(results) {
-  const judgements = [...kept(results), ...frontDoor(results), ...ofOneCall(results), ...atRest(results)];
-  return judgements.map((judgement) => ({ remark: reasonOf(judgement), ...judgement }));
+  return [...kept(results), ...frontDoor(results), ...ofOneCall(results), ...atRest(results)];
 }
 
 /** Speed beside the peers. */
@@ -150,7 +109,7 @@ function ofOneCall({ compared, signIn, readWhole, others }) {
   return judgements;
 }
 
-/** Memory, starts, installation. */
+/** Memory, starts. */
 function atRest({ compared = {}, starts }) {
   const judgements = [];
   const memory = Math.max(...Object.values(compared).map((results) => results[OURS]?.memory ?? 0));
@@ -164,22 +123,7 @@ function atRest({ compared = {}, starts }) {
     most('`pua --help`', 0.15, starts.help, ' s', 2),
     most('`pua keys list`', 0.35, starts.keys, ' s', 2),
   );
-  if (starts.install)
-    judgements.push(
-      most('`npm ci`', 20, starts.install, ' s'),
-      most('`npm ci`: node_modules', 400, starts.installed, ' MB'),
-      most('`npm test`', 60, starts.tests, ' s'),
-    );
   return judgements;
-}
-
-/** Finds the reason; the longest matching beginning counts. */
-function reasonOf({ target, met }) {
-  if (met) return undefined;
-  const [reason] = Object.entries(REASONS)
-    .filter(([beginning]) => target.startsWith(beginning))
-    .sort(([a], [b]) => b.length - a.length);
-  return reason?.[1];
 }
 
 /** CPU time per request in µs, of server and database. */
