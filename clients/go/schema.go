@@ -2,6 +2,8 @@
 
 package publicuserapi
 
+import "encoding/json"
+
 // CredentialKind is one of api_key, oauth_token.
 type CredentialKind = string
 
@@ -475,6 +477,9 @@ type Change struct {
 	ID int64 `json:"id"`
 	// updated: it is new or has changed; removed: it is no longer in the member’s lists. One of updated, removed.
 	Kind string `json:"kind"`
+	// Only with include=data: the record, byte for byte as /profile, /events/{id}, an item of /connections or
+	// /achievements/{id}; null if it was removed.
+	Data json.RawMessage `json:"data,omitzero"`
 }
 
 type Changes struct {
@@ -675,8 +680,10 @@ type AllAchievementsQuery struct {
 
 // SyncQuery: What is empty is not sent.
 type SyncQuery struct {
-	// Maximum number of changes. Default: 100.
+	// Maximum number of changes; with include=data, at most 100. Default: 100.
 	Limit int64 `json:"limit,omitempty"`
+	// data: return each change with its record, so that it need not be read by its own route. One of data.
+	Include string `json:"include,omitempty"`
 	// next from the previous response; without it, the response has no changes, only a cursor to start from.
 	Cursor string `json:"cursor,omitempty"`
 	// Only changes of these resources; a cursor is valid only for the resources that it was issued for; for

@@ -173,6 +173,17 @@ export class List<Query extends ListQuery> {
     return whole!;
   }
 
+  /** Reads the JSON texts of those of these items that the member may see, by their ids. */
+  async items(database: Reads, userId: number, ids: readonly number[]): Promise<Map<number, string>> {
+    const { name, item, rows, shown = '', access, id } = this.declaration;
+    const text = `SELECT ${id} AS id, ${item} AS json FROM ${rows} ${shown} WHERE ${access} AND ${id} = ANY ($2::bigint[])`;
+    const found = await database.long<{ id: number; json: string }>({ name: `items-${name}`, text }, [
+      userId,
+      ids,
+    ]);
+    return new Map(found.map((row) => [row.id, row.json]));
+  }
+
   #conditions(userId: number, query: Query): Conditions {
     const always = [this.declaration.access];
     const given: string[] = [];

@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { AuthModule } from '../auth/auth.module.js';
 import { AchievementsController } from './achievements/achievements.controller.js';
 import { AchievementsService } from './achievements/achievements.service.js';
 import { ConnectionsController } from './connections/connections.controller.js';
@@ -13,6 +14,7 @@ import { SyncService } from './sync/sync.service.js';
 
 /** Every call of the members' API. */
 @Module({
+  imports: [AuthModule],
   controllers: [
     CredentialController,
     ProblemsController,

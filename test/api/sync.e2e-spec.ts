@@ -1,6 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { DataSource } from 'typeorm';
 import { eraseMembers } from '../../src/accounts/erasure.js';
+import { Usage } from '../../src/auth/usage/usage.js';
+import { Database } from '../../src/database/database.js';
 import { createDataSource } from '../../src/database/postgres/data-source.js';
 import { RESOURCES } from '../../src/resources/resources.js';
 import { Sweeper } from '../../src/operations/sweeper/sweeper.js';
@@ -369,6 +371,124 @@ GROUP BY resource, user_id, kind`,
       expect(Math.max(...rows.map(({ n }) => n))).toBeLessThan(20);
       expect(await since(key, cursor)).toEqual(before);
       expect(sorted(before)).toEqual(sorted([updated('profile', id), removed('events', event)]));
+    });
+  });
+
+  describe('with include=data', () => {
+    /** Reads what the routes of the records return. */
+    const routesOf = (key: string) => {
+      const text = async (path: string) => (await api.get(path, key)).text;
+      return {
+        profile: () => text('/profile'),
+        events: (id: number) => text(`/events/${id}`),
+        achievements: (id: number) => text(`/achievements/${id}`),
+        connections: async (id: number) => {
+          const path = '/connections?limit=1&status=accepted,pending_sent,pending_received';
+          for (let cursor = ''; ;) {
+            const page = await api.get(path + cursor, key);
+            const body = page.body as { data: { id: number }[]; pagination: { next_cursor: string } };
+            if (body.data[0]!.id === id)
+              return page.text.slice('{"data":['.length).split('],"pagination"')[0]!;
+            cursor = `&cursor=${body.pagination.next_cursor}`;
+          }
+        },
+      };
+    };
+    const withoutMoment = (text: string) =>
+      text.replace(/"rarity_computed_at":"[^"]+"/g, '"rarity_computed_at":""');
+
+    it('returns each record byte for byte as its own route, and null for removed ones', async () => {
+      const { id, key } = await member();
+      const kept = await api.platform.event({
+        description: 'Zum Café: „ja“ \n 🎉',
+        tags: ['a"b'],
+        capacity: 3,
+      });
+      const left = await api.platform.event();
+      await api.platform.participant(left, id);
+      const cursor = await start(key);
+      await api.platform.participant(kept, id, { role: 'co_organizer' });
+      await sql('DELETE FROM participants WHERE event_id = $1', [left]);
+      for (const status of ['accepted', 'pending'])
+        await api.platform.connection(id, await api.platform.user({ username: `né${status}${id}` }), {
+          status,
+          met_at_event_id: kept,
+        });
+      const earned = await api.platform.achievement({ target: 3, is_hidden: true, criteria: 'Be there' });
+      await api.platform.progress(id, earned, {
+        progress: 3,
+        earned_at: '2026-01-01T00:00:00Z',
+        pin_position: 2,
+      });
+      await sql(`UPDATE users SET bio = 'neu: "x"' WHERE id = $1`, [id]);
+      await api.platform.settle();
+      await settled();
+
+      const { text, body } = await api.get(`/sync?include=data&cursor=${cursor}`, key);
+      const { data, ...rest } = body as SyncAnswer;
+      expect(data.map(({ resource, kind }) => `${resource} ${kind}`).toSorted()).toEqual(
+        [
+          'achievements updated',
+          'connections updated',
+          'connections updated',
+          'events removed',
+          'events updated',
+        ].concat('profile updated'),
+      );
+      const expected: string[] = [];
+      for (const { resource, id: of, kind } of data) {
+        const record = kind === 'removed' ? 'null' : await routesOf(key)[resource](of);
+        expected.push(`{"resource":"${resource}","id":${of},"kind":"${kind}","data":${record}}`);
+      }
+      expect(withoutMoment(text)).toBe(
+        withoutMoment(`{"data":[${expected.join()}],${JSON.stringify(rest).slice(1)}`),
+      );
+    });
+
+    it('returns only what the credential may read, and counts it as a use of that data', async () => {
+      const { id, key } = await member(['events:read']);
+      const event = await api.platform.event();
+      const cursor = await start(key, { include: 'data' });
+      await api.platform.participant(event, id);
+      await sql(`UPDATE users SET bio = 'new' WHERE id = $1`, [id]);
+      expect(await since(key, cursor, { include: 'data' })).toMatchObject([
+        { ...updated('events', event), data: { id: event, role: 'attendee' } },
+      ]);
+      await api.app.get(Usage).flush();
+      expect(await sql('SELECT scope FROM member_usage WHERE user_id = $1', [id])).toEqual([
+        { scope: 'events:read' },
+      ]);
+    });
+
+    it('reads a page with one statement for each resource', async () => {
+      const { id, key } = await member();
+      const cursor = await start(key);
+      for (let i = 0; i < 3; i++) {
+        await api.platform.participant(await api.platform.event(), id);
+        await api.platform.connection(id, await api.platform.user());
+      }
+      await settled();
+      const statements = jest.spyOn(api.app.get(Database), 'long');
+      try {
+        expect((await sync(key, { cursor, include: 'data' })).data).toHaveLength(7);
+        const names = statements.mock.calls.map(([{ name }]) => name);
+        expect(names.toSorted()).toEqual([
+          'items-connections',
+          'items-whole-events:local_time',
+          'read-changes',
+        ]);
+      } finally {
+        statements.mockRestore();
+      }
+    });
+
+    it('has at most 100 changes on a page, and says so', async () => {
+      const { key } = await member();
+      expect((await api.get('/sync?include=data&limit=100', key)).status).toBe(200);
+      for (const query of ['include=data&limit=101', 'include=', 'include=everything'])
+        expect((await api.get(`/sync?${query}`, key)).body.code).toBe('invalid_parameter');
+      const { body } = await api.get('/sync?include=data&limit=101', key);
+      expect(body.errors).toMatchObject([{ parameter: 'limit', detail: expect.stringContaining('100') }]);
     });
   });
 

@@ -175,7 +175,7 @@ func main() {
 		"pinned":       must(api.PinnedAchievements(ctx)),
 		"earned":       must(api.AchievementStatistics(ctx)).Earned,
 		"missing":      codeOf(api.Achievement(ctx, 1_000_000)),
-		"changes":      must(api.Changes(ctx, pua.SyncQuery{Resources: []string{"events"}, Cursor: since})).Resources,
+		"changes":      must(api.Changes(ctx, pua.SyncQuery{Resources: []string{"events"}, Cursor: since, Include: "data"})).Resources,
 		"type":         must(api.Credential(ctx)).Type,
 		"failed":       codeOf(nil, failed),
 	})

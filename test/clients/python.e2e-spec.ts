@@ -168,7 +168,7 @@ async def main():
             "achievements": (await api.all_achievements(earned=False).page())["pagination"]["sort"],
             "pinned": await api.pinned_achievements(),
             "earned": (await api.achievement_statistics())["earned"],
-            "changes": await api.changes(resources=["events"], cursor=(await api.changes(resources=["events"]))["next"]),
+            "changes": await api.changes(include="data", resources=["events"], cursor=(await api.changes(resources=["events"]))["next"]),
             "type": (await api.credential())["type"],
         }))
 

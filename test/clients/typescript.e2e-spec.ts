@@ -172,7 +172,9 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
     expect((await api.allAchievements({ earned: false }).page()).pagination.sort).toBe('position');
     expect(await api.pinnedAchievements()).toEqual([]);
     const { next } = await api.changes({ resources: ['events', 'profile'] });
-    expect(await api.changes({ resources: ['events', 'profile'], cursor: next })).toMatchObject({
+    expect(
+      await api.changes({ resources: ['events', 'profile'], cursor: next, include: 'data' }),
+    ).toMatchObject({
       more: false,
       resources: ['profile', 'events'],
     });

@@ -449,6 +449,8 @@ export interface Change {
   readonly id: number;
   /** updated: it is new or has changed; removed: it is no longer in the member’s lists. */
   readonly kind: "updated" | "removed";
+  /** Only with `include=data`: the record, byte for byte as `/profile`, `/events/{id}`, an item of `/connections` or `/achievements/{id}`; null if it was removed. */
+  readonly data?: Profile | EventDetail | Connection | AchievementDetail | null;
 }
 
 export interface Changes {
@@ -622,8 +624,10 @@ export interface AllAchievementsQuery {
 }
 
 export interface SyncQuery {
-  /** Maximum number of changes. Default: `100`. */
+  /** Maximum number of changes; with `include=data`, at most 100. Default: `100`. */
   readonly limit?: number | undefined;
+  /** data: return each change with its record, so that it need not be read by its own route. */
+  readonly include?: "data" | undefined;
   /** `next` from the previous response; without it, the response has no changes, only a cursor to start from. */
   readonly cursor?: string | undefined;
   /** Only changes of these resources; a cursor is valid only for the resources that it was issued for; for several, repeat the parameter or separate the values by commas. */

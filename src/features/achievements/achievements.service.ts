@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { List, type Filter, type SortOf } from '../../database/list.js';
+import { List, type Filter, type ListDeclaration, type SortOf } from '../../database/list.js';
 import { MemberReads } from '../../database/member-reads.js';
 import { contains, foldedText, totalOfMember } from '../../database/sql.js';
 import { columnsOf, jsonOf } from '../../http/output/fields.js';
@@ -48,8 +48,7 @@ const byRarity: SortOf<unknown> = { key: RARITY_PERCENTAGE, type: 'numeric', nul
 const inCategory: Filter<string[]> = (at) => `a.category = ANY (${at})`;
 const ofRarity: Filter<string[]> = (at) => `${RARITY} = ANY (${at})`;
 
-/** The achievements that the member has earned. */
-export const EARNED_LIST = new List<EarnedQuery>({
+const EARNED_DECLARATION: ListDeclaration<EarnedQuery> = {
   ...ITEMS,
   name: 'earned-achievements',
   rows: EARNED,
@@ -68,6 +67,15 @@ export const EARNED_LIST = new List<EarnedQuery>({
     updated_since: changedSince('achievements', 'a.id'),
   },
   total: totalOfMember('achievements_count'),
+};
+
+/** The achievements that the member has earned. */
+export const EARNED_LIST = new List(EARNED_DECLARATION);
+/** The same list, with each achievement as `detail` shows it. */
+export const WHOLE_EARNED_LIST = new List({
+  ...EARNED_DECLARATION,
+  name: 'whole-earned-achievements',
+  item: jsonOf(AchievementDetail),
 });
 
 /** Every achievement that the member can see, with its earned status. */

@@ -2,6 +2,7 @@ import { Controller, Get } from '@nestjs/common';
 import { CurrentPrincipal, RequireCredential } from '../../auth/auth.decorators.js';
 import type { Principal } from '../../auth/principal.js';
 import { RespondsWith, RespondsWithProblems } from '../../http/output/openapi.js';
+import type { JsonResponse } from '../../http/output/responses.js';
 import { Parameters } from '../../http/input/query.js';
 import { SyncAnswer, SyncQuery } from './sync.dto.js';
 import { SyncService } from './sync.service.js';
@@ -15,10 +16,13 @@ export class SyncController {
   @RespondsWith(
     'List changes',
     SyncAnswer,
-    'What has changed in the member’s data since a cursor, so that a copy of it can be kept up to date. Start by calling this without a cursor to get one, read everything, then keep asking for changes. Resources for which the credential lacks the scope are left out. Numbers that depend on other people, such as `attendees_count` and rarities, are not reported as changes.',
+    'What has changed in the member’s data since a cursor, so that a copy of it can be kept up to date. Start by calling this without a cursor to get one, read everything, then keep asking for changes. Resources for which the credential lacks the scope are left out. Numbers that depend on other people, such as `attendees_count` and rarities, are not reported as changes. With `include=data`, each change has its record.',
   )
   @RespondsWithProblems('cursor_expired')
-  listChanges(@CurrentPrincipal() principal: Principal, @Parameters() query: SyncQuery): Promise<SyncAnswer> {
+  listChanges(
+    @CurrentPrincipal() principal: Principal,
+    @Parameters() query: SyncQuery,
+  ): Promise<SyncAnswer | JsonResponse> {
     return this.syncs.changes(principal, query);
   }
 }

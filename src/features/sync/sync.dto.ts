@@ -1,11 +1,16 @@
-import { Model, nameWords } from '../../http/output/schema.js';
+import { Model, nameWords, refTo } from '../../http/output/schema.js';
 import { CHANGE_KINDS, RESOURCES, type Resource } from '../../resources/resources.js';
-import { Cursor, ListOf, WholeNumber } from '../../http/input/parameters.js';
+import { Cursor, ListOf, OneOf, WholeNumber } from '../../http/input/parameters.js';
+import { AchievementDetail } from '../achievements/achievement.dto.js';
+import { ConnectionItem } from '../connections/connection.dto.js';
+import { EventDetail } from '../events/event.dto.js';
+import { Profile } from '../profile/profile.dto.js';
 import {
   booleanField,
   cursorField,
   enumField,
   enumListField,
+  fieldOf,
   idField,
   IN_NODE,
   objectListField,
@@ -14,9 +19,15 @@ import {
 
 nameWords('Resource', RESOURCES);
 
+/** Of one page with records. */
+export const MOST_WITH_DATA = 100;
+
 export class SyncQuery {
-  @WholeNumber(1, 1000, 'Maximum number of changes')
+  @WholeNumber(1, 1000, `Maximum number of changes; with \`include=data\`, at most ${MOST_WITH_DATA}`)
   limit = 100;
+
+  @OneOf(['data'], 'data: return each change with its record, so that it need not be read by its own route')
+  include?: 'data';
 
   @Cursor(
     '`next` from the previous response; without it, the response has no changes, only a cursor to start from',
@@ -38,6 +49,10 @@ const ChangeItem = new Model('Change', {
     IN_NODE,
     'updated: it is new or has changed; removed: it is no longer in the member’s lists',
   ),
+  data: fieldOf<object | null>(
+    { anyOf: [...[Profile, EventDetail, ConnectionItem, AchievementDetail].map(refTo), { type: 'null' }] },
+    'Only with `include=data`: the record, byte for byte as `/profile`, `/events/{id}`, an item of `/connections` or `/achievements/{id}`; null if it was removed',
+  ).optional,
 });
 
 export const SyncAnswer = new Model('Changes', {
@@ -50,4 +65,5 @@ export const SyncAnswer = new Model('Changes', {
     'The resources that the response covers: those requested that the credential may read',
   ),
 });
-export type SyncAnswer = ValueOf<typeof SyncAnswer>;
+export type Change = Omit<ValueOf<typeof ChangeItem>, 'data'>;
+export type SyncAnswer = Omit<ValueOf<typeof SyncAnswer>, 'data'> & { data: Change[] };

@@ -1,12 +1,19 @@
 import { Injectable } from '@nestjs/common';
 import type { Principal } from '../../auth/principal.js';
+import { Usage } from '../../auth/usage/usage.js';
 import { Database } from '../../database/database.js';
+import type { List } from '../../database/list.js';
 import { MemberReads } from '../../database/member-reads.js';
 import { AHEAD, HORIZON, ORIGIN } from '../../database/sql.js';
 import { Problem } from '../../http/output/problems.js';
+import { JsonResponse } from '../../http/output/responses.js';
 import { SignedCursors } from '../../http/paging.js';
 import { concernedBy, kindFor, readScope, RESOURCES, type Resource } from '../../resources/resources.js';
-import type { SyncAnswer, SyncQuery } from './sync.dto.js';
+import { WHOLE_EARNED_LIST } from '../achievements/achievements.service.js';
+import { CONNECTIONS } from '../connections/connection.dto.js';
+import { EventsService } from '../events/events.service.js';
+import { ProfileService } from '../profile/profile.service.js';
+import { MOST_WITH_DATA, type Change, type SyncAnswer, type SyncQuery } from './sync.dto.js';
 
 /**
  * A position in a member's changes: just after one of the items that a change, identified by its number and its transaction, is about.
@@ -55,17 +62,37 @@ interface Reading {
   readonly horizon: number;
   readonly ahead: number;
   readonly swept: boolean;
-  readonly items: (SyncAnswer['data'][number] & { changedIn: number; sequence: number })[];
+  readonly items: (Change & { changedIn: number; sequence: number })[];
 }
+
+/** Reads the JSON texts of a member's records that the member sees, by their ids. */
+type ReadRecords = (userId: number, ids: readonly number[]) => Promise<ReadonlyMap<number, string>>;
 
 /** Reads the changes for a member, as far as the credential may see them (docs/operators/changes.md): the database records them, whoever writes. */
 @Injectable()
 export class SyncService {
+  /** Each reads the records of a page in one statement. */
+  readonly #records: Readonly<Record<Resource, ReadRecords>>;
+
   constructor(
     private readonly database: Database,
     private readonly reads: MemberReads,
     private readonly cursors: SignedCursors,
-  ) {}
+    private readonly usage: Usage,
+    profiles: ProfileService,
+    events: EventsService,
+  ) {
+    const itemsOf =
+      (list: Pick<List<never>, 'items'>): ReadRecords =>
+      (userId, ids) =>
+        list.items(reads.of(userId), userId, ids);
+    this.#records = {
+      profile: async (userId) => new Map([[userId, String((await profiles.profile(userId)).json)]]),
+      events: (userId, ids) => events.wholeEvents(userId, ids),
+      connections: itemsOf(CONNECTIONS),
+      achievements: itemsOf(WHOLE_EARNED_LIST),
+    };
+  }
 
   /**
    * Returns the changes after the cursor, each item once; without one, a cursor to start from.
@@ -74,9 +101,11 @@ export class SyncService {
    * @throws Problem cursor_expired if the changes since then have been swept
    */
   async changes(
-    { userId, scopes }: Pick<Principal, 'userId' | 'scopes'>,
-    { cursor, limit, resources: asked = RESOURCES }: SyncQuery,
-  ): Promise<SyncAnswer> {
+    principal: Principal,
+    { cursor, limit, include, resources: asked = RESOURCES }: SyncQuery,
+  ): Promise<SyncAnswer | JsonResponse> {
+    const { userId, scopes } = principal;
+    if (include && limit > MOST_WITH_DATA) throw tooMany();
     const resources = RESOURCES.filter(
       (resource) => asked.includes(resource) && scopes.includes(readScope(resource)),
     );
@@ -100,13 +129,46 @@ export class SyncService {
     const next: Place = more
       ? [now.origin, last.changedIn, last.sequence, last.resource, last.id]
       : after(now);
-    return {
-      data: shown.map(({ resource, id, kind }) => ({ resource, id, kind })),
-      next: this.cursors.make(binding, next),
-      more,
-      resources,
-    };
+    const data = shown.map(({ resource, id, kind }): Change => ({ resource, id, kind }));
+    const rest = { next: this.cursors.make(binding, next), more, resources };
+    if (!include) return { data, ...rest };
+    const records = await this.#recordsOf(principal, data);
+    return new JsonResponse(`{"data":[${records.join()}],${JSON.stringify(rest).slice(1)}`);
   }
+
+  /** Writes the JSON of each change with its record. One that left since the changes were read is removed now, and will be again. */
+  async #recordsOf(principal: Principal, changes: readonly Change[]): Promise<string[]> {
+    const { userId } = principal;
+    const updated = Map.groupBy(
+      changes.filter(({ kind }) => kind === 'updated'),
+      ({ resource }) => resource,
+    );
+    const found = new Map(
+      await Promise.all(
+        Array.from(updated, async ([resource, items]) => {
+          const records = await this.#records[resource](
+            userId,
+            items.map(({ id }) => id),
+          );
+          this.usage.countData(principal, readScope(resource));
+          return [resource, records] as const;
+        }),
+      ),
+    );
+    return changes.map(({ resource, id, kind }) => {
+      const record = kind === 'updated' ? found.get(resource)!.get(id) : undefined;
+      const change = JSON.stringify({ resource, id, kind: record === undefined ? 'removed' : kind });
+      return `${change.slice(0, -1)},"data":${record ?? 'null'}}`;
+    });
+  }
+}
+
+function tooMany(): Problem {
+  const detail = `limit must be a whole number from 1 to ${MOST_WITH_DATA} with include=data.`;
+  return new Problem('invalid_parameter', {
+    detail,
+    errors: [{ parameter: 'limit', code: 'invalid_parameter', detail }],
+  });
 }
 
 /** The position after everything that can be read now: any later read contains everything before it. */

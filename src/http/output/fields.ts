@@ -34,6 +34,7 @@ export class Field<Value = unknown> implements Property, JsonField {
     readonly schema: JsonSchema,
     readonly from: JsonSource | undefined,
     readonly orNull = false,
+    readonly required = true,
   ) {}
 
   /** The same field, which may also be null. */
@@ -41,10 +42,15 @@ export class Field<Value = unknown> implements Property, JsonField {
     return new Field(this.kind, nullable(this.schema), this.from, true);
   }
 
+  /** The same field, which is absent unless the caller asks for it. */
+  get optional(): Field<Value | undefined> {
+    return new Field(this.kind, this.schema, this.from, this.orNull, false);
+  }
+
   /** The same field, which ends on a date, at least 12 months after its announcement. */
   deprecated(since: string, sunset: string): Field<Value> {
     const schema = { ...this.schema, ...deprecation(since, sunset) };
-    return new Field(this.kind, schema, this.from, this.orNull);
+    return new Field(this.kind, schema, this.from, this.orNull, this.required);
   }
 }
 
@@ -155,7 +161,8 @@ export const enumListField = <Word extends string>(words: readonly Word[], from?
   field<readonly Word[]>('texts', { type: 'array', items: wordOf(words) }, from, facts);
 
 /** Declares what no other function does; it is computed in Node. */
-export const fieldOf = <Value>(schema: JsonSchema) => field<Value>('json', schema);
+export const fieldOf = <Value>(schema: JsonSchema, facts?: Facts) =>
+  field<Value>('json', schema, IN_NODE, facts);
 
 /**
  * Writes SQL of the JSON text of an object of the model, its keys in the order in which they are declared.

@@ -463,6 +463,8 @@ class Change(TypedDict):
     """Id of the event, connection or achievement; for a profile, id of the member"""
     kind: Literal['updated', 'removed']
     """updated: it is new or has changed; removed: it is no longer in the member’s lists"""
+    data: NotRequired[Profile | EventDetail | Connection | AchievementDetail | None]
+    """Only with `include=data`: the record, byte for byte as `/profile`, `/events/{id}`, an item of `/connections` or `/achievements/{id}`; null if it was removed"""
 
 
 class Changes(TypedDict):
@@ -639,7 +641,9 @@ class AllAchievementsQuery(TypedDict):
 
 class SyncQuery(TypedDict):
     limit: NotRequired[int]
-    """Maximum number of changes"""
+    """Maximum number of changes; with `include=data`, at most 100"""
+    include: NotRequired[Literal['data']]
+    """data: return each change with its record, so that it need not be read by its own route"""
     cursor: NotRequired[str]
     """`next` from the previous response; without it, the response has no changes, only a cursor to start from"""
     resources: NotRequired[list[Resource]]
