@@ -42,9 +42,9 @@ export async function pages() {
   ].join('\n');
   const settings = [
     '# Settings',
-    'Made by `npm run docs` from `src/config/settings.ts`. Settings are environment variables, or lines of a file `.env` in the',
-    'working directory; the environment takes precedence. Each has a default for development. If any are invalid, the server does not',
-    'start, and names all of them at once, without their values. In production, `SECRET_KEY` and `DATABASE_URL` are required.',
+    'For operators: every setting, its default, and when to set it. Settings are environment variables or lines of `.env` in the working directory;',
+    'the environment takes precedence. If any value is invalid, the server does not start and names all faults. Production requires `SECRET_KEY`',
+    'and `DATABASE_URL`. <!-- Made by `npm run docs` from `src/config/settings.ts`. -->',
     '',
     '| Name | Default | Meaning | Set it … |',
     '| --- | --- | --- | --- |',
@@ -55,10 +55,9 @@ export async function pages() {
   ].join('\n');
   const metrics = [
     '# Metrics',
-    'Made by `npm run docs` from `src/runtime/metrics.ts`. If `METRICS_PORT` is set, `GET /metrics` on that port returns these metrics in the',
-    'Prometheus text format, together with prom-client’s own for Node and the process (`nodejs_…`, `process_…`). No label contains an id,',
-    'or anything that a caller sent. With `WORKERS`, one response covers all processes: counters and histograms are summed, gauges are',
-    'combined as the table says.',
+    'For operators: the metrics that `GET /metrics` on `METRICS_PORT` returns in the Prometheus text format, in addition to prom-client’s',
+    '(`nodejs_…`, `process_…`). No label contains an id or a caller’s input. With `WORKERS`, one response covers all processes: counters and',
+    'histograms are sums, and gauges are combined as shown. <!-- Made by `npm run docs` from `src/runtime/metrics.ts`. -->',
     '',
     '| Metric | Type | Labels | Across processes | Meaning |',
     '| --- | --- | --- | --- | --- |',
@@ -68,13 +67,13 @@ export async function pages() {
     }),
   ].join('\n');
   const audit = [
-    '# The audit trail',
-    'Made by `npm run docs` from `src/audit/audit.ts` and `src/authorization-server/reasons/refusal-reasons.ts`.',
+    '# Audit events',
+    'For operators and admins: the events in the audit log (table `auth_events`), and the reasons of rejections.',
+    '<!-- Made by `npm run docs` from `src/audit/audit.ts` and `src/authorization-server/reasons/refusal-reasons.ts`. -->',
     '',
-    'The table `auth_events` records who did what and when: time, type, actor (`user`, `client`, `admin`: the command line, `system`),',
-    'member, app, key, address, error id, and the details below. `npx pua audit` lists the events, finds a refusal by the error id that the',
-    'caller saw, and prints new events as they are recorded (`--follow`). The trail contains no secret, and nothing that a caller sent: details',
-    'are the server’s own words and numbers, or were typed by an admin. Each event has at most 2,000 bytes of them.',
+    'Each event has a time, type, actor (`user`, `client`, `system`, or `admin`: the command line), member, app, key, address, error id, and at',
+    'most 2,000 bytes of details. It contains no secret and no caller’s input. `npx pua audit` lists events, finds a rejection by the error id',
+    'that the caller saw, and with `--follow` prints new events.',
     '',
     '## Events',
     '',
@@ -87,30 +86,27 @@ export async function pages() {
           .join('; ')} |`,
     ),
     '',
-    '## Reasons for refusals',
+    '## Reasons',
     '',
-    '`reason` in `authorization.refused`, in `token.refused`, and in the log lines of refused requests:',
+    '`reason` in `authorization.refused`, in `token.refused`, and in the log lines of rejected requests:',
     '',
     '| Reason | Meaning |',
     '| --- | --- |',
     ...Object.entries(REFUSAL_REASONS).map(([reason, { meaning }]) => `| \`${reason}\` | ${cell(meaning)} |`),
     '',
-    '## Refusals that concern no member',
+    '## Rejections without a member',
     '',
-    'Refusals that concern no member (an unknown app, an unregistered redirect URI, a code that never existed, an expired sign-in, too',
-    'many requests from one address) are counted and logged. Each process also writes up to 100 of them a minute, at most 10 from one',
-    'address, to the table `oauth_refusals`, where `npx pua audit --error-id` finds them. That table is a ring of 10,000 rows: a new row',
-    'replaces the oldest, and none is kept longer than 30 days. The client id and the redirect URI are stored as they were sent, the latter',
-    'without query and fragment, both truncated, and with `***` in place of every run of characters that could be a token or a key.',
-    'Sign-ins with a username that does not exist are not recorded.',
+    'Rejections that concern no member (unknown apps, unregistered redirect URIs, unknown codes, expired sign-ins, too many requests) are',
+    'counted and logged. Each process also writes up to 100 of them per minute, at most 10 from one address, to the table `oauth_refusals`,',
+    'where `npx pua audit --error-id` finds them. The table keeps the last 10,000 rows, for at most 30 days. It stores the client id and the',
+    'redirect URI without query and fragment, both truncated, and with `***` instead of possible tokens and keys.',
     '',
     '## Retention',
     '',
-    '`AUDIT_RETENTION` (400d; 0: for ever) is the age after which any running server deletes events, in batches;',
-    '`npx pua audit prune --before <duration>` deletes them by hand, which is itself recorded. Nobody can change an event, empty the table,',
-    'or delete events younger than seven days: triggers refuse it, whatever `session_replication_role` is. So an attacker who has the',
-    'server’s database role cannot erase recent traces, as long as that role does not own the table: run `pua db migrate` as the',
-    'owner, and the server as [a smaller role](operations.md#the-databases-role).',
+    'Any running server deletes events older than `AUDIT_RETENTION` (400d; 0: never). `npx pua audit prune --before <duration>` deletes them by',
+    'hand, which is recorded. Triggers reject changes, TRUNCATE, and deletion of events younger than seven days, regardless of',
+    '`session_replication_role`. An attacker with the server’s database role can therefore not erase recent traces, if that role does not own the',
+    'table: run `pua db migrate` as the owner, and the server as [a smaller role](operations.md#the-databases-role).',
   ].join('\n');
   const personalData = [
     '# Members’ data',
@@ -216,30 +212,30 @@ function commandLine(program, exampleOf) {
     if (exampleOf(command) === undefined) return children;
     const rows = [
       ...command.registeredArguments.map((argument) => [`<${argument.name()}>`, optionText(argument)]),
-      ...command.options.map((option) => [option.flags, optionText(option)]),
+      ...command.options
+        .filter(({ long }) => long !== '--json')
+        .map((option) => [option.flags, optionText(option)]),
     ];
     const own = [
       `## ${name}`,
       `${command.description()}.`,
       ['```sh', exampleOf(command), '```'].join('\n'),
-      [
-        '| Argument or option | Meaning |',
-        '| --- | --- |',
-        ...rows.map(([flags, text]) => `| \`${cell(flags)}\` | ${cell(text)} |`),
-      ].join('\n'),
+      ...(rows.length > 0 ? [rows.map(([flags, text]) => `- \`${flags}\`: ${text}`).join('\n')] : []),
     ].join('\n\n');
     return [own, ...children];
   };
   return [
     '# Command line',
-    'Made by `npm run docs` from `src/cli/`. `npx pua …` (just `pua` after `npm link`, and in the image) reads the same settings as the',
-    'server, and works with or without a running server, on the embedded database too. Results go to stdout, everything else to stderr.',
-    'On a terminal, a command that cannot be undone asks for confirmation, and a no is no failure; elsewhere it requires `--yes`. Tables are',
-    'complete in a pipe. On a terminal, columns without values are left out, and what does not fit has shorter times and texts, or, below',
-    '100 columns, a block for each row; ids and types are always whole. `--json` prints the result as one JSON document, with times in UTC; a failure is then one',
-    'line on stderr, `{"error": {"code": …, "message": …}}`, with the code `wrong_use`, `failed`, `unavailable` (the database)',
-    'or `fault` (a bug). NO_COLOR is respected. The exit code is 0 for success, also if nothing had to be changed; 1 for failure; and 2 for',
-    'wrong use. The audit trail records changes made on the command line with the actor `admin`. `pua --version` prints the version.',
+    'For operators and admins: every command of `npx pua …` (`pua` after `npm link`, and in the image). Commands read the server’s settings, and work',
+    'with or without a running server, also on the embedded database. <!-- Made by `npm run docs` from `src/cli/`. -->',
+    '',
+    '- **Output.** Results go to stdout, everything else to stderr. `--json`, which every command accepts, prints one JSON document with times in',
+    '  UTC. Tables are complete in a pipe; a terminal shows them shortened, with whole ids and types. NO_COLOR is respected.',
+    '- **Exit codes.** 0: success, also without changes; 1: failure; 2: wrong use. With `--json`, a failure is one line on stderr,',
+    '  `{"error": {"code": …, "message": …}}`, with the code `wrong_use`, `failed`, `unavailable` (the database) or `fault` (a bug).',
+    '- **Confirmation.** On a terminal, a command that cannot be undone asks; elsewhere it requires `--yes`.',
+    '- **Audit.** The audit log records changes with the actor `admin`.',
+    '- **Durations** are a number with s, m, h or d. `pua --version` prints the version.',
     '',
     program.commands
       .flatMap((command) => section(command, `pua ${command.name()}`))
@@ -256,7 +252,7 @@ function optionText({ description, mandatory, argChoices, defaultValue, defaultV
   const value = defaultValueDescription ?? (typeof defaultValue === 'string' ? defaultValue : undefined);
   const notes = [
     ...(mandatory ? ['required'] : []),
-    ...(argChoices ? [`one of ${argChoices.join(', ')}`] : []),
+    ...(argChoices && argChoices.length <= 12 ? [`one of ${argChoices.join(', ')}`] : []),
     ...(value === undefined ? [] : [`default ${value}`]),
   ];
   return notes.length === 0 ? description : `${description} (${notes.join('; ')})`;

@@ -34,31 +34,31 @@ export const AUTH_EVENTS = {
   'user.updated': event('An admin changed a member’s account', {
     changed: ['texts', 'the changed columns of `users`'],
   }),
-  'user.password_set': event('A member was given a new password, or set one', {
+  'user.password_set': event('A member or an admin set a new password', {
     sessions_kept: ['boolean', 'whether existing sessions and access were kept'],
   }),
-  'user.password_reset_sent': event('A member was sent a mail with a link to set a new password'),
-  'user.password_switched': event('A member switched sign-in with a password off, or on again', {
+  'user.password_reset_sent': event('The server emailed a password reset link'),
+  'user.password_switched': event('A member disabled or enabled the password', {
     on: ['boolean', 'whether the password is now accepted'],
   }),
-  'user.disabled': event('A member was disabled, which ended all access to their data'),
+  'user.disabled': event('A member was disabled; all access to their data ended'),
   'user.enabled': event('A member was enabled again'),
-  'user.exported': event('A member downloaded everything that is held about them'),
+  'user.exported': event('A member downloaded their data export'),
   'user.erased': event(
-    'Everything about a member except the id was erased, including the addresses and details of their events in this trail',
+    'All data of a member except the id was erased, including addresses and details of their audit events',
   ),
   'sign_in.succeeded': event('A member signed in', {
-    method: ['text', 'password, passkey, or upstream (the platform’s own login)'],
+    method: ['text', 'password, passkey, or upstream (external identity provider)'],
     ...DEVICE,
   }),
   'sign_in.refused': event(
-    'A sign-in with the username of a member was refused; it is not recorded if no member has that username',
+    'A sign-in with a member’s username was rejected; unknown usernames are not recorded',
     {
       method: ['text', 'password, passkey or upstream'],
       ...DEVICE,
       reason: [
         'text',
-        'no_password, disabled, wrong_password, account_blocked, address_blocked or device_blocked; for a passkey wrong_proof or counter_went_back (the passkey may have been cloned)',
+        'no_password, disabled, wrong_password, account_blocked, address_blocked or device_blocked; for passkeys wrong_proof or counter_went_back (possibly cloned)',
       ],
     },
   ),
@@ -72,17 +72,17 @@ export const AUTH_EVENTS = {
     sessions: ['number', 'how many, if it was all of them'],
   }),
   'session.signed_out': event('A member signed out on the account pages'),
-  'consent.granted': event('A member granted an app all or some of the scopes that it requested', {
+  'consent.granted': event('A member granted an app all or some requested scopes', {
     granted: ['texts', 'granted scopes'],
-    rejected: ['texts', 'scopes that the member unticked'],
+    rejected: ['texts', 'scopes that the member declined'],
   }),
   'consent.denied': event('A member denied an app access', { scopes: ['texts', 'requested scopes'] }),
-  'access.revoked': event('The access of one app, or of all apps, to a member’s data was revoked', {
+  'access.revoked': event('The access of one or all apps to a member’s data was revoked', {
     grants: ['number', 'how many grants ended'],
     sessions: ['number', 'how many browser sessions ended, if all access was revoked'],
   }),
   'authorization.refused': event(
-    'An endpoint other than the token endpoint refused a request of an app that concerns a member, or, recorded once an hour for an app, came from a page of another origin or with a wrong or exposed secret',
+    'An endpoint except the token endpoint rejected an app’s request about a member; once an hour per app also wrong origins and wrong or exposed secrets',
     {
       error: ['text', 'error code of the response (RFC 6749 §4.1.2.1)'],
       reason: ['text', 'see below'],
@@ -91,11 +91,11 @@ export const AUTH_EVENTS = {
   'token.issued': event('An authorization code was exchanged for tokens', TOKEN),
   'token.refreshed': event('A refresh token was used', TOKEN),
   'token.refused': event(
-    'The token endpoint refused a request that concerns a member, or, recorded once an hour for an app, came from a page of another origin or with a wrong or exposed secret',
+    'The token endpoint rejected a request about a member; once an hour per app also wrong origins and wrong or exposed secrets',
     { error: ['text', 'error code of the response (RFC 6749 §5.2)'], reason: ['text', 'see below'] },
   ),
   'token.reused': event(
-    'A code or refresh token was used a second time, so it may have been stolen; all tokens of its grant were revoked',
+    'A code or refresh token was used twice and may be stolen; its grant’s tokens were revoked',
     GRANT,
   ),
   'grant.revoked': event('An app revoked a token, which ended its grant', GRANT),
@@ -114,7 +114,7 @@ export const AUTH_EVENTS = {
   'key.exposed': event(
     'An API key was sent by a browser for the first time; `pua keys show` has the origin of the page',
   ),
-  'calendar_link.created': event('A member created a link with which calendar programs read their events', {
+  'calendar_link.created': event('A member created a calendar link', {
     link: ['number', 'id of the link'],
   }),
   'calendar_link.revoked': event('A member revoked one or all of their calendar links', {
@@ -123,45 +123,45 @@ export const AUTH_EVENTS = {
   }),
   'client.created': event('An app was registered', {
     name: ['text', 'name of the app'],
-    scopes: ['texts', 'scopes that it may request'],
+    scopes: ['texts', 'scopes that the app may request'],
     redirect_uris: ['texts', 'redirect URIs of the app'],
   }),
   'client.updated': event('The registration of an app was changed', {
     changed: ['texts', 'the changed columns of `oauth_clients`'],
-    redirect_uris: ['texts', 'redirect URIs of the app, if they were changed'],
-    scopes: ['texts', 'scopes that it may request, if they were changed'],
-    grants: ['number', 'how many grants ended because the app lost scopes that they included'],
+    redirect_uris: ['texts', 'new redirect URIs, if changed'],
+    scopes: ['texts', 'new scopes, if changed'],
+    grants: ['number', 'how many grants ended because they included removed scopes'],
     reason: ['text', 'gone, if the server removed the back-channel logout URI because it responded with 410'],
   }),
-  'client.secret_rotated': event('An app was given a secret; one that it had stays valid for a while', {
+  'client.secret_rotated': event('An app got a new secret; the old one stays valid for a while', {
     overlap_seconds: ['number', 'how long both secrets are accepted'],
   }),
   'client.disabled': event('An app was disabled'),
   'client.enabled': event('An app was enabled again'),
-  'client.deleted': event('An app was deleted, which ended all access that members gave it', {
+  'client.deleted': event('An app was deleted; all its grants ended', {
     name: ['text', 'name of the app'],
     grants: ['number', 'how many grants ended'],
   }),
   'signing_key.rotated': event('The next key now signs ID tokens', {
-    next: ['text', 'id of the key created to follow it'],
+    next: ['text', 'id of the following key'],
   }),
-  'webhook.created': event('A webhook receiver was registered', {
+  'webhook.created': event('A webhook endpoint was registered', {
     webhook: ['text', 'its id'],
     types: ['texts', 'message types that it receives'],
   }),
-  'webhook.rotated': event('A webhook receiver was given a new secret', {
+  'webhook.rotated': event('A webhook endpoint got a new secret', {
     webhook: ['text', 'its id'],
     overlap_seconds: ['number', 'how long messages are signed with both secrets'],
   }),
-  'webhook.redelivered': event('Messages that had ended are sent to a webhook receiver again', {
+  'webhook.redelivered': event('Delivered or dead messages are sent to a webhook endpoint again', {
     webhook: ['text', 'its id'],
     messages: ['number', 'how many'],
   }),
-  'webhook.disabled': event('A webhook receiver was disabled: nothing more is sent to it', {
+  'webhook.disabled': event('A webhook endpoint was disabled', {
     webhook: ['text', 'its id'],
     reason: ['text', 'admin, failing (it accepted nothing for five days) or gone (it responded with 410)'],
   }),
-  'platform.imported': event('An import changed something; one in batches records each of them', {
+  'platform.imported': event('An import changed data; each batch is recorded', {
     users: ['counts', 'numbers of records of that file, by outcome'],
     events: ['counts', 'likewise'],
     participants: ['counts', 'likewise'],

@@ -57,29 +57,29 @@ const COMMANDS: readonly Entry[] = [
   },
   {
     name: 'audit',
-    description: 'Show who did what, newest first; docs/operators/audit.md lists the types',
+    description: 'Show audit events, newest first; docs/operators/audit.md lists the types',
     load: async () => (await import('./commands/audit.command.js')).auditCommand,
   },
   {
     name: 'doctor',
     description:
-      'Check settings, proxy, the platform’s own login, database, privileges, schema, replicas, migrations, keys, copies, totals, sequences, time zones and webhooks, and say how to fix what is wrong',
+      'Check settings, proxy, external identity provider, database, schema, replicas, keys, counters and webhooks, and explain how to fix each fault',
     load: async () => (await import('./commands/doctor.command.js')).doctorCommand,
   },
   {
     name: 'status',
     description:
-      'Show whether the server is reachable and ready, its version, what it has, and what needs attention',
+      'Show whether the server is reachable and ready, its version, its content, and open problems',
     load: async () => (await import('./commands/status.command.js')).statusCommand,
   },
   {
     name: 'open',
-    description: 'Print the address of a page, and open it where there is a desktop',
+    description: 'Print the URL of a page, and open it if there is a desktop',
     load: async () => (await import('./commands/open.command.js')).openCommand,
   },
   {
     name: 'completion',
-    description: 'Print the script with which a shell completes commands, options and values',
+    description: 'Print a script that completes commands, options and values in a shell',
     load: async () => (await import('./commands/completion.command.js')).completionCommand,
   },
 ];

@@ -33,13 +33,13 @@ const optional = <Type extends z.ZodType>(read: Type, texts: Texts) => ({ read: 
 export const SETTINGS = {
   NODE_ENV: setting(is.oneOf('development', 'test', 'production'), 'development', {
     meaning:
-      '`production` refuses development secrets, the embedded database, and a PUBLIC_URL that is not https (except on localhost)',
-    set: 'to `production` wherever others reach the server',
+      '`production` rejects development secrets, the embedded database, and a PUBLIC_URL without https (except on localhost)',
+    set: 'to `production` if others reach the server',
   }),
   HOST: optional(is.text, {
     otherwise: '127.0.0.1 (0.0.0.0 in production)',
     meaning: 'address that the HTTP server listens on',
-    set: 'to listen on one network of several, or to 127.0.0.1 behind a proxy on the same machine',
+    set: 'to restrict it to one network, or to 127.0.0.1 behind a proxy on the same host',
   }),
   PORT: setting(is.integer(0, 65_535), '3000', {
     meaning: 'port that the HTTP server listens on',
@@ -48,77 +48,77 @@ export const SETTINGS = {
   PUBLIC_URL: optional(is.origin, {
     otherwise: 'http://localhost:PORT',
     meaning: 'origin at which callers reach the server; also the OAuth issuer',
-    set: 'wherever others reach the server; later changes invalidate what was issued under the old one',
+    set: 'if others reach the server; later changes invalidate everything issued under the old one',
   }),
   DATA_DIR: setting(
     is.text.transform((folder) => resolve(folder)),
     '.data',
     {
       meaning: 'folder for the embedded database, the development secrets and the demo’s test key',
-      set: 'to keep several development databases apart, or where the working directory is read-only',
+      set: 'to keep development databases apart, or if the working directory is read-only',
     },
   ),
   DATABASE_URL: optional(is.databaseUrl, {
     otherwise: 'embedded',
     meaning:
-      'PostgreSQL 15 or newer: postgres://… with a single host; the password may be in PGPASSWORD instead, unencoded. Without DATABASE_URL, the embedded database in DATA_DIR is used',
-    set: 'in production, which requires it',
+      'URL of PostgreSQL 15 or later, with one host; PGPASSWORD can hold the password. Without it, the embedded database in DATA_DIR',
+    set: 'in production (required)',
   }),
   DATABASE_DIRECT_URL: optional(is.databaseUrl, {
     otherwise: 'DATABASE_URL',
     meaning:
-      'the same database without a connection pooler in between: for migrations, notifications (LISTEN), shared rate limits, and background work',
+      'the same database without a pooler, for migrations, notifications (LISTEN), rate limits and background work',
     set: 'if DATABASE_URL leads to a pooler in transaction mode, such as PgBouncer',
   }),
   DATABASE_READ_URL: optional(is.databaseUrls, {
     meaning:
-      'streaming replicas of DATABASE_URL: one URL for each, separated by spaces or commas, that leads to that server without a pooler in between. Members’ lists and profiles are read there ([scaling.md](scaling.md#read-replicas)). Must be the same on all instances',
-    set: 'if the primary’s processors are busy with reads',
+      'URLs of streaming replicas for members’ lists and profiles, separated by spaces or commas, without a pooler ([scaling.md](scaling.md#read-replicas)); the same on all instances',
+    set: 'if reads keep the primary’s processors busy',
   }),
   DATABASE_POOL_SIZE: setting(is.integer(1, 1000), '10', {
-    meaning: 'database connections per process, for requests',
-    set: 'lower if all processes together would exceed PostgreSQL’s max_connections; higher if requests wait for one (`database_pool_connections`)',
+    meaning: 'database connections per process for requests',
+    set: 'lower if all processes together exceed max_connections; higher if requests wait (`database_pool_connections`)',
   }),
   SECRET_KEY: optional(is.secretKey, {
     otherwise: 'generated in development',
     meaning:
-      'at least 32 random bytes in base64; the pepper and the cursor, cookie and encryption keys are derived from it',
-    set: 'in production, which requires it, the same on all instances; and to a new one if it may be known to others',
+      'at least 32 random bytes in base64, from which the server derives its pepper and its cursor, cookie and encryption keys',
+    set: 'in production (required), the same on all instances; to a new one after a leak',
   }),
   SECRET_KEY_PREVIOUS: optional(is.secretKey, {
-    meaning: 'the previous SECRET_KEY: used only to verify and decrypt, so that a rotation signs nobody out',
-    set: 'while SECRET_KEY is being changed ([operations.md](operations.md))',
+    meaning: 'the previous SECRET_KEY, used only to verify and decrypt, so that a rotation signs nobody out',
+    set: 'while you change SECRET_KEY ([operations.md](operations.md#changing-secret_key))',
   }),
   TRUST_PROXY: setting(is.integer(0, 100), '0', {
-    meaning: 'number of trusted proxies in front, whose X-Forwarded-For is believed',
-    set: 'behind proxies: without it all callers share one address, and one limit',
+    meaning: 'number of trusted proxies in front, whose X-Forwarded-For the server believes',
+    set: 'behind proxies; otherwise all callers share one address and one limit',
   }),
   REDIS_URL: optional(is.url('redis:', 'rediss:'), {
     meaning:
-      'Redis server through which instances share their rate limits; without it, they share them through PostgreSQL',
-    set: 'if there is one anyway, and the database should be spared the exchange of counts',
+      'Redis server through which instances share rate limits; without it, they share them through PostgreSQL',
+    set: 'if you already run Redis and want to keep rate-limit traffic off the database',
   }),
   RATE_LIMIT_READ: setting(is.integer(0, 1_000_000), '300', {
-    meaning: 'reads per minute for each user and credential; 0: no limit',
-    set: 'if honest apps reach it, or the database needs more protection',
+    meaning: 'reads per minute for each member and credential; 0: no limit',
+    set: 'if legitimate apps reach it, or the database needs more protection',
   }),
   RATE_LIMIT_WRITE: setting(is.integer(0, 1_000_000), '30', {
-    meaning: 'writes per minute for each user and credential; 0: no limit',
-    set: 'if honest apps reach it, or the database needs more protection',
+    meaning: 'writes per minute for each member and credential; 0: no limit',
+    set: 'if legitimate apps reach it, or the database needs more protection',
   }),
   RATE_LIMIT_PLATFORM: setting(is.integer(0, 1_000_000), '600', {
-    meaning: 'calls per minute for each platform key; 0: no limit',
-    set: 'if the platform’s own programs feed or read more often',
+    meaning: 'requests per minute for each platform key; 0: no limit',
+    set: 'if the platform’s programs feed or read more often',
   }),
   RATE_LIMIT_AUTH: setting(is.integer(0, 1_000_000), '20', {
     meaning:
-      'refused credentials, and sign-ins, per minute for each address; a hundred times as many requests to the OAuth routes and pages; 0: no limit',
+      'rejected credentials, and sign-ins, per minute and address; 100 times as many requests to OAuth routes and pages; 0: no limit',
     set: 'higher if many members share an address, as in an office',
   }),
   RATE_LIMIT_SYNC: setting(is.integer(10, 500), '200', {
     meaning:
-      'shortest time between two exchanges of counts with the other instances, in milliseconds; longer costs less, but more calls get past a limit',
-    set: 'higher with many instances on one database; lower where limits must be more exact',
+      'minimum milliseconds between exchanges of counts with other instances; a longer interval costs less but admits more requests above a limit',
+    set: 'higher with many instances on one database; lower if limits must be more exact',
   }),
   WORKERS: setting(
     z.union([z.literal('auto').transform(() => availableParallelism()), is.integer(1, 256)], {
@@ -126,19 +126,19 @@ export const SETTINGS = {
     }),
     '1',
     {
-      meaning: 'number of server processes on this machine; `auto`: one per core',
-      set: 'where one instance is to use several cores; rather start more instances where something else restarts them',
+      meaning: 'number of server processes on this host; `auto`: one per core',
+      set: 'to use several cores; prefer more instances if a service manager restarts them',
     },
   ),
   METRICS_PORT: optional(is.integer(1, 65_535), {
-    meaning: 'separate port for Prometheus (GET /metrics); without it, metrics are not served',
-    set: 'wherever somebody is to be alerted ([monitoring.md](monitoring.md))',
+    meaning: 'separate port for Prometheus (GET /metrics); without it, no metrics',
+    set: 'for alerts ([monitoring.md](monitoring.md))',
   }),
   SHUTDOWN_DELAY: optional(is.integer(0, 300), {
     otherwise: '0 (5 in production)',
     meaning:
-      'seconds for which an instance that is shutting down keeps serving while `/readyz` responds 503, so that load balancers stop sending it requests first',
-    set: 'to more than the load balancer takes to notice; to 0 without one',
+      'seconds for which a stopping instance keeps serving while `/readyz` returns 503, so that load balancers stop using it',
+    set: 'to more than the load balancer needs to notice; to 0 without one',
   }),
   SWEEP_INTERVAL: setting(is.integer(1, 86_400), '60', {
     meaning: 'seconds between sweeps of expired rows',
@@ -146,151 +146,149 @@ export const SETTINGS = {
   }),
   AUDIT_RETENTION: setting(is.duration('7d', '36500d'), '400d', {
     meaning:
-      'age after which audit events are swept: a whole number followed by s, m, h or d, at least 7 days; 0: never',
-    set: 'to what your rules on personal data and evidence demand',
+      'age after which the sweeper deletes audit events: a number with s, m, h or d, at least 7d; 0: never',
+    set: 'to what your rules on personal data and evidence require',
   }),
   CHANGES_RETENTION: setting(is.duration('1d', '3650d'), '30d', {
     meaning:
-      'how long the record of changes is kept, for apps that sync and for the platform: a whole number followed by s, m, h or d, at least a day; 0: for ever. Whoever falls further behind has to read everything again',
-    set: 'lower if the table `changes` takes too much room; higher if apps stay away for longer',
+      'how long to keep the record of changes for sync and the platform: a number with s, m, h or d, at least 1d; 0: forever. Later readers start again',
+    set: 'lower if the table `changes` is too large; higher if apps stay away longer',
   }),
   ASSISTANTS: optional(is.flag, {
     otherwise: 'true in development, false in production',
     meaning:
-      'serve the API to assistants such as Claude and ChatGPT, too: the Model Context Protocol at `/api/public/mcp` ([assistants.md](../developers/assistants.md))',
-    set: 'in production, if members may open their data to the assistants that they use',
+      'serve the API to AI assistants through the Model Context Protocol at `/api/public/mcp` ([assistants.md](../developers/assistants.md))',
+    set: 'in production, if members may use assistants with their data',
   }),
   CLIENT_ID_METADATA_DOCUMENTS: optional(is.flag, {
     otherwise: 'as ASSISTANTS',
     meaning:
-      'accept apps that are not registered but identify themselves by the https URL of a client metadata document, as clients of the Model Context Protocol do; the server fetches it from the internet',
-    set: 'if members may use apps that nobody here has looked at',
+      'accept unregistered apps that identify themselves by the https URL of a client metadata document, which the server fetches',
+    set: 'if members may use apps that you have not reviewed',
   }),
   UPSTREAM_ISSUER: optional(is.issuer, {
     meaning:
-      'the platform’s own login: issuer of the OpenID provider with which members sign in; without it, they have a password here ([sign-in.md](sign-in.md))',
-    set: 'if members have a login elsewhere already',
+      'issuer of the external identity provider (OpenID Connect); without it, members have a password here ([sign-in.md](sign-in.md))',
+    set: 'if members already have a login elsewhere',
   }),
   UPSTREAM_CLIENT_ID: optional(is.text, {
     meaning: 'client id of this server at that provider',
-    set: 'with UPSTREAM_ISSUER, which requires it',
+    set: 'with UPSTREAM_ISSUER (required)',
   }),
   UPSTREAM_CLIENT_SECRET: optional(is.text, {
-    meaning: 'client secret of this server at that provider; UPSTREAM_CLIENT_KEY_FILE is the alternative',
-    set: 'with UPSTREAM_ISSUER, if the provider gave a secret',
+    meaning: 'client secret of this server at that provider; the alternative is UPSTREAM_CLIENT_KEY_FILE',
+    set: 'with UPSTREAM_ISSUER, if the provider issued a secret',
   }),
   UPSTREAM_CLIENT_KEY_FILE: optional(is.text, {
     meaning:
-      'file with a private key (PKCS #8, PEM; RSA, P-256, P-384, P-521 or Ed25519) for private_key_jwt, in place of the secret',
+      'file with a private key (PKCS #8, PEM; RSA, P-256, P-384, P-521 or Ed25519) for private_key_jwt, instead of the secret',
     set: 'with UPSTREAM_ISSUER, if the provider accepts signed assertions',
   }),
   UPSTREAM_SCOPES: setting(is.openIdScopes, 'openid', {
     meaning: 'scopes to request from that provider, separated by spaces',
-    set: 'if UPSTREAM_CLAIM, or the name of new members, needs another, such as `profile` or `email`',
+    set: 'if UPSTREAM_CLAIM or new members’ names require others, such as `profile` or `email`',
   }),
   UPSTREAM_LABEL: optional(is.name(40), {
     otherwise: 'PLATFORM_NAME, or the host of UPSTREAM_ISSUER',
     meaning: 'name of that provider on the sign-in page: “Continue with …”',
-    set: 'if members know their login by another name than the platform’s',
+    set: 'if members know their login by another name',
   }),
   UPSTREAM_CLAIM: setting(is.claim, 'sub', {
     meaning: 'claim that identifies the member; `email` counts only if `email_verified` is true',
-    set: 'if the platform knows its members by something else than the provider’s `sub`',
+    set: 'if the platform knows members by a claim other than `sub`',
   }),
   UPSTREAM_MATCH: setting(is.oneOf('external_id', 'id', 'username'), 'external_id', {
     meaning:
-      'field of the member that the claim has to equal, a username also in upper and lower case. Members are safe from each other only if nobody can choose the value of the claim at that provider',
-    set: 'if the provider’s claim has the id or the username of the member here',
+      'member field that must equal the claim; usernames match including case. Safe only if people cannot choose the claim’s value at the provider',
+    set: 'if the claim holds the member’s id or username here',
   }),
   UPSTREAM_CREATE_MEMBERS: setting(is.flag, 'false', {
-    meaning:
-      'create a member for anyone who signs in there and does not exist here yet; not with UPSTREAM_MATCH=id',
-    set: 'if members do not come by an import or a feed first',
+    meaning: 'create a member for anyone who signs in there and has none here; not with UPSTREAM_MATCH=id',
+    set: 'if no import or feed creates the members first',
   }),
   UPSTREAM_LOGOUT: setting(is.flag, 'false', {
-    meaning: 'signing out here signs the member out at that provider, too',
+    meaning: 'signing out here also signs the member out at that provider',
     set: 'if members share devices',
   }),
   LOCAL_SIGN_IN: setting(is.flag, 'true', {
     meaning:
-      'whether members may sign in with a password here; false requires UPSTREAM_ISSUER, and sends them straight to that provider',
-    set: 'to false once all members sign in with the platform’s own login',
+      'whether members can sign in with a password here; false requires UPSTREAM_ISSUER and redirects them straight to that provider',
+    set: 'to false once all members use the external provider',
   }),
   DEVELOPER_CONSOLE: setting(is.flag, 'false', {
     meaning:
-      'let members register apps and create API keys at `/developer`, which does not exist otherwise ([admin.md](admin.md#let-members-register-apps))',
-    set: 'if members may build on the API without asking an administrator',
+      'let members register apps and create API keys at `/developer`, which otherwise does not exist ([admin.md](admin.md#let-members-register-apps))',
+    set: 'if members may build on the API without asking an admin',
   }),
   DEVELOPER_OIDC: setting(is.flag, 'false', {
     meaning:
-      'let members give their apps the profile `oidc` at `/developer`, and with it client secrets ([oauth.md](../developers/oauth.md#profiles))',
+      'let members give their apps the profile `oidc`, and thus client secrets, at `/developer` ([oauth.md](../developers/oauth.md#profiles))',
     set: 'if members build apps whose libraries cannot sign',
   }),
   SUPPORT_URL: optional(is.url('https:', 'http:', 'mailto:'), {
-    meaning:
-      'where members get help: every page for members links to it, and error pages name the error id to quote',
+    meaning: 'where members get help: a link on every member page and next to error ids',
     set: 'in production',
   }),
   SECURITY_CONTACT: optional(is.url('https:', 'mailto:'), {
     meaning:
-      'where to report a vulnerability: published in `/.well-known/security.txt` (RFC 9116), which does not exist otherwise',
+      'where to report a vulnerability: published in `/.well-known/security.txt` (RFC 9116), which otherwise does not exist',
     set: 'in production',
   }),
   PLATFORM_NAME: optional(is.name(60), {
     meaning: 'name of the platform on pages and in documents',
-    set: 'in production: members are to know where they sign in',
+    set: 'in production, so that members know where they sign in',
   }),
   PLATFORM_LOGO_URL: optional(is.url('https:', 'http:', 'file:', 'data:'), {
     meaning:
-      'logo of the platform: URL (https, file or data) of a PNG, JPEG, WebP, GIF or SVG of at most 256 KB. It is read at start and served from here, so that members’ pages load nothing from elsewhere',
+      'URL (https, file or data) of the platform’s logo: PNG, JPEG, WebP, GIF or SVG, at most 256 KB. The server reads it at startup and serves it',
     set: 'if members know the platform by its logo',
   }),
   PLATFORM_COLOR: optional(is.color, {
     meaning:
-      'color of buttons and links on members’ pages: #rrggbb, dark enough to be read on white. Dark mode uses a lighter shade of it',
+      'color of buttons and links on members’ pages: #rrggbb, dark enough to read on white. Dark mode uses a lighter shade',
     set: 'if members know the platform by its color',
   }),
   PRIVACY_URL: optional(is.url('https:', 'http:'), {
-    meaning: 'privacy policy of the platform: every page for members links to it',
+    meaning: 'privacy policy of the platform: a link on every member page',
     set: 'in production',
   }),
   SIGN_UP_URL: optional(is.url('https:', 'http:'), {
-    meaning: 'where people without an account can sign up: the sign-in page links to it',
-    set: 'if people can sign up by themselves',
+    meaning: 'sign-up page of the platform: a link on the sign-in page',
+    set: 'if people can sign up themselves',
   }),
   PASSWORD_RESET_URL: optional(is.url('https:', 'http:'), {
     meaning:
-      'where members who forgot their password set a new one: the sign-in page links to it, and `/.well-known/change-password`, which password managers request, redirects to it (to `/account/security` otherwise)',
+      'your page for new passwords: a link on the sign-in page, and the target of `/.well-known/change-password` (otherwise `/account/security`)',
     set: 'if the platform has such a page; otherwise SMTP_URL',
   }),
   SMTP_URL: optional(is.url('smtp:', 'smtps:'), {
     meaning:
-      'mail server through which members who forgot their password are sent a link to set a new one (`smtps://user:password@mail.example`); requires MAIL_FROM',
-    set: 'if members have passwords here, and no PASSWORD_RESET_URL',
+      'mail server for password reset links (`smtps://user:password@mail.example`); requires MAIL_FROM',
+    set: 'if members have passwords here and there is no PASSWORD_RESET_URL',
   }),
   MAIL_FROM: optional(is.mailbox, {
-    meaning: 'sender of those mails: `Example <no-reply@example.com>`',
-    set: 'with SMTP_URL, which requires it',
+    meaning: 'sender of these emails: `Example <no-reply@example.com>`',
+    set: 'with SMTP_URL (required)',
   }),
   LOG_LEVEL: setting(is.oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'), 'info', {
-    meaning: 'least severe level that is logged',
-    set: 'to `warn` if a proxy logs requests already; to `debug` to look for a fault',
+    meaning: 'lowest level to log',
+    set: 'to `warn` if a proxy already logs requests; to `debug` to investigate a fault',
   }),
   LOG_FORMAT: optional(is.oneOf('json', 'pretty'), {
     otherwise: 'pretty on a terminal (not in the image), otherwise json',
     meaning: 'format of log lines',
-    set: 'to `json` to try out on a terminal what reads the log',
+    set: 'to `json` to test log processing on a terminal',
   }),
   SQL_REQUEST_IDS: setting(is.flag, 'false', {
     meaning:
-      'put the id of the request into a comment of each of its SQL statements, so that PostgreSQL’s log leads to ours. Nothing is prepared then, which costs CPU ([monitoring.md](monitoring.md#from-postgresqls-log-to-ours))',
+      'append the request id to each SQL statement as a comment. Statements are then not prepared, which costs CPU ([monitoring.md](monitoring.md#from-postgresqls-log-to-ours))',
     set: 'while you look for the requests behind slow statements',
   }),
   SEED_DEMO: optional(is.flag, {
     otherwise: 'true in development where PUBLIC_URL and HOST are loopback, false otherwise',
     meaning:
-      'fill an empty database with demo members at start; their password is public, so this is refused where others can reach the server',
-    set: 'to false to begin with an empty database',
+      'fill an empty database with demo members at startup. Their password is public, so the server rejects this if others can reach it',
+    set: 'to false to start with an empty database',
   }),
 } satisfies Record<string, Setting>;
 

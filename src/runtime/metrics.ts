@@ -21,54 +21,54 @@ const SHORT = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5] 
 
 export const METRICS = {
   build_info: {
-    help: 'Always 1; the labels have the version of the server and of Node',
+    help: 'Always 1; the labels have the versions of the server and of Node',
     labels: { version: NAMES, node: NAMES },
     together: 'first',
   },
   server_processes: {
-    help: 'Server processes that responded to this scrape, and that did not: of those, the last known values are reported',
+    help: 'Server processes that did and did not respond to this scrape; silent ones report their last values',
     labels: { state: ['answering', 'silent'] },
   },
   server_ready: {
-    help: '1 while `/readyz` would be 200; 0 while requests should not be sent here',
+    help: '1 while `/readyz` returns 200, else 0',
     together: 'min',
   },
   http_request_duration_seconds: {
-    help: 'Duration of requests, by method, route and status; the route is `none` if the path matches no route',
+    help: 'Duration of requests; the route is `none` if no route matches',
     labels: { method: ['GET', 'HEAD', 'PUT', 'POST', 'OPTIONS', 'other'], route: NAMES, status: NAMES },
     buckets: SHORT,
   },
   http_requests_under_way: {
-    help: 'Requests in progress: received, and not answered yet',
+    help: 'Requests in progress',
   },
   http_problems_total: {
     help: 'Error responses (problem+json), by code (docs/developers/errors.md)',
     labels: { code: NAMES },
   },
   rate_limit_refusals_total: {
-    help: 'Requests refused for exceeding a rate limit, by the limit and the kind of credential sent',
+    help: 'Requests rejected by a rate limit, by limit and kind of credential',
     labels: {
       limit: ['read', 'write', 'platform', 'failed_authentication', 'oauth_requests'],
       credential: ['api_key', 'oauth_token', 'calendar_link', 'none'],
     },
   },
   rate_limits_shared: {
-    help: '1 while all instances share the rate limits; 0 while the shared store is unavailable, and this one limits by itself',
+    help: '1 while the instances share rate limits; 0 while the store is unavailable and this one limits alone',
     together: 'min',
   },
   overload_refusals_total: {
-    help: 'Requests refused because of overload, by reason: `api`, `platform`, `oauth` and `pages` after waiting too long for their turn among requests of that kind; `database_pool` and `password_hashing` later',
+    help: 'Requests rejected because of overload: `api`, `platform`, `oauth` and `pages` waited too long on arrival, `database_pool` and `password_hashing` later',
     labels: { reason: NAMES },
   },
   admission: {
-    help: 'Requests that are worked on, and that wait for their turn, by kind; and connections that are not read for now, because of overload',
+    help: 'Requests in progress and waiting, by kind, and connections that the server does not read because of overload',
     labels: {
       kind: ['api', 'platform', 'oauth', 'pages'],
       state: ['at_work', 'waiting', 'unread_connections'],
     },
   },
   sign_ins_total: {
-    help: 'Attempts to sign in, by result (`failed`: the database or the platform’s own login was unavailable), by the page on which they were made, and by method',
+    help: 'Sign-in attempts by result (`failed`: the database or the external identity provider was unavailable), page and method',
     labels: {
       result: ['signed-in', 'invalid', 'throttled', 'busy', 'failed'],
       way: ['authorization', 'account'],
@@ -76,19 +76,19 @@ export const METRICS = {
     },
   },
   password_hashing_queue: {
-    help: 'Passwords being hashed, and passwords waiting to be hashed',
+    help: 'Passwords being hashed, and waiting',
     labels: { state: ['running', 'waiting'] },
   },
   password_hashing_duration_seconds: {
-    help: 'Time to hash or verify one password, not counting the time it waited',
+    help: 'Time to hash or verify one password, without waiting',
     buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5],
   },
   oauth_errors_total: {
-    help: 'Error responses of the authorization server and its pages, by error code; `other` for codes that no OAuth or OpenID specification defines. Refusals on arrival are in `overload_refusals_total`',
+    help: 'Error responses of the authorization server and its pages, by code; `other`: not in OAuth or OpenID specifications. Overload is in `overload_refusals_total`',
     labels: { error: NAMES },
   },
   database_pool_connections: {
-    help: 'Connections of the pool for requests, and requests waiting for one',
+    help: 'Pool connections for requests, and requests that wait for one',
     labels: { state: ['busy', 'idle', 'waiting'] },
   },
   database_pipelined_lanes: {
@@ -98,58 +98,58 @@ export const METRICS = {
     help: 'Statements in progress on those connections',
   },
   database_replica_lag_seconds: {
-    help: 'How far a replica is behind the primary, by its position in DATABASE_READ_URL; absent while the replica is unavailable or does not follow this primary',
+    help: 'Lag of a replica, by its position in DATABASE_READ_URL; absent while it is unavailable or follows another primary',
     labels: { replica: NAMES },
     together: 'max',
   },
   database_replica_asked: {
-    help: '1 while a replica, by its position in DATABASE_READ_URL, is at most five seconds behind and therefore used; 0 while the primary is used instead',
+    help: '1 while a replica, by its position in DATABASE_READ_URL, is used (at most five seconds behind); 0 while the primary replaces it',
     labels: { replica: NAMES },
     together: 'min',
   },
   member_writes_channel_up: {
-    help: '1 while this process is notified of what other instances write; 0 while it is not, and therefore uses no replica; absent without DATABASE_READ_URL',
+    help: '1 while this process is notified of other instances’ writes; 0 while it is not and uses no replica; absent without DATABASE_READ_URL',
     together: 'min',
   },
   member_reads_total: {
-    help: 'Reads of members’ lists and profiles, by where they were executed; 0 without DATABASE_READ_URL',
+    help: 'Reads of members’ lists and profiles, by server; 0 without DATABASE_READ_URL',
     labels: { place: ['primary', 'replica'] },
   },
   client_secrets_expiring: {
-    help: 'Secrets of enabled apps that were used within a week and expire within the next one, where the app has no other that lasts longer, or has not used it yet',
+    help: 'Secrets used last week that expire next week, if the enabled app has or uses no newer one',
     together: 'max',
   },
   signing_key_age_seconds: {
-    help: 'For how long the oldest key that signs now has done so; absent before the first one is made',
+    help: 'Age of the oldest signing key in use; absent before the first one',
     together: 'max',
   },
   api_keys_expiring: {
-    help: 'API keys that were used within a week, expire within the next one, and were not rotated',
+    help: 'API keys used last week that expire next week and were not rotated',
     together: 'max',
   },
   database_dead_rows: {
-    help: 'Dead rows (deleted or replaced, and not vacuumed yet), by table; absent on the embedded database',
+    help: 'Dead rows (not vacuumed yet), by table; absent on the embedded database',
     labels: { table: NAMES },
     together: 'max',
   },
   revocation_channel_up: {
-    help: '1 while credentials may be cached; 0 while revocations are not heard of, and every credential is looked up',
+    help: '1 while credentials may be cached; 0 while no revocations arrive and the database verifies each credential',
     together: 'min',
   },
   logout_attempts_total: {
-    help: 'Attempts to tell an app that a session has ended (back-channel logout), by outcome: `failed` is retried; `dead` is not',
+    help: 'Back-channel logout attempts: `failed` is retried, `dead` is not',
     labels: { outcome: ['delivered', 'failed', 'dead'] },
   },
   webhook_attempts_total: {
-    help: 'Attempts to deliver webhook messages, by outcome: `failed` is retried; `dead` is not; `withheld` was not sent, because its app or key may no longer see the member',
+    help: 'Webhook attempts: `failed` is retried, `dead` is not; `withheld` was not sent, because the app or key lost access',
     labels: { outcome: ['delivered', 'failed', 'dead', 'withheld'] },
   },
   webhook_attempt_duration_seconds: {
-    help: 'Time until a webhook receiver responded, or the attempt was given up',
+    help: 'Time until a webhook endpoint responded or the attempt timed out',
     buckets: [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
   },
   webhook_delay_seconds: {
-    help: 'Time from a change until the receiver accepted its message; only messages accepted at the first attempt',
+    help: 'Time from a change until the endpoint accepted the message; first attempts only',
     buckets: [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
   },
   webhook_deliveries_pending: {
@@ -157,19 +157,19 @@ export const METRICS = {
     together: 'max',
   },
   webhook_oldest_due_seconds: {
-    help: 'How long the oldest webhook message that is due has not been sent, receivers apart that are failing; 0 if there is none',
+    help: 'Delay of the oldest due webhook message, without failing endpoints; 0 if none',
     together: 'max',
   },
   webhook_deliveries_under_way: {
     help: 'Webhook messages being sent',
   },
   sweeper_last_success_timestamp_seconds: {
-    help: 'When expired rows of a kind were last swept without an error, in seconds since 1970; 0 before the first sweep',
+    help: 'Time of the last successful sweep, in seconds since 1970; 0 before the first',
     labels: { rows: NAMES },
     together: 'max',
   },
   sweeper_overdue_seconds: {
-    help: 'How long the oldest expired row that the last sweep left behind has been expired; 0 if it left none',
+    help: 'Age since expiry of the oldest row that the last sweep left; 0 if none',
     labels: { rows: NAMES },
     together: 'max',
   },
@@ -178,11 +178,11 @@ export const METRICS = {
     labels: { rows: NAMES },
   },
   sweeper_failures_total: {
-    help: 'Sweeps that ended with an error, by kind of rows',
+    help: 'Failed sweeps, by kind of rows',
     labels: { rows: NAMES },
   },
   periodic_work_failures_total: {
-    help: 'Runs of periodic work that ended with an error; it is tried again after its interval',
+    help: 'Failed runs of periodic work; it runs again after its interval',
     labels: {
       work: [
         'change_marks',

@@ -33,13 +33,10 @@ export function auditCommand(command: Command): void {
     .option('--user <id|username>', 'only events that concern this member')
     .option('--client <id>', 'only events that concern this app')
     .option('--key <id>', 'only events that concern this API key', parseKeyId)
-    .option(
-      '--error-id <id>',
-      'why a request was refused, by the id on the page or in the response (also requests of unknown apps)',
-    )
+    .option('--error-id <id>', 'the rejection with this id from a page or response, also of unknown apps')
     .option(
       '--since <duration>',
-      'how far back: a number followed by s, m, h or d (default 24h; with --error-id, everything)',
+      'how far back (default 24h; with --error-id, everything)',
       durationBetween('1s', LONGEST),
     )
     .addOption(
@@ -50,10 +47,7 @@ export function auditCommand(command: Command): void {
         .choices([...TYPES, ...OBJECTS])
         .argParser(parseType),
     )
-    .option(
-      '--follow',
-      'then print new events as they are recorded, newest last, until Ctrl-C; with --json, one object per line',
-    )
+    .option('--follow', 'also print new events, newest last, until Ctrl-C; with --json, one object per line')
     .runs(async ({ get, print }, { user, client, key, errorId, since, type, follow, json }) => {
       const filter: AuditFilter = {
         userId: user === undefined ? undefined : (await get(UsersService).find(user)).id,
@@ -80,7 +74,7 @@ export function auditCommand(command: Command): void {
   )
     .requiredOption(
       '--before <duration>',
-      'delete events older than this: a number followed by s, m, h or d, at least 7d',
+      'delete events older than this, at least 7d',
       durationBetween('7d', LONGEST),
     )
     .runs(async ({ dataSource, print }, { before }) => {

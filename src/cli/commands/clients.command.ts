@@ -80,28 +80,24 @@ export function clientsCommands(group: Command): void {
         .choices(['web', 'native'])
         .makeOptionMandatory(),
     )
-    .requiredOption('--redirect-uri <uri...>', 'where members are sent back to; has to match exactly')
+    .requiredOption('--redirect-uri <uri...>', 'where members return after sign-in; must match exactly')
     .addOption(
       new Option(
         '--assistant',
-        'for assistants (MCP): native, with the redirect URIs of common programs; says what to enter in them',
+        'for AI assistants (MCP): native, with the redirect URIs of common assistants; prints their settings',
       ).implies({ type: 'native', redirectUri: OF_ASSISTANTS }),
     )
     .option(
       '--origin <origin...>',
-      'pages of these origins may call the token endpoint (default: those of the redirect URIs of a web app)',
+      'origins whose pages may call the token endpoint (default: a web app’s redirect URIs)',
     )
-    .option('--post-logout-redirect-uri <uri...>', 'where members may be sent after signing out')
+    .option('--post-logout-redirect-uri <uri...>', 'where members may return after signing out')
     .option(
       '--backchannel-logout-uri <url>',
-      'where the app is told that a session has ended (OpenID Connect Back-Channel Logout)',
+      'URL that is notified of ended sessions (OpenID Connect Back-Channel Logout)',
     )
     .option('--scopes <list>', 'API scopes that it may request, comma separated (default: all)', parseScopes)
-    .option(
-      '--jwks-file <file>',
-      'public keys (JWK set), with which the app authenticates itself by private_key_jwt',
-      readKeySet,
-    )
+    .option('--jwks-file <file>', 'public keys (JWK set) for private_key_jwt', readKeySet)
     .addOption(profileOption().default('oauth21' as const))
     .addOption(authOption('by default, private_key_jwt with --jwks-file, else none'))
     .addOption(pkceOption())
@@ -109,10 +105,7 @@ export function clientsCommands(group: Command): void {
     .option('--policy-uri <url>', 'privacy policy of the app, also shown there')
     .option('--logo-file <file>', 'a PNG, JPEG, WebP or GIF of at most 64 KB, also shown there', readFile)
     .addOption(
-      new Option(
-        '--id-token-alg <alg>',
-        'algorithm that signs its ID tokens; RS256 for libraries without ES256',
-      )
+      new Option('--id-token-alg <alg>', 'algorithm of its ID tokens; RS256 for libraries without ES256')
         .choices(['ES256', 'RS256'])
         .default('ES256'),
     )
@@ -163,7 +156,7 @@ export function clientsCommands(group: Command): void {
     .option('--name <text>', 'name of the app on the consent page', parseName)
     .option(
       '--jwks-file <file>',
-      'public keys (JWK set) that replace the previous ones; the app authenticates itself by private_key_jwt',
+      'public keys (JWK set) for private_key_jwt that replace the previous ones',
       readKeySet,
     )
     .addOption(profileOption())
@@ -175,7 +168,7 @@ export function clientsCommands(group: Command): void {
     .addOption(
       new Option('--id-token-alg <alg>', 'algorithm that signs its ID tokens').choices(['ES256', 'RS256']),
     )
-    .option('--backchannel-logout-uri <url>', 'where the app is told that a session has ended; "" removes it')
+    .option('--backchannel-logout-uri <url>', 'URL that is notified of ended sessions; "" removes it')
     .refuses((options) => changesNothing(options) || faultOfKeys(options));
   for (const { add, remove } of LISTS) update.addOption(add).addOption(remove);
   update.runs(async ({ get, print }, id, options) => {
@@ -225,20 +218,20 @@ export function clientsCommands(group: Command): void {
 
   ofApp(
     'rotate-secret',
-    'Make a secret for an app that authenticates with one. The one before stays valid for a while. stdout has only the new secret',
+    'Create a new secret for an app. The old one stays valid for a while. stdout has only the new secret',
     'pua clients rotate-secret backend --overlap 2h',
   )
     .addOption(
       new Option(
         '--overlap <duration>',
-        'how long the secret before stays valid, at most until it expires; with 0s, it ends at once',
+        'how long the old secret stays valid, at most until it expires; 0s: not at all',
       )
         .argParser(durationBetween('0s', '90d'))
         .default(parseDuration('24h'), '24h'),
     )
     .option(
       '--expires <duration>',
-      'how long the new secret is valid: a number followed by s, m, h or d (default: until it is replaced)',
+      'how long the new secret is valid (default: until it is replaced)',
       durationBetween('1h', '3650d'),
     )
     .runs(async ({ get, print }, id, { overlap, expires }) => {
@@ -250,7 +243,7 @@ export function clientsCommands(group: Command): void {
 
   ofApp(
     'delete',
-    'Delete an app permanently, with all access that members gave it',
+    'Delete an app permanently, with all its grants',
     'pua clients delete old-app --yes',
     'any version',
   )
@@ -266,7 +259,7 @@ export function clientsCommands(group: Command): void {
     });
 
   for (const [verb, accepted, description] of [
-    ['disable', 'any version', 'Refuse an app and its tokens everywhere, until it is enabled again'],
+    ['disable', 'any version', 'Reject an app and its tokens until it is enabled again'],
     ['enable', 'this version', 'Enable a disabled app again'],
   ] as const)
     ofApp(verb, description, `pua clients ${verb} demo`, accepted).runs(async ({ get, print }, id) => {
@@ -283,18 +276,18 @@ const FIRST_SECRET = { overlapSeconds: 0, expiresInSeconds: null };
 const profileOption = () =>
   new Option(
     '--profile <profile>',
-    'what it may be: oauth21, oidc (secrets, form_post) or fapi2 (FAPI 2.0); docs/developers/oauth.md has the table',
+    'rules for the app: oauth21, oidc (secrets, form_post) or fapi2 (FAPI 2.0); see docs/developers/oauth.md',
   ).choices(PROFILE_NAMES);
 
 const authOption = (byDefault: string) =>
-  new Option('--auth <method>', `how it authenticates; ${byDefault}`).choices(
+  new Option('--auth <method>', `authentication method; ${byDefault}`).choices(
     unionOf(({ authMethods }) => authMethods),
   );
 
 const pkceOption = () =>
   new Option(
     '--pkce <use>',
-    'optional: it may leave PKCE out where it sends a nonce; off: also without one, so that a code that leaks is of use to others; only for a confidential app of the profile oidc',
+    'optional: PKCE not required with a nonce; off: neither required (a leaked code can be used). Only for confidential apps of the profile oidc',
   ).choices(PROFILES.oidc.pkce);
 
 const NEEDS_KEYS = '--auth private_key_jwt needs --jwks-file';

@@ -11,10 +11,7 @@ export function dbCommands(group: Command): void {
   const add = (...command: [string, string, string]) => inGroup(...command, 'anything');
 
   add('migrate', 'Run pending migrations', 'pua db migrate')
-    .option(
-      '--plan',
-      'show what each would lock and for how long, estimated from the sizes of the tables, and run none',
-    )
+    .option('--plan', 'show which tables each would lock, and the estimated time; run none')
     .runs(async ({ dataSource, print }, { json, plan: isPlanned }) => {
       if (isPlanned) {
         const plan = await planMigrations(dataSource);
@@ -38,7 +35,7 @@ export function dbCommands(group: Command): void {
 
   add(
     'rollback',
-    'Undo the most recent migration, or several, and lose the data in what they drop',
+    'Undo the most recent migrations, and lose the data in dropped tables and columns',
     'pua db rollback --yes',
   )
     .option('--to <migration>', 'undo all that ran after this one')

@@ -26,22 +26,22 @@ const EVERY_SECONDS = 60;
 /** Adds `pua doctor`. */
 export function doctorCommand(command: Command): void {
   withExample(command, 'pua doctor --mend')
-    .option('--mend', 'first correct copies, totals and sequences, without blocking other writers')
     .option(
-      '--full',
-      'recount for all members, not for one in ten, where there are more than 50,000; as --mend does',
+      '--mend',
+      'first repair denormalized columns, counters and sequences, without blocking other writers',
     )
+    .option('--full', 'check all members (default above 50,000: a 10 % sample)')
     .addOption(
       new Option(
         '--watch [every]',
-        `repeat the checks that are quick on any amount of data (every ${EVERY_SECONDS}s, or as given: a number followed by s, m, h or d), and print a line for each result at first, then for each that changes, until Ctrl-C; with --json, one object per line`,
+        `repeat the quick checks (default every ${EVERY_SECONDS}s) and print changed results until Ctrl-C; with --json, one object per line`,
       )
         .argParser(durationBetween('1s', '1d'))
         .conflicts(['mend', 'full']),
     )
     .option(
       '--textfile <file>',
-      'also write the results for Prometheus, as a file of node_exporter’s textfile collector: doctor_finding by check, 0 for ok, 1 for warn, 2 for fail',
+      'also write the results for node_exporter’s textfile collector: doctor_finding by check, 0 ok, 1 warn, 2 fail',
     )
     .action(async ({ json, mend = false, full = mend, watch, textfile }) => {
       let healthy: boolean;

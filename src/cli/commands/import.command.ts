@@ -16,12 +16,12 @@ export function importCommand(command: Command): void {
   withExample(command, 'pua import ./export --skip-invalid rejects.ndjson')
     .argument(
       '<folder>',
-      'folder of NDJSON files, each .ndjson or .ndjson.gz; - reads lines {"type", "op", "record"} from stdin',
+      'folder of .ndjson or .ndjson.gz files; - reads lines {"type", "op", "record"} from stdin',
     )
-    .option('--dry-run', 'validate everything, also against the database, and change nothing')
+    .option('--dry-run', 'check everything, also against the database, and change nothing')
     .option(
       '--skip-invalid <file>',
-      'import everything except bad lines, which are written to this file; without it, a single bad line undoes everything',
+      'write bad lines to this file and import the others (default: one bad line stops everything)',
     )
     .addOption(
       new Option('--batch <n>', 'commit after every n lines, instead of all or nothing')

@@ -25,7 +25,7 @@ export function keysCommands(group: Command): void {
     'Create a key. It is shown only once: stdout has only the key, or with --json also its details',
     "pua keys create --user ada --name 'Ada’s calendar' --scopes profile:read,events:read",
   )
-    .option('--user <id|username>', 'the member whose data the key opens')
+    .option('--user <id|username>', 'the member whose data the key can read')
     .addOption(
       new Option(
         '--platform',
@@ -40,7 +40,7 @@ export function keysCommands(group: Command): void {
     )
     .option(
       '--expires <duration>',
-      'how long it is valid: a number followed by s, m, h or d, at most 365d (default: 90d)',
+      'how long it is valid, at most 365d (default: 90d)',
       durationBetween('1s', '365d'),
     )
     .addOption(new Option('--no-expiry', 'valid until it is revoked; requires --reason').conflicts('expires'))
@@ -51,7 +51,7 @@ export function keysCommands(group: Command): void {
       collectCidr,
     )
     .addOption(
-      new Option('--env <environment>', 'test keys are refused in production')
+      new Option('--env <environment>', 'production rejects test keys')
         .choices(['live', 'test'])
         .default('live'),
     )
@@ -95,7 +95,7 @@ export function keysCommands(group: Command): void {
     .addOption(new Option('--platform', 'only keys of the platform').conflicts('user'))
     .option(
       '--expiring <duration>',
-      'only keys that expire within this time and have not been rotated, soonest first: a number followed by s, m, h or d',
+      'only keys that expire within this time and have not been rotated, soonest first',
       durationBetween('1s', '365d'),
     )
     .runs(async ({ get, print }, { user, platform, expiring }) => {
@@ -125,7 +125,7 @@ export function keysCommands(group: Command): void {
     .addOption(
       new Option(
         '--overlap <duration>',
-        'how long the old key stays valid, at most until it expires; with 0s, it ends at once',
+        'how long the old key stays valid, at most until it expires; 0s: not at all',
       )
         .argParser(durationBetween('0s', '365d'))
         .default(parseDuration('24h'), '24h'),
@@ -143,9 +143,9 @@ export function keysCommands(group: Command): void {
     "pua keys revoke 4fGh7Kq2LmPz --reason 'found in a public repository'",
     'any version',
   )
-    .argument('<id>', 'id of the key, or the whole key as it was found', parseKeyId)
+    .argument('<id>', 'id of the key, or the whole key', parseKeyId)
     .requiredOption('--reason <text>', 'why it is revoked; stored with the key', textOf([1, 500]))
-    .option('--yes', 'skip the confirmation, which only a terminal asks for; this cannot be undone')
+    .option('--yes', 'skip the confirmation of a terminal; this cannot be undone')
     .runs(async ({ get, print, confirm }, id, { reason }) => {
       await confirm(`The key ${id} would be revoked at once and permanently.`, 'go on');
       const keys = get(ApiKeysService);
@@ -178,7 +178,7 @@ export function signingKeysCommands(group: Command): void {
 
   add(
     'rotate',
-    'Sign with the next key from now on; running servers follow within a second, and everything signed before stays valid',
+    'Sign with the next key; running servers follow within a second, and earlier signatures stay valid',
     'pua signing-keys rotate',
   ).runs(async ({ get, print }) =>
     print({ data: await get(SigningKeysService).rotate() }, ({ data }) => table(data, SIGNING_KEY_COLUMNS)),

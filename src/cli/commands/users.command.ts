@@ -62,7 +62,7 @@ export function usersCommands(group: Command): void {
 
   const update = ofMember(
     'update',
-    'Change a member’s account as the platform would; an import may change it again. "" clears a field',
+    'Change a member’s account; an import can change it again. "" clears a field',
     "pua users update ada --first-name Augusta --bio ''",
   ).option('--username <username>', 'unique, ignoring case; must not consist of digits only', parseUsername);
   profileOptions(update, { empty: true })
@@ -82,7 +82,7 @@ export function usersCommands(group: Command): void {
 
   ofMember(
     'set-password',
-    'Set a member’s password, and end browser sessions, pending sign-ins, the access of apps, and calendar links; API keys stay valid',
+    'Set a member’s password, and end sessions, pending sign-ins, apps’ access and calendar links; API keys stay valid',
     'printf %s "$PASSWORD" | pua users set-password ada --password-stdin',
   )
     .requiredOption(
@@ -118,7 +118,7 @@ export function usersCommands(group: Command): void {
 
   ofMember(
     'remove-passkey',
-    'Remove a passkey that a member has lost, even the last one: a member without a password then needs one (`pua users set-password`). Sessions continue: `pua users revoke-access` ends them',
+    'Remove a passkey, even the last one: a member without a password then needs one (`pua users set-password`). Sessions continue (`pua users revoke-access` ends them)',
     'pua users remove-passkey ada 7',
   )
     .argument('<passkey>', 'id of the passkey, from `pua users passkeys`', parseNumber)
@@ -147,11 +147,7 @@ export function usersCommands(group: Command): void {
       print({ id, username, changed, disabled_at }, () => plain(`${username} is ${verb}d`));
     });
 
-  ofMember(
-    'erase',
-    'Erase everything about a member except the id, permanently: profile, connections, RSVPs, achievements, keys, sessions, grants',
-    'pua users erase ada --yes',
-  )
+  ofMember('erase', 'Erase all of a member’s data except the id, permanently', 'pua users erase ada --yes')
     .alias('delete')
     .option('--yes', 'skip the confirmation; this cannot be undone')
     .runs(async ({ get, dataSource, print, confirm }, who) => {
@@ -208,7 +204,7 @@ export function usersCommands(group: Command): void {
 
   ofMember(
     'revoke-access',
-    'Revoke the access of apps to a member’s data, including unused authorization codes; without --client, end browser sessions and calendar links, too',
+    'Revoke apps’ access to a member’s data, including unused codes; without --client, also end browser sessions and calendar links',
     'pua users revoke-access ada --client demo',
     'any version',
   )
@@ -255,10 +251,10 @@ function profileOptions<Args extends unknown[], Given extends OptionValues>(
   return command
     .option(
       '--external-id <id>',
-      'id of the member in another system, such as the subject at the platform’s own login; unique',
+      'id of the member in another system, such as the external identity provider; unique',
       textOf([empty ? 0 : 1, external_id[1]]),
     )
-    .option('--email <address>', 'where a link to set a new password is sent; no app sees it', email)
+    .option('--email <address>', 'address for password reset links; no app can read it', email)
     .option('--first-name <text>', atMost(first_name), textOf(first_name))
     .option('--last-name <text>', atMost(last_name), textOf(last_name))
     .option(

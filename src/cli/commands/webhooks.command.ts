@@ -15,37 +15,37 @@ import { fields, named, note, table, withDetails } from '../output.js';
 export function webhooksCommands(group: Command): void {
   const add = addTo(group);
   const ofReceiver = (...command: Parameters<typeof add>) =>
-    add(...command).argument('<id>', 'id of the receiver');
+    add(...command).argument('<id>', 'id of the webhook endpoint');
 
   add(
     'create',
-    'Register a receiver. Its secret is shown only once: stdout has only the secret, or with --json also the details',
+    'Register a webhook endpoint. Its secret is shown only once: stdout has only the secret, with --json also the details',
     'pua webhooks create --url https://app.example/webhooks --types events.updated,events.removed --client demo',
   )
     .requiredOption(
       '--url <url>',
-      'where messages are posted: https, or outside production also http to this machine',
+      'URL that receives messages: https, or http to this host outside production',
     )
     .requiredOption(
       '--types <list>',
-      `message types that it receives, comma separated: ${WEBHOOK_TYPES.join(', ')}`,
+      `message types, comma separated: ${WEBHOOK_TYPES.join(', ')}`,
       parseTypes,
     )
     .addOption(
       new Option(
         '--client <id>',
-        'notify it about the members who granted this app the scope of the type',
+        'send messages about members who granted this app the type’s scope',
       ).conflicts(['key', 'platform']),
     )
     .addOption(
       new Option(
         '--key <id>',
-        'notify it about the member of this API key, which needs the scope of the type',
+        'send messages about the member of this API key, which must have the type’s scope',
       )
         .argParser(parseKeyId)
         .conflicts('platform'),
     )
-    .option('--platform', 'notify it, as the platform’s own receiver, about everything')
+    .option('--platform', 'send messages about all members, to the platform itself')
     .refuses(
       ({ client, key, platform }) =>
         client === undefined &&
@@ -69,13 +69,13 @@ export function webhooksCommands(group: Command): void {
         );
     });
 
-  add('list', 'List receivers, newest first', 'pua webhooks list').runs(async ({ get, print }) =>
+  add('list', 'List webhook endpoints, newest first', 'pua webhooks list').runs(async ({ get, print }) =>
     print({ data: await get(WebhooksService).list() }, ({ data }) => table(data, COLUMNS)),
   );
 
   ofReceiver(
     'show',
-    'Show everything about a receiver except its secret, and its last messages',
+    'Show a webhook endpoint without its secret, and its last messages',
     'pua webhooks show wh_4fGh7Kq2LmPz9xQa',
   ).runs(async ({ get, print }, id) => {
     const webhook = await get(WebhooksService).find(id);
@@ -103,10 +103,10 @@ export function webhooksCommands(group: Command): void {
 
   add(
     'redeliver',
-    'Send messages that were sent or given up again, with the same id; running servers do it at once',
+    'Resend delivered or dead messages with the same id; running servers do it at once',
     'pua webhooks redeliver msg_0b5e6c1a9f3d4e2b8c7a6f5e4d3c2b1a',
   )
-    .argument('<id>', 'id of a message, or of a receiver for all of its messages that were given up')
+    .argument('<id>', 'id of a message, or of a webhook endpoint for all its dead messages')
     .runs(async ({ get, print }, id) => {
       const redelivered = await get(WebhooksService).redeliver(id, 'admin');
       print({ id, redelivered }, () => `${redelivered} ${redelivered === 1 ? 'message' : 'messages'}`);
@@ -114,11 +114,11 @@ export function webhooksCommands(group: Command): void {
 
   ofReceiver(
     'rotate',
-    'Create a new secret. Until the overlap ends, messages are signed with both. stdout has only the new secret',
+    'Create a new secret. During the overlap, both secrets sign messages. stdout has only the new secret',
     'pua webhooks rotate wh_4fGh7Kq2LmPz9xQa --overlap 24h',
   )
     .addOption(
-      new Option('--overlap <duration>', 'how long the old secret also signs; with 0s, it ends at once')
+      new Option('--overlap <duration>', 'how long the old secret also signs; 0s: not at all')
         .argParser(durationBetween('0s', '30d'))
         .default(parseDuration('24h'), '24h'),
     )
@@ -129,10 +129,10 @@ export function webhooksCommands(group: Command): void {
 
   ofReceiver(
     'disable',
-    'Disable a receiver permanently: nothing more is sent to it. If it is already disabled, nothing changes',
+    'Disable a webhook endpoint permanently. If it is already disabled, nothing changes',
     'pua webhooks disable wh_4fGh7Kq2LmPz9xQa',
   )
-    .option('--yes', 'skip the confirmation, which only a terminal asks for; this cannot be undone')
+    .option('--yes', 'skip the confirmation of a terminal; this cannot be undone')
     .runs(async ({ get, print, confirm }, id) => {
       await confirm(`The receiver ${id} would be disabled permanently.`, 'go on');
       const changed = await get(WebhooksService).disable(id, 'admin');
