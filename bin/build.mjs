@@ -31,7 +31,7 @@ export async function build({ always = false } = {}) {
     .flatMap((folder) => filesUnder(root, folder))
     .filter((path) => !path.endsWith('.spec.ts'))
     .concat('docs/examples.json');
-  const programs = ['.swcrc', 'package-lock.json', 'bin/build.mjs', 'bin/bundle.mjs', 'bin/guides.mjs'];
+  const programs = ['.swcrc', 'package.json', 'bin/build.mjs', 'bin/bundle.mjs', 'bin/guides.mjs'];
   const inputs = [...sources, ...GUIDE_SOURCES, ...packageSources(), ...programs];
   if (!always && isNewer(stamp, inputs)) return;
 

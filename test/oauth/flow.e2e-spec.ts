@@ -60,6 +60,8 @@ describe('a public web client', () => {
     expect(refreshed.refresh_token).not.toBe(tokens.refresh_token);
     expect(await client.fetchUserInfo(configuration, refreshed.access_token, String(member.id))).toEqual({
       sub: String(member.id),
+      name: 'Ada',
+      preferred_username: member.username,
     });
   });
 
