@@ -2,6 +2,7 @@ import { Global, Module } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { Config } from '../config/config.js';
 import { createLogger, Logger } from './logger.js';
+import { Mailer } from './mailer.js';
 import { Meter } from './meter.js';
 import { PeriodicWork } from './periodic-work.js';
 import { PublicHttps } from './public-https.js';
@@ -12,10 +13,11 @@ import { PublicHttps } from './public-https.js';
   imports: [DiscoveryModule],
   providers: [
     { provide: Logger, inject: [Config], useFactory: createLogger },
+    Mailer,
     Meter,
     PeriodicWork,
     PublicHttps,
   ],
-  exports: [Logger, Meter, PublicHttps],
+  exports: [Logger, Mailer, Meter, PublicHttps],
 })
 export class RuntimeModule {}

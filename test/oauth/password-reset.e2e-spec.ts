@@ -1,8 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import bcrypt from 'bcrypt';
-import { SMTPServer } from 'smtp-server';
 import { SignIn } from '../../src/accounts/sign-in/sign-in.js';
 import { UsersService } from '../../src/accounts/users.service.js';
 import { PasswordResets } from '../../src/member-pages/password-reset/password-resets.js';
@@ -18,51 +15,29 @@ import {
   post,
   startWithPasskeys,
 } from '../support/passkeys.js';
+import { MailServer, textOf } from '../support/smtp.js';
 
 const NEW = 'seven quiet herons wade';
 /** Of nothing that anybody knows. */
 const OTHER_HASH = '$2b$10$abcdefghijklmnopqrstuuLhnAFMCGkGaGpPeXKq7Q9GVOQ4tPzMK';
 
-interface Received {
-  readonly to: string[];
-  readonly source: string;
-}
-
 let oauth: OauthTest;
-let smtp: SMTPServer;
-let received: Received[] = [];
-/** What the mail server answers to a recipient in place of taking the mail. */
-let refusal: Error | undefined;
+let mails: MailServer;
 beforeAll(async () => {
-  smtp = new SMTPServer({
-    authOptional: true,
-    disabledCommands: ['STARTTLS', 'AUTH'],
-    onRcptTo: (_address, _session, callback) => callback(refusal),
-    onData: (stream, session, callback) => {
-      let source = '';
-      stream.setEncoding('utf8').on('data', (text: string) => (source += text));
-      stream.on('end', () => {
-        received.push({ to: session.envelope.rcptTo.map(({ address }) => address), source });
-        callback();
-      });
-    },
-  });
-  const listening = smtp.listen(0, '127.0.0.1');
-  await once(listening, 'listening');
-  const { port } = listening.address() as AddressInfo;
-  oauth = await startWithPasskeys({
-    platformName: 'Gipfel & Tal',
-    mail: { smtpUrl: `smtp://127.0.0.1:${port}`, from: 'Gipfel <no-reply@gipfel.example>' },
-  });
+  mails = await MailServer.start();
+  oauth = await startWithPasskeys({ platformName: 'Gipfel & Tal', mail: mails.mail });
 });
 afterAll(async () => {
   await oauth.close();
-  await new Promise<void>((resolve) => smtp.close(resolve));
+  await mails.close();
 });
 beforeEach(() => {
-  received = [];
-  refusal = undefined;
+  mails.received = [];
+  mails.refusal = () => undefined;
 });
+
+/** The mails with which passwords are reset, without notices. */
+const received = () => mails.received.filter(({ source }) => !source.includes('<notice-'));
 
 const query = <Row>(sql: string, values: unknown[] = []) => oauth.dataSource.query<Row[]>(sql, values);
 
@@ -88,13 +63,8 @@ async function ask(username: string, language = 'en', browser = oauth.browser())
   return { status: answer.status, html };
 }
 
-/** A mail with quoted-printable undone. */
-function textOf(mail: Received | undefined): string {
-  return mail!.source.replace(/=\r\n/g, '').replaceAll('=3D', '=');
-}
-
 /** The path of the link in such a mail. */
-function linkOf(mail: Received | undefined): string {
+function linkOf(mail: MailServer['received'][number] | undefined): string {
   return /http:\/\/localhost:\d+(\/account\/new-password\/[\w-]{43})\s/.exec(textOf(mail))![1]!;
 }
 
@@ -123,8 +93,8 @@ describe('Who forgot the password', () => {
     const { status, html } = await ask(` ${username.toUpperCase()}\u00a0`);
     expect([status, html]).toEqual([200, expect.stringContaining('the mail is on its way')]);
 
-    const [mail] = received;
-    expect(received.map(({ to }) => to)).toEqual([[email]]);
+    const [mail] = received();
+    expect(received().map(({ to }) => to)).toEqual([[email]]);
     expect(mail!.source).toMatch(/^From: Gipfel <no-reply@gipfel\.example>\r$/m);
     expect(mail!.source).toMatch(/^Auto-Submitted: auto-generated\r$/m);
     expect(mail!.source).toMatch(/^Subject: Your new password for Gipfel & Tal\r$/m);
@@ -154,7 +124,7 @@ describe('Who forgot the password', () => {
   it('reads the mail in German where the browser asks for that', async () => {
     const { username } = await member();
     await ask(username, 'de');
-    expect(received[0]!.source).toMatch(/^Hallo member-/m);
+    expect(received()[0]!.source).toMatch(/^Hallo member-/m);
   });
 
   it('sees one and the same page whoever it is, and nobody else is sent anything', async () => {
@@ -167,21 +137,21 @@ describe('Who forgot the password', () => {
     const names = [without, disabled, none, off].map((one) => one.username);
     for (const name of [...names, 'nobody', '', 'nul\0', 'x'.repeat(5000), 'a@b.example\r\nBcc: c@d.example'])
       expect(await ask(name)).toEqual(known);
-    expect(received).toHaveLength(1);
+    expect(received()).toHaveLength(1);
   });
 
   it('is sent one mail in five minutes, however often somebody asks', async () => {
     const { id, username } = await member();
     for (let i = 0; i < 3; i++) await ask(username);
-    expect(received).toHaveLength(1);
+    expect(received()).toHaveLength(1);
     await query(
       `UPDATE oauth_state SET expires_at = expires_at - interval '301 seconds' WHERE user_id = $1`,
       [id],
     );
     await ask(username);
-    expect(received).toHaveLength(2);
+    expect(received()).toHaveLength(2);
     // Either link works; with one the other is gone.
-    const [one, other] = received.map(linkOf);
+    const [one, other] = received().map(linkOf);
     expect([await set(one!, NEW), await set(other!, PASSWORD)]).toEqual([200, 410]);
   });
 
@@ -201,10 +171,10 @@ describe('Who forgot the password', () => {
       await later(id, 301);
     }
     await ask(other.username);
-    expect(received).toHaveLength(5);
+    expect(received()).toHaveLength(5);
     await later(id, 86_400 - 7 * 301);
     await ask(other.username);
-    expect(received).toHaveLength(6);
+    expect(received()).toHaveLength(6);
   });
 
   it('is sent one mail, however many ask for it at the same moment', async () => {
@@ -216,7 +186,7 @@ describe('Who forgot the password', () => {
     );
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 303));
     await oauth.api.app.get(PasswordResets).onApplicationShutdown();
-    expect(received).toHaveLength(1);
+    expect(received()).toHaveLength(1);
   });
 
   thorough.it(
@@ -234,7 +204,7 @@ describe('Who forgot the password', () => {
       };
       await block();
       await ask(username);
-      const path = linkOf(received[0]);
+      const path = linkOf(received()[0]);
       const browser = oauth.browser();
       const page = (await browser.open(path)) as FormPage;
       expect((await post(browser, page, `${path}/set`, { new_password: NEW })).status).toBe(200);
@@ -248,9 +218,9 @@ describe('Who forgot the password', () => {
 
   it('is answered the same where the mail server takes nothing', async () => {
     const { username } = await member();
-    refusal = new Error('no such mailbox');
+    mails.refusal = () => new Error('no such mailbox');
     expect((await ask(username)).status).toBe(200);
-    expect(received).toEqual([]);
+    expect(received()).toEqual([]);
   });
 });
 
@@ -264,13 +234,13 @@ describe('A member with passkeys who forgot the password', () => {
       await addPasskey(browser, phone, 'Old <phone>');
       await addPasskey(browser, new Authenticator(oauth.issuer), 'Key at work');
       await ask(username);
-      expect(received[0]!.to).toEqual([email]);
-      const mail = textOf(received[0]);
+      expect(received()[0]!.to).toEqual([email]);
+      const mail = textOf(received()[0]);
       expect(mail).toContain(`remove its passkey at ${oauth.issuer}/account/security`);
       expect(mail).toMatch(/^- Old <phone>\r\n- Key at work\r$/m);
 
       const reset = oauth.browser();
-      const path = linkOf(received[0]);
+      const path = linkOf(received()[0]);
       const page = (await reset.open(path)) as FormPage;
       const done = await post(reset, page, `${path}/set`, { new_password: NEW });
       const html = await done.text();
@@ -287,9 +257,9 @@ describe('A member with passkeys who forgot the password', () => {
   it('reads nothing of passkeys where they have none', async () => {
     const { username } = await member();
     await ask(username);
-    expect(textOf(received[0])).not.toMatch(/passkey/i);
+    expect(textOf(received()[0])).not.toMatch(/passkey/i);
     const reset = oauth.browser();
-    const path = linkOf(received[0]);
+    const path = linkOf(received()[0]);
     const page = (await reset.open(path)) as FormPage;
     const answer = await post(reset, page, `${path}/set`, { new_password: NEW });
     expect([answer.status, /passkey/i.test(await answer.text())]).toEqual([200, false]);
@@ -300,7 +270,7 @@ describe('A link to set a new password', () => {
   postgres.it('is not used up, nor the password changed, where passkeys cannot be read', async () => {
     const { username } = await member();
     await ask(username);
-    const path = linkOf(received[0]);
+    const path = linkOf(received()[0]);
     const runner = oauth.dataSource.createQueryRunner();
     await runner.startTransaction();
     await runner.query('LOCK TABLE passkeys IN ACCESS EXCLUSIVE MODE');
@@ -316,7 +286,7 @@ describe('A link to set a new password', () => {
   it('sets no password without its line in the audit trail', async () => {
     const { username } = await member();
     await ask(username);
-    const path = linkOf(received[0]);
+    const path = linkOf(received()[0]);
     expect(await withoutAudit(oauth.dataSource, 'user.password_set', () => set(path, NEW))).toBe(500);
     expect(await set(path, NEW)).toBe(200);
   });
@@ -324,7 +294,7 @@ describe('A link to set a new password', () => {
   thorough.it('works once, of 20 at the same time', async () => {
     const { username } = await member();
     await ask(username);
-    const path = linkOf(received[0]);
+    const path = linkOf(received()[0]);
     const browser = oauth.browser();
     const page = (await browser.open(path)) as FormPage;
     const statuses = await Promise.all(
@@ -368,7 +338,7 @@ describe('A link to set a new password', () => {
         const { id, username } = await member();
         await ask(username);
         await end(id, username);
-        expect(await set(linkOf(received.at(-1)), 'another one for them')).toBe(410);
+        expect(await set(linkOf(received().at(-1)), 'another one for them')).toBe(410);
       }
     },
   );
@@ -382,13 +352,13 @@ describe('A link to set a new password', () => {
     expect(
       await query('SELECT 1 FROM users WHERE id = $1 AND password_hash <> $2', [id, imported]),
     ).toHaveLength(1);
-    expect(await set(linkOf(received[0]), NEW)).toBe(200);
+    expect(await set(linkOf(received()[0]), NEW)).toBe(200);
   });
 
   it('takes no password that is not allowed, and works still', async () => {
     const { username } = await member();
     await ask(username);
-    const path = linkOf(received[0]);
+    const path = linkOf(received()[0]);
     for (const password of ['short', 'qwertyuiop', `${username}1`])
       expect(await set(path, password)).toBe(400);
     expect(await set(path, NEW)).toBe(200);
@@ -397,7 +367,7 @@ describe('A link to set a new password', () => {
   it('that nobody was sent is too old; without a form of ours nothing is set or sent', async () => {
     const { username } = await member();
     await ask(username);
-    const path = linkOf(received[0]);
+    const path = linkOf(received()[0]);
     for (const made of ['A'.repeat(43), 'x', '0'.repeat(100)])
       expect(await set(`/account/new-password/${made}`, NEW)).toBe(410);
     for (const action of [`${path}/set`, '/account/password-reset/send']) {
@@ -407,13 +377,13 @@ describe('A link to set a new password', () => {
       });
       expect(answer.status).toBe(403);
     }
-    expect(received).toHaveLength(1);
+    expect(received()).toHaveLength(1);
   });
 
   it('stands nowhere in the database', async () => {
     const { username } = await member();
     await ask(username);
-    const token = linkOf(received[0]).split('/').pop()!;
+    const token = linkOf(received()[0]).split('/').pop()!;
     const rows = await query<{ row: string }>(
       `SELECT s::text AS row FROM oauth_state s UNION ALL SELECT e::text FROM auth_events e`,
     );

@@ -1,6 +1,5 @@
 import { Controller, Get, Injectable, Param, Post, Res, type OnApplicationShutdown } from '@nestjs/common';
 import type { Response } from 'express';
-import type { Transporter } from 'nodemailer';
 import { Csrf, DeviceCookies } from '../../accounts/browser-cookies.js';
 import { Busy, passwordFault, type PasswordFault } from '../../accounts/passwords/passwords.js';
 import { signInOriginOf, type SignInOrigin } from '../../accounts/sign-in/sign-in-origin.js';
@@ -15,6 +14,7 @@ import { eitherOf, TokenKeys } from '../../crypto/hmac.js';
 import { Database } from '../../database/database.js';
 import { keyed, unexpired } from '../../database/sql.js';
 import { Logger } from '../../runtime/logger.js';
+import { Mailer } from '../../runtime/mailer.js';
 import { withoutSlot } from '../../http/pipeline/request-context.js';
 import { addressOf } from '../../values/network.js';
 import { isStorable } from '../../values/string-rules.js';
@@ -25,9 +25,6 @@ import { fieldText, OwnForm, passwordIn, ServesPages, type Form } from '../reque
 import { PasskeyCeremonies } from '../sign-in/passkey-ceremonies.js';
 
 const MODEL = 'PasswordReset';
-
-/** How long each step of sending an email may take, in milliseconds. */
-const PATIENCE_MS = 10_000;
 
 /** An address is sent at most one email in this many seconds, and … */
 const QUIET_SECONDS = 300;
@@ -87,7 +84,6 @@ const FINISH = `WITH taken AS (
 @Injectable()
 export class PasswordResets implements OnApplicationShutdown {
   readonly #pending = new Set<Promise<void>>();
-  #transport: Promise<Transporter> | undefined;
 
   constructor(
     private readonly config: Config,
@@ -95,6 +91,7 @@ export class PasswordResets implements OnApplicationShutdown {
     private readonly signIn: SignIn,
     private readonly ceremonies: PasskeyCeremonies,
     private readonly logger: Logger,
+    private readonly mailer: Mailer,
     private readonly keys: TokenKeys,
     private readonly signInMethods: SignInMethods,
     private readonly states: OneTimeStates,
@@ -169,7 +166,6 @@ export class PasswordResets implements OnApplicationShutdown {
   /** Resolves when no email is being sent. */
   async onApplicationShutdown(): Promise<void> {
     await Promise.all(this.#pending);
-    (await this.#transport)?.close();
   }
 
   /** A device that was lost with the password may hold a passkey: the member sees the list and can remove it. */
@@ -193,23 +189,8 @@ export class PasswordResets implements OnApplicationShutdown {
     };
     const { subject, text, passkeys } = textsIn(language).passwordReset.mail;
     const names = (await this.#passkeysOf(member.id)).map(({ name }) => `- ${name}`);
-    const { smtpUrl, from } = this.config.mail!; // or these pages do not exist
-    this.#transport ??= import('nodemailer').then(({ createTransport }) =>
-      createTransport({
-        url: smtpUrl,
-        connectionTimeout: PATIENCE_MS,
-        greetingTimeout: PATIENCE_MS,
-        socketTimeout: PATIENCE_MS,
-        disableFileAccess: true,
-        disableUrlAccess: true,
-      }),
-    );
-    await (
-      await this.#transport
-    ).sendMail({
-      from,
+    await this.mailer.send({
       to: member.email,
-      headers: { 'Auto-Submitted': 'auto-generated' }, // RFC 3834 §5: no out-of-office replies
       subject: fill(subject, words),
       text:
         fill(text, words) +

@@ -1,0 +1,52 @@
+import { Injectable } from '@nestjs/common';
+import type { Transporter } from 'nodemailer';
+import { Config } from '../config/config.js';
+
+/** Deadline of each step of sending an email, in ms … */
+const STEP_MS = 10_000;
+/** … and of all of them. */
+export const LONGEST_SENDING_MS = 30_000;
+
+export interface Mail {
+  readonly to: string;
+  readonly subject: string;
+  readonly text: string;
+  readonly messageId?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Sends emails through the platform's mail server, each on its own connection. */
+@Injectable()
+export class Mailer {
+  #transport: Promise<Transporter> | undefined;
+
+  constructor(private readonly config: Config) {}
+
+  /**
+   * Requires that `Config.mail` is set.
+   *
+   * @param stop ends the connection
+   * @throws Error with the server's `responseCode`, if it responded
+   */
+  async send({ headers, ...mail }: Mail, stop?: AbortSignal): Promise<void> {
+    const { smtpUrl: url, from } = this.config.mail!;
+    this.#transport ??= import('nodemailer').then(({ createTransport }) =>
+      createTransport({
+        url,
+        connectionTimeout: STEP_MS,
+        greetingTimeout: STEP_MS,
+        socketTimeout: STEP_MS,
+        disableFileAccess: true,
+        disableUrlAccess: true,
+      }),
+    );
+    const transport = await this.#transport;
+    const deadline = AbortSignal.timeout(LONGEST_SENDING_MS);
+    await transport.sendMail({
+      ...mail,
+      from,
+      headers: { 'Auto-Submitted': 'auto-generated', ...headers }, // RFC 3834 §5: no out-of-office replies
+      signal: stop ? AbortSignal.any([stop, deadline]) : deadline,
+    });
+  }
+}

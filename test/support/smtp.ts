@@ -1,0 +1,55 @@
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { SMTPServer } from 'smtp-server';
+
+interface Received {
+  readonly to: string[];
+  readonly source: string;
+}
+
+/** A mail server that keeps what it takes. */
+export class MailServer {
+  received: Received[] = [];
+  /** Gives what it answers to a recipient in place of taking the mail. */
+  refusal: (address: string) => Error | undefined = () => undefined;
+  readonly #server = new SMTPServer({
+    authOptional: true,
+    disabledCommands: ['STARTTLS', 'AUTH'],
+    onRcptTo: ({ address }, _session, callback) => callback(this.refusal(address)),
+    onData: (stream, session, callback) => {
+      let source = '';
+      stream.setEncoding('utf8').on('data', (text: string) => (source += text));
+      stream.on('end', () => {
+        this.received.push({ to: session.envelope.rcptTo.map(({ address }) => address), source });
+        callback();
+      });
+    },
+  });
+
+  static async start(port = 0): Promise<MailServer> {
+    const mails = new MailServer();
+    await once(mails.#server.listen(port, '127.0.0.1'), 'listening');
+    return mails;
+  }
+
+  get port(): number {
+    return (this.#server.server.address() as AddressInfo).port;
+  }
+
+  /** The settings for it. */
+  get mail() {
+    return { smtpUrl: `smtp://127.0.0.1:${this.port}`, from: 'Gipfel <no-reply@gipfel.example>' };
+  }
+
+  close(): Promise<void> {
+    return new Promise((resolve) => this.#server.close(resolve));
+  }
+}
+
+/** A mail with quoted-printable undone. */
+export function textOf(mail: Received | undefined): string {
+  const bytes = mail!.source
+    .replace(/=\r\n/g, '')
+    .replace(/=([\dA-F]{2})/g, (_, hex: string) => String.fromCharCode(parseInt(hex, 16)));
+  return Buffer.from(bytes, /[^\0-\xff]/.test(bytes) ? 'utf8' : 'latin1').toString('utf8');
+}
