@@ -50,6 +50,7 @@ export const AUTH_EVENTS = {
   'sign_in.succeeded': event('A member signed in', {
     method: ['text', 'password, passkey, or upstream (external identity provider)'],
     ...DEVICE,
+    language: ['text', 'language of the page; the latest one is that of emails to the member'],
   }),
   'sign_in.refused': event(
     'A sign-in with a member’s username was rejected; unknown usernames are not recorded',
@@ -67,6 +68,13 @@ export const AUTH_EVENTS = {
     synced: ['boolean', 'whether it is synced to other devices'],
   }),
   'passkey.removed': event('A member’s passkey was removed', { passkey: ['number', 'id of the passkey'] }),
+  'notice.undelivered': event('A notice to a member could not be emailed for three days', {
+    notice: ['text', 'type of the event that it reports'],
+    attempts: ['number', 'how often the server tried'],
+  }),
+  'notice.chosen': event('A member chose the notices that they get emails about', {
+    muted: ['texts', 'types of the events that they get no emails about'],
+  }),
   'session.ended': event('One or all of a member’s browser sessions were ended', {
     session: ['text', 'the beginning of the session’s name, if it was one session'],
     sessions: ['number', 'how many, if it was all of them'],

@@ -32,6 +32,7 @@ const REPEATABLE = [
   'passkey.added',
   'webhook.redelivered',
   'user.password_switched',
+  'notice.chosen',
 ] as const satisfies AuthEventType[];
 
 /** Bounds what a member adds to the audit trail. @throws TooManyChanges after {@link MOST_CHANGES} of their own in 24 hours. */

@@ -263,8 +263,8 @@ export const SETTINGS = {
   }),
   SMTP_URL: optional(is.url('smtp:', 'smtps:'), {
     meaning:
-      'mail server for password reset links (`smtps://user:password@mail.example`); requires MAIL_FROM',
-    set: 'if members have passwords here and there is no PASSWORD_RESET_URL',
+      'mail server for notices to members and password reset links (`smtps://user:password@mail.example`); requires MAIL_FROM',
+    set: 'to email members',
   }),
   MAIL_FROM: optional(is.mailbox, {
     meaning: 'sender of these emails: `Example <no-reply@example.com>`',

@@ -18,6 +18,9 @@ import { signInController } from './account/sign-in.controllers.js';
 import { DeveloperController } from './developer/developer.controller.js';
 import { InteractionsController } from './interaction/interactions.controller.js';
 import { UpstreamController } from './interaction/upstream.controller.js';
+import { NoticeChoices } from './notices/notice-choices.js';
+import { NoticeEmails } from './notices/notice-emails.js';
+import { UnsubscribeController } from './notices/unsubscribe.controller.js';
 import { PasswordResetController, PasswordResets } from './password-reset/password-resets.js';
 import { LanguageChoice } from './rendering/language-choice.js';
 import { LogosController, PlatformLogo } from './rendering/logos.controller.js';
@@ -30,6 +33,8 @@ const SERVICES = [
   AccountPages,
   BrowserSessions,
   LanguageChoice,
+  NoticeChoices,
+  NoticeEmails,
   PageRoutes,
   Pages,
   PasskeyCeremonies,
@@ -71,6 +76,7 @@ export class MemberPagesModule {
         LanguageController,
         LogosController,
         UpstreamController,
+        ...(config.mail ? [UnsubscribeController] : []),
         ...(resetsPasswords(config) ? [PasswordResetController] : []),
         ...(config.developerConsole ? [...DEVELOPER_PAGES.map(signInController), DeveloperController] : []),
       ],

@@ -140,6 +140,10 @@ export const METRICS = {
     help: 'Back-channel logout attempts: `failed` is retried, `dead` is not',
     labels: { outcome: ['delivered', 'failed', 'dead'] },
   },
+  notice_emails_total: {
+    help: 'Attempts to email a notice to a member, by outcome: `failed` is retried; `undelivered` has waited for three days and is not',
+    labels: { outcome: ['sent', 'failed', 'undelivered'] },
+  },
   webhook_attempts_total: {
     help: 'Webhook attempts: `failed` is retried, `dead` is not; `withheld` was not sent, because the app or key lost access',
     labels: { outcome: ['delivered', 'failed', 'dead', 'withheld'] },
@@ -190,6 +194,7 @@ export const METRICS = {
         'logouts',
         'members',
         'names',
+        'notices',
         'platform_logo',
         'rate_limits',
         'refresh_answers',

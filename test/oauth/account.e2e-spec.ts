@@ -349,7 +349,8 @@ describe('GET and POST /account/activity', () => {
       `SELECT details FROM auth_events WHERE user_id = $1 AND type = 'sign_in.succeeded'`,
       [member.id],
     );
-    expect(recorded).toEqual([{ details: { method: 'password', browser: 'Firefox', system: 'Linux' } }]);
+    const details = { method: 'password', browser: 'Firefox', system: 'Linux', language: 'en' };
+    expect(recorded).toEqual([{ details }]);
   });
 
   it('says of an address only its network, and never lets refused sign-ins take the room of the others', async () => {

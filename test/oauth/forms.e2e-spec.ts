@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { CalendarLinks } from '../../src/calendar/calendar-links.js';
 import { TokenKeys } from '../../src/crypto/hmac.js';
+import { NoticeChoices } from '../../src/member-pages/notices/notice-choices.js';
 import { RouteTable } from '../../src/http/route-table.js';
 import { type OauthTest, PASSWORD, REDIRECT_URI, type Browser, type FormPage } from '../support/oauth.js';
 import { addPasskey, Authenticator, csrfOf, optionsFor, startWithPasskeys } from '../support/passkeys.js';
@@ -183,6 +184,13 @@ const FORMS: Readonly<Record<string, () => Promise<Sending>>> = {
       const page = (await signed.browser.open('/account/security')) as FormPage;
       await signed.browser.submit(page, {}, /off$/);
     }),
+  '/account/security/notices': () => on('/account/security', /notices$/, { notice: ['key.created'] }),
+  '/account/unsubscribe/:token': async () => {
+    const { id } = await oauth.member();
+    const browser = oauth.browser();
+    const page = (await browser.open(oauth.api.app.get(NoticeChoices).linkTo(id, 'key.created'))) as FormPage;
+    return () => browser.submit(page, {});
+  },
   '/account/password-reset/send': async () => {
     const browser = oauth.browser();
     const page = (await browser.open('/account/password-reset')) as FormPage;

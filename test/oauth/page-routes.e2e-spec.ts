@@ -60,6 +60,8 @@ const PAGES: Readonly<Record<string, string>> = {
   '/account/calendar/passkey/options': 'POST',
   '/account/data/passkey': 'POST',
   '/account/data/passkey/options': 'POST',
+  '/account/security/notices': 'POST',
+  '/account/unsubscribe/:token': 'GET, HEAD, POST',
   '/account/password-reset': 'GET, HEAD',
   '/account/password-reset/send': 'POST',
   '/account/password-reset/sent': 'GET, HEAD',

@@ -24,6 +24,8 @@ const UNDOABLE: Readonly<Record<string, string>> = {
   '/account/security/passkeys/options': 'changes nothing',
   '/account/security/password': 'change it again; the form has the old password typed',
   '/account/security/password/on': 'switch it off',
+  '/account/security/notices': 'choose again',
+  '/account/unsubscribe/:token': 'choose again on /account/security',
   '/account/password-reset/send': 'changes nothing',
   '/account/new-password/:token/set': 'change it again; comes of a link in a mail, and says first what ends',
   '/developer/clients': 'delete the app',

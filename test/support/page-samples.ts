@@ -51,6 +51,10 @@ const signIn = {
   login: undefined,
   passkeys: undefined,
 } as const;
+const notices = [
+  { notice: 'consent.granted', muted: false },
+  { notice: 'key.ending', muted: true },
+] as const;
 const reset = { name: 'password-reset', csrf: 'token' } as const;
 const consent = {
   name: 'consent',
@@ -428,6 +432,7 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
     csrf: 'token',
     user,
     done: 'passkey-added',
+    notices,
     passkeys: {
       suggested: 'Firefox on Linux',
       items: [
@@ -457,6 +462,7 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
     csrf: 'token',
     user,
     confirm: '/account/security/confirm',
+    notices,
     passkeys: {
       suggested: 'Firefox on Linux',
       items: [
@@ -473,6 +479,13 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
     },
     password: 'off',
     switchable: true,
+  },
+  'stop emails': { name: 'unsubscribe', notice: 'key.created', token: '1-key-created-code', done: false },
+  'stop emails, done': {
+    name: 'unsubscribe',
+    notice: 'key.created',
+    token: '1-key-created-code',
+    done: true,
   },
   'password reset': { ...reset, step: 'ask' },
   'password reset, mail on its way': { ...reset, step: 'sent' },

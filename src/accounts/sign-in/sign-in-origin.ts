@@ -6,11 +6,14 @@ export interface SignInOrigin {
   readonly ip?: string | undefined;
   readonly browser?: string | undefined;
   readonly system?: string | undefined;
+  /** Of the page. */
+  readonly language?: string | undefined;
 }
 
 /** Gives where a request comes from. */
 export function signInOriginOf(request: Request): SignInOrigin {
-  return { ip: addressOf(request), ...browserOf(request.headers['user-agent'] ?? null) };
+  const { language } = request.context;
+  return { ip: addressOf(request), language, ...browserOf(request.headers['user-agent'] ?? null) };
 }
 
 /** The order matters: most browsers also name others. */

@@ -213,7 +213,7 @@ export class SignIn implements OnApplicationShutdown {
 export function signInEvent(
   method: 'password' | 'passkey' | 'upstream',
   userId: number,
-  { ip, browser, system }: SignInOrigin,
+  { ip, browser, system, language }: SignInOrigin,
   cause?: RefusalCause,
 ): LoneEvent {
   return {
@@ -221,6 +221,6 @@ export function signInEvent(
     actor: 'user',
     userId,
     ip: ip ?? null,
-    details: { method, browser, system, ...(cause ? { reason: cause } : {}) },
+    details: { method, browser, system, ...(cause ? { reason: cause } : { language }) },
   };
 }

@@ -24,6 +24,8 @@ export class RequestContext {
   readonly startedAt = process.hrtime.bigint();
   /** Template of the route, such as `/api/public/events/:id`, once it is known. */
   route: string | undefined = undefined;
+  /** For a page: the language that the member or the browser prefers. */
+  language: string | undefined = undefined;
   /** The caller's address; see `addressOf`. */
   address: string | undefined = undefined;
   /** For the log and the metrics: who called, and how it ended. Never a secret. */

@@ -10,9 +10,11 @@ import {
   type SignedInMember,
 } from '../../accounts/sign-in/sign-in-methods.js';
 import { PageFault } from '../../authorization-server/failures/page-fault.js';
+import { Config } from '../../config/config.js';
 import { OauthDatabase } from '../../authorization-server/requests/oauth-database.js';
 import { withoutSlot } from '../../http/pipeline/request-context.js';
 import { nameFrom } from '../../values/string-rules.js';
+import { MUTABLE, NoticeChoices } from '../notices/notice-choices.js';
 import type { FlashMessage, PageOf } from '../rendering/page-contents.js';
 import { SECURITY_PATH } from '../rendering/pages.js';
 import { ENGLISH, fill, languageOf, textsIn } from '../rendering/wording.js';
@@ -41,6 +43,8 @@ export class SecurityController {
     private readonly signIn: SignIn,
     private readonly forms: SignInForms,
     private readonly signInMethods: SignInMethods,
+    private readonly noticeChoices: NoticeChoices,
+    private readonly config: Config,
   ) {}
 
   @Get()
@@ -90,6 +94,18 @@ export class SecurityController {
     await this.#change(member, ['password-on', 'notSwitched'], (by) =>
       this.signInMethods.switchPassword(by, true),
     );
+  }
+
+  /** Stores which emails the member wants: those that are ticked. */
+  @Post('notices')
+  async chooseNotices(@FormSender('security') member: Sender): Promise<void> {
+    const { form, user, by } = member;
+    const wanted = [form.notice ?? []].flat();
+    if (!wanted.every((notice) => (MUTABLE as readonly string[]).includes(notice)))
+      throw new PageFault(400, 'malformed');
+    const muted = MUTABLE.filter((notice) => !wanted.includes(notice));
+    await this.noticeChoices.choose(user.id, muted, by.ip);
+    member.redirect(SECURITY_PATH, 'notices-chosen');
   }
 
   /** Checks the old password under the sign-in throttle, although the member is signed in. */
@@ -168,6 +184,7 @@ export class SecurityController {
     if (!ways) throw new PageFault(401, 'signedOut');
     const { passkeys, password, confirmed } = ways;
     const upstream = this.database.current!.upstream !== undefined;
+    const muted = this.config.mail && (await this.noticeChoices.muted(user.id));
     const page = {
       name: 'security',
       ...said,
@@ -180,6 +197,7 @@ export class SecurityController {
             full: passkeys.length >= MOST_PASSKEYS,
           }
         : undefined,
+      notices: muted && MUTABLE.map((notice) => ({ notice, muted: muted.includes(notice) })),
       password,
       switchable: password === 'off' || upstream || passkeys.length > 0,
     } as const;

@@ -1,6 +1,7 @@
 import type { PasswordFault } from '../../accounts/passwords/passwords.js';
 import type { SignInFault } from '../../accounts/sign-in/sign-in.js';
 import type { ShownPasskey } from '../../accounts/sign-in/sign-in-methods.js';
+import type { NoticeType } from '../../audit/notices.js';
 import type { KeyDetails } from '../../auth/api-keys/api-keys.service.js';
 import type { Scope } from '../../auth/scopes.js';
 import type { DevelopedUse } from '../../auth/usage/developed-use.js';
@@ -70,6 +71,13 @@ interface SignInPages {
     readonly seen?: string | null;
     /** How long the access lasts: in all since the sign-in, and without use. */
     readonly days: { readonly most: number; readonly idle: number };
+  };
+  /** Stops the emails about a notice. */
+  readonly unsubscribe: {
+    readonly notice: NoticeType;
+    /** Of the link. */
+    readonly token: string;
+    readonly done: boolean;
   };
   /** A password reset by email, step by step. */
   readonly 'password-reset': {
@@ -143,6 +151,8 @@ interface MemberPages {
           readonly full: boolean;
         }
       | undefined;
+    /** The emails that the member can choose; undefined if this server sends none. */
+    readonly notices?: readonly { readonly notice: NoticeType; readonly muted: boolean }[] | undefined;
     readonly password: 'none' | 'on' | 'off';
     /** For `throttled`. */
     readonly retryAfterSeconds?: number | undefined;

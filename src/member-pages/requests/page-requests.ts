@@ -64,6 +64,7 @@ export class PageRoutes {
       else if (page === undefined) this.problems.answer(new Problem('not_found'), request, response);
       else if (page.methods.includes(method)) {
         context.route = page.route;
+        context.language = languageOf(undefined, request.headers);
         response.set(SECURITY_HEADERS);
         if (this.language.choose(request, response)) return;
         void this.database.serve(OauthRequest.from(request), () => Promise.resolve(next()));

@@ -1,0 +1,183 @@
+import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { eventValues, recordEventIf } from '../../audit/audit.js';
+import { NOTICES, type NoticeType } from '../../audit/notices.js';
+import { Config } from '../../config/config.js';
+import { Database } from '../../database/database.js';
+import { keyed } from '../../database/sql.js';
+import { Logger } from '../../runtime/logger.js';
+import { LONGEST_SENDING_MS, Mailer, type Mail } from '../../runtime/mailer.js';
+import { Meter } from '../../runtime/meter.js';
+import { Outbox, RETRY_AFTER } from '../../runtime/outbox.js';
+import { Periodic } from '../../runtime/periodic-work.js';
+import { SECURITY_PATH } from '../rendering/pages.js';
+import { clip, DateTimes, fill, LANGUAGES, textsIn } from '../rendering/wording.js';
+import { NoticeChoices } from './notice-choices.js';
+
+/** Between checks for emails that are due. */
+const PAUSE_MS = 1_000;
+/** Emails that this process sends at a time, of many that fall due together and of all others. */
+const MOST_AT_A_TIME = 4;
+/** After this time without an outcome, another instance sends the email. */
+const LEASE_SECONDS = (2 * LONGEST_SENDING_MS) / 1_000;
+/** How long an email waits for the mail server. */
+const LONGEST_WAIT = `interval '3 days'`;
+/** How long no email is sent after the mail server did not respond. */
+const AWAY_MS = 5_000;
+const LONGEST_NAME = 60;
+
+const LOOK =
+  'SELECT EXISTS (SELECT FROM notice_emails WHERE is_bulk IN (true, false) AND due_at <= now()) AS due';
+
+const due = (isBulk: boolean, limit: string) => `SELECT id FROM (SELECT id FROM notice_emails
+    WHERE is_bulk = ${isBulk} AND due_at <= now() ORDER BY due_at, id LIMIT ${limit} FOR UPDATE SKIP LOCKED) ${isBulk ? 'bulk' : 'urgent'}`;
+
+/** Claims emails that are due: at most $1 urgent ones and $2 others. */
+const CLAIM = `WITH due AS MATERIALIZED (
+  ${due(false, '$1')} UNION ALL ${due(true, '$2')}
+), claimed AS (
+  UPDATE notice_emails SET due_at = now() + make_interval(secs => ${LEASE_SECONDS}), attempts = attempts + 1
+  WHERE id = ANY (ARRAY(SELECT id FROM due)) RETURNING *
+)
+SELECT n.id, n.user_id, n.notice, n.name, n.is_bulk, n.attempts, api_time(n.created_at) AS at,
+  n.created_at <= now() - ${LONGEST_WAIT} AS is_over, u.username, CASE WHEN u.disabled_at IS NULL AND NOT EXISTS (
+    SELECT FROM muted_notices m WHERE m.user_id = n.user_id AND m.notice = n.notice) THEN u.email END AS address,
+  (SELECT e.details->>'language' FROM auth_events e WHERE e.user_id = n.user_id AND e.type = 'sign_in.succeeded'
+    ORDER BY e.occurred_at DESC, e.id DESC LIMIT 1) AS language
+FROM claimed n LEFT JOIN ${keyed('users u', 'u.id = n.user_id')}`;
+
+const DONE = 'DELETE FROM notice_emails WHERE id = $1';
+const END = `WITH gone AS (DELETE FROM notice_emails WHERE id = $1 AND attempts = $2 RETURNING user_id
+), told AS (${recordEventIf('gone', 3)}) SELECT FROM gone`;
+const AGAIN = `UPDATE notice_emails SET due_at = LEAST(now() + make_interval(secs => $3), created_at + ${LONGEST_WAIT})
+WHERE id = $1 AND attempts = $2`;
+
+interface NoticeEmail {
+  readonly id: number;
+  readonly user_id: number;
+  readonly notice: NoticeType;
+  readonly name: string | null;
+  readonly is_bulk: boolean;
+  /** Including this one. */
+  readonly attempts: number;
+  /** In the API's format. */
+  readonly at: string;
+  /** It has waited for {@link LONGEST_WAIT}. */
+  readonly is_over: boolean;
+  readonly username: string;
+  /** null if the member gets no such emails any more. */
+  readonly address: string | null;
+  /** Of the member's last sign-in. */
+  readonly language: string | null;
+}
+
+/** The page on which the member undoes what the notice reports. */
+const PAGES: Partial<Record<NoticeType, string>> = {
+  'consent.granted': '/account/apps',
+  'key.created': '/account/keys',
+  'key.rotated': '/account/keys',
+  'key.ending': '/account/keys',
+  'calendar_link.created': '/account/calendar',
+};
+
+/** Emails the notices that the database queues (schema/notices.sql), if there is a mail server. */
+@Injectable()
+export class NoticeEmails implements OnApplicationShutdown {
+  readonly #outbox = new Outbox<NoticeEmail>({
+    claim: () => this.#claim(),
+    send: (email, stop) => this.#send(email, stop),
+    failed: ({ message: reason }) =>
+      this.logger.warn({ reason }, 'the outcome of an email could not be recorded'),
+  });
+  /** By `performance.now()`. */
+  #resumeAt = 0;
+
+  constructor(
+    private readonly config: Config,
+    private readonly logger: Logger,
+    private readonly meter: Meter,
+    private readonly database: Database,
+    private readonly mailer: Mailer,
+    private readonly choices: NoticeChoices,
+  ) {}
+
+  onApplicationShutdown(): Promise<void> {
+    return this.#outbox.close();
+  }
+
+  @Periodic({ work: 'notices', everyMs: PAUSE_MS, failure: 'notices could not be emailed' })
+  async work(end: AbortSignal): Promise<void> {
+    if (!this.config.mail || performance.now() < this.#resumeAt) return;
+    const [found] = await this.database.prepared<{ due: boolean }>(LOOK, []);
+    if (found!.due) await this.#outbox.claim(end);
+  }
+
+  async #claim(): Promise<{ messages: NoticeEmail[] }> {
+    if (performance.now() < this.#resumeAt) return { messages: [] };
+    const bulk = this.#outbox.underWay.filter(({ is_bulk }) => is_bulk).length;
+    const urgent = this.#outbox.underWay.length - bulk;
+    const free = [MOST_AT_A_TIME - urgent, MOST_AT_A_TIME - bulk];
+    return { messages: await this.database.prepared<NoticeEmail>(CLAIM, free) };
+  }
+
+  async #send(email: NoticeEmail, stop: AbortSignal): Promise<void> {
+    const { id, user_id: userId, notice, attempts, address, is_over } = email;
+    if (address === null) return void (await this.database.prepared(DONE, [id]));
+    if (is_over) {
+      const details = { notice, attempts: attempts - 1 };
+      const event = { type: 'notice.undelivered', actor: 'system', userId, details } as const;
+      await this.database.prepared(END, [id, attempts, ...eventValues(event)]);
+      this.meter.count('notice_emails_total', { outcome: 'undelivered' });
+      return;
+    }
+    try {
+      await this.mailer.send(this.#mailOf(email, address), stop);
+    } catch (error) {
+      if (stop.aborted) return void (await this.database.prepared(AGAIN, [id, attempts, 0]));
+      const { code, responseCode } = error as { code?: string; responseCode?: number };
+      if (responseCode === undefined) this.#resumeAt = performance.now() + AWAY_MS;
+      // The server's words may contain the address.
+      this.logger.warn(
+        { notice_email: id, reason: code, status: responseCode },
+        'a notice could not be emailed',
+      );
+      this.meter.count('notice_emails_total', { outcome: 'failed' });
+      const wait = RETRY_AFTER[attempts - 1] ?? RETRY_AFTER.at(-1);
+      return void (await this.database.prepared(AGAIN, [id, attempts, wait]));
+    }
+    this.meter.count('notice_emails_total', { outcome: 'sent' });
+    await this.database.prepared(DONE, [id]);
+  }
+
+  #mailOf({ id, user_id, notice, name, at, username, ...email }: NoticeEmail, to: string): Mail {
+    const { publicUrl, platformName } = this.config;
+    const { host } = new URL(publicUrl);
+    const { canMute } = NOTICES[notice];
+    const { notices, locale } = textsIn(LANGUAGES.find((known) => known === email.language) ?? LANGUAGES[0]!);
+    const words = {
+      platform: platformName ?? host,
+      username,
+      name: name === null ? '' : clip(name, LONGEST_NAME),
+      page: `${publicUrl}${PAGES[notice] ?? SECURITY_PATH}`,
+      link: canMute ? `${publicUrl}${this.choices.linkTo(user_id, notice)}` : '',
+    };
+    const { hello, events, check, more, mute } = notices.mail;
+    const end = notice === 'key.ending' ? more : check;
+    const parts = [
+      hello,
+      events[notice],
+      new DateTimes(locale).timestamp(at).minute,
+      end,
+      ...(canMute ? [mute] : []),
+    ];
+    return {
+      to,
+      subject: `${notices.kinds[notice]} (${words.platform})`,
+      text: `${parts.map((part) => fill(part, words)).join('\n\n')}\n`,
+      // The same for each attempt: a mail server that gets the email twice can tell.
+      messageId: `<notice-${id}-${at.replace(/\D/g, '')}@${host.replace(/:\d+$/, '')}>`,
+      headers: canMute
+        ? { 'List-Unsubscribe': `<${words.link}>`, 'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click' } // RFC 8058
+        : {},
+    };
+  }
+}

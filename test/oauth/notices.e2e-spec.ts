@@ -1,0 +1,249 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { eraseMembers } from '../../src/accounts/erasure.js';
+import { UsersService } from '../../src/accounts/users.service.js';
+import { closeApp, createApp } from '../../src/app.js';
+import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
+import { NoticeChoices } from '../../src/member-pages/notices/notice-choices.js';
+import { postgres } from '../support/database.js';
+import { freePort, type OauthTest, type FormPage } from '../support/oauth.js';
+import { addPasskey, atSecurity, Authenticator, startWithPasskeys } from '../support/passkeys.js';
+import { MailServer, textOf } from '../support/smtp.js';
+import { eventually } from '../support/timing.js';
+
+let oauth: OauthTest;
+let mails: MailServer;
+beforeAll(async () => {
+  mails = await MailServer.start();
+  oauth = await startWithPasskeys({ platformName: 'Gipfel', mail: mails.mail });
+});
+afterAll(async () => {
+  await oauth.close();
+  await mails.close();
+});
+beforeEach(() => {
+  mails.received = [];
+  mails.refusal = () => undefined;
+});
+
+const query = <Row>(sql: string, values: unknown[] = []) => oauth.dataSource.query<Row[]>(sql, values);
+
+const member = async () => {
+  const made = await oauth.member();
+  const email = `${made.username}@mail.example`;
+  await query('UPDATE users SET email = $2 WHERE id = $1', [made.id, email]);
+  return { ...made, email };
+};
+
+const createKey = (userId: number, name = 'Calendar') =>
+  new ApiKeysService(oauth.dataSource, oauth.api.config).create({
+    userId,
+    name,
+    scopes: [],
+    environment: 'live',
+    cidrs: [],
+    expiresInSeconds: 86_400,
+    actor: 'admin',
+  });
+
+/** Resolves when no email to the member waits. @returns the emails to the member */
+async function mailsTo({ id, email }: { id: number; email: string }) {
+  await eventually(async () => {
+    const waiting = await query('SELECT FROM notice_emails WHERE user_id = $1', [id]);
+    return waiting.length === 0 || undefined;
+  });
+  return mails.received.filter(({ to }) => to[0] === email);
+}
+
+const chosenBy = async (id: number) =>
+  query(
+    `SELECT details->'muted' AS muted FROM auth_events WHERE user_id = $1 AND type = 'notice.chosen' ORDER BY id`,
+    [id],
+  );
+
+describe('A notice to a member', () => {
+  it('is one email, which other programs recognize as automatic', async () => {
+    const one = await member();
+    await createKey(one.id, 'My\u202e calendar');
+    const [mail, ...others] = await mailsTo(one);
+    expect(others).toEqual([]);
+    expect(mail!.source).toMatch(/^From: Gipfel <no-reply@gipfel\.example>\r$/m);
+    expect(mail!.source).toMatch(/^Subject: New API key \(Gipfel\)\r$/m);
+    expect(mail!.source).toMatch(/^Auto-Submitted: auto-generated\r$/m);
+    expect(mail!.source).toMatch(/^Message-ID: <notice-\d+-\d{14}@localhost>\r$/m);
+    const text = textOf(mail);
+    expect(text).toContain('There is a new API key for your account at Gipfel: “My calendar”.');
+    expect(text).toContain(`${oauth.issuer}/account/keys`);
+    expect(text).toMatch(/\d{4}, \d\d:\d\d UTC/);
+  });
+
+  it('is in the language of the latest sign-in', async () => {
+    const one = await member();
+    const signedInIn = (language: string) =>
+      query(
+        `INSERT INTO auth_events (type, actor, user_id, details) VALUES ('sign_in.succeeded', 'user', $1, jsonb_build_object('language', $2::text))`,
+        [one.id, language],
+      );
+    await signedInIn('fr');
+    await createKey(one.id);
+    expect(textOf((await mailsTo(one))[0])).toContain(`Bonjour ${one.username}`);
+    await signedInIn('de');
+    await createKey(one.id);
+    expect(textOf((await mailsTo(one))[1])).toContain(`Hallo ${one.username}`);
+  });
+
+  it('about a passkey or the password cannot be muted', async () => {
+    const one = await member();
+    const { browser } = await atSecurity(oauth, one.username);
+    await addPasskey(browser, new Authenticator(oauth.issuer), 'Old phone');
+    await new UsersService(oauth.dataSource).setPassword(one.id, 'seven quiet herons wade', 'admin');
+    const found = await mailsTo(one);
+    expect(found.map((mail) => /^Subject: (.*)\r$/m.exec(mail.source)![1]).toSorted()).toEqual([
+      'New passkey (Gipfel)',
+      'New password (Gipfel)',
+    ]);
+    for (const { source } of found) expect(source).not.toMatch(/unsubscribe/i);
+    const forged = oauth.api.app.get(NoticeChoices).linkTo(one.id, 'passkey.added');
+    expect((await fetch(oauth.issuer + forged, { method: 'POST' })).status).toBe(404);
+  });
+
+  it('is not emailed to members without an address, to disabled members, and to erased members', async () => {
+    const [without, disabled, erased] = [await oauth.member(), await member(), await member()];
+    mails.refusal = () => new Error('not now');
+    for (const { id } of [without, disabled, erased]) await createKey(id);
+    await new UsersService(oauth.dataSource).disable(disabled.id, 'admin');
+    await oauth.dataSource.transaction((manager) => eraseMembers(manager, [erased.id], { actor: 'admin' }));
+    expect(
+      await query('SELECT FROM notice_emails WHERE user_id = ANY ($1)', [[without.id, erased.id]]),
+    ).toEqual([]);
+    mails.refusal = () => undefined;
+    await query('UPDATE notice_emails SET due_at = now()');
+    expect(await mailsTo(disabled)).toEqual([]);
+    expect(mails.received).toEqual([]);
+  });
+});
+
+describe('A mail server that', () => {
+  it('rejects one address delays no other email; after three days the audit log says so', async () => {
+    const [rejected, other] = [await member(), await member()];
+    mails.refusal = (address) => (address === rejected.email ? new Error('no such mailbox') : undefined);
+    await createKey(rejected.id);
+    await createKey(other.id);
+    expect(await mailsTo(other)).toHaveLength(1);
+    await eventually(async () => {
+      const [row] = await query<{ attempts: number }>(
+        "SELECT attempts FROM notice_emails WHERE user_id = $1 AND attempts > 0 AND due_at < now() + interval '10 seconds'",
+        [rejected.id],
+      );
+      return row?.attempts;
+    });
+    await query(
+      `UPDATE notice_emails SET created_at = created_at - interval '3 days', due_at = now() WHERE user_id = $1`,
+      [rejected.id],
+    );
+    expect(await mailsTo(rejected)).toEqual([]);
+    const events = await query<{ details: { attempts: number } }>(
+      `SELECT actor, details FROM auth_events WHERE user_id = $1 AND type = 'notice.undelivered'`,
+      [rejected.id],
+    );
+    expect(events).toEqual([
+      { actor: 'system', details: { notice: 'key.created', attempts: expect.any(Number) } },
+    ]);
+    expect(events[0]!.details.attempts).toBeGreaterThan(0);
+  });
+
+  it('is down gets the email when it is back', async () => {
+    const one = await member();
+    const { port } = mails;
+    await mails.close();
+    await createKey(one.id);
+    await eventually(async () => {
+      const [row] = await query<{ attempts: number }>(
+        'SELECT attempts FROM notice_emails WHERE user_id = $1',
+        [one.id],
+      );
+      return row!.attempts > 0 || undefined;
+    });
+    mails = await MailServer.start(port);
+    expect(await mailsTo(one)).toHaveLength(1);
+  });
+
+  postgres.it('serves two instances gets each email once', async () => {
+    const port = await freePort();
+    const app = await createApp({ ...oauth.api.config, port });
+    await app.listen(port, '127.0.0.1');
+    try {
+      const one = await member();
+      await Promise.all(Array.from({ length: 40 }, (_, i) => createKey(one.id, `Key ${i}`)));
+      const found = await mailsTo(one);
+      const ids = found.map(({ source }) => /^Message-ID: (.*)\r$/m.exec(source)![1]);
+      expect([found.length, new Set(ids).size]).toEqual([40, 40]);
+    } finally {
+      await closeApp(app);
+    }
+  });
+});
+
+describe('The member chooses emails', () => {
+  const choose = async (username: string, notice: string[]) => {
+    const { browser, page } = await atSecurity(oauth, username);
+    return (await browser.submit(page, { notice }, /notices$/)) as FormPage;
+  };
+
+  it('on /account/security: ticked ones only, others stay records for the platform', async () => {
+    const one = await member();
+    const { page } = await atSecurity(oauth, one.username);
+    expect(page.html.match(/name="notice" value="[\w.]+" checked/g)).toHaveLength(5);
+    const saved = await choose(one.username, ['consent.granted', 'calendar_link.created']);
+    expect([saved.status, saved.html]).toEqual([200, expect.stringContaining('Your choice is saved.')]);
+    expect(saved.html.match(/name="notice" value="[\w.]+" checked/g)).toHaveLength(2);
+    await createKey(one.id);
+    expect(await mailsTo(one)).toEqual([]);
+    expect(
+      await query('SELECT notice FROM platform_changes WHERE user_id = $1 AND notice IS NOT NULL', [one.id]),
+    ).toEqual([{ notice: 'key.created' }]);
+    await choose(one.username, ['consent.granted', 'calendar_link.created']);
+    expect(await chosenBy(one.id)).toEqual([{ muted: ['key.created', 'key.ending', 'key.rotated'] }]);
+  });
+
+  it('among those that can be muted alone', async () => {
+    const one = await member();
+    for (const notice of [['passkey.added'], ['nothing'], ['toString']])
+      expect((await choose(one.username, notice)).status).toBe(400);
+    expect(await chosenBy(one.id)).toEqual([]);
+  });
+
+  it('by the link of an email, with one click and without a sign-in; opening it changes nothing', async () => {
+    const one = await member();
+    await createKey(one.id);
+    const [mail] = await mailsTo(one);
+    const header = mail!.source.replace(/\r\n[ \t]+/g, ' ');
+    expect(header).toMatch(/^List-Unsubscribe-Post: List-Unsubscribe=One-Click\r$/m);
+    const link = /^List-Unsubscribe: <(\S+)>\r$/m.exec(header)![1]!;
+    expect(textOf(mail)).toContain(link);
+    const page = await fetch(link);
+    expect([page.status, await page.text()]).toEqual([200, expect.stringContaining('New API key')]);
+    expect(await chosenBy(one.id)).toEqual([]);
+    for (let i = 0; i < 2; i++) {
+      const body = new URLSearchParams({ 'List-Unsubscribe': 'One-Click' });
+      expect((await fetch(link, { method: 'POST', body })).status).toBe(200);
+    }
+    expect(await chosenBy(one.id)).toEqual([{ muted: ['key.created'] }]);
+    mails.received = [];
+    await createKey(one.id);
+    expect(await mailsTo(one)).toEqual([]);
+  });
+
+  it('of nobody else: a link that was changed is not found', async () => {
+    const [one, other] = [await member(), await member()];
+    const link = oauth.issuer + oauth.api.app.get(NoticeChoices).linkTo(one.id, 'key.created');
+    const [, code] = /-([\w-]{43})$/.exec(link)!;
+    for (const changed of [
+      link.replace(`/${one.id}-`, `/${other.id}-`),
+      link.replace('key-created', 'key-rotated'),
+      link.replace(code!, 'A'.repeat(43)),
+      `${oauth.issuer}/account/unsubscribe/x`,
+    ])
+      for (const method of ['GET', 'POST']) expect((await fetch(changed, { method })).status).toBe(404);
+    expect([await chosenBy(one.id), await chosenBy(other.id)]).toEqual([[], []]);
+  });
+});
