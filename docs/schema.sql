@@ -562,6 +562,28 @@ BEGIN
   RETURN NULL;
 END $function$;
 
+-- function report_ending_keys(integer)
+CREATE OR REPLACE FUNCTION public.report_ending_keys(most integer)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+DECLARE
+  reported integer;
+BEGIN
+  WITH ending AS (
+    SELECT k.id FROM api_keys k JOIN api_key_usage s ON s.key_id = k.id JOIN users u ON u.id = k.user_id
+    WHERE k.ending_notified_at IS NULL AND k.revoked_at IS NULL AND k.replaced_by IS NULL AND k.user_id IS NOT NULL
+      AND k.expires_at > now() AND k.expires_at <= now() + interval '7 days'
+      AND s.last_used_at > now() - interval '7 days' AND u.disabled_at IS NULL
+    ORDER BY k.expires_at LIMIT most FOR NO KEY UPDATE OF k SKIP LOCKED
+  ), notified AS (
+    UPDATE api_keys SET ending_notified_at = now() WHERE id IN (SELECT id FROM ending) RETURNING id, user_id
+  ) INSERT INTO auth_events (type, actor, user_id, key_id) SELECT 'key.ending', 'system', user_id, id FROM notified;
+  GET DIAGNOSTICS reported = ROW_COUNT;
+  RETURN reported;
+END $function$;
+
 -- function participants_derive()
 CREATE OR REPLACE FUNCTION public.participants_derive()
  RETURNS trigger
@@ -2146,6 +2168,9 @@ CREATE UNIQUE INDEX achievements_key_key ON public.achievements USING btree (key
 
 -- index api_keys_created_at_idx
 CREATE INDEX api_keys_created_at_idx ON public.api_keys USING btree (created_at);
+
+-- index api_keys_ending_idx
+CREATE INDEX api_keys_ending_idx ON public.api_keys USING btree (expires_at) WHERE ((ending_notified_at IS NULL) AND (revoked_at IS NULL) AND (replaced_by IS NULL) AND (user_id IS NOT NULL));
 
 -- index api_keys_user_id_idx
 CREATE INDEX api_keys_user_id_idx ON public.api_keys USING btree (user_id, created_at);

@@ -25,3 +25,21 @@ CREATE OR REPLACE TRIGGER auth_events_give_notice AFTER INSERT ON auth_events FO
   WHEN (NEW.user_id IS NOT NULL AND (NEW.type = 'key.ending' OR NEW.actor <> 'system' AND NEW.type IN (
     'key.created', 'key.rotated', 'calendar_link.created', 'passkey.added', 'passkey.removed', 'user.password_set')))
   EXECUTE FUNCTION give_notice_of_event();
+
+-- Records that keys in use end within 7 days, once for each key: of two that do so at once, the second skips the key.
+CREATE OR REPLACE FUNCTION report_ending_keys(most integer) RETURNS integer LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
+DECLARE
+  reported integer;
+BEGIN
+  WITH ending AS (
+    SELECT k.id FROM api_keys k JOIN api_key_usage s ON s.key_id = k.id JOIN users u ON u.id = k.user_id
+    WHERE k.ending_notified_at IS NULL AND k.revoked_at IS NULL AND k.replaced_by IS NULL AND k.user_id IS NOT NULL
+      AND k.expires_at > now() AND k.expires_at <= now() + interval '7 days'
+      AND s.last_used_at > now() - interval '7 days' AND u.disabled_at IS NULL
+    ORDER BY k.expires_at LIMIT most FOR NO KEY UPDATE OF k SKIP LOCKED
+  ), notified AS (
+    UPDATE api_keys SET ending_notified_at = now() WHERE id IN (SELECT id FROM ending) RETURNING id, user_id
+  ) INSERT INTO auth_events (type, actor, user_id, key_id) SELECT 'key.ending', 'system', user_id, id FROM notified;
+  GET DIAGNOSTICS reported = ROW_COUNT;
+  RETURN reported;
+END $$;

@@ -5,6 +5,7 @@ import { writeNextMembers } from '../import/pending-members.js';
 import { ARE_PENDING } from '../import/staging.js';
 
 const SECOND_MS = 1_000;
+const ENDING_KEYS_MS = 30_000;
 
 /** What the database leaves to be done a moment after a change, by its own functions, so that whoever changes something need not wait. */
 @Injectable()
@@ -51,6 +52,16 @@ export class Upkeep {
   @Periodic({ work: 'change_marks', everyMs: SECOND_MS, failure: 'no change mark could be taken' })
   async takeChangeMark(): Promise<void> {
     await this.database.prepared('SELECT take_change_mark()', []);
+  }
+
+  /** Notifies members of API keys in use that end within 7 days. */
+  @Periodic({
+    work: 'ending_keys',
+    everyMs: ENDING_KEYS_MS,
+    failure: 'members could not be notified of keys that end',
+  })
+  reportEndingKeys(end: AbortSignal): Promise<void> {
+    return this.#untilDone('SELECT report_ending_keys($1) AS done', 1_000, 1_000, end);
   }
 
   /**

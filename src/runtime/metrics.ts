@@ -191,6 +191,7 @@ export const METRICS = {
       work: [
         'change_marks',
         'changes',
+        'ending_keys',
         'logouts',
         'members',
         'names',

@@ -357,7 +357,7 @@ describe('pua', () => {
 
   describe('keys list and show', () => {
     thorough.it(
-      'list --expiring names what ends soon and has no successor, the first to end first',
+      'list --ending names keys that end soon and have no successor, the first to end first',
       async () => {
         const user = await api.platform.user();
         const make = (expiresInSeconds: number) => createKey(user, { expiresInSeconds });
@@ -371,10 +371,11 @@ describe('pua', () => {
         await createKey(user, { noExpiryReason: 'a device' });
         const successor = await json<Key>('keys', 'rotate', rotated.id);
         await run('keys', 'revoke', revoked.id, '--reason', 'test');
-        const listed = async (within: string) =>
+        const listed = async (within: string, option = '--ending') =>
           (
-            await json<{ data: KeyDetails[] }>('keys', 'list', '--user', String(user), '--expiring', within)
+            await json<{ data: KeyDetails[] }>('keys', 'list', '--user', String(user), option, within)
           ).data.map(({ id }) => id);
+        expect(await listed('30d', '--expiring')).toEqual(await listed('30d'));
         expect(await listed('30d')).toEqual([sooner.id, successor.id, later.id]);
         expect(await listed('60d')).toEqual([sooner.id, successor.id, later.id, far.id]);
         expect(await listed('1h')).toEqual([]);

@@ -8,6 +8,7 @@ import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
 import { Database } from '../../src/database/database.js';
 import type { ApiAdapter } from '../../src/http/pipeline/api.adapter.js';
 import { ConnectedApps } from '../../src/clients/connected-apps.js';
+import { Upkeep } from '../../src/operations/upkeep.js';
 import { Sweeper } from '../../src/operations/sweeper/sweeper.js';
 import type { PlatformChangeItem, PlatformChangesAnswer } from '../../src/platform/changes.dto.js';
 import { PlatformChangesService } from '../../src/platform/changes.service.js';
@@ -222,6 +223,32 @@ VALUES ($1, sha256('credential'), sha256('handle'), '\\x00', 0, false, false, 'L
         { notice: 'passkey.removed', by: null, name: null },
         { notice: 'user.password_set', by: null, name: null },
       ]);
+    });
+
+    it('of a key in use that ends within 7 days, however often the server checks', async () => {
+      const userId = await oauth.api.platform.user();
+      const make = async (days: number, usedDaysAgo?: number) => {
+        const { id } = await keys().create({
+          ...newKey,
+          userId,
+          expiresInSeconds: days * 86_400,
+          actor: 'system',
+        });
+        if (usedDaysAgo !== undefined)
+          await oauth.dataSource.query(
+            `INSERT INTO api_key_usage (key_id, last_used_at) VALUES ($1, now() - make_interval(days => $2))`,
+            [id, usedDaysAgo],
+          );
+        return id;
+      };
+      const [ending, rotated] = [await make(6, 1), await make(6, 1)];
+      for (const [days, usedDaysAgo] of [[8, 1], [6, 8], [6]]) await make(days!, usedDaysAgo);
+      await keys().revoke(await make(6, 1), 'a test', 'admin');
+      await keys().rotate(rotated, 86_400, 'system');
+      const check = () => oauth.api.app.get(Upkeep).reportEndingKeys(new AbortController().signal);
+      await Promise.all([check(), check(), check()]);
+      await check();
+      expect(await notices(userId)).toEqual([{ notice: 'key.ending', by: ending, name: 'Calendar' }]);
     });
 
     it('of nothing that was undone', async () => {

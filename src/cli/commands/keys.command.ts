@@ -94,16 +94,16 @@ export function keysCommands(group: Command): void {
     .option('--user <id|username>', 'only keys of this member')
     .addOption(new Option('--platform', 'only keys of the platform').conflicts('user'))
     .option(
-      '--expiring <duration>',
+      '--expiring, --ending <duration>',
       'only keys that expire within this time and have not been rotated, soonest first',
       durationBetween('1s', '365d'),
     )
-    .runs(async ({ get, print }, { user, platform, expiring }) => {
+    .runs(async ({ get, print }, { user, platform, ending }) => {
       const userId = user === undefined ? undefined : (await get(UsersService).find(user)).id;
       const data = await get(ApiKeysService).list({
         userId,
         ofPlatform: platform,
-        expiringWithin: expiring,
+        expiringWithin: ending,
       });
       print({ data }, () => table(data, COLUMNS));
     });
