@@ -59,7 +59,7 @@ if (flags.help) {
   --short          2,000 members, 1 round of 1 s, the two questions and peers that count most, nothing written: for CI.
                    With --overload one question of each kind
 
-A full run writes bench/results and, with 100,000 users, docs/contributors/benchmark.md. Databases are kept in bench/.data for the
+A full run writes bench/results and, with 100,000 users, bench/benchmark.md. Databases are kept in bench/.data for the
 next run with the same schema and size.`);
   process.exit(0);
 }
@@ -158,8 +158,7 @@ async function report(results) {
   console.log(markdown);
   if (!whole) return;
   writeFileSync(resultsFile, JSON.stringify(results, null, 2));
-  const file =
-    users === 100_000 ? join(folder, '../../docs/contributors/benchmark') : join(folder, String(users));
+  const file = users === 100_000 ? join(folder, '../benchmark') : join(folder, String(users));
   writeFileSync(`${file}.md`, markdown);
 }
 
