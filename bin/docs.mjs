@@ -378,6 +378,13 @@ function importsPicture() {
 }
 
 /** The fields of one file of an import. */
+/** Rules that many fields share, by the words with which docs/operators/import.md defines them. */
+const SHARED_RULES = [
+  [/^an integer from 1 to 9000000000000000$/, 'an id'],
+  [/^a time from .*$/, 'a time'],
+  [/^an absolute http or https URL .*$/, 'a URL'],
+];
+
 function recordTable({ name, fields }) {
   const rows = (fields, path) =>
     Object.entries(fields).flatMap(([field, { rule, required, fallback, absent: words, fields: inner }]) => {
@@ -389,7 +396,8 @@ function recordTable({ name, fields }) {
           : fallback === undefined
             ? 'null'
             : JSON.stringify(fallback);
-      return `| \`${path}${field}\` | ${absent} | ${cell(rule)} |`;
+      const [, shared = rule] = SHARED_RULES.find(([words]) => words.test(rule)) ?? [];
+      return `| \`${path}${field}\` | ${absent} | ${cell(shared)} |`;
     });
   return [`### ${name}`, '', '| Field | Absent | Must be |', '| --- | --- | --- |', ...rows(fields, '')].join(
     '\n',
