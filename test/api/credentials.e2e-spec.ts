@@ -7,6 +7,7 @@ import { Secrets } from '../../src/crypto/secrets.js';
 import { Database } from '../../src/database/database.js';
 import { ALL_SCOPES } from '../../src/auth/scopes.js';
 import { createApp } from '../../src/app.js';
+import { PeriodicWork } from '../../src/runtime/periodic-work.js';
 import supertest from 'supertest';
 import { endApp, TestApi } from '../support/api.js';
 import { soon } from '../support/timing.js';
@@ -328,6 +329,7 @@ describe('credentials', () => {
     it('of the SECRET_KEY before works on, and is hashed anew under the current one when it is used', async () => {
       const before = Buffer.from(process.env.TEST_SECRET_KEY!, 'base64');
       const after = Buffer.alloc(32, 'new');
+      await api.app.get(PeriodicWork).beforeApplicationShutdown(); // it would make signing keys
       const { key } = await newKey();
       const ask = async (secrets: Secrets) => {
         // Signing keys are encrypted under SECRET_KEY, too; here they may be made anew.

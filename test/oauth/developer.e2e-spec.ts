@@ -5,6 +5,7 @@ import { UsersService } from '../../src/accounts/users.service.js';
 import { ClientsService } from '../../src/clients/clients.service.js';
 import { Usage } from '../../src/auth/usage/usage.js';
 import { newFormId } from '../../src/member-pages/rendering/pages.js';
+import { PeriodicWork } from '../../src/runtime/periodic-work.js';
 import { thorough } from '../support/database.js';
 import { OauthTest, PASSWORD, REDIRECT_URI, type Browser, type FormPage } from '../support/oauth.js';
 import { startWithUpstream } from '../support/upstream.js';
@@ -721,6 +722,7 @@ SELECT $1, date_trunc('hour', now() - $2::interval), 'GET', '/old', 503, 'tempor
   );
 
   it('are kept of 200 apps until the next write, where requests only name them: strangers fill no memory', async () => {
+    await oauth.api.app.get(PeriodicWork).beforeApplicationShutdown(); // it writes every half minute
     const ada = await developer();
     const key = await ada.makeKey();
     const shown = async () =>
