@@ -26,6 +26,23 @@ describe('what there is to read', () => {
     expect([...named].map(([, path]) => path!).filter((path) => !existsSync(path))).toEqual([]);
   });
 
+  it.each(PAGES)('%s links only to files and headings that are there', (page) => {
+    const anchorOf = (heading: string) =>
+      heading
+        .toLowerCase()
+        .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+        .replaceAll(' ', '-');
+    const links = readFileSync(page, 'utf8').matchAll(/\]\((?!https?:|#)([^)\s#]+)(?:#([^)\s]+))?\)/g);
+    const broken = [...links].filter(([, path, anchor]) => {
+      const file = join(page, '..', path!);
+      if (!existsSync(file)) return true;
+      if (anchor === undefined || !file.endsWith('.md')) return false;
+      const headings = readFileSync(file, 'utf8').matchAll(/^#+ (.+)$/gm);
+      return ![...headings].some(([, heading]) => anchorOf(heading!) === anchor);
+    });
+    expect(broken.map(([link]) => link)).toEqual([]);
+  });
+
   it('has no marks of a merge that was not finished', () => {
     const found = spawnSync('git', ['grep', '-lE', '^(<{7}|>{7}|(> ){7})( |$)'], { encoding: 'utf8' });
     expect([found.stdout, found.stderr]).toEqual(['', '']);
