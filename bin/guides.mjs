@@ -43,18 +43,8 @@ const GUIDES = [
     'docs/developers/assistants.md',
     'Your data in Claude, ChatGPT, VS Code or Cursor, through one URL.',
   ],
-  [
-    'webhooks',
-    'Webhooks',
-    'docs/developers/webhooks.md',
-    'Get a signed message for each change.',
-  ],
-  [
-    'calendar',
-    'Calendar links',
-    'docs/developers/calendar.md',
-    'A member’s events in a calendar app.',
-  ],
+  ['webhooks', 'Webhooks', 'docs/developers/webhooks.md', 'Get a signed message for each change.'],
+  ['calendar', 'Calendar links', 'docs/developers/calendar.md', 'A member’s events in a calendar app.'],
   [
     'paging-and-sync',
     'Paging and sync',
@@ -62,12 +52,7 @@ const GUIDES = [
     'Read a whole list, then only the changes.',
   ],
   ['times', 'Times', 'docs/developers/times.md', 'UTC, local times of events, and time parameters.'],
-  [
-    'caching',
-    'Caching',
-    'docs/developers/caching.md',
-    'ETags: fewer bytes, and no lost updates.',
-  ],
+  ['caching', 'Caching', 'docs/developers/caching.md', 'ETags: fewer bytes, and no lost updates.'],
   ['limits', 'Limits', 'docs/developers/limits.md', 'Requests per minute, remaining requests, and waiting.'],
   ['errors', 'Errors', 'docs/developers/errors.md', 'Every error code with its meaning and fix.'],
   [
