@@ -142,17 +142,6 @@ describe('a request that is sent by POST', () => {
     expect(back.searchParams.get('state')).toBe('a b&c=ä');
   });
 
-  it('signs out (RP-Initiated Logout §2), after the member has confirmed it', async () => {
-    const { username } = await oauth.member();
-    const target = 'https://app.example/bye';
-    const clientId = await oauth.client({ post_logout_redirect_uris: [target] });
-    const browser = oauth.browser();
-    await browser.authorize(oauth.request(clientId, { scope: 'openid' }).url, { username });
-    const form = new URLSearchParams({ client_id: clientId, post_logout_redirect_uri: target, state: 's' });
-    const page = (await send('/oauth/logout', form, browser)) as FormPage;
-    expect(((await browser.submit(page, { logout: 'yes' })) as URL).href).toBe(`${target}?state=s`);
-  });
-
   it('never leads to an address that is not verified, and splits no header', async () => {
     const clientId = await oauth.client();
     const { searchParams } = oauth.request(clientId, { redirect_uri: 'https://evil.example/' }).url;
