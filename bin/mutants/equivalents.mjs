@@ -7,12 +7,6 @@ export const EQUIVALENTS = [
     because: 'a response is deleted a microsecond earlier, at a moment that nobody can choose',
   },
   {
-    path: 'src/auth/rate-limits/count-stores.ts',
-    code: 'const redis = new Redis(url, { ...bounds, lazyConnect: true });',
-    by: 'false',
-    because: 'connects when the server starts instead of with the first exchange',
-  },
-  {
     path: 'src/database/list.ts',
     code: "const from = position ? `:${position.side}${position.key === null ? ':null' : ''}` : '';",
     by: "'' : ':null'",

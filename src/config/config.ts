@@ -4,7 +4,7 @@ import { readClientKey } from '../crypto/client-key.js';
 import { makeSecretKey, Secrets } from '../crypto/secrets.js';
 import { ownFolder, UnsafeFolder } from './own-folder.js';
 import { SEVERAL_HOSTS } from './setting-types.js';
-import { SETTINGS, type Environment, type SettingName } from './settings.js';
+import { REMOVED_SETTINGS, SETTINGS, type Environment, type SettingName } from './settings.js';
 import { OperatorError } from '../values/operator-error.js';
 
 type Values = Readonly<ReturnType<typeof placeOf> & ReturnType<typeof decided>>;
@@ -38,6 +38,8 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
     }),
   ) as Environment; // a faulty one is undefined
   const given = (name: SettingName) => Boolean(environment[name]);
+  for (const [name, remedy] of Object.entries(REMOVED_SETTINGS))
+    if (environment[name]) faults.push(`${name} no longer exists: ${remedy}`);
   const place = placeOf(env);
   const { production, publicUrl, loopbackOnly } = place;
 
@@ -124,7 +126,6 @@ function decided(
     databaseUrl: env.DATABASE_URL,
     databasePoolSize: env.DATABASE_POOL_SIZE,
     trustProxy: env.TRUST_PROXY,
-    redisUrl: env.REDIS_URL,
     platformRateLimit: env.RATE_LIMIT_PLATFORM,
     rateLimitSyncMs: env.RATE_LIMIT_SYNC,
     workers: env.WORKERS,

@@ -93,11 +93,6 @@ export const SETTINGS = {
     meaning: 'number of trusted proxies in front, whose X-Forwarded-For the server believes',
     set: 'behind proxies; otherwise all callers share one address and one limit',
   }),
-  REDIS_URL: optional(is.url('redis:', 'rediss:'), {
-    meaning:
-      'Redis server through which instances share rate limits; without it, they share them through PostgreSQL',
-    set: 'if you already run Redis and want to keep rate-limit traffic off the database',
-  }),
   RATE_LIMIT_READ: setting(is.integer(0, 1_000_000), '300', {
     meaning: 'reads per minute for each member and credential; 0: no limit',
     set: 'if legitimate apps reach it, or the database needs more protection',
@@ -299,3 +294,8 @@ export type Environment = { readonly [Name in SettingName]: z.infer<(typeof SETT
 
 /** How the documentation states the default. */
 export const defaultOf = ({ default: value, otherwise = '–' }: Setting): string => value ?? otherwise;
+
+/** Settings of earlier versions, each with what to do instead. */
+export const REMOVED_SETTINGS = {
+  REDIS_URL: 'remove it, because instances share their rate limits through PostgreSQL',
+};

@@ -5,13 +5,12 @@ import { randomUUID } from 'node:crypto';
 import supertest from 'supertest';
 import type { DataSource } from 'typeorm';
 import { closeApp, createApp } from '../../src/app.js';
-import { postgresCounts, redisCounts } from '../../src/auth/rate-limits/count-stores.js';
+import { postgresCounts } from '../../src/auth/rate-limits/count-stores.js';
 import { Counter } from '../../src/auth/rate-limits/rate-limits.js';
 import type { Config } from '../../src/config/config.js';
 import { createDataSource } from '../../src/database/postgres/data-source.js';
 import { TestApi } from '../support/api.js';
 import { createTestDatabase, postgres, testConfig, type TestDatabase } from '../support/database.js';
-import { RedisServer } from '../support/redis.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { eventually } from '../support/timing.js';
 import { freshAddress, inOneWindow } from '../support/windows.js';
@@ -21,17 +20,15 @@ const deadlines = { connect: 10_000, lock: 10_000, statement: 10_000, answer: 15
 /** Counts are exchanged only when the test says so. */
 const NEVER_MS = 2 ** 31 - 1;
 
-postgres.describe.each(['PostgreSQL', 'Redis'])('counts that instances exchange over %s', (store) => {
-  let redis: RedisServer;
+postgres.describe('counts that instances exchange', () => {
   let database: TestDatabase;
   let dataSource: DataSource;
   let proxy: TcpProxy;
   let ended: (() => Promise<void>)[] = [];
   beforeAll(async () => {
-    redis = await RedisServer.start();
     database = await createTestDatabase();
     dataSource = await createDataSource(testConfig(database.environment), 'maintenance').initialize();
-    proxy = await TcpProxy.start(store === 'Redis' ? redis.url : database.environment.DATABASE_URL!);
+    proxy = await TcpProxy.start(database.environment.DATABASE_URL!);
   });
   afterEach(async () => {
     proxy.mend();
@@ -43,15 +40,11 @@ postgres.describe.each(['PostgreSQL', 'Redis'])('counts that instances exchange 
     await proxy.close();
     await dataSource.destroy();
     await database.drop();
-    await redis.stop();
   });
 
   /** An instance with a connection of its own, that ends with the test. */
   const instance = ({ url = '', intervalMs = NEVER_MS, patience = deadlines } = {}) => {
-    const counts =
-      store === 'Redis'
-        ? redisCounts(url || redis.url, patience)
-        : postgresCounts(url || database.environment.DATABASE_URL!, patience);
+    const counts = postgresCounts(url || database.environment.DATABASE_URL!, patience);
     const add = jest.spyOn(counts, 'add');
     const log: string[] = [];
     const counter = new Counter(counts, {
@@ -157,8 +150,7 @@ postgres.describe.each(['PostgreSQL', 'Redis'])('counts that instances exchange 
       const caller = randomUUID();
       let admitted = take(counter, caller, 30, 10);
       await counter.exchange();
-      if (store === 'Redis') await redis.flush();
-      else await dataSource.query('TRUNCATE rate_limit_counts');
+      await dataSource.query('TRUNCATE rate_limit_counts');
       for (let i = 0; i < 5; i++) {
         admitted += take(counter, caller, 30, 5);
         await counter.exchange();
@@ -229,12 +221,9 @@ postgres.describe.each(['PostgreSQL', 'Redis'])('counts that instances exchange 
 
 postgres.describe('limits over two servers', () => {
   const limits = { read: 30, write: 30, auth: 20 };
-  let redis: RedisServer;
   let api: TestApi;
   let other: NestExpressApplication;
-  beforeAll(async () => void (redis = await RedisServer.start()));
-  afterAll(() => redis.stop());
-  const start = async (overrides: Partial<Config>) => {
+  const start = async (overrides: Partial<Config> = {}) => {
     api = await TestApi.start({ rateLimits: limits, rateLimitSyncMs: 20, trustProxy: 1, ...overrides });
     other = await createApp(api.config);
     await other.listen(0, '127.0.0.1');
@@ -248,41 +237,35 @@ postgres.describe('limits over two servers', () => {
       .get('/api/public/me')
       .set({ 'X-API-Key': key, 'X-Forwarded-For': address });
 
-  it.each(['PostgreSQL', 'Redis'])(
-    'hold for both together over %s, and each says what is left of both',
-    async (store) => {
-      await start(store === 'Redis' ? { redisUrl: redis.url } : {});
-      await inOneWindow(async () => {
-        const key = await api.key(await api.platform.user());
-        for (let i = 0; i < 20; i++) expect((await get(api.app, key)).status).toBe(200);
-        let asked = 0;
-        const left = async () => Number(/;r=(\d+)/.exec((await get(other, key)).headers.ratelimit!)![1]);
-        await eventually(async () => (await left()) === 30 - 20 - ++asked || undefined);
-        while ((await get(other, key)).status === 200) expect(++asked).toBeLessThanOrEqual(10);
-        await eventually(async () => (await get(api.app, key)).status === 429 || undefined);
-      })();
-    },
-  );
+  it('hold for both together, and each says what is left of both', async () => {
+    await start();
+    await inOneWindow(async () => {
+      const key = await api.key(await api.platform.user());
+      for (let i = 0; i < 20; i++) expect((await get(api.app, key)).status).toBe(200);
+      let asked = 0;
+      const left = async () => Number(/;r=(\d+)/.exec((await get(other, key)).headers.ratelimit!)![1]);
+      await eventually(async () => (await left()) === 30 - 20 - ++asked || undefined);
+      while ((await get(other, key)).status === 200) expect(++asked).toBeLessThanOrEqual(10);
+      await eventually(async () => (await get(api.app, key)).status === 429 || undefined);
+    })();
+  });
 
-  it.each(['PostgreSQL', 'Redis'])(
-    'hold for guesses at credentials from one address over %s, and hold no good one back',
-    async (store) => {
-      await start(store === 'Redis' ? { redisUrl: redis.url } : {});
-      await inOneWindow(async () => {
-        const address = freshAddress();
-        for (let i = 0; i < 20; i++) expect((await get(api.app, 'pua_live_wrong', address)).status).toBe(401);
-        expect((await get(api.app, 'pua_live_wrong', address)).status).toBe(429);
-        let guesses = 0;
-        await eventually(async () => {
-          if ((await get(other, 'pua_live_wrong', address)).status === 429) return true;
-          expect(++guesses).toBeLessThan(20);
-          return undefined;
-        });
-        const key = await api.key(await api.platform.user());
-        expect((await get(other, key, address)).status).toBe(200);
-      })();
-    },
-  );
+  it('hold for guesses at credentials from one address, and hold no good one back', async () => {
+    await start();
+    await inOneWindow(async () => {
+      const address = freshAddress();
+      for (let i = 0; i < 20; i++) expect((await get(api.app, 'pua_live_wrong', address)).status).toBe(401);
+      expect((await get(api.app, 'pua_live_wrong', address)).status).toBe(429);
+      let guesses = 0;
+      await eventually(async () => {
+        if ((await get(other, 'pua_live_wrong', address)).status === 429) return true;
+        expect(++guesses).toBeLessThan(20);
+        return undefined;
+      });
+      const key = await api.key(await api.platform.user());
+      expect((await get(other, key, address)).status).toBe(200);
+    })();
+  });
 
   it('are never a reason to answer 503: a locked table of counts is a store that is away', async () => {
     await start({ databaseDeadlines: { ...deadlines, lock: 300 } });

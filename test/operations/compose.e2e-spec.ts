@@ -38,7 +38,6 @@ postgres.describe('docker-compose.yml of deploy/compose', () => {
       'caddy',
       'migrate',
       'primary',
-      'redis',
       'replica',
     ]);
     const { REPLICATION_PASSWORD: _, ...others } = SECRETS;
@@ -52,7 +51,7 @@ postgres.describe('docker-compose.yml of deploy/compose', () => {
     const [, given] = /^x-api:[^]*?^ {2}environment:\n((?: {4}\S.*\n)+)/m.exec(file)!;
     const names = [...given!.matchAll(/^ {4}(\w+):/gm)].map(([, name]) => name!);
     expect(names.filter((name) => !(name in SETTINGS))).toEqual(['PGPASSWORD']);
-    expect(names).toEqual(expect.arrayContaining(['DATABASE_READ_URL', 'TRUST_PROXY', 'REDIS_URL']));
+    expect(names).toEqual(expect.arrayContaining(['DATABASE_READ_URL', 'TRUST_PROXY']));
     const secrets = [...file.matchAll(/: \$\{(\w+)(:\?)?/g)].filter(([, name]) => name !== 'PUBLIC_URL');
     expect(new Set(secrets.map(([, name]) => name))).toEqual(new Set(Object.keys(SECRETS)));
     expect(secrets.filter(([, , isWanted]) => isWanted === undefined)).toEqual([]);

@@ -136,7 +136,6 @@ postgres.describe('what is deployed', () => {
         PostgreSQL: [5432],
         PgBouncer: [6432],
         HAProxy: [Number(haproxy)],
-        Redis: [6379],
         'mail servers': [25, 465, 587],
         OpenTelemetry: [4317, 4318],
         'webhooks, documents of apps, the platform’s own login': [443],

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { loadConfig } from '../../src/config/config.js';
-import { SETTINGS } from '../../src/config/settings.js';
+import { REMOVED_SETTINGS, SETTINGS } from '../../src/config/settings.js';
 import { foreignFolder } from '../support/folders.js';
 
 const SECRET = Buffer.alloc(32, 'secret').toString('base64');
@@ -267,9 +267,15 @@ describe('settings', () => {
       expect(source).toMatch(new RegExp(`\\benv\\.${name}\\b|: '?${name}\\b`));
   });
 
+  it.each(Object.entries(REMOVED_SETTINGS))('reject %s, which an earlier version had: %s', (name, remedy) => {
+    expect(() => loadConfig({ ...production, [name]: 'redis://cache:6379' })).toThrow(
+      `A setting is wrong: ${name} no longer exists: ${remedy}`,
+    );
+  });
+
   it('take an empty variable for an absent one', () => {
-    expect(loadConfig({ ...production, REDIS_URL: '', PORT: '' })).toMatchObject({
-      redisUrl: undefined,
+    expect(loadConfig({ ...production, SUPPORT_URL: '', REDIS_URL: '', PORT: '' })).toMatchObject({
+      supportUrl: undefined,
       port: 3000,
     });
   });

@@ -23,7 +23,7 @@ const where = (here: boolean) => ({ describe: here ? describe : describe.skip, i
 
 /**
  * `postgres.describe` and `postgres.it` are for what the embedded database lacks (a second session, locks, notices), and for what
- * needs a browser, Redis or many processes, which are not available wherever Node is. A run that skips them reports how many they
+ * needs a browser or many processes, which are not available wherever Node is. A run that skips them reports how many they
  * are.
  */
 export const postgres = where(onPostgres);

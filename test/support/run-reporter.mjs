@@ -2,7 +2,7 @@ const EVERY_FILES = 10;
 
 /**
  * Jest's reporter of a whole run: how many files have ended, and which tests were skipped: on the embedded database there is no
- * second session, Redis or browser; on PostgreSQL nothing is embedded.
+ * second session or a browser; on PostgreSQL nothing is embedded.
  */
 export default class RunReporter {
   #done = 0;
@@ -23,7 +23,7 @@ export default class RunReporter {
     if (count === 0 || this.#partly) return;
     const others = process.env.TEST_DATABASE_URL
       ? 'What is so on the embedded database alone: npm test'
-      : 'What needs PostgreSQL, Redis or Chromium, or takes the embedded database long: npm run test:pg';
+      : 'What needs PostgreSQL or Chromium, or takes the embedded database long: npm run test:pg';
     process.stderr.write(`\nNot run: ${count} tests. ${others}\n`);
   }
 }

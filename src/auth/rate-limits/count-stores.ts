@@ -33,28 +33,3 @@ export function postgresCounts(url: string, { connect, lock }: Config['databaseD
     end: () => pool.end(),
   };
 }
-
-const ADD_SCRIPT = `local sums = {}
-for i, key in ipairs(KEYS) do
-  sums[i] = redis.call('INCRBY', key, ARGV[i])
-  redis.call('EXPIRE', key, 120)
-end
-return sums`;
-
-/** The client library is loaded only where it is used. It connects with the first command, and again for as long as it takes. */
-export function redisCounts(url: string, { connect, lock }: Config['databaseDeadlines']): CountStore {
-  const bounds = { maxRetriesPerRequest: 0, connectTimeout: connect, commandTimeout: lock };
-  const opened = import('ioredis').then(({ Redis }) => {
-    const redis = new Redis(url, { ...bounds, lazyConnect: true });
-    return redis.on('error', () => undefined); // the command that fails reports it
-  });
-  return {
-    async add(_window, calls) {
-      const redis = await opened;
-      const keys = [...calls.keys()].map((key) => `rate:${key}`);
-      const sums = (await redis.eval(ADD_SCRIPT, keys.length, ...keys, ...calls.values())) as number[];
-      return new Map([...calls.keys()].map((key, i) => [key, sums[i]!]));
-    },
-    end: async () => (await opened).disconnect(),
-  };
-}

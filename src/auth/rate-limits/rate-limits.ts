@@ -7,7 +7,7 @@ import { Periodic } from '../../runtime/periodic-work.js';
 import { networkOf } from '../../values/network.js';
 import { Problem } from '../../http/output/problems.js';
 import type { Caller, Credential } from '../principal.js';
-import { postgresCounts, redisCounts, type CountStore } from './count-stores.js';
+import { postgresCounts, type CountStore } from './count-stores.js';
 import { Config } from '../../config/config.js';
 
 /** Of RATE_LIMIT_AUTH: a sign-in takes some ten requests, and a partner's backend refreshes the tokens of all its members. */
@@ -25,7 +25,7 @@ type CredentialKind = LabelsOf<'rate_limit_refusals_total'>['credential'];
 
 /**
  * The limits of docs/api-contract.md §10: calls per user and credential; failed authentications, and requests to the authorization
- * server, per address. Instances share them through Redis where there is one, else through PostgreSQL; the embedded database has one.
+ * server, per address. Instances share them through PostgreSQL; the embedded database has one instance.
  */
 @Injectable()
 export class RateLimits implements OnApplicationShutdown {
@@ -37,7 +37,7 @@ export class RateLimits implements OnApplicationShutdown {
     logger: Logger,
     private readonly meter: Meter,
   ) {
-    const { rateLimits, platformRateLimit, redisUrl, databaseDirectUrl, databaseDeadlines } = config;
+    const { rateLimits, platformRateLimit, databaseDirectUrl: url, databaseDeadlines } = config;
     this.#quotas = {
       read: rateLimits.read,
       write: rateLimits.write,
@@ -45,8 +45,7 @@ export class RateLimits implements OnApplicationShutdown {
       failed_authentication: rateLimits.auth,
       oauth_requests: rateLimits.auth * OAUTH_REQUESTS_PER_REFUSAL,
     };
-    const [url, counts] = redisUrl ? [redisUrl, redisCounts] : [databaseDirectUrl, postgresCounts];
-    this.#counter = new Counter(url ? counts(url, databaseDeadlines) : undefined, logger);
+    this.#counter = new Counter(url ? postgresCounts(url, databaseDeadlines) : undefined, logger);
     if (url) meter.read('rate_limits_shared', () => [[{}, this.#counter.alone ? 0 : 1]]);
   }
 
