@@ -59,7 +59,7 @@ export class WorkersMetrics {
 
   async #collect(): Promise<string> {
     const workers = Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
-    const { AggregatorRegistry } = await import('prom-client');
+    const { AggregatorRegistry } = (await import('prom-client')).default;
     const answered = await this.#ask(workers);
     const ended = this.#ended.length;
     if (ended > 1) {
@@ -127,7 +127,7 @@ export async function serveMetrics(
   collect: () => Promise<string>,
 ): Promise<() => Promise<void>> {
   if (metricsPort === undefined) return async () => undefined;
-  const { Registry } = await import('prom-client');
+  const { Registry } = (await import('prom-client')).default;
   const server = createServer((request, response) => {
     if (request.url !== '/metrics') {
       response.writeHead(404).end();

@@ -40,7 +40,9 @@ type Prometheus = typeof import('prom-client');
 export const prometheus: FactoryProvider<Prometheus | undefined> = {
   provide: PROMETHEUS,
   inject: [Config],
-  useFactory: ({ metricsPort }: Config) => (metricsPort === undefined ? undefined : import('prom-client')),
+  // The bundle has a CommonJS library's default export only.
+  useFactory: async ({ metricsPort }: Config) =>
+    metricsPort === undefined ? undefined : (await import('prom-client')).default,
 };
 
 /** Prometheus metrics of this process: those of {@link METRICS}, and Node's own. */
