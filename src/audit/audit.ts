@@ -161,13 +161,22 @@ export const AUTH_EVENTS = {
     webhook: ['text', 'its id'],
     overlap_seconds: ['number', 'how long messages are signed with both secrets'],
   }),
+  'webhook.tested': event('A developer sent a test message to a webhook endpoint of their app', {
+    webhook: ['text', 'its id'],
+  }),
   'webhook.redelivered': event('Delivered or dead messages are sent to a webhook endpoint again', {
     webhook: ['text', 'its id'],
     messages: ['number', 'how many'],
   }),
   'webhook.disabled': event('A webhook endpoint was disabled', {
     webhook: ['text', 'its id'],
-    reason: ['text', 'admin, failing (it accepted nothing for five days) or gone (it responded with 410)'],
+    reason: [
+      'text',
+      'admin (an admin or its developer disabled it), failing (it accepted nothing for five days) or gone (it responded with 410)',
+    ],
+  }),
+  'webhook.deleted': event('A developer deleted a webhook endpoint of their app, with its messages', {
+    webhook: ['text', 'its id'],
   }),
   'platform.imported': event('An import changed data; each batch is recorded', {
     users: ['counts', 'numbers of records of that file, by outcome'],

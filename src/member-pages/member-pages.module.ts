@@ -15,6 +15,7 @@ import { AccountPages, SentForms } from './account/account-pages.js';
 import { LanguageController } from './account/language.controller.js';
 import { SecurityController } from './account/security.controller.js';
 import { signInController } from './account/sign-in.controllers.js';
+import { DeveloperWebhooksController } from './developer/developer-webhooks.controller.js';
 import { DeveloperController } from './developer/developer.controller.js';
 import { InteractionsController } from './interaction/interactions.controller.js';
 import { UpstreamController } from './interaction/upstream.controller.js';
@@ -78,7 +79,9 @@ export class MemberPagesModule {
         UpstreamController,
         ...(config.mail ? [UnsubscribeController] : []),
         ...(resetsPasswords(config) ? [PasswordResetController] : []),
-        ...(config.developerConsole ? [...DEVELOPER_PAGES.map(signInController), DeveloperController] : []),
+        ...(config.developerConsole
+          ? [...DEVELOPER_PAGES.map(signInController), DeveloperController, DeveloperWebhooksController]
+          : []),
       ],
     };
   }

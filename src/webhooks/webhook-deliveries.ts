@@ -1,3 +1,4 @@
+import type { Owner } from '../auth/owner.js';
 import type { DataSource, EntityManager } from 'typeorm';
 import { audited, recordEvent, type AuditedTransaction, type NewAuthEvent } from '../audit/audit.js';
 import { prepared } from '../database/postgres/data-source.js';
@@ -348,12 +349,16 @@ WHERE id = $1 AND disabled_at IS NULL RETURNING failing_since <= now() - make_in
   return rows[0]?.too_long === true;
 }
 
+/** Names the member who acted in an audit event. */
+export const by = (owner: Owner | undefined) => (owner ? { userId: owner.userId, ip: owner.ip } : {});
+
 /** Switches an endpoint off for good: nothing more is sent to it. @returns false if it is off already, or unknown */
 export async function switchOff(
   manager: AuditedTransaction,
   endpointId: string,
   reason: 'admin' | 'failing' | 'gone',
   actor: NewAuthEvent['actor'],
+  owner?: Owner,
 ): Promise<boolean> {
   const [[endpoint]] = await manager.query<[{ client_id: string | null; key_id: string | null }[], number]>(
     `UPDATE webhook_endpoints SET disabled_at = now(), disabled_because = $2 WHERE id = $1 AND disabled_at IS NULL
@@ -367,6 +372,6 @@ RETURNING client_id, key_id`,
   );
   const { client_id: clientId, key_id: keyId } = endpoint;
   const details = { webhook: endpointId, reason };
-  await recordEvent(manager, { type: 'webhook.disabled', actor, clientId, keyId, details });
+  await recordEvent(manager, { type: 'webhook.disabled', actor, ...by(owner), clientId, keyId, details });
   return true;
 }

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { audited, recordEvent, type NewAuthEvent } from '../audit/audit.js';
-import { boundChanges, type Owner } from '../auth/owner.js';
+import { boundChanges, LimitReached, takePlace, type Owner } from '../auth/owner.js';
 import { Config } from '../config/config.js';
 import { randomText } from '../crypto/random.js';
 import { makeWebhookSecret } from '../crypto/webhook-signatures.js';
@@ -10,13 +10,23 @@ import { LEASE_SECONDS, type Attempt } from '../runtime/outbox.js';
 import { CHANGE_KINDS, readScope, RESOURCES } from '../resources/resources.js';
 import { OperatorError } from '../values/operator-error.js';
 import { receiverFault } from '../values/receivers.js';
-import { BEGIN_HERE, MAKE_TEST, switchOff, WebhookDeliveries } from './webhook-deliveries.js';
+import { BEGIN_HERE, by, MAKE_TEST, switchOff, WebhookDeliveries } from './webhook-deliveries.js';
 import { TEST_TYPE, WebhookSecrets, type WebhookSender, type Message } from './webhook-sender.js';
 
 /** The types of messages: `<resource>.<kind>`. A profile is never removed while anybody may be notified about it. */
 export const WEBHOOK_TYPES = RESOURCES.flatMap((resource) =>
   CHANGE_KINDS.map((kind) => `${resource}.${kind}`),
 ).filter((type) => type !== 'profile.removed');
+
+/** How many receivers a member may have for each of their apps and keys. */
+export const MOST_OWN_WEBHOOKS = 5;
+
+/** Lists the types that an app or key with these scopes may receive. */
+export function typesFor(scopes: readonly string[]): string[] {
+  return WEBHOOK_TYPES.filter((type) => scopes.includes(scopeOf(type)));
+}
+
+const scopeOf = (type: string) => readScope(type.split('.')[0]!);
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const SHOWN_DELIVERIES = 20;
@@ -35,6 +45,8 @@ interface NewWebhook {
   readonly clientId?: string | null | undefined;
   readonly keyId?: string | null | undefined;
   readonly actor: Actor;
+  /** The member who creates it for their own app or key. */
+  readonly owner?: Owner;
 }
 
 /** The details of an endpoint, without its secret. Times are in the API's format. */
@@ -76,9 +88,24 @@ const DETAILS = `SELECT e.id, CASE WHEN e.disabled_at IS NOT NULL THEN 'disabled
   (SELECT count(*) FROM webhook_deliveries d WHERE d.endpoint_id = e.id AND d.status = 'pending') AS pending_count
 FROM webhook_endpoints e LEFT JOIN oauth_clients c ON c.id = e.client_id LEFT JOIN api_keys k ON k.id = e.key_id`;
 
-/** SQL: whether the endpoint `e` may be seen by the member `owner`: an app of theirs has it; null: by an admin, who sees all. */
-const isSeenBy = (owner: string) => `(${owner}::bigint IS NULL OR EXISTS (
-  SELECT FROM oauth_clients own WHERE own.id = e.client_id AND own.owner_id = ${owner}))`;
+/** SQL: whether the endpoint `e` may be seen by the member `owner`: an app or key of theirs has it; null: by an admin, who sees all. */
+const isSeenBy = (owner: string) => `(${owner}::bigint IS NULL
+  OR EXISTS (SELECT FROM oauth_clients own WHERE own.id = e.client_id AND own.owner_id = ${owner})
+  OR EXISTS (SELECT FROM api_keys own WHERE own.id = e.key_id AND own.user_id = ${owner} AND own.self_issued))`;
+
+const DELETE = `DELETE FROM webhook_endpoints e WHERE e.id = $1 AND ${isSeenBy('$2')} RETURNING client_id, key_id`;
+
+/** Running servers send it at once. */
+const QUEUE_TEST = `WITH e AS (SELECT id, client_id, key_id FROM webhook_endpoints e
+  WHERE e.id = $1 AND e.disabled_at IS NULL AND ${isSeenBy('$2')} FOR KEY SHARE
+), d AS (INSERT INTO webhook_deliveries (endpoint_id, type, user_id, thing_id, changed_at)
+  SELECT id, $3, 0, 0, now() FROM e)
+SELECT client_id, key_id FROM e`;
+
+interface Credential {
+  readonly client_id: string | null;
+  readonly key_id: string | null;
+}
 
 const DELIVERIES = `SELECT 'msg_' || replace(d.id::text, '-', '') AS id, d.type, NULLIF(d.user_id, 0) AS member_id, d.status, d.attempts,
   api_time(d.attempted_at) AS attempted_at, d.response_status, d.error, d.duration_ms,
@@ -110,19 +137,18 @@ export class WebhooksService {
    *
    * @returns the secret itself, which is shown once
    * @throws OperatorError if the URL is not allowed, or the client or key lacks a scope for one of the types
+   * @throws LimitReached, TooManyChanges for a member
    */
-  async create({
-    url,
-    types,
-    clientId = null,
-    keyId = null,
-    actor,
-  }: NewWebhook): Promise<{ id: string; secret: string }> {
+  async create(
+    { url, types, clientId = null, keyId = null, actor, owner }: NewWebhook,
+    within: DataSource | EntityManager = this.dataSource,
+  ): Promise<{ id: string; secret: string }> {
     const fault = receiverFault(url, this.config.production);
     if (fault !== undefined) throw new OperatorError(fault);
     const id = `wh_${randomText(16, ALPHABET)}`;
     const secret = makeWebhookSecret();
-    await audited(this.dataSource, async (manager) => {
+    await audited(within, async (manager) => {
+      if (owner) await takeOwnPlace(manager, owner, clientId, keyId);
       if (clientId !== null || keyId !== null) await checkScopes(manager, types, clientId, keyId);
       // While there were no receivers, nobody advanced the position.
       await manager.query(`SELECT FROM change_places WHERE name = 'told' FOR NO KEY UPDATE`);
@@ -135,7 +161,7 @@ export class WebhooksService {
         [id, url, types, clientId, keyId, this.#secrets.seal(id, secret)],
       );
       const details = { webhook: id, types };
-      await recordEvent(manager, { type: 'webhook.created', actor, clientId, keyId, details });
+      await recordEvent(manager, { type: 'webhook.created', actor, ...by(owner), clientId, keyId, details });
     });
     return { id, secret };
   }
@@ -155,6 +181,14 @@ export class WebhooksService {
     return found;
   }
 
+  /** The receivers of one of the member's apps or keys, the newest first. */
+  own(appId: string, owner: Owner): Promise<WebhookDetails[]> {
+    return this.dataSource.query<WebhookDetails[]>(
+      `${DETAILS} WHERE (e.client_id = $1 OR e.key_id = $1) AND ${isSeenBy('$2')} ORDER BY e.created_at DESC, e.id`,
+      [appId, owner.userId],
+    );
+  }
+
   /** Its last messages, the newest first. @param owner the member whose app has to have it */
   deliveries(id: string, owner?: Owner): Promise<DeliveryDetails[]> {
     return this.dataSource.query<DeliveryDetails[]>(DELIVERIES, [id, owner?.userId ?? null]);
@@ -165,15 +199,24 @@ export class WebhooksService {
    *
    * @throws OperatorError where there is no such endpoint, or it is disabled
    */
-  async rotate(id: string, overlapSeconds: number, actor: Actor): Promise<string> {
+  async rotate(
+    id: string,
+    overlapSeconds: number,
+    actor: Actor,
+    owner?: Owner,
+    within: DataSource | EntityManager = this.dataSource,
+  ): Promise<string> {
     const secret = makeWebhookSecret();
-    await audited(this.dataSource, async (manager) => {
-      const [endpoint] = await manager.query<{ secret: Buffer }[]>(
-        'SELECT secret FROM webhook_endpoints WHERE id = $1 AND disabled_at IS NULL FOR NO KEY UPDATE',
-        [id],
+    await audited(within, async (manager) => {
+      if (owner) await boundChanges(manager, owner.userId);
+      const [endpoint] = await manager.query<({ secret: Buffer } & Credential)[]>(
+        `SELECT e.secret, e.client_id, e.key_id FROM webhook_endpoints e
+WHERE e.id = $1 AND e.disabled_at IS NULL AND ${isSeenBy('$2')} FOR NO KEY UPDATE`,
+        [id, owner?.userId ?? null],
       );
       if (!endpoint) throw notLive(await this.find(id, manager));
-      const [before] = this.#secrets.open({ endpoint_id: id, ...endpoint, previous_secret: null });
+      const { secret: stored, client_id: clientId, key_id: keyId } = endpoint;
+      const [before] = this.#secrets.open({ endpoint_id: id, secret: stored, previous_secret: null });
       const previous = overlapSeconds > 0 ? this.#secrets.seal(id, before!, 'previous_secret') : null;
       await manager.query(
         `UPDATE webhook_endpoints SET secret = $2, previous_secret = $3,
@@ -181,7 +224,7 @@ export class WebhooksService {
         [id, this.#secrets.seal(id, secret), previous, overlapSeconds],
       );
       const details = { webhook: id, overlap_seconds: overlapSeconds };
-      await recordEvent(manager, { type: 'webhook.rotated', actor, details });
+      await recordEvent(manager, { type: 'webhook.rotated', actor, ...by(owner), clientId, keyId, details });
     });
     return secret;
   }
@@ -192,11 +235,55 @@ export class WebhooksService {
    * @returns false if it was already disabled
    * @throws OperatorError where there is no such endpoint
    */
-  async disable(id: string, actor: Actor): Promise<boolean> {
+  async disable(id: string, actor: Actor, owner?: Owner): Promise<boolean> {
     return audited(this.dataSource, async (manager) => {
-      if (await switchOff(manager, id, 'admin', actor)) return true;
+      if (await switchOff(manager, id, 'admin', actor, owner)) return true;
       await this.find(id, manager);
       return false;
+    });
+  }
+
+  /** Deletes an endpoint of a member's app or key, with its messages. @returns false if there is none */
+  async delete(id: string, owner: Owner, within: EntityManager): Promise<boolean> {
+    return audited(within, async (manager) => {
+      const [[deleted]] = await manager.query<[Credential[], number]>(DELETE, [id, owner.userId]);
+      if (!deleted) return false;
+      const { client_id: clientId, key_id: keyId } = deleted;
+      const details = { webhook: id };
+      await recordEvent(manager, {
+        type: 'webhook.deleted',
+        actor: 'user',
+        ...by(owner),
+        clientId,
+        keyId,
+        details,
+      });
+      return true;
+    });
+  }
+
+  /**
+   * Has running servers send a test message to an endpoint of a member's app or key.
+   *
+   * @returns false if there is none, or it is disabled
+   * @throws TooManyChanges
+   */
+  async queueTest(id: string, owner: Owner, within: EntityManager): Promise<boolean> {
+    return audited(within, async (manager) => {
+      await boundChanges(manager, owner.userId);
+      const [tested] = await manager.query<Credential[]>(QUEUE_TEST, [id, owner.userId, TEST_TYPE]);
+      if (!tested) return false;
+      const { client_id: clientId, key_id: keyId } = tested;
+      const details = { webhook: id };
+      await recordEvent(manager, {
+        type: 'webhook.tested',
+        actor: 'user',
+        ...by(owner),
+        clientId,
+        keyId,
+        details,
+      });
+      return true;
     });
   }
 
@@ -230,7 +317,7 @@ export class WebhooksService {
         await recordEvent(manager, {
           type: 'webhook.redelivered',
           actor,
-          ...(owner ? { userId: owner.userId, ip: owner.ip } : {}),
+          ...by(owner),
           clientId: endpoint.client_id,
           keyId: endpoint.key_id,
           details: { webhook: endpoint.id, messages },
@@ -254,6 +341,22 @@ export class WebhooksService {
     await new WebhookDeliveries(this.dataSource).finish({ ...message!, failing: false }, attempt);
     return attempt;
   }
+}
+
+/** @throws LimitReached if the app or key of the member has as many as it may, TooManyChanges */
+async function takeOwnPlace(
+  manager: EntityManager,
+  owner: Owner,
+  clientId: string | null,
+  keyId: string | null,
+): Promise<void> {
+  const what = `${MOST_OWN_WEBHOOKS} webhooks for it`;
+  await takePlace(manager, owner, 'SELECT false AS is_full WHERE $1::bigint IS NOT NULL', what);
+  const present = await manager.query<unknown[]>(
+    'SELECT FROM webhook_endpoints WHERE client_id = $1 OR key_id = $2',
+    [clientId, keyId],
+  );
+  if (present.length >= MOST_OWN_WEBHOOKS) throw new LimitReached(`the member has ${what}`);
 }
 
 /** Makes the error for an endpoint that is disabled. */
@@ -280,7 +383,7 @@ FROM api_keys WHERE id = $1`,
   if (!found.live) throw new OperatorError(`The ${name} is no longer valid`);
   if (found.of_platform)
     throw new OperatorError(`The ${name} is the platform’s own and sees no member: use --platform`);
-  const needed = new Set(types.map((type) => readScope(type.split('.')[0]!)));
+  const needed = new Set(types.map(scopeOf));
   const missing = [...needed].filter((scope) => !found.scopes.includes(scope));
   if (missing.length > 0)
     throw new OperatorError(

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { newFormId } from '../../src/member-pages/rendering/pages.js';
 import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
 import { OauthTest, PASSWORD, REDIRECT_URI, type Browser, type FormPage } from '../support/oauth.js';
 import { Receiver } from '../support/receiver.js';
@@ -117,5 +118,160 @@ describe('/developer/clients/:client, of an app that has receivers', () => {
     expect(late.html).toContain('The message was not sent again');
     expect((await open()).html).not.toContain(`/developer/clients/${clientId}/messages/${message}`);
     expect(receiver.received).toHaveLength(before + 1);
+  });
+});
+
+describe('/developer/webhooks/:app', () => {
+  let oauth: OauthTest;
+  let receiver: Receiver;
+  beforeAll(async () => {
+    oauth = await OauthTest.start({ developerConsole: true });
+    receiver = await Receiver.start();
+  });
+  afterAll(async () => {
+    await receiver.close();
+    await oauth.close();
+  });
+
+  /** A developer with an app and a key. */
+  async function developer() {
+    const { id, username } = await oauth.member();
+    const browser = oauth.browser();
+    await browser.submit((await browser.open('/developer')) as FormPage, { username, password: PASSWORD });
+    const submit = async (path: string, fields: Record<string, string | string[]>, action: RegExp) =>
+      (await browser.submit((await browser.open(path)) as FormPage, fields, action)) as FormPage;
+    const fields = { name: 'Own app', type: 'web', redirect_uris: REDIRECT_URI, scopes: ['profile:read'] };
+    const { url } = await submit('/developer/new-client', fields, /^\/developer\/clients$/);
+    const app = url.pathname.split('/').at(-1)!;
+    const made = { name: 'Own key', scopes: ['events:read'], days: '7' };
+    const { html } = await submit('/developer/new-key', made, /^\/developer\/keys$/);
+    const key = /pua_test_([0-9A-Za-z]{12})_/.exec(html)![1]!;
+    const page = async (of = app) => (await browser.open(`/developer/webhooks/${of}`)) as FormPage;
+    const create = (fields: Record<string, string | string[]> = {}, of = app) =>
+      submit(
+        `/developer/webhooks/${of}`,
+        { url: receiver.url, types: [of === app ? 'profile.updated' : 'events.removed'], ...fields },
+        new RegExp(`/webhooks/${of}$`),
+      );
+    const form = async (action: RegExp, from?: FormPage) =>
+      (await browser.submit(from ?? (await page()), {}, action)) as FormPage;
+    return { id, browser, app, key, page, create, form };
+  }
+  const secretIn = ({ html }: FormPage) => /<code>(whsec_[^<]+)<\/code>/.exec(html)?.[1];
+  const idIn = ({ html }: FormPage) => /<code>(wh_\w+)<\/code>/.exec(html)?.[1];
+  const endpoints = (app: string) =>
+    oauth.dataSource.query<{ id: string; disabled_at: Date | null }[]>(
+      'SELECT id, disabled_at FROM webhook_endpoints WHERE client_id = $1 OR key_id = $1',
+      [app],
+    );
+
+  it('creates a webhook of an app and of a key, shows each secret once, and sends a test that it signs', async () => {
+    const ada = await developer();
+    for (const [of, type] of [
+      [ada.app, 'profile.updated'],
+      [ada.key, 'events.removed'],
+    ] as const) {
+      const made = await ada.create({}, of);
+      expect(secretIn(made)).toMatch(/^whsec_/);
+      expect(
+        secretIn((await ada.browser.open(made.url.pathname + made.url.search)) as FormPage),
+      ).toBeUndefined();
+      const page = await ada.page(of);
+      expect(page.html).toContain(`<code>${type}</code>`);
+      expect(page.html).toContain(new URL(receiver.url).href);
+      const before = receiver.received.length;
+      const tested = await ada.form(/\/test$/, page);
+      expect(tested.html).toContain('A test message is on its way.');
+      await receiver.untilReceived(before + 1);
+      await ada.form(/\/test$/, page); // the same form again
+      const tests = `SELECT count(*)::int AS count FROM webhook_deliveries WHERE endpoint_id = $1`;
+      expect(await oauth.dataSource.query(tests, [idIn(page)])).toEqual([{ count: 1 }]);
+    }
+  });
+
+  it('creates one for a form that is sent twice, and rotates, disables and deletes once', async () => {
+    const ada = await developer();
+    const form = await ada.page();
+    const send = async () =>
+      (await ada.browser.submit(
+        form,
+        { url: receiver.url, types: ['profile.updated'] },
+        new RegExp(`/webhooks/${ada.app}$`),
+      )) as FormPage;
+    const [first, second] = [await send(), await send()];
+    expect(secretIn(first)).toBeDefined();
+    expect([second.status, second.url.pathname]).toEqual([200, `/developer/webhooks/${ada.app}`]);
+    expect(await endpoints(ada.app)).toHaveLength(1);
+
+    const page = await ada.page();
+    const rotated = await ada.form(/\/rotate$/, page);
+    expect(secretIn(rotated)).not.toBe(secretIn(first));
+    await ada.form(/\/rotate$/, page);
+    expect((await ada.page()).html).toContain('The previous secret also signs until');
+    for (let i = 0; i < 2; i++)
+      expect((await ada.form(/\/disable$/, page)).html).toContain('The webhook is disabled.');
+    const disabled = await ada.page();
+    expect(disabled.html).not.toMatch(/\/(test|rotate|disable)"/);
+    for (let i = 0; i < 2; i++)
+      expect((await ada.form(/\/delete$/, disabled)).html).toContain('The webhook is deleted.');
+    expect(await endpoints(ada.app)).toEqual([]);
+    const trail = `SELECT type FROM auth_events WHERE type LIKE 'webhook.%' AND user_id = $1 AND client_id = $2
+AND actor = 'user' AND ip IS NOT NULL ORDER BY id`;
+    expect(await oauth.dataSource.query(trail, [ada.id, ada.app])).toEqual(
+      ['created', 'rotated', 'disabled', 'deleted'].map((act) => ({ type: `webhook.${act}` })),
+    );
+  });
+
+  it('rejects what the command line rejects, and a sixth one, and creates nothing', async () => {
+    const ada = await developer();
+    for (const url of ['http://app.example/', 'https://10.0.0.1/', 'https://a:b@app.example/', 'x', '']) {
+      const page = await ada.create({ url });
+      expect([url, page.status, page.html]).toEqual([
+        url,
+        400,
+        expect.stringContaining('This URL is not allowed.'),
+      ]);
+    }
+    for (const types of [[], ['events.updated'], ['webhook.test']]) {
+      const page = await ada.create({ types });
+      expect([page.status, page.html]).toEqual([400, expect.stringContaining('at least one message type')]);
+    }
+    expect(await endpoints(ada.app)).toEqual([]);
+    const form = await ada.page();
+    for (let i = 0; i < 5; i++) await ada.create();
+    const full = (await ada.browser.submit(
+      form,
+      { url: receiver.url, types: ['profile.updated'] },
+      new RegExp(`/webhooks/${ada.app}$`),
+    )) as FormPage;
+    expect([full.status, full.html]).toEqual([409, expect.stringContaining('You can have 5 webhooks')]);
+    expect(await endpoints(ada.app)).toHaveLength(5);
+  });
+
+  it('is 404 for another developer, requires a recent sign-in for a secret, and bounds changes', async () => {
+    const [ada, eve] = [await developer(), await developer()];
+    await ada.create();
+    const webhook = idIn(await ada.page())!;
+    const csrf = /name="csrf" value="([^"]+)"/.exec((await eve.page()).html)![1]!;
+    for (const app of [ada.app, ada.key, eve.app, 'none'])
+      for (const act of ['rotate', 'test', 'disable', 'delete']) {
+        const body = new URLSearchParams({ csrf, form: newFormId() });
+        const path = `/developer/webhooks/${app}/${webhook}/${act}`;
+        const { status } = await eve.browser.send(path, { method: 'POST', body });
+        // A developer's own list stays what it was after a delete of something unknown.
+        expect([path, status]).toEqual([path, app === eve.app && act === 'delete' ? 303 : 404]);
+      }
+    expect((await eve.page(ada.app)).status).toBe(404);
+    expect(await endpoints(ada.app)).toEqual([{ id: webhook, disabled_at: null }]);
+
+    await oauth.dataSource.query(
+      `INSERT INTO auth_events (type, actor, user_id, details) SELECT 'webhook.tested', 'user', $1, '{}' FROM generate_series(1, 100)`,
+      [ada.id],
+    );
+    for (const act of [/\/test$/, /\/rotate$/]) expect((await ada.form(act)).status).toBe(429);
+    expect((await ada.create()).status).toBe(429);
+    await oauth.ageSignIns(ada.id, 301);
+    expect((await ada.form(/\/rotate$/)).url.pathname).toBe('/developer/confirm');
+    expect((await ada.create()).url.pathname).toBe('/developer/confirm');
   });
 });

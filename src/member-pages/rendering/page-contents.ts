@@ -200,8 +200,26 @@ interface MemberPages {
     /** URL of an API call for trying the key. */
     readonly try: string;
   };
+  /** The receivers of one of the developer's apps or keys. */
+  readonly 'developer-webhooks': {
+    readonly app: { readonly id: string; readonly name: string };
+    readonly webhooks: readonly (Pick<
+      WebhookDetails,
+      'id' | 'url' | 'status' | 'types' | 'previous_secret_until'
+    > & {
+      /** Its latest message; about which member is not said. */
+      readonly last: Omit<DeliveryDetails, 'member_id'> | null;
+    })[];
+    /** Offered for another one; empty if the app or key is no longer valid. */
+    readonly types: readonly string[];
+    readonly values: { readonly url: string; readonly types: readonly string[] };
+    readonly fault?: 'url' | 'types' | 'full' | undefined;
+    readonly most: number;
+  };
   readonly 'developer-made-secret': {
-    readonly client_id: string;
+    /** The app whose client secret it is; or the one of whose receiver. */
+    readonly client_id?: string;
+    readonly webhooks_of?: { readonly id: string; readonly name: string };
     /** Shown only once. */
     readonly secret: string;
   };

@@ -22,6 +22,9 @@ export const QUESTIONS: Readonly<Record<string, Question>> = {
   '/developer/clients/:client/rotate-secret': 'rotateSecret',
   '/developer/keys/:key/revoke': 'revokeKey',
   '/developer/keys/:key/rotate': 'rotateKey',
+  '/developer/webhooks/:app/:webhook/delete': 'deleteWebhook',
+  '/developer/webhooks/:app/:webhook/disable': 'disableWebhook',
+  '/developer/webhooks/:app/:webhook/rotate': 'rotateWebhook',
 };
 
 const BY_PATH = Object.entries(QUESTIONS).map(([route, question]) => [pathPattern(route), question] as const);

@@ -1,0 +1,172 @@
+import { Controller, Get, Param, Post } from '@nestjs/common';
+import { ApiKeysService } from '../../auth/api-keys/api-keys.service.js';
+import { LimitReached } from '../../auth/owner.js';
+import { ClientsService } from '../../clients/clients.service.js';
+import { Config } from '../../config/config.js';
+import { OperatorError } from '../../values/operator-error.js';
+import { receiverFault } from '../../values/receivers.js';
+import { MOST_OWN_WEBHOOKS, typesFor, WebhooksService } from '../../webhooks/webhooks.service.js';
+import { FormSender, SentForms, Visitor, type Member, type Sender } from '../account/account-pages.js';
+import type { FlashMessage, PageOf } from '../rendering/page-contents.js';
+import { fieldText, nothingHere, ServesPages } from '../requests/page-requests.js';
+
+/** The previous secret also signs for a day. */
+const OVERLAP_SECONDS = 86_400;
+
+/** The member's own app or key. */
+interface App {
+  readonly id: string;
+  readonly name: string;
+  readonly scopes: readonly string[];
+  readonly isValid: boolean;
+  readonly credential: { readonly clientId: string } | { readonly keyId: string };
+}
+
+type Page = PageOf<'developer-webhooks'>;
+
+/**
+ * The webhook receivers of the member's own apps and keys, only with DEVELOPER_CONSOLE. A form that shows a secret requires a recent
+ * sign-in.
+ */
+@Controller('developer/webhooks')
+@ServesPages()
+export class DeveloperWebhooksController {
+  constructor(
+    private readonly config: Config,
+    private readonly forms: SentForms,
+    private readonly clients: ClientsService,
+    private readonly keys: ApiKeysService,
+    private readonly webhooks: WebhooksService,
+  ) {}
+
+  @Get(':app')
+  async list(@Visitor('developer') developer: Member, @Param('app') id: string): Promise<void> {
+    await this.#show(developer, await this.#app(developer, id));
+  }
+
+  @Post(':app')
+  async create(@FormSender('developer') developer: Sender, @Param('app') id: string): Promise<void> {
+    const app = await this.#app(developer, id);
+    const url = fieldText(developer.form.url).trim();
+    const types = typesFor(app.scopes).filter((type) => [developer.form.types ?? []].flat().includes(type));
+    const values = { url: url.slice(0, 2_000), types };
+    const fault =
+      receiverFault(url, this.config.production) !== undefined
+        ? 'url'
+        : types.length === 0
+          ? 'types'
+          : undefined;
+    if (fault) return this.#show(developer, app, { values, fault }, 400);
+    const wanted = { url, types, ...app.credential, actor: 'user', owner: developer.owner } as const;
+    try {
+      const { formId } = await this.forms.once(developer, (manager) => this.webhooks.create(wanted, manager));
+      developer.redirect(`/developer/webhooks/${id}/secret?made=${formId}`);
+    } catch (error) {
+      if (error instanceof LimitReached) await this.#show(developer, app, { values, fault: 'full' }, 409);
+      else if (error instanceof OperatorError) developer.redirect(pathOf(id), 'webhook-not-changed');
+      else throw error;
+    }
+  }
+
+  /** Shows the secret that was just made, this once. */
+  @Get(':app/secret')
+  async madeSecret(@Visitor('developer') developer: Member, @Param('app') id: string): Promise<void> {
+    const { name } = await this.#app(developer, id);
+    const made = await this.forms.take<{ secret: string }>(developer);
+    if (!made) developer.redirect(pathOf(id));
+    else developer.send({ name: 'developer-made-secret', webhooks_of: { id, name }, secret: made.secret });
+  }
+
+  @Post(':app/:webhook/rotate')
+  async rotate(
+    @FormSender('developer') developer: Sender,
+    @Param('app') id: string,
+    @Param('webhook') webhook: string,
+  ): Promise<void> {
+    await this.#own(developer, id, webhook);
+    const { owner } = developer;
+    try {
+      const { formId } = await this.forms.once(developer, async (manager) => ({
+        secret: await this.webhooks.rotate(webhook, OVERLAP_SECONDS, 'user', owner, manager),
+      }));
+      developer.redirect(`/developer/webhooks/${id}/secret?made=${formId}`);
+    } catch (error) {
+      if (!(error instanceof OperatorError)) throw error;
+      developer.redirect(pathOf(id), 'webhook-not-changed');
+    }
+  }
+
+  @Post(':app/:webhook/test')
+  async test(
+    @FormSender() developer: Sender,
+    @Param('app') id: string,
+    @Param('webhook') webhook: string,
+  ): Promise<void> {
+    await this.#own(developer, id, webhook);
+    const { made } = await this.forms.once(developer, async (manager) => ({
+      sent: await this.webhooks.queueTest(webhook, developer.owner, manager),
+    }));
+    developer.redirect(pathOf(id), made?.sent === false ? 'webhook-not-changed' : 'webhook-tested');
+  }
+
+  @Post(':app/:webhook/disable')
+  async disable(
+    @FormSender() developer: Sender,
+    @Param('app') id: string,
+    @Param('webhook') webhook: string,
+  ): Promise<void> {
+    await this.#own(developer, id, webhook);
+    await this.webhooks.disable(webhook, 'user', developer.owner);
+    developer.redirect(pathOf(id), 'webhook-disabled');
+  }
+
+  @Post(':app/:webhook/delete')
+  async delete(
+    @FormSender() developer: Sender,
+    @Param('app') id: string,
+    @Param('webhook') webhook: string,
+  ): Promise<void> {
+    await this.#app(developer, id);
+    let done: FlashMessage = 'webhook-deleted';
+    await this.forms.once(developer, async (manager) => {
+      if (!(await this.webhooks.delete(webhook, developer.owner, manager))) done = 'webhook-not-changed';
+      return {};
+    });
+    developer.redirect(pathOf(id), done);
+  }
+
+  /** @throws PageFault 404 if it is not the member's */
+  async #app({ owner }: Member, id: string): Promise<App> {
+    const key = await this.keys.find(id, owner);
+    if (key) {
+      const isValid = key.status === 'active' || key.status === 'replaced';
+      return { id, name: key.name, scopes: key.scopes, isValid, credential: { keyId: id } };
+    }
+    const { name, scopes, disabled_at } = await this.clients.find(id, owner);
+    return { id, name, scopes, isValid: disabled_at === null, credential: { clientId: id } };
+  }
+
+  async #own(developer: Member, id: string, webhook: string): Promise<void> {
+    const own = await this.webhooks.own(id, developer.owner);
+    if (!own.some((one) => one.id === webhook)) throw nothingHere();
+  }
+
+  async #show(
+    developer: Member,
+    { id, name, scopes, isValid }: App,
+    { values = { url: '', types: typesFor(scopes) }, fault }: Partial<Pick<Page, 'values' | 'fault'>> = {},
+    status = 200,
+  ): Promise<void> {
+    const webhooks: Page['webhooks'][number][] = [];
+    for (const webhook of await this.webhooks.own(id, developer.owner)) {
+      const [last = null] = await this.webhooks.deliveries(webhook.id, developer.owner);
+      const { origin, pathname } = new URL(webhook.url); // a receiver may have a secret in its query
+      webhooks.push({ ...webhook, url: origin + pathname, last });
+    }
+    const types = isValid ? typesFor(scopes) : [];
+    const page = { app: { id, name }, webhooks, types, values, fault, most: MOST_OWN_WEBHOOKS };
+    developer.send({ name: 'developer-webhooks', ...page }, status);
+  }
+}
+
+const pathOf = (app: string) => `/developer/webhooks/${encodeURIComponent(app)}`;
