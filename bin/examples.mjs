@@ -12,7 +12,7 @@ const SECRET_KEY = Buffer.from('Of the examples, and of nothing else').toString(
 /** Values that depend on the time of recording: they stay as first recorded. */
 const VOLATILE = ['rarity_computed_at', 'ETag', 'key_id', 'next', 'sequence', 'at', 'by'];
 /** For keys, these too. */
-const OF_KEY = ['created_at', 'expires_at'];
+const OF_KEY = ['created_at', 'expires_at', 'access_ends_at'];
 /** Headers that are particular to a response. */
 const HEADERS = ['Content-Type', 'ETag', 'Link', 'X-Total-Count', 'Allow', 'WWW-Authenticate'];
 

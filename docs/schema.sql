@@ -1218,7 +1218,8 @@ CREATE TABLE oauth_clients (
   pkce text DEFAULT 'required'::text NOT NULL,
   secret_auth_method text,
   jwks_uri text,
-  assertion_optional boolean DEFAULT false NOT NULL
+  assertion_optional boolean DEFAULT false NOT NULL,
+  longest_access text
 );
 
 -- table oauth_consents
@@ -1230,7 +1231,9 @@ CREATE TABLE oauth_consents (
   created_at timestamp with time zone DEFAULT now() NOT NULL,
   updated_at timestamp with time zone DEFAULT now() NOT NULL,
   redirect_origins text[],
-  seen_as text
+  seen_as text,
+  duration text,
+  access_ends_at timestamp with time zone
 );
 
 -- table oauth_grant_usage
@@ -1246,7 +1249,8 @@ CREATE TABLE oauth_grants (
   client_id text NOT NULL,
   payload jsonb NOT NULL,
   created_at timestamp with time zone DEFAULT now() NOT NULL,
-  expires_at timestamp with time zone NOT NULL
+  expires_at timestamp with time zone NOT NULL,
+  access_ends_at timestamp with time zone DEFAULT (now() + '14 days'::interval)
 );
 
 -- table oauth_logouts
@@ -1855,6 +1859,9 @@ ALTER TABLE oauth_clients ADD CONSTRAINT oauth_clients_id_token_signed_response_
 -- constraint oauth_clients.oauth_clients_logo_check
 ALTER TABLE oauth_clients ADD CONSTRAINT oauth_clients_logo_check CHECK ((octet_length(logo) <= 65536));
 
+-- constraint oauth_clients.oauth_clients_longest_access_check
+ALTER TABLE oauth_clients ADD CONSTRAINT oauth_clients_longest_access_check CHECK ((longest_access = ANY (ARRAY['once'::text, '30'::text, '180'::text, 'unlimited'::text])));
+
 -- constraint oauth_clients.oauth_clients_name_check
 ALTER TABLE oauth_clients ADD CONSTRAINT oauth_clients_name_check CHECK (((char_length(name) >= 1) AND (char_length(name) <= 100)));
 
@@ -2264,6 +2271,9 @@ CREATE INDEX oauth_clients_owner_id_idx ON public.oauth_clients USING btree (own
 
 -- index oauth_consents_client_id_idx
 CREATE INDEX oauth_consents_client_id_idx ON public.oauth_consents USING btree (client_id);
+
+-- index oauth_grants_access_ends_at_idx
+CREATE INDEX oauth_grants_access_ends_at_idx ON public.oauth_grants USING btree (access_ends_at);
 
 -- index oauth_grants_client_id_idx
 CREATE INDEX oauth_grants_client_id_idx ON public.oauth_grants USING btree (client_id);

@@ -33,7 +33,10 @@ type Credential struct {
 	KeyID *string `json:"key_id"`
 	// null if it does not expire.
 	ExpiresAt *string `json:"expires_at"`
-	CreatedAt string  `json:"created_at"`
+	// When the access that the member gave ends, however often the token is refreshed; null if it does not. For a
+	// key, the same as expires_at.
+	AccessEndsAt *string `json:"access_ends_at"`
+	CreatedAt    string  `json:"created_at"`
 	// Every call that requires a credential.
 	Endpoints []Endpoint `json:"endpoints"`
 }

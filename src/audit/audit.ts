@@ -83,8 +83,13 @@ export const AUTH_EVENTS = {
   'consent.granted': event('A member granted an app all or some requested scopes', {
     granted: ['texts', 'granted scopes'],
     rejected: ['texts', 'scopes that the member declined'],
+    duration: ['text', 'how long, as the member chose: `once`, `30`, `180` (days) or `unlimited`'],
   }),
   'consent.denied': event('A member denied an app access', { scopes: ['texts', 'requested scopes'] }),
+  'access.changed': event('A member changed how long an app has access', {
+    grants: ['number', 'how many grants got the new end'],
+    duration: ['text', '`30`, `180` (days from then) or `unlimited`'],
+  }),
   'access.revoked': event('The access of one or all apps to a member’s data was revoked', {
     grants: ['number', 'how many grants ended'],
     sessions: ['number', 'how many browser sessions ended, if all access was revoked'],

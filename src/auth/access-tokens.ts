@@ -28,6 +28,8 @@ interface TokenRow {
   jkt: string | null;
   created_at: string;
   expires_at: string;
+  /** null for no end. Of access for once, the end of its token. */
+  access_ends_at: string | null;
   /** Until the token or its grant expires, by the database's clock. */
   seconds_left: number;
   by_member: boolean;
@@ -43,11 +45,12 @@ const FIND_TOKEN = {
   text: `SELECT t.grant_id, g.user_id, g.client_id, t.payload->>'scope' AS scope,
   g.payload->'resources'->>(t.payload->>'aud') AS allowed, t.payload->>'jkt' AS jkt,
   api_time(t.created_at) AS created_at, api_time(t.expires_at) AS expires_at,
-  EXTRACT(epoch FROM LEAST(t.expires_at, g.expires_at) - now())::float8 AS seconds_left, c.owner_id IS NOT NULL AS by_member,
+  api_time(CASE WHEN g.access_ends_at < g.created_at + interval '1 hour' THEN t.expires_at ELSE g.access_ends_at END) AS access_ends_at,
+  EXTRACT(epoch FROM LEAST(t.expires_at, g.expires_at, g.access_ends_at) - now())::float8 AS seconds_left, c.owner_id IS NOT NULL AS by_member,
   CASE WHEN c.allowed_origins <> '{}' OR c.type = 'native' OR c.secret_auth_method IS NOT NULL THEN c.allowed_origins
     ELSE c.redirect_uris END AS origins,
   c.scopes AS client_scopes,
-  CASE WHEN LEAST(t.expires_at, g.expires_at) <= now() THEN 'expired'
+  CASE WHEN LEAST(t.expires_at, g.expires_at, g.access_ends_at) <= now() THEN 'expired'
     WHEN t.payload->>'aud' IS DISTINCT FROM $3 THEN 'for another audience'
     WHEN c.disabled_at IS NOT NULL THEN 'client disabled' WHEN u.disabled_at IS NOT NULL THEN 'owner disabled' END AS fault
 FROM oauth_tokens t JOIN ${keyed('oauth_grants g', 'g.id = t.grant_id')}
@@ -102,6 +105,7 @@ export class AccessTokens {
         keyId: null,
         clientId: row.client_id,
         expiresAt: row.expires_at,
+        accessEndsAt: row.access_ends_at,
         createdAt: row.created_at,
       },
       expiresAtMs: performance.now() + row.seconds_left * 1000,

@@ -23,6 +23,7 @@ const knownAs = (i: number, kind: 'api_key' | 'oauth_token'): KnownCredential =>
     keyId: null,
     clientId: kind === 'api_key' ? null : `client:${i % 100}`,
     expiresAt: null,
+    accessEndsAt: null,
     createdAt: '',
   },
   expiresAtMs: Infinity,

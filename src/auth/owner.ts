@@ -35,6 +35,7 @@ const REPEATABLE = [
   'webhook.tested',
   'webhook.redelivered',
   'user.password_switched',
+  'access.changed',
   'notice.chosen',
 ] as const satisfies AuthEventType[];
 

@@ -48,6 +48,8 @@ interface Known {
   readonly clientId: string | null;
   /** In the API's form, or null for never. */
   readonly expiresAt: string | null;
+  /** The same of the access that the member gave: a key ends it by its own expiry. */
+  readonly accessEndsAt: string | null;
   readonly createdAt: string;
 }
 

@@ -74,6 +74,7 @@ export class AuthorizationServer implements OnModuleInit {
       logger,
       reachableClasses: (userId) => this.#reachableClasses(userId),
       hasSecret: (client, sent) => this.secrets.matches(client, sent),
+      secondsLeft: () => database.current?.token?.presented?.seconds_left ?? Infinity,
       keepRefreshToken: () => database.current!.token!.keep(),
       postForm: (ctx, action, fields) => middleware.postForm(ctx, action, fields),
       parameterFault: () => database.current!.parameterFault,

@@ -25,6 +25,7 @@ export const CHANGEABLE = [
   'logo',
   'id_token_signed_response_alg',
   'backchannel_logout_uri',
+  'longest_access',
 ] as const satisfies (keyof OauthClient)[];
 
 /** Those columns, as they are now. */
@@ -75,7 +76,10 @@ export const CLIENT_FAULTS = {
 type ClientFaultName = keyof typeof CLIENT_FAULTS;
 
 /** The part of a registration that is at fault. */
-type ClientField = Exclude<keyof ChangeableClient, 'id_token_signed_response_alg' | 'pkce'>;
+type ClientField = Exclude<
+  keyof ChangeableClient,
+  'id_token_signed_response_alg' | 'pkce' | 'longest_access'
+>;
 
 /** A registration that is not allowed. */
 export class ClientFault extends OperatorError {

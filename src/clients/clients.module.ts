@@ -1,11 +1,12 @@
 import { Module } from '@nestjs/common';
+import { AccessEnds } from './access-ends.js';
 import { ClientsService } from './clients.service.js';
 import { ConnectedApps } from './connected-apps.js';
 import { SigningKeysService } from './signing-keys.service.js';
 
 /** The apps that may sign members in, and what members allowed them. */
 @Module({
-  providers: [ClientsService, ConnectedApps, SigningKeysService],
-  exports: [ClientsService, ConnectedApps, SigningKeysService],
+  providers: [AccessEnds, ClientsService, ConnectedApps, SigningKeysService],
+  exports: [AccessEnds, ClientsService, ConnectedApps, SigningKeysService],
 })
 export class ClientsModule {}

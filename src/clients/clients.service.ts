@@ -61,6 +61,7 @@ const DETAILS = `SELECT c.id AS client_id, c.name, c.type,
   c.redirect_uris, c.post_logout_redirect_uris, c.allowed_origins, c.scopes, c.client_uri, c.policy_uri,
   c.logo IS NOT NULL AS has_logo, c.id_token_signed_response_alg, c.backchannel_logout_uri,
   api_time(c.created_at) AS created_at, api_time(c.disabled_at) AS disabled_at, c.disabled_by_owner, c.owner_id,
+  c.longest_access,
   count(g.id) AS live_grants_count
 FROM oauth_clients c LEFT JOIN oauth_grants g ON g.client_id = c.id AND g.expires_at > now()`;
 

@@ -14,21 +14,27 @@ export interface ConnectedApp {
   readonly scopes: string[];
   /** In the API's form. */
   readonly since: string;
+  /** The end of its access; null for none. */
+  readonly access_ends_at: string | null;
   readonly last_used_at: string | null;
 }
+
+/** SQL: whether a grant (`g`) gives access. */
+export const IS_LIVE = `LEAST(g.expires_at, g.access_ends_at) > now() AND EXISTS (
+    SELECT FROM oauth_tokens t WHERE t.grant_id = g.id AND t.expires_at > now()
+      AND (t.consumed_at IS NULL OR t.model <> 'AuthorizationCode'))`;
 
 /** SQL: the apps that have live access to the member $1: see {@link ConnectedApp}. */
 export const CONNECTED_APPS = `SELECT c.id AS client_id, c.name AS client_name, c.redirect_uris[1] AS redirect_uri,
   c.logo IS NOT NULL AS has_logo, c.document_read_at IS NOT NULL AS has_document, a.scopes,
-  api_time(a.since) AS since, api_time(a.last_used_at) AS last_used_at
+  api_time(a.since) AS since, api_time(a.access_ends_at) AS access_ends_at, api_time(a.last_used_at) AS last_used_at
 FROM (
-  SELECT g.client_id, min(g.created_at) AS since, max(u.last_used_at) AS last_used_at,
+  SELECT g.client_id, min(g.created_at) AS since, CASE WHEN bool_and(g.access_ends_at IS NOT NULL) THEN max(g.access_ends_at) END AS access_ends_at, max(u.last_used_at) AS last_used_at,
     array_agg(DISTINCT s.scope) FILTER (WHERE s.scope <> '') AS scopes
   FROM oauth_grants g LEFT JOIN oauth_grant_usage u ON u.grant_id = g.id
   CROSS JOIN LATERAL unnest(string_to_array(concat_ws(' ', g.payload->'openid'->>'scope', (
     SELECT string_agg(resource.value, ' ') FROM jsonb_each_text(g.payload->'resources') resource)), ' ')) AS s (scope)
-  WHERE g.user_id = $1 AND EXISTS (SELECT FROM oauth_tokens t WHERE t.grant_id = g.id AND t.expires_at > now()
-    AND (t.consumed_at IS NULL OR t.model <> 'AuthorizationCode'))
+  WHERE g.user_id = $1 AND ${IS_LIVE}
   GROUP BY g.client_id
 ) a JOIN oauth_clients c ON c.id = a.client_id`;
 

@@ -137,6 +137,8 @@ function decided(
     clientIdMetadataDocuments: env.CLIENT_ID_METADATA_DOCUMENTS ?? assistants,
     localSignIn: env.LOCAL_SIGN_IN,
     developerConsole: env.DEVELOPER_CONSOLE,
+    accessLongest: env.ACCESS_LONGEST,
+    accessPreselected: env.ACCESS_PRESELECTED,
     developerOidc: env.DEVELOPER_OIDC,
     supportUrl: env.SUPPORT_URL,
     securityContact: env.SECURITY_CONTACT,

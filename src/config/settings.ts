@@ -215,6 +215,17 @@ export const SETTINGS = {
       'let members register apps and create API keys at `/developer`, which otherwise does not exist ([admin.md](admin.md#let-members-register-apps))',
     set: 'if members may build on the API without asking an admin',
   }),
+  ACCESS_LONGEST: optional(is.oneOf('once', '30', '180', 'unlimited'), {
+    otherwise: '180 for public apps in a browser, unlimited for others',
+    meaning:
+      'longest access that members can give an app, in days; apps that members registered get 180 at most, and `pua clients update --longest-access` sets it for one app',
+    set: 'to limit all apps',
+  }),
+  ACCESS_PRESELECTED: optional(is.oneOf('once', '30', '180', 'unlimited'), {
+    otherwise: '30 for public apps in a browser, 180 for others',
+    meaning: 'duration that the consent page suggests, in days, up to the longest access of the app',
+    set: 'to suggest a shorter or longer access',
+  }),
   DEVELOPER_OIDC: setting(is.flag, 'false', {
     meaning:
       'let members give their apps the profile `oidc`, and thus client secrets, at `/developer` ([oauth.md](../developers/oauth.md#profiles))',

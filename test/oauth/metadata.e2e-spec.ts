@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createLocalJWKSet, jwtVerify } from 'jose';
 import { ALL_SCOPES } from '../../src/auth/scopes.js';
+import { idleSeconds, secondsOf } from '../../src/clients/access-durations.js';
 import { LIFETIMES } from '../../src/authorization-server/provider/lifetimes.js';
 import { SigningKeysService } from '../../src/clients/signing-keys.service.js';
 import { thorough } from '../support/database.js';
@@ -109,16 +110,17 @@ describe('signing keys', () => {
 });
 
 describe('lifetimes', () => {
-  const { grant, nativeRefresh, nativeRefreshIdle, webRefresh } = LIFETIMES;
+  const { grant } = LIFETIMES;
+  const idle = [true, false].map((isPublicBrowser) => idleSeconds({ isPublicBrowser }));
   const { accessToken, longestSession, session, authorizationCode } = LIFETIMES;
 
   it.each<[string, boolean]>([
-    ['a grant outlives every refresh token', grant >= Math.max(webRefresh, nativeRefresh)],
+    ['a grant outlives every refresh token', grant >= Math.max(...idle)],
+    ['a refresh token outlives its access token', Math.min(...idle) > accessToken],
     [
-      'the longest life of a native refresh token is not under its idle life',
-      nativeRefresh >= nativeRefreshIdle,
+      'access for once outlives its code and its access token',
+      secondsOf('once')! >= authorizationCode + accessToken,
     ],
-    ['a refresh token outlives its access token', Math.min(webRefresh, nativeRefreshIdle) > accessToken],
     ['the longest life of a browser session is not under its idle life', longestSession >= session],
     ['an authorization code lives 10 minutes at most (RFC 6749 §4.1.2)', authorizationCode <= 600],
   ])('%s', (_, holds) => expect(holds).toBe(true));

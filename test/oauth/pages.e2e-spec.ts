@@ -135,10 +135,8 @@ describe('What every page is sent with', () => {
     const label = (scope: string) => new RegExp(`value="${scope}"[^]*?</label>`).exec(consent)![0];
     expect(label('profile:write')).toContain('Can change data');
     expect(label('profile:read')).not.toContain('Can change data');
-    expect(consent).toContain('This lasts 14 days after each sign-in to the app.');
-    expect(htmlOf(SAMPLES['consent to a native app']!)).toContain(
-      '180 days at most, and ends when you do not use it for 30 days',
-    );
+    expect(consent).toContain('Access also ends after 30 days without use.');
+    expect(htmlOf(SAMPLES['consent to a native app']!)).toContain('value="180" checked><span>180 days<');
   });
 
   it('shows of an app its image, from here, and leads to its pages in another tab', () => {

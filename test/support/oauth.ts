@@ -185,6 +185,21 @@ export class OauthTest {
     }
   }
 
+  /** Lets time pass for all access, its tokens, and what members allowed, by the database's clock. */
+  async passTime(seconds: number): Promise<void> {
+    const tables = {
+      oauth_grants: ['created_at', 'expires_at', 'access_ends_at'],
+      oauth_tokens: ['created_at', 'expires_at', 'consumed_at'],
+      oauth_consents: ['access_ends_at'],
+      oauth_grant_usage: ['last_used_at'],
+    };
+    for (const [table, columns] of Object.entries(tables)) {
+      const changes = columns.map((column) => `${column} = ${column} - make_interval(secs => $1)`);
+      await this.dataSource.query(`UPDATE ${table} SET ${changes.join(', ')}`, [seconds]);
+    }
+    this.api.app.get(RevocationChannel).announce('all');
+  }
+
   /** Makes stored rows older, by the database's clock. */
   async age(table: 'oauth_tokens' | 'oauth_state' | 'oauth_sessions', seconds: number): Promise<void> {
     const consumed =
@@ -221,6 +236,8 @@ export interface SignInOptions {
   /** Scopes to untick on the consent page. */
   readonly untick?: readonly string[];
   readonly deny?: boolean;
+  /** How long the app may have access; by default as the page suggests. */
+  readonly duration?: string;
 }
 
 export interface FormPage {
@@ -318,6 +335,7 @@ export class Browser {
             {
               scope: scopesOn(at.html).filter((scope) => !options.untick?.includes(scope)),
               decision: options.deny ? 'deny' : 'allow',
+              ...(options.duration === undefined ? {} : { duration: options.duration }),
             },
             /\/consent$/,
           );

@@ -61,7 +61,9 @@ const consent = {
   path: '/interaction/u',
   csrf: 'token',
   user,
-  days: { most: 14, idle: 14 },
+  durations: ['once', '30', '180'],
+  duration: '30',
+  idle: 30,
 } as const;
 
 const calendar = {
@@ -225,7 +227,9 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
     client: native,
     scopes: api,
     again: true,
-    days: { most: 180, idle: 30 },
+    durations: ['once', '30', '180', 'unlimited'],
+    duration: '180',
+    idle: 180,
   },
   'consent to an app that says who it is': {
     ...consent,
@@ -293,6 +297,8 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
         client: described,
         scopes: ['openid', ...ALL_SCOPES],
         since: '2026-01-31 18:00:05',
+        access_ends_at: '2027-01-31 18:00:05',
+        durations: ['30', '180', 'unlimited'],
         last_used_at: '2026-11-20 07:15:00',
       },
       {
@@ -300,6 +306,8 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
         client: native,
         scopes: ALL_SCOPES.slice(0, 1),
         since: '2026-11-02 09:30:00',
+        access_ends_at: null,
+        durations: [],
         last_used_at: null,
       },
     ],
@@ -935,6 +943,8 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
         client: { name: HOSTILE, host: HOSTILE },
         scopes: [],
         since: '2026-01-31 18:00:05',
+        access_ends_at: '2027-01-31 18:00:05',
+        durations: ['30', '180', 'unlimited'],
         last_used_at: null,
       },
     ],

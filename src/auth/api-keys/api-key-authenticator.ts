@@ -88,6 +88,7 @@ export class ApiKeyAuthenticator {
         keyId: parsed.id,
         clientId: null,
         expiresAt: row.expires_at,
+        accessEndsAt: row.expires_at,
         createdAt: row.created_at,
       } as Caller, // a CHECK keeps platform scopes out of members' keys, and members' scopes out of platform keys
       expiresAtMs: performance.now() + row.seconds_left * 1000,

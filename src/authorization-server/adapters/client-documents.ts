@@ -341,6 +341,7 @@ export function clientOf(
     has_logo: false,
     has_document: true,
     by_member: false,
+    longest_access: null,
   };
 }
 

@@ -39,11 +39,13 @@ WHERE uid_key IN ($13, $14) AND`;
 
 /** Stores a grant ($at) and its code unless the consent no longer allows it: narrowing that waits until this is stored, and then narrows it. */
 const authorizing = (at: number, condition: string) => `consented AS (
-  SELECT FROM oauth_consents WHERE user_id = $1::bigint AND client_id = $${at + 1} AND granted @> $${at + 3}::text[] FOR SHARE
+  SELECT access_ends_at FROM oauth_consents
+  WHERE user_id = $1::bigint AND client_id = $${at + 1} AND granted @> $${at + 3}::text[] FOR SHARE
 ), granted AS (
-  INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at)
-  SELECT $${at}, $1, $${at + 1}, $${at + 2}::jsonb, now() + make_interval(secs => ${LIFETIMES.grant})
-  WHERE ${condition} AND EXISTS (SELECT FROM consented) RETURNING id
+  INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at, access_ends_at)
+  SELECT $${at}, $1, $${at + 1}, $${at + 2}::jsonb, now() + make_interval(secs => ${LIFETIMES.grant}),
+    LEAST(now() + make_interval(secs => $${at + 8}), CASE WHEN $${at + 9} THEN c.access_ends_at END)
+  FROM consented c WHERE ${condition} RETURNING id
 ), code AS (
   INSERT INTO oauth_tokens (key, model, grant_id, payload, expires_at)
   SELECT $${at + 4}, $${at + 5}, id, $${at + 6}::jsonb, now() + make_interval(secs => $${at + 7}) FROM granted
@@ -62,7 +64,7 @@ function storing(isFound: boolean, isEnding: boolean, isBeginning: boolean, isGr
     SIGNED_IN,
     ...(isEnding ? [`ended AS (${ending(next(4), '$3::bytea')} AND ${IF_SIGNED_IN} RETURNING 1)`] : []),
     ...(isBeginning ? [`begun AS (${beginningState(next(7))} WHERE ${condition} RETURNING 1)`] : []),
-    ...(isGranting ? [authorizing(next(8), condition)] : []),
+    ...(isGranting ? [authorizing(next(10), condition)] : []),
     `session AS (${isFound ? UPDATE : INSERT} ${condition})`,
   ];
   const outcome = isGranting ? 'granted' : isBeginning ? 'begun' : undefined;
@@ -159,7 +161,7 @@ export function sessionAdapter(database: OauthDatabase): Partial<Adapter> {
     values.push(...(ended ?? []), ...(begun ?? []));
     if (grant && code) {
       values.push(grant.id, grant.clientId, grant.payload, grant.scopes);
-      values.push(code.key, code.model, code.payload, code.seconds);
+      values.push(code.key, code.model, code.payload, code.seconds, grant.seconds, grant.isRemembered);
     }
     const parts = [isFound, ended !== undefined, begun !== undefined, code !== undefined] as const;
     const text = TEXTS.get(String(parts)) ?? storing(...parts);

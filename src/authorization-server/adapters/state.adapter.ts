@@ -3,6 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { decodeJwt } from 'jose';
 import { errors, type Adapter, type AdapterPayload } from 'oidc-provider';
 import { recordEventIf } from '../../audit/audit.js';
+import { secondsOf } from '../../clients/access-durations.js';
 import { USE_ONCE } from '../../auth/access-tokens.js';
 import { eitherOf } from '../../crypto/hmac.js';
 import { keyed, unexpired } from '../../database/sql.js';
@@ -85,9 +86,10 @@ const keeping = (column: string, earlier: string) =>
 
 /** For the scopes that were not asked about now, an earlier answer stays as it was. */
 const CONSENTED = `${RECORDED}, remembered AS (
-  INSERT INTO oauth_consents AS c (user_id, client_id, granted, rejected, redirect_origins, seen_as)
-  SELECT $1, $14, $15::text[], $16::text[], $17::text[], $18 FROM decided
+  INSERT INTO oauth_consents AS c (user_id, client_id, granted, rejected, redirect_origins, seen_as, duration, access_ends_at)
+  SELECT $1, $14, $15::text[], $16::text[], $17::text[], $18, $19, now() + make_interval(secs => $20) FROM decided
   ON CONFLICT (user_id, client_id) DO UPDATE SET updated_at = now(), seen_as = EXCLUDED.seen_as,
+    duration = EXCLUDED.duration, access_ends_at = EXCLUDED.access_ends_at,
     ${keeping('granted', 'ARRAY(SELECT unnest(c.granted) EXCEPT SELECT unnest($16) UNION SELECT unnest($15))')},
     ${keeping('rejected', 'ARRAY(SELECT unnest(c.rejected) EXCEPT SELECT unnest($15) UNION SELECT unnest($16))')},
     ${keeping(
@@ -163,8 +165,9 @@ export function stateAdapter(
   function decide({ event, consent }: Decision, values: unknown[]): Promise<unknown[]> {
     if (event) values.push(...database.eventValues(event));
     if (consent) {
-      const { clientId, granted, rejected, redirect_origins, seen_as } = consent;
-      values.push(clientId, granted, rejected, redirect_origins, seen_as);
+      const { clientId, granted, rejected, redirect_origins, seen_as, duration } = consent;
+      const seconds = duration === 'once' ? 0 : duration && secondsOf(duration);
+      values.push(clientId, granted, rejected, redirect_origins, seen_as, duration, seconds);
     }
     const text = consent ? CONSENTED : event ? RECORDED : DECIDED;
     return refusingOrphans(database.rows(`${text} SELECT FROM decided`, values));

@@ -10,6 +10,8 @@ interface TokenRow extends PresentedToken, Record<string, unknown> {
   payload: AdapterPayload;
   consumed: boolean;
   successor: Buffer | null;
+  /** The end of the token or of its grant, in seconds since 1970. */
+  ends_at: number;
   used_seconds_ago: number | null;
 }
 
@@ -18,7 +20,9 @@ const FIND_TOKEN = {
   name: 'find-token',
   text: `SELECT t.payload, t.consumed_at IS NOT NULL AS consumed, t.successor,
   EXTRACT(epoch FROM clock_timestamp() - t.consumed_at)::float8 AS used_seconds_ago, t.key, g.id AS grant_id, g.user_id,
-  CASE WHEN g.expires_at > now() THEN g.payload END AS grant, u.disabled_at IS NULL AS user_active
+  CASE WHEN LEAST(g.expires_at, g.access_ends_at) > now() THEN g.payload END AS grant,
+  EXTRACT(epoch FROM g.access_ends_at - now())::float8 AS seconds_left,
+  EXTRACT(epoch FROM LEAST(t.expires_at, g.access_ends_at))::float8 AS ends_at, u.disabled_at IS NULL AS user_active
 FROM oauth_tokens t JOIN ${keyed('oauth_grants g', 'g.id = t.grant_id')} JOIN ${keyed('users u', 'u.id = g.user_id')}
   JOIN ${keyed('oauth_clients c', 'c.id = g.client_id')}
 WHERE t.key IN ($1, $2) AND t.model = $3 AND c.disabled_at IS NULL
@@ -33,7 +37,9 @@ export function tokenAdapter(database: OauthDatabase, model: string): Partial<Ad
     const own = eitherOf(keys.keysOf(model, id));
     const [row] = await database.read<TokenRow>(FIND_TOKEN, [...own, model]);
     if (!row) return undefined;
-    const token = { ...row.payload, jti: id };
+    // The end of the access can be changed, and a use moves that of a refresh token which stays: what is stored with the token is out of date.
+    const exp = model === 'RefreshToken' ? { exp: Math.floor(row.ends_at) } : {};
+    const token = { ...row.payload, ...exp, jti: id };
     const request = database.current?.token;
     const secondsAgo = row.used_seconds_ago ?? 0;
     const isRepeatable = row.consumed && row.successor !== null && secondsAgo < REPEAT_SECONDS;
@@ -73,7 +79,7 @@ export function tokenAdapter(database: OauthDatabase, model: string): Partial<Ad
 
 const FIND_GRANT = {
   name: 'find-grant',
-  text: 'SELECT payload FROM oauth_grants WHERE id = $1 AND expires_at > now()',
+  text: 'SELECT payload FROM oauth_grants WHERE id = $1 AND LEAST(expires_at, access_ends_at) > now()',
 };
 
 const END = 'DELETE FROM oauth_grants WHERE id = $1';
@@ -83,9 +89,9 @@ const END_AND_RECORD = `WITH ended AS (${END} RETURNING 1), recorded AS (${recor
 export function grantAdapter(database: OauthDatabase): Partial<Adapter> {
   async function find(id: string): Promise<AdapterPayload | undefined> {
     const token = database.current?.token?.presented;
-    if (token?.grant_id === id) return token.grant ? { ...token.grant, jti: id } : undefined;
+    if (token?.grant_id === id) return token.grant ? { ...token.grant, exp: undefined, jti: id } : undefined;
     const [row] = await database.read<{ payload: AdapterPayload }>(FIND_GRANT, [id]);
-    return row && { ...row.payload, jti: id };
+    return row && { ...row.payload, exp: undefined, jti: id };
   }
 
   /** Held until its code is stored. */
@@ -94,6 +100,7 @@ export function grantAdapter(database: OauthDatabase): Partial<Adapter> {
     const resources = (payload.resources ?? {}) as Record<string, string>;
     const granted = [(payload.openid as { scope?: string } | undefined)?.scope, ...Object.values(resources)];
     database.current!.grant = {
+      ...database.current!.access!,
       id,
       clientId: payload.clientId!,
       payload: JSON.stringify(stored),

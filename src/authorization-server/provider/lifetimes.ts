@@ -21,12 +21,10 @@ export const LIFETIMES = {
   anonymousSession: 10 * MINUTE,
   /** How long it is remembered that a session at the platform's own login has ended: longer than a sign-in can take. */
   upstreamEnd: 60 * MINUTE,
-  /** Web: since the sign-in. */
-  webRefresh: 14 * DAY,
-  /** Native: since the last refresh … */
-  nativeRefreshIdle: 30 * DAY,
-  /** … and since the sign-in. */
-  nativeRefresh: 180 * DAY,
-  /** The family of tokens: a grant that ended before its tokens would sign its member out. */
+  /** A grant, until its code is redeemed: from then on its last use counts, see `idleSeconds`. */
   grant: 181 * DAY,
+  /** A grant without a new consent, if the member could not choose its end when they consented. */
+  earlierGrant: 14 * DAY,
+  /** A used refresh token is kept as long, to notice that it is used again. */
+  usedRefreshToken: 30 * DAY,
 } as const;

@@ -1,12 +1,5 @@
 import type { JWTHeaderParameters } from 'jose';
-import {
-  errors,
-  Provider,
-  type Client,
-  type Configuration,
-  type KoaContextWithOIDC,
-  type RefreshToken,
-} from 'oidc-provider';
+import { errors, Provider, type Client, type Configuration, type KoaContextWithOIDC } from 'oidc-provider';
 import { ALL_SCOPES } from '../../auth/scopes.js';
 import type { Config } from '../../config/config.js';
 import type { Logger } from '../../runtime/logger.js';
@@ -14,6 +7,7 @@ import { CookieSignatures } from '../../crypto/cookie-signatures.js';
 import { randomBytes } from '../../crypto/random.js';
 import { deriveKey } from '../../crypto/secrets.js';
 import type { SigningJwk } from '../../crypto/signing-keys.js';
+import { accessClientOf, idleSeconds, secondsOf } from '../../clients/access-durations.js';
 import { rulesOf, unionOf } from '../../clients/profiles.js';
 import type { FormFields } from '../ports.js';
 import { checkAssertion, CLOCK_TOLERANCE, requiresPkce } from './client-checks.js';
@@ -98,6 +92,8 @@ interface ProviderParts extends Required<
   readonly signingKeys: readonly SigningJwk[];
   /** Whether a client sent one of its secrets, of which only hashes are stored. */
   readonly hasSecret: (client: Client, sent: string) => boolean;
+  /** The time until the access ends of which the request presents a code or token, in seconds. */
+  readonly secondsLeft: () => number;
   /** The refresh token of the request stays valid. */
   readonly keepRefreshToken: () => void;
   /** Sends a response to the client by a form. */
@@ -163,8 +159,9 @@ export function createProvider(parts: ProviderParts): Provider {
       if (!rotatesRefreshTokens) parts.keepRefreshToken();
       return rotatesRefreshTokens;
     },
-    // Default: only with offline_access, which is dropped without prompt=consent. Here the client's registration decides.
-    issueRefreshToken: (_ctx, client) => Promise.resolve(client.grantTypeAllowed('refresh_token')),
+    // Default: only with offline_access, which is dropped without prompt=consent. Here the client's registration and the member decide.
+    issueRefreshToken: (_ctx, client) =>
+      Promise.resolve(client.grantTypeAllowed('refresh_token') && parts.secondsLeft() > secondsOf('once')!),
     // Default: tokens end with the browser session. Signing out of the browser does not end the apps' access.
     expiresWithSession: () => Promise.resolve(false),
     revokeGrantPolicy: () => true, // default: revoking an access token leaves its refresh token alive
@@ -177,6 +174,7 @@ export function createProvider(parts: ProviderParts): Provider {
         'has_logo',
         'has_document',
         'by_member',
+        'longest_access',
         'seen_as',
         'profile',
         'pkce',
@@ -303,12 +301,12 @@ export function createProvider(parts: ProviderParts): Provider {
 
     ttl: {
       AuthorizationCode: LIFETIMES.authorizationCode,
-      AccessToken: LIFETIMES.accessToken,
+      AccessToken: () => Math.max(1, Math.floor(Math.min(LIFETIMES.accessToken, parts.secondsLeft()))),
       IdToken: LIFETIMES.idToken,
       Interaction: LIFETIMES.interaction,
       Session: (_ctx, session) => (session.accountId ? LIFETIMES.session : LIFETIMES.anonymousSession),
-      Grant: LIFETIMES.grant, // default: 14 days, never extended, which signs everybody out
-      RefreshToken: (_ctx, token, client) => refreshLifetime(token, client),
+      Grant: LIFETIMES.grant, // default: 14 days, never extended; the adapter judges the end
+      RefreshToken: (_ctx, token, client) => idleSeconds(accessClientOf(client, token.jkt !== undefined)),
     },
   };
 
@@ -371,16 +369,6 @@ function nonceSecret({ d }: SigningJwk): Buffer {
 export function sessionCookie(config: Config) {
   const secure = config.publicUrl.startsWith('https:');
   return { httpOnly: true, sameSite: 'lax', secure, signed: true, path: '/' } as const;
-}
-
-/** Web: absolute since the sign-in. Native: sliding, with an absolute end. In seconds from now. */
-function refreshLifetime(token: RefreshToken, client: Client): number {
-  const age = token.totalLifetime();
-  const left =
-    client.applicationType === 'native'
-      ? Math.min(LIFETIMES.nativeRefreshIdle, LIFETIMES.nativeRefresh - age)
-      : LIFETIMES.webRefresh - age;
-  return Math.max(1, left);
 }
 
 export const SUPPORTED_SCOPES = [...OPENID_SCOPES, ...ALL_SCOPES];

@@ -1,18 +1,20 @@
 import { Injectable } from '@nestjs/common';
 import type { Client, Grant, KoaContextWithOIDC, Provider } from 'oidc-provider';
 import type { QueryResultRow } from 'pg';
+import { accessClientOf, choicesFor, secondsOf } from '../../clients/access-durations.js';
 import { originOf } from '../../clients/client-rules.js';
-import { OauthDatabase, type Consent } from './oauth-database.js';
+import { CONSENT, OauthDatabase, type Consent, type OauthRequest } from './oauth-database.js';
+import { LIFETIMES } from '../provider/lifetimes.js';
 import { allowedScopes, apiResource, OPENID_SCOPES } from '../provider/provider.js';
 import { Config } from '../../config/config.js';
 
 const FIND_CONSENT = {
   name: 'find-consent',
-  text: 'SELECT granted, rejected, redirect_origins, seen_as FROM oauth_consents WHERE user_id = $1 AND client_id = $2',
+  text: `SELECT ${CONSENT} FROM oauth_consents c WHERE c.user_id = $1 AND c.client_id = $2`,
 };
 
 /** What a member answers on a consent page; kept in the interaction until its grant is made, with the code. */
-export type Answer = Pick<Consent, 'granted' | 'rejected' | 'seen_as'>;
+export type Answer = Pick<Consent, 'granted' | 'rejected' | 'seen_as' | 'duration'>;
 
 /** Reads what members allowed each client, and creates grants from that. */
 @Injectable()
@@ -32,8 +34,10 @@ export class Consents {
     const member = this.database.current?.member;
     if (member?.userId !== userId || member.clientId !== clientId)
       return (await this.database.read<Consent & QueryResultRow>(FIND_CONSENT, [userId, clientId]))[0];
-    const { granted, rejected, redirect_origins, seen_as } = member;
-    return granted === null ? undefined : { granted, rejected, redirect_origins, seen_as };
+    const { granted, rejected, redirect_origins, seen_as, duration, has_ended } = member;
+    return granted === null
+      ? undefined
+      : { granted, rejected, redirect_origins, seen_as, duration, has_ended };
   }
 
   /** A new family of tokens; every sign-in gets its own, so that ending one leaves the others alone. */
@@ -42,6 +46,7 @@ export class Consents {
     accountId: string,
     clientId: string,
     { granted, rejected }: Pick<Answer, 'granted' | 'rejected'>,
+    access: NonNullable<OauthRequest['access']>,
   ): Promise<Grant> {
     const grant = new provider.Grant({ accountId, clientId });
     const resource = apiResource(this.config);
@@ -50,6 +55,7 @@ export class Consents {
     if (openid.length > 0) grant.addOIDCScope(openid.join(' '));
     if (api.length > 0) grant.addResourceScope(resource, api.join(' '));
     if (rejectedApi.length > 0) grant.rejectResourceScope(resource, rejectedApi.join(' '));
+    this.database.current!.access = access;
     await grant.save();
     return grant;
   }
@@ -65,19 +71,30 @@ export class Consents {
     if (!client || !account) return undefined;
     const answer = oidc.result?.consent as Answer | undefined;
     if (answer?.granted && isSeen(client, answer))
-      return this.createGrant(provider, account.accountId, client.clientId, answer);
+      return this.createGrant(provider, account.accountId, client.clientId, answer, {
+        seconds: secondsOf(answer.duration ?? 'once'),
+        isRemembered: false,
+      });
     if (client.applicationType === 'native') return undefined;
     if (oidc.promptPending('login') || oidc.promptPending('consent')) return undefined;
     const consent = await this.find(Number(account.accountId), client);
     const allowed = allowedScopes(client);
     const asked = [...oidc.requestParamScopes].filter((scope) => allowed.includes(scope));
-    if (!consent || asksForRefusedAlone(consent, asked)) return undefined;
+    if (!consent || consent.has_ended || asksForRefusedAlone(consent, asked)) return undefined;
     const { redirect_origins: origins } = consent;
     if (origins && !origins.includes(originOf(oidc.params!.redirect_uri as string))) return undefined;
     const granted = asked.filter((scope) => consent.granted.includes(scope));
     const rejected = asked.filter((scope) => consent.rejected.includes(scope));
     if (!asked.every((scope) => granted.includes(scope) || rejected.includes(scope))) return undefined;
-    return this.createGrant(provider, account.accountId, client.clientId, { granted, rejected });
+    const longest = choicesFor(accessClientOf(client, oidc.params!.dpop_jkt !== undefined), this.config).at(
+      -1,
+    )!;
+    const seconds = consent.duration === null ? LIFETIMES.earlierGrant : secondsOf(longest);
+    const decided = { granted, rejected };
+    return this.createGrant(provider, account.accountId, client.clientId, decided, {
+      seconds,
+      isRemembered: true,
+    });
   }
 }
 

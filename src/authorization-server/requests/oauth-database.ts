@@ -14,6 +14,7 @@ import { SIGN_INS_VALID_SINCE } from '../../database/sql.js';
 import { leaveSlot } from '../../http/pipeline/request-context.js';
 import { addressOf } from '../../values/network.js';
 import { because } from '../reasons/refusal-reasons.js';
+import type { Duration } from '../../clients/access-durations.js';
 import type { NewToken, TokenRequest } from './token-request.js';
 
 /** The session at the platform's own login from which a browser session came: base64url HMACs, to find that one when it ends. */
@@ -34,13 +35,17 @@ export interface Consent {
   readonly redirect_origins: readonly string[] | null;
   /** What the member saw of the app: see `seen_as` of the client. */
   readonly seen_as: string | null;
+  /** null if the member could not choose. */
+  readonly duration: Duration | null;
+  /** Whether the member is asked again. */
+  readonly has_ended: boolean;
 }
 
 /** What a member answered where an interaction asked: stored with it in one statement, so that nothing comes of a second answer. */
 export interface Decision {
   /** Recorded in the audit trail. */
   readonly event?: NewAuthEvent | undefined;
-  readonly consent?: Consent & { readonly clientId: string };
+  readonly consent?: Omit<Consent, 'has_ended'> & { readonly clientId: string };
 }
 
 /** A member as a session or an interaction is read with them: columns {@link MEMBER}. */
@@ -54,11 +59,17 @@ export interface MemberRow {
   readonly rejected: readonly string[];
   readonly redirect_origins: readonly string[] | null;
   readonly seen_as: string | null;
+  readonly duration: Duration | null;
+  readonly has_ended: boolean;
 }
+
+/** A consent (`c`) as it is read: {@link Consent}. */
+export const CONSENT = `c.granted, c.rejected, c.redirect_origins, c.seen_as, c.duration,
+  COALESCE(c.access_ends_at <= now(), false) AS has_ended`;
 
 /** What a request asks of a member (`u`) and of their consent (`c`): read with what names them, in one statement. */
 export const MEMBER = `${SIGN_INS_VALID_SINCE} AS valid_since, u.disabled_at IS NULL AS active, u.username, u.display_name,
-  c.granted, c.rejected, c.redirect_origins, c.seen_as`;
+  ${CONSENT}`;
 
 /** A browser session as it is stored, with its member. */
 export interface SessionRow extends MemberRow {
@@ -70,8 +81,16 @@ export interface SessionRow extends MemberRow {
   readonly upstream_session_key: Buffer | null;
 }
 
+/** How long a new grant lasts. */
+interface NewAccess {
+  /** null for no end. */
+  readonly seconds: number | null;
+  /** Not longer than the earlier consent either, on which it is based. */
+  readonly isRemembered: boolean;
+}
+
 /** A grant as it is stored. */
-interface NewGrant {
+interface NewGrant extends NewAccess {
   readonly id: string;
   readonly clientId: string;
   /** JSON */
@@ -110,6 +129,8 @@ export class OauthRequest {
   sessionRow?: SessionRow;
   /** Set where the member answers what an interaction asks. */
   decision?: Decision;
+  /** Of the grant that is made. */
+  access?: NewAccess;
   /** Held until its code is stored; if the member is prompted, another grant is made. */
   grant?: NewGrant;
   /** The code of this grant, held until the session is stored, and with it all of these. */

@@ -8,6 +8,7 @@ const presented: PresentedToken = {
   grant: null,
   user_id: 7,
   user_active: true,
+  seconds_left: null,
 };
 const issued: NewToken = {
   key: Buffer.alloc(32, 2),
@@ -48,14 +49,14 @@ describe('a token request', () => {
     request.use();
     request.issue(issued);
     expect(request.kept).toBe(kept);
-    await expect(request.finish(nowhere, null, event)).rejects.toThrow('only a token that is used now');
+    await expect(request.finish(nowhere, null, event, null)).rejects.toThrow('only a token that is used now');
   });
 
   it('is not finished where nothing was used up', async () => {
     const request = new TokenRequest();
-    await expect(request.finish(nowhere, null, event)).rejects.toThrow('only a token that is used now');
+    await expect(request.finish(nowhere, null, event, null)).rejects.toThrow('only a token that is used now');
     request.present(presented);
-    await expect(request.finish(nowhere, null, event)).rejects.toThrow('only a token that is used now');
+    await expect(request.finish(nowhere, null, event, null)).rejects.toThrow('only a token that is used now');
   });
 
   it('begins anew where the token is looked up again', () => {

@@ -2,10 +2,12 @@ import { Injectable } from '@nestjs/common';
 import { calculateJwkThumbprint, decodeProtectedHeader } from 'jose';
 import { errors, type AdapterPayload, type KoaContextWithOIDC } from 'oidc-provider';
 import { recordEventIf, type NewAuthEvent } from '../../audit/audit.js';
+import { accessClientOf, idleSeconds } from '../../clients/access-durations.js';
 import { openWith, sealFor } from '../../crypto/encryption.js';
 import { Database } from '../../database/database.js';
 import { Periodic } from '../../runtime/periodic-work.js';
 import { because } from '../reasons/refusal-reasons.js';
+import { LIFETIMES } from '../provider/lifetimes.js';
 import { ROUTES } from '../provider/provider.js';
 import type { OauthDatabase, OauthRequest } from './oauth-database.js';
 
@@ -20,6 +22,8 @@ export interface PresentedToken {
   readonly grant: AdapterPayload | null;
   readonly user_id: number;
   readonly user_active: boolean;
+  /** Until the end of the access that the member chose; null for no end. */
+  readonly seconds_left: number | null;
 }
 
 /** A code or token that was issued. */
@@ -40,7 +44,7 @@ interface KeptAnswer {
 }
 
 /** Positions in {@link finishing}: grant, response and presented token come before the event, the new tokens after it. */
-const [EVENT_AT, TOKENS_AT] = [4, 12];
+const [EVENT_AT, IDLE_AT, TOKENS_AT] = [4, 12, 13];
 
 const TOKEN_TYPES = ['bytea', 'text', 'text', 'jsonb', 'float8'];
 
@@ -48,19 +52,24 @@ const TOKEN_TYPES = ['bytea', 'text', 'text', 'jsonb', 'float8'];
  * Writes everything that a successful token request writes, or nothing: one statement is one transaction. The grant ($1) is always
  * locked first, since a revocation locks it before it touches the tokens. The presented token ($3) is consumed by a conditional
  * UPDATE, which succeeds for only one of several parallel requests, and keeps the response for repetition ($2); the issued tokens
- * are stored, and the event is recorded in the audit trail.
+ * are stored, and the event is recorded in the audit trail. Where there is a refresh token, use moves the end that comes without it
+ * ($12), at most once a day.
  *
- * @param stays the presented token is only compared, not consumed
+ * @param stays the presented token is not consumed, and valid for as long as a new one
  * @param tokens how many were issued: each has its own parameters, since arrays would have to be serialized and unpacked again
  */
 const finishing = (tokens: number, stays: boolean) => `WITH family AS MATERIALIZED (
   SELECT id FROM oauth_grants WHERE id = $1 FOR UPDATE
 ), used AS (
-  ${
+  UPDATE oauth_tokens t SET ${
     stays
-      ? 'SELECT FROM oauth_tokens t, family WHERE $2::bytea IS NULL AND'
-      : 'UPDATE oauth_tokens t SET consumed_at = clock_timestamp(), successor = $2 FROM family WHERE'
-  } t.key = $3 AND t.grant_id = family.id AND t.consumed_at IS NULL ${stays ? '' : 'RETURNING 1'}
+      ? `successor = $2, expires_at = now() + make_interval(secs => $${IDLE_AT})`
+      : `successor = $2, consumed_at = clock_timestamp(),
+    expires_at = LEAST(t.expires_at, now() + make_interval(secs => ${LIFETIMES.usedRefreshToken}))`
+  } FROM family WHERE t.key = $3 AND t.grant_id = family.id AND t.consumed_at IS NULL RETURNING 1
+), renewed AS (
+  UPDATE oauth_grants g SET expires_at = now() + make_interval(secs => $${IDLE_AT}::float8 + 86400) FROM used
+  WHERE g.id = $1 AND g.expires_at - now() NOT BETWEEN make_interval(secs => $${IDLE_AT}) AND make_interval(secs => $${IDLE_AT} + 86400)
 ), issued AS (
   INSERT INTO oauth_tokens (key, model, grant_id, payload, expires_at)
   SELECT n.key, n.model, n.grant_id, n.payload, now() + make_interval(secs => n.seconds)
@@ -121,9 +130,15 @@ export class TokenRequest {
    * Writes the result of the request.
    *
    * @param answer the encrypted response, for repetition; null if it cannot be repeated
+   * @param idle seconds without use after which the grant ends; null if there is no refresh token
    * @returns false, with nothing written, if another request has used the token or ended the grant since it was read
    */
-  async finish(database: OauthDatabase, answer: Buffer | null, event: NewAuthEvent): Promise<boolean> {
+  async finish(
+    database: OauthDatabase,
+    answer: Buffer | null,
+    event: NewAuthEvent,
+    idle: number | null,
+  ): Promise<boolean> {
     const { presented, kept, issued } = this;
     if (!presented || !issued || kept) throw new Error('only a token that is used now can be written');
     const written = await database.rows(finishing(issued.length, this.#stays), [
@@ -131,6 +146,7 @@ export class TokenRequest {
       this.#stays ? null : answer,
       presented.key,
       ...database.eventValues(event),
+      idle,
       ...issued.flatMap(({ key, model, grantId, payload, seconds }) => [
         key,
         model,
@@ -160,11 +176,26 @@ export function runTokenRequests(
     await next();
     if (request.unavailable) return;
     if (ctx.path === ROUTES.token && ctx.status < 400) {
-      if (token.kept && token.issued) await answerAgain(ctx, request, token.kept);
-      else if (!(await token.finish(database, await sealResponse(ctx), issued(ctx))))
+      if (token.kept && token.issued) return answerAgain(ctx, request, token.kept);
+      tellEnd(ctx, token);
+      if (!(await token.finish(database, await sealResponse(ctx), issued(ctx), idleOf(ctx))))
         await answerLate(ctx, request, token);
     }
   };
+}
+
+/** Tells the app when its access ends, if it does. */
+function tellEnd(ctx: KoaContextWithOIDC, { presented }: TokenRequest): void {
+  const body = ctx.body as { refresh_token?: string };
+  const left = presented?.seconds_left ?? null;
+  if (body.refresh_token !== undefined && left !== null)
+    ctx.body = { ...body, refresh_token_expires_in: Math.max(1, Math.floor(left)) };
+}
+
+function idleOf({ oidc, body }: KoaContextWithOIDC): number | null {
+  if ((body as { refresh_token?: string }).refresh_token === undefined) return null;
+  const isBound = oidc.entities.RefreshToken?.jkt !== undefined;
+  return idleSeconds(accessClientOf(oidc.client!, isBound));
 }
 
 /** Replaces the library's response with the kept one, or with a refusal if the request's parameters differ. */
@@ -230,7 +261,7 @@ function revoked(ctx: KoaContextWithOIDC, grant: string, { presented }: TokenReq
 /** A refresh response, and the parameters that a repeated request must match to get it again. */
 interface Repeatable {
   readonly parameters: string;
-  readonly body: { expires_in: number };
+  readonly body: { readonly expires_in: number; readonly refresh_token_expires_in?: number };
 }
 
 /** Encrypts a refresh response with a key derived from the refresh token. @returns null for any other grant type */
@@ -240,14 +271,20 @@ async function sealResponse(ctx: KoaContextWithOIDC): Promise<Buffer | null> {
   return sealFor(token as string, { parameters: await parametersOf(ctx), body: ctx.body }, 'successor');
 }
 
-/** Decrypts a kept response. @returns its body with `expires_in` counted down; undefined if the request's parameters differ */
+/** Decrypts a kept response. @returns its body with its times counted down; undefined if the request's parameters differ */
 async function openResponse(
   ctx: KoaContextWithOIDC,
   { sealed, secondsAgo }: KeptAnswer,
 ): Promise<object | undefined> {
   const kept = openWith<Repeatable>(ctx.oidc.params!.refresh_token as string, sealed, 'successor');
   if (!kept || kept.parameters !== (await parametersOf(ctx))) return undefined;
-  return { ...kept.body, expires_in: Math.max(1, kept.body.expires_in - Math.floor(secondsAgo)) };
+  const { expires_in, refresh_token_expires_in: end } = kept.body;
+  const left = (seconds: number) => Math.max(1, seconds - Math.floor(secondsAgo));
+  return {
+    ...kept.body,
+    expires_in: left(expires_in),
+    ...(end === undefined ? {} : { refresh_token_expires_in: left(end) }),
+  };
 }
 
 async function parametersOf(ctx: KoaContextWithOIDC): Promise<string> {

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { InvalidArgumentError, Option, type Command } from '@commander-js/extra-typings';
 import { ALL_SCOPES } from '../../auth/scopes.js';
 import { OperatorError } from '../../values/operator-error.js';
+import { DURATIONS } from '../../clients/access-durations.js';
 import { keySetOf } from '../../clients/client-rules.js';
 import {
   ClientsService,
@@ -101,6 +102,7 @@ export function clientsCommands(group: Command): void {
     .addOption(profileOption().default('oauth21' as const))
     .addOption(authOption('by default, private_key_jwt with --jwks-file, else none'))
     .addOption(pkceOption())
+    .addOption(longestAccessOption())
     .option('--client-uri <url>', 'home page of the app, shown on the consent page')
     .option('--policy-uri <url>', 'privacy policy of the app, also shown there')
     .option('--logo-file <file>', 'a PNG, JPEG, WebP or GIF of at most 64 KB, also shown there', readFile)
@@ -124,6 +126,7 @@ export function clientsCommands(group: Command): void {
         jwks: options.jwksFile,
         profile: options.profile,
         pkce: options.pkce,
+        longest_access: options.longestAccess,
         secret_auth_method: secretMethodOf(options.auth),
         client_uri: options.clientUri,
         policy_uri: options.policyUri,
@@ -162,6 +165,7 @@ export function clientsCommands(group: Command): void {
     .addOption(profileOption())
     .addOption(authOption('of an app that changes it, keys or secrets end'))
     .addOption(pkceOption())
+    .addOption(longestAccessOption())
     .option('--client-uri <url>', 'home page of the app; "" removes it')
     .option('--policy-uri <url>', 'privacy policy of the app; "" removes it')
     .option('--logo-file <file>', 'a PNG, JPEG, WebP or GIF of at most 64 KB', readFile)
@@ -177,6 +181,7 @@ export function clientsCommands(group: Command): void {
       jwksFile,
       profile,
       pkce,
+      longestAccess,
       clientUri,
       policyUri,
       logoFile,
@@ -196,6 +201,7 @@ export function clientsCommands(group: Command): void {
       jwks: keysOf(before),
       profile: profile ?? before.profile,
       pkce: pkce ?? before.pkce,
+      longest_access: longestAccess ?? before.longest_access,
       secret_auth_method: auth === undefined ? before.secret_auth_method : secretMethodOf(auth),
       client_uri: clientUri === '' ? null : (clientUri ?? before.client_uri),
       policy_uri: policyUri === '' ? null : (policyUri ?? before.policy_uri),
@@ -289,6 +295,12 @@ const pkceOption = () =>
     '--pkce <use>',
     'optional: PKCE not required with a nonce; off: neither required (a leaked code can be used). Only for confidential apps of the profile oidc',
   ).choices(PROFILES.oidc.pkce);
+
+const longestAccessOption = () =>
+  new Option(
+    '--longest-access <days>',
+    'longest access that members can give it (default: by its kind, or ACCESS_LONGEST)',
+  ).choices(DURATIONS);
 
 const NEEDS_KEYS = '--auth private_key_jwt needs --jwks-file';
 

@@ -19,7 +19,6 @@ import { isOutsideApi } from '../../http/pipeline/outside-api.js';
 import { RouteTable } from '../../http/route-table.js';
 import { ALL_SCOPES, isPlatformScope } from '../../auth/scopes.js';
 
-
 const Endpoint = new Model('Endpoint', {
   method: textField(IN_NODE, { pattern: '^[A-Z]+$', example: 'GET' }),
   path: textField(IN_NODE, { example: '/api/public/events/{id}' }),
@@ -34,6 +33,10 @@ const CredentialAnswer = new Model('Credential', {
   client_id: textField(IN_NODE, 'The app that the token was issued to; null for a key').nullable,
   key_id: textField(IN_NODE, 'The part of the key that is not secret; null for a token').nullable,
   expires_at: timestampField(IN_NODE, 'null if it does not expire').nullable,
+  access_ends_at: timestampField(
+    IN_NODE,
+    'When the access that the member gave ends, however often the token is refreshed; null if it does not. For a key, the same as expires_at',
+  ).nullable,
   created_at: timestampField(),
   endpoints: objectListField(Endpoint, IN_NODE, 'Every call that requires a credential'),
 });
@@ -57,6 +60,7 @@ export class CredentialController {
       client_id: principal.clientId,
       key_id: principal.keyId,
       expires_at: principal.expiresAt,
+      access_ends_at: principal.accessEndsAt,
       created_at: principal.createdAt,
       endpoints: this.routeTable.routes.flatMap(({ method, path, handler, controller }) => {
         const access = accessOf(handler, controller);

@@ -9,6 +9,7 @@ import { PageFault } from '../../authorization-server/failures/page-fault.js';
 import { clientLogoPath, hostOf } from '../../authorization-server/ports.js';
 import { OauthDatabase } from '../../authorization-server/requests/oauth-database.js';
 import { CalendarLinks, LONGEST_NAME, MOST_LINKS } from '../../calendar/calendar-links.js';
+import { AccessEnds } from '../../clients/access-ends.js';
 import { activityOf } from '../../clients/activity.js';
 import { ConnectedApps } from '../../clients/connected-apps.js';
 import { SignOuts } from '../../federation/sign-outs.js';
@@ -44,6 +45,7 @@ export class AccountController {
     private readonly links: CalendarLinks,
     private readonly forms: SentForms,
     private readonly access: ConnectedApps,
+    private readonly ends: AccessEnds,
     private readonly keys: ApiKeysService,
   ) {}
 
@@ -56,8 +58,11 @@ export class AccountController {
   async apps(@Visitor('apps') visitor: Member): Promise<void> {
     await this.usage.flush(); // so that what this process has counted is shown at once
     const { shown, count } = await this.access.listApps(visitor.user.id);
+    const ids = shown.map((app) => app.client_id);
+    const choices = await this.ends.choicesOf(visitor.user.id, ids);
     const apps = shown.map((app) => ({
       ...app,
+      durations: choices.get(app.client_id) ?? [],
       client: {
         name: app.client_name,
         host: hostOf(app.has_document ? app.client_id : app.redirect_uri), // as the consent page said
@@ -107,11 +112,18 @@ export class AccountController {
   /** The client's id is a form field: an id that an admin chose may contain characters that a path cannot. */
   @Post('apps/revoke')
   async revoke(@FormSender() member: Sender): Promise<void> {
-    const { client_id: clientId } = member.form;
-    if (typeof clientId !== 'string' || clientId.length > 100 || !isStorable(clientId))
-      throw new PageFault(400, 'malformed');
-    await this.#revokeApps(member, clientId);
+    await this.#revokeApps(member, clientIdOf(member));
     member.redirect('/account/apps', 'access-revoked');
+  }
+
+  @Post('apps/change')
+  async changeEnd(@FormSender() member: Sender): Promise<void> {
+    const clientId = clientIdOf(member);
+    const choices = await this.ends.choicesOf(member.user.id, [clientId]);
+    const duration = choices.get(clientId)?.find((one) => one === member.form.duration);
+    if (duration === undefined) throw new PageFault(400, 'malformed');
+    const changed = await this.ends.change(member.user.id, clientId, duration, member.by);
+    member.redirect('/account/apps', changed ? 'access-changed' : undefined);
   }
 
   @Post('sessions/:session/end')
@@ -196,6 +208,13 @@ export class AccountController {
     await this.access.revoke(user.id, clientId, by);
     this.revocations.announce({ kind: 'user', id: String(user.id) });
   }
+}
+
+/** @throws PageFault if the form has none */
+function clientIdOf({ form: { client_id: clientId } }: Sender): string {
+  if (typeof clientId !== 'string' || clientId.length > 100 || !isStorable(clientId))
+    throw new PageFault(400, 'malformed');
+  return clientId;
 }
 
 function isOwn({ sessionKeys }: Member, sessionId: string): boolean {

@@ -8,10 +8,16 @@ import { AuthorizationServer } from '../../authorization-server/authorization-se
 import { PageFault } from '../../authorization-server/failures/page-fault.js';
 import { type PageClient, pageClientOf } from '../../authorization-server/ports.js';
 import { because } from '../../authorization-server/reasons/refusal-reasons.js';
-import { LIFETIMES } from '../../authorization-server/provider/lifetimes.js';
 import { allowedScopes, OPENID_SCOPES } from '../../authorization-server/provider/provider.js';
 import { PASSKEY_WANTED } from '../../authorization-server/provider/sign-in-policy.js';
 import { asksForRefusedAlone, Consents, seenAs } from '../../authorization-server/requests/consents.js';
+import {
+  accessClientOf,
+  choicesFor,
+  idleSeconds,
+  preselectedFor,
+  type Duration,
+} from '../../clients/access-durations.js';
 import { originOf } from '../../clients/client-rules.js';
 import { Config } from '../../config/config.js';
 import { UpstreamSignIns, wishesOf } from '../../federation/upstream-sign-ins.js';
@@ -75,7 +81,9 @@ export class InteractionsController {
       user,
       again: before !== undefined,
       seen: seenAs(client),
-      days: daysOf(client),
+      durations: this.#choices(step),
+      duration: preselectedFor(accessOf(step), this.config, before?.duration),
+      idle: idleSeconds(accessOf(step)) / 86_400,
       scopes: requested.map((scope) => ({
         name: scope,
         checked: !refused.includes(scope),
@@ -125,16 +133,29 @@ export class InteractionsController {
     }
     const seen_as = seenAs(client);
     if (seen_as !== null && form.seen !== seen_as) return this.#showConsent(response, step);
+    const duration = this.#durationIn(form, step);
     const ticked = [form.scope ?? []].flat();
     const granted = requested.filter((scope) => OPENID_SCOPES.includes(scope) || ticked.includes(scope));
     const rejected = requested.filter((scope) => !granted.includes(scope));
     await this.documents.keep(client.clientId);
-    const answer = { granted, rejected, seen_as };
+    const answer = { granted, rejected, seen_as, duration };
     const redirect_origins = [originOf(interaction.params.redirect_uri as string)];
-    const event = { ...told, type: 'consent.granted', details: { granted, rejected } } as const;
+    const event = { ...told, type: 'consent.granted', details: { granted, rejected, duration } } as const;
     const { clientId } = client;
     const decision = { event, consent: { clientId, ...answer, redirect_origins } };
     await this.sessions.finishConsent(response, interaction, decision, answer);
+  }
+
+  /** @throws PageFault if the app may not have it */
+  #durationIn({ duration }: Form, step: Step): Duration {
+    if (duration === undefined) return preselectedFor(accessOf(step), this.config);
+    const chosen = this.#choices(step).find((one) => one === duration);
+    if (chosen === undefined) throw new PageFault(400, 'malformed');
+    return chosen;
+  }
+
+  #choices(step: Step): readonly Duration[] {
+    return choicesFor(accessOf(step), this.config);
   }
 
   @Post('cancel')
@@ -204,11 +225,5 @@ function uiLocalesOf({ interaction: { params } }: Step): Sending {
   return { uiLocales: params.ui_locales };
 }
 
-/** How long an app keeps its access: in all since the sign-in, and without use. */
-function daysOf({ applicationType }: Client) {
-  const [most, idle] =
-    applicationType === 'native'
-      ? [LIFETIMES.nativeRefresh, LIFETIMES.nativeRefreshIdle]
-      : [LIFETIMES.webRefresh, LIFETIMES.webRefresh];
-  return { most: most / 86_400, idle: idle / 86_400 };
-}
+const accessOf = ({ client, interaction }: Step) =>
+  accessClientOf(client, interaction.params.dpop_jkt !== undefined);

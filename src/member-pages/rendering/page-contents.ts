@@ -8,6 +8,7 @@ import type { DevelopedUse } from '../../auth/usage/developed-use.js';
 import type { ShownRequest } from '../../auth/usage/developer-requests.js';
 import type { CalendarLinkDetails } from '../../calendar/calendar-links.js';
 import type { Activity } from '../../clients/activity.js';
+import type { Duration } from '../../clients/access-durations.js';
 import type { ClientFault } from '../../clients/client-rules.js';
 import type { ClientDetails, SecretDetails } from '../../clients/clients.service.js';
 import type { BrowserSession, ConnectedApp } from '../../clients/connected-apps.js';
@@ -69,8 +70,11 @@ interface SignInPages {
     readonly again: boolean;
     /** Digest of what the member sees of an app that nobody reviewed: the form returns it, since the app can change meanwhile. */
     readonly seen?: string | null;
-    /** How long the access lasts: in all since the sign-in, and without use. */
-    readonly days: { readonly most: number; readonly idle: number };
+    /** How long the member can let the app have access, and what is preselected. */
+    readonly durations: readonly Duration[];
+    readonly duration: Duration;
+    /** Days without use after which the access ends. */
+    readonly idle: number;
   };
   /** Stops the emails about a notice. */
   readonly unsubscribe: {
@@ -95,9 +99,11 @@ interface SignInPages {
 /** The same of the pages of a signed-in member, besides {@link MemberPageParts}. */
 interface MemberPages {
   readonly apps: {
-    readonly apps: readonly (Pick<ConnectedApp, 'client_id' | 'since' | 'last_used_at'> & {
+    readonly apps: readonly (Pick<ConnectedApp, 'client_id' | 'since' | 'access_ends_at' | 'last_used_at'> & {
       readonly client: PageClient;
       readonly scopes: readonly string[];
+      /** Among which the member can change how long it has access. */
+      readonly durations: readonly Duration[];
     })[];
     readonly more?: number;
   };

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { readdirSync, readFileSync } from 'node:fs';
 import { SCOPES } from '../../auth/scopes.js';
+import type { Duration } from '../../clients/access-durations.js';
 import { CLIENT_FAULTS } from '../../clients/client-rules.js';
 import type { FaultName } from '../../authorization-server/failures/page-fault.js';
 import { REFUSAL_REASONS } from '../../authorization-server/reasons/refusal-reasons.js';
@@ -211,6 +212,13 @@ export class DateTimes {
     this.#units.set(unit, format);
     return format.format(count);
   }
+}
+
+/** `Once`, `30 days`, `Until I remove it`. */
+export function durationOf(duration: Duration, { durations }: Texts, moments: DateTimes): string {
+  return duration === 'once' || duration === 'unlimited'
+    ? durations[duration]
+    : moments.days(Number(duration));
 }
 
 /** `Firefox on Linux`, or as much of it as is known. */

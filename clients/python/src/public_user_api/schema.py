@@ -32,6 +32,8 @@ class Credential(TypedDict):
     """The part of the key that is not secret; null for a token"""
     expires_at: str | None
     """null if it does not expire"""
+    access_ends_at: str | None
+    """When the access that the member gave ends, however often the token is refreshed; null if it does not. For a key, the same as expires_at"""
     created_at: str
     endpoints: list[Endpoint]
     """Every call that requires a credential"""

@@ -61,6 +61,8 @@ export class OauthClient extends row({
   owner_id: bigint.nullable.refersTo(() => User),
   /** Whether its owner disabled it: what others disabled, the owner cannot enable. */
   disabled_by_owner: boolean.default(false),
+  /** The longest time for which members may allow it access; null for the default of its kind (`clients/access-durations.ts`). */
+  longest_access: text.as<'once' | '30' | '180' | 'unlimited'>().nullable,
 }) {}
 
 /** A secret of a confidential client that cannot sign. Two are valid while one replaces the other. */
@@ -97,6 +99,10 @@ export class OauthConsent extends row({
   redirect_origins: text.array.nullable,
   /** Digest of what the member saw of an app that nobody reviewed; null for other apps. */
   seen_as: text.nullable,
+  /** What the member chose last; null if that was before they could choose. */
+  duration: text.as<'once' | '30' | '180' | 'unlimited'>().nullable,
+  /** Until then the app gets access again without asking; null for no end. */
+  access_ends_at: timestamptz.nullable,
   created_at: timestamptz.sqlDefault('now()'),
   updated_at: timestamptz.sqlDefault('now()'),
 }) {}
@@ -104,6 +110,7 @@ export class OauthConsent extends row({
 /** One sign-in of one member in one client on one device: a family of tokens. Its id is no credential. */
 @Entity('oauth_grants')
 @Expires({ at: 'expires_at' })
+@Expires({ at: 'access_ends_at', name: 'ended_access' })
 @OfMember<OauthGrant>({ export: { in: 'connected_apps' } })
 export class OauthGrant extends row({
   id: text.primary,
@@ -111,7 +118,10 @@ export class OauthGrant extends row({
   client_id: text.refersTo(() => OauthClient, 'CASCADE'),
   payload: jsonb.as<Record<string, unknown>>(),
   created_at: timestamptz.sqlDefault('now()'),
+  /** A day after it ends if it is not used until then: written at most once a day. */
   expires_at: timestamptz,
+  /** The end that the member chose; null for none. Programs of the previous version insert the default. */
+  access_ends_at: timestamptz.nullable.sqlDefault("now() + interval '14 days'"),
 }) {}
 
 /** When a grant's tokens were last used, written in batches. */

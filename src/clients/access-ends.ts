@@ -1,0 +1,70 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import { audited, recordEvent, type NewAuthEvent } from '../audit/audit.js';
+import { boundChanges } from '../auth/owner.js';
+import { Config } from '../config/config.js';
+import { accessClientOfRow, choicesFor, secondsOf, type Duration } from './access-durations.js';
+import { IS_LIVE } from './connected-apps.js';
+
+type AccessRow = Parameters<typeof accessClientOfRow>[0] & { readonly client_id: string };
+
+/** What decides how long the clients $2 may have access to the member $1; it counts as bound to a key if all its refresh tokens are. */
+const ACCESS_CLIENTS = `SELECT c.id AS client_id, c.type, c.jwks IS NULL AND c.secret_auth_method IS NULL AS is_public,
+  c.document_read_at IS NOT NULL AS has_document, c.owner_id IS NOT NULL AS by_member, c.longest_access,
+  NOT EXISTS (SELECT FROM oauth_grants g JOIN oauth_tokens t ON t.grant_id = g.id
+    WHERE g.user_id = $1 AND g.client_id = c.id AND t.model = 'RefreshToken' AND t.payload->>'jkt' IS NULL) AS is_bound
+FROM oauth_clients c WHERE c.id = ANY ($2)`;
+
+/** Access for once has no refresh token, so it cannot get longer. Credential caches drop what they know of the earlier end. */
+const CHANGE = `WITH changed AS (
+  UPDATE oauth_grants g SET access_ends_at = now() + make_interval(secs => $3)
+  WHERE g.user_id = $1 AND g.client_id = $2 AND ${IS_LIVE}
+    AND (g.access_ends_at > g.created_at + interval '1 hour') IS NOT FALSE
+  RETURNING g.id
+), remembered AS (
+  UPDATE oauth_consents SET duration = $4, access_ends_at = now() + make_interval(secs => $3)
+  WHERE user_id = $1 AND client_id = $2 AND EXISTS (SELECT FROM changed)
+) SELECT announce_revocations('grant', ARRAY[id]) FROM changed`;
+
+/** Lets members change how long an app has access, without the app. */
+@Injectable()
+export class AccessEnds {
+  constructor(
+    private readonly dataSource: DataSource,
+    @Inject(Config) private readonly config: Pick<Config, 'accessLongest' | 'accessPreselected'>,
+  ) {}
+
+  /** Finds what the member can choose for each of these apps, by its id. */
+  async choicesOf(userId: number, clientIds: readonly string[]): Promise<Map<string, readonly Duration[]>> {
+    const rows = await this.dataSource.query<AccessRow[]>(ACCESS_CLIENTS, [userId, clientIds]);
+    return new Map(
+      rows.map((row) => [
+        row.client_id,
+        choicesFor(accessClientOfRow(row), this.config).filter((duration) => duration !== 'once'),
+      ]),
+    );
+  }
+
+  /**
+   * Changes the end of all access of one app, also of what it would get without asking. Access that ends meanwhile stays ended.
+   *
+   * @returns whether the app had access
+   * @throws TooManyChanges
+   */
+  change(
+    userId: number,
+    clientId: string,
+    duration: Duration,
+    actor: Pick<NewAuthEvent, 'actor' | 'ip'>,
+  ): Promise<boolean> {
+    return audited(this.dataSource, async (manager) => {
+      await boundChanges(manager, userId);
+      const values = [userId, clientId, secondsOf(duration), duration];
+      const { length: grants } = await manager.query<unknown[]>(CHANGE, values);
+      if (grants === 0) return false;
+      const details = { grants, duration };
+      await recordEvent(manager, { ...actor, type: 'access.changed', userId, clientId, details });
+      return true;
+    });
+  }
+}

@@ -1,0 +1,378 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { ConnectedApps } from '../../src/clients/connected-apps.js';
+import { Sweeper } from '../../src/operations/sweeper/sweeper.js';
+import { clientWithKey } from '../support/client-kinds.js';
+import { OauthTest, PASSWORD, type Browser, type FormPage } from '../support/oauth.js';
+
+let oauth: OauthTest;
+beforeAll(async () => void (oauth = await OauthTest.start()));
+afterAll(() => oauth.close());
+
+const DAY = 86_400;
+const SCOPE = 'openid profile:read events:read';
+const NATIVE = 'com.example.app:/cb';
+const native = () => oauth.client({ type: 'native', redirect_uris: [NATIVE] });
+const codeIn = (back: FormPage | URL) => (back instanceof URL ? back.searchParams.get('code') : null);
+const errorIn = (back: FormPage | URL) => (back instanceof URL ? back.searchParams.get('error') : null);
+
+/** What a page offers, and which of it is preselected. */
+function durationsOn(html: string) {
+  const radios = [...html.matchAll(/<input type="radio" name="duration" value="(\w+)"( checked)?>/g)];
+  return {
+    offered: radios.map(([, value]) => value),
+    selected: radios.filter(([, , checked]) => checked).map(([, value]) => value),
+  };
+}
+
+async function atConsent(clientId: string, username: string, parameters = {}, server = oauth) {
+  const browser = server.browser();
+  const signIn = (await browser.open(
+    server.request(clientId, { scope: SCOPE, ...parameters }).url,
+  )) as FormPage;
+  const page = await browser.submit(signIn, { username, password: PASSWORD }, /\/sign-in$/);
+  return { browser, page: page as FormPage };
+}
+
+const offers = async (clientId: string, parameters = {}, server = oauth) =>
+  durationsOn((await atConsent(clientId, (await server.member()).username, parameters, server)).page.html);
+
+/** Signs in, chooses, and redeems the code. */
+async function access(
+  clientId: string,
+  username: string,
+  duration: string,
+  { browser = oauth.browser(), ...parameters }: { browser?: Browser; redirect_uri?: string } = {},
+) {
+  const { url, verifier } = oauth.request(clientId, { scope: SCOPE, ...parameters });
+  const back = await browser.authorize(url, { username, duration });
+  const { status, body } = await oauth.token({
+    grant_type: 'authorization_code',
+    client_id: clientId,
+    code: codeIn(back)!,
+    code_verifier: verifier,
+    redirect_uri: parameters.redirect_uri ?? 'https://app.example/callback',
+  });
+  expect([status, body.error]).toEqual([200, undefined]);
+  return body;
+}
+
+async function credential(accessToken: string) {
+  const response = await fetch(`${oauth.issuer}/api/public/credential`, {
+    headers: { Authorization: `Bearer ${accessToken}` },
+  });
+  return (await response.json()) as { access_ends_at: string | null; expires_at: string };
+}
+
+/** Days from now. */
+const daysTo = (time: string) => (Date.parse(`${time.replace(' ', 'T')}Z`) - Date.now()) / 86_400_000;
+
+describe('the consent page', () => {
+  it.each([
+    ['a public web app', () => oauth.client(), ['once', '30', '180'], '30'],
+    ['a native app', native, ['once', '30', '180', 'unlimited'], '180'],
+    [
+      'a confidential app',
+      async () => (await clientWithKey(oauth, {})).id,
+      ['once', '30', '180', 'unlimited'],
+      '180',
+    ],
+  ] as const)('offers what %s may have', async (kind, make, offered, selected) => {
+    const parameters = kind === 'a native app' ? { redirect_uri: NATIVE } : {};
+    expect(await offers(await make(), parameters)).toEqual({ offered, selected: [selected] });
+  });
+
+  it('offers no end to a public web app that proves a DPoP key', async () => {
+    const { offered } = await offers(await oauth.client(), { dpop_jkt: 'x'.repeat(43) });
+    expect(offered).toContain('unlimited');
+  });
+
+  it.each([
+    ['once', ['once'], 'once'],
+    ['30', ['once', '30'], '30'],
+    ['unlimited', ['once', '30', '180', 'unlimited'], '30'],
+  ] as const)(
+    'offers at most what an admin allowed the app: %s',
+    async (longest_access, offered, selected) => {
+      expect(await offers(await oauth.client({ longest_access }))).toEqual({ offered, selected: [selected] });
+    },
+  );
+
+  it('offers 180 days at most to an app that a member registered', async () => {
+    const clientId = await native();
+    await oauth.dataSource.query('UPDATE oauth_clients SET owner_id = $2 WHERE id = $1', [
+      clientId,
+      (await oauth.member()).id,
+    ]);
+    const { offered, selected } = await offers(clientId, { redirect_uri: NATIVE });
+    expect([offered.at(-1), selected]).toEqual(['180', ['180']]);
+  });
+
+  it.each(['unlimited', '31', '', 'constructor'])(
+    'rejects the duration "%s" for a web app',
+    async (duration) => {
+      const clientId = await oauth.client();
+      const { browser, page } = await atConsent(clientId, (await oauth.member()).username);
+      const form = { scope: ['profile:read'], decision: 'allow', duration };
+      const answer = (await browser.submit(page, form, /\/consent$/)) as FormPage;
+      expect(answer.status).toBe(400);
+      expect(
+        await oauth.dataSource.query('SELECT FROM oauth_consents WHERE client_id = $1', [clientId]),
+      ).toEqual([]);
+    },
+  );
+
+  it('follows ACCESS_LONGEST and ACCESS_PRESELECTED', async () => {
+    const other = await OauthTest.start({ accessLongest: '180', accessPreselected: 'once' });
+    try {
+      const clientId = await other.client({ type: 'native', redirect_uris: [NATIVE] });
+      expect(await offers(clientId, { redirect_uri: NATIVE }, other)).toEqual({
+        offered: ['once', '30', '180'],
+        selected: ['once'],
+      });
+    } finally {
+      await other.close();
+    }
+  });
+});
+
+describe('access for 30 days', () => {
+  it('ends 30 days after the consent, however often it is refreshed', async () => {
+    const [clientId, { username }] = [await native(), await oauth.member()];
+    const first = await access(clientId, username, '30', { redirect_uri: NATIVE });
+    expect(first.refresh_token_expires_in).toBeGreaterThan(30 * DAY - 60);
+    expect(first.refresh_token_expires_in).toBeLessThanOrEqual(30 * DAY);
+    await oauth.passTime(29 * DAY);
+    const second = await oauth.refresh(clientId, first.refresh_token);
+    expect(second.status).toBe(200);
+    expect(second.body.refresh_token_expires_in).toBeLessThanOrEqual(DAY);
+    expect(second.body.refresh_token_expires_in).toBeGreaterThan(DAY - 60);
+    await oauth.passTime(DAY - 300);
+    const third = await oauth.refresh(clientId, second.body.refresh_token);
+    expect(third.body.expires_in).toBeLessThanOrEqual(300); // the access token ends with the access
+    expect(await oauth.me(third.body.access_token)).toBe(200);
+    await oauth.passTime(300);
+    expect(await oauth.me(third.body.access_token)).toBe(401);
+    const late = await oauth.refresh(clientId, third.body.refresh_token);
+    expect([late.status, late.body.error]).toEqual([400, 'invalid_grant']);
+  });
+
+  it('tells the app its end', async () => {
+    const [client, { username }] = [await clientWithKey(oauth, {}), await oauth.member()];
+    const { url, verifier } = oauth.request(client.id, { scope: SCOPE });
+    const back = await oauth.browser().authorize(url, { username, duration: '30' });
+    const { body } = await oauth.token({
+      ...(await client.assertion()),
+      grant_type: 'authorization_code',
+      code: codeIn(back)!,
+      code_verifier: verifier,
+      redirect_uri: 'https://app.example/callback',
+    });
+    const { access_ends_at } = await credential(body.access_token);
+    expect(daysTo(access_ends_at!)).toBeCloseTo(30, 2);
+    const { body: introspected } = await oauth.post('/oauth/introspect', {
+      ...(await client.assertion()),
+      token: body.refresh_token,
+    });
+    expect(introspected.active).toBe(true);
+    expect(((introspected.exp as number) - Date.now() / 1000) / DAY).toBeCloseTo(30, 2);
+  });
+
+  it('counts its end down where a response is repeated', async () => {
+    const [clientId, { username }] = [await oauth.client(), await oauth.member()];
+    const { refresh_token } = await access(clientId, username, '30');
+    const { body } = await oauth.refresh(clientId, refresh_token);
+    await oauth.dataSource.query(
+      `UPDATE oauth_tokens SET consumed_at = consumed_at - interval '5 s' WHERE model = 'RefreshToken'`,
+    );
+    const again = await oauth.refresh(clientId, refresh_token);
+    expect(again.body.refresh_token).toBe(body.refresh_token);
+    const end = body.refresh_token_expires_in as number;
+    expect(again.body.refresh_token_expires_in).toBeLessThanOrEqual(end - 5);
+  });
+
+  it('is remembered for a web app until it ends, and then asked for with the earlier answers', async () => {
+    const [clientId, { username }] = [await oauth.client(), await oauth.member()];
+    const browser = oauth.browser();
+    const signIn = (await browser.open(oauth.request(clientId, { scope: SCOPE }).url)) as FormPage;
+    const page = (await browser.submit(signIn, { username, password: PASSWORD }, /\/sign-in$/)) as FormPage;
+    await browser.submit(page, { scope: ['profile:read'], decision: 'allow', duration: '180' }, /\/consent$/);
+    const silent = () => browser.open(oauth.request(clientId, { scope: SCOPE, prompt: 'none' }).url);
+    await oauth.passTime(179 * DAY);
+    expect(codeIn(await silent())).not.toBeNull();
+    const [grant] = await oauth.dataSource.query<{ days: number }[]>(
+      `SELECT EXTRACT(epoch FROM max(access_ends_at) - now())::float8 / 86400 AS days FROM oauth_grants WHERE client_id = $1`,
+      [clientId],
+    );
+    expect(grant!.days).toBeCloseTo(1, 2); // it is not longer than what the member allowed
+    await oauth.passTime(DAY + 1);
+    expect(errorIn(await silent())).toBe('consent_required');
+    const again = (await browser.open(oauth.request(clientId, { scope: SCOPE }).url)) as FormPage;
+    expect(durationsOn(again.html).selected).toEqual(['180']);
+    const ticked = [...again.html.matchAll(/name="scope" value="([\w:]+)" checked>/g)].map(
+      ([, scope]) => scope,
+    );
+    expect(ticked).toEqual(['profile:read']);
+  });
+});
+
+describe('access for once', () => {
+  it('has no refresh token, ends with its access token, and is not remembered', async () => {
+    const [clientId, { username }] = [await oauth.client(), await oauth.member()];
+    const browser = oauth.browser();
+    const body = await access(clientId, username, 'once', { browser });
+    expect(body).not.toHaveProperty('refresh_token');
+    expect(body).not.toHaveProperty('refresh_token_expires_in');
+    expect(body.expires_in).toBe(600);
+    const { access_ends_at, expires_at } = await credential(body.access_token);
+    expect(access_ends_at).toBe(expires_at);
+    const silent = oauth.request(clientId, { scope: SCOPE, prompt: 'none' }).url;
+    expect(errorIn(await browser.open(silent))).toBe('consent_required');
+    await oauth.passTime(599);
+    expect(await oauth.me(body.access_token)).toBe(200);
+    await oauth.passTime(1);
+    expect(await oauth.me(body.access_token)).toBe(401);
+  });
+});
+
+describe('access without an end', () => {
+  it('has none in any response, and lasts as long as it is used', async () => {
+    const [clientId, { username }] = [await native(), await oauth.member()];
+    let body = await access(clientId, username, 'unlimited', { redirect_uri: NATIVE });
+    for (let halfYear = 0; halfYear < 4; halfYear++) {
+      expect(body).not.toHaveProperty('refresh_token_expires_in');
+      expect((await credential(body.access_token)).access_ends_at).toBeNull();
+      await oauth.passTime(180 * DAY - 60);
+      await oauth.api.app.get(Sweeper).sweep();
+      const next = await oauth.refresh(clientId, body.refresh_token);
+      expect(next.status).toBe(200);
+      ({ body } = next);
+    }
+  });
+
+  it.each([
+    ['a native app', 180, native, NATIVE],
+    [
+      'a public web app',
+      30,
+      () => oauth.client({ longest_access: 'unlimited' }),
+      'https://app.example/callback',
+    ],
+  ] as const)('of %s ends after %i days without use', async (_, days, make, redirect_uri) => {
+    const [clientId, { username }] = [await make(), await oauth.member()];
+    const { refresh_token } = await access(clientId, username, 'unlimited', { redirect_uri });
+    await oauth.passTime(days * DAY - 60);
+    const used = await oauth.refresh(clientId, refresh_token);
+    expect(used.status).toBe(200);
+    await oauth.passTime(days * DAY + 1);
+    const late = await oauth.refresh(clientId, used.body.refresh_token);
+    expect([late.status, late.body.error]).toEqual([400, 'invalid_grant']);
+    expect(await new ConnectedApps(oauth.dataSource).listApps((await userId(username))!)).toMatchObject({
+      count: 0,
+    });
+  });
+});
+
+const userId = async (username: string) =>
+  (await oauth.dataSource.query<{ id: number }[]>('SELECT id FROM users WHERE username = $1', [username]))[0]
+    ?.id;
+
+describe('/account/apps', () => {
+  const change = (browser: Browser, page: FormPage, duration: string) =>
+    browser.submit(page, { duration }, /\/apps\/change$/) as Promise<FormPage>;
+
+  async function withAccess(duration: string) {
+    const [clientId, { id, username }] = [await oauth.client(), await oauth.member()];
+    const browser = oauth.browser();
+    const tokens = await access(clientId, username, duration, { browser });
+    return { clientId, id, browser, tokens };
+  }
+  const ends = async (clientId: string) =>
+    oauth.dataSource.query<{ days: number }[]>(
+      `SELECT round(EXTRACT(epoch FROM access_ends_at - now()) / 86400)::int AS days FROM oauth_grants WHERE client_id = $1`,
+      [clientId],
+    );
+
+  it('makes access longer, up to the limit of the app, and shorter, with one click', async () => {
+    const { clientId, id, browser, tokens } = await withAccess('30');
+    const page = (await browser.open('/account/apps')) as FormPage;
+    const buttons = [...page.html.matchAll(/name="duration" value="(\w+)"/g)].map(([, value]) => value);
+    expect(buttons).toEqual(['30', '180']);
+    await change(browser, page, '180');
+    expect(await ends(clientId)).toEqual([{ days: 180 }]);
+    expect(daysTo((await credential(tokens.access_token)).access_ends_at!)).toBeCloseTo(180, 2);
+    await oauth.passTime(29 * DAY);
+    const { body } = await oauth.refresh(clientId, tokens.refresh_token);
+    expect(body.refresh_token_expires_in).toBeGreaterThan(150 * DAY);
+    const shorter = await change(browser, page, '30');
+    expect(shorter.html).toContain('The end of the app’s access is changed.');
+    expect(await ends(clientId)).toEqual([{ days: 30 }]);
+    const events = await oauth.dataSource.query<{ details: object }[]>(
+      `SELECT details FROM auth_events WHERE user_id = $1 AND type = 'access.changed' ORDER BY id`,
+      [id],
+    );
+    expect(events.map(({ details }) => details)).toEqual([
+      { grants: 1, duration: '180' },
+      { grants: 1, duration: '30' },
+    ]);
+  });
+
+  it.each(['unlimited', 'once', '', '31'])('rejects the duration "%s" for a web app', async (duration) => {
+    const { clientId, browser } = await withAccess('30');
+    const page = (await browser.open('/account/apps')) as FormPage;
+    expect((await change(browser, page, duration)).status).toBe(400);
+    expect(await ends(clientId)).toEqual([{ days: 30 }]);
+  });
+
+  it('does not bring back access that has ended, or make access for once longer', async () => {
+    const { clientId, id, browser } = await withAccess('30');
+    const page = (await browser.open('/account/apps')) as FormPage;
+    await new ConnectedApps(oauth.dataSource).revoke(id, clientId, { actor: 'user' });
+    await change(browser, page, '180');
+    expect(await ends(clientId)).toEqual([]);
+
+    const once = await withAccess('once');
+    const shown = (await once.browser.open('/account/apps')) as FormPage;
+    await change(once.browser, shown, '180');
+    expect(await ends(once.clientId)).toEqual([{ days: 0 }]);
+    expect(
+      await oauth.dataSource.query(`SELECT FROM auth_events WHERE user_id = $1 AND type = 'access.changed'`, [
+        once.id,
+      ]),
+    ).toEqual([]);
+  });
+
+  it('has one winner where the member ends access and changes its end at once', async () => {
+    for (let round = 0; round < 5; round++) {
+      const { clientId, browser, tokens } = await withAccess('30');
+      const page = (await browser.open('/account/apps')) as FormPage;
+      await Promise.all([
+        change(browser, page, '180'),
+        browser.submit(page, {}, /\/apps\/revoke$/),
+        oauth.refresh(clientId, tokens.refresh_token),
+      ]);
+      expect(await ends(clientId)).toEqual([]);
+      expect(await oauth.me(tokens.access_token)).toBe(401);
+    }
+  });
+});
+
+describe('what there was before members could choose', () => {
+  it('keeps its end: each sign-in of a consent from then lasts 14 days', async () => {
+    const [clientId, { username }] = [await oauth.client(), await oauth.member()];
+    const browser = oauth.browser();
+    await access(clientId, username, '180', { browser });
+    await oauth.dataSource.query(
+      'UPDATE oauth_consents SET duration = NULL, access_ends_at = NULL WHERE client_id = $1',
+      [clientId],
+    );
+    const { url, verifier } = oauth.request(clientId, { scope: SCOPE, prompt: 'none' });
+    const { body } = await oauth.token({
+      grant_type: 'authorization_code',
+      client_id: clientId,
+      code: codeIn(await browser.open(url))!,
+      code_verifier: verifier,
+      redirect_uri: 'https://app.example/callback',
+    });
+    expect((body.refresh_token_expires_in as number) / DAY).toBeCloseTo(14, 2);
+  });
+});
