@@ -63,6 +63,10 @@ export async function bundle() {
       'pino', // it starts a thread with files of its own
       'pino-pretty',
       '@electric-sql/*',
+      // CommonJS that is loaded when needed: only Node finds its named exports.
+      'nodemailer',
+      'prom-client',
+      'timezones-ical-library',
       '@nestjs/microservices',
       '@nestjs/websockets',
     ],
