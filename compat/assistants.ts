@@ -1,17 +1,26 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { ConnectedApps } from '../src/clients/connected-apps.js';
+import { ALL_SCOPES } from '../src/auth/scopes.js';
 import { PublicHttps } from '../src/runtime/public-https.js';
 import { DocumentSite, sendJson } from '../test/support/document-site.js';
-import { cargoInstall, installLanguage, languagesIn, startProgram, type Language } from './languages.js';
+import {
+  cargoInstall,
+  installLanguage,
+  languagesIn,
+  startProgram,
+  type Language,
+  type RunningProgram,
+} from './languages.js';
 import { freePort, OauthTest } from '../test/support/oauth.js';
+import { makePython } from '../test/support/packages.js';
 
 /*
- * Other people's clients of the Model Context Protocol, as they are: each is given the address and the document that it describes
- * itself by, and by its own means finds where the member signs in, gets a token, lists the tools and asks what there is this week. Then
- * the member ends its access.
+ * Released clients of the Model Context Protocol. Each gets the address and its metadata document. By its own means it finds where the
+ * member signs in, gets a token, lists the tools, reads the week, and changes the bio until the write limit. Then the member ends its
+ * access.
  */
 
 const HERE = join(import.meta.dirname, 'assistants');
@@ -23,13 +32,29 @@ const RUST: Language = {
   install: cargoInstall,
   command: (folder, program) => [join(folder, 'target/debug', program)],
 };
-/** Programs that also change the member's bio. */
-const WRITERS = ['client', 'sdk'];
-/** Languages in which there are clients for assistants. */
-export const LANGUAGES: Record<'node' | 'python' | 'go' | 'rust', Language> = {
-  ...languagesIn(HERE),
-  rust: RUST,
+/** Programs that do not ask for one more scope after a 403, and what they show then: to write, they ask for it at the first sign-in. */
+const WITHOUT_STEP_UP: Readonly<Record<string, RegExp>> = {
+  'node/ai-sdk': /needs the scope profile:write/,
+  'node/sdk': /upscoping/,
+  'node/sdk-1.24': /upscoping/,
+  'go/mcp-go': /needs the scope profile:write/,
 };
+const { node, python, go } = languagesIn(HERE);
+const OLDER = /^older_|^fastmcp/;
+const pythonPrograms = (isIncluded: (program: string) => boolean) =>
+  Object.fromEntries(Object.entries(python.programs).filter(([program]) => isIncluded(program)));
+/** Languages in which there are clients for assistants. */
+export const LANGUAGES = {
+  node,
+  python: { ...python, programs: pythonPrograms((program) => !program.startsWith('older_')) },
+  'python-older': {
+    ...python,
+    programs: pythonPrograms((program) => OLDER.test(program)),
+    install: (folder) => makePython(folder, join(folder, 'requirements-older.txt')),
+  },
+  go,
+  rust: RUST,
+} satisfies Record<string, Language>;
 
 /** Defines the tests of these programs. */
 export function describeAssistants(languages: Record<string, Language>): void {
@@ -42,7 +67,11 @@ export function describeAssistants(languages: Record<string, Language>): void {
     const seen: string[] = [];
     beforeAll(async () => {
       root = mkdtempSync(join(tmpdir(), 'pua-assistants-'));
-      oauth = await OauthTest.start({ assistants: true, clientIdMetadataDocuments: true });
+      oauth = await OauthTest.start({
+        assistants: true,
+        clientIdMetadataDocuments: true,
+        rateLimits: { read: 1e6, write: 2, auth: 1e6 },
+      });
       const { app, platform } = oauth.api;
       app.get(PublicHttps).isAllowed = () => true; // as if the documents were on the internet
       app
@@ -54,7 +83,9 @@ export function describeAssistants(languages: Record<string, Language>): void {
         sendJson(response, {
           client_id: `https://${host}${url}`,
           client_name: 'Week planner',
-          redirect_uris: [`http://127.0.0.1:${url!.split('/').at(-1)}/callback`],
+          redirect_uris: ['127.0.0.1', 'localhost'].map(
+            (host) => `http://${host}:${url!.split('/').at(-1)}/callback`,
+          ),
           grant_types: ['authorization_code', 'refresh_token'],
           token_endpoint_auth_method: 'none',
         }),
@@ -73,56 +104,76 @@ export function describeAssistants(languages: Record<string, Language>): void {
 
     describe.each(Object.entries(languages))('%s', (name, language) => {
       const folder = () => join(root, name);
-      beforeAll(() => installLanguage(name, language, join(HERE, name), folder()));
+      beforeAll(() => installLanguage(name, language, join(HERE, name.replace('-older', '')), folder()));
 
-      it.each(Object.keys(language.programs))('%s', async (program) => {
+      let running: RunningProgram | undefined;
+      afterEach(() => running?.child.kill());
+
+      /** Runs a program from sign-in until its access has ended. @returns what it showed when it wrote */
+      async function run(program: string, scope = ''): Promise<string> {
         const port = await freePort();
         const client = `${site.at}/${program}/${port}`; // its document says that it comes back to this port
         seen.length = 0;
-        const { child, lines, errors } = startProgram(language, folder(), program, {
+        running = startProgram(language, folder(), program, {
           ADDRESS: oauth.issuer + PATH,
           CLIENT: client,
           REDIRECT_URI: `http://127.0.0.1:${port}/callback`,
+          SCOPE: scope,
           BROWSER: 'echo', // for those that open one
         });
-        const next = async () => {
+        const { child, lines, errors } = running;
+        const next = async (): Promise<string> => {
           const line = await lines.next();
           if (line.done) throw new Error(`${await errors}\n${seen.join('\n')}`);
-          return line.value;
+          return /^(?:http|\{)/.test(line.value) ? line.value : next();
         };
-        const url = new URL(await next());
-        expect(url.searchParams.get('client_id')).toBe(client);
-        expect(url.searchParams.get('resource')).toBe(oauth.issuer + PATH);
-        const back = await oauth.browser().authorize(url, member);
-        // It listens there, or reads the address.
-        await fetch(back).catch(() => undefined);
-        child.stdin.write(`${back.href}\n`);
-        expect(JSON.parse(await next())).toEqual({
-          tools: expect.arrayContaining(['get_profile', 'update_profile', 'list_events']),
-          titles: ['Choir'],
-        });
-        if (WRITERS.includes(program)) {
-          let line = await next();
-          // It asks the member for one more scope.
-          if (line.startsWith('http')) {
-            expect(new URL(line).searchParams.get('scope')).toContain('profile:write');
-            child.stdin.write(`${(await oauth.browser().authorize(new URL(line), member)).href}\n`);
-            line = await next();
-          }
-          expect(JSON.parse(line)).toEqual({ bio: 'Here for the hikes' });
+        const signIn = async (url: URL) => {
+          expect(url.searchParams.get('client_id')).toBe(client);
+          expect(url.searchParams.get('resource')).toBe(oauth.issuer + PATH);
+          const back = await oauth.browser().authorize(url, member);
+          // It listens there, or reads the address.
+          await fetch(back).catch(() => undefined);
+          child.stdin.write(`${back.href}\n`);
+        };
+        const titlesOf = (week: string) => JSON.parse(week).data.map(({ title }: { title: string }) => title);
+
+        await signIn(new URL(await next()));
+        const { tools, week } = JSON.parse(await next());
+        expect(tools).toEqual(expect.arrayContaining(['get_profile', 'update_profile', 'list_events']));
+        expect(titlesOf(week)).toEqual(['Choir']);
+        const metadata = `GET /.well-known/oauth-protected-resource${PATH} 200`;
+        // Some ask for the metadata before they send a message.
+        expect([`POST ${PATH} 401`, `GET ${PATH} 405`, metadata]).toContain(seen[0]);
+        expect(seen).toContain(metadata);
+
+        let line = await next();
+        if (line.startsWith('http')) {
+          const url = new URL(line);
+          expect(url.searchParams.get('scope')).toContain('profile:write');
+          await signIn(url);
+          line = await next();
         }
-        // Rust’s asks for the metadata before it sends a message.
-        expect([`POST ${PATH} 401`, `GET ${PATH} 405`]).toContain(seen[0]);
-        expect(seen).toContain(`GET /.well-known/oauth-protected-resource${PATH} 200`);
+        const { written } = JSON.parse(line);
+        const over = JSON.parse(await next());
+        if (written.startsWith('{')) expect(over.limited).toMatch(/"retry_after":\d+/);
+        expect(titlesOf(over.week)).toEqual(['Choir']);
 
         await oauth.api.app.get(ConnectedApps).revoke(member.id, client, { actor: 'user' });
         seen.length = 0;
         child.stdin.write('ended\n');
-        // It says so, or asks the member anew.
-        expect(await next()).toMatch(/^http|"refused":"/);
+        // It says so, or asks the member again.
+        expect(await next()).toMatch(/^http|"refused": ?"(?!\{)/);
         child.kill();
         expect(seen).toContain(`POST ${PATH} 401`);
         expect(seen).not.toContain(`POST ${PATH} 200`);
+        return written;
+      }
+
+      it.each(Object.keys(language.programs))('%s', async (program) => {
+        const rejected = WITHOUT_STEP_UP[`${name}/${program}`];
+        if (rejected) expect(await run(program)).toMatch(rejected);
+        const written = await run(program, rejected && ALL_SCOPES.join(' '));
+        expect(JSON.parse(written)).toMatchObject({ profile: { bio: 'Here for the hikes' } });
       });
     });
   });

@@ -62,7 +62,7 @@ export const languagesIn = (folder: string): Record<'node' | 'python' | 'go', La
   go: {
     programs: Object.fromEntries(
       readdirSync(join(folder, 'go'))
-        .filter((name) => !name.startsWith('go.'))
+        .filter((name) => !/^(?:go\.|harness)/.test(name))
         .map((name) => [name, join(folder, 'go', name, 'main.go')]),
     ),
     needs: ['go', 'version'],

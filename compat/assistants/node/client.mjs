@@ -1,4 +1,4 @@
-import { ADDRESS, CLIENT, done, REDIRECT_URI, signIn, WEEK, WRITE } from './harness.mjs';
+import { ADDRESS, CLIENT, done, REDIRECT_URI, signIn, WEEK } from './harness.mjs';
 // docs: @modelcontextprotocol/client · Everything from the address to the token and its renewal, by metadata document; 2026-07-28 with `versionNegotiation` · what is kept, and the check of `state`
 import { Client, StreamableHTTPClientTransport, UnauthorizedError } from '@modelcontextprotocol/client';
 
@@ -37,9 +37,4 @@ await connect();
 const { tools } = await client.listTools();
 const answer = await client.callTool(WEEK);
 // end
-await done(
-  tools,
-  answer,
-  () => client.callTool(WEEK),
-  () => signedIn(() => client.callTool(WRITE)),
-);
+await done(tools, answer, (tool) => signedIn(() => client.callTool(tool)));

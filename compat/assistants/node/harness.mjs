@@ -1,8 +1,9 @@
-// What every program here is told, and how it tells what it did: where the member signs in, then what they have on this week, then (some)
-// that it changed their bio, then that it is rejected once its access has ended.
+// Shared input and reports, one line each: the sign-in URL, the member's week, the changed bio, the text at the write limit with the
+// week afterwards, and the error once its access has ended.
 import { createInterface } from 'node:readline';
 
-export const { ADDRESS, CLIENT, REDIRECT_URI } = process.env;
+/** SCOPE: what to ask for at the first sign-in instead of the scopes of the challenge, or nothing. */
+export const { ADDRESS, CLIENT, REDIRECT_URI, SCOPE } = process.env;
 
 const input = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 
@@ -22,16 +23,17 @@ export const WEEK = {
 /** A call of the tool that changes the member's bio. */
 export const WRITE = { name: 'update_profile', arguments: { bio: 'Here for the hikes' } };
 
-/** Prints what was found and, if it writes, what came of that, waits until the access has ended, and calls again. */
-export async function done(tools, answer, again, write) {
-  const textOf = ({ content }) => JSON.parse(content[0].text);
-  const titles = textOf(answer).data.map(({ title }) => title);
-  console.log(JSON.stringify({ tools: tools.map(({ name }) => name), titles }));
-  if (write) console.log(JSON.stringify({ bio: textOf(await write()).profile.bio }));
-  await input.next();
-  await again().then(
-    () => console.log(JSON.stringify({ refused: false })),
-    (error) => console.log(JSON.stringify({ refused: String(error) })),
-  );
+/** Prints what was found, writes until the limit, reads again, and calls once its access has ended. */
+export async function done(tools, answer, call) {
+  const textOf = ({ content }) => content[0].text;
+  const shown = (tool) => call(tool).then(textOf, String);
+  const say = (found) => console.log(JSON.stringify(found));
+  say({ tools: tools.map(({ name }) => name), week: textOf(answer) });
+  let written = await shown(WRITE);
+  say({ written });
+  while (written.includes('"profile":')) written = await shown(WRITE);
+  say({ limited: written, week: await shown(WEEK) });
+  for (let line; !line?.done && line?.value !== 'ended';) line = await input.next();
+  say({ refused: await shown(WEEK) });
   process.exit();
 }

@@ -20,26 +20,20 @@ async function inspect(...method) {
     env: { ...process.env, MCP_AUTO_OPEN_ENABLED: 'true', MCP_INSPECTOR_SECRET_STORE: 'file' },
   });
   // end
+  child.stdin.end('y\n'); // yes, ask for one more scope
   const printed = text(child.stdout);
-  const closed = new Promise((resolve) => child.on('close', resolve));
   const said = [];
   for await (const line of createInterface(child.stderr)) {
     said.push(line);
     const url = /https?:\/\/\S+\/oauth\/authorize\S+/.exec(line)?.[0];
     if (url !== undefined) void signIn(url);
   }
-  if ((await closed) !== 0) throw new Error(said.at(-1));
-  return JSON.parse(await printed).result;
+  const result = await printed;
+  if (result === '') throw new Error(said.at(-1));
+  return JSON.parse(result).result;
 }
 
-const call = () =>
-  inspect(
-    '--method',
-    'tools/call',
-    '--tool-name',
-    WEEK.name,
-    '--tool-args-json',
-    JSON.stringify(WEEK.arguments),
-  );
+const call = ({ name, arguments: values }) =>
+  inspect('--method', 'tools/call', '--tool-name', name, '--tool-args-json', JSON.stringify(values));
 const { tools } = await inspect('--method', 'tools/list');
-await done(tools, await call(), call);
+await done(tools, await call(WEEK), call);

@@ -1,5 +1,5 @@
-"""What every program here is told, and how it tells what it did: where the member signs in, then what they have on this week, then
-that it is refused once its access has ended."""
+"""Shared input and reports, one line each: the sign-in URL, the member's week, the changed bio, the text at the write limit with the
+week afterwards, and the error once its access has ended."""
 
 import asyncio
 import json
@@ -9,6 +9,9 @@ from datetime import datetime, timedelta, timezone
 ADDRESS = os.environ["ADDRESS"]
 CLIENT = os.environ["CLIENT"]
 REDIRECT_URI = os.environ["REDIRECT_URI"]
+
+# What to ask for at the first sign-in instead of the scopes of the challenge, or nothing.
+SCOPE = os.environ["SCOPE"] or None
 
 _NOW = datetime.now(timezone.utc)
 WEEK = {
@@ -24,14 +27,28 @@ async def sign_in(url):
     return await asyncio.to_thread(input)
 
 
-async def done(tools, content, again):
-    """Prints what was found, waits until the access has ended, and calls again."""
-    titles = [event["title"] for event in json.loads(content[0].text)["data"]]
-    print(json.dumps({"tools": [tool.name for tool in tools], "titles": titles}), flush=True)
-    await asyncio.to_thread(input)
-    try:
-        await again()
-        print(json.dumps({"refused": False}), flush=True)
-    except BaseException as error:
-        print(json.dumps({"refused": repr(error)}), flush=True)
+async def done(tools, content, call):
+    """Prints what was found, writes until the limit, reads again, and calls once its access has ended."""
+
+    async def shown(name, arguments):
+        try:
+            return (await call(name, arguments)).content[0].text
+        except BaseException as error:
+            return str(error) or repr(error)
+
+    def say(**found):
+        print(json.dumps(found), flush=True)
+
+    async def write():
+        return await shown("update_profile", {"bio": "Here for the hikes"})
+
+    say(tools=[tool.name for tool in tools], week=content[0].text)
+    written = await write()
+    say(written=written)
+    while '"profile":' in written:
+        written = await write()
+    say(limited=written, week=await shown("list_events", WEEK))
+    while await asyncio.to_thread(input) != "ended":
+        pass
+    say(refused=await shown("list_events", WEEK))
     os._exit(0)

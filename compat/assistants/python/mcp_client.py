@@ -50,7 +50,7 @@ async def main():
             tools = (await client.list_tools()).tools
             answer = await client.call_tool("list_events", WEEK)
             # end
-            await done(tools, answer.content, lambda: client.call_tool("list_events", WEEK))
+            await done(tools, answer.content, client.call_tool)
 
 
 asyncio.run(main())

@@ -1,6 +1,6 @@
 use std::io::{stdin, BufRead};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 // docs: rmcp · Everything from the address to the token and its renewal, by metadata document, with the check of `state`; it asks for the metadata before its first message · what is kept; `new_allowing_private_addresses` for a server on your own machine
 use rmcp::{
@@ -26,16 +26,21 @@ async fn run() -> Result<(), Box<dyn std::error::Error>> {
     let config = StreamableHttpClientTransportConfig::with_uri(address);
     let client = ().serve(StreamableHttpClientTransport::with_client(http, config)).await?;
     let tools = client.list_all_tools().await?;
-    let answer = client.call_tool(week()).await?;
     // end
-    let text = answer.content[0].as_text().ok_or("no text")?;
-    let events: Value = serde_json::from_str(&text.text)?;
-    let titles: Vec<&Value> = events["data"].as_array().ok_or("no list")?.iter().map(|event| &event["title"]).collect();
+    let shown = async |tool: CallToolRequestParams| match client.call_tool(tool).await {
+        Ok(result) => result.content[0].as_text().map_or("no text".to_string(), |text| text.text.clone()),
+        Err(error) => error.to_string(),
+    };
     let tools: Vec<String> = tools.iter().map(|tool| tool.name.to_string()).collect();
-    println!("{}", json!({ "tools": tools, "titles": titles }));
-    line();
-    let refused = client.call_tool(week()).await.err().map(|error| error.to_string());
-    println!("{}", json!({ "refused": refused }));
+    println!("{}", json!({ "tools": tools, "week": shown(week()).await }));
+    let mut written = shown(write()).await;
+    println!("{}", json!({ "written": written }));
+    while written.contains("\"profile\":") {
+        written = shown(write()).await;
+    }
+    println!("{}", json!({ "limited": written, "week": shown(week()).await }));
+    while line() != "ended" {}
+    println!("{}", json!({ "refused": shown(week()).await }));
     Ok(())
 }
 
@@ -47,6 +52,11 @@ fn week() -> CallToolRequestParams {
         "starts_before": (now + chrono::Duration::days(7)).to_rfc3339_opts(chrono::SecondsFormat::Secs, true),
     });
     CallToolRequestParams::new("list_events").with_arguments(arguments.as_object().unwrap().clone())
+}
+
+fn write() -> CallToolRequestParams {
+    let arguments = json!({ "bio": "Here for the hikes" });
+    CallToolRequestParams::new("update_profile").with_arguments(arguments.as_object().unwrap().clone())
 }
 
 fn line() -> String {

@@ -1,0 +1,38 @@
+import { ADDRESS, CLIENT, done, REDIRECT_URI, SCOPE, signIn, WEEK } from './harness.mjs';
+// docs: @ai-sdk/mcp · Everything from the address to the token and its renewal; the metadata document is the `client_id` · what is kept
+import { auth, createMCPClient, UnauthorizedError } from '@ai-sdk/mcp';
+
+const kept = {}; // the tokens where nobody else can read them
+let back;
+const authProvider = {
+  redirectUrl: REDIRECT_URI,
+  clientMetadata: { redirect_uris: [REDIRECT_URI], token_endpoint_auth_method: 'none' },
+  clientInformation: () => ({ client_id: CLIENT }), // where your metadata document is
+  authorizationServerInformation: () => kept.server,
+  saveAuthorizationServerInformation: (server) => void (kept.server = server),
+  tokens: () => kept.tokens,
+  saveTokens: (tokens) => void (kept.tokens = tokens),
+  codeVerifier: () => kept.verifier,
+  saveCodeVerifier: (verifier) => void (kept.verifier = verifier),
+  state: () => crypto.randomUUID(),
+  saveState: (state) => void (kept.state = state),
+  storedState: () => kept.state,
+  redirectToAuthorization: async (url) => {
+    // To write later: it does not ask for one more scope.
+    if (SCOPE) url.searchParams.set('scope', SCOPE);
+    back = (await signIn(url)).searchParams;
+  },
+};
+const connect = () => createMCPClient({ transport: { type: 'http', url: ADDRESS, authProvider } });
+const client = await connect().catch(async (error) => {
+  if (!(error instanceof UnauthorizedError)) throw error;
+  const [authorizationCode, callbackState, callbackIssuer] = ['code', 'state', 'iss'].map((name) =>
+    back.get(name),
+  );
+  await auth(authProvider, { serverUrl: ADDRESS, authorizationCode, callbackState, callbackIssuer });
+  return connect();
+});
+const { tools } = await client.listTools();
+const answer = await client.callTool(WEEK);
+// end
+await done(tools, answer, (tool) => client.callTool(tool));

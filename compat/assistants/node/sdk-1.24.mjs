@@ -1,0 +1,2 @@
+process.env.SDK = '@modelcontextprotocol/sdk-1.24';
+await import('./sdk.mjs');

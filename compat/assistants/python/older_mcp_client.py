@@ -1,0 +1,57 @@
+import asyncio
+from urllib.parse import parse_qsl, urlsplit
+
+from harness import ADDRESS, CLIENT, REDIRECT_URI, WEEK, done, sign_in
+
+import httpx
+from mcp import ClientSession
+from mcp.client.auth import OAuthClientProvider
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.auth import OAuthClientMetadata
+
+
+class Kept:  # the tokens where nobody else can read them
+    tokens = client = None
+
+    async def get_tokens(self):
+        return self.tokens
+
+    async def set_tokens(self, tokens):
+        self.tokens = tokens
+
+    async def get_client_info(self):
+        return self.client
+
+    async def set_client_info(self, client):
+        self.client = client
+
+
+class SignIn:
+    async def begin(self, url):
+        self.back = await sign_in(url)
+
+    async def end(self):
+        back = dict(parse_qsl(urlsplit(self.back).query))
+        return back["code"], back["state"]
+
+
+async def main():
+    member = SignIn()
+    auth = OAuthClientProvider(
+        server_url=ADDRESS,
+        client_metadata=OAuthClientMetadata(redirect_uris=[REDIRECT_URI], token_endpoint_auth_method="none"),
+        storage=Kept(),
+        redirect_handler=member.begin,
+        callback_handler=member.end,
+        client_metadata_url=CLIENT,  # where your metadata document is
+    )
+    async with httpx.AsyncClient(auth=auth) as http:
+        async with streamable_http_client(ADDRESS, http_client=http) as (read, write, _):
+            async with ClientSession(read, write) as session:
+                await session.initialize()
+                tools = (await session.list_tools()).tools
+                answer = await session.call_tool("list_events", WEEK)
+                await done(tools, answer.content, session.call_tool)
+
+
+asyncio.run(main())
