@@ -55,6 +55,20 @@ describe('GET and POST /account/apps', () => {
     expect((await oauth.refresh(cut, devices[0]!.refresh_token)).status).toBe(400);
   });
 
+  it('lists the scopes of an app in the order of the consent page', async () => {
+    const member = await oauth.member();
+    const clientId = await oauth.client();
+    await oauth.tokens(clientId, member.username, {
+      scope: 'achievements:read openid profile:read events:read',
+    });
+    const { html } = await signedIn(oauth.browser(), '/account/apps', member.username);
+    const places = ['Know who you are', 'See your profile', 'See the events', 'See your achievements'].map(
+      (text) => html.indexOf(text),
+    );
+    expect(places).not.toContain(-1);
+    expect(places).toEqual(places.toSorted((a, b) => a - b));
+  });
+
   it('says when an app was last used seconds after it was', async () => {
     const member = await oauth.member();
     const { access_token } = await oauth.tokens(await oauth.client(), member.username);

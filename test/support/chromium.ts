@@ -1,8 +1,10 @@
 import { existsSync } from 'node:fs';
 import { chromium, type Browser } from 'playwright-core';
-import { PATIENCE_MS } from './timing.js';
 
 const EXECUTABLE = '/usr/bin/chromium';
+
+/** Limit of a wait, in ms, as in timing.ts, which only tests can import: bin/pages.mjs imports this file as it is. */
+const PATIENCE_MS = 120_000;
 
 /** Launches Chromium with its own profile, and without its background requests. @param more switches of its command line */
 export async function launchChromium(...more: string[]): Promise<Browser> {

@@ -50,7 +50,7 @@ function textsOf(language: string): Texts {
   return {
     ...ofMembers,
     faults: ofPages satisfies Record<FaultName, string[]> as unknown as Texts['faults'],
-    scopes: { ...SCOPES, ...scopes },
+    scopes: { ...scopes, ...SCOPES, ...scopes },
     developer: {
       ...ofDevelopers,
       faults: { ...CLIENT_FAULTS, ...faults },
