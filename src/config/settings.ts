@@ -127,7 +127,7 @@ export const SETTINGS = {
   ),
   METRICS_PORT: optional(is.integer(1, 65_535), {
     meaning: 'separate port for Prometheus (GET /metrics); without it, no metrics',
-    set: 'for alerts ([monitoring.md](monitoring.md))',
+    set: 'to get alerts ([monitoring.md](monitoring.md))',
   }),
   SHUTDOWN_DELAY: optional(is.integer(0, 300), {
     otherwise: '0 (5 in production)',

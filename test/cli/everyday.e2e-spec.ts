@@ -164,7 +164,7 @@ describe('completion', () => {
     expect(await next('keys', 're')).toEqual(['revoke']);
     expect(await next('keys', 'create', '--no')).toEqual(['--no-expiry']);
     expect(await next('keys', 'create', '--env', '')).toEqual(['live', 'test']);
-    expect(await next('audit', '--type', 'webhook.d')).toEqual(['webhook.disabled']);
+    expect(await next('audit', '--type', 'webhook.di')).toEqual(['webhook.disabled']);
     expect(await next('open', 'doc')).toEqual(['docs']);
   });
 

@@ -153,6 +153,10 @@ const FORMS: Readonly<Record<string, () => Promise<Sending>>> = {
   '/account/keys/:key/revoke': () => on('/account/keys', /revoke$/, {}, ({ id }) => oauth.api.key(id)),
   '/account/apps/revoke': () =>
     on('/account/apps', /revoke$/, {}, async ({ username }) => oauth.tokens(await oauth.client(), username)),
+  '/account/apps/change': () =>
+    on('/account/apps', /change$/, { duration: '30' }, async ({ username }) =>
+      oauth.tokens(await oauth.client(), username),
+    ),
   '/account/sessions/:session/end': async () => {
     const { username, browser } = await signedIn('/account/apps');
     await oauth.tokens(await oauth.client(), username); // in another browser
@@ -254,6 +258,7 @@ const OTHERS = [
   /^\/interaction\/:uid\/(consent|cancel)$/, // the app has the answer: tests of their own
   /^\/account\/data\/download$/, // one at a time
   /\/redeliver$/, // only what was sent
+  /^\/developer\/webhooks\//, // test/webhooks/developer.e2e-spec.ts sends each twice
 ];
 
 const PIXEL = Buffer.from(

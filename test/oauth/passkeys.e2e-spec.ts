@@ -106,7 +106,10 @@ describe('A passkey', () => {
     const claims = tokens.claims()!;
     expect([claims.sub, claims.amr, claims.acr]).toEqual([String(id), ['pop', 'user'], acr]);
     expect(Math.abs(Number(claims.auth_time) - Date.now() / 1000)).toBeLessThan(60);
-    expect((await trailOf(id, 'sign_in.succeeded'))[0]!.details).toEqual({ method: 'passkey' });
+    expect((await trailOf(id, 'sign_in.succeeded'))[0]!.details).toEqual({
+      method: 'passkey',
+      language: 'en',
+    });
     expect((await passkeysOf(id))[0]!.last_used_at).not.toBeNull();
   });
 

@@ -17,6 +17,7 @@ const UNDOABLE: Readonly<Record<string, string>> = {
   '/interaction/:uid/cancel': 'sign in again',
   '/interaction/:uid/switch-user': 'sign in again',
   '/account/sign-out': 'sign in again',
+  '/account/apps/change': 'change it again',
   '/developer/webhooks/:app': 'delete the webhook',
   '/developer/webhooks/:app/:webhook/test': 'sends a message without data',
   '/account/language': 'choose another',

@@ -101,7 +101,10 @@ describe('the platform’s own login', () => {
       acr: 'gold',
       auth_time: upstream.decision.ts,
     });
-    expect(await eventsOf(id)).toContainEqual({ type: 'sign_in.succeeded', details: { method: 'upstream' } });
+    expect(await eventsOf(id)).toContainEqual({
+      type: 'sign_in.succeeded',
+      details: { method: 'upstream', language: 'en' },
+    });
   });
 
   it('signs a member in to the account pages', async () => {

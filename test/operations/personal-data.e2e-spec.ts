@@ -110,6 +110,7 @@ const VALUES: Record<string, Record<string, string | null>> = {
     type: `'web'`,
     id_token_signed_response_alg: `'ES256'`,
     profile: `'oauth21'`,
+    longest_access: `'once'`,
     pkce: `'required'`,
     secret_auth_method: null,
   },

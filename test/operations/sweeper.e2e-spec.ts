@@ -42,6 +42,7 @@ describe('the sweeper', () => {
       api_keys: 'a key that has expired is shown as such',
       developer_requests: 'each app and each key has its latest ones, and no more',
       events: 'an event that is over stays in its members’ lists',
+      oauth_consents: 'the next consent page has its answers selected',
       rate_limit_instances: 'one row',
       webhook_endpoints: 'the row outlives the secret before',
     };
