@@ -107,7 +107,7 @@ export function describeAssistants(languages: Record<string, Language>): void {
       beforeAll(() => installLanguage(name, language, join(HERE, name.replace('-older', '')), folder()));
 
       let running: RunningProgram | undefined;
-      afterEach(() => running?.child.kill());
+      afterEach(() => void running?.child.kill());
 
       /** Runs a program from sign-in until its access has ended. @returns what it showed when it wrote */
       async function run(program: string, scope = ''): Promise<string> {
