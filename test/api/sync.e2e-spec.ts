@@ -4,7 +4,7 @@ import { eraseMembers } from '../../src/accounts/erasure.js';
 import { Usage } from '../../src/auth/usage/usage.js';
 import { Database } from '../../src/database/database.js';
 import { createDataSource } from '../../src/database/postgres/data-source.js';
-import { RESOURCES } from '../../src/resources/resources.js';
+import { RESOURCES, type Resource } from '../../src/resources/resources.js';
 import { Sweeper } from '../../src/operations/sweeper/sweeper.js';
 import type { SyncAnswer } from '../../src/features/sync/sync.dto.js';
 import { TestApi } from '../support/api.js';
@@ -376,7 +376,7 @@ GROUP BY resource, user_id, kind`,
 
   describe('with include=data', () => {
     /** Reads what the routes of the records return. */
-    const routesOf = (key: string) => {
+    const routesOf = (key: string): Partial<Record<Resource, (id: number) => Promise<string>>> => {
       const text = async (path: string) => (await api.get(path, key)).text;
       return {
         profile: () => text('/profile'),
@@ -437,7 +437,7 @@ GROUP BY resource, user_id, kind`,
       );
       const expected: string[] = [];
       for (const { resource, id: of, kind } of data) {
-        const record = kind === 'removed' ? 'null' : await routesOf(key)[resource](of);
+        const record = kind === 'removed' ? 'null' : await routesOf(key)[resource]!(of);
         expected.push(`{"resource":"${resource}","id":${of},"kind":"${kind}","data":${record}}`);
       }
       expect(withoutMoment(text)).toBe(

@@ -40,6 +40,8 @@ const MANY = 5_000;
 const MOST_LOOKED_AT = 2_000;
 /** A batch of uses is planned anew each time, with the size that its table has: it reads a table whole only while that costs less. */
 const BATCH = /jsonb_to_recordset/;
+/** Without statistics, a page of what the platform has not read yet is sorted instead of read in order: no more than is unread. */
+const UNREAD = /FROM platform_changes WHERE \(changed_in, sequence\) > \(\$1, \$2\)/;
 const ROWS = 20_000;
 /** Members while statistics were taken, so that two of anything are a quarter of all. */
 const FEW = 8;
@@ -341,7 +343,7 @@ postgres.describe('the first minute of a new database', () => {
   /** Statements that read more of a table that grows than they used, each once. */
   function faultsOf(plans: readonly { text: string; plan: Plan }[], growing: ReadonlySet<string>): string[] {
     const faults = new Set<string>();
-    for (const { text, plan } of plans.filter((one) => !BATCH.test(one.text)))
+    for (const { text, plan } of plans.filter(({ text: sql }) => !BATCH.test(sql) && !UNREAD.test(sql)))
       for (const node of nodes(plan)) {
         const table = node['Relation Name'];
         if (!table || !growing.has(table) || !node['Actual Loops']) continue;

@@ -311,7 +311,8 @@ WHERE i.indrelid = ANY($1::regclass[]) AND NOT EXISTS (SELECT FROM pg_constraint
       `INSERT INTO oauth_clients (id, name, type, redirect_uris, scopes) VALUES ('many', 'Many', 'web', '{https://app.example/}', '{}')`,
     );
     await runner.query(
-      `INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at) SELECT n::text, 1, 'many', '{}', ${expiry} FROM ${series}`,
+      `INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at, access_ends_at) SELECT n::text, 1, 'many', '{}', ${expiry},
+  CASE WHEN n > ${EXPIRED} AND n <= ${2 * EXPIRED} THEN now() - interval '1 day' END FROM ${series}`,
     );
     // Those of the expired codes and tokens belong to grants that live on.
     await runner.query(
@@ -370,6 +371,10 @@ SELECT n::text, extract(epoch FROM ${expiry})::bigint / 60, 1 FROM ${series}`,
     await runner.query(
       `INSERT INTO developer_request_counts (client_id, hour, method, route, status, requests)
 SELECT 'many', now() - CASE WHEN n <= ${EXPIRED} THEN interval '31 days' ELSE interval '1 day' END, 'GET', n::text, 200, 1 FROM ${series}`,
+    );
+    await runner.query(
+      `INSERT INTO notice_emails (user_id, notice, is_bulk, created_at)
+SELECT 1, 'key.created', false, now() - CASE WHEN n <= ${EXPIRED} THEN interval '5 days' ELSE interval '1 day' END FROM ${series}`,
     );
     for (const { definition } of indexes) await runner.query(definition);
     await runner.query('RESET ALL');
