@@ -69,7 +69,7 @@ const rowsOf = (from: number, to: number) =>
   INSERT INTO platform_changes (type, user_id) SELECT 'profile.updated', 1000 + n FROM generate_series($FROM, $TO) n;
   INSERT INTO record_versions (type, user_id, id, version) SELECT 'users', 0, 1000 + n, 1 FROM generate_series($FROM, $TO) n;
   INSERT INTO api_keys (id, user_id, name, environment, scopes, hash, pepper_id, last_four, expires_at)
-    SELECT lpad(n::text, 12, 'x'), 1000 + n, 'key', 'live', '{}', sha256(n::text::bytea), '\\x00000000', 'last', now() + interval '1 day'
+    SELECT lpad(n::text, 12, 'x'), 1000 + n, 'key', 'live', '{}', sha256(n::text::bytea), '\\x00000000', 'last', now() + interval '30 days'
     FROM generate_series($FROM, $TO) n;
   INSERT INTO api_key_usage (key_id, last_used_at, uses_count) SELECT lpad(n::text, 12, 'x'), now(), 1 FROM generate_series($FROM, $TO) n;
   INSERT INTO member_usage (user_id, day, app_kind, app_id, scope, uses, last_used_at)
