@@ -572,13 +572,15 @@ DECLARE
   reported integer;
 BEGIN
   WITH ending AS (
-    SELECT k.id FROM api_keys k JOIN api_key_usage s ON s.key_id = k.id JOIN users u ON u.id = k.user_id
+    -- OFFSET 0 keeps these from becoming joins, for which PostgreSQL might read all keys.
+    SELECT k.id FROM api_keys k
     WHERE k.ending_notified_at IS NULL AND k.revoked_at IS NULL AND k.replaced_by IS NULL AND k.user_id IS NOT NULL
       AND k.expires_at > now() AND k.expires_at <= now() + interval '7 days'
-      AND s.last_used_at > now() - interval '7 days' AND u.disabled_at IS NULL
-    ORDER BY k.expires_at LIMIT most FOR NO KEY UPDATE OF k SKIP LOCKED
+      AND EXISTS (SELECT FROM api_key_usage s WHERE s.key_id = k.id AND s.last_used_at > now() - interval '7 days' OFFSET 0)
+      AND EXISTS (SELECT FROM users u WHERE u.id = k.user_id AND u.disabled_at IS NULL OFFSET 0)
+    ORDER BY k.expires_at LIMIT most FOR NO KEY UPDATE SKIP LOCKED
   ), notified AS (
-    UPDATE api_keys SET ending_notified_at = now() WHERE id IN (SELECT id FROM ending) RETURNING id, user_id
+    UPDATE api_keys SET ending_notified_at = now() WHERE id = ANY (ARRAY(SELECT id FROM ending)) RETURNING id, user_id
   ) INSERT INTO auth_events (type, actor, user_id, key_id) SELECT 'key.ending', 'system', user_id, id FROM notified;
   GET DIAGNOSTICS reported = ROW_COUNT;
   RETURN reported;
