@@ -60,6 +60,9 @@ export async function bundle() {
     external: [
       '@node-rs/argon2',
       'bcrypt',
+      // TypeORM requires pg, and src imports it: they must be one, since settings such as parseInt8 are the module's.
+      'pg',
+      'pg-protocol',
       'pino', // it starts a thread with files of its own
       'pino-pretty',
       '@electric-sql/*',
