@@ -315,11 +315,13 @@ describe('a consent to an app that nobody reviewed', () => {
     return own;
   }
 
-  const change = (clientId: string, column: string, value: unknown) =>
-    described.dataSource.query(
+  async function change(clientId: string, column: string, value: unknown): Promise<void> {
+    await described.dataSource.query(
       `UPDATE oauth_clients SET ${column} = (SELECT ${column} FROM jsonb_populate_record(NULL::oauth_clients, $2)) WHERE id = $1`,
       [clientId, { [column]: value }],
     );
+    described.api.app.get(RevocationChannel).announce({ kind: 'client', id: clientId });
+  }
 
   const request = (clientId: string, more = {}) =>
     described.request(clientId, { scope: 'profile:read events:read', ...more }).url;

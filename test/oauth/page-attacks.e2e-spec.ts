@@ -103,7 +103,10 @@ describe('a form that another site sends', () => {
       const csrf = csrfOf((await browser.open('/account/apps')) as FormPage);
       const forms = oauth.api.app
         .get(RouteTable)
-        .routes.filter(({ method, path }) => method === 'POST' && /^\/(account|developer)\b/.test(path))
+        // Mail programs send the form of an email without a page: its token is the proof (RFC 8058).
+        .routes.filter(
+          ({ method, path }) => method === 'POST' && /^\/(account(?!\/unsubscribe)|developer)\b/.test(path),
+        )
         .map(({ path }) => path.replaceAll(/:\w+/g, '1'));
       expect(forms.length).toBeGreaterThan(25);
       // A file is sent in a form of another kind.

@@ -21,7 +21,7 @@ const built = (path: string) => readFileSync(join(folder, 'dist', path), 'utf8')
 const build = () => spawnSync(process.execPath, ['bin/build.mjs'], { cwd: folder, encoding: 'utf8' });
 
 beforeAll(() => {
-  for (const path of ['src/pages', 'migrations']) mkdirSync(join(folder, path), { recursive: true });
+  for (const path of ['src/pages', 'src/cli', 'migrations']) mkdirSync(join(folder, path), { recursive: true });
   for (const path of [
     'bin',
     'docs',
@@ -36,6 +36,8 @@ beforeAll(() => {
     cpSync(path, join(folder, path), { recursive: true });
   symlinkSync(join(process.cwd(), 'node_modules'), join(folder, 'node_modules'));
   write('package.json', '{"type":"module"}');
+  // What the bundle begins with.
+  for (const path of ['main', 'app', 'cli/main', 'cli/database']) write(`src/${path}.ts`, 'export {};\n');
   write('src/a.ts', 'export const a: number = 1;\n');
   write('src/a.spec.ts', 'throw new Error();\n');
   write('src/pages/page.eta', '<p>é</p>');
