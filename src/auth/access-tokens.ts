@@ -46,7 +46,8 @@ const FIND_TOKEN = {
   g.payload->'resources'->>(t.payload->>'aud') AS allowed, t.payload->>'jkt' AS jkt,
   api_time(t.created_at) AS created_at, api_time(t.expires_at) AS expires_at,
   api_time(CASE WHEN g.access_ends_at < g.created_at + interval '1 hour' THEN t.expires_at ELSE g.access_ends_at END) AS access_ends_at,
-  EXTRACT(epoch FROM LEAST(t.expires_at, g.expires_at, g.access_ends_at) - now())::float8 AS seconds_left, c.owner_id IS NOT NULL AS by_member,
+  EXTRACT(epoch FROM LEAST(t.expires_at, g.expires_at, g.access_ends_at) - now())::float8 AS seconds_left,
+  c.owner_id IS NOT NULL AS by_member,
   CASE WHEN c.allowed_origins <> '{}' OR c.type = 'native' OR c.secret_auth_method IS NOT NULL THEN c.allowed_origins
     ELSE c.redirect_uris END AS origins,
   c.scopes AS client_scopes,

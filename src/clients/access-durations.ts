@@ -18,11 +18,11 @@ const SECONDS: Readonly<Record<Duration, number | null>> = {
   unlimited: null,
 };
 
-/** @returns null for no end */
+/** Tells how many seconds access of this duration lasts; null for no end. */
 export const secondsOf = (duration: Duration): number | null => SECONDS[duration];
 
 /** The properties of a client that decide how long its access may last. */
-export interface AccessClient {
+interface AccessClient {
   /** A page in a browser, which can keep no secret: not an assistant, and its tokens are bound to no key. */
   readonly isPublicBrowser: boolean;
   /** A member registered it. */
@@ -31,7 +31,7 @@ export interface AccessClient {
   readonly longest_access: Duration | null;
 }
 
-/** @param isBound whether its tokens are bound to a DPoP key */
+/** Reads these properties of a client. @param isBound whether its tokens are bound to a DPoP key */
 export function accessClientOf(client: Client, isBound: boolean): AccessClient {
   return {
     isPublicBrowser:

@@ -29,7 +29,8 @@ export const CONNECTED_APPS = `SELECT c.id AS client_id, c.name AS client_name, 
   c.logo IS NOT NULL AS has_logo, c.document_read_at IS NOT NULL AS has_document, a.scopes,
   api_time(a.since) AS since, api_time(a.access_ends_at) AS access_ends_at, api_time(a.last_used_at) AS last_used_at
 FROM (
-  SELECT g.client_id, min(g.created_at) AS since, CASE WHEN bool_and(g.access_ends_at IS NOT NULL) THEN max(g.access_ends_at) END AS access_ends_at, max(u.last_used_at) AS last_used_at,
+  SELECT g.client_id, min(g.created_at) AS since, max(u.last_used_at) AS last_used_at,
+    CASE WHEN bool_and(g.access_ends_at IS NOT NULL) THEN max(g.access_ends_at) END AS access_ends_at,
     array_agg(DISTINCT s.scope) FILTER (WHERE s.scope <> '') AS scopes
   FROM oauth_grants g LEFT JOIN oauth_grant_usage u ON u.grant_id = g.id
   CROSS JOIN LATERAL unnest(string_to_array(concat_ws(' ', g.payload->'openid'->>'scope', (

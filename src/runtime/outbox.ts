@@ -45,7 +45,7 @@ function retrySeconds({ status, retryAfter = '' }: PostResponse): number {
   return Math.min(Math.max(0, seconds || 0), LONGEST_WAIT);
 }
 
-/** @param before number of attempts before this one @returns seconds until the next; undefined if there is none */
+/** Tells how long to wait after an attempt. @param before number of attempts before this one @returns seconds; undefined if there is no next */
 export function waitAfter(before: number, { taken, retryAfter }: Attempt): number | undefined {
   const wait = taken ? undefined : RETRY_AFTER[before];
   return wait === undefined ? undefined : Math.max(wait, retryAfter);

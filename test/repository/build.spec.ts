@@ -21,7 +21,8 @@ const built = (path: string) => readFileSync(join(folder, 'dist', path), 'utf8')
 const build = () => spawnSync(process.execPath, ['bin/build.mjs'], { cwd: folder, encoding: 'utf8' });
 
 beforeAll(() => {
-  for (const path of ['src/pages', 'src/cli', 'migrations']) mkdirSync(join(folder, path), { recursive: true });
+  for (const path of ['src/pages', 'src/cli', 'migrations'])
+    mkdirSync(join(folder, path), { recursive: true });
   for (const path of [
     'bin',
     'docs',

@@ -45,12 +45,14 @@ function exportsOf(path: string): string[] {
 /** Exported names that have two meanings nevertheless, and why. */
 const TWICE: Readonly<Record<string, string>> = {
   Caller: 'of a credential, and of a place in the queue before it is known',
+  Change: 'a row of the log of changes, and an item of sync',
   JsonSchema: 'the vocabulary of OpenAPI, and that of an imported record',
   columnsOf: 'of a response, and of an imported record',
   flag: 'a setting, and a field of an imported record',
   integer: 'as flag',
   jsonOf: 'the SQL of a response, and the output of a command',
   oneOf: 'as flag',
+  secondsOf: 'of a setting, and of a duration of access',
   text: 'as flag, and a field of a body',
   textOf: 'an argument of a command, and the text of an object of the database',
   url: 'as flag',

@@ -6,7 +6,7 @@ import { boundChanges } from '../../auth/owner.js';
 import { Config } from '../../config/config.js';
 import { Hmac } from '../../crypto/hmac.js';
 
-export const UNSUBSCRIBE_PATH = '/account/unsubscribe';
+const UNSUBSCRIBE_PATH = '/account/unsubscribe';
 
 /** Member, two parts of the notice's name, and the HMAC of all of them. */
 const TOKEN = /^([1-9]\d{0,15})-(\w+)-(\w+)-([\w-]{43})$/;
