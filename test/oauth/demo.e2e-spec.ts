@@ -160,6 +160,7 @@ FROM events e JOIN participants p ON p.event_id = e.id WHERE p.user_id = 9000000
 
   it('says in a frame that the member denied it', async () => {
     const { page } = await open();
+    await page.goto(`${oauth.issuer}/demo`);
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('button', { name: 'Cancel and go back to the app' }).click();
     const notice = page.locator('.notice:visible');
