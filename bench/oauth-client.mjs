@@ -123,7 +123,8 @@ function fillForm(form, action, typed) {
   for (const [tag] of form.matchAll(/<(?:input|button)[^>]*>/g)) {
     const attribute = (name) => new RegExp(`\\s${name}="([^"]*)"`).exec(tag)?.[1];
     const name = attribute('name');
-    if (name === undefined || /\sdisabled/.test(tag)) continue;
+    const isLeft = attribute('type') === 'radio' && !/\schecked/.test(tag);
+    if (name === undefined || isLeft || /\sdisabled/.test(tag)) continue;
     fields.push([name, typed[name] ?? attribute('value') ?? '']);
   }
   // Of several buttons with one name, only the pressed one is sent.
