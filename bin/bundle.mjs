@@ -21,7 +21,7 @@ function nameTables() {
   const lists = Object.entries(FOUND).map(([name, folder]) => {
     const files = readdirSync(join(dist, folder), { recursive: true })
       .filter((file) => file.endsWith('.js'))
-      .toSorted();
+      .toSorted((one, other) => (one < other ? -1 : 1));
     return {
       imports: files.map(
         (file, i) => `import * as ${name}${i} from ${JSON.stringify(join(dist, folder, file))};`,

@@ -97,10 +97,11 @@ describe('A notice to a member', () => {
     await addPasskey(browser, new Authenticator(oauth.issuer), 'Old phone');
     await new UsersService(oauth.dataSource).setPassword(one.id, 'seven quiet herons wade', 'admin');
     const found = await mailsTo(one);
-    expect(found.map((mail) => /^Subject: (.*)\r$/m.exec(mail.source)![1]).toSorted()).toEqual([
-      'New passkey (Gipfel)',
-      'New password (Gipfel)',
-    ]);
+    expect(
+      found
+        .map((mail) => /^Subject: (.*)\r$/m.exec(mail.source)![1]!)
+        .toSorted((one, other) => (one < other ? -1 : 1)),
+    ).toEqual(['New passkey (Gipfel)', 'New password (Gipfel)']);
     for (const { source } of found) expect(source).not.toMatch(/unsubscribe/i);
     const forged = oauth.api.app.get(NoticeChoices).linkTo(one.id, 'passkey.added');
     expect((await fetch(oauth.issuer + forged, { method: 'POST' })).status).toBe(404);
