@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// `npm run bench`: compares this server with the peers, in turns, over its own database. See docs/contributors/performance.md.
+// `npm run bench`: compares this server with the peers, alternately, over its own database. See docs/contributors/performance.md.
 import './own-node.mjs';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';

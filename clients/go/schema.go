@@ -33,8 +33,8 @@ type Credential struct {
 	KeyID *string `json:"key_id"`
 	// null if it does not expire.
 	ExpiresAt *string `json:"expires_at"`
-	// When the access that the member gave ends, however often the token is refreshed; null if it does not. For a
-	// key, the same as expires_at.
+	// End of the access that the member gave, which a refresh does not move; null if it has no end. For a key, the
+	// same as expires_at.
 	AccessEndsAt *string `json:"access_ends_at"`
 	CreatedAt    string  `json:"created_at"`
 	// Every call that requires a credential.

@@ -8,7 +8,7 @@ import { IS_LIVE } from './connected-apps.js';
 
 type AccessRow = Parameters<typeof accessClientOfRow>[0] & { readonly client_id: string };
 
-/** What decides how long the clients $2 may have access to the member $1; it counts as bound to a key if all its refresh tokens are. */
+/** The properties of the clients $2 that limit their access to the member $1; it counts as bound to a key if all its refresh tokens are. */
 const ACCESS_CLIENTS = `SELECT c.id AS client_id, c.type, c.jwks IS NULL AND c.secret_auth_method IS NULL AS is_public,
   c.document_read_at IS NOT NULL AS has_document, c.owner_id IS NOT NULL AS by_member, c.longest_access,
   NOT EXISTS (SELECT FROM oauth_grants g JOIN oauth_tokens t ON t.grant_id = g.id

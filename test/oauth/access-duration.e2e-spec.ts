@@ -136,7 +136,7 @@ describe('the consent page', () => {
 });
 
 describe('access for 30 days', () => {
-  it('ends 30 days after the consent, however often it is refreshed', async () => {
+  it('ends 30 days after the consent and is not extended by a refresh', async () => {
     const [clientId, { username }] = [await native(), await oauth.member()];
     const first = await access(clientId, username, '30', { redirect_uri: NATIVE });
     expect(first.refresh_token_expires_in).toBeGreaterThan(30 * DAY - 60);

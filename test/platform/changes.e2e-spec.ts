@@ -225,7 +225,7 @@ VALUES ($1, sha256('credential'), sha256('handle'), '\\x00', 0, false, false, 'L
       ]);
     });
 
-    it('of a key in use that ends within 7 days, however often the server checks', async () => {
+    it('of a key in use that ends within 7 days, once for repeated checks', async () => {
       const userId = await oauth.api.platform.user();
       const make = async (days: number, usedDaysAgo?: number) => {
         const { id } = await keys().create({

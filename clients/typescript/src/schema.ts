@@ -27,7 +27,7 @@ export interface Credential {
   readonly key_id: string | null;
   /** null if it does not expire. */
   readonly expires_at: string | null;
-  /** When the access that the member gave ends, however often the token is refreshed; null if it does not. For a key, the same as expires_at. */
+  /** End of the access that the member gave, which a refresh does not move; null if it has no end. For a key, the same as expires_at. */
   readonly access_ends_at: string | null;
   readonly created_at: string;
   /** Every call that requires a credential. */

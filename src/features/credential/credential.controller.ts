@@ -35,7 +35,7 @@ const CredentialAnswer = new Model('Credential', {
   expires_at: timestampField(IN_NODE, 'null if it does not expire').nullable,
   access_ends_at: timestampField(
     IN_NODE,
-    'When the access that the member gave ends, however often the token is refreshed; null if it does not. For a key, the same as expires_at',
+    'End of the access that the member gave, which a refresh does not move; null if it has no end. For a key, the same as expires_at',
   ).nullable,
   created_at: timestampField(),
   endpoints: objectListField(Endpoint, IN_NODE, 'Every call that requires a credential'),

@@ -33,7 +33,7 @@ class Credential(TypedDict):
     expires_at: str | None
     """null if it does not expire"""
     access_ends_at: str | None
-    """When the access that the member gave ends, however often the token is refreshed; null if it does not. For a key, the same as expires_at"""
+    """End of the access that the member gave, which a refresh does not move; null if it has no end. For a key, the same as expires_at"""
     created_at: str
     endpoints: list[Endpoint]
     """Every call that requires a credential"""
