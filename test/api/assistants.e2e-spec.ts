@@ -271,7 +271,9 @@ describe('the tools', () => {
       ['get_achievement', { id: achievement }, `/achievements/${achievement}`],
     ] as const) {
       const [answer, { body }] = [await use(key, name, values), await api.get(path, key)];
-      expect([name, answerOf(answer)]).toEqual([name, withoutNothing(body)]);
+      const whole = withoutNothing(body);
+      if (whole.rarity_computed_at) whole.rarity_computed_at = expect.any(String); // changes each half minute
+      expect([name, answerOf(answer)]).toEqual([name, whole]);
       expect(Object.keys(answer.body.result)).toEqual(['content', 'resultType', '_meta']);
     }
     const [me, { body: profile, headers }] = [await api.get('/me', key), await api.get('/profile', key)];
