@@ -8,6 +8,5 @@ import { UpstreamMembers } from './sign-in/upstream-members.js';
 
 const SERVICES = [Csrf, DeviceCookies, SignIn, SignInMethods, SignInThrottle, UpstreamMembers];
 
-/** Members as people who sign in: passwords, passkeys, throttling. */
 @Module({ providers: [...SERVICES, RefusalTime], exports: SERVICES })
 export class AccountsModule {}

@@ -4,15 +4,12 @@ import { Config } from '../config/config.js';
 import { Hmac } from '../crypto/hmac.js';
 import { randomBytes } from '../crypto/random.js';
 
-/** A cookie of ours, which no script reads, and which no form of another site sends. */
+/** An HttpOnly, SameSite cookie. */
 export class BrowserCookie {
   readonly #name: string;
   readonly #attributes: string;
 
-  /**
-   * @param prefix for https, since browsers refuse such names on http. `__Host-`: no neighbouring host can set it
-   * @param lifetimeSeconds without it, until the browser is closed
-   */
+  /** @param prefix for https only. `__Host-`: sibling hosts cannot set it @param lifetimeSeconds default: until the browser closes */
   constructor(
     { publicUrl }: Config,
     name: string,
@@ -24,7 +21,7 @@ export class BrowserCookie {
     this.#attributes = `HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`;
   }
 
-  /** The values that the browser sent, unchecked. There may be several: a sibling host can set one, too. */
+  /** Unchecked values; more than one if a sibling host also set the cookie. */
   valuesIn(request: IncomingMessage): string[] {
     return (request.headers.cookie ?? '')
       .split(';')
@@ -39,16 +36,13 @@ export class BrowserCookie {
   }
 }
 
-/**
- * Our forms carry a token that only our pages can have made, and only for this browser (signed double submit): the
- * browser keeps a random id in a cookie that no script reads, the form its HMAC.
- */
+/** CSRF protection by signed double submit: the form holds the HMAC of the random id in the cookie. */
 @Injectable()
 export class Csrf {
   readonly #hmac: Hmac;
   readonly #origin: string;
   readonly #cookie: BrowserCookie;
-  /** Ids issued in responses that are still being written, for a second form on the same page. */
+  /** Makes a second form on the same page use the same id. */
   readonly #given = new WeakMap<ServerResponse, string>();
 
   constructor(config: Config) {
@@ -57,7 +51,7 @@ export class Csrf {
     this.#cookie = new BrowserCookie(config, 'pua_csrf', '__Host-');
   }
 
-  /** Makes the token for a form in this response, and sets the cookie if the browser has none. */
+  /** Makes the form's token, and sets the cookie if the browser has none. */
   token(request: IncomingMessage, response: ServerResponse): string {
     let id = this.browserOf(request) ?? this.#given.get(response);
     if (id === undefined) {
@@ -68,10 +62,7 @@ export class Csrf {
     return this.#hmac.of(id).toString('base64url');
   }
 
-  /**
-   * Tells whether the form came from one of our pages. `Origin: null` is what Chrome sends under `Referrer-Policy: no-referrer`; with
-   * a valid token, and unless Sec-Fetch-Site contradicts it, that is accepted.
-   */
+  /** Tells whether the form came from one of our pages. Chrome sends `Origin: null` under `Referrer-Policy: no-referrer`. */
   verify(request: IncomingMessage, submitted: unknown): boolean {
     const { origin, 'sec-fetch-site': site } = request.headers;
     if (origin !== undefined && origin !== 'null' && origin !== this.#origin) return false;
@@ -81,7 +72,7 @@ export class Csrf {
     return this.#hmac.verify(Buffer.from(submitted, 'base64url'), id);
   }
 
-  /** Identifies the browser by the secret of its cookie. @returns undefined if it has none */
+  /** @returns the cookie's secret; undefined if the browser has none */
   browserOf(request: IncomingMessage): string | undefined {
     return this.#cookie.valuesIn(request).find((id) => /^[\w-]{43}$/.test(id));
   }
@@ -89,7 +80,6 @@ export class Csrf {
 
 const LIFETIME_SECONDS = 180 * 24 * 3600;
 
-/** How many members are remembered in one browser. */
 const MOST_MEMBERS = 5;
 
 const TIME_BYTES = 6;
@@ -97,14 +87,9 @@ const ID_BYTES = 16;
 const MAC_BYTES = 32;
 
 /**
- * Remembers a browser in which a member has signed in (a device cookie, OWASP: Slow Down Online Guessing Attacks with
- * Device Cookies). Attempts from it have an allowance of their own, so that nobody keeps the member out by guessing
- * elsewhere. It gives no access: the password is still required, and whoever steals the cookie has one allowance of guesses at
- * this one member. So it survives signing out and a change of the password, which it does not help to guess; whoever
- * changes the password because of an attack is the one who needs it.
- *
- * One cookie has an entry for each member, newest first, joined by dots: base64url of the time (6 bytes, seconds), a
- * random id (16) and HMAC-SHA-256 (32) of both with the member's id, which the cookie does not contain.
+ * Device cookies (OWASP: Slow Down Online Guessing Attacks with Device Cookies) give known browsers their own allowance of attempts. They
+ * grant no access and survive sign-out and password changes. Per member: base64url of the time (6 bytes, seconds), a random id (16) and
+ * HMAC-SHA-256 (32) of both with the member's id.
  */
 @Injectable()
 export class DeviceCookies {
@@ -116,12 +101,11 @@ export class DeviceCookies {
     this.#cookie = new BrowserCookie(config, 'pua_device', '__Host-', LIFETIME_SECONDS);
   }
 
-  /** @returns the id of this browser as one in which the member has signed in */
+  /** @returns the id of this browser if the member has signed in with it */
   find(request: IncomingMessage, userId: number): string | undefined {
     return entriesOf(this.#cookie.valuesIn(request)).find((entry) => this.#isOf(entry, userId))?.id;
   }
 
-  /** Records that the member has just signed in with this browser. */
   issue(request: IncomingMessage, response: ServerResponse, userId: number): void {
     const others = entriesOf(this.#cookie.valuesIn(request)).filter((entry) => !this.#isOf(entry, userId));
     const time = Buffer.alloc(TIME_BYTES);
@@ -138,7 +122,7 @@ export class DeviceCookies {
 
 type Entry = ReturnType<typeof entriesOf>[number];
 
-/** Entries that have not expired; whose they are, and whether they are genuine, has not been checked yet. */
+/** Entries that have not expired. The caller checks their HMAC. */
 function entriesOf([value = '']: readonly string[]) {
   const oldest = Math.floor(Date.now() / 1000) - LIFETIME_SECONDS;
   return value.split('.', MOST_MEMBERS).flatMap((text) => {

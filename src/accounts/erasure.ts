@@ -3,11 +3,8 @@ import { audited, recordEvent, type NewAuthEvent } from '../audit/audit.js';
 import { CLEARED_OF_USERS, ERASURES } from '../database/schema/member-tables.js';
 
 /**
- * Erases everything about members except their ids, permanently (GDPR art. 17), as a part of the caller's transaction if there is
- * one: of each table what its declaration says (docs/trust/personal-data.md).
- *
- * @param by who does it, for the audit trail
- * @returns what was erased; undefined if all of them had already been erased, or never existed
+ * Erases members permanently except their ids (GDPR art. 17), as each table declares (docs/trust/personal-data.md). @param by the actor
+ * for the audit log @returns what was erased; undefined if there was nothing to erase
  */
 export function eraseMembers(
   database: DataSource | EntityManager,
@@ -15,7 +12,7 @@ export function eraseMembers(
   by: Pick<NewAuthEvent, 'actor' | 'keyId'>,
 ) {
   return audited(database, async (manager) => {
-    // First, because it ends their sessions, and prevents others from adding rows of these members in the meantime.
+    // First: this ends the members' sessions and prevents new rows.
     const [erased] = await manager.query<[{ id: number }[], number]>(ERASE_USERS, [userIds]);
     if (erased.length === 0) return undefined;
     const ids = erased.map(({ id }) => id).toSorted((one, other) => one - other);
@@ -30,7 +27,7 @@ export function eraseMembers(
   });
 }
 
-/** Erases what the tables say of members who are marked as erased. @returns how many rows, by table */
+/** Erases the rows of members who are marked as erased. @returns row counts by table */
 export async function eraseRows(manager: EntityManager, ids: readonly number[]) {
   const gone: Record<string, number> = {};
   for (const { table, statement } of ERASURES)

@@ -10,27 +10,25 @@ import { checkPassword, hashPassword } from './passwords/passwords.js';
 
 type Actor = NewAuthEvent['actor'];
 
-/** What the platform stores of a member, if it has it. */
 type Optional = 'external_id' | 'email' | 'first_name' | 'last_name' | 'bio' | 'profile_picture';
 
-/** `display_name`: set by the platform; if it is absent, the name or the username is shown. */
+/** Without a `display_name`, the name or the username is shown. */
 interface NewUser extends Partial<Record<Optional | 'display_name' | 'password', string | undefined>> {
   readonly username: string;
 }
 
-/** A member as an admin sees them. Times are in the API's format. */
+/** Times are in the API's format. */
 interface UserDetails extends Pick<User, 'id' | 'username' | 'display_name' | Optional> {
   readonly created_at: string;
   readonly disabled_at: string | null;
   readonly erased_at: string | null;
   readonly has_password: boolean;
-  /** When the member switched sign-in with a password off; null if it is on. */
+  /** When the member disabled the password. */
   readonly password_off_at: string | null;
   readonly passkeys_count: number;
   readonly events_count: number;
   readonly connections_count: number;
   readonly achievements_count: number;
-  /** Number of keys that are valid now. */
   readonly live_keys_count: number;
 }
 
@@ -46,12 +44,12 @@ const DETAILS = `SELECT u.id, u.username, u.external_id, u.email, u.first_name, 
     AND (k.expires_at IS NULL OR k.expires_at > now())) AS live_keys_count
 FROM users u`;
 
-/** The fields of a member that an admin can change; null clears a field. */
+/** null clears a field. */
 interface UserChanges extends Partial<Record<Optional | 'display_name', string | null | undefined>> {
   readonly username?: string | undefined;
 }
 
-/** A member in a list. Times are in the API's format. */
+/** Times are in the API's format. */
 export type ListedUser = Pick<
   UserDetails,
   'id' | 'username' | 'display_name' | 'created_at' | 'disabled_at' | 'erased_at' | 'has_password'
@@ -61,19 +59,15 @@ type IdentifiedUser = Pick<UserDetails, 'id' | 'username' | 'disabled_at'>;
 
 /** PostgreSQL, appendix A: undefined_table, undefined_column. */
 const OTHER_SCHEMA = ['42P01', '42703'];
-/** The same: unique_violation. */
 const UNIQUE_VIOLATION = '23505';
 const EXTERNAL_ID_KEY = 'users_external_id_key';
 
-/** Members as accounts: creates, finds, disables, enables and erases them, and sets passwords; used by the command line. */
+/** Admin operations on members, for the command line. */
 @Injectable()
 export class UsersService {
   constructor(private readonly dataSource: DataSource) {}
 
-  /**
-   * @returns the id
-   * @throws OperatorError if the username or the external id is taken, or the password is not allowed
-   */
+  /** @returns the id @throws OperatorError if the username or external id is taken, or the password is not allowed */
   async create(user: NewUser, actor: Actor): Promise<number> {
     if (user.password !== undefined) checkPassword(user.password, user.username);
     const { password, display_name: stored_display_name, ...columns } = user;
@@ -87,11 +81,7 @@ export class UsersService {
     });
   }
 
-  /**
-   * Finds a member by id or username, ignoring case and white space around it: digits alone are taken for an id first.
-   *
-   * @throws OperatorError where there is no such member
-   */
+  /** Finds a member by id or username, ignoring case and surrounding space; digits match ids first. @throws OperatorError */
   async find(typed: string): Promise<UserDetails> {
     const idOrUsername = trimmed(typed);
     const id = /^\d{1,16}$/.test(idOrUsername) && isId(Number(idOrUsername)) ? Number(idOrUsername) : null;
@@ -103,11 +93,7 @@ export class UsersService {
     return user;
   }
 
-  /**
-   * The newest first.
-   *
-   * @param search case-insensitive substring of the username or the name shown
-   */
+  /** Newest first. @param search case-insensitive substring of the username or the display name */
   list(most: number, search?: string): Promise<ListedUser[]> {
     return this.dataSource.query<ListedUser[]>(
       `SELECT u.id, u.username, u.display_name, api_time(u.created_at) AS created_at, api_time(u.disabled_at) AS disabled_at,
@@ -119,12 +105,7 @@ ORDER BY u.id DESC LIMIT $1`,
     );
   }
 
-  /**
-   * Changes a member as the platform would, not as the member would: an import may change it again.
-   *
-   * @returns the columns that changed
-   * @throws OperatorError where there is no such member, they were erased, or the username or the external id is taken
-   */
+  /** Changes a member as the platform: imports may overwrite it. @returns the changed columns @throws OperatorError */
   async update(userId: number, changes: UserChanges, actor: Actor): Promise<string[]> {
     await this.#refuseErased(userId);
     const { display_name: stored_display_name, ...others } = changes;
@@ -143,11 +124,7 @@ ORDER BY u.id DESC LIMIT $1`,
     });
   }
 
-  /**
-   * The same for any version of the schema, so that nobody keeps access because a migration is ahead or behind.
-   *
-   * @throws OperatorError where there is no such member
-   */
+  /** Works on any version of the schema, so that access can be removed during a migration. @throws OperatorError if there is none */
   async identify(typed: string): Promise<IdentifiedUser> {
     const idOrUsername = trimmed(typed);
     try {
@@ -165,11 +142,8 @@ WHERE id::text = $1 OR fold_case(username) = fold_case($1) ORDER BY id::text = $
   }
 
   /**
-   * Sets a password, which ends what was signed in with the old one (`sign_ins_valid_since`): browser sessions, pending sign-ins,
-   * the access of apps. API keys do not depend on a password, and stay valid. If the member had switched the password off, it is on again.
-   *
-   * @param keepSessions ends nothing
-   * @throws OperatorError if the password is not allowed, or the member was erased
+   * Sets a password and enables it. This ends browser sessions, pending sign-ins and the access of apps (`sign_ins_valid_since`), but not
+   * API keys. @param keepSessions ends nothing @throws OperatorError if the password is not allowed or the member was erased
    */
   async setPassword(
     userId: number,
@@ -192,17 +166,12 @@ WHERE id::text = $1 OR fold_case(username) = fold_case($1) ORDER BY id::text = $
     });
   }
 
-  /** Disables a member, which ends their keys and sign-ins. @returns false if they were already disabled */
+  /** Disables a member, their keys and sign-ins. @returns false if they were already disabled */
   async disable(userId: number, actor: Actor): Promise<boolean> {
     return this.#setDisabled({ id: userId, disabled_at: IsNull() }, true, actor);
   }
 
-  /**
-   * Enables a member; keys that have not expired or been revoked in the meantime work again.
-   *
-   * @returns false where it was so already
-   * @throws OperatorError where the member was erased
-   */
+  /** Enables a member; unexpired keys work again. @returns false if they were already enabled @throws OperatorError if they were erased */
   async enable(userId: number, actor: Actor): Promise<boolean> {
     await this.#refuseErased(userId);
     return this.#setDisabled({ id: userId, disabled_at: Not(IsNull()), erased_at: IsNull() }, false, actor);
@@ -224,7 +193,7 @@ WHERE id::text = $1 OR fold_case(username) = fold_case($1) ORDER BY id::text = $
   }
 }
 
-/** Says which of the unique values of a statement belongs to another member. */
+/** Names the unique value that belongs to another member. */
 function refuseTaken({ username, external_id }: UserChanges) {
   return (error: { code?: string; constraint?: string }): never => {
     if (error.code !== UNIQUE_VIOLATION) throw error;

@@ -10,30 +10,25 @@ import { isStorable } from '../../values/string-rules.js';
 /** In code points of its NFKC form. */
 const [SHORTEST, LONGEST] = [10, 128];
 
-/**
- * argon2id (the library's default) with 12 MiB, 3 passes, 1 lane: of the parameters that OWASP's password storage cheat sheet considers
- * equally strong, those that take the least CPU time here. `imported_hash_kind` in the database has them, too.
- */
+/** argon2id, 12 MiB, 3 passes, 1 lane: the cheapest of OWASP's equally strong parameters. `imported_hash_kind` repeats them. */
 const CURRENT = { memoryCost: 12_288, timeCost: 3, parallelism: 1 };
 
-/** The maximum cost of imported hashes; otherwise, one sign-in could occupy a processor for minutes. */
+/** Maximum cost of imported hashes, so that one sign-in cannot occupy a processor for minutes. */
 const DEAREST = { bcryptCost: 15, memoryCost: 262_144, timeCost: 16, parallelism: 16 };
 
-/** `$2b$12`, and what follows it in a whole hash. */
+/** `$2b$12` and the rest of a whole hash. */
 const BCRYPT = /^\$2[aby]\$(\d\d)(\$[./0-9A-Za-z]{53})?$/;
-/** `$argon2id$v=19$m=65536,t=3,p=4`, and what follows it in a whole hash. */
+/** `$argon2id$v=19$m=65536,t=3,p=4` and the rest of a whole hash. */
 const ARGON2 =
   /^\$argon2(id|i|d)\$v=(?:16|19)\$m=(\d{1,7}),t=(\d{1,3}),p=(\d{1,3})(\$[+/0-9A-Za-z]{11,86}\$[+/0-9A-Za-z]{16,171})?$/;
 
-/** The library's numbers for them. */
 const ARGON2_VARIANTS: Readonly<Record<string, number>> = { d: 0, i: 1, id: 2 };
 
-/** The parameters of a stored hash, which say how long it takes to verify. */
+/** The algorithm and cost of a stored hash. */
 export interface HashKind {
   readonly algorithm: 'bcrypt' | 'argon2';
-  /** Proportional to the time of one hash, within an algorithm: rounds, or KiB × passes. */
+  /** Proportional to the hashing time within an algorithm: rounds, or KiB × passes. */
   readonly work: number;
-  /** Makes a hash of this kind. */
   hash(password: string): Promise<string>;
 }
 
@@ -43,19 +38,15 @@ export const CURRENT_KIND: HashKind = {
   hash: (password) => hash(password, CURRENT),
 };
 
-/** Hashes a password (argon2id, of its NFKC form). Whether it is acceptable as a new one is checked by {@link passwordFault}. */
+/** Hashes the password's NFKC form with argon2id. {@link passwordFault} checks whether a new password is acceptable. */
 export function hashPassword(password: string): Promise<string> {
   return hash(password.normalize('NFKC'), CURRENT);
 }
 
-/** Loaded for the first hash of this kind: only a platform whose members were imported has any. */
+/** Loaded on demand: only imported hashes need it. */
 const bcrypt = async () => (await import('bcrypt')).default;
 
-/**
- * Compares a password with a stored hash: argon2 of any variant, or bcrypt.
- *
- * @returns `needsUpgrade`: it matches, and should be rehashed by {@link hashPassword}
- */
+/** Compares a password with an argon2 or bcrypt hash. @returns `needsUpgrade`: it matches and should be rehashed */
 export async function verifyPassword(
   storedHash: string,
   password: string,
@@ -64,7 +55,7 @@ export async function verifyPassword(
   if ([...normal].length > LONGEST || !isStorable(normal) || !isPasswordHash(storedHash))
     return { matches: false, needsUpgrade: false };
   const needsUpgrade = !isCurrent(storedHash);
-  // Another system may have hashed the characters as they were typed.
+  // Other systems may have hashed the characters as typed.
   const forms = needsUpgrade ? new Set([normal, password]) : [normal];
   for (const form of forms) {
     const matches = BCRYPT.test(storedHash)
@@ -75,7 +66,7 @@ export async function verifyPassword(
   return { matches: false, needsUpgrade: false };
 }
 
-/** Tells whether the text is an argon2 or bcrypt hash that {@link verifyPassword} accepts. */
+/** Tells whether {@link verifyPassword} accepts the text as a hash. */
 export function isPasswordHash(text: string): boolean {
   const isWhole = (BCRYPT.exec(text) ?? ARGON2.exec(text))?.at(-1) !== undefined;
   if (!isWhole || kindFrom(text) === undefined) return false;
@@ -87,12 +78,7 @@ export function isPasswordHash(text: string): boolean {
   }
 }
 
-/**
- * Reads the algorithm and the cost of a hash.
- *
- * @param parameters as at the beginning of a hash, or all of it
- * @returns undefined if there is no such hash, or it costs too much
- */
+/** Reads the algorithm and the cost from a hash, or from its beginning. @returns undefined if it is malformed or costs too much */
 export function kindFrom(parameters: string): HashKind | undefined {
   const bcryptCost = Number(BCRYPT.exec(parameters)?.[1] ?? Number.NaN);
   if (bcryptCost >= 4 && bcryptCost <= DEAREST.bcryptCost) {
@@ -122,21 +108,19 @@ function isCurrent(storedHash: string): boolean {
   return storedHash.startsWith(`$argon2id$v=19$m=${memoryCost},t=${timeCost},p=${parallelism}$`);
 }
 
-/** A password that is the username plus fewer characters than this is refused. */
+/** A password must be at least this much longer than a username that it contains. */
 const BESIDE_USERNAME = 4;
 
 export type PasswordFault = 'length' | 'characters' | 'common' | 'username';
 
-/** Hexadecimal digits kept of each SHA-256: with 2,312 entries, one other password in 10^11 is mistaken for one of them. */
+/** Hex digits kept of each SHA-256: with 2,312 entries, one other password in 10^11 is a false positive. */
 const DIGITS = 12;
 
 let common: ReadonlySet<string> | undefined;
 
 /**
- * Checks a new password (NIST SP 800-63B-4 §3.1.1.2): 10 to 128 characters (code points of its NFKC form), not
- * one of the 100,000 most common, ignoring case, and not the member's own username. No particular kinds of characters are required.
- *
- * @returns undefined if it is acceptable
+ * Checks a new password (NIST SP 800-63B-4 §3.1.1.2): 10 to 128 code points of its NFKC form, not among the 100,000 most common, not the
+ * username. @returns undefined if it is acceptable
  */
 export function passwordFault(password: string, username: string): PasswordFault | undefined {
   const normal = password.normalize('NFKC');
@@ -145,7 +129,7 @@ export function passwordFault(password: string, username: string): PasswordFault
   if (length < SHORTEST || length > LONGEST) return 'length';
   const [folded, name] = [normal.toLowerCase(), username.normalize('NFKC').toLowerCase()];
   if (folded.includes(name) && folded.length - name.length < BESIDE_USERNAME) return 'username';
-  // The file omits those that are too short anyway (bin/common-passwords.mjs).
+  // bin/common-passwords.mjs omits those that are too short anyway.
   common ??= new Set(readFileSync(new URL('./common-passwords.txt', import.meta.url), 'utf8').split('\n'));
   return common.has(sha256(folded, 'hex').slice(0, DIGITS)) ? 'common' : undefined;
 }
@@ -157,7 +141,7 @@ const WORDS: Readonly<Record<PasswordFault, string>> = {
   username: 'The password must not be the username',
 };
 
-/** Like {@link passwordFault}, for an admin. @throws OperatorError if it is not allowed */
+/** Checks a new password that an admin sets. @throws OperatorError if it is not allowed */
 export function checkPassword(password: string, username: string): void {
   const fault = passwordFault(password, username);
   if (fault === undefined) return;
@@ -165,12 +149,12 @@ export function checkPassword(password: string, username: string): void {
   throw new OperatorError(`${WORDS[fault]}${length}`);
 }
 
-/** argon2 runs on libuv's four threads, of which files and DNS need some; each hash takes 12 MiB meanwhile. */
+/** Leaves some of libuv's four threads to files and DNS. Each hash takes 12 MiB. */
 const AT_ONCE = 2;
-/** More could not be served before their deadline. */
+/** Later ones would miss their deadline. */
 const MOST_WAITING = 150;
 
-/** Too many sign-ins are in progress: the password of this one was not checked, and the attempt is not counted. */
+/** Too many sign-ins are in progress: this password was not checked, and the attempt does not count. */
 export class Busy extends Unavailable {
   override name = 'Busy';
 
@@ -179,10 +163,7 @@ export class Busy extends Unavailable {
   }
 }
 
-/**
- * Limits how many passwords are hashed at a time, so that a flood of sign-ins exhausts neither processors nor memory. Who has
- * failed least goes first: guesses wait behind each other, not before everybody else.
- */
+/** Limits concurrent hashing, to protect processors and memory from floods. Callers with the fewest failures go first. */
 export class HashingQueue {
   #refusals = 0;
   readonly #semaphore = new Semaphore(AT_ONCE, MOST_WAITING, 0, () => {
@@ -198,11 +179,7 @@ export class HashingQueue {
     meter.read('overload_refusals_total', () => [[{ reason: 'password_hashing' }, this.#refusals]]);
   }
 
-  /**
-   * @param deadline moment of performance.now() by which the task must have begun
-   * @param failures how often those who want it have failed recently; 0 for who is known
-   * @throws Busy if it has not, or if too many with fewer failures are waiting
-   */
+  /** @param deadline performance.now() to start by @param failures recent ones of the caller @throws Busy if it cannot start in time */
   run<T>(task: () => Promise<T>, deadline: number, failures = 0): Promise<T> {
     const measured = async () => {
       const startedAt = performance.now();

@@ -5,25 +5,22 @@ import { Database } from '../../database/database.js';
 import { CURRENT_KIND, kindFrom, type HashKind } from './passwords.js';
 import { randomBytes } from '../../crypto/random.js';
 
-/**
- * Multiple of the time of the most expensive hash: an imported one is computed twice if the password's NFKC form differs from what
- * was typed, and each computation may take half as long again as measured.
- */
+/** Multiple of the most expensive hash's time: two hashes if NFKC differs from the typed form, each up to half as slow again. */
 const MOST_HASHES = 3;
 
-/** How soon an import by any process is noticed. */
+/** Maximum delay until an import by another process is noticed. */
 const CHECK_MS = 10_000;
 
-/** The maximum share of one processor's time that measuring takes. */
+/** Maximum share of one processor spent on measuring. */
 const MEASURING_SHARE = 0.03;
 
-/** The longest of this many measurements counts, because the load of the processors changes quickly. */
+/** The longest of this many measurements counts, because the load changes quickly. */
 const RECENT = 3;
 
-/** More kinds than any platform has. */
+/** More than any platform has. */
 const MOST_KINDS = 1_000;
 
-/** Finds each kind once, with one index look-up per kind, however many members there are. */
+/** Finds each kind with one index lookup, regardless of the number of members. */
 export const IMPORTED_KINDS = `WITH RECURSIVE kinds AS (
   (SELECT imported_hash_kind(password_hash) AS kind FROM users
     WHERE imported_hash_kind(password_hash) IS NOT NULL ORDER BY 1 LIMIT 1)
@@ -34,15 +31,13 @@ export const IMPORTED_KINDS = `WITH RECURSIVE kinds AS (
 ) SELECT kind FROM kinds WHERE kind IS NOT NULL LIMIT ${MOST_KINDS}`;
 
 /**
- * How long a refusal takes: as long for a name that nobody has as for the member whose hash is the most expensive of all that are
- * stored; otherwise, timing would reveal who has an imported one. Imported hashes have their own costs, so this is measured:
- * the most expensive kind of each algorithm is computed in the background when the server starts, when an import has changed it,
- * and from time to time while passwords are refused, since busy processors take longer. It never depends on the hash of an account
- * that somebody tried, which would reveal something about it.
+ * Gives every failed sign-in the time of the most expensive stored hash, so that timing reveals neither missing names nor imported
+ * hashes. Measures that time in the background: at startup, after imports, and from time to time while passwords are rejected. It never
+ * depends on the hash of the account that was tried.
  */
 @Injectable()
 export class RefusalTime implements OnModuleInit {
-  /** Of the dearest kind of each algorithm: the latest times that it took, by algorithm and work. */
+  /** Latest times of the most expensive kind of each algorithm, by algorithm and work. */
   #measured: ReadonlyMap<string, readonly number[]> = new Map();
   #checkedAt = Number.NEGATIVE_INFINITY;
   #measureAgainAt = Number.NEGATIVE_INFINITY;
@@ -57,12 +52,7 @@ export class RefusalTime implements OnModuleInit {
     this.#check().catch(() => undefined); // the first refusal tries again
   }
 
-  /**
-   * Waits until a refusal may be answered.
-   *
-   * @param startedAt when hashing began, as performance.now() tells it
-   * @throws what the database throws
-   */
+  /** Waits until a rejection may be sent. @param startedAt performance.now() when hashing began @throws database errors */
   async waitFrom(startedAt: number): Promise<void> {
     if (performance.now() - this.#checkedAt > CHECK_MS) await this.#check();
     const dearest = Math.max(...[...this.#measured.values()].flat());

@@ -8,46 +8,44 @@ import { Passkey } from '../../database/schema/entities/credentials/passkey.enti
 import { SIGN_INS_VALID_SINCE } from '../../database/sql.js';
 import { OperatorError } from '../../values/operator-error.js';
 
-/** How long after signing in a member may change how they sign in, in seconds. */
+/** A recent sign-in (seconds) is required to change sign-in methods. */
 const CONFIRMED_SECONDS = 300;
 
-/** Nobody can tell more passkeys than this apart. */
+/** More cannot be distinguished in a list. */
 export const MOST_PASSKEYS = 20;
 
-/** A member on the page where they change how they sign in. */
 export interface SignedInMember {
   readonly userId: number;
-  /** When they proved who they are: seconds since 1970. */
+  /** When they signed in: seconds since 1970. */
   readonly at: number;
-  /** The {@link SIGN_INS_VALID_SINCE} under which their session was found valid. */
+  /** The {@link SIGN_INS_VALID_SINCE} of their session. */
   readonly validSince: number | null;
-  /** Whether they signed in with the platform's own login, a way in that cannot be removed here. */
+  /** Whether they signed in with the external identity provider, a sign-in method that cannot be removed here. */
   readonly upstream: boolean;
   readonly ip: string | null;
 }
 
-/** A passkey as its member sees it. Times are in the API's format. */
+/** Times are in the API's format. */
 export interface ShownPasskey {
   readonly id: number;
   readonly name: string;
   readonly created_at: string;
   readonly last_used_at: string | null;
-  /** Whether it is synced to other devices. */
   readonly synced: boolean;
 }
 
 interface MethodsOfMember {
   readonly passkeys: readonly ShownPasskey[];
-  /** `off`: there is a password, which the member switched off. */
+  /** `off`: the member disabled the password. */
   readonly password: 'none' | 'on' | 'off';
-  /** Whether they signed in recently enough to change this. */
+  /** Whether they signed in recently enough for changes. */
   readonly confirmed: boolean;
 }
 
-/** A passkey that a browser has just made, and whose proof was verified. */
+/** A new passkey whose proof was verified. */
 type NewPasskey = Omit<Passkey, 'id' | 'user_id' | 'created_at' | 'last_used_at'>;
 
-/** The member signed in too long ago, or has been signed out in the meantime: nothing was changed. */
+/** The member signed in too long ago or was signed out in the meantime: nothing was changed. */
 export class Unconfirmed extends Error {
   override name = 'Unconfirmed';
 }
@@ -56,11 +54,11 @@ const SHOWN = `p.id, p.name, api_time(p.created_at) AS created_at, api_time(p.la
 
 const CONFIRMED = `to_timestamp($2) > now() - make_interval(secs => ${CONFIRMED_SECONDS})`;
 
-/** Everything that changes ways in locks the member's row first, and therefore sees the results of the others. */
+/** Locks the member's row before every change of sign-in methods, so that concurrent changes see each other. */
 const TAKE_MEMBER = `SELECT FROM users u WHERE u.id = $1 AND u.disabled_at IS NULL AND ${CONFIRMED}
 AND ${SIGN_INS_VALID_SINCE} IS NOT DISTINCT FROM $3::bigint FOR UPDATE`;
 
-/** The last way in cannot be removed; $3: whether there is one that is not known here. */
+/** Keeps the last sign-in method; $3: whether another one exists outside this database. */
 const REMOVE = `DELETE FROM passkeys WHERE user_id = $1 AND id = $2 AND ($3::boolean
   OR EXISTS (SELECT FROM users WHERE id = $1 AND password_hash IS NOT NULL AND password_off_at IS NULL)
   OR EXISTS (SELECT FROM passkeys WHERE user_id = $1 AND id <> $2)) RETURNING id`;
@@ -79,15 +77,12 @@ RETURNING id`;
 
 const END_OTHERS = 'DELETE FROM oauth_sessions WHERE user_id = $1 AND uid_key <> ALL ($2::bytea[])';
 
-/**
- * How members sign in, and how they change it: passkeys, and whether the password is accepted. Every change requires a member who
- * signed in recently, is recorded in the audit trail, and leaves a way in. Used by the account pages and by the command line.
- */
+/** Passkeys and the password switch. Each change requires a recent sign-in, is in the audit log, and leaves at least one sign-in method. */
 @Injectable()
 export class SignInMethods {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** @returns undefined for a member who is disabled or gone */
+  /** @returns undefined if the member is disabled or erased */
   async find(userId: number, at: number): Promise<MethodsOfMember | undefined> {
     const [row] = await this.dataSource.query<MethodsOfMember[]>(
       `SELECT CASE WHEN u.password_hash IS NULL THEN 'none' WHEN u.password_off_at IS NULL THEN 'on' ELSE 'off' END AS password,
@@ -105,7 +100,7 @@ export class SignInMethods {
     );
   }
 
-  /** The member's passkeys as an authenticator knows them, the oldest first. */
+  /** Passkeys as authenticators know them, oldest first. */
   known(userId: number): Promise<Pick<Passkey, 'user_handle' | 'credential_id' | 'transports'>[]> {
     const select = { user_handle: true, credential_id: true, transports: true } as const;
     return this.dataSource.manager.find(Passkey, {
@@ -115,10 +110,7 @@ export class SignInMethods {
     });
   }
 
-  /**
-   * @returns false if the passkey is already registered, or the member has {@link MOST_PASSKEYS}
-   * @throws Unconfirmed
-   */
+  /** @returns false if the passkey is already registered, or the member has {@link MOST_PASSKEYS} @throws Unconfirmed */
   addPasskey(by: SignedInMember, passkey: NewPasskey): Promise<boolean> {
     return this.#change(by, async (manager) => {
       await boundChanges(manager, by.userId);
@@ -130,10 +122,7 @@ export class SignInMethods {
     });
   }
 
-  /**
-   * @returns false if the member has no other way in; true also if they have no such passkey any more
-   * @throws Unconfirmed
-   */
+  /** @returns false if it is the last sign-in method; true also if the passkey does not exist @throws Unconfirmed */
   removePasskey(by: SignedInMember, passkeyId: number): Promise<boolean> {
     return this.#change(by, async (manager) => {
       const [[removed]] = await manager.query<[{ id: number }[], number]>(REMOVE, [
@@ -148,13 +137,7 @@ export class SignInMethods {
     });
   }
 
-  /**
-   * Switches sign-in with a password on or off; without it, the member signs in with passkeys.
-   *
-   * @param on whether the password is accepted
-   * @returns false if there is no password, or there would be no way in; true also if it was already so
-   * @throws Unconfirmed
-   */
+  /** Enables or disables the password. @returns false without one, or if no other method would remain @throws Unconfirmed */
   switchPassword(by: SignedInMember, on: boolean): Promise<boolean> {
     return this.#change(by, async (manager) => {
       await boundChanges(manager, by.userId);
@@ -168,11 +151,8 @@ export class SignInMethods {
   }
 
   /**
-   * Replaces the password that the member has just proved to know.
-   *
-   * @param kept if the other browser sessions and pending sign-ins have to end: keys of the session that continues
-   * @returns how many sessions ended; undefined if the member has no password, or it is off
-   * @throws Unconfirmed
+   * Replaces a password that the member has just proved to know. @param kept ends all other sessions and pending sign-ins @returns number
+   * of ended sessions; undefined if the password is missing or off @throws Unconfirmed
    */
   async changePassword(
     by: SignedInMember,
@@ -201,11 +181,7 @@ export class SignInMethods {
     return changed ? ended : undefined;
   }
 
-  /**
-   * Removes a lost passkey on behalf of an admin, even if it is the last way in.
-   *
-   * @throws OperatorError if the member has no such passkey
-   */
+  /** Removes a lost passkey for an admin, even the last sign-in method. @throws OperatorError if there is no such passkey */
   async removeLostPasskey(userId: number, passkeyId: number): Promise<void> {
     await audited(this.dataSource, async (manager) => {
       const [, count] = await manager.query<[unknown, number]>(
@@ -236,10 +212,8 @@ export class SignInMethods {
 }
 
 /**
- * Gives the RP ID of passkeys (WebAuthn level 3, §4): the host of PUBLIC_URL.
- *
- * @returns undefined if there are no passkeys: the host is an IP address, for which browsers create none, or members sign in only
- * with the platform's own login, which then decides how
+ * Gives the RP ID of passkeys (WebAuthn level 3, §4): the host of PUBLIC_URL. @returns undefined if passkeys are impossible (IP address)
+ * or only the external identity provider signs members in
  */
 export function passkeyDomain({ publicUrl, localSignIn }: Config): string | undefined {
   const { hostname } = new URL(publicUrl);

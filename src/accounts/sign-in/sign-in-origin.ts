@@ -1,22 +1,21 @@
 import type { Request } from 'express';
 import { addressOf } from '../../values/network.js';
 
-/** Where a sign-in comes from. Browser and system are names of ours: what the browser sent is not kept. */
+/** Where a sign-in comes from. Stores names of browser and system, not the header. */
 export interface SignInOrigin {
   readonly ip?: string | undefined;
   readonly browser?: string | undefined;
   readonly system?: string | undefined;
-  /** Of the page. */
   readonly language?: string | undefined;
 }
 
-/** Gives where a request comes from. */
+/** Reads the origin of a request. */
 export function signInOriginOf(request: Request): SignInOrigin {
   const { language } = request.context;
   return { ip: addressOf(request), language, ...browserOf(request.headers['user-agent'] ?? null) };
 }
 
-/** The order matters: most browsers also name others. */
+/** In this order: most browsers also name others. */
 const BROWSERS: readonly [pattern: RegExp, name: string][] = [
   [/\bEdg(?:e|A|iOS)?\//, 'Edge'],
   [/\bOPR\//, 'Opera'],
@@ -36,10 +35,10 @@ const SYSTEMS: readonly [pattern: RegExp, name: string][] = [
   [/\bLinux\b/, 'Linux'],
 ];
 
-/** Of a header that a stranger sends, as much as a session keeps: the last pattern of {@link BROWSERS} takes the square of its length. */
+/** Bounds the quadratic time of the last pattern of {@link BROWSERS} on a header that anybody can send. */
 const MOST_READ = 300;
 
-/** Gives the browser and system that a `User-Agent` names: `Firefox`, `Linux`. */
+/** Reads browser and system from a `User-Agent`: `Firefox`, `Linux`. */
 export function browserOf(userAgent: string | null) {
   const said = userAgent?.slice(0, MOST_READ) ?? '';
   const find = (names: readonly [RegExp, string][]) => names.find(([pattern]) => pattern.test(said))?.[1];

@@ -9,41 +9,36 @@ import { Config } from '../../config/config.js';
 import { Hmac } from '../../crypto/hmac.js';
 
 interface Allowance {
-  /** Failures allowed in a window; one more attempt begins a block. */
+  /** Maximum failures in a window; one more attempt starts a block. */
   readonly failures: number;
-  /** Whether each failure restarts the window, so that it ends only after a minute without one. */
+  /** Whether each failure restarts the window. */
   readonly slides: boolean;
-  /** Each block is twice as long as the one before, up to this. */
+  /** Blocks double up to this length. */
   readonly longestBlockSeconds: number;
 }
 
-/** Length of a window, and of the first block. */
+/** Length of a window and of the first block. */
 const WINDOW_SECONDS = 60;
 
-/** Cannot be switched off: no 60 seconds see more failures than this. */
+/** Always on: at most this many failures in any 60 seconds. */
 const PER_ACCOUNT: Allowance = { failures: 10, slides: true, longestBlockSeconds: 900 };
 
-/** An attempt that is not settled by then counts as a failure: the server that took the place is gone. */
+/** An unsettled attempt then counts as a failure: its server has stopped. */
 const LEASE_SECONDS = 30;
 
-/** How often an instance checks whether another one has given a place back. */
+/** Interval of checks whether another instance has released a permit. */
 const POLL_MS = 50;
 
-/** How many times the server tries to give a place back; then the attempt counts as a failure. */
+/** Tries to release a permit; then the attempt counts as a failure. */
 const MOST_TRIES = 10;
 
-/** How many may wait for one account or address; more are refused at once. */
+/** Maximum waiting attempts per account or address. */
 const MOST_WAITING = 150;
 
 /**
- * Takes a place before the password is checked: failures and attempts in progress never exceed the allowance, for any
- * number of parallel guesses, on any number of instances. Uses the database's clock. Further attempts do not lengthen
- * a block.
- *
- * A lease is its holder's name, too: it is later than every other one, whatever the clock's steps (1 ms in the embedded database).
- *
- * `attempts` are the failures of the window and the attempts in progress; in a block they exceed the allowance. No row
- * is returned if every place is taken, and some of them may be given back.
+ * Takes a permit before the password check, so that parallel guesses on all instances stay within the allowance. Each lease is unique:
+ * later than all others, even if the clock steps. `attempts` counts failures in the window and attempts in progress. No row is returned
+ * if all permits are taken but some may be released.
  */
 const TAKE = `INSERT INTO login_throttle AS t (key, attempts, window_ends_at, under_way)
 VALUES ($1, 1, now() + make_interval(secs => ${WINDOW_SECONDS}), ARRAY[clock_timestamp() + make_interval(secs => ${LEASE_SECONDS})])
@@ -70,13 +65,10 @@ WHERE NOT EXISTS (SELECT FROM unnest(t.under_way) AS lease WHERE lease > now())
 RETURNING attempts, under_way[cardinality(under_way)]::text AS lease,
   GREATEST(1, ceil(extract(epoch FROM window_ends_at - now())))::integer AS seconds_left`;
 
-/**
- * Settles this many places, and records the event, if there is one. Each place is settled once: its lease is gone afterwards. A failure after
- * the window's end is the first of a new window. Rows are always locked in the same order. $1 is the outcome; then the places; then the event.
- */
+/** Settles each permit once and records the event. Locks rows in the same order everywhere. $1: outcome; then permits; then the event. */
 const settle = (places: number, isRecorded: boolean) => {
   const given = Array.from({ length: places }, (_, i) => [2, 3, 4].map((at) => `$${at + 3 * i}`));
-  // Besides the join, which PostgreSQL would make by reading the table whole while it is small.
+  // Repeats the join's condition: otherwise PostgreSQL reads a small table sequentially.
   const isGiven = `t.key IN (${given.map(([key]) => key).join(', ')})`;
   return `WITH places AS MATERIALIZED (
   SELECT t.key, given.lease, given.slides
@@ -102,50 +94,41 @@ const settle = (places: number, isRecorded: boolean) => {
 
 const FORGET = 'DELETE FROM login_throttle WHERE key = ANY ($1::bytea[])';
 
-/** What failures are counted for. */
 export interface Subject {
-  /**
-   * `passkeys`: an address from which passkeys are sent, since guesses at passwords do not keep anybody from using one; `device`: a browser
-   * in which the member has signed in before.
-   */
+  /** `passkeys`: an address, counted apart so that password guesses do not block passkeys; `device`: a known browser. */
   readonly kind: 'address' | 'passkeys' | 'account' | 'device';
-  /** The address; the name in the form in which names are compared, also one that nobody has; or the id of the browser. */
+  /** The address, the browser's id, or the case-folded name, even if no member has it. */
   readonly of: string | undefined;
 }
 
 export interface Blocked {
   readonly kind: Subject['kind'];
   readonly retryAfterSeconds: number;
-  /** This attempt began the block. */
   readonly first: boolean;
 }
 
 /** An attempt that may check the password. */
 export interface ReservedAttempt {
-  /** The most attempts that one of its subjects has in its window: failures, and those in progress with this one. */
+  /** Maximum over its subjects of failures plus attempts in progress, including this one. */
   readonly attempts: number;
-  /**
-   * @param event recorded with it, in the same statement
-   * @throws what the database throws: the attempt then counts as a failure
-   */
+  /** @param event recorded in the same statement @throws database errors: the attempt then counts as a failure */
   settle(settlement: 'signed-in' | 'failed', event?: LoneEvent): Promise<void>;
-  /** Gives the places back: the password was not checked, so the attempt is not counted. */
+  /** Releases the permits without counting the attempt: the password was not checked. */
   withdraw(): void;
 }
 
-/** The place taken for one subject. */
+/** The permit of one subject. */
 interface Taken {
   readonly key: Buffer;
-  /** Key of its queue. */
   readonly id: string;
   readonly lease: string | null;
   readonly slides: boolean;
   readonly attempts: number;
 }
 
-/** The attempts that wait for a place of one subject on this instance, first come first served: one statement at a time, however many wait. */
+/** Queues the attempts of one subject on this instance (FIFO), so that they run one statement at a time. */
 class Line extends Semaphore {
-  /** A place was given back here, so there is no need to wait for the next check. */
+  /** Skips the wait for the next check after a release on this instance. */
   wake = (): void => undefined;
 
   constructor() {
@@ -154,13 +137,9 @@ class Line extends Semaphore {
 }
 
 /**
- * Bounds guessing, for all instances together: per account, whatever the address; per address (RATE_LIMIT_AUTH a
- * minute), whatever the account; and per browser in which the member has signed in before, instead of both.
- *
- * Only failures count. An attempt in progress takes a place until its outcome is known; if none is free, it waits.
- *
- * Not rate-limiter-flexible, whose PostgreSQL store goes by each instance's own clock, has fixed windows only (twice
- * the allowance around their edge), and names its statements, which the embedded database cannot take.
+ * Limits failed sign-ins over all instances: per account and per address (RATE_LIMIT_AUTH a minute), or per known browser. Attempts in
+ * progress hold a permit and others wait. rate-limiter-flexible does not fit: its PostgreSQL store uses local clocks, fixed windows and
+ * named statements.
  */
 @Injectable()
 export class SignInThrottle {
@@ -186,17 +165,11 @@ export class SignInThrottle {
     };
   }
 
-  /** Forgets the failures, and ends the block. */
   async forget(subject: Subject): Promise<void> {
     await this.database.prepared(FORGET, [this.#keysOf(subject)]);
   }
 
-  /**
-   * Takes a place of each subject, or of none.
-   *
-   * @param deadline moment of performance.now() until which it waits
-   * @throws Busy if all places were taken by attempts in progress for the whole time
-   */
+  /** Takes a permit of every subject or of none. @param deadline performance.now() @throws Busy if no permit was free by then */
   async take(subjects: readonly Subject[], deadline: number): Promise<ReservedAttempt | Blocked> {
     const taken: Taken[] = [];
     const withdraw = () => {
@@ -234,10 +207,7 @@ export class SignInThrottle {
     for (const { id } of taken) this.#lines.get(id)?.wake();
   }
 
-  /**
-   * The keys under which its failures are counted: under SECRET_KEY and the previous one, in the same order everywhere, so that instances
-   * that disagree about which is current, while it is being changed, count together.
-   */
+  /** Keys under the current and the previous SECRET_KEY in a fixed order, so that instances count together during a key rotation. */
   #keysOf({ kind, of }: Subject): Buffer[] {
     const name = kind === 'address' || kind === 'passkeys' ? networkOf(of) : of;
     return this.#hmac.everyOf(`${kind}:${name}`).toSorted(Buffer.compare);
@@ -265,7 +235,7 @@ export class SignInThrottle {
     }
   }
 
-  /** @returns undefined if every place is taken, and some may be given back */
+  /** @returns undefined if all permits are taken, but some may be released */
   async #try(kind: Subject['kind'], key: Buffer, id: string): Promise<Taken | Blocked | undefined> {
     const { failures, slides, longestBlockSeconds } = this.#allowances[kind];
     const [row] = await this.database.prepared<{
@@ -281,7 +251,7 @@ export class SignInThrottle {
   }
 }
 
-/** Gives places back in the background: many are given back at once, just when there is too much to do, and nobody should wait for that. */
+/** Releases permits in the background: under load, requests must not wait for it. */
 async function insist(task: () => Promise<void>): Promise<void> {
   for (let tries = 1; tries <= MOST_TRIES; tries++) {
     try {

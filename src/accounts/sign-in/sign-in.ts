@@ -15,37 +15,35 @@ import { randomBytes } from '../../crypto/random.js';
 interface SignInAttempt extends SignInOrigin {
   readonly username: string;
   readonly password: string;
-  /** Tells whether the browser is one in which this member has signed in before, and which. */
+  /** The id of this browser if the member has signed in with it before. */
   readonly deviceOf?: (userId: number) => string | undefined;
-  /** The member is already signed in, and confirms a change: the change is recorded, not a sign-in. */
+  /** A signed-in member recently authenticates again: the change is recorded, not a sign-in. */
   readonly confirms?: boolean;
 }
 
-/** A member who proved who they are. */
 export interface SignedIn {
   readonly userId: number;
-  /** When, by the database's clock: seconds since 1970; 0 if the platform's own login does not say. */
+  /** Seconds since 1970 by the database's clock; 0 if the external identity provider does not say. */
   readonly at: number;
-  /** The {@link SIGN_INS_VALID_SINCE} under which the proof was good. */
+  /** The {@link SIGN_INS_VALID_SINCE} at the time of the check. */
   readonly validSince: number | null;
-  /** How they proved it (RFC 8176); undefined where that is not known. */
+  /** Authentication methods (RFC 8176), if known. */
   readonly amr?: readonly string[] | undefined;
-  /** The assurance level (`acr`, OpenID Connect Core §2), if it is known. */
+  /** Assurance level (`acr`, OpenID Connect Core §2), if known. */
   readonly acr?: string | undefined;
-  /** The session at the platform's own login in which they did. */
+  /** The session at the external identity provider. */
   readonly upstream?: { readonly subject: string; readonly session: string | null } | undefined;
 }
 
-/** Why nobody was signed in. `unproven`: with a passkey. `busy`: too many are signing in, and the password was not checked. */
+/** `unproven`: a passkey failed. `busy`: too many sign-ins in progress; the password was not checked. */
 export interface SignInFault {
   readonly reason: 'invalid' | 'unproven' | 'throttled' | 'busy';
   readonly retryAfterSeconds?: number;
 }
 
-/** When to try again if too many sign-ins are in progress. */
 const BUSY_SECONDS = 2;
 
-/** Why a sign-in was refused: only for the audit trail. */
+/** Recorded in the audit log only. */
 export type RefusalCause =
   | 'no_password'
   | 'disabled'
@@ -54,14 +52,14 @@ export type RefusalCause =
   | 'counter_went_back'
   | `${Subject['kind']}_blocked`;
 
-/** What is known about the typed name; everything but `folded_username` is null if nobody has it. */
+/** The account of a typed name; all but `folded_username` is null if there is none. */
 interface Account extends QueryResultRow {
   readonly folded_username: string;
   readonly id: number | null;
   readonly password_hash: string | null;
   readonly disabled: boolean | null;
   readonly valid_since: number | null;
-  /** The database's clock: seconds since 1970. */
+  /** Seconds since 1970 by the database's clock. */
   readonly now: number;
 }
 
@@ -73,18 +71,17 @@ const FIND_ACCOUNT = {
 FROM fold_case($1) AS typed (folded_username) LEFT JOIN users u ON u.folded_username = typed.folded_username`,
 };
 
-/** The password is the same, so what a new one ends stays: see end_sign_ins. */
+/** Rehashes an unchanged password without ending sessions: see end_sign_ins. */
 const REPLACE_HASH = `UPDATE users SET password_hash = $3 WHERE id = $1 AND password_hash = $2
   AND set_config('public_user_api.same_password', 'yes', true) = 'yes'`;
 
-/** Nobody's name is longer. */
 const LONGEST_USERNAME = 100;
 
-/** Username and password → member. Whatever is wrong, the response and its timing are the same. */
+/** Signs members in with username and password. Every failure has the same response and timing. */
 @Injectable()
 export class SignIn implements OnApplicationShutdown {
   readonly #hashing: HashingQueue;
-  /** Compared with if there is no hash. */
+  /** Verified if there is no hash, to take the same time. */
   readonly #decoy = hashPassword(randomBytes(24).toString('base64url'));
   /** Rehashing in progress, by member. */
   readonly #upgrades = new Map<number, Promise<void>>();
@@ -99,13 +96,13 @@ export class SignIn implements OnApplicationShutdown {
     this.#hashing = new HashingQueue(meter);
   }
 
-  /** @throws Unavailable (or what the database throws) if nobody can sign in now: the check is never skipped */
+  /** @throws Unavailable or database errors if the check is impossible: it is never skipped */
   async attempt(sent: SignInAttempt): Promise<SignedIn | SignInFault> {
     const { username, password, ip, deviceOf, confirms } = sent;
     const deadline = performance.now() + this.config.signInPatience;
     const account = await this.#find(username);
     const device = account.id === null ? undefined : deviceOf?.(account.id);
-    // In a browser in which the member has signed in before, others cannot use up the allowance of the account or the address.
+    // On a known browser, others cannot use up the allowance of the account or the address.
     const subjects: Subject[] =
       device === undefined
         ? [
@@ -113,14 +110,14 @@ export class SignIn implements OnApplicationShutdown {
             { kind: 'account', of: account.folded_username },
           ]
         : [{ kind: 'device', of: device }];
-    // None where nobody has the name: anybody can try any number of such names.
+    // Only for existing names: anybody can try any number of others.
     const refusal = (cause: RefusalCause) =>
       account.id === null ? undefined : signInEvent('password', account.id, sent, cause);
     try {
       const place = await this.throttle.take(subjects, deadline);
       if ('retryAfterSeconds' in place) {
         const { kind, retryAfterSeconds, first } = place;
-        // Those after the first say nothing new, and there can be any number of them.
+        // Only the first: later ones add nothing, and their number is unbounded.
         const event = first && refusal(`${kind}_blocked`);
         if (event) await recordAlone((text, values) => this.database.prepared(text, values), event);
         return { reason: 'throttled', retryAfterSeconds };
@@ -146,33 +143,24 @@ export class SignIn implements OnApplicationShutdown {
     }
   }
 
-  /**
-   * Tells whether a member has this password, without the throttle: only after an attempt that it counted.
-   *
-   * @throws Busy
-   */
+  /** Checks a password without the throttle: call it only within an attempt that the throttle counted. @throws Busy */
   async hasPassword(username: string, password: string): Promise<boolean> {
     const account = await this.#find(username);
     const deadline = performance.now() + this.config.signInPatience;
     return (await this.#hashing.run(() => this.#verify(account, password), deadline)).matches;
   }
 
-  /**
-   * Hashes a new password, in turn with those that are verified.
-   *
-   * @throws Busy
-   */
+  /** Hashes a new password in the same queue as verification. @throws Busy */
   hashNew(password: string): Promise<string> {
     return this.#hashing.run(() => hashPassword(password), performance.now() + this.config.signInPatience);
   }
 
-  /** Ends the block of a member who has proved in another way who they are. */
+  /** Ends the block of a member who has signed in by another method. */
   async unblock(username: string): Promise<void> {
     const account = await this.#find(username);
     await this.throttle.forget({ kind: 'account', of: account.folded_username });
   }
 
-  /** Resolves when no rehashing is in progress. */
   async onApplicationShutdown(): Promise<void> {
     await Promise.all(this.#upgrades.values());
   }
@@ -185,7 +173,7 @@ export class SignIn implements OnApplicationShutdown {
     return account!;
   }
 
-  /** Exactly one hash is computed, whoever it is. */
+  /** Computes exactly one hash in every case. */
   async #verify({ password_hash, disabled }: Account, password: string) {
     const startedAt = performance.now();
     const hash = disabled ? null : password_hash;
@@ -193,10 +181,7 @@ export class SignIn implements OnApplicationShutdown {
     return { matches: hash !== null && matches, needsUpgrade, startedAt };
   }
 
-  /**
-   * Hashes the password as ours are, beside the requests: the member is signed in already. Unless it was changed meanwhile, and
-   * what fails is tried again at the next sign-in.
-   */
+  /** Rehashes with current parameters in the background, unless the password has changed. The next sign-in retries after failures. */
   #upgradeHash(userId: number, before: string, password: string): void {
     if (this.#upgrades.has(userId)) return;
     const patience = performance.now() + this.config.signInPatience;
@@ -209,7 +194,7 @@ export class SignIn implements OnApplicationShutdown {
   }
 }
 
-/** Gives the event of a sign-in of any kind, or of its refusal. @param cause if it was refused */
+/** Builds the audit event of a sign-in. @param cause if it was rejected */
 export function signInEvent(
   method: 'password' | 'passkey' | 'upstream',
   userId: number,

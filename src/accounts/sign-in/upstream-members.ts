@@ -10,16 +10,15 @@ import { LENGTHS, type Length } from '../../values/vocabulary.js';
 import type { SignInOrigin } from './sign-in-origin.js';
 import { signInEvent } from './sign-in.js';
 
-/** The claims of the platform's own login about who signed in there (OpenID Connect Core §5.1). */
+/** Claims of the external identity provider (OpenID Connect Core §5.1). */
 export type UpstreamClaims = Readonly<Record<string, unknown>>;
 
-/** A member named by the platform's own login. */
 export interface UpstreamMember {
   readonly id: number;
   readonly disabled: boolean;
-  /** The {@link SIGN_INS_VALID_SINCE} under which they were found. */
+  /** The {@link SIGN_INS_VALID_SINCE} when they were found. */
   readonly valid_since: number | null;
-  /** The database's clock: seconds since 1970, with their fraction. */
+  /** Seconds since 1970 by the database's clock, with fraction. */
   readonly now: number;
 }
 
@@ -29,7 +28,7 @@ const MEMBER = `u.id, u.disabled_at IS NOT NULL AS disabled, ${SIGN_INS_VALID_SI
 const FIND: Readonly<Record<UpstreamMatch, string>> = {
   external_id: `SELECT ${MEMBER} FROM users u WHERE u.external_id = $1`,
   id: `SELECT ${MEMBER} FROM users u WHERE u.id = $1`,
-  // Exactly: a provider that tells `Ann` from `ann` may have given them to two people.
+  // Exact case: the provider may have given `Ann` and `ann` to two people.
   username: `SELECT ${MEMBER} FROM users u WHERE u.folded_username = fold_case($1) AND u.username = $1`,
 };
 
@@ -38,7 +37,7 @@ VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING RETURNING ${MEMBER}`;
 
 const ALPHABET = 'abcdefghjkmnpqrstuvwxyz23456789';
 
-/** Finds the member whom the platform's own login has signed in: see UPSTREAM_CLAIM, UPSTREAM_MATCH and UPSTREAM_CREATE_MEMBERS. */
+/** Maps sign-ins at the external identity provider to members: see UPSTREAM_CLAIM, UPSTREAM_MATCH and UPSTREAM_CREATE_MEMBERS. */
 @Injectable()
 export class UpstreamMembers {
   constructor(
@@ -47,11 +46,7 @@ export class UpstreamMembers {
     private readonly logger: Logger,
   ) {}
 
-  /**
-   * Finds the member, or creates one if that is allowed, and records the sign-in.
-   *
-   * @returns undefined if there is no such member, or the member is disabled: nobody is told which
-   */
+  /** Finds or creates the member, and records the sign-in. @returns undefined if the member is missing or disabled */
   async signIn(claims: UpstreamClaims, from: SignInOrigin): Promise<UpstreamMember | undefined> {
     const member = await this.find(claims);
     const found = member ?? (await this.#create(claims));
@@ -61,7 +56,7 @@ export class UpstreamMembers {
     return found.disabled ? undefined : found;
   }
 
-  /** The member whom these claims name, disabled ones too. */
+  /** Finds the member of these claims, even if disabled. */
   async find(claims: UpstreamClaims): Promise<UpstreamMember | undefined> {
     const { match } = this.config.upstream!;
     const name = this.#nameIn(claims);
@@ -70,7 +65,7 @@ export class UpstreamMembers {
     return member;
   }
 
-  /** The value that members are matched by. An e-mail address that was not verified could be anybody's. */
+  /** The value to match. Unverified email addresses could be anybody's. */
   #nameIn(claims: UpstreamClaims): string | undefined {
     const { claim, match } = this.config.upstream!;
     const value = claims[claim];
@@ -81,7 +76,7 @@ export class UpstreamMembers {
     return name;
   }
 
-  /** Of several requests at once, one creates the member, and the others find them. */
+  /** With concurrent requests, one creates the member and the others find them. */
   async #create(claims: UpstreamClaims): Promise<UpstreamMember | undefined> {
     const { match, createMembers } = this.config.upstream!;
     const name = this.#nameIn(claims);
@@ -108,7 +103,7 @@ export class UpstreamMembers {
     return undefined;
   }
 
-  /** A claim in the form in which it is stored; null if it is missing, or not usable, which the log then says. */
+  /** A claim in its stored form; null if it is missing or unusable (logged). */
   #taken(claims: UpstreamClaims, claim: string, read: (value: unknown) => string | null): string | null {
     const value = claims[claim] ?? '';
     const text = read(value);
@@ -118,7 +113,7 @@ export class UpstreamMembers {
   }
 }
 
-/** Possible usernames of the new member, the best first; if it is taken, another one is made up. */
+/** Candidate usernames, best first. */
 function usernamesOf(wanted: unknown, match: UpstreamMatch): string[] {
   const name = textOf(wanted, LENGTHS.users.username);
   const usable = name !== null && name === wanted && isUsername(name) && !/^(\d+|erased-\d+)$/.test(name);
@@ -127,14 +122,14 @@ function usernamesOf(wanted: unknown, match: UpstreamMatch): string[] {
   return usable ? [name, ...madeUp] : madeUp;
 }
 
-/** A claim in a form that can be stored, cut to the maximum length; null if it is missing or not usable. */
+/** A storable claim, cut to the maximum length; null if it is missing or unusable. */
 function textOf(value: unknown, [least, most]: Length): string | null {
   if (typeof value !== 'string' || !isStorable(value)) return null;
   const text = [...value].slice(0, most).join('');
   return text.length < Math.max(1, least) ? null : text;
 }
 
-/** A URL that can be stored. One that is too long is none: cut, it would lead somewhere else. */
+/** A storable URL. Longer ones are dropped, since a cut URL points elsewhere. */
 function pictureOf(value: unknown): string | null {
   const text = textOf(value, LENGTHS.users.profile_picture);
   return text !== null && text === value && isHttpUrl(text) ? text : null;
