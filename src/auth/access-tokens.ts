@@ -12,10 +12,10 @@ import type { Credential } from './principal.js';
 import { isScope } from './scopes.js';
 import { refusal, SUPPORTED_DPOP_ALGORITHMS } from './www-authenticate.js';
 
-/** What the authorization server issues: 256 random bits in base64url. */
+/** 256 random bits in base64url. */
 const ACCESS_TOKEN = /^[\w-]{43}$/;
 
-/** How far a DPoP proof's `iat` may be from now, in seconds; its id is remembered for as long. */
+/** Maximum distance of a DPoP proof's `iat` from now, in seconds. */
 const PROOF_SECONDS = 60;
 
 interface TokenRow {
@@ -23,20 +23,20 @@ interface TokenRow {
   user_id: number;
   client_id: string;
   scope: string | null;
-  /** What the grant still allows: no more than the member's consent does. */
+  /** Scopes of the grant, within the member's consent. */
   allowed: string | null;
   jkt: string | null;
   created_at: string;
   expires_at: string;
-  /** null for no end. Of access for once, the end of its token. */
+  /** null for no end. For one-time access, the token's end. */
   access_ends_at: string | null;
   /** Until the token or its grant expires, by the database's clock. */
   seconds_left: number;
   by_member: boolean;
-  /** Those of the client's pages, or URIs at them. */
+  /** Origins of the client's pages, or URIs there. */
   origins: readonly string[];
   client_scopes: string[];
-  /** Why it is not accepted. */
+  /** Why it is rejected. */
   fault: string | null;
 }
 
@@ -59,17 +59,14 @@ JOIN ${keyed('oauth_clients c', 'c.id = g.client_id')} JOIN ${keyed('users u', '
 WHERE t.key IN ($1, $2) AND t.model = 'AccessToken'`,
 };
 
-/**
- * Records the id of a proof or an assertion, which may be used once. $1: its keys; $2: seconds to remember it for. Returns a row
- * for the first use only; of two concurrent uses, the insert lets one through.
- */
+/** Records the one-time id of a proof or assertion. $1: its keys; $2: seconds to keep. Only the first use returns a row. */
 export const USE_ONCE = `WITH first AS (
   INSERT INTO oauth_state (key, model, expires_at)
   SELECT key, 'ReplayDetection', now() + make_interval(secs => $2) FROM unnest($1::bytea[]) AS key ORDER BY key
   ON CONFLICT (key) DO UPDATE SET expires_at = EXCLUDED.expires_at WHERE oauth_state.expires_at <= now() RETURNING 1
 ) SELECT WHERE (SELECT count(*) FROM first) = cardinality($1)`;
 
-/** OAuth access tokens, looked up by one statement that joins the token with its grant, client and member. */
+/** Finds an OAuth access token with its grant, client and member in one statement. */
 @Injectable()
 export class AccessTokens {
   constructor(
@@ -78,7 +75,7 @@ export class AccessTokens {
     private readonly keys: TokenKeys,
   ) {}
 
-  /** @throws Problem invalid_credentials where it is unknown or has ended; or what the database throws */
+  /** @throws Problem invalid_credentials if it is unknown or has ended; or database errors */
   async lookUp(credential: Credential, request: Request): Promise<KnownCredential> {
     const { publicUrl } = this.config;
     const refuse = (reason: string) => refusal(publicUrl, credential, request, reason);
@@ -117,11 +114,7 @@ export class AccessTokens {
     };
   }
 
-  /**
-   * Checks that the request carries an unused proof of the key that the token is bound to (RFC 9449 §7.1).
-   *
-   * @throws Problem invalid_credentials
-   */
+  /** Checks for an unused proof of the key that the token is bound to (RFC 9449 §7.1). @throws Problem invalid_credentials */
   async checkProof(credential: Credential, thumbprint: string, request: Request): Promise<void> {
     const { publicUrl } = this.config;
     const refuse = (reason: string) => refusal(publicUrl, credential, request, reason, 'invalid_dpop_proof');
@@ -130,18 +123,15 @@ export class AccessTokens {
     const id = await idOfProof(request, urls, credential.secret, thumbprint);
     if (id === undefined) throw refuse('no valid proof');
     const keys = this.keys.everyKeyOf('DPoP', `${thumbprint} ${id}`);
-    // A proof is valid from PROOF_SECONDS before its iat until PROOF_SECONDS after it.
+    // Proofs are valid on both sides of `iat`.
     const first = await this.database.prepared(USE_ONCE, [keys, 2 * PROOF_SECONDS]);
     if (first.length === 0) throw refuse('a proof that was used before');
   }
 }
 
 /**
- * Checks a DPoP proof (RFC 9449 §4.3), except that it was not used before.
- *
- * @param urls of the request, without query and fragment: it is for one of them
- * @param thumbprint of the key that has to have signed it (RFC 7638)
- * @returns its id; undefined where it is missing, malformed, badly signed, old, or made for another request, token or key
+ * Checks a DPoP proof (RFC 9449 §4.3), except for reuse. @param urls accepted `htu` values, without query and fragment @param thumbprint
+ * of the signing key (RFC 7638) @returns its id; undefined if it is missing or invalid
  */
 async function idOfProof(
   { headers: { dpop }, method }: Request,

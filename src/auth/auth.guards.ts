@@ -16,21 +16,16 @@ import { ASSISTANTS_PATH } from '../http/pipeline/api-headers.js';
 import { requestOf, responseOf } from '../http/pipeline/request-context.js';
 
 const reflector = new Reflector();
-/** Cached per handler, since guards ask on every request. */
 const known = new Map<Target, Access | undefined>();
 type Target = ReturnType<ExecutionContext['getHandler' | 'getClass']>;
 
-/**
- * Returns what the handler demands; its own decorator takes precedence over that of its class.
- *
- * @returns undefined where neither has one: such a route is refused
- */
+/** Returns the declared access; the handler's overrides the class's. @returns undefined if none is declared: the route is closed */
 export function accessOf(handler: Target, controller: Target): Access | undefined {
   if (!known.has(handler)) known.set(handler, reflector.getAllAndOverride(ACCESS, [handler, controller]));
   return known.get(handler);
 }
 
-/** Resolves the credential to its caller, or responds with 401. A route that does not declare what it needs is refused. */
+/** Resolves the credential to its caller, or responds with 401. Rejects routes that declare no access. */
 @Injectable()
 export class CredentialsGuard implements CanActivate {
   constructor(
@@ -40,7 +35,7 @@ export class CredentialsGuard implements CanActivate {
     private readonly usage: Usage,
   ) {}
 
-  /** Stays synchronous where the credential is cached. */
+  /** Stays synchronous if the credential is cached. */
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
     const access = accessOf(context.getHandler(), context.getClass());
     if (access === 'public') return true;
@@ -74,12 +69,12 @@ export class CredentialsGuard implements CanActivate {
     request.context.userId = principal.userId ?? undefined;
     request.context.confirm = this.#confirm;
     response.gather('X-OAuth-Scopes', principal.scopesText);
-    // A message of an assistant is a POST, and nearly always reads: a tool that writes counts itself, too.
+    // An assistant's message is a POST but usually reads: tools that write count themselves.
     const reads =
       request.method === 'GET' || request.method === 'HEAD' || request.context.path === ASSISTANTS_PATH;
     const ofMember = reads ? 'read' : 'write';
     const limit = principal.userId === null ? 'platform' : ofMember;
-    // Counted apart: a key that others found, but cannot use, leaves its owner's limit alone.
+    // A key that others found but cannot use must not consume its owner's limit.
     const counted = request.misuse
       ? { ...principal, credentialId: `${principal.credentialId}:misuse` }
       : principal;
@@ -88,10 +83,7 @@ export class CredentialsGuard implements CanActivate {
   }
 }
 
-/**
- * Admits the caller, or responds with 403, by the scope that the route declares, or with 429 if the limit was used up when the call was
- * counted. The first guard refuses routes without a scope.
- */
+/** Checks the route's scope (403) and the caller's limit (429). CredentialsGuard has rejected routes without a scope. */
 @Injectable()
 export class ScopesGuard implements CanActivate {
   constructor(private readonly config: Config) {}
@@ -107,7 +99,7 @@ export class ScopesGuard implements CanActivate {
     if (misuse !== undefined) throw overLimit ?? misuse;
     if (ofPlatform !== (principal.userId === null)) throw new Problem('wrong_credential_kind');
     requireScope(this.config.publicUrl, request, access);
-    // An assistant's message is rejected as its protocol does it, since another status ends some clients.
+    // For assistants, another status ends some clients: the protocol rejects the message instead.
     if (overLimit !== undefined && request.context.path !== ASSISTANTS_PATH) throw overLimit;
     return true;
   }

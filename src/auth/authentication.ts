@@ -10,10 +10,7 @@ import { refusal } from './www-authenticate.js';
 import type { Caller, Credential } from './principal.js';
 import { Config } from '../config/config.js';
 
-/**
- * The only way from a credential, as it was sent, to its caller. Only here is it decided whether what is known about a credential,
- * cached or just looked up, permits this request.
- */
+/** Decides, in one place, whether a credential permits a request, cached or not. */
 @Injectable()
 export class Authentication {
   constructor(
@@ -24,11 +21,8 @@ export class Authentication {
   ) {}
 
   /**
-   * Sets {@link Request.misuse} if the credential is sent from where it must not be used.
-   *
-   * @returns synchronously where the credential is cached, and nothing is left to check or to record; what it throws, it never throws
-   * synchronously
-   * @throws Problem invalid_credentials (the same for every reason), or what the database throws
+   * Sets {@link Request.misuse} if the credential must not be used from there. @returns synchronously if it is cached and nothing is left
+   * to check; never throws synchronously @throws Problem invalid_credentials (the same for every reason), or database errors
    */
   authenticate(credential: Credential, request: Request): Caller | Promise<Caller> {
     const known = this.#know(credential, request);
@@ -37,18 +31,13 @@ export class Authentication {
       : this.#use(known, credential, request);
   }
 
-  /**
-   * Checks that a credential with which a request was admitted has not ended since.
-   *
-   * @returns its caller, with the scopes that it has now
-   * @throws as {@link authenticate}
-   */
+  /** Checks that an admitted credential is still valid. @returns its caller with current scopes @throws as {@link authenticate} */
   async confirm(credential: Credential, request: Request): Promise<Caller> {
     const { principal } = await this.#know(credential, request);
     return principal;
   }
 
-  /** Stays synchronous where the credential is cached. */
+  /** Stays synchronous if the credential is cached. */
   #know(credential: Credential, request: Request): KnownCredential | Promise<KnownCredential> {
     const { kind, secret } = credential;
     const issued = kind === 'api_key' ? this.apiKeys : this.accessTokens;
@@ -89,7 +78,7 @@ export class Authentication {
     return undefined;
   }
 
-  /** Whether a page sent a token that neither its client's pages nor ours are: MCP wants every Origin checked, against DNS rebinding. */
+  /** Whether a page sent a token that is neither the client's nor ours: MCP requires this check of Origin, against DNS rebinding. */
   #isForeignPage({ origins }: KnownCredential, { headers: { origin } }: Request): boolean {
     if (origin === undefined || origins === undefined) return false;
     return origin !== new URL(this.config.publicUrl).origin && !origins.includes(origin);

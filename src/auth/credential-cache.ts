@@ -6,32 +6,29 @@ import { RevocationChannel, type Revocation } from './revocation-channel.js';
 import { sha256 } from '../crypto/digests.js';
 import type { DevelopedApp } from '../http/pipeline/request-context.js';
 
-/** Enough for all credentials in use; each takes about 1 KB. */
+/** About 1 KB each. */
 const MOST_ENTRIES = 20_000;
 
-/** Bounds the life of an entry, so even an unannounced change (by a writer with triggers disabled, say) takes effect. */
+/** Maximum age, so that unannounced changes also take effect (a writer with disabled triggers, for example). */
 const LONGEST_MS = 30_000;
 
-/** What the last look-up of a credential found. */
 export interface KnownCredential {
   readonly principal: Caller;
-  /** By `performance.now()`, computed from the remaining life that the database reported: the local clock decides no expiry. */
+  /** By `performance.now()`, from the remaining lifetime that the database reported: local clocks decide no expiry. */
   readonly expiresAtMs: number;
   /** Networks that an API key may be used from; undefined for any. */
   readonly allowed: BlockList | undefined;
-  /** JWK thumbprint of the key that a DPoP-bound token requires a proof of. */
+  /** JWK thumbprint that a DPoP-bound token requires a proof of. */
   readonly thumbprint?: string;
-  /** Of the pages of a token's client, which may call the token endpoint. */
+  /** Origins of the client's pages, which may call the token endpoint. */
   readonly origins?: readonly string[];
-  /** The app or key whose developer sees these requests; undefined for the platform's own and an admin's. */
+  /** The app or key whose developer sees these requests; undefined for platform keys and those that an admin made. */
   readonly developedApp: DevelopedApp | undefined;
 }
 
 /**
- * Caches valid credentials: a request then needs one round trip for its data and none for its caller (docs/contributors/performance.md). An
- * entry is trusted only while the revocation channel was heard from within the last second, and for half a minute at most; while
- * the channel is cut, every credential is looked up. Keys are digests of kind and credential: no credential is held in memory,
- * and an entry for a token never matches a key.
+ * Caches valid credentials, which saves a database round trip per request (docs/contributors/performance.md). Entries count only while
+ * the revocation channel responded within a second. Keys are digests of kind and credential, so memory holds no credentials.
  */
 @Injectable()
 export class CredentialCache {
@@ -48,13 +45,13 @@ export class CredentialCache {
     channel.onRevocation((revocation) => this.#forget(revocation));
   }
 
-  /** @returns undefined if it must be looked up */
+  /** @returns undefined if it must be queried */
   find(kind: Caller['kind'], credential: string): KnownCredential | undefined {
     if (!this.channel.trusted) return undefined;
     return this.#entries.get(digestOf(kind, credential));
   }
 
-  /** Looks a credential up, and caches the result unless something was revoked meanwhile. */
+  /** Queries a credential, and caches the result unless something was revoked meanwhile. */
   async learn(
     kind: Caller['kind'],
     credential: string,

@@ -3,10 +3,10 @@ import type { SecretHashes } from '../crypto/secret-hashes.js';
 import type { Database } from '../database/database.js';
 import type { Logger } from '../runtime/logger.js';
 
-/** While instances change to another SECRET_KEY, each undoes what the other did, and both forget the secret: not more often than this. */
+/** During a change of SECRET_KEY, instances undo each other's renewals: at most this often per secret. */
 const RENEWED_MS = 30_000;
 
-/** Replaces hashes under the previous pepper with such under the current one when their secrets are used; no request waits for it. */
+/** Rehashes secrets under the current pepper after their use; no request waits for it. */
 export class HashRenewal {
   readonly #renewed = new LRUCache<string | number, true>({ max: 10_000, ttl: RENEWED_MS });
 
@@ -16,7 +16,7 @@ export class HashRenewal {
     private readonly logger: Logger,
   ) {}
 
-  /** @param row of the secret, which was compared with it */
+  /** @param row of the verified secret */
   renew(
     row: { readonly id: string | number; readonly hash: Buffer; readonly pepper_id: Buffer },
     secret: string,

@@ -2,10 +2,9 @@ import type { EntityManager } from 'typeorm';
 import type { AuthEventType } from '../audit/audit.js';
 import { OperatorError } from '../values/operator-error.js';
 
-/** A member acting on their own keys and apps, with access to nothing else. */
+/** A member who acts on their own keys and apps only. */
 export interface Owner {
   readonly userId: number;
-  /** The address that they called from. */
   readonly ip: string | null;
 }
 
@@ -17,10 +16,10 @@ export class TooManyChanges extends Error {
   override name = 'TooManyChanges';
 }
 
-/** How many changes of the kinds below a member may make in 24 hours, since each stays in the audit trail. */
+/** Maximum changes per member in 24 hours, since each stays in the audit log. */
 const MOST_CHANGES = 100;
 
-/** What a member can do again and again. Undoing it is always possible, and therefore bounded as well. */
+/** Changes that a member can repeat without limit, including their reversals. */
 const REPEATABLE = [
   'client.created',
   'client.updated',
@@ -39,7 +38,7 @@ const REPEATABLE = [
   'notice.chosen',
 ] as const satisfies AuthEventType[];
 
-/** Bounds what a member adds to the audit trail. @throws TooManyChanges after {@link MOST_CHANGES} of their own in 24 hours. */
+/** Bounds a member's entries in the audit log. @throws TooManyChanges after {@link MOST_CHANGES} in 24 hours. */
 export async function boundChanges(
   database: { query(text: string, values: unknown[]): Promise<unknown> },
   userId: number,
@@ -53,11 +52,8 @@ AND type = ANY ($2) OFFSET ${MOST_CHANGES - 1} LIMIT 1`,
 }
 
 /**
- * Makes sure that a member may have one more. Locks the member, so a concurrent transaction doing the same waits for this one.
- *
- * @param manager of the transaction that creates it
- * @param isFull SQL: a SELECT of one boolean, `is_full`, for the member $1
- * @throws LimitReached also for a member who is disabled; TooManyChanges
+ * Locks the member and checks that they may have one more. @param manager of the transaction that creates it @param isFull SQL: a SELECT
+ * of one boolean, `is_full`, for the member $1 @throws LimitReached also if the member is disabled; TooManyChanges
  */
 export async function takePlace(
   manager: EntityManager,

@@ -2,20 +2,15 @@ import type { Request } from 'express';
 import { Problem } from '../http/output/problems.js';
 import type { PlatformScope, Scope } from './scopes.js';
 
-/** A credential as it was sent; nothing about it is verified yet. */
+/** An unverified credential. */
 export interface Credential {
   readonly kind: Caller['kind'];
-  /** How it was sent: `DPoP` promises a proof (RFC 9449 §7.1). */
+  /** `DPoP` promises a proof (RFC 9449 §7.1). */
   readonly scheme: 'X-API-Key' | 'Bearer' | 'DPoP';
   readonly secret: string;
 }
 
-/**
- * Finds the credential in the headers, the only place where one is accepted.
- *
- * @returns undefined where there is none
- * @throws Problem ambiguous_credentials for two, or for one sent twice
- */
+/** Reads the credential from the headers. @returns undefined without one @throws Problem ambiguous_credentials for several */
 export function credentialOf(request: Request): Credential | undefined {
   const { rawHeaders } = request; // `headers` hides a second Authorization header
   let key: string | undefined;
@@ -37,18 +32,17 @@ export function credentialOf(request: Request): Credential | undefined {
   return { kind: 'oauth_token', scheme, secret: match[2]! };
 }
 
-/** What is known about any caller. */
 interface Known {
   readonly kind: 'api_key' | 'oauth_token';
   /** Scopes as X-OAuth-Scopes shows them. */
   readonly scopesText: string;
-  /** Public id of the credential, for logs and rate limits: never the credential. */
+  /** Public id for logs and rate limits. */
   readonly credentialId: string;
   readonly keyId: string | null;
   readonly clientId: string | null;
-  /** In the API's form, or null for never. */
+  /** In the API's format; null for never. */
   readonly expiresAt: string | null;
-  /** The same of the access that the member gave: a key ends it by its own expiry. */
+  /** When the member's consent ends; for a key, its own expiry. */
   readonly accessEndsAt: string | null;
   readonly createdAt: string;
 }
@@ -57,11 +51,11 @@ interface Known {
 export interface Principal extends Known {
   readonly userId: number;
   readonly scopes: readonly Scope[];
-  /** Those that its app may ask the member for; undefined for keys, whose scopes stay as they are. */
+  /** Scopes that the app may request; undefined for keys. */
   readonly clientScopes?: readonly string[];
 }
 
-/** The platform itself, by a key that belongs to no member. */
+/** The platform as the caller, with a key that belongs to no member. */
 export interface PlatformPrincipal extends Known {
   readonly kind: 'api_key';
   readonly userId: null;
@@ -69,15 +63,14 @@ export interface PlatformPrincipal extends Known {
   readonly keyId: string;
 }
 
-/** The caller that a credential identifies. */
 export type Caller = Principal | PlatformPrincipal;
 
 declare module 'express-serve-static-core' {
   interface Request {
     principal?: Caller;
-    /** The problem to respond with if the caller's limit is used up. */
+    /** The response if the caller's limit is used up. */
     overLimit?: Problem | undefined;
-    /** The problem to respond with if a valid credential is sent from where it must not be used. */
+    /** The response if a valid credential is sent from where it must not be used. */
     misuse?: Problem | undefined;
   }
 }

@@ -8,20 +8,20 @@ const NOTICE = /^(key|user|grant|client):(.+)$/s;
 
 export type Revocation = { readonly kind: 'key' | 'user' | 'grant' | 'client'; readonly id: string } | 'all';
 
-/** Listens to PostgreSQL for credentials that end. */
+/** Listens to PostgreSQL for revocations. */
 @Injectable()
 export class RevocationChannel extends NoticeChannel {
   readonly #listeners: ((revocation: Revocation) => void)[] = [];
-  /** How many there were: what was looked up before one must not be cached after it. */
+  /** Number of revocations: a result that was read before one must not be cached after it. */
   epoch = 0;
 
   constructor(config: Config, logger: Logger) {
-    // The embedded database delivers no notices: without the channel nothing is cached, so none is missed.
+    // The embedded database delivers no notices, so nothing is cached.
     super(config.databaseDirectUrl, {
       applicationName: 'public-user-api revocations',
       channel: 'revocations',
       heartbeatMs: 250,
-      // Less than the second within which a revocation must take effect.
+      // Below the second within which a revocation must take effect.
       trustMs: 900,
     });
     this.onChange = (reason) => {
@@ -43,7 +43,7 @@ export class RevocationChannel extends NoticeChannel {
     this.announce(id === undefined ? 'all' : { kind: kind as 'key', id });
   }
 
-  /** Tells this process at once, as the one who ended something does; the others hear of it from the database. */
+  /** Notifies this process at once; the others are notified by the database. */
   announce(revocation: Revocation): void {
     this.epoch++;
     for (const listener of this.#listeners) listener(revocation);

@@ -3,7 +3,7 @@ import { READ_SCOPES } from '../resources/resources.js';
 
 const { 'profile:read': profile, ...others } = READ_SCOPES;
 
-/** The scopes of the API, each with the plain words that the consent page shows. */
+/** The scopes of the API with the texts of the consent page. */
 export const SCOPES = {
   'profile:read': profile,
   'profile:write': 'Change your name, bio and picture',
@@ -19,7 +19,7 @@ export function isScope(text: string): text is Scope {
   return Object.hasOwn(SCOPES, text);
 }
 
-/** What a key of the platform itself may do on `/api/platform`. No member can grant it, and no app can ask for it. */
+/** Scopes of platform keys on `/api/platform`. No member can grant and no app can request them. */
 const PLATFORM_SCOPES = {
   'platform:read': 'Read what members did through the API',
   'platform:write': 'Feed the data of all members',

@@ -8,13 +8,10 @@ export const SUPPORTED_DPOP_ALGORITHMS = ['ES256', 'Ed25519', 'EdDSA'];
 
 type ToPath = Pick<Request, 'context'>;
 
-/** What assistants are to ask for first: reading. Writing is asked for when it is wanted for the first time. */
+/** Scopes that assistants request first; they request writing later. */
 export const FIRST_SCOPES = Object.keys(READ_SCOPES);
 
-/**
- * Makes this API's `WWW-Authenticate` (RFC 6750 §3), with the address of the metadata of what was requested (RFC 9728 §5.1): its
- * `resource` is what clients compare with the address that they call (§3.3).
- */
+/** Makes `WWW-Authenticate` (RFC 6750 §3) with the metadata URL (RFC 9728 §5.1), whose `resource` clients compare (§3.3). */
 function challenge(
   publicUrl: string,
   { context }: ToPath,
@@ -33,14 +30,14 @@ function challenge(
     .join(', ')}`;
 }
 
-/** Makes the 401 for a request without a credential: its challenge names no error (RFC 6750 §3.1). */
+/** Makes the 401 without an error for a request without a credential (RFC 6750 §3.1). */
 export function missingCredentials(publicUrl: string, request: ToPath): Problem {
   return new Problem('missing_credentials', {
     headers: { 'WWW-Authenticate': challenge(publicUrl, request) },
   });
 }
 
-/** Makes the one refusal for any invalid credential; only the log learns the reason. */
+/** Makes the same 401 for any invalid credential; only the log has the reason. */
 export function refusal(
   publicUrl: string,
   { kind, scheme }: Credential,
@@ -49,7 +46,7 @@ export function refusal(
   error: 'invalid_token' | 'invalid_dpop_proof' = 'invalid_token',
 ): Problem {
   request.context.refusal = reason;
-  // Assistants take a challenge without an error for one without a credential.
+  // Assistants read a challenge without an error as a missing credential.
   const namesError = kind === 'oauth_token' || request.context.path === ASSISTANTS_PATH;
   const header =
     scheme === 'DPoP' // RFC 9449 §7.1
@@ -58,20 +55,20 @@ export function refusal(
   return new Problem('invalid_credentials', { headers: { 'WWW-Authenticate': header } });
 }
 
-/** Requires a scope of the request's caller; null for none. @throws Problem insufficient_scope */
+/** Requires a scope of the caller; null for none. @throws Problem insufficient_scope */
 export function requireScope(publicUrl: string, request: Request, scope: string | null): void {
   const granted: readonly string[] = request.principal!.scopes;
   if (scope !== null && !granted.includes(scope)) throw insufficientScope(publicUrl, request, scope, granted);
 }
 
-/** Makes the 403 for a credential that lacks a scope, which the challenge names (RFC 6750 §3.1). */
+/** Makes the 403 for a missing scope, which the challenge names (RFC 6750 §3.1). */
 export function insufficientScope(
   publicUrl: string,
   request: ToPath,
   required: string,
   granted: readonly string[],
 ): Problem {
-  // An assistant asks for what is named here and nothing else: its next token is to allow what this one does.
+  // Assistants request exactly these scopes, so they must include those of the current token.
   const scope = request.context.path === ASSISTANTS_PATH ? [...granted, required].join(' ') : required;
   return new Problem('insufficient_scope', {
     detail: `This endpoint needs the scope ${required}.`,

@@ -15,7 +15,7 @@ import { parseKey } from './api-key-format.js';
 import { Config } from '../../config/config.js';
 
 interface KeyRow {
-  /** null: a key of the platform itself. */
+  /** null: a platform key. */
   user_id: number | null;
   scopes: (Scope | PlatformScope)[];
   hash: Buffer;
@@ -26,7 +26,7 @@ interface KeyRow {
   /** Until it expires, by the database's clock; Infinity for never. */
   seconds_left: number;
   self_issued: boolean;
-  /** Why it is not accepted. */
+  /** Why it is rejected. */
   fault: string | null;
 }
 
@@ -40,13 +40,12 @@ const FIND_KEY = {
 FROM api_keys k LEFT JOIN users u ON u.id = k.user_id WHERE k.id = $1 AND k.environment = $2`,
 };
 
-/** Compared with if the id is unknown, so an unknown id takes as long as a wrong secret. */
+/** Compared if the id is unknown, so that timing does not reveal ids. */
 const NO_HASH = Buffer.alloc(32);
 
-/** Keys whose exposure this process remembers to have recorded. */
 const MOST_EXPOSED = 20_000;
 
-/** API keys, looked up in one indexed read. */
+/** Finds an API key in one indexed read. */
 @Injectable()
 export class ApiKeyAuthenticator {
   readonly #exposed = new LRUCache<string, Promise<void>>({ max: MOST_EXPOSED });
@@ -62,7 +61,7 @@ export class ApiKeyAuthenticator {
     this.#renewal = new HashRenewal(this.#hashes, database, logger);
   }
 
-  /** @throws Problem invalid_credentials where it is unknown or has ended; or what the database throws */
+  /** @throws Problem invalid_credentials if it is unknown or has ended; or database errors */
   async lookUp(credential: Credential, request: Request): Promise<KnownCredential> {
     const refuse = (reason: string) => refusal(this.config.publicUrl, credential, request, reason);
     const { secret } = credential;
@@ -97,12 +96,7 @@ export class ApiKeyAuthenticator {
     };
   }
 
-  /**
-   * Records that a browser sent the key, so others may have seen it. Only the first time: `exposed_at` says since when. A key in a page
-   * that many people open is recorded by one statement.
-   *
-   * @param origin the Origin or Sec-Fetch-Site header, as sent
-   */
+  /** Records once per key that a browser sent it, so that others may know it. @param origin the Origin or Sec-Fetch-Site header */
   recordExposure(caller: Caller, origin: string): Promise<void> {
     const { credentialId } = caller;
     let recorded = this.#exposed.get(credentialId);
@@ -126,7 +120,7 @@ ${recordEventIf('first', 3)}`,
   }
 }
 
-/** The origin of the page that sent the request, or its Sec-Fetch-Site value; anything else is dropped. */
+/** The page's origin or the Sec-Fetch-Site value; anything else is dropped. */
 function originOf(sent: string): string {
   if (['null', 'cross-site', 'same-site', 'same-origin', 'none'].includes(sent)) return sent;
   const { origin = 'null' } = URL.parse(sent) ?? {};
@@ -142,7 +136,7 @@ function networksOf(cidrs: readonly string[]): BlockList {
   return networks;
 }
 
-/** Whether the address is inside one of the networks. @param address as `addressOf` returns it: IPv4-mapped IPv6 as IPv4 */
+/** Tells whether the address is in one of the networks. @param address as `addressOf` returns it: IPv4-mapped IPv6 as IPv4 */
 export function isInside(networks: BlockList, address: string | undefined): boolean {
   return address !== undefined && networks.check(address, isIPv6(address) ? 'ipv6' : 'ipv4');
 }

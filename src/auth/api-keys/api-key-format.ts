@@ -6,7 +6,6 @@ const ID_LENGTH = 12;
 const SECRET_LENGTH = 43;
 const CHECKSUM_LENGTH = 6;
 
-/** Finds a leaked key in any text. */
 export const API_KEY_PATTERN = /\bpua_(live|test)_([0-9A-Za-z]{12})_([0-9A-Za-z]{43})([0-9A-Za-z]{6})\b/;
 const WHOLE = new RegExp(`^${API_KEY_PATTERN.source}$`);
 
@@ -24,14 +23,14 @@ export function makeKey(environment: KeyEnvironment): { key: string; id: string 
   return { key: body + checksum(body), id };
 }
 
-/** Reads a key. @returns undefined if the text is no key or its checksum is wrong: never issued, so no look-up is needed */
+/** Reads a key. @returns undefined if it is malformed or its checksum is wrong, which saves a query */
 export function parseKey(text: string): ParsedKey | undefined {
   const match = text.length < 100 ? WHOLE.exec(text) : null;
   if (!match || checksum(text.slice(0, -CHECKSUM_LENGTH)) !== match[4]) return undefined;
   return { environment: match[1] as KeyEnvironment, id: match[2]! };
 }
 
-/** Finds the id of the key that a text names. The text need not be a whole key, so the id proves nothing. */
+/** Finds the id of the key that a text names. The key may be incomplete, so the id proves nothing. */
 export function namedKeyId(text: string): string | undefined {
   return /\bpua_(?:live|test)_([0-9A-Za-z]{12})(?![0-9A-Za-z])/.exec(text)?.[1];
 }

@@ -13,37 +13,36 @@ type Actor = NewAuthEvent['actor'];
 type Revoker = Pick<NewAuthEvent, 'actor' | 'ip'>;
 
 export interface NewKey {
-  /** null: a platform key, with platform scopes. */
+  /** null: a platform key. */
   readonly userId: number | null;
   readonly name: string;
   readonly scopes: readonly string[];
   readonly environment: KeyEnvironment;
   /** IPv4 and IPv6 networks or addresses; host bits are cleared. */
   readonly cidrs: readonly string[];
-  /** From now, by the database's clock; without it, `noExpiryReason` says why the key never expires. */
+  /** By the database's clock; without it, `noExpiryReason` is required. */
   readonly expiresInSeconds?: number;
   readonly noExpiryReason?: string;
   readonly actor: Actor;
-  /** The member who makes it for themselves; undefined if an admin or the server makes it. */
+  /** The member who creates it; undefined for an admin or the server. */
   readonly owner?: Owner | undefined;
 }
 
 interface KeyFilter {
   readonly userId?: number | undefined;
-  /** Only the platform's own. */
   readonly ofPlatform?: boolean | undefined;
-  /** Only those that expire within so many seconds, soonest first, without rotated ones, which have a successor. */
+  /** Seconds; soonest first, without rotated keys. */
   readonly expiringWithin?: number | undefined;
-  /** Only those that the member made, without those that ended more than a week ago. */
+  /** Only self-made keys that have not ended more than a week ago. */
   readonly own?: boolean | undefined;
 }
 
-/** A key as it is listed, without its secret. Times are in the API's form. */
+/** Without its secret. Times are in the API's format. */
 export interface KeyDetails {
   readonly id: string;
   /** `replaced`: rotated, and accepted until `expires_at`. */
   readonly status: 'active' | 'replaced' | 'expired' | 'revoked' | 'owner_disabled';
-  /** null, as is `username`, for a platform key. */
+  /** null for a platform key, like `username`. */
   readonly user_id: number | null;
   readonly username: string | null;
   readonly name: string;
@@ -62,19 +61,17 @@ export interface KeyDetails {
   readonly uses_count: number;
   readonly exposed_at: string | null;
   readonly exposed_origin: string | null;
-  /** The member made it for themselves. */
   readonly self_issued: boolean;
 }
 
-/** How many self-made keys of a member are accepted at the same time. */
+/** Maximum number of active self-made keys per member. */
 export const MOST_OWN_KEYS = 10;
 
 const ACCEPTED = 'k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())';
 
-/** Limits a member to the keys that they made for themselves; admins and the server see all of them. */
+/** Limits members to their self-made keys; admins and the server see all. */
 const reachedBy = (owner: Owner | undefined) => (owner ? { user_id: owner.userId, self_issued: true } : {});
 
-/** The address of an event that a member caused. */
 const from = (owner: Owner | undefined) => (owner ? { ip: owner.ip } : {});
 
 /** There is no such key, or the member did not make it. */
@@ -95,10 +92,7 @@ export const KEY_DETAILS = `SELECT k.id,
   api_time(s.exposed_at) AS exposed_at, s.exposed_origin, k.self_issued
 FROM api_keys k LEFT JOIN users u ON u.id = k.user_id LEFT JOIN api_key_usage s ON s.key_id = k.id`;
 
-/**
- * Issues, lists, rotates and revokes API keys; used by the command line, and by the pages where members make their own. Calls with
- * an `owner` see only the keys that this member made for themselves.
- */
+/** Creates, lists, rotates and revokes API keys. With an `owner`, only the member's self-made keys are visible. */
 @Injectable()
 export class ApiKeysService {
   readonly #hashes: SecretHashes;
@@ -110,11 +104,7 @@ export class ApiKeysService {
     this.#hashes = new SecretHashes(config.secrets, 'api_keys');
   }
 
-  /**
-   * @param within a transaction of which it is to be a part
-   * @returns the key itself, which is shown once and stored nowhere
-   * @throws LimitReached where its owner has as many as the limits allow
-   */
+  /** @param within the caller's transaction @returns the key, which is shown once and not stored @throws LimitReached */
   async create(
     wanted: NewKey,
     within: EntityManager = this.dataSource.manager,
@@ -153,7 +143,6 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, ARRAY(SELECT DISTINCT network(c::inet)::
     });
   }
 
-  /** Lists the keys of one member or of all, newest first. */
   list({ userId, ofPlatform = false, expiringWithin, own = false }: KeyFilter = {}): Promise<KeyDetails[]> {
     return this.dataSource.query<KeyDetails[]>(
       `${KEY_DETAILS} WHERE ($1::bigint IS NULL OR k.user_id = $1) AND (NOT $3 OR k.user_id IS NULL)
@@ -174,10 +163,8 @@ ORDER BY CASE WHEN $2 IS NOT NULL THEN k.expires_at END, k.created_at DESC, k.id
   }
 
   /**
-   * Makes a key like this one, with the same lifetime. The old key is accepted until the overlap or its
-   * own expiry ends, whichever is first.
-   *
-   * @throws UnknownKey, OperatorError if it is revoked, expired or rotated already, LimitReached if its owner has too many
+   * Creates a successor with the same lifetime. The old key works until the overlap or its own expiry ends. @throws UnknownKey;
+   * OperatorError if it is revoked, expired or rotated already; LimitReached
    */
   async rotate(
     id: string,
@@ -187,7 +174,7 @@ ORDER BY CASE WHEN $2 IS NOT NULL THEN k.expires_at END, k.created_at DESC, k.id
     within: EntityManager = this.dataSource.manager,
   ): Promise<{ key: string; id: string }> {
     return audited(within, async (manager) => {
-      // While both are accepted there is one more key.
+      // During the overlap both keys count.
       if (owner) await this.#takePlace(manager, owner, MOST_OWN_KEYS + (overlapSeconds === 0 ? 1 : 0));
       const old = await manager.findOneBy(ApiKey, { id, ...reachedBy(owner) });
       if (!old) throw new UnknownKey(id);
@@ -220,28 +207,19 @@ RETURNING user_id`,
     });
   }
 
-  /**
-   * Ends a key at once and for good.
-   *
-   * @returns false if it was revoked already: its first reason stays
-   * @throws UnknownKey
-   */
+  /** Revokes a key permanently. @returns false if it was already revoked: its first reason stays @throws UnknownKey */
   async revoke(id: string, reason: string, actor: Actor, owner?: Owner): Promise<boolean> {
     const revoked = await this.#revoke({ id, ...reachedBy(owner) }, reason, { actor, ...from(owner) });
     if (revoked === undefined) throw new UnknownKey(id);
     return revoked;
   }
 
-  /**
-   * Ends a member's key at once and for good, whoever made it.
-   *
-   * @returns whether the member had such a key that was not revoked yet
-   */
+  /** Revokes any key of a member permanently. @returns whether there was such an unrevoked key */
   async revokeOf(userId: number, id: string, reason: string, by: Revoker): Promise<boolean> {
     return (await this.#revoke({ id, user_id: userId }, reason, by)) === true;
   }
 
-  /** @returns undefined where there is no such key */
+  /** @returns undefined if there is no such key */
   #revoke(which: FindOptionsWhere<ApiKey>, reason: string, by: Revoker): Promise<boolean | undefined> {
     return audited(this.dataSource, async (manager) => {
       const key = await manager.findOneBy(ApiKey, which);
@@ -255,7 +233,7 @@ RETURNING user_id`,
     });
   }
 
-  /** @throws LimitReached if `most` of the member's own keys are accepted already */
+  /** @throws LimitReached if the member has `most` active keys */
   #takePlace(manager: EntityManager, owner: Owner, most: number): Promise<void> {
     return takePlace(
       manager,

@@ -1,19 +1,19 @@
 import type { Config } from '../../config/config.js';
 import { openPool } from '../../database/postgres/session.js';
 
-/** Where instances add up the calls that each of them admitted. */
+/** Where instances add up their admitted requests. */
 export interface CountStore {
-  /** Adds calls, by key, in one round trip; the window, in minutes since 1970, is part of each key. @returns the sum of each key */
+  /** Adds requests by key in one round trip; each key includes its window (minutes since 1970). @returns the sum of each key */
   add(window: number, calls: ReadonlyMap<string, number>): Promise<ReadonlyMap<string, number>>;
   end(): Promise<void>;
 }
 
-/** $1 window, $2 keys, $3 calls. Keys are in order, so instances wait for one another and never deadlock. Old rows are swept. */
+/** $1 window, $2 keys, $3 requests. Sorted keys prevent deadlocks. The sweeper deletes old rows. */
 const ADD = `INSERT INTO rate_limit_counts AS c (key, window_number, used)
 SELECT key, $1::bigint, calls FROM unnest($2::text[], $3::integer[]) AS added (key, calls) ORDER BY key
 ON CONFLICT (key) DO UPDATE SET used = c.used + EXCLUDED.used RETURNING key, used`;
 
-/** On its own connection, not through a pooler: exchanges never wait for requests, and the statement remains prepared. */
+/** Uses its own connection without a pooler: exchanges never wait for requests, and the statement remains prepared. */
 export function postgresCounts(url: string, { connect, lock }: Config['databaseDeadlines']): CountStore {
   const pool = openPool({
     connectionString: url,

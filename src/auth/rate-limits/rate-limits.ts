@@ -10,23 +10,20 @@ import type { Caller, Credential } from '../principal.js';
 import { postgresCounts, type CountStore } from './count-stores.js';
 import { Config } from '../../config/config.js';
 
-/** Of RATE_LIMIT_AUTH: a sign-in takes some ten requests, and a partner's backend refreshes the tokens of all its members. */
+/** Multiple of RATE_LIMIT_AUTH: a sign-in takes about ten requests, and a partner's backend refreshes tokens of many members. */
 const OAUTH_REQUESTS_PER_REFUSAL = 100;
 
-/** Windows begin with the minutes of the machine's clock. */
+/** Windows start with the minutes of the host's clock. */
 const WINDOW_SECONDS = 60;
-/** Callers that each limit remembers, some 350 bytes each; with one more, it begins anew from what the store knows. */
+/** Callers per limit, 350 bytes each; above it, counting restarts from the store's numbers. */
 const MOST_CALLERS = 100_000;
-/** Keys of one exchange; the others go with the next one. */
+/** Maximum keys per exchange; the others follow in the next one. */
 const MOST_EXCHANGED = 5_000;
 
 type LimitName = LabelsOf<'rate_limit_refusals_total'>['limit'];
 type CredentialKind = LabelsOf<'rate_limit_refusals_total'>['credential'];
 
-/**
- * The limits of docs/api-contract.md §10: calls per user and credential; failed authentications, and requests to the authorization
- * server, per address. Instances share them through PostgreSQL; the embedded database has one instance.
- */
+/** The limits of docs/api-contract.md §10. Instances share them through PostgreSQL; the embedded database has one instance. */
 @Injectable()
 export class RateLimits implements OnApplicationShutdown {
   readonly #quotas: Readonly<Record<LimitName, number>>;
@@ -49,7 +46,7 @@ export class RateLimits implements OnApplicationShutdown {
     if (url) meter.read('rate_limits_shared', () => [[{}, this.#counter.alone ? 0 : 1]]);
   }
 
-  /** Tells the other instances what was counted here, and learns what they counted. */
+  /** Exchanges counts with the other instances. */
   @Periodic({
     work: 'rate_limits',
     everyMs: ({ rateLimitSyncMs }) => rateLimitSyncMs,
@@ -64,11 +61,7 @@ export class RateLimits implements OnApplicationShutdown {
     await this.#counter.end();
   }
 
-  /**
-   * Counts a call with a valid credential and sets the headers that say what is left.
-   *
-   * @returns the problem to respond with where the limit is used up; the caller decides when, since the scope is checked first
-   */
+  /** Counts a request and sets the rate-limit headers. @returns the problem above the limit; the caller checks the scope first */
   countCall(
     name: 'read' | 'write' | 'platform',
     { userId, credentialId, kind }: Pick<Caller, 'userId' | 'credentialId'> & { kind: CredentialKind },
@@ -84,28 +77,24 @@ export class RateLimits implements OnApplicationShutdown {
     return refusalOf(count);
   }
 
-  /**
-   * Counts `error` if it refuses a credential; an unreachable database says nothing about one.
-   *
-   * @returns what to respond with: `error`, or 429 after too many
-   */
+  /** Counts `error` if it rejects a credential, not if the database is unavailable. @returns the response: `error`, or 429 after too many */
   afterRefusal(error: unknown, { kind }: Credential, address: string | undefined): unknown {
     if (!(error instanceof Problem) || error.definition.code !== 'invalid_credentials') return error;
     return this.countRefused(kind, address) ?? error;
   }
 
-  /** Counts a refused credential. @returns the problem to respond with after too many */
+  /** Counts a rejected credential. @returns the problem after too many */
   countRefused(kind: CredentialKind, address: string | undefined): Problem | undefined {
     return refusalOf(this.#take('failed_authentication', networkOf(address), kind));
   }
 
-  /** Counts a request to the authorization server or its pages. @returns after too many, the whole seconds until the next window */
+  /** Counts a request to the authorization server or its pages. @returns after too many, whole seconds until the next window */
   countOauthRequest(address: string | undefined): number | undefined {
     const count = this.#take('oauth_requests', networkOf(address), 'none');
     return count?.admitted === false ? count.resetSeconds : undefined;
   }
 
-  /** @returns undefined if the limit is switched off */
+  /** @returns undefined if the limit is disabled */
   #take(limit: LimitName, caller: string, credential: CredentialKind) {
     if (this.#quotas[limit] === 0) return undefined;
     const count = this.#counter.take(limit, caller, this.#quotas[limit]);
@@ -123,28 +112,26 @@ function refusalOf(count: ReturnType<Counter['take']> | undefined): Problem | un
   });
 }
 
-/** The calls of one caller that were admitted in this window. */
+/** Admitted requests of one caller in this window. */
 interface Calls {
   readonly key: string;
   /** By all instances, as of the last exchange. */
   known: number;
-  /** By this one since then. */
+  /** By this instance since then. */
   unsent: number;
 }
 
 /**
- * Counts calls by limit and caller in fixed windows, in memory: no call waits for the store. Every `intervalMs`, what this instance
- * admitted is added to the store, which returns what all have admitted: so several instances admit fewer calls too many than arrive
- * within one interval (docs/operators/scaling.md), and one is exact. Each key is exchanged once more in the interval after its last call, since other
- * instances may have added theirs later. While the store is away, each goes on with what it knows.
+ * Counts requests by limit and caller in fixed windows, in memory. Every `intervalMs`, instances exchange counts through the store, so
+ * they may admit too many by at most what arrives in one interval (docs/operators/scaling.md). Each key is exchanged once more after its
+ * last request, to learn later counts. While the store is unavailable, instances continue with what they know.
  */
 export class Counter {
   #window = 0;
   readonly #limits = new Map<string, Map<string, Calls>>();
-  /** To be exchanged, in this order. */
   readonly #changed = new Set<Calls>();
   #exchanging: Promise<void> | undefined;
-  /** Whether the store is unreachable, so that this instance counts alone. */
+  /** The store is unreachable, so this instance counts alone. */
   alone = false;
 
   /** @param store undefined if there is no other instance */
@@ -153,7 +140,7 @@ export class Counter {
     private readonly logger: Pick<Logger, 'info' | 'warn'>,
   ) {}
 
-  /** Counts a call, unless none is left. @returns also what is left after it, and the whole seconds until the next window */
+  /** Counts a request unless none is left. @returns also the remaining requests and whole seconds until the next window */
   take(limit: string, caller: string, quota: number) {
     const seconds = Date.now() / 1000;
     const window = Math.floor(seconds / WINDOW_SECONDS);
@@ -167,7 +154,7 @@ export class Counter {
     return { admitted: left > 0, left: Math.max(0, left - 1), resetSeconds };
   }
 
-  /** Tells the store what it does not know, and learns what the others admitted; never rejects. */
+  /** Exchanges counts with the store; never rejects. */
   exchange(): Promise<void> {
     return (this.#exchanging ??= this.#exchange().finally(() => (this.#exchanging = undefined)));
   }
@@ -189,7 +176,7 @@ export class Counter {
     if (calls) return calls;
     if (!callers || callers.size >= MOST_CALLERS) {
       this.#limits.set(limit, (callers = new Map()));
-      this.#changed.clear(); // whoever calls again is in it again
+      this.#changed.clear(); // callers that return are added again
     }
     calls = { key: `${window}:${limit}:${caller}`, known: 0, unsent: 0 };
     callers.set(caller, calls);
@@ -206,13 +193,13 @@ export class Counter {
         const added = sent.get(calls.key)!;
         calls.known = Math.max(calls.known + added, sums.get(calls.key)!); // the store may have lost its counts
         calls.unsent -= added;
-        // Moved behind the others; not if it was forgotten meanwhile.
+        // Moves it to the end, unless it was forgotten meanwhile.
         if (this.#changed.delete(calls) && added + calls.unsent > 0) this.#changed.add(calls);
       }
       if (this.alone) this.logger.info('rate limits are shared again');
       this.alone = false;
     } catch (error) {
-      // It is sent again. If it was added nevertheless, it counts twice, which is safe.
+      // Sent again. If it was stored after all, it counts twice, which is safe.
       const reason = (error as Error).message;
       if (!this.alone) this.logger.warn({ reason }, 'rate limits are not shared: this instance limits alone');
       this.alone = true;

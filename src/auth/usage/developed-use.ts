@@ -1,8 +1,7 @@
 import type { Database } from '../../database/database.js';
 
-/** Requests of the hours of a day, or of the days of a month. */
 interface UsedInTime {
-  /** Beginning of the hour or day, in the API's form, UTC. */
+  /** Start of the hour or day, in the API's format, UTC. */
   readonly time: string;
   readonly accepted: number;
   /** Status 400 to 499. */
@@ -10,25 +9,24 @@ interface UsedInTime {
   readonly failed: number;
 }
 
-/** How many requests there were in the last 24 hours, the one that is not over among them, and in the last 30 days. */
+/** Requests of the last 24 hours, including the current one, and of the last 30 days. */
 interface Counted {
   readonly day: number;
   readonly month: number;
 }
 
-/** An app or a key, and how it was answered. */
 interface UsedApp extends Counted {
   readonly id: string;
   readonly name: string;
-  /** Those of {@link Counted} that were refused or failed. */
+  /** Those of {@link Counted} that were rejected or failed. */
   readonly errors_day: number;
   readonly errors_month: number;
-  /** Of the last requests that are kept: half of them took no longer, and 95 of a hundred; null without any. */
+  /** Percentiles of the stored requests; null without any. */
   readonly p50_ms: number | null;
   readonly p95_ms: number | null;
 }
 
-/** Requests that were refused or failed in the same way. */
+/** Requests with the same error. */
 interface UsedInVain extends Counted {
   readonly method: string;
   readonly route: string;
@@ -36,24 +34,23 @@ interface UsedInVain extends Counted {
   readonly error: string | null;
 }
 
-/** How a member's own apps and keys were answered. */
+/** Responses to a member's own apps and keys. */
 export interface DevelopedUse {
   readonly hours: readonly UsedInTime[];
   readonly days: readonly UsedInTime[];
-  /** By name. */
   readonly apps: readonly UsedApp[];
-  /** The commonest first. */
+  /** Most common first. */
   readonly errors: readonly UsedInVain[];
 }
 
 const MOST_ERRORS = 50;
 
-/** SQL: `apps`, all of the member $1, or the one of the id $2. */
+/** SQL: `apps`, all of the member $1, or the one with id $2. */
 export const APPS = `
   SELECT id AS client_id, NULL::text AS key_id, name FROM oauth_clients WHERE owner_id = $1 AND ($2::text IS NULL OR id = $2)
   UNION ALL SELECT NULL, id, name FROM api_keys WHERE user_id = $1 AND self_issued AND ($2 IS NULL OR id = $2)`;
 
-/** SQL: `uses`, what {@link APPS} sent, each with `recent`: whether in the last 24 hours. */
+/** SQL: `uses`, the requests of {@link APPS}; `recent`: within 24 hours. */
 const usesOf = (column: string) => `
   SELECT n.*, n.hour > now() - interval '24 hours' AS recent FROM apps JOIN developer_request_counts n ON n.${column} = apps.${column}
   WHERE n.hour > now() - interval '30 days'`;
@@ -86,7 +83,7 @@ const ERRORS = `${USES}
 SELECT method, route, status, error, ${COUNTED} FROM uses WHERE status >= 400
 GROUP BY method, route, status, error ORDER BY month DESC, method, route, status, error LIMIT ${MOST_ERRORS}`;
 
-/** Reads how a member's own apps and keys were answered. @param of one of them alone, by its id */
+/** Counts the responses to a member's own apps and keys. @param of limits it to the app or key with this id */
 export async function developedUse(
   database: Database,
   userId: number,

@@ -10,34 +10,34 @@ import { looksSecret } from '../../values/string-rules.js';
 import { APPS, developedUse, type DevelopedUse } from './developed-use.js';
 import { writeGoodRows } from './usage-tally.js';
 
-/** Of each app, here and in the database. */
+/** Per app, in memory and in the database. */
 export const MOST_KEPT = 100;
 const HOUR_MS = 3_600_000;
-/** Apps that are named by requests which proved nothing, in one flush: anybody can name any. */
+/** Maximum apps per flush from unauthenticated requests, since anybody can name any app. */
 const MOST_UNPROVEN = 200;
 
-/** Whose request it is: an app or a key by its id, or a token by the keys under which it may be stored, in hex. */
+/** The app, key or token of a request; a token by its possible storage keys, in hex. */
 type Named = DevelopedApp | { readonly kind: 'token'; readonly id: string };
 
-/** A request as its developer is shown it. Nothing of the member for whom it was made, and nothing that could be a secret. */
+/** A request as its developer sees it: without member data and secrets. */
 export interface ShownRequest {
-  /** In the API's form. */
+  /** In the API's format. */
   readonly occurred_at: string;
   readonly app_name: string;
   readonly method: string;
   /** Template of the route, such as `/api/public/events/:id`. */
   readonly route: string;
   readonly status: number;
-  /** Code of the problem, or of the OAuth error. */
+  /** Problem code or OAuth error. */
   readonly error: string | null;
-  /** Why, in a word of ours. */
+  /** A word from our own list. */
   readonly reason: string | null;
-  /** What of the request it was about. */
+  /** The rejected parameter. */
   readonly parameter: string | null;
-  /** That as it was sent, without what could be a secret. */
+  /** Its value as sent, unless it could be a secret. */
   readonly value: string | null;
   readonly error_id: string | null;
-  /** From its arrival to its answer; null for one of a version that did not measure. */
+  /** Until the response; null if an older version did not measure it. */
   readonly duration_ms: number | null;
 }
 
@@ -46,7 +46,7 @@ interface DeveloperRequestRow extends Omit<ShownRequest, 'occurred_at' | 'app_na
   readonly startedAt: bigint;
 }
 
-/** The requests of one app since the last flush: the last ones, and how many there were of each kind in each hour. */
+/** Requests of one app since the last flush: the last ones, and counts per kind and hour. */
 interface Gathered {
   readonly app: Named;
   readonly rows: object[];
@@ -54,8 +54,8 @@ interface Gathered {
 }
 
 /**
- * The last requests of apps and keys that members made for themselves, refused ones too: where a developer looks why something does
- * not work. They are gathered in memory and written in batches; requests of all others cost one comparison, and leave nothing.
+ * Keeps the last requests of self-made apps and keys, including rejected ones, so that developers find their errors. Gathers them in
+ * memory and writes batches; other requests cost one comparison.
  */
 @Injectable()
 export class DeveloperRequests {
@@ -74,11 +74,8 @@ export class DeveloperRequests {
   }
 
   /**
-   * Notes a request to the API that was answered. A refused request may name a key without proving that it has it: that leaves nothing
-   * but that it was refused.
-   *
-   * @param request `principal` is missing where there was no credential, or it was refused; `context` has the code of a problem, and
-   *   the app of a credential that is known, whether or not it was accepted
+   * Records a finished API request. A rejected request that only names a key leaves nothing but the rejection. @param request has
+   * `principal` only if its credential was accepted; `context` has the problem code and the known app
    */
   finished(request: Request, status: number): void {
     if (!this.#enabled) return;
@@ -103,7 +100,7 @@ export class DeveloperRequests {
     );
   }
 
-  /** @param proven whether it is known that there is such an app and that it is a member's; else the database will tell */
+  /** @param proven whether the app is known to exist and to belong to a member; otherwise the database checks */
   record(app: Named, { startedAt, error_id, ...row }: DeveloperRequestRow, proven: boolean): void {
     if (!this.#enabled) return;
     const name = `${app.kind} ${app.id}`;
@@ -129,28 +126,24 @@ export class DeveloperRequests {
     counts.set(key, { ...kind, requests: (counts.get(key)?.requests ?? 0) + 1 });
   }
 
-  /**
-   * The last of a member's own apps and keys, the latest first; what this process has seen stands among them at once.
-   *
-   * @param of one of them alone, by its id
-   */
+  /** The last requests of a member's own apps and keys, latest first, including unwritten ones. @param of one app or key */
   async last(userId: number, of: string | null): Promise<ShownRequest[]> {
     await this.flush();
     return this.database.rows<ShownRequest>(LAST, [userId, of]);
   }
 
-  /** How they were answered in the last 24 hours and 30 days. */
+  /** Response counts of the last 24 hours and 30 days. */
   async use(userId: number, of: string | null): Promise<DevelopedUse> {
     await this.flush();
     return developedUse(this.database, userId, of);
   }
 
-  /** Writes what was gathered until now, and takes away what is no longer among the last. */
+  /** Writes gathered requests and deletes those beyond the limit. */
   flush(): Promise<void> {
     return (this.#written = this.#written.then(() => this.#write()));
   }
 
-  /** What a refused request names in either header, well or badly: a key, or what could be a token. */
+  /** The key or possible token that a rejected request names in either header. */
   #namedBy({ headers, principal }: Request): Named | undefined {
     if (principal !== undefined) return undefined;
     const { 'x-api-key': key, authorization } = headers;
@@ -186,7 +179,7 @@ export class DeveloperRequests {
         },
         (_, error) => this.logger.warn({ err: error }, 'a request cannot be shown to its developer'),
       );
-      // No client has the id of a key.
+      // Client ids and key ids never collide.
       if (kept.size > 0) await this.database.rows(FORGET, [[...kept].toSorted()]);
     } catch (error) {
       this.logger.warn({ err: error }, 'requests could not be kept for their developers');
@@ -194,7 +187,7 @@ export class DeveloperRequests {
   }
 }
 
-/** What named no app of a member is left out here. A row with `requests` says how many there were; the others are requests themselves. */
+/** Drops requests that name no member's app. Rows with `requests` are counts; the others are single requests. */
 const KEEP = `WITH sent AS (
   SELECT c.id AS client_id, k.id AS key_id, r.* FROM jsonb_to_recordset($1) AS r (client text, key text, occurred_at timestamptz,
     method text, route text, status smallint, error text, reason text, parameter text, value text, error_id text, duration_ms integer,
@@ -215,7 +208,7 @@ INSERT INTO developer_requests
 SELECT client_id, key_id, occurred_at, method, route, status, error, reason, parameter, value, error_id, duration_ms
 FROM sent WHERE requests = 0 RETURNING COALESCE(client_id, key_id) AS id`;
 
-/** SQL: those of each app that are no longer among the last. */
+/** SQL: requests of each app beyond the limit. */
 const older = (column: string) => `
 SELECT old.id FROM unnest($1::text[]) AS app (id) CROSS JOIN LATERAL (
   SELECT d.id FROM developer_requests d WHERE d.${column} = app.id
@@ -232,7 +225,7 @@ FROM (${APPS}
 ) app CROSS JOIN LATERAL ((${lastOf('client_id')}) UNION ALL (${lastOf('key_id')})) d
 ORDER BY d.occurred_at DESC, d.id DESC LIMIT ${MOST_KEPT}`;
 
-/** A name of ours, or what a developer mistyped for one; anything else could be a secret that went astray. */
+/** Only a known or mistyped name; anything else could be a misplaced secret. */
 function plain(name: string | undefined): string | null {
   if (name === undefined) return null;
   return /^[\w/:.-]{1,40}$/.test(name) ? name : '***';

@@ -2,31 +2,27 @@ import type { Database } from '../../database/database.js';
 import { isUnavailable } from '../../database/postgres/unavailable.js';
 import type { Logger } from '../../runtime/logger.js';
 
-/** Rows per statement: 15 ms of work, which is done by a statement's deadline on a busy machine, too. A thousand take 130. */
+/** Rows per statement: 100 take 15 ms, 1,000 take 130 ms, too close to the deadline on a busy host. */
 const BATCH = 100;
 
-/** SQL: the rows that a tally writes, `r`, as the statement's $1 has them. */
+/** SQL: the rows `r` of a tally, from $1. */
 export const USED = 'jsonb_to_recordset($1) AS r (name text, uses bigint, at timestamptz, ip inet)';
 
-/** What was used since the last flush, under one name. */
+/** Uses of one name since the last flush. */
 interface Use {
   uses: number;
-  /** Of the last time, in ms since 1970. */
+  /** Last use in ms since 1970. */
   atMs: number;
-  /** Of the last time, where it is recorded. */
+  /** Address of the last use, if recorded. */
   ip: string | undefined;
 }
 
-/** Adds up uses of one kind by name in memory, and writes them in batches, never during a request. */
+/** Counts uses by name in memory, and writes them in batches outside requests. */
 export class UsageTally {
   #uses = new Map<string, Use>();
   #written = Promise.resolve();
 
-  /**
-   * @param what name in the log if something cannot be written
-   * @param statement adds the rows {@link USED} to the table. It leaves out rows whose member, key or grant is gone, and locks those of
-   *   the others in order, so that they cannot go before it has written
-   */
+  /** @param what name in the log @param statement adds {@link USED}; it must skip orphaned rows, and lock the others in order */
   constructor(
     private readonly database: Database,
     private readonly logger: Logger,
@@ -46,7 +42,7 @@ export class UsageTally {
     use.ip = ip;
   }
 
-  /** Writes what was collected so far. What cannot be written is kept for the next time; a row that can never be written is dropped. */
+  /** Writes collected counts. After a failure they stay for the next time; rows that can never be written are dropped. */
   flush(): Promise<void> {
     return (this.#written = this.#written.then(() => this.#write()));
   }
@@ -81,15 +77,12 @@ export class UsageTally {
   }
 }
 
-/** The statement itself is wrong, or its table is missing: no row is to blame (PostgreSQL, appendix A). */
+/** The statement or its table is wrong, not a row (PostgreSQL, appendix A). */
 const NOT_OF_A_ROW = /^42/;
 
 /**
- * Writes rows in batches, as many as possible: if a batch is refused, the rows that are to blame are found by bisection.
- *
- * @param write writes all of the rows or none
- * @param drop called with each row that cannot be written
- * @throws what `write` throws if no row is to blame: what has not been written then may be tried again
+ * Writes rows in batches, and finds bad rows by bisection. @param write writes all rows or none @param drop called with each bad row
+ * @throws errors of `write` if no row is to blame: retry what is not written
  */
 export async function writeGoodRows<Row>(
   rows: readonly Row[],

@@ -21,7 +21,7 @@ const USED_GRANTS = `INSERT INTO oauth_grant_usage AS u (grant_id, last_used_at)
 SELECT g.id, r.at FROM ${USED} JOIN oauth_grants g ON g.id = r.name ORDER BY g.id FOR KEY SHARE OF g
 ON CONFLICT (grant_id) DO UPDATE SET last_used_at = GREATEST(u.last_used_at, EXCLUDED.last_used_at)`;
 
-/** The name is `<days since 1970> <member> <scope> <kind of app> <id of app>`: an id may contain anything, so it is the last part. */
+/** Name: `<days since 1970> <member> <scope> <kind of app> <id of app>`. The id may contain spaces, so it is last. */
 const USED_DATA = `INSERT INTO member_usage AS u (user_id, day, app_kind, app_id, scope, uses, last_used_at)
 SELECT m.id, date '1970-01-01' + r.part[1]::integer, r.part[4], r.part[5], r.part[3], r.uses, r.at
 FROM (SELECT regexp_match(r.name, '^(\\d+) (\\d+) (\\S+) (\\S+) (.*)$') AS part, r.uses, r.at FROM ${USED}) r
@@ -30,14 +30,10 @@ ORDER BY m.id, r.part FOR KEY SHARE OF m
 ON CONFLICT (user_id, day, app_kind, app_id, scope) DO UPDATE SET uses = u.uses + EXCLUDED.uses,
   last_used_at = GREATEST(u.last_used_at, EXCLUDED.last_used_at)`;
 
-/**
- * The one place that is notified of every request that requires a credential, when it is answered: last use of keys and grants, and which
- * app used which data of a member on which day, are counted here; developers are shown the requests of their apps.
- */
+/** Counts responses: last use of keys and grants, each app's daily use of member data, and developers' requests. */
 @Injectable()
 export class Usage implements OnApplicationShutdown {
   readonly #tallies: UsageTally[] = [];
-  /** By their ids. */
   readonly keys: UsageTally;
   readonly grants: UsageTally;
   readonly #data: UsageTally;
@@ -56,30 +52,25 @@ export class Usage implements OnApplicationShutdown {
     await this.flush();
   }
 
-  /** Makes a tally that is written together with the others. */
+  /** Makes a tally that is flushed with the others. */
   tally(what: string, statement: string): UsageTally {
     const tally = new UsageTally(this.database, this.logger, what, statement);
     this.#tallies.push(tally);
     return tally;
   }
 
-  /**
-   * Counts the request once it is answered: to be called before its credential is checked.
-   *
-   * @param scope the scope that it uses; null if it uses none of the member's data
-   */
+  /** Counts the request after its response; call it before the credential is checked. @param scope null if it uses no member data */
   watch({ context }: Request, scope: string | null): void {
     context.scope = scope;
     context.whenWritten = this.#written;
   }
 
-  /** Counts a use of a member's data, once there is an answer, where the route of the request does not name its scope. */
+  /** Counts a use of member data if the route does not name its scope. */
   countData({ userId, clientId, keyId }: Caller, scope: string): void {
     const app = clientId === null ? `key ${keyId}` : `client ${clientId}`;
     this.#data.count(`${Math.floor(Date.now() / DAY_MS)} ${userId} ${scope} ${app}`);
   }
 
-  /** Writes everything that was collected. */
   @Periodic({
     work: 'usage',
     everyMs: FLUSH_MS,
@@ -90,17 +81,14 @@ export class Usage implements OnApplicationShutdown {
     await Promise.all([...this.#tallies, this.developers].map((collected) => collected.flush()));
   }
 
-  /**
-   * Runs within the request, before the caller has the response: it has to be very cheap, and must not write. One function for all
-   * requests: a closure for each would cost more than everything done here.
-   */
+  /** Runs before the caller has the response, so it must be cheap and must not write. A closure per request costs more. */
   readonly #written = (message: IncomingMessage, { statusCode }: ServerResponse): void => {
     const request = message as Request;
     if (request.principal && statusCode < 400) this.#count(request, request.principal);
     this.developers.finished(request, statusCode);
   };
 
-  /** A refused request is no use. */
+  /** Rejected requests do not count. */
   #count(request: Request, caller: Caller): void {
     const { kind, userId, credentialId } = caller;
     if (kind === 'api_key') this.keys.count(credentialId, addressOf(request));
