@@ -2,9 +2,8 @@ import { setTimeout } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 
-/** An event as an admin reads it. */
 export interface AuditLine {
-  /** null for a refusal that concerns no member, which is stored outside the trail. */
+  /** null for a rejection without a member, which is stored elsewhere. */
   readonly id: number | null;
   /** In the API's format. */
   readonly occurred_at: string;
@@ -18,35 +17,35 @@ export interface AuditLine {
   readonly details: Record<string, unknown>;
 }
 
-/** Conditions, all of which must hold. */
+/** All conditions must hold. */
 export interface AuditFilter {
   readonly userId?: number | undefined;
   readonly clientId?: string | undefined;
   readonly keyId?: string | undefined;
   readonly errorId?: string | undefined;
-  /** A type, or the part before its dot for all types that begin with it. */
+  /** A type, or the part before its dot for a group of types. */
   readonly type?: string | undefined;
   readonly sinceSeconds?: number | undefined;
 }
 
 const LINE = `id, api_time(occurred_at) AS occurred_at, type, actor, user_id, client_id, key_id, host(ip) AS ip, error_id, details`;
 
-/** SQL: the condition of {@link AuditFilter}, of which every part may be missing. */
+/** SQL: the condition of {@link AuditFilter}; every part is optional. */
 const MATCHES = `($1::bigint IS NULL OR user_id = $1) AND ($2::text IS NULL OR client_id = $2) AND ($3::text IS NULL OR key_id = $3)
   AND ($4::text IS NULL OR error_id = $4) AND ($5::text IS NULL OR $5 IN (type, split_part(type, '.', 1)))
   AND ($6::float8 IS NULL OR occurred_at >= now() - make_interval(secs => $6))`;
 
-/** How late an event may appear: one with a lower id can be committed after one with a higher id. */
+/** Maximum delay until an event with a lower id is committed. */
 const COMMITTED_AFTER_MS = 10_000;
-/** How many lines are read at a time while following. */
+/** Events per read while following. */
 const FOLLOWED = 1_000;
 
-/** Reads the audit trail; used by the command line. */
+/** Reads the audit log; used by the command line. */
 @Injectable()
 export class AuditTrail {
   constructor(private readonly dataSource: DataSource) {}
 
-  /** Returns events, the newest first; with an error id, also refusals that concern no member. */
+  /** Returns events, newest first; with an error id, also rejections without a member. */
   async find(filter: AuditFilter, limit: number): Promise<AuditLine[]> {
     const events = await this.dataSource.query<AuditLine[]>(
       `SELECT ${LINE} FROM auth_events WHERE ${MATCHES} ORDER BY auth_events.occurred_at DESC, id DESC LIMIT ${limit}`,
@@ -56,13 +55,9 @@ export class AuditTrail {
     return [...events, ...(await this.#findRefusals(filter.errorId))].slice(0, limit);
   }
 
-  /**
-   * Yields events as they are recorded from now on, the oldest first, until `signal` aborts.
-   *
-   * @param everyMs how often the trail is read
-   */
+  /** Yields new events, oldest first, until `signal` aborts. @param everyMs polling interval */
   async *follow(filter: AuditFilter, signal: AbortSignal, everyMs: number): AsyncGenerator<AuditLine> {
-    /** The highest ids, each with the time at which it was seen: after a while, every event below such an id has been committed. */
+    /** Highest ids with the time of reading: after a while, all events below such an id are committed. */
     const heads = [{ at: performance.now(), id: await this.#lastId() }];
     const seen = new Set<number>();
     while (!signal.aborted) {
@@ -102,7 +97,6 @@ FROM oauth_refusals WHERE error_id = $1 ORDER BY oauth_refusals.occurred_at DESC
   }
 }
 
-/** The parameters of {@link MATCHES}. */
 function valuesOf({ userId, clientId, keyId, errorId, type, sinceSeconds }: AuditFilter): unknown[] {
   return [userId, clientId, keyId, errorId, type, sinceSeconds].map((value) => value ?? null);
 }

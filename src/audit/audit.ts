@@ -7,11 +7,10 @@ interface DetailTypes {
   texts: readonly string[];
   number: number;
   boolean: boolean;
-  /** How many there were of each. */
   counts: Readonly<Record<string, number>>;
 }
 
-/** @param details what it records besides time, actor, member, client and key */
+/** @param details besides time, actor, member, client and key */
 const event = <const Details extends Readonly<Record<string, readonly [keyof DetailTypes, string]>> = {}>(
   meaning: string,
   details = {} as Details,
@@ -24,11 +23,7 @@ const DEVICE = {
 const GRANT = { grant: ['text', 'id of the grant'] } as const;
 const TOKEN = { ...GRANT, scope: ['text', 'scope of the access token'] } as const;
 
-/**
- * Every event of the audit trail: type → meaning and details. This list is the only one: no other type can be recorded, and
- * docs/operators/audit.md is generated from it. A detail is a word, number or name of ours, or was typed by an admin: never what a
- * caller sent.
- */
+/** The only list of audit events, also for docs/operators/audit.md. Details never hold a caller's input. */
 export const AUTH_EVENTS = {
   'user.created': event('A member was created'),
   'user.updated': event('An admin changed a member’s account', {
@@ -204,14 +199,14 @@ type DetailType<Definition> = Definition extends readonly [infer Type extends ke
   ? DetailTypes[Type]
   : never;
 
-/** An event of the audit trail as it is recorded. Nothing in it may be secret. */
+/** An audit event to record, without secrets. */
 export type NewAuthEvent = {
   [Type in AuthEventType]: {
     readonly type: Type;
     /** `admin` is the command line. */
     readonly actor: AuthEvent['actor'];
     readonly userId?: number | null;
-    /** The id of a client that exists. */
+    /** Must exist. */
     readonly clientId?: string | null;
     readonly keyId?: string | null;
     readonly ip?: string | null;
@@ -226,11 +221,7 @@ const COLUMNS = '(type, actor, user_id, client_id, key_id, ip, error_id, details
 
 const RECORD_EVENT = `INSERT INTO auth_events ${COLUMNS} VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`;
 
-/**
- * Writes SQL that records an event for each row of `source`, as a part of the statement that does what is recorded.
- *
- * @param first number of the first of the parameters that are {@link eventValues}
- */
+/** Writes SQL that records an event per row of `source` within the act's statement. @param first number of {@link eventValues} */
 export function recordEventIf(source: string, first: number): string {
   const types = ['text', 'text', 'bigint', 'text', 'text', 'inet', 'text', 'jsonb'];
   const values = types.map((type, i) => `$${first + i}::${type}`);
@@ -253,15 +244,10 @@ export function eventValues(event: NewAuthEvent): unknown[] {
 
 declare const AUDITED: unique symbol;
 
-/** A transaction in which {@link recordEvent} may write: only {@link audited} gives one. */
+/** A transaction from {@link audited}, as {@link recordEvent} requires. */
 export type AuditedTransaction = EntityManager & { readonly [AUDITED]: true };
 
-/**
- * Runs an act together with the audit lines that it records: in one transaction, so that neither is ever without the other. After a
- * deadlock the act is run again.
- *
- * @param database where a transaction is already open, the act becomes a part of it
- */
+/** Runs an act and its audit events in one transaction, and repeats it after a deadlock. @param database an open transaction is joined */
 export function audited<Result>(
   database: DataSource | EntityManager,
   act: (transaction: AuditedTransaction) => Promise<Result>,
@@ -271,12 +257,12 @@ export function audited<Result>(
   return isOpen ? run(database) : database.transaction(run);
 }
 
-/** Records an event of the act that the transaction runs. */
+/** Records an event of the transaction's act. */
 export async function recordEvent(transaction: AuditedTransaction, event: NewAuthEvent): Promise<void> {
   await transaction.query(RECORD_EVENT, eventValues(event));
 }
 
-/** What can be recorded alone, because it is no change of the database: what was refused, sent, or is only beginning. */
+/** Events without a database change: rejections, sent emails, starts of work. */
 export type LoneEvent = Extract<
   NewAuthEvent,
   {
@@ -291,7 +277,7 @@ export type LoneEvent = Extract<
   }
 >;
 
-/** Records what is no act on the database. @param query runs the statement */
+/** Records an event outside a transaction. @param query runs the statement */
 export async function recordAlone(
   query: (text: string, values: unknown[]) => Promise<unknown>,
   event: LoneEvent,
@@ -299,14 +285,11 @@ export async function recordAlone(
   await query(RECORD_EVENT, eventValues(event));
 }
 
-/** Of the JSON. PostgreSQL’s form has more spaces, and is at most twice as long: the CHECK allows 2,000. */
+/** Of JSON. PostgreSQL's form is at most twice as long, and the CHECK allows 2,000. */
 const MOST_BYTES = 1_000;
 const MOST_ITEMS = 10;
 
-/**
- * Writes details as JSON that the database accepts whatever they contain: recording an event must never fail what it records. Long
- * texts and lists are clipped no more than necessary.
- */
+/** Writes details as JSON that the database always accepts, since recording must never fail the act. Clips long texts and lists. */
 export function boundedDetails(details: object): string {
   for (const longest of [600, 150, 40]) {
     const json = JSON.stringify(details, (_, value: unknown) => clipped(value, longest));
@@ -319,7 +302,7 @@ function clipped(value: unknown, longest: number): unknown {
   if (Array.isArray(value) && value.length > MOST_ITEMS) {
     return [...(value.slice(0, MOST_ITEMS - 1) as unknown[]), `and ${value.length - MOST_ITEMS + 1} more`];
   }
-  // PostgreSQL writes 1e300 in 301 digits.
+  // PostgreSQL writes 1e300 with 301 digits.
   if (typeof value === 'number') return Number.isSafeInteger(value) ? value : String(value);
   if (typeof value !== 'string') return value;
   const storable = value.replaceAll('\0', '\u{fffd}').toWellFormed();

@@ -1,9 +1,6 @@
 import type { AuthEventType } from './audit.js';
 
-/**
- * The audit events that members are notified of, each with whether they can mute emails about it. Triggers write the notices:
- * schema/notices.sql has the same list.
- */
+/** Events that members are notified of, and whether they can mute the email. schema/notices.sql has the same list. */
 export const NOTICES = {
   'consent.granted': { canMute: true },
   'key.created': { canMute: true },

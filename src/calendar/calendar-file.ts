@@ -12,7 +12,7 @@ import { timestampOf } from '../values/timestamps.js';
 import type { EventRole, EventStatus, RsvpStatus } from '../values/vocabulary.js';
 import { millisecondsOf, TimeZones, type ZoneRules } from './time-zones.js';
 
-/** An event as a calendar shows it, with the member's relation to it. Times are in the API's format. */
+/** An event with the member's relation to it. Times are in the API's format. */
 export interface CalendarEvent
   extends
     Pick<Event, 'id' | 'title' | 'timezone' | 'is_all_day' | 'online_url' | 'revision'>,
@@ -22,7 +22,7 @@ export interface CalendarEvent
   readonly status: EventStatus;
   readonly starts_at: string;
   readonly ends_at: string | null;
-  /** In `timezone`; in UTC where the database does not know it. */
+  /** In `timezone`; in UTC if the database does not know it. */
   readonly starts_at_local: string;
   readonly ends_at_local: string | null;
   readonly organizer: string;
@@ -32,28 +32,23 @@ export interface CalendarEvent
   readonly updated_at: string;
 }
 
-/** The name of the platform whose events these are. */
 export interface CalendarSource {
-  /** The name that calendar programs show. */
   readonly name: string;
-  /** The host of PUBLIC_URL: part of the permanent id of each event. */
+  /** The host of PUBLIC_URL: part of each event's permanent id. */
   readonly host: string;
 }
 
-/** How often calendar programs are asked to refresh, in seconds. */
+/** Suggested refresh interval for calendar apps, in seconds. */
 const REFRESH_SECONDS = 3_600;
 const DAY_SECONDS = 86_400;
-/** Events written in one turn of the event loop: some milliseconds. */
+/** Events per turn of the event loop, a few milliseconds. */
 const AT_ONCE = 50;
 /** Octets of a line without its end (RFC 5545 §3.1). */
 const LONGEST_LINE = 75;
 
 let loaded: Promise<[typeof import('ical-generator'), TimeZones]> | undefined;
 
-/**
- * Writes the events as a calendar file (RFC 5545), the same bytes for the same events. Local times carry their zone if the file can
- * describe it correctly; otherwise they are in UTC. Yields to other work after every few events.
- */
+/** Writes a calendar file (RFC 5545): equal events give equal bytes. Uses UTC for zones that it cannot describe correctly. */
 export async function calendarFile(
   events: readonly CalendarEvent[],
   source: CalendarSource,
@@ -79,7 +74,7 @@ export async function calendarFile(
   return Buffer.from([head, ...blocks, ...entries, end, '\r\n'].join(''));
 }
 
-/** Start and end use the same zone, or none. */
+/** Start and end must use the same zone. */
 function rulesOf(event: CalendarEvent, zones: TimeZones): ZoneRules | undefined {
   const { timezone, starts_at, starts_at_local, ends_at, ends_at_local } = event;
   const rules = zones.rulesFor(timezone, starts_at_local, starts_at);
@@ -100,7 +95,7 @@ function entryOf(
   return {
     id: `event-${event.id}@${host}`,
     sequence: event.revision,
-    // Not the time at which the file is written: the same events give the same bytes.
+    // Not the current time: equal events must give equal bytes.
     stamp: updated,
     lastModified: updated,
     created: new Date(millisecondsOf(event.created_at)),
@@ -111,12 +106,11 @@ function entryOf(
     organizer: organizerOf(event.organizer),
     url,
     status: (isCancelled ? 'CANCELLED' : status === 'draft' ? 'TENTATIVE' : 'CONFIRMED') as ICalEventStatus,
-    // Whether the event blocks the member's time.
     transparency: (comes && !isCancelled ? 'OPAQUE' : 'TRANSPARENT') as ICalEventTransparency,
   };
 }
 
-/** An end that is not after the start is left out (RFC 5545 §3.8.2.2). The end of an all-day event is the day after its last day. */
+/** Omits an end that is not after the start (RFC 5545 §3.8.2.2). All-day events end on the day after their last day. */
 function timesOf(
   event: CalendarEvent,
   rules: ZoneRules | undefined,
@@ -134,16 +128,12 @@ function timesOf(
   };
 }
 
-/** @returns the time so many seconds later, both in the API's form */
+/** @returns the later time; both in the API's format */
 function later(time: string, seconds: number): string {
   return timestampOf(new Date(millisecondsOf(time) + seconds * 1_000));
 }
 
-/**
- * A time that is written as the database gave it; a Date would be written in the time zone of this machine.
- *
- * @param time in the API's form
- */
+/** Keeps the time as the database gave it: a Date would use the host's time zone. @param time in the API's format */
 function written(time: string): ICalDayJsStub {
   const [date, ofDay] = time.replaceAll(/[-:]/g, '').split(' ') as [string, string];
   const stub: ICalDayJsStub = {
@@ -171,14 +161,14 @@ function locationOf(event: CalendarEvent, url: string | null): ICalLocation | nu
   return geo ? { geo } : null;
 }
 
-/** Precise to eleven centimetres. The library takes a coordinate of 0 for none. */
+/** Precise to eleven centimeters. The library drops a coordinate of 0. */
 function degrees(value: number): number {
   return Math.round(value * 1e6) / 1e6 || 1e-6;
 }
 
 /**
- * A name without the member's address, which stays private. RFC 5545 requires one, so it is one to which nothing can be sent (RFC 2606 §2).
- * The quoted name cannot contain quotes (RFC 5545 §3.2), nor other special characters, since not every program knows that they mean nothing there.
+ * Members' addresses stay private: RFC 5545 requires one, so this one is undeliverable (RFC 2606 §2). Quoted names cannot contain quotes
+ * (RFC 5545 §3.2); other special characters confuse some apps.
  */
 function organizerOf(name: string): { name: string; email: string } {
   const shown = plain(name)
@@ -190,7 +180,7 @@ function organizerOf(name: string): { name: string; email: string } {
   return { name: shown || '-', email: 'nobody@calendar.invalid' };
 }
 
-/** A URI, whose characters are not escaped as those of a text are (RFC 5545 §3.3.13); null if it is not a web address. */
+/** URIs are not escaped like text (RFC 5545 §3.3.13). @returns null for anything but http and https */
 function urlOf(url: string | null): string | null {
   const parsed = url === null ? null : URL.parse(url);
   if (!parsed || !/^https?:$/.test(parsed.protocol)) return null;
@@ -200,12 +190,12 @@ function urlOf(url: string | null): string | null {
   );
 }
 
-/** Normalizes line ends to one character, and removes characters that a text must not contain (RFC 5545 §3.3.11). */
+/** Normalizes line ends, and removes control characters (RFC 5545 §3.3.11). */
 function plain(text: string): string {
   return text.replaceAll(/\r\n|[\r\u0085\u2028\u2029]/g, '\n').replaceAll(/(?![\t\n])\p{Cc}/gu, '');
 }
 
-/** Lines of at most 75 octets, none broken within a character (RFC 5545 §3.1). The library's own function takes a microsecond per character. */
+/** Folds lines at 75 octets without breaking characters (RFC 5545 §3.1). The library's function takes a microsecond per character. */
 function folded(text: string): string {
   return text
     .split('\r\n')

@@ -11,12 +11,12 @@ import { Database } from '../database/database.js';
 import { keyed } from '../database/sql.js';
 import { CALENDAR_PREFIX } from '../http/pipeline/api-headers.js';
 
-/** Maximum number of links per member; the database enforces it, too. */
+/** The database enforces it, too. */
 export const MOST_LINKS = 10;
-/** Maximum length of a link's name, in code points; the database enforces it, too. */
+/** In code points; the database enforces it, too. */
 export const LONGEST_NAME = 60;
 
-/** What may be shown of a member's link; never the link itself. Times are in the API's format. */
+/** A link without its secret. Times are in the API's format. */
 export interface CalendarLinkDetails {
   readonly id: number;
   readonly name: string;
@@ -24,7 +24,6 @@ export interface CalendarLinkDetails {
   readonly last_used_at: string | null;
 }
 
-/** A link that opens its member's calendar. */
 export interface ReadableLink {
   readonly id: number;
   readonly user_id: number;
@@ -45,10 +44,9 @@ const USED_LINKS = `UPDATE calendar_links l SET last_used_at = GREATEST(l.last_u
 FROM (SELECT l.id, r.at FROM ${USED} JOIN calendar_links l ON l.id = r.name::bigint ORDER BY l.id FOR NO KEY UPDATE OF l) r
 WHERE l.id = r.id`;
 
-/** Links with which calendar programs read a member's events: whoever has one can read them until it is revoked. */
+/** Secret URLs that let calendar apps read a member's events until they are revoked. */
 @Injectable()
 export class CalendarLinks {
-  /** By their ids. */
   readonly uses: UsageTally;
 
   constructor(
@@ -60,7 +58,7 @@ export class CalendarLinks {
     this.uses = usage.tally('a calendar link', USED_LINKS);
   }
 
-  /** The newest first. */
+  /** Newest first. */
   list(userId: number): Promise<CalendarLinkDetails[]> {
     return this.database.rows<CalendarLinkDetails>(
       `SELECT id, name, api_time(created_at) AS created_at, api_time(last_used_at) AS last_used_at
@@ -70,11 +68,7 @@ FROM calendar_links WHERE user_id = $1 ORDER BY id DESC`,
   }
 
   /**
-   * Makes a link.
-   *
-   * @param name of at most {@link LONGEST_NAME} code points
-   * @returns its URL, which is shown once and stored nowhere
-   * @throws LimitReached, TooManyChanges
+   * @param name at most {@link LONGEST_NAME} code points @returns its URL, shown once and not stored @throws LimitReached, TooManyChanges
    */
   create(
     userId: number,
@@ -102,7 +96,7 @@ WHERE NOT EXISTS (SELECT FROM calendar_links l WHERE l.user_id = $1 AND l.slot =
     });
   }
 
-  /** Revokes a link. @returns whether the member had it */
+  /** @returns whether the member had it */
   async revoke(userId: number, id: number, actor: Actor): Promise<boolean> {
     const event = { ...actor, type: 'calendar_link.revoked', userId, details: { link: id } } as const;
     const gone = await this.database.rows(
@@ -113,7 +107,6 @@ WHERE NOT EXISTS (SELECT FROM calendar_links l WHERE l.user_id = $1 AND l.slot =
     return gone.length > 0;
   }
 
-  /** Revokes all links of a member. */
   async revokeAll(
     userId: number,
     actor: Actor,
@@ -129,12 +122,12 @@ WHERE NOT EXISTS (SELECT FROM calendar_links l WHERE l.user_id = $1 AND l.slot =
     });
   }
 
-  /** @returns undefined if the link opens no calendar: it never existed, was revoked, or its member is disabled; it is looked up in every case */
+  /** @returns undefined if the link is unknown or revoked, or its member is disabled; always costs a query */
   async find(secret: string): Promise<ReadableLink | undefined> {
     const keys = this.keys.keysOf(MODEL, secret);
     const [link] = await this.database.read<ReadableLink & { key: Buffer }>(FIND, eitherOf(keys));
     if (link !== undefined && !link.key.equals(keys[0]!)) {
-      // Found under the previous key: it is stored under the current one, so that it outlives the other.
+      // Found under the previous key: stores it under the current one before the other is removed.
       await this.database.rows('UPDATE calendar_links SET key = $2 WHERE id = $1', [link.id, keys[0]]);
     }
     return link;

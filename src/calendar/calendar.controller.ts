@@ -11,10 +11,7 @@ import { addressOf } from '../values/network.js';
 import { CalendarFiles, PATIENCE_MS } from './calendar-files.js';
 import { CalendarLinks, type ReadableLink } from './calendar-links.js';
 
-/**
- * A member's events for calendar programs, which cannot send a credential: the link is one. Each link has the API's limit of reads to
- * itself, and counts as a refused credential if it opens nothing.
- */
+/** Calendar apps cannot send credentials, so the URL is one. Links have their own read limit; unknown ones count as rejected. */
 @Controller('calendar')
 @Public()
 @OutsideApi()
@@ -39,7 +36,7 @@ export class CalendarController {
     const overLimit = this.rateLimits.countCall('read', caller, response);
     if (overLimit) throw overLimit;
     extendDeadline(request, PATIENCE_MS);
-    leaveSlot(request.context); // waiting for its turn is no work
+    leaveSlot(request.context); // a waiting request needs no slot
     const { bytes, etag } = await this.files.of(link.user_id);
     if (response.headersSent) return; // the deadline was first
     await this.#find(secret, request); // it may have been revoked during the wait

@@ -1,15 +1,15 @@
 import { LRUCache } from 'lru-cache';
 
-/** A time zone in the file: its name there, and its VTIMEZONE. */
+/** A time zone's name in the file and its VTIMEZONE. */
 export interface ZoneRules {
   readonly id: string;
   readonly block: string;
 }
 
-/** No change of a zone's offset is longer. */
+/** Longer than any change of an offset. */
 const NEAR_MS = 3 * 3_600_000;
 
-/** Time zones as calendar files describe them: only today's rules, applied to every year. */
+/** Describes time zones in calendar files: today's rules for every year. */
 export class TimeZones {
   readonly #known: ReadonlySet<string>;
   readonly #rules = new LRUCache<string, ZoneRules>({
@@ -23,7 +23,7 @@ export class TimeZones {
     max: 1_000,
     memoMethod: (timeZone) => new Intl.DateTimeFormat('en', { timeZone, timeZoneName: 'longOffset' }),
   });
-  /** By zone, day and local minute, with spaces in between; in minutes. */
+  /** Minutes, by zone, day and local minute. */
   readonly #offsets = new LRUCache<string, number>({
     max: 10_000,
     memoMethod: (place) => {
@@ -41,11 +41,8 @@ export class TimeZones {
   }
 
   /**
-   * Finds the description of a zone, provided that a reader of the file computes the right moment from the local time.
-   *
-   * @param local in the API's form
-   * @param utc the same moment
-   * @returns undefined if that is not certain, or the zone is UTC: the time has to be written in UTC then
+   * Finds a zone's description if readers of the file will compute the right moment. @param local in the API's format @param utc the same
+   * moment @returns undefined if that is uncertain, or the zone is UTC: write UTC then
    */
   rulesFor(timezone: string, local: string, utc: string): ZoneRules | undefined {
     if (!this.#known.has(timezone)) return undefined;
@@ -55,7 +52,7 @@ export class TimeZones {
     return rules.id !== 'Etc/UTC' && isSure ? rules : undefined;
   }
 
-  /** The offset by this machine's data, in minutes. Programs that look up the name and ignore the rules may have no more recent data. */
+  /** Minutes by the host's data: apps that ignore the file's rules may have no newer data. */
   #offsetHere(timezone: string, utc: string): number | undefined {
     try {
       const parts = this.#formats.memo(timezone).formatToParts(millisecondsOf(utc));
@@ -66,10 +63,7 @@ export class TimeZones {
     }
   }
 
-  /**
-   * In minutes; undefined near a change, because readers disagree about times that occur twice or not at all. The library takes half
-   * a millisecond for each look-up; in most months, one is enough.
-   */
+  /** Minutes; undefined near a change, where readers disagree. A library query takes 0.5 ms; one is enough in most months. */
   #offsetAt(timezone: string, local: string): number | undefined {
     const month = local.slice(0, 7);
     const last = new Date(Date.UTC(Number(month.slice(0, 4)), Number(month.slice(5)), 0)).getUTCDate();
@@ -96,7 +90,7 @@ function minuteOf(ms: number): string {
   return new Date(ms).toISOString().slice(0, 16).replace('T', ' ');
 }
 
-/** Reads a time as milliseconds since 1970. @param time in the API's form, taken for UTC */
+/** Reads a time as milliseconds since 1970. @param time in the API's format, as UTC */
 export function millisecondsOf(time: string): number {
   return Date.parse(`${time.replace(' ', 'T')}Z`);
 }
