@@ -7,7 +7,7 @@ import { PrimaryWal } from './replicas/primary-wal.js';
 import { isUnavailable } from './postgres/unavailable.js';
 import { Config } from '../config/config.js';
 
-/** The first connection may take long on a busy machine; requests wait far less for theirs. */
+/** The first connection may be slow on a busy host; requests wait far less. */
 const PATIENCE_MS = 5_000;
 
 async function connectPatiently(config: Config): Promise<DataSource> {
@@ -22,7 +22,7 @@ async function connectPatiently(config: Config): Promise<DataSource> {
   }
 }
 
-/** The pool outlives the application: {@link closeApp} ends it after the last shutdown hook has written. */
+/** {@link closeApp} ends the pool after the last shutdown hook. */
 @Global()
 @Module({
   providers: [

@@ -10,10 +10,10 @@ import { Semaphore } from './postgres/semaphore.js';
 import { Unavailable } from './postgres/unavailable.js';
 import { Config } from '../config/config.js';
 
-/** More requests than this for every connection waiting for one are refused at once instead. */
+/** Maximum waiting requests per connection; more are rejected at once. */
 const WAITERS_PER_CONNECTION = 20;
 
-/** How long a write may wait for a row that others hold. */
+/** Maximum wait of a write for a locked row. */
 export const LOCK_PATIENCE_MS = 2_000;
 const LOCK_PAUSE_MS = 50;
 /** PostgreSQL, appendix A. */
@@ -27,24 +27,20 @@ interface LongStatement {
   readonly text: string;
 }
 
-/** The methods for reading members' data, from the primary or from replicas. */
 export type Reads = Pick<Database, 'read' | 'rows' | 'long'>;
 
-/**
- * Runs statements on TypeORM's pool without its layers: the only way in which requests read.
- * Writes of several statements go through `dataSource.transaction`.
- */
+/** Runs statements on TypeORM's pool without its layers. Multi-statement writes use `dataSource.transaction`. */
 @Injectable()
 export class Database {
   readonly #pool: Pool;
   readonly #mostWaiting: number;
-  /** Undefined for the embedded database, with its one session for all connections, and if statements carry request ids. */
+  /** Undefined for the embedded database (one session for all), and if statements carry request ids. */
   readonly #pipelined: PipelinedReads | undefined;
-  /** Whether sessions are not shared, so a statement that pg prepared still exists the next time. */
+  /** Whether sessions are unshared, so that prepared statements persist. */
   readonly #ownSessions: boolean;
   readonly #long: Semaphore;
   readonly #background = new Map<BackgroundUse, Promise<DataSource>>();
-  /** Number of requests refused because too many were waiting for a connection. */
+  /** Requests rejected because too many were waiting for a connection. */
   refusals = 0;
 
   constructor(
@@ -63,41 +59,26 @@ export class Database {
       config.databaseUrl === undefined || config.sqlRequestIds ? undefined : new PipelinedReads(config);
   }
 
-  /**
-   * Runs a read of the hot path: constant text, done in well under a millisecond.
-   *
-   * @throws Unavailable when too many requests wait for a connection already
-   */
+  /** Runs a hot read of constant text, well under a millisecond. @throws Unavailable if too many requests wait for a connection */
   read<Row>(statement: NamedStatement, values: unknown[]): Promise<Row[]> {
     const { name, text } = statement;
     const pooled = () => this.#query<Row>(this.#ownSessions ? { name, text, values } : { text, values });
     return this.#pipelined ? this.#pipelined.rows<Row>(statement, values, pooled) : pooled();
   }
 
-  /**
-   * Runs any other statement on a connection of the pool.
-   *
-   * @throws Unavailable when too many requests wait for a connection already
-   */
+  /** Runs any other statement. @throws Unavailable if too many requests wait for a connection */
   async rows<Row>(text: string, values: unknown[]): Promise<Row[]> {
     return this.#query({ text, values });
   }
 
-  /**
-   * Runs any other statement of constant text, as a prepared statement: never one with values in its text.
-   *
-   * @throws Unavailable when too many requests wait for a connection already
-   */
+  /** Runs and prepares a statement of constant text, without values in it. @throws Unavailable if too many requests wait */
   async prepared<Row>(text: string, values: unknown[]): Promise<Row[]> {
     return this.#query(this.#ownSessions ? { name: nameOf(text), text, values } : { text, values });
   }
 
   /**
-   * Runs a statement like {@link prepared}, and again if others hold the row that it changes, for two seconds: a feed or an import writes
-   * many rows in one transaction. In between it holds no connection.
-   *
-   * @param beforeAgain called before each further attempt
-   * @throws Unavailable when too many requests wait for a connection already
+   * Runs a statement like {@link prepared}, and retries for two seconds while its row is locked, for example by an import. @param
+   * beforeAgain runs before each retry @throws Unavailable if too many requests wait for a connection
    */
   async patient<Row>(text: string, values: unknown[], beforeAgain: () => Promise<void>): Promise<Row[]> {
     const latest = performance.now() + LOCK_PATIENCE_MS;
@@ -114,10 +95,8 @@ export class Database {
   }
 
   /**
-   * Runs a statement that takes time in proportion to the member's rows; only a few at once, to leave connections for all others.
-   *
-   * @param statement with a name if its text never varies
-   * @throws Unavailable when too many of these wait already, or this one waited as long as for a connection
+   * Runs a statement that reads many rows; only a few at once, to leave connections for others. @param statement named if its text is
+   * constant @throws Unavailable if too many wait or this one waited too long
    */
   async long<Row>({ name, text }: LongStatement, values: unknown[]): Promise<Row[]> {
     return this.#long.take(() =>
@@ -125,10 +104,7 @@ export class Database {
     );
   }
 
-  /**
-   * Connections for background work, opened when they are first needed: the database may be away at the start, and most instances
-   * never need some. What failed is tried again by the next who asks.
-   */
+  /** Connections for background work, opened on first use, since most instances never need them. The next call retries after a failure. */
   background(use: BackgroundUse): Promise<DataSource> {
     let opening = this.#background.get(use);
     if (!opening) {
@@ -138,13 +114,12 @@ export class Database {
     return opening;
   }
 
-  /** Connections in use and idle, and requests that wait for one. */
   poolState(): { busy: number; idle: number; waiting: number } {
     const { totalCount, idleCount, waitingCount } = this.#pool;
     return { busy: totalCount - idleCount, idle: idleCount, waiting: waitingCount };
   }
 
-  /** For each open connection for pipelined reads, the number of statements in progress. */
+  /** Statements in progress per connection for pipelined reads. */
   pipelinesUnderWay(): number[] {
     return this.#pipelined?.connections.map(({ underWay }) => underWay) ?? [];
   }
@@ -166,7 +141,7 @@ export class Database {
     return (await this.#pool.query(query)).rows as Row[];
   }
 
-  /** Pool.query would run a waiting statement in the context, and under the id, of the request that freed the connection. */
+  /** Pool.query would run a waiting statement in the context of the request that released the connection. */
   async #queryInContext<Row>(query: QueryConfig): Promise<Row[]> {
     const client = await this.#pool.connect();
     let failed = true;

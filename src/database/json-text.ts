@@ -2,12 +2,9 @@ import type { Achievement, UserAchievement } from './schema/entities/members/ach
 import type { Connection } from './schema/entities/members/connection.entity.js';
 import type { Event, Participant } from './schema/entities/members/event.entity.js';
 import type { User } from './schema/entities/members/user.entity.js';
-/**
- * SQL that makes JSON text. Concatenation takes PostgreSQL half the time of `json_build_object`, and Node passes the text on
- * unchanged (docs/contributors/performance.md).
- */
+/** SQL that builds JSON text in half the time of `json_build_object`, for Node to pass on (docs/contributors/performance.md). */
 
-/** The relations of the statements that read what members see, by the names that they have there. */
+/** Relations of the statements that read members' data, by alias. */
 interface Relations {
   readonly a: Achievement;
   readonly achievements: Achievement;
@@ -23,21 +20,18 @@ type Column = {
   [Name in keyof Relations]: `${Name}.${keyof Relations[Name] & string}`;
 }[keyof Relations];
 
-/** SQL of one value: a column, which does not compile if its entity has none of that name, or an expression. */
+/** SQL of one value: a column (checked by the compiler) or an expression. */
 export type ValueSql = Column | `${Column}::${string}` | `${string} ${string}` | `${string}(${string}`;
 
-/** The source of a part of the text; always SQL over the relations of the surrounding statement. */
+/** The SQL source of a part of the text. */
 export type JsonSource =
-  /** One value. */
   | ValueSql
-  /** Several keys at once: text that is stored, or made, as a whole. */
+  /** Several keys at once, stored or built as a whole. */
   | JsonFragment
-  /** An object: its fields. */
   | JsonObject
-  /** A date and time in a time zone. */
   | { readonly local: ValueSql; readonly zone: ValueSql };
 
-/** The text of several keys of an object with their values, without braces or with the opening one only. */
+/** The text of several keys with values, without braces or with the opening one only. */
 export class JsonFragment {
   constructor(
     readonly sql: string,
@@ -50,31 +44,27 @@ export interface JsonObject {
   readonly properties: Readonly<Record<string, JsonField>>;
   /** Condition under which it is present; otherwise it is null. */
   readonly when?: string | undefined;
-  /** FROM and WHERE of a query for the row that provides its keys; without a row, the object is null. */
+  /** FROM and WHERE of the row that provides its keys; without a row, the object is null. */
   readonly lookup?: string | undefined;
 }
 
 /**
- * How a value becomes JSON: `text` is escaped, `word` and `timestamp` need no escaping, `number` and `boolean` are unquoted.
- * `json` is already JSON text, and never NULL; `items` are such texts separated by commas; `texts` is an array.
+ * How a value becomes JSON: `text` is escaped; `word` and `timestamp` are only quoted; `number` and `boolean` are unquoted. `json` is
+ * JSON and never NULL; `items` are such texts with commas; `texts` is an array.
  */
 export type JsonKind = 'text' | 'word' | 'timestamp' | 'number' | 'boolean' | 'json' | 'items' | 'texts';
 
 export interface JsonField {
   readonly kind: JsonKind;
   readonly orNull: boolean;
-  /** Undefined where it is computed in Node. */
+  /** Undefined if Node computes it. */
   readonly from: JsonSource | undefined;
 }
 
-/**
- * SQL of the JSON text of an object, in the order of its fields; a fragment is placed at the position of its first one.
- *
- * @throws Error where a field does not say what it is read from
- */
+/** SQL of an object's JSON text; a fragment takes the position of its first field. @throws Error if a field has no source */
 export function jsonText(of: JsonObject): string {
   const { when, lookup } = of;
-  // Each `||` costs time: what stands beside other text is one with it.
+  // Merges adjacent constants, since each `||` costs time.
   const object = piecesOf(of).join(' || ').replaceAll(`' || '`, '');
   if (lookup !== undefined) return `COALESCE((SELECT ${object} FROM ${lookup}), 'null')`;
   return when === undefined ? object : `CASE WHEN ${when} THEN ${object} ELSE 'null' END`;
@@ -85,7 +75,6 @@ export function quoted(sql: string): string {
   return `COALESCE('"' || ${sql} || '"', 'null')`;
 }
 
-/** SQL of the parts of the text, some of them constant, in their order. */
 function piecesOf({ name: of, properties }: JsonObject): string[] {
   const pieces: string[] = [];
   const written = new Set<JsonFragment>();

@@ -1,14 +1,10 @@
 import type { Reads } from './database.js';
 import type { ValueSql } from './json-text.js';
 
-/**
- * How one sort orders its rows. Nulls come last in both directions, and ties are broken by ascending id, so every row has exactly
- * one position, whatever happens to the others.
- */
+/** The order of a list. Nulls are last in both directions and ids break ties, so every row has exactly one position. */
 interface Sort {
-  /** SQL of the value. */
   readonly key: ValueSql;
-  /** SQL type of the value, for the cursor's text to be cast to. */
+  /** SQL type, to which the cursor's text is cast. */
   readonly type: 'timestamptz' | 'text' | 'numeric' | 'bigint';
   readonly descending?: boolean;
   readonly nullable?: boolean;
@@ -16,14 +12,13 @@ interface Sort {
 
 /** A position in a list: the key and id of a row that was there. */
 export interface CursorPosition {
-  /** Which rows: after or before the position; `from` and `until` include it. */
+  /** Which rows; `from` and `until` include the position. */
   readonly side: 'after' | 'before' | 'from' | 'until';
   /** The key as PostgreSQL wrote it, to the microsecond. */
   readonly key: string | null;
   readonly id: number;
 }
 
-/** The query of every list: maximum number of rows, sort, starting position, and the filters. */
 export interface ListQuery {
   readonly limit: number;
   readonly sort: string;
@@ -41,8 +36,8 @@ export function filtersOf(query: ListQuery): Readonly<Record<string, unknown>> {
 }
 
 /**
- * The condition of a filter, in SQL: a condition on the placeholder of its value; one condition for each value, null for a
- * value that narrows nothing; or, where one value is the list's default, that value's condition, which an index serves.
+ * A filter's condition: SQL with the value's placeholder; or one condition per value, null for no restriction; or a default value with
+ * its own condition, which an index serves.
  */
 export type Filter<Value> =
   | ((placeholder: string) => string)
@@ -56,19 +51,18 @@ interface UsualFilter {
   readonly otherwise: (placeholder: string) => string;
 }
 
-/** A sort in either direction. Its key may be null only for some queries; if it cannot be null, an index gives the order. */
+/** A sort in either direction. A key that cannot be null is read in the order of an index. */
 export type SortOf<Query> = Pick<Sort, 'key' | 'type'> & {
   readonly nullable?: boolean | ((query: Query) => boolean);
 };
 
-/** The name of a sort without its `-`, which means descending. */
 type SortKey<Name> = Name extends `-${infer Key}` ? Key : Name;
 
 /** The definition of a list; every text is trusted SQL, with the member's id as `$1`. */
 export interface ListDeclaration<Query extends ListQuery> {
-  /** Part of its prepared statements' names, so it has to be unique. */
+  /** Part of its prepared statements' names, so it must be unique. */
   readonly name: string;
-  /** SQL of the JSON text of one item, over `rows` and `shown`; PostgreSQL evaluates it only for the rows of the page. */
+  /** SQL of one item's JSON text over `rows` and `shown`; evaluated only for rows of the page. */
   readonly item: string;
   /** The member's rows that make up the list. */
   readonly rows: string;
@@ -76,31 +70,26 @@ export interface ListDeclaration<Query extends ListQuery> {
   readonly own: string;
   /** Condition on the rows that the member may see. */
   readonly access: string;
-  /** What else an item needs, as the rest of a FROM: one row for each item. */
+  /** More tables for items, as the rest of a FROM: one row per item. */
   readonly shown?: string;
-  /** What filters and sorts need besides the rows, as the rest of a FROM; joined only if one of them uses its alias. */
+  /** More tables for filters and sorts, as the rest of a FROM; joined only if its alias is used. */
   readonly joined?: { readonly alias: string; readonly sql: string };
   /** The id that breaks ties. */
   readonly id: string;
   readonly sorts: Readonly<Record<SortKey<Query['sort']> & string, SortOf<Query>>>;
   /** One for each parameter of the query other than limit, sort and cursor. */
   readonly filters: { readonly [Name in FilterNames<Query>]-?: Filter<NonNullable<Query[Name]>> };
-  /**
-   * The total of the list without filters, if it is maintained. With it, only the page is read, in the order that an index
-   * gives. Without it, one scan of all matching rows serves both the total and the page.
-   */
+  /** The maintained total without filters. Without it, one scan of all matching rows gives total and page. */
   readonly total?: string;
-  /** Whether every member has few {@link rows}: a catalogue, not something that members accumulate. */
+  /** Whether every member has few {@link rows}, as in a catalog. */
   readonly few?: boolean;
 }
 
-/**
- * What a list's statement returns: one row. The rows of the page are counted in the direction of reading.
- */
+/** A list's single result row, counted in the direction of reading. */
 interface PageRow {
-  /** JSON texts of the items in the list's order, separated by commas, as UTF-8 bytes where possible; null if there are none. */
+  /** JSON texts of the items, in the list's order and separated by commas, as UTF-8 bytes if possible; null if there are none. */
   items: Buffer | string | null;
-  /** How many rows were found: one more than the page has if there are further ones. */
+  /** Number of rows found: one more than the page if there are further ones. */
   found: number;
   /** Key and id of the page's first row, */
   near_key: string | null;
@@ -110,38 +99,34 @@ interface PageRow {
   far_id: number | null;
   /** Null if the member has more than {@link FEW} rows, and the page was not read. */
   total: number | null;
-  /** Whether there is a row on the other side of the position where reading began. */
+  /** Whether there is a row on the other side of the starting position. */
   behind: boolean;
 }
 
 interface PageStatement {
-  /** Undefined if sessions are not to keep it. */
+  /** Undefined if sessions must not keep it. */
   readonly name: string | undefined;
   readonly text: string;
-  /** If that reads all of the member's rows, and so no more than {@link FEW}: the same without this limit. */
+  /** The statement without the limit of {@link FEW} rows, if it reads all of the member's rows. */
   readonly long: string | undefined;
 }
 
-/** So many rows of a member are looked through in half a millisecond, as a read that others may wait behind. */
+/** Scanning this many rows takes half a millisecond, as a pipelined read may. */
 const FEW = 200;
 
-/**
- * How many of a list's statements with filters a session keeps prepared: PostgreSQL takes longer to plan one than to run it for most members,
- * and 200 KB to keep it. There are more combinations; those asked for first are kept.
- */
+/** Maximum prepared statements with filters per list: planning is slower than running, and keeping one takes 200 KB. */
 const MOST_FILTERED = 32;
 
 /** A WHERE that depends on the request, in constants of the code. */
 interface Conditions {
   /** Of the list without filters: access first. */
   readonly always: readonly string[];
-  /** Of the filters that the caller gave. */
+  /** Of the caller's filters. */
   readonly given: readonly string[];
-  /** What their placeholders stand for. */
   readonly values: readonly unknown[];
 }
 
-/** A list of a member: what its filters, sorts and pages are in SQL. */
+/** Builds the SQL of a member's list: filters, sorts and pages. */
 export class List<Query extends ListQuery> {
   /** Each is built once; those with filters, up to {@link MOST_FILTERED}. */
   readonly #statements = new Map<string, PageStatement>();
@@ -149,11 +134,7 @@ export class List<Query extends ListQuery> {
 
   constructor(private readonly declaration: ListDeclaration<Query>) {}
 
-  /**
-   * Reads one page.
-   *
-   * @param position where it begins; undefined for the start of the list
-   */
+  /** Reads one page. @param position its start; undefined for the start of the list */
   async page(
     database: Reads,
     userId: number,
@@ -173,7 +154,7 @@ export class List<Query extends ListQuery> {
     return whole!;
   }
 
-  /** Reads the JSON texts of those of these items that the member may see, by their ids. */
+  /** Reads the JSON texts of these items by id, as far as the member may see them. */
   async items(database: Reads, userId: number, ids: readonly number[]): Promise<Map<number, string>> {
     const { name, item, rows, shown = '', access, id } = this.declaration;
     const text = `SELECT ${id} AS id, ${item} AS json FROM ${rows} ${shown} WHERE ${access} AND ${id} = ANY ($2::bigint[])`;
@@ -232,7 +213,7 @@ function hasUsual(filter: AnyFilter): filter is UsualFilter {
   return typeof filter === 'object' && typeof filter.otherwise === 'function';
 }
 
-/** Makes the statement of one page; see {@link PageRow}. Its values: those of the conditions, the limit, id and key of the position. */
+/** Builds the statement of one page; see {@link PageRow}. Values: those of the conditions, then limit, id and key of the position. */
 function pageStatement<Query extends ListQuery>(
   declaration: ListDeclaration<Query>,
   sort: Sort,
@@ -241,7 +222,6 @@ function pageStatement<Query extends ListQuery>(
 ): Omit<PageStatement, 'name'> {
   const { rows, shown = '', own, id, item, few = false } = declaration;
   const where = [...always, ...given].join(' AND ');
-  // Only if the SQL uses a column of it.
   const joined =
     declaration.joined && new RegExp(`\\b${declaration.joined.alias}\\.`).test(`${where} ${sort.key}`);
   const from = `${rows} ${joined ? declaration.joined.sql : ''}`;
@@ -274,7 +254,7 @@ function pageStatement<Query extends ListQuery>(
     const behind = position ? `EXISTS (SELECT FROM matching WHERE ${at(OPPOSITE[position.side])})` : 'false';
     const counted = '(SELECT count(*) FROM matching)';
     const isFew = '(SELECT is_few FROM few)';
-    // OFFSET 0: each of the page's rows is looked up by its id, however many rows PostgreSQL estimates.
+    // OFFSET 0 forces lookups by id, regardless of PostgreSQL's row estimates.
     const of = (before: string, condition: string, total: string) => `WITH ${before}matching AS MATERIALIZED (
   SELECT ${sort.key} AS key, ${id} AS id FROM ${from} WHERE ${where}${condition}
 )
@@ -294,7 +274,7 @@ FROM ${page(`
   }
   const at = (side: CursorPosition['side']) => onSide(sort, id, side, keyAt, idAt);
   const beyond = position ? `AND ${at(position.side)}` : '';
-  // Ordered, so that the index scan begins at the position, instead of a scan of the table for any such row.
+  // Ordered, so that the index scan starts at the position.
   const behind = position
     ? `COALESCE((SELECT true FROM ${from} WHERE ${where} AND ${at(OPPOSITE[position.side])}
   ORDER BY ${sort.key} ${direction} LIMIT 1), false)`
@@ -309,14 +289,11 @@ FROM ${page(`
   return { text, long: undefined };
 }
 
-/** The side on which the other rows are. */
 const OPPOSITE = { after: 'until', until: 'after', before: 'from', from: 'before' } as const;
 
 /**
- * SQL of the rows on one side of a position, written so that a scan of an index on (…, key, id) can begin at the key.
- *
- * @param keyAt placeholder of the position's key; undefined if the position is among the nulls
- * @param idAt placeholder of its id
+ * SQL of the rows on one side of a position, in a form that lets an index on (…, key, id) start at the key. @param keyAt placeholder of
+ * the position's key; undefined if it is null @param idAt placeholder of its id
  */
 function onSide(
   sort: Omit<Sort, 'key'> & { readonly key: string },
@@ -328,7 +305,7 @@ function onSide(
   const after = side === 'after' || side === 'from';
   const tie = `${id} ${after ? '>' : '<'}${side === 'from' || side === 'until' ? '=' : ''} ${idAt}`;
   if (keyAt === undefined) {
-    // The position is among the nulls, which come last.
+    // Null keys are last.
     return after ? `(${sort.key} IS NULL AND ${tie})` : `(${sort.key} IS NOT NULL OR ${tie})`;
   }
   const further = after === (sort.descending ?? false) ? '<' : '>';

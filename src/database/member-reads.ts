@@ -10,20 +10,18 @@ import {
 import { Replica } from './replicas/replica.js';
 import { Config } from '../config/config.js';
 
-/** How often the replicas' positions are checked, and whether they still are replicas. */
+/** Interval of checks of the replicas' positions and roles. */
 const LOOK_MS = 250;
 /** 2^32 divided by the golden ratio (Knuth, The Art of Computer Programming 6.4): also spreads ids with a common factor. */
 const SPREAD = 0x9e3779b1;
 
-/** Where a read can be made: on the primary, or on a replica, which resolves with undefined where it was not asked. */
+/** The primary, or a replica, which resolves with undefined if it was not queried. */
 type Askable = Pick<Replica, 'read' | 'rows' | 'long'>;
 type Ask<Row> = (server: Askable) => Promise<Row[] | undefined>;
 
 /**
- * Reads members' data from replicas if there are any (DATABASE_READ_URL), otherwise from the primary.
- *
- * Members always see what was written for them: a replica is used only if it is known to have it. If anything is unknown, late or
- * broken, the primary is used; no read fails because of a replica.
+ * Reads members' data from replicas (DATABASE_READ_URL) that are known to have all writes of the member. In any doubt or failure it reads
+ * from the primary, so replicas cause no failed reads.
  */
 @Injectable()
 export class MemberReads implements OnModuleInit, OnApplicationShutdown {
@@ -31,7 +29,7 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
   /** The members of the next announcement, and that announcement. */
   #whom = new Set<Written>();
   #announcing: Promise<number> | undefined;
-  /** Numbers of reads of members' data, by the server that answered them. */
+  /** Reads of members' data by server. */
   readonly reads = { primary: 0, replica: 0 };
   #watch: NodeJS.Timeout | undefined;
 
@@ -52,11 +50,7 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
     await Promise.all(this.#replicas.map((replica) => replica.end()));
   }
 
-  /**
-   * Chooses where to read a member's data.
-   *
-   * @param recent whether the list promises all changes since a time: then no replica more than 1.5 s behind is used
-   */
+  /** Chooses where to read. @param recent excludes replicas over 1.5 s behind, for lists that promise all changes since a time */
   of(userId: number, { recent = false } = {}): Reads {
     if (this.#replicas.length === 0) return this.database;
     const need = this.log.needOf(userId, recent);
@@ -68,13 +62,9 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Ensures that no instance reads data of a member, or of all, older than the primary has at the time of this call: a writer, or a
-   * caller notified of a change, then sees that change.
-   *
-   * Resolves when every replica has it, or when every instance knows not to use those that do not: in a quarter of a second at
-   * most.
-   *
-   * @throws what the database throws if the announcement failed: the data is written, but success must not be reported yet
+   * Ensures that no instance reads older data of a member, or of all, than the primary has now. Resolves when every replica has it, or
+   * every instance avoids those that do not, within 250 ms. @throws database errors if the announcement failed: the data is written, but
+   * success must not be reported yet
    */
   async advance(whom: Written): Promise<void> {
     if (this.#replicas.length === 0) return;
@@ -85,12 +75,12 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
     await Promise.all(this.#replicas.map((replica) => replica.reaches(need, latest)));
   }
 
-  /** Whether replicas may be used because notifications of writes elsewhere arrive; undefined without replicas. */
+  /** Whether notifications of writes elsewhere arrive, so that replicas may be used; undefined without replicas. */
   get hearsWrites(): boolean | undefined {
     return this.#replicas.length === 0 ? undefined : this.log.trusted;
   }
 
-  /** How far each replica is behind, in seconds (see {@link Replica.lag}). */
+  /** Lag of each replica in seconds (see {@link Replica.lag}). */
   async lags(): Promise<number[]> {
     const { position } = this.log;
     const need = position === undefined ? undefined : this.log.needFor(position);
@@ -104,7 +94,7 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
     if (need) for (const replica of this.#replicas) replica.look(need);
   }
 
-  /** Batches concurrent announcements into one statement; one under way takes no more. @returns the position that covers them */
+  /** Batches concurrent announcements into one statement. @returns the position that covers them */
   #announce(whom: Written): Promise<number> {
     this.#whom.add(whom);
     this.#announcing ??= new Promise((resolve) => setImmediate(resolve)).then(async () => {
@@ -137,7 +127,7 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
     return (await ask(this.database))!;
   }
 
-  /** Each member has a preferred replica, so what they see does not jump between versions, and its caches are used well. */
+  /** Gives each member a preferred replica, for consistent views and warm caches. */
   #inOrder(userId: number): readonly Replica[] {
     const first = (Math.imul(userId, SPREAD) >>> 16) % this.#replicas.length;
     return [...this.#replicas.slice(first), ...this.#replicas.slice(0, first)];

@@ -8,11 +8,8 @@ import { isUnavailable, UnreachableDatabase } from './postgres/unavailable.js';
 import { OperatorError } from '../values/operator-error.js';
 
 /**
- * Makes the database ready for a server: opens the embedded one and holds its lock, or checks that the external one
- * responds; migrates outside production, and refuses to start on a schema that does not fit.
- *
- * @param meanwhile slow work that needs no database: the embedded one opens in its own thread meanwhile, and no response is awaited
- *   yet whose deadline a busy event loop could miss
+ * Opens and locks the embedded database, or checks the external one; migrates outside production, and rejects an unsuitable schema.
+ * @param meanwhile slow work without the database, done while the embedded one opens in its thread and before any response has a deadline
  * @throws OperatorError
  */
 export async function openDatabase(

@@ -2,7 +2,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sha256 } from '../../crypto/digests.js';
 
-/** Where plain `pg` finds the embedded database: the folder of its Unix socket. */
+/** The folder of the embedded database's Unix socket, for plain `pg`. */
 export interface EmbeddedAddress {
   readonly host: string;
   readonly port: number;
@@ -12,14 +12,14 @@ const PORT = 5432;
 /** Linux allows 107 bytes for a socket's path, macOS 103. */
 const LONGEST_SOCKET_PATH = 100;
 
-/** Address of the embedded database in `dataDir`, whichever process has it open. */
+/** Address of the embedded database in `dataDir`, regardless of the process that has it open. */
 export function embeddedAddress(dataDir: string): EmbeddedAddress {
   const fits = Buffer.byteLength(socketPath(dataDir)) <= LONGEST_SOCKET_PATH;
   const shorter = join(tmpdir(), `pua-${sha256(dataDir, 'hex').slice(0, 16)}`);
   return { host: fits ? dataDir : shorter, port: PORT };
 }
 
-/** The Unix socket that PostgreSQL's clients look for in the folder `host`. */
+/** The Unix socket that PostgreSQL's clients expect in the folder `host`. */
 export function socketPath(host: string): string {
   return join(host, `.s.PGSQL.${PORT}`);
 }

@@ -9,19 +9,15 @@ import { startThread } from './thread.js';
 import { isListening } from '../../values/network.js';
 import { OperatorError } from '../../values/operator-error.js';
 
-/** The embedded database (PGlite) while this process holds it open. */
 export interface EmbeddedDatabase extends EmbeddedAddress {
-  /** Gives other connected processes this long to finish, by default 5 s. */
+  /** Other connected processes get this long to finish, by default 5 s. */
   close(patienceMs?: number): Promise<void>;
 }
 
 /**
- * Opens the embedded database in `dataDir` and serves it on a Unix socket there. PGlite has no lock of its own, and two processes
- * would lose writes silently, so it is locked here ({@link takeEmbeddedLock}). From then on, only this process's user can read the
- * files that it creates.
- *
- * @returns `undefined` if another living process serves it already, at the same address
- * @throws OperatorError if it is not installed, others could place files in its folders, or it cannot be opened
+ * Opens the embedded database and serves it on a Unix socket. Locks it ({@link takeEmbeddedLock}), since two PGlites would silently lose
+ * writes. @returns undefined if another process serves it already @throws OperatorError if it is not installed, others could write to its
+ * folders, or it cannot be opened
  */
 export async function openEmbedded(dataDir: string): Promise<EmbeddedDatabase | undefined> {
   if (!isInstalled('@electric-sql/pglite')) {

@@ -4,25 +4,19 @@ import { setTimeout } from 'node:timers/promises';
 import { randomUUID } from '../../crypto/random.js';
 import { OperatorError } from '../../values/operator-error.js';
 
-/** The folder that locks a data folder's embedded database: held while it contains a file, free if it is empty or absent. */
+/** The lock folder of an embedded database: locked while it contains a file. */
 export function embeddedLock(dataDir: string): string {
   return join(dataDir, 'embedded.holder');
 }
 
-/** How often to check while a holder opens or closes the database: for a minute, since a busy machine is slow. */
+/** Waits up to a minute while a holder opens or closes the database, since a busy host is slow. */
 const MOST_LOOKS = 300;
 const LOOK_MS = 200;
 
 /**
- * Takes the lock of an embedded database, even from a holder that was killed.
- *
- * Renaming a folder over another is atomic and succeeds only if the target is empty (rename(2)): so one of many contenders wins.
- * What a killed holder left is removed by its unique name, `<pid>-<UUID>`: so a contender cannot remove what a living one has put
- * there since.
- *
- * @param isServed whether a living process serves the database
- * @returns what releases the lock; undefined if a living process serves the database
- * @throws OperatorError if a process holds it for a minute without serving
+ * Takes the lock, even from a killed holder. rename(2) onto a folder is atomic and requires an empty target, so one contender wins.
+ * Unique names (`<pid>-<UUID>`) keep contenders from removing a live lock. @param isServed whether a live process serves the database
+ * @returns the release function; undefined if a live process serves the database @throws OperatorError after a minute
  */
 export async function takeEmbeddedLock(
   dataDir: string,
@@ -39,7 +33,7 @@ export async function takeEmbeddedLock(
       if (replacesEmpty(offered, lock)) return () => rmSync(join(lock, mine), { force: true });
       const holder = holderOf(lock);
       if (holder === undefined) continue;
-      // Alive but not serving: it is starting or stopping. Wait for either.
+      // It is starting or stopping.
       if (isAlive(holder.pid) && holder.pid !== process.pid) await setTimeout(LOOK_MS);
       else rmSync(holder.file, { force: true });
     }

@@ -20,21 +20,18 @@ import { REPEATABLE_DIGEST } from '../schema/schema.js';
 import { MIGRATIONS } from '../schema/tables.js';
 import { sha256 } from '../../crypto/digests.js';
 
-/** Beside the build: only those who may change the program itself can write there. */
+/** Next to the build, where only those who may change the program can write. */
 const SNAPSHOTS = join(import.meta.dirname, '../../../.snapshots');
-/** Anything older that is not of this version is no longer in use. */
+/** Older files of other versions are unused. */
 const OLD_MS = 3_600_000;
-/** No other database is ever created, and the files of the two templates are half of all. */
+/** The two templates are half of all files, and no other database is created. */
 const WITHOUT_TEMPLATES = [
   'UPDATE pg_database SET datistemplate = false',
   'DROP DATABASE template0',
   'DROP DATABASE template1',
 ];
 
-/**
- * Makes `folder`, which is absent or empty, a migrated embedded database without data, by copying the snapshot: a tenth of the time
- * of making one. If nothing can be written beside the program, as in an image, the folder is left for its opener to fill.
- */
+/** Fills an empty `folder` from the snapshot, in a tenth of a migration's time. Does nothing if the program's folder is read-only. */
 export async function fillFromSnapshot(folder: string): Promise<void> {
   const snapshot = await readySnapshot();
   if (snapshot === undefined) return;
@@ -44,11 +41,7 @@ export async function fillFromSnapshot(folder: string): Promise<void> {
   renameSync(draft, folder); // whole, or not at all
 }
 
-/**
- * Makes the snapshot for these migrations if there is none. Several processes may do so at once.
- *
- * @returns its folder; undefined if nothing can be written beside the program
- */
+/** Makes a missing snapshot; safe for concurrent processes. @returns its folder; undefined if the program's folder is read-only */
 export async function readySnapshot(): Promise<string | undefined> {
   const snapshot = join(SNAPSHOTS, await version());
   if (existsSync(snapshot)) return snapshot;
@@ -67,7 +60,7 @@ export async function readySnapshot(): Promise<string | undefined> {
   return snapshot;
 }
 
-/** A digest of the embedded PostgreSQL's version and of all statements that make the database. */
+/** A digest of the embedded PostgreSQL's version and all schema statements. */
 async function version(): Promise<string> {
   const library = fileURLToPath(import.meta.resolve('@electric-sql/pglite'));
   const parts = [
@@ -112,7 +105,7 @@ async function makeDatabase(folder: string): Promise<void> {
   }
 }
 
-/** Removes snapshots of other versions, and drafts of processes that were killed. */
+/** Removes snapshots of other versions and drafts of killed processes. */
 function removeOld(snapshot: string): void {
   for (const path of readdirSync(SNAPSHOTS).map((name) => join(SNAPSHOTS, name))) {
     if (path !== snapshot && Date.now() - statSync(path).mtimeMs > OLD_MS)

@@ -2,33 +2,30 @@ import { once } from 'node:events';
 import { setFlagsFromString } from 'node:v8';
 import { MessageChannel, Worker, type MessagePort } from 'node:worker_threads';
 
-// V8 may abort the process when it frees WebAssembly code that was replaced by faster code (nodejs/node#64500). It keeps it instead.
+// V8 may abort the process when it frees replaced WebAssembly code (nodejs/node#64500), so it must keep it.
 setFlagsFromString('--no-wasm-code-gc');
 
-/** An embedded database's folder, whose files are created if missing, and the path of its socket. */
 export interface EmbeddedFiles {
   readonly folder: string;
   readonly socket: string;
 }
 
-/** Asks the thread to open a database. It answers at the port, and closes the database once it is told there how long to wait. */
+/** Asks the thread to open a database. It responds at the port, and closes the database after a message with the patience. */
 export interface ThreadRequest {
   readonly files: EmbeddedFiles;
   readonly port: MessagePort;
 }
 
-/** Success, or why the request failed. */
 export interface ThreadResponse {
   readonly error?: unknown;
 }
 
-/** A database that is served in a thread. */
 export interface OpenInThread {
-  /** Closes it; other connected processes have this long to finish, by default 5 s. */
+  /** Other connected processes get this long to finish, by default 5 s. */
   close(patienceMs?: number): Promise<void>;
 }
 
-/** A thread that serves PGlites on Unix sockets: one in a server, several in turn in tests, which saves starting threads. */
+/** A thread that serves PGlites on Unix sockets: one in a server; tests reuse it, since starting threads is slow. */
 export class EmbeddedThread {
   readonly #worker = new Worker(new URL('./worker.js', import.meta.url));
   readonly #failed: Promise<never>;
@@ -41,7 +38,7 @@ export class EmbeddedThread {
     this.#failed.catch(() => undefined);
   }
 
-  /** Opens a database. @throws Error if its files cannot be opened */
+  /** @throws Error if its files cannot be opened */
   async open(files: EmbeddedFiles): Promise<OpenInThread> {
     const { port1, port2 } = new MessageChannel();
     const answered = async () => {
@@ -69,11 +66,7 @@ export class EmbeddedThread {
   }
 }
 
-/**
- * Serves one PGlite in its own thread, which ends with it.
- *
- * @throws Error if the files cannot be opened
- */
+/** Serves one PGlite in its own thread, which ends with it. @throws Error if the files cannot be opened */
 export async function startThread(files: EmbeddedFiles): Promise<OpenInThread> {
   const thread = new EmbeddedThread();
   try {

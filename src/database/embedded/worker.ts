@@ -14,14 +14,12 @@ interface Message {
   readonly failed: (error: Error) => void;
 }
 
-/** Types of the messages that complete an exchange: Query, Sync, Terminate, and the start-up. */
+/** Messages that complete an exchange: Query, Sync, Terminate, and the start-up. */
 const LAST_OF_A_QUERY = new Set([...'QSXp'].map((type) => type.charCodeAt(0)).concat(0));
 
 /**
- * Gives PGlite's one session to one connection at a time: from the first message of a query to its last, and from BEGIN to the end
- * of the transaction. Replaces the socket server's own queue, which in 0.2.17 interleaves other connections with the messages of a
- * query, and rolls back another connection's transaction when a connection closes; remove it once a release fixes that (the tests
- * of embedded.ts tell).
+ * Gives PGlite's session to one connection per query or transaction. Replaces the socket server's queue, which in 0.2.17 interleaves
+ * queries and rolls back other connections' transactions. Remove it once a release fixes that (tests of embedded.ts).
  */
 class Turns {
   #waiting: Message[] = [];
@@ -41,14 +39,14 @@ class Turns {
     return this.#waiting.length;
   }
 
-  /** The connection is gone: its waiting messages are dropped. */
+  /** After a disconnect, drops waiting messages. */
   clearQueueForHandler(connection: number): void {
     for (const { failed } of this.#waiting.filter((message) => message.connection === connection))
       failed(new Error('the connection is closed'));
     this.#waiting = this.#waiting.filter((message) => message.connection !== connection);
   }
 
-  /** The connection is gone: its open transaction is rolled back when its turn comes. */
+  /** After a disconnect, rolls back the open transaction. */
   async clearTransactionIfNeeded(connection: number): Promise<void> {
     if (this.#holder !== connection) return;
     const ignore = () => undefined;
@@ -73,7 +71,7 @@ class Turns {
     this.#working = false;
   }
 
-  /** @returns how many bytes were sent in response */
+  /** @returns number of bytes sent */
   async #exchange(message: Uint8Array, answer: Message['answer']): Promise<number> {
     let sent = 0;
     const onRawData = (data: Uint8Array) => {
@@ -92,13 +90,13 @@ class Turns {
   }
 }
 
-/** Opens a database and serves it. @returns what closes it, see {@link OpenInThread} */
+/** Opens a database and serves it. @returns its close function, see {@link OpenInThread} */
 async function open({ folder, socket }: EmbeddedFiles): Promise<(patienceMs: number) => Promise<void>> {
   const database = await PGlite.create({
     dataDir: folder,
-    // The smallest log files possible: there are always some, and every copy of the database includes them.
+    // The minimum: every copy of the database includes these files.
     initDbStartParams: ['--wal-segsize=1'],
-    // The default, eight times as much, takes longer to set up than everything else at start.
+    // The default of 128 MB takes longer to set up than the rest of the start.
     startParams: [...PGlite.defaultStartParams, '-c', 'shared_buffers=16MB'],
   });
   const server = new PGLiteSocketServer({ db: database, path: socket, maxConnections: 100 });

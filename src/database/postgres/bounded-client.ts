@@ -6,25 +6,22 @@ import { commented, currentCaller, type Requester } from './callers.js';
 import { PrimaryClient, type PrimaryConfig } from './primary.js';
 import { Unavailable } from './unavailable.js';
 
-/** Routine of PostgreSQL's warning that it gave up waiting for a standby; the warning's text depends on the language. */
+/** Routine of PostgreSQL's warning about a canceled wait for a standby; its text depends on the language. */
 const CANCELLED_WAIT = 'SyncRepWaitForLSN';
 
-/** After so many commits in a row that no standby confirmed, writes are refused for a while. */
+/** After this many consecutive commits without a standby's confirmation, writes are rejected for a while. */
 const MOST_UNCONFIRMED = 3;
 const REFUSED_MS = 1_000;
 
 const WORDS = ['INSERT', 'UPDATE', 'DELETE', 'MERGE', 'COMMIT', 'START TRANSACTION', ...WRITING_FUNCTIONS];
 const WRITE = new RegExp(`\\b(?:${WORDS.join('|')})\\b`, 'i');
 
-/**
- * Whether writes are worth trying. While a synchronous standby is lost, each write waits until it is cancelled, and holds a
- * connection all the while: after a few of them, one per second is let through, to see whether the standby is back.
- */
+/** Rejects writes while a synchronous standby is lost, since each would hold a connection. One per second checks for its return. */
 export class WriteGate {
   #unconfirmed = 0;
   #closedUntil = 0;
 
-  /** @throws Unavailable for a write while none is let through */
+  /** @throws Unavailable for a rejected write */
   pass(text: string): void {
     if (this.#unconfirmed < MOST_UNCONFIRMED || !WRITE.test(text)) return;
     const now = performance.now();
@@ -41,9 +38,8 @@ export class WriteGate {
   }
 }
 
-/** Limits of a pool's client; the pool passes on its own options. */
 export interface Bounds extends PrimaryConfig {
-  /** A statement that takes longer, in ms, is given up; undefined for no limit. */
+  /** Maximum duration of a statement in ms; undefined for no limit. */
   readonly answerMs: number | undefined;
   readonly writes: WriteGate;
 }
@@ -54,25 +50,19 @@ const ENDS: ReadonlySet<string> = new Set(['COMMIT', 'ROLLBACK']);
 const LEFT = 'the caller has left';
 
 const CANCEL_TIMEOUT_MS = 1_000;
-/** A server that receives CancelRequests ends a statement at once; one whose response is lost is given up after this. */
+/** Time limit for a canceled statement whose response is lost. */
 const GIVE_UP_MS = 60_000;
 
 type Callback = (error: Error | undefined, result?: QueryResult) => void;
 
 /**
- * A pool's client whose statements end in time, and whose commits count only if confirmed:
- *
- * - A statement that takes too long is cancelled at the server (CancelRequest), and the connection keeps its place in the pool
- *   until the statement really ends. A COMMIT that waits for a lost synchronous standby has no time-out, and does not notice that
- *   its client left: a pool that connects again instead uses up all connections of the database in seconds.
- * - PostgreSQL responds to a cancelled wait with success and a warning: the transaction is committed on the primary, and may be
- *   lost with it. Here that is no success, but Unavailable: the outcome is unknown, and the same write may be sent again.
- * - A transaction that a request began ends with it: if the caller leaves, its statement is given up, and no other one begins. Only
- *   a COMMIT is left to its end.
+ * Cancels late statements at the server and keeps their connection until they end: a COMMIT that waits for a standby outlives its client,
+ * so reconnecting would use up all connections. Reports a commit without the standby's confirmation as Unavailable: its outcome is
+ * unknown, and the write may be repeated. Ends a request's transaction, except during COMMIT, when its caller leaves.
  */
 export class BoundedClient extends PrimaryClient {
   readonly #send: (query: string | QueryConfig, values?: unknown[]) => Promise<QueryResult>;
-  /** The end of the statement that was given up, while it is awaited. */
+  /** The end of the canceled statement. */
   #givenUp: Promise<void> | undefined;
   #cancelledWaits = 0;
   /** For whom the current transaction is. */
@@ -83,8 +73,7 @@ export class BoundedClient extends PrimaryClient {
     super(bounds);
     this.#send = this.query.bind(this) as never;
     this.query = this.#bounded.bind(this) as never;
-    // Between the end of an abandoned statement and the client's return to the pool nothing else listens, and an unhandled 'error'
-    // ends the process. Callers learn of errors from their statements.
+    // Nothing else listens until the client is back in the pool; an unhandled 'error' ends the process.
     this.on('error', () => undefined);
     this.on('notice', ({ routine }) => {
       if (routine !== CANCELLED_WAIT) return;
@@ -93,7 +82,7 @@ export class BoundedClient extends PrimaryClient {
     });
   }
 
-  /** Set by the pool whenever it lends this client out: returns it, and closes it if an error is given. */
+  /** The pool sets this when it lends out the client; an error closes it. */
   get release(): (error?: Error | boolean) => void {
     return (error) => {
       if (!this.#givenUp) this.#release!(error);

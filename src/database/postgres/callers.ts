@@ -1,22 +1,18 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { QueryConfig } from 'pg';
 
-/**
- * For whom work is done. Apart from the request's context, and small, since whatever is begun in its asynchronous context (a timer,
- * a connection) keeps it for longer than the request takes.
- */
+/** The caller of some work. Separate from the request's context and small, since timers and connections may keep it after the request. */
 export class Requester {
-  /** Whether nobody waits for the result any more. */
+  /** Whether the caller has left. */
   gone = false;
-  /** To be called when the caller goes. */
   whenGone: Set<() => void> | undefined;
-  /** What stands behind each statement (SQL_REQUEST_IDS). */
+  /** Comment of each statement (SQL_REQUEST_IDS). */
   comment: string | undefined;
 }
 
 const callers = new AsyncLocalStorage<Requester>();
 
-/** Does the work of a request: the transactions that it begins end with it (see BoundedClient). */
+/** Does the work of a request: its transactions end with it (see BoundedClient). */
 export function workFor<T>(caller: Requester, work: () => T): T {
   return callers.run(caller, work);
 }
@@ -24,13 +20,13 @@ export function workFor<T>(caller: Requester, work: () => T): T {
 /** The caller for whom the current work is done; undefined for the server's own. */
 export const currentCaller = (): Requester | undefined => callers.getStore();
 
-/** The caller left, or was told that it takes too long: what is done for them ends. */
+/** Ends all work of a caller who left or timed out. */
 export function endWorkFor(caller: Requester): void {
   caller.gone = true;
   for (const end of caller.whenGone ?? []) end();
 }
 
-/** Returns a statement as it is sent: with the comment of whoever it is for. It can then not be prepared, which requires constant text. */
+/** Adds the caller's comment to a statement, which then cannot be prepared. */
 export function commented<Query extends string | QueryConfig>(query: Query): Query {
   const comment = currentCaller()?.comment;
   if (comment === undefined) return query;
@@ -41,7 +37,7 @@ export function commented<Query extends string | QueryConfig>(query: Query): Que
   return whole as Query;
 }
 
-/** Makes a comment in sqlcommenter's format: nothing in the value can end the value or the comment. */
+/** Makes a comment in sqlcommenter's format; the value cannot end the comment. */
 export function commentOf(id: string): string {
   const value = encodeURIComponent(id).replace(
     /[!'()*]/g,

@@ -6,13 +6,13 @@ import { RequestPool } from './request-pool.js';
 import { embeddedAddress } from '../embedded/address.js';
 import { ENTITIES, MIGRATIONS } from '../schema/tables.js';
 
-/** Feeds that a process writes at once; others wait. */
+/** Maximum concurrent feeds of a process; others wait. */
 export const FEEDS_AT_ONCE = 2;
 
-/** Direct connections for background work: how many, and in milliseconds how long they stay, and a statement and a lock may take. */
+/** Direct connections for background work: maximum number, and in ms idle time, statement and lock timeouts. */
 const BACKGROUND = {
   sweeping: { max: 1, stay: 1_000, statement: 5_000, lock: 300 },
-  // A lock may take longer than the database takes to detect a deadlock.
+  // Longer than PostgreSQL's deadlock detection.
   feeding: { max: FEEDS_AT_ONCE, stay: 10_000, statement: 10_000, lock: 3_000 },
   settling: { max: 1, stay: 10_000, statement: 10_000, lock: 3_000 },
   telling: { max: 2, stay: 10_000, statement: 30_000, lock: 3_000 },
@@ -28,14 +28,11 @@ type IsolationLevel = Parameters<DataSource['transaction']>[0];
 const DEADLOCK = '40P01';
 const ATTEMPTS = 5;
 
-/**
- * Tries a transaction again that PostgreSQL ended because it and another one waited for each other: nothing of it has happened, and the
- * other one goes on. No caller needs to know.
- */
+/** Retries a transaction that PostgreSQL ended because of a deadlock: nothing of it has happened. */
 class RetryingDataSource extends DataSource {
   constructor(
     options: DataSourceOptions,
-    /** Whether each connection has a session to itself, which keeps what is prepared. */
+    /** Whether connections have their own sessions, which keep prepared statements. */
     readonly ownSessions: boolean,
   ) {
     super(options);
@@ -53,15 +50,9 @@ class RetryingDataSource extends DataSource {
 }
 
 /**
- * Makes a DataSource for one of these uses:
- *
- * - `requests`: a pool whose every wait is bounded by {@link Config.databaseDeadlines} (see {@link RequestPool});
- * - `maintenance`: two direct connections without deadlines, for migrations, imports and the command line;
- * - `sweeping`: one direct connection, open only while there is work, whose statements may take longer than a request but hardly
- *   wait for locks;
- * - `feeding`: direct connections for what the platform's backend sends, so that it never takes those of members;
- * - `settling`: one like those, for members whom an import left pending;
- * - `telling`: direct connections for webhooks, open only while there are messages.
+ * Makes a DataSource. `requests` is a pool with {@link Config.databaseDeadlines} (see {@link RequestPool}); `maintenance` has two direct
+ * connections without deadlines for migrations, imports and the command line. The others are direct connections for background work,
+ * separate from those of members (see {@link BACKGROUND}).
  */
 export function createDataSource(config: Config, use: DataSourceUse): DataSource {
   const options: DataSourceOptions = {
@@ -83,18 +74,18 @@ export function createDataSource(config: Config, use: DataSourceUse): DataSource
 
 const names = new Map<string, string>();
 
-/** Names a statement of constant text, for all sessions of the process: never one with values in its text. */
+/** Names a statement of constant text, without values in its text, for all sessions of the process. */
 export function nameOf(text: string): string {
   let name = names.get(text);
   if (name === undefined) names.set(text, (name = `statement-${names.size}`));
   return name;
 }
 
-/** Tells whether what a connection has in its session is there the next time. */
+/** Tells whether a connection keeps its session. */
 export const keepsSessions = ({ connection }: EntityManager): boolean =>
   (connection as RetryingDataSource).ownSessions;
 
-/** Runs a statement of constant text, prepared where its session keeps it: in the manager's transaction, if it has one. */
+/** Runs a statement of constant text, prepared if its session keeps it, in the manager's transaction if there is one. */
 export async function prepared<Row>(manager: EntityManager, text: string, values: unknown[]): Promise<Row[]> {
   const { connection, queryRunner } = manager;
   const client = queryRunner
@@ -116,7 +107,7 @@ function poolOptions(config: Config, use: DataSourceUse) {
   }
   const options = [
     ...(use === 'sweeping' ? ['-c synchronous_commit=off'] : []),
-    // What is staged has no indexes, and is planned anew each time.
+    // Staged rows have no indexes, and their statements are planned each time.
     ...(hasOwnSessions(config, use)
       ? [isStaging(use) ? `${ONE_PROCESS} ${WHOLE_TABLES}` : REQUEST_PLANS]
       : []),
@@ -128,45 +119,39 @@ function poolOptions(config: Config, use: DataSourceUse) {
   return {
     max,
     idleTimeoutMillis: stay,
-    // What is planned in a session, foreign keys too, may read tables whole that have grown since.
+    // Old plans, also of foreign keys, may scan tables that have grown since.
     ...(isForRequests ? {} : { maxLifetimeSeconds: 1 }),
     connectionTimeoutMillis: isForRequests ? config.databaseDeadlines.connect : patienceOf(config),
     lock_timeout: lock,
     statement_timeout: statement,
     idle_in_transaction_session_timeout: isForRequests ? 5_000 : 10_000,
     keepAlive: true,
-    // What a crash undoes is swept again; and a lost synchronous standby does not block sweeping.
+    // After a crash the sweeper repeats its work; and a lost synchronous standby does not block it.
     ...(options.length > 0 ? { options: options.join(' ') } : {}),
     ...bounds(config, use, statement),
   };
 }
 
-/** Imports, feeds and checks read tables whole, whatever is set for the role, as it is for requests behind a pooler. */
+/** Imports, feeds and checks scan whole tables, regardless of the role's settings for requests. */
 const WHOLE_TABLES = '-c enable_seqscan=on -c enable_mergejoin=on';
 
-/** How long a connection may take that no caller waits for, in milliseconds. */
+/** Connection timeout in ms without a waiting caller. */
 const patienceOf = ({ databaseDeadlines: { connect } }: Config) => Math.max(5_000, connect);
 
 const isStaging = (use: DataSourceUse) => use === 'feeding' || use === 'settling';
 
-/** A request uses one PostgreSQL process and no JIT: both gain nothing on short statements, and would let one caller's list take all cores. */
+/** Parallel workers and JIT do not help short statements, and would let one caller's list take all cores. */
 const ONE_PROCESS = '-c max_parallel_workers_per_gather=0 -c jit=off';
 
-/**
- * And no table is read whole where an index leads to the rows, by a scan or to be merged with a few rows. While a table is small, or what
- * ANALYZE saw of it was, that is the cheapest plan; a session keeps it while the table grows, until autovacuum comes by.
- */
+/** Forbids scans of whole tables: they are cheapest while a table is small, and sessions would keep those plans while it grows. */
 export const REQUEST_PLANS = `${ONE_PROCESS} -c enable_seqscan=off -c enable_mergejoin=off`;
 
-/** Poolers and the embedded database share sessions, and accept no options; docs/operators/scaling.md sets them for the role. */
+/** Poolers and the embedded database share sessions and accept no options; docs/operators/scaling.md sets them for the role. */
 function hasOwnSessions(config: Config, use: DataSourceUse): boolean {
   return config.databaseUrl !== undefined && (use !== 'requests' || isDirect(config));
 }
 
-/**
- * Whether requests connect to PostgreSQL directly, each connection with its own session: behind a pooler each transaction gets
- * another one, and the embedded database has one for all.
- */
+/** Tells whether each connection for requests has its own session, not behind a pooler or on the embedded database. */
 export function isDirect({ databaseUrl, databaseDirectUrl }: Config): boolean {
   return databaseUrl !== undefined && databaseUrl === databaseDirectUrl;
 }
@@ -183,7 +168,7 @@ export function databaseAddress(config: Config, use: DataSourceUse): DatabaseAdd
   return { ...embeddedAddress(config.dataDir), username: 'postgres', password: '', database: 'postgres' };
 }
 
-/** A response is awaited a little longer than the server's own limit, which expires first unless the server is gone or waits for a standby. */
+/** Waits a little longer than the server's own limit, which fires first unless the server is gone or waits for a standby. */
 function bounds(config: Config, use: DataSourceUse, statementMs: number | undefined) {
   const answerMs = statementMs && statementMs + 50;
   if (!config.databaseUrl) return { query_timeout: answerMs }; // the embedded one accepts no CancelRequest, and has no standby

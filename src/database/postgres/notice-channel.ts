@@ -10,19 +10,13 @@ interface NoticeChannelOptions {
   /** The channel of NOTIFY. */
   readonly channel: string;
   readonly heartbeatMs: number;
-  /** How long a heartbeat is valid, from when it was sent. */
+  /** Validity of a heartbeat from its sending. */
   readonly trustMs: number;
 }
 
-/**
- * Listens for PostgreSQL's notifications (LISTEN, on its own connection). Notifications and responses arrive in order on a
- * connection, so the response to a heartbeat proves that every notification sent before it has arrived.
- */
+/** Listens (LISTEN) on its own connection: a heartbeat's response proves that all earlier notifications have arrived. */
 export abstract class NoticeChannel implements OnModuleInit, OnApplicationShutdown {
-  /**
-   * Called once with the reason when the connection is lost, or could not be made at the start: new connections are tried until one
-   * works; then, once, without a reason.
-   */
+  /** Called with the reason when the connection is lost or cannot be made, and without one after a reconnect. */
   onChange: (cutBecause: string | undefined) => void = () => undefined;
   #client: Client | undefined;
   #isCut = false;
@@ -52,7 +46,7 @@ export abstract class NoticeChannel implements OnModuleInit, OnApplicationShutdo
     return performance.now() < this.#trustedUntil;
   }
 
-  /** Called when a new connection listens: anything announced while none did was missed. */
+  /** Called when a new connection listens: earlier notifications may be lost. */
   protected abstract begin(): void;
 
   /** Sends a heartbeat; resolves when the response arrives. */
@@ -66,7 +60,7 @@ export abstract class NoticeChannel implements OnModuleInit, OnApplicationShutdo
     const { applicationName, channel, trustMs } = this.options;
     let client: Client | undefined;
     try {
-      // Reads the certificate files that the URL names, which may be missing.
+      // Reads the URL's certificate files, which may be missing.
       client = new SessionClient({
         connectionString: url,
         application_name: applicationName,

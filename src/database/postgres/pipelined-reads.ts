@@ -4,32 +4,24 @@ import { isDirect, REQUEST_PLANS } from './data-source.js';
 import type { PrimaryConfig } from './primary.js';
 import { ReadConnection, type NamedStatement } from './read-connection.js';
 
-/** Number of connections besides the pool. */
+/** Connections in addition to the pool. */
 const CONNECTIONS = 2;
-/** Maximum number of statements in progress on one connection; more go to the pool. */
+/** Maximum statements in progress per connection; more go to the pool. */
 const MOST_IN_FLIGHT = 64;
 /** A hot read takes well under a millisecond: one that takes this long blocks those behind it. */
 const STALLED_MS = 250;
-/** A connection that answers nothing between three looks is given up. */
+/** A connection without a response between three checks is closed. */
 const LOOK_MS = 100;
 const MOST_LOOKS = 3;
 const RECONNECT_MS = 500;
-/** PostgreSQL, appendix A: a data exception, and a read that a replica cancelled because the primary removed its rows. */
+/** PostgreSQL, appendix A: a data exception, and a read that a replica canceled because the primary removed its rows. */
 const OF_THE_STATEMENT = /^(22|40001$)/;
 
-/**
- * Publishes each read, without its values, for tracing of requests (deploy/opentelemetry): pg's own statements can be instrumented
- * from outside, these cannot. Published in the caller's context.
- */
+/** Publishes reads without values in the caller's context, for tracing (deploy/opentelemetry), which cannot see them otherwise. */
 const READS = tracingChannel('public-user-api:pipelined-read');
 
-/**
- * Sends short reads to PostgreSQL without waiting for the previous response (pipeline mode of the wire protocol). Only for prepared
- * reads of sub-millisecond length: a slow one would hold up all that follow. One that stalls costs the connection; reads waiting on
- * it go to the pool instead.
- */
+/** Sends short prepared reads in pipeline mode. A stalled read blocks the others: its connection closes, and reads move to the pool. */
 export class PipelinedReads {
-  /** Those that are open. */
   readonly connections: ReadConnection[] = [];
   #next = 0;
   #ended = false;
@@ -37,7 +29,7 @@ export class PipelinedReads {
     for (const connection of this.connections) connection.look(MOST_LOOKS);
   }, LOOK_MS).unref();
 
-  /** @param replica where to read instead of on the primary, and options of the sessions there, as on PostgreSQL's command line */
+  /** @param replica read there instead of on the primary, with these session options */
   constructor(config: Config, replica?: { readonly connectionString: string; readonly options: string }) {
     const pooled = !replica && !isDirect(config);
     const settings = {
@@ -55,16 +47,13 @@ export class PipelinedReads {
     for (let count = 0; count < CONNECTIONS; count++) void this.#keepOpen(settings);
   }
 
-  /** The connection whose turn it is; undefined if it is down or fully used. */
+  /** The next connection (round-robin); undefined if it is down or fully used. */
   next(): ReadConnection | undefined {
     const connection = this.connections[(this.#next = (this.#next + 1) % CONNECTIONS)];
     return connection && connection.underWay < MOST_IN_FLIGHT ? connection : undefined;
   }
 
-  /**
-   * @param otherwise reads elsewhere if it could not be read here, for whatever reason
-   * @param connection one returned by {@link next}
-   */
+  /** @param otherwise reads elsewhere after any failure @param connection from {@link next} */
   rows<Row>(
     statement: NamedStatement,
     values: readonly unknown[],
@@ -74,8 +63,7 @@ export class PipelinedReads {
     if (!connection) return otherwise();
     const read = () =>
       connection.read<Row>(statement, values).catch((fault: { readonly code?: string }) => {
-        // Either the statement is at fault, which the other way of reading will report, and the connection is fine; or it is
-        // broken, stalled or refused, which the pool reports to a caller who still has time.
+        // Errors of the statement leave the connection intact. For all others the pool repeats the read and reports the error.
         if (!OF_THE_STATEMENT.test(fault.code ?? '')) connection.destroy();
         return otherwise();
       });

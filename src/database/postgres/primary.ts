@@ -3,15 +3,13 @@ import { SessionClient, type SessionConfig } from './session.js';
 import { Unavailable } from './unavailable.js';
 
 export interface PrimaryConfig extends SessionConfig {
-  /** Whether to accept only the primary. Not behind a pooler, which repeats what was true when it connected itself. */
+  /** Whether to accept only the primary. Not behind a pooler, which repeats outdated values. */
   readonly primary: boolean;
 }
 
 /**
- * A client that refuses standbys. Data on a standby may be stale: a revoked credential is still valid there. And a client led to
- * one for a moment, while another machine became the primary, would stay there.
- *
- * PostgreSQL reports to every new connection whether it is a standby (`in_hot_standby`, since 14): no query is needed.
+ * Rejects standbys, whose data may be stale: a revoked credential is still valid there, and a client would stay there after a failover.
+ * PostgreSQL 14 and later report `in_hot_standby` to every new connection, without a query.
  */
 export class PrimaryClient extends SessionClient {
   #standby = false;
@@ -19,7 +17,7 @@ export class PrimaryClient extends SessionClient {
   readonly #fault: Error | undefined;
 
   constructor({ primary, ...config }: PrimaryConfig) {
-    // A pool makes clients where nothing catches errors: throwing would end the process.
+    // A pool catches no errors while it makes clients: throwing would end the process.
     const fault = faultOf(config);
     super(fault ? {} : config);
     this.#fault = fault;
@@ -29,7 +27,7 @@ export class PrimaryClient extends SessionClient {
     });
   }
 
-  /** @throws Unavailable also if it is a standby, or a certificate file that the URL names cannot be read */
+  /** @throws Unavailable also for a standby, or an unreadable certificate file in the URL */
   protected override async establish(): Promise<pg.Client> {
     if (this.#fault) throw new Unavailable(this.#fault.message);
     await super.establish();
@@ -39,7 +37,7 @@ export class PrimaryClient extends SessionClient {
   }
 }
 
-/** pg reads the certificate files that a URL names whenever it makes a client; they may be missing by then. */
+/** pg reads the URL's certificate files whenever it makes a client. */
 function faultOf(config: SessionConfig): Error | undefined {
   try {
     void new pg.Client(config);

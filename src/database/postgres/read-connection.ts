@@ -9,7 +9,7 @@ import { PrimaryClient, type PrimaryConfig } from './primary.js';
 export interface NamedStatement {
   readonly name: string;
   readonly text: string;
-  /** A column whose value is left as PostgreSQL sends it: its text as UTF-8 bytes. */
+  /** A column to return as raw UTF-8 bytes. */
   readonly bytes?: string;
 }
 
@@ -19,7 +19,6 @@ interface Column {
   readonly parse: ((text: string) => unknown) | undefined;
 }
 
-/** A statement in the session. */
 interface Prepared {
   readonly name: string;
   columns?: readonly Column[];
@@ -36,7 +35,7 @@ interface Read {
   readonly reject: (fault: Error) => void;
 }
 
-/** The messages that are looked at, by their first byte (PostgreSQL, §55.7); a header is that byte and a length of four. */
+/** First bytes of messages (PostgreSQL, §55.7); a header is that byte and a length of four. */
 const HEADER = 5;
 const DATA_ROW = 0x44;
 const ERROR_RESPONSE = 0x45;
@@ -50,32 +49,25 @@ const EXECUTE_AND_SYNC = Buffer.concat([serialize.execute(), serialize.sync()]);
 const PREPARE_AGAIN = new Set(['26000', '0A000']);
 
 /**
- * A connection that executes prepared statements without waiting for the previous response (pipeline mode, PostgreSQL §55.2.4). pg
- * connects it, with TLS and authentication, and pg-protocol writes and reads its messages, apart from the rows: a page stays bytes
- * from PostgreSQL's socket to the caller's, and no message becomes an object or an event. That is what it is for: through pg's own
- * `pipeline: true`, the server's CPU is 1.36 times as much for a profile and 1.41 times for a page of events (pg 8.23.1, Node
- * 24.21, 32 connections, medians of five turns each in one run: docs/contributors/performance.md).
- *
- * The first read of a statement prepares it. A session that does not know it all the same, or knows it with columns that have
- * changed, says so before anything is executed, and the same read prepares it again. So this works behind a pooler that gives each
- * transaction another session (`pooled`), too: names derive from texts, so any client's statement of that name is the right
- * one. Only its columns are requested each time there, since sessions may learn of a changed table one after the other.
+ * Executes prepared statements in pipeline mode (PostgreSQL §55.2.4). pg connects, and pg-protocol writes and reads messages except rows,
+ * which stay bytes up to the caller's socket: pg's own `pipeline: true` needs 1.4 times the CPU (docs/contributors/performance.md). A
+ * read prepares its statement if the session does not know it, which also works behind a pooler (`pooled`): names derive from texts.
+ * There, each read requests its columns, since sessions may see a changed table at different times.
  */
 export class ReadConnection extends PrimaryClient {
   readonly #parser = new Parser();
-  /** By the names that callers give them. */
   readonly #prepared = new Map<string, Prepared>();
   /** In the order sent. */
   readonly #reads: Read[] = [];
   /** Written at the end of this turn of the event loop. */
   #unsent: Buffer[] = [];
-  /** The beginning of a message whose end has not arrived. */
+  /** The beginning of an incomplete message. */
   #rest: Buffer | undefined;
   /** PostgreSQL's error for the first read. */
   #fault: DatabaseError | undefined;
   #lost: Error | undefined;
   #looks = 0;
-  /** Resolves when the connection is gone, whichever side ended it. */
+  /** Resolves when the connection is gone, regardless of the side that ended it. */
   readonly loss: Promise<void>;
 
   private constructor(config: PrimaryConfig) {
@@ -88,9 +80,7 @@ export class ReadConnection extends PrimaryClient {
     });
   }
 
-  /**
-   * @throws Unavailable
-   */
+  /** @throws Unavailable */
   static async open(config: PrimaryConfig): Promise<ReadConnection> {
     const connection = new ReadConnection(config);
     await connection.connect();
@@ -103,11 +93,7 @@ export class ReadConnection extends PrimaryClient {
     return this.#reads.length;
   }
 
-  /**
-   * Executes a statement, behind those under way.
-   *
-   * @throws PostgreSQL's error, or why the connection was lost
-   */
+  /** Executes a statement after those in progress. @throws PostgreSQL's error, or why the connection was lost */
   read<Row>(statement: NamedStatement, values: readonly unknown[]): Promise<Row[]> {
     return new Promise((resolve, reject) => {
       if (this.#lost) throw this.#lost;
@@ -128,7 +114,7 @@ export class ReadConnection extends PrimaryClient {
     if (this.#unsent.length === 0) setImmediate(() => this.#send());
     if (prepares) {
       const { name } = prepared;
-      // The session may have the statement already; closing one that does not exist is no error.
+      // The session may have the statement already; closing a missing one is not an error.
       this.#unsent.push(
         serialize.close({ type: 'S', name }),
         serialize.parse({ name, text: statement.text }),
@@ -140,21 +126,18 @@ export class ReadConnection extends PrimaryClient {
     this.#reads.push(read);
   }
 
-  /** Ends the connection at once: reads under way fail. */
+  /** Ends the connection at once: reads in progress fail. */
   destroy(error = new Error('the connection was given up')): void {
     this.connection.stream.destroy(error);
   }
 
-  /**
-   * Gives the connection up if it answers nothing between so many calls. They are counted, not timed: before the next one, what has
-   * arrived is read, even if this process was too busy to read it in time.
-   */
+  /** Closes the connection after this many calls without input. Not by time: a busy process first reads what has arrived. */
   look(most: number): void {
     if (this.#reads.length === 0) this.#looks = 0;
     else if (++this.#looks === most) this.destroy();
   }
 
-  /** Statements of concurrent requests take one system call, and wake PostgreSQL once. */
+  /** Sends statements of concurrent requests in one system call, which wakes PostgreSQL once. */
   #send(): void {
     const unsent = this.#unsent;
     this.#unsent = [];
@@ -177,7 +160,7 @@ export class ReadConnection extends PrimaryClient {
     this.#rest = at < all.length ? all.subarray(at) : undefined;
   }
 
-  /** Handles one message; those that confirm or notify are not looked at. */
+  /** Handles one message; ignores confirmations and notices. */
   #take(bytes: Buffer, at: number, end: number): void {
     const read = this.#reads[0];
     switch (bytes[at]) {

@@ -3,12 +3,12 @@ import { currentCaller } from './callers.js';
 
 /** Connections for the server's own work. */
 const OWN = 2;
-/** How long it waits for one at least, in ms: no caller waits for it. */
+/** Minimum wait for a connection in ms: no caller waits for it. */
 const PATIENCE_MS = 5_000;
 
 type Callback = (fault: Error | undefined, client: pg.PoolClient | undefined, done: () => void) => void;
 
-/** The pool of requests. Other work has its own connections, and continues while requests wait for theirs. */
+/** The pool of requests. Other work has its own connections, so it continues while requests wait. */
 export class RequestPool extends pg.Pool {
   readonly #own: pg.Pool;
 

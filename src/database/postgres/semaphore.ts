@@ -4,13 +4,12 @@ interface Waiting extends PromiseWithResolvers<void> {
   readonly rank: number;
 }
 
-/** Lets a limited number through at once; the others wait, those of the lowest rank first, and of one rank in order of arrival. */
+/** Limits concurrency; the lowest rank goes first, and equal ranks in order of arrival. */
 export class Semaphore {
   #free: number;
-  /** In the order in which they enter. */
   readonly #waiting: Waiting[] = [];
 
-  /** @param refusal makes the error of those who are refused */
+  /** @param refusal makes the error of rejected callers */
   constructor(
     private readonly slots: number,
     private readonly mostWaiting: number,
@@ -24,11 +23,7 @@ export class Semaphore {
     return { running: this.slots - this.#free, waiting: this.#waiting.length };
   }
 
-  /**
-   * Runs `work` when a slot is free.
-   *
-   * @throws the refusal if too many with no higher rank are waiting, or no slot became free in time
-   */
+  /** Runs `work` when a permit is free. @throws the refusal if too many with no higher rank are waiting, or no permit became free in time */
   async take<T>(work: () => Promise<T>, patienceMs = this.patienceMs, rank = 0): Promise<T> {
     if (this.#free > 0) this.#free--;
     else await this.#wait(patienceMs, rank);

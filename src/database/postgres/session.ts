@@ -9,7 +9,7 @@ export interface SessionConfig extends ClientConfig {
 /** Formats of values as text. A server, database or role may have others. */
 const FORMATS = { DateStyle: 'ISO, MDY', TimeZone: 'UTC', standard_conforming_strings: 'on' };
 
-/** More of them, which PgBouncer rejects: docs/operators/scaling.md sets them for the role. */
+/** PgBouncer rejects these: docs/operators/scaling.md sets them for the role. */
 const UNPOOLED_FORMATS = {
   IntervalStyle: 'postgres',
   bytea_output: 'hex',
@@ -17,7 +17,7 @@ const UNPOOLED_FORMATS = {
   quote_all_identifiers: 'off',
 };
 
-/** The client of every connection to PostgreSQL: values have the same formats in all sessions, and a failure to connect is Unavailable. */
+/** The client of every connection: uses the same value formats in all sessions, and reports failures to connect as Unavailable. */
 export class SessionClient extends pg.Client {
   protected readonly pooled: boolean;
 
@@ -46,7 +46,7 @@ export class SessionClient extends pg.Client {
       await super.connect();
       return this;
     } catch (error) {
-      // TLS fails with other codes than the network, or with none.
+      // TLS errors have other codes than the network's, or none.
       throw isUnavailable(error) ? error : new Unavailable((error as Error).message, { cause: error });
     }
   }
@@ -54,7 +54,7 @@ export class SessionClient extends pg.Client {
 
 type Connected = ((error: Error) => void) & ((error: null, client: pg.Client) => void);
 
-/** Opens a pool of such clients. Statements report the errors of theirs, and the pool drops an idle one whose connection broke. */
+/** Opens a pool of such clients. Statements report their own errors, and the pool drops a broken idle client. */
 export function openPool(options: PoolConfig & SessionConfig): pg.Pool {
   const Client = SessionClient as unknown as typeof pg.Client;
   const pool = new pg.Pool({ ...options, Client } as PoolConfig);

@@ -9,22 +9,18 @@ export class Unavailable extends Error {
 /** The database did not respond, so the command did nothing. */
 export class UnreachableDatabase extends OperatorError {}
 
-/** Node's own errors when a connection breaks or cannot be made; ENOENT where the embedded database's socket is missing. */
+/** Node's network errors; ENOENT if the embedded database's socket is missing. */
 const NETWORK_ERRORS =
   /^(ECONNREFUSED|ECONNRESET|ENOENT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|EPIPE)$/;
 
 /**
- * Classes and codes of PostgreSQL (appendix A) for which a later retry is right: connection, resources, operator intervention
- * (57014 includes statement_timeout), system errors, a standby (25006), lost races, locks, and a login that fails because the
- * server is being set up again. Tables, columns and functions that are not there (42P01, 42703, 42883), since all statements are of this
- * version: the schema is another's, as `/readyz` says, and the request belongs to an instance of that one.
+ * Transient classes and codes (PostgreSQL, appendix A): connection, resources, operator intervention (57014: statement_timeout), system
+ * errors, a standby (25006), lost races, locks, failing logins. Also missing tables, columns and functions: then the schema is another
+ * version's, as `/readyz` says.
  */
 const TRANSIENT_STATES = /^(08|53|57|58|28|3D|25006|40001|40P01|55P03|25P03|25P04|42P01|42703|42883)/;
 
-/**
- * Errors without a code: pg's own, and TypeORM's if the connection broke between two statements of a transaction: the query runner
- * was released by then and refuses the next statement.
- */
+/** Errors without a code, from pg, or from TypeORM if the connection broke within a transaction. */
 const TRANSIENT_MESSAGES =
   /^(timeout exceeded when trying to connect|Query read timeout|Connection terminated|Client was closed|Client has encountered a connection error|Cannot use a pool after|Connection ended|Query runner already released|Database connection provided by a query runner was already released)/;
 

@@ -3,40 +3,36 @@ import type { Client } from 'pg';
 import { Config } from '../../config/config.js';
 import { NoticeChannel } from '../postgres/notice-channel.js';
 
-/** How often the primary is asked for the position of its log. */
+/** Interval of queries for the primary's log position. */
 const HEARTBEAT_MS = 50;
-/** How long an instance without notifications keeps using replicas; a writer whose notification may be lost waits as long. */
+/** An instance without notifications stops using replicas after this time; a writer whose notification may be lost waits as long. */
 export const TRUST_MS = 250;
 /** A replica that is further behind is not used. */
 export const MOST_LAG_SECONDS = 5;
 const MOST_LAG_MS = MOST_LAG_SECONDS * 1_000;
 /** The same for lists that promise all changes since a time: that promise has a margin of two seconds (migration mark-changes). */
 const MOST_RECENT_LAG_MS = 1_500;
-/** Change marks a second apart are kept for an hour (migration mark-changes): a proof can be found for that long. */
+/** Change marks a second apart are kept for an hour (migration mark-changes), so this proof will still be found. */
 const PROOF_MS = 600_000;
-/** More marked members than this count as all members. */
+/** More marked members count as all members. */
 const MOST_MARKS = 10_000;
 
 const NOTICES = 'member_writes';
 const NOTICE = /^(all|\d+):(\d+)$/;
 
-/** The members whose data was written. */
 export type Written = number | 'all';
 
-/**
- * A position in the log of the primary after every acknowledged commit, in bytes. Without `synchronous_commit`, a commit is
- * acknowledged before it is flushed.
- */
+/** Log position in bytes after every acknowledged commit; without `synchronous_commit`, those are acknowledged before their flush. */
 const POSITION = `(CASE current_setting('synchronous_commit') WHEN 'off' THEN pg_current_wal_insert_lsn() ELSE pg_current_wal_flush_lsn() END - '0/0')::float8`;
 
-/** Announces that data of the members ($1, their ids or `all`, separated by commas) was written. */
+/** Announces writes to data of the members $1 (ids separated by commas, or `all`). */
 export const ANNOUNCE = {
   name: 'announce-member-writes',
   text: `SELECT here.position, pg_notify('${NOTICES}', whom || ':' || here.position::bigint)
 FROM (SELECT ${POSITION} AS position OFFSET 0) here CROSS JOIN unnest(string_to_array($1, ',')) AS whom`,
 };
 
-/** Another server, or the same one after a restart, has started at another microsecond. */
+/** Identifies a server: another server, or a restarted one, has another start time. */
 export const SERVER = 'pg_postmaster_start_time()::text';
 
 const READ_POSITION = {
@@ -44,20 +40,17 @@ const READ_POSITION = {
   text: `SELECT ${POSITION} AS position, ${SERVER} AS server`,
 };
 
-/**
- * Writes a change mark with a unique time: a server that has it has followed this primary, not another one that took over or was
- * restored. Like reads, this does not wait for a standby.
- */
+/** Writes a change mark with a unique time: a server that has it follows this primary. Does not wait for a standby. */
 const PROVE = `BEGIN; SET LOCAL synchronous_commit = local;
 INSERT INTO change_marks SELECT clock_timestamp(), pg_current_snapshot()::text RETURNING taken_at::text AS proof; COMMIT`;
 
 interface WalPosition {
   readonly position: number;
-  /** By `performance.now()`; the position is no earlier. */
+  /** By `performance.now()`; the position is from this time or later. */
   readonly at: number;
 }
 
-/** What a replica has to prove before it is used. */
+/** What a replica must prove before it is used. */
 export interface ReadConsistency {
   /** Position in the log of the primary, in bytes. */
   readonly position: number;
@@ -65,16 +58,13 @@ export interface ReadConsistency {
   readonly epoch: number;
   /** `taken_at` of a row of `change_marks` that this primary wrote. */
   readonly proof: string;
-  /** The primary itself, which is no replica: see {@link SERVER}. */
+  /** The primary itself: see {@link SERVER}. */
   readonly server: string;
 }
 
 /**
- * Determines the log position that a replica must have reached for a read: the primary's position a few seconds ago, and everything
- * written since for the member. The writing instance announces its writes (NOTIFY); while the channel is cut, or its heartbeat is
- * late, there is no position, and the primary is used.
- *
- * Writes older than the permitted lag are covered by the first condition, so none is kept for longer.
+ * Computes the log position that a read requires: the primary's position a few seconds ago, and later writes for the member, which
+ * instances announce by NOTIFY. Without the channel or a timely heartbeat there is no position, and reads go to the primary.
  */
 @Injectable()
 export class PrimaryWal extends NoticeChannel {
@@ -96,22 +86,19 @@ export class PrimaryWal extends NoticeChannel {
     });
   }
 
-  /**
-   * @param recent whether the read promises all changes since a time
-   * @returns undefined if only the primary may be used
-   */
+  /** @param recent whether the read promises all changes since a time @returns undefined if only the primary may be used */
   needOf(member: number, recent: boolean): ReadConsistency | undefined {
     if (!this.trusted) return undefined;
     const lag = recent ? this.#recent : this.#places[0]!.position;
     return this.#need(Math.max(lag, this.#all.position, this.#marks.get(member)?.position ?? 0));
   }
 
-  /** What a replica has to prove to have everything up to a position; undefined while the channel is cut. */
+  /** The proof of having everything up to a position; undefined while the channel is disconnected. */
   needFor(position: number): ReadConsistency | undefined {
     return this.trusted ? this.#need(position) : undefined;
   }
 
-  /** The last known position of the primary's log, in bytes; undefined while the channel is cut. */
+  /** The last known position of the primary's log, in bytes; undefined while the channel is disconnected. */
   get position(): number | undefined {
     return this.trusted ? this.#places.at(-1)!.position : undefined;
   }
@@ -153,7 +140,7 @@ export class PrimaryWal extends NoticeChannel {
     this.#forget(at);
   }
 
-  /** Drops positions and marks older than the permitted lag, less the time for which a heartbeat is valid. */
+  /** Drops positions and marks older than the permitted lag, minus a heartbeat's validity. */
   #forget(now: number): void {
     const places = this.#places;
     while (places.length > 1 && now - places[0]!.at > MOST_LAG_MS - TRUST_MS) places.shift();

@@ -11,21 +11,18 @@ import { Semaphore } from '../postgres/semaphore.js';
 
 /** Pause between two checks of a session's position, in ms; one check serves all waiting reads. */
 const LOOK_AGAIN_MS = 2;
-/** How long a check is valid, in ms: a server may be promoted and cease to be a replica. */
+/** Validity of a check in ms: a server may be promoted. */
 const LOOK_COUNTS_MS = 1_000;
-/** A long statement that takes longer than this here, in ms, is sent to the primary while there is still time. */
+/** Maximum time of a long statement in ms, so that the primary has time to repeat it. */
 const LONGEST_MS = 300;
 const IDLE_MS = 10_000;
-/** How many connections of the pool long statements may use; more go elsewhere at once. */
+/** Share of the pool for long statements; more go elsewhere at once. */
 const LONG_SHARE = 0.2;
 
-/** Even a session of a promoted server writes nothing. */
+/** Keeps sessions of a promoted server read-only. */
 const SESSION = `-c default_transaction_read_only=on ${REQUEST_PLANS}`;
 
-/**
- * How far the session's server has replayed the log, and whether it is the log of the primary that wrote the proof ($1). A standby
- * replays a commit before it reports it, so later reads of the session include everything up to there.
- */
+/** Replay position, and whether the log has the proof $1. A standby replays a commit before reporting it, so later reads see it. */
 const LOOK = {
   name: 'look-at-replica',
   text: `SELECT pg_is_in_recovery() AS is_standby, COALESCE(pg_last_wal_replay_lsn() - '0/0', 0)::float8 AS position,
@@ -44,11 +41,10 @@ interface Look {
   age: number;
 }
 
-/** What is known about a session. */
 interface Seen {
   readonly epoch: number;
   readonly position: number;
-  /** Which server it is, unless it is a standby. */
+  /** The server, unless it is a standby. */
   readonly server: string | undefined;
   /** By `performance.now()`. */
   readonly askedAt: number;
@@ -59,7 +55,7 @@ export class Replica {
   readonly #reads: PipelinedReads;
   readonly #pool: Pool;
   readonly #long: Semaphore;
-  /** For each session, because a new connection may reach another server, or a server that was restored. */
+  /** Per session, because a new connection may reach another or a restored server. */
   readonly #seen = new WeakMap<ReadConnection, Seen>();
   readonly #lookedAt = new WeakMap<ReadConnection, number>();
 
@@ -97,16 +93,11 @@ export class Replica {
     return undefined;
   }
 
-  /** Checks the positions of its sessions. */
   look(need: ReadConsistency): void {
     for (const session of this.#reads.connections) void this.#look(session, need);
   }
 
-  /**
-   * Runs a read of the hot path in a session from {@link sessionWith}.
-   *
-   * @returns undefined if it was not asked; no rows if the read failed for any reason
-   */
+  /** Runs a hot read in a session from {@link sessionWith}. @returns undefined if it was not queried; no rows after any failure */
   async read<Row>(
     statement: NamedStatement,
     values: unknown[],
@@ -117,12 +108,11 @@ export class Replica {
     return session && this.#reads.rows<Row>(statement, values, () => Promise.resolve([]), session);
   }
 
-  /** Runs any other statement, as {@link query} does. */
   rows<Row>(text: string, values: unknown[], need: ReadConsistency): Promise<Row[] | undefined> {
     return this.query({ text, values }, need);
   }
 
-  /** Runs a statement that takes time in proportion to the member's rows, if not too many of these run already. */
+  /** Runs a statement that reads many rows, unless too many of these run already. */
   async long<Row>(
     statement: QueryConfig,
     values: unknown[],
@@ -131,11 +121,7 @@ export class Replica {
     return this.#long.take(() => this.query<Row>({ ...statement, values }, need)).catch(() => undefined);
   }
 
-  /**
-   * Runs a statement in a session of the pool.
-   *
-   * @returns undefined if the read failed for any reason
-   */
+  /** Runs a statement in a session of the pool. @returns undefined if the read failed for any reason */
   async query<Row>(query: QueryConfig, need: ReadConsistency): Promise<Row[] | undefined> {
     // The pool may take long to notice that a server is down.
     if (this.#pool.waitingCount > 0 || this.sessionWith(need) === undefined) return undefined;
@@ -157,7 +143,7 @@ export class Replica {
     }
   }
 
-  /** Waits until the replica has what is required; the primary itself has it. @returns false if not before `latest`, by `performance.now()` */
+  /** Waits until the replica has the required position. @returns false if it has not by `latest` (`performance.now()`) */
   async reaches(need: () => ReadConsistency | undefined, latest: number): Promise<boolean> {
     for (let pause = 1; performance.now() < latest; pause = Math.min(2 * pause, 16)) {
       const needed = need();
@@ -175,11 +161,7 @@ export class Replica {
     return false;
   }
 
-  /**
-   * Measures how far the replica is behind a position of the primary.
-   *
-   * @returns seconds; 0 for the primary itself, Infinity if it is down or not a replica of this primary
-   */
+  /** Measures the lag behind a position in seconds: 0 for the primary itself, Infinity if down or not a replica of this primary. */
   async lag(need: ReadConsistency): Promise<number> {
     const [session] = this.#reads.connections;
     const look = session && (await this.#look(session, need));
@@ -215,7 +197,7 @@ export class Replica {
   }
 }
 
-/** What a check has shown; a server that does not follow the primary has reached no position. */
+/** A server that does not follow the primary has position zero. */
 function seenOf({ is_standby, is_proven, position, server }: Look, epoch: number, askedAt: number): Seen {
   return {
     epoch,

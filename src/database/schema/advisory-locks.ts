@@ -1,20 +1,17 @@
-/**
- * Numbers of PostgreSQL's advisory locks, all in one place so no two coincide. A number never changes while versions that know it
- * may run beside this one.
- */
+/** A number must not change while versions that know it may run alongside this one. */
 export const ADVISORY_LOCKS = {
-  /** While migrations run or are undone: processes that start at once wait for one another. */
+  /** Migrations and rollbacks run one at a time. */
   migrations: 7_862_013_001,
-  /** While the set of signing keys changes: processes that start at once make one set. */
+  /** Concurrent processes make one set of signing keys. */
   signingKeys: 7_862_013_002,
-  /** While totals are folded: one at a time. Taken by the function fold_totals itself. */
+  /** Taken by the function fold_totals. */
   foldTotals: 7_862_013_003,
-  /** While totals are repaired: two repairs would both append what is missing. */
+  /** Two repairs would both add the missing counts. */
   mend: 7_862_013_004,
-  /** During an import: a second one is refused. */
+  /** A second import is rejected. */
   import: 7_862_013_005,
-  /** While names are copied to connections: one at a time. Taken by the function copy_names itself. */
+  /** Taken by the function copy_names. */
   copyNames: 7_862_013_006,
-  /** While members of an import are changed: one at a time. */
+  /** Pending members of an import are changed by one process at a time. */
   pendingMembers: 7_862_013_007,
 } as const;

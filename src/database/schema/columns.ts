@@ -1,6 +1,6 @@
 import { Column, ForeignKey, PrimaryGeneratedColumn, type ColumnOptions, type ColumnType } from 'typeorm';
 
-/** What TypeORM is told about a column whose values are of this type. Each of its ways returns another column. */
+/** TypeORM's options of a column with values of this type; immutable. */
 class TableColumn<Value> {
   declare readonly value: Value;
 
@@ -9,7 +9,7 @@ class TableColumn<Value> {
     readonly reference?: { readonly to: () => new () => object; readonly onDelete?: 'CASCADE' },
   ) {}
 
-  /** Of the same type in SQL, with fewer values. */
+  /** Narrows the TypeScript type. */
   as<Narrower extends Value>(): TableColumn<Narrower> {
     return this as unknown as TableColumn<Narrower>;
   }
@@ -38,12 +38,12 @@ class TableColumn<Value> {
     return this.#with({ default: () => sql });
   }
 
-  /** The database alone writes it. */
+  /** Only the database writes it. */
   get generated(): TableColumn<Value> {
     return this.#with({ insert: false, update: false });
   }
 
-  /** Read only where a query names it. */
+  /** Read only if a query names it. */
   get unselected(): TableColumn<Value> {
     return this.#with({ select: false });
   }
@@ -75,11 +75,10 @@ export const timestamptz = column<Date>('timestamptz');
 export const bytea = column<Buffer>('bytea');
 export const jsonb = column<unknown>('jsonb');
 
-/** The primary key where the database numbers the rows. */
+/** A primary key that the database numbers. */
 export const identity = (generatedIdentity: 'ALWAYS' | 'BY DEFAULT') =>
   new TableColumn<number>({ type: 'bigint', generatedIdentity, primary: true });
 
-/** The columns of a table, by name. */
 export type Columns = Readonly<Record<string, TableColumn<unknown>>>;
 
 type Row<Of extends Columns> = { -readonly [Name in keyof Of]: Of[Name]['value'] };

@@ -13,11 +13,10 @@ interface MemberColumn {
   readonly isKey: boolean;
   /** SQL. */
   readonly default: string;
-  /** What it refers to, if it is the reference's only column. */
+  /** The referenced table, if this is the reference's only column. */
   readonly reference: { readonly to: object; readonly cascades: boolean } | undefined;
 }
 
-/** A table with rows of members. */
 export interface MemberTable extends Required<Omit<MemberTableDeclaration<AnyRow>, 'table' | 'only'>> {
   readonly entity: object;
   readonly name: string;
@@ -25,7 +24,7 @@ export interface MemberTable extends Required<Omit<MemberTableDeclaration<AnyRow
   readonly columns: readonly MemberColumn[];
 }
 
-/** Every table that is declared with `@OfMember`; what refers to rows of another one comes before it, and logs last. */
+/** All tables with `@OfMember`, referencing tables before referenced ones, and logs last. */
 export const MEMBER_TABLES: readonly MemberTable[] = referringFirst(ENTITIES.flatMap(tableOf));
 
 function tableOf(entity: object): MemberTable[] {
@@ -62,27 +61,23 @@ function referringFirst(tables: readonly MemberTable[]): MemberTable[] {
     ordered.push(table);
   };
   for (const table of tables) visit(table);
-  // What refers to nothing is a log: triggers may write it when rows of another table are erased.
+  // Tables without references are logs: triggers may write them during erasure.
   const refers = ({ columns }: MemberTable) => columns.some(({ reference }) => reference);
   return [...ordered.filter(refers), ...ordered.filter((table) => !refers(table))];
 }
 
-/** The table whose rows a column refers to, if those are of members without being members themselves. */
+/** The referenced table, if its rows belong to members without being members. */
 function throughOf(table: MemberTable, owner: string): { to: MemberTable; cascades: boolean } | undefined {
   const { reference } = table.columns.find(({ name }) => name === owner) ?? {};
   const to = MEMBER_TABLES.find(({ entity }) => entity === reference?.to);
   return reference && to && to.name !== 'users' ? { to, cascades: reference.cascades } : undefined;
 }
 
-/** Says which columns of a table have ids of members. */
+/** Returns the columns with ids of members. */
 export const memberColumnsOf = (table: MemberTable) =>
   table.owner.filter((column) => !throughOf(table, column));
 
-/**
- * SQL: which of the rows `alias` are of members.
- *
- * @param isOne SQL: whether a column has the id of one of them
- */
+/** SQL: which of the rows `alias` belong to members. @param isOne SQL: whether a column has the id of one of them */
 export function areTheirs(table: MemberTable, alias: string, isOne: (column: string) => string): string {
   const ways = table.owner.map((owner) => {
     const to = throughOf(table, owner)?.to;
@@ -94,28 +89,24 @@ export function areTheirs(table: MemberTable, alias: string, isOne: (column: str
   return [...(table.only === undefined ? [] : [table.only]), `(${ways.join(' OR ')})`].join(' AND ');
 }
 
-/** SQL: ids of members who were erased. */
+/** SQL: ids of erased members. */
 export const ERASED = 'SELECT id FROM users WHERE erased_at IS NOT NULL';
 
-/** A statement that erases rows of members ($1, an array) from a table. */
+/** Erases rows of members ($1, an array) from a table. */
 export interface Erasure {
   readonly table: string;
   readonly statement: string;
-  /** Query for the rows in which something of members who were erased is left. */
+  /** Finds rows with remaining data of erased members. */
   readonly left: string;
 }
 
-/** SQL: assignments of the defaults of columns. */
 const clearing = (columns: readonly string[]) => columns.map((column) => `${column} = DEFAULT`).join(', ');
 
 const users = MEMBER_TABLES.find(({ name }) => name === 'users')!;
-/** SQL: assignments that erase a member's own row, besides what marks it as erased. */
+/** SQL: assignments that clear a member's own row, except for the mark of erasure. */
 export const CLEARED_OF_USERS = clearing((users.erase as { clear: readonly string[] }).clear);
 
-/**
- * What erases members, but for their own rows: in an order in which no row is referred to any more when it is deleted. What is deleted
- * with the row that it refers to needs no statement.
- */
+/** Erases everything except the members' own rows, referencing rows first. Rows that a foreign key deletes need no statement. */
 export const ERASURES: readonly Erasure[] = MEMBER_TABLES.flatMap((table) => {
   const { name, erase, owner } = table;
   if (table === users || (erase !== 'delete' && 'keep' in erase)) return [];
@@ -146,9 +137,8 @@ function shownAs({ name, type }: MemberColumn, called: string): string {
 
 /** Rows of a member ($1), in the order of a unique key. */
 export interface MemberRows {
-  /** Name of the part in the file. */
   readonly name: string;
-  /** What the file shows of a row; `from` ends with a condition, to which more can be added. All of it is SQL. */
+  /** SQL of an exported row; `from` ends with a condition, to which more can be added. */
   readonly item: string;
   readonly from: string;
   /** Column and type of each part of the key. */
@@ -156,7 +146,7 @@ export interface MemberRows {
   readonly descending?: boolean;
 }
 
-/** The parts of the file of a member's data that are rows of a table. */
+/** The parts of the data export that are rows of a table. */
 export const EXPORTED_ROWS: readonly MemberRows[] = MEMBER_TABLES.flatMap((table) =>
   'as' in table.export ? [rowsOf(table, table.export)] : [],
 );

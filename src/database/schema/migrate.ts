@@ -11,11 +11,11 @@ import { applyRepeatable, readSchema, REPEATABLE, requireFit, type Schema } from
 import { MIGRATIONS } from './tables.js';
 import { OperatorError } from '../../values/operator-error.js';
 
-/** A migration that does part of its work before its `up`, outside of its transaction, so that nobody waits for all of it. */
+/** A migration that does part of its work in separate transactions before its `up`, to avoid long locks. */
 export interface SteppedMigration extends MigrationInterface {
   /**
-   * Statements, each a transaction of its own: an UPDATE of a batch, which is repeated until it changes no row; CREATE INDEX CONCURRENTLY;
-   * VALIDATE CONSTRAINT. After an interruption they begin with the first one again, so each finds nothing to do where it was done.
+   * Statements, each in its own transaction: an UPDATE of a batch, repeated until it changes no row; CREATE INDEX CONCURRENTLY; VALIDATE
+   * CONSTRAINT. Each must be repeatable, since an interrupted migration starts over.
    */
   readonly steps: readonly string[];
   /** The same before its `down`. */
@@ -29,12 +29,9 @@ export function stepsOf(migration: MigrationInterface, way: 'up' | 'down' = 'up'
 }
 
 /**
- * Runs pending migrations, each in its own transaction, after its steps: its locks are released when it ends, and after one is killed the
- * next call continues where it stopped. In an empty database, all of them are one transaction: nothing waits for its locks, and a client that
- * connects meanwhile finds the whole schema or none. Functions and triggers come with the last one, or alone if only they changed.
- *
- * @returns the names of those that this call ran, without those run by another process meanwhile
- * @throws OperatorError if the database is newer than the program, or older than 1.1.0
+ * Runs pending migrations, each in its own transaction after its steps, or all in one transaction in an empty database. Functions and
+ * triggers come last. @returns names of the migrations that this call ran @throws OperatorError if the database is newer than the
+ * program, or older than 1.1.0
  */
 export async function migrate(dataSource: DataSource): Promise<string[]> {
   const names: string[] = [];
@@ -68,23 +65,21 @@ export async function migrate(dataSource: DataSource): Promise<string[]> {
   }
 }
 
-/** How long a migration's statement waits for a lock; all other statements on that table wait behind it. */
+/** Lock timeout of a migration's statement: other statements queue behind it. */
 const LOCK_TIMEOUT_MS = 3_000;
 /** For sorts and indexes of whole tables. */
 const MEMORY = '256MB';
 /** Pause between two attempts, for waiting statements to run. */
 const PAUSE_MS = 1_000;
-/** Pause between two looks whether another process still migrates. */
+/** Interval of checks whether another process still migrates. */
 const TURN_MS = 100;
 const ATTEMPTS = 60;
 /** PostgreSQL, appendix A: lock_not_available, deadlock_detected. */
 const TRY_AGAIN = ['55P03', '40P01'];
 
 /**
- * Finds what {@link rollback} would undo, called once for each: the migration that ran last, or all that ran after `to`.
- *
- * @returns for each, last first, its name, the statements that undo it, and the tables and columns whose data they drop
- * @throws OperatorError if the database is newer than the program, or `to` has not run
+ * Finds what repeated calls of {@link rollback} would undo: the last migration, or all after `to`. @returns last first: name, statements,
+ * and the dropped tables and columns @throws OperatorError if the database is newer than the program, or `to` has not run
  */
 export async function lastMigrations(dataSource: DataSource, to?: string) {
   const schema = await readSchema(dataSource);
@@ -114,21 +109,19 @@ function droppedBy(sql: string): string[] {
   return [...tables, ...columns];
 }
 
-/** Returns the statements of a migration's `up` or `down`, without running any; its steps are not among them. */
+/** Returns the statements of a migration's `up` or `down` without its steps, and without running any. */
 export async function statementsOf(migration: MigrationInterface, way: 'up' | 'down'): Promise<string[]> {
   const statements: string[] = [];
-  // Migrations are plain SQL and read nothing: their recorded statements are all that they would do.
+  // Works because migrations are plain SQL and read nothing.
   const listener = { query: (sql: string) => Promise.resolve(statements.push(sql.trim())) };
   await migration[way](listener as unknown as QueryRunner);
   return statements;
 }
 
 /**
- * Undoes the migration that ran last, after its steps back; data in what that drops is lost.
- *
- * @param only nothing is undone if it is another than this one, since somebody else undid this one meanwhile
- * @returns the name of what was undone, or undefined if nothing was
- * @throws OperatorError if the database is newer than the program, or older than 1.1.0
+ * Undoes the last migration, after its steps back; data in dropped columns is lost. @param only does nothing if the last migration is
+ * another one @returns the name of the undone migration, if any @throws OperatorError if the database is newer than the program, or older
+ * than 1.1.0
  */
 export async function rollback(dataSource: DataSource, only?: string): Promise<string | undefined> {
   const [last] = await lastMigrations(dataSource);
@@ -144,8 +137,8 @@ export async function rollback(dataSource: DataSource, only?: string): Promise<s
 }
 
 /**
- * Checks and writes in one transaction, so concurrent callers find the work done. On PostgreSQL, the lock keeps them out. The
- * embedded database has one session for all connections, in which a lock excludes nothing; there, the transaction itself does.
+ * Checks and writes in one transaction, so that concurrent callers find the work done. The lock works on PostgreSQL only; the embedded
+ * database's single session already excludes others.
  */
 async function alone<T>(
   dataSource: DataSource,
@@ -170,7 +163,7 @@ async function alone<T>(
   }
 }
 
-/** Nobody waits for it in a transaction: CREATE INDEX CONCURRENTLY waits for all of them, in whoever holds it. */
+/** Polls outside transactions, since CREATE INDEX CONCURRENTLY waits for all open ones. */
 async function isOurTurn(session: Pick<EntityManager, 'query'>, lock: string): Promise<boolean> {
   const [row] = await session.query<{ ours: boolean }[]>(`SELECT ${lock}($1) AS ours`, [
     ADVISORY_LOCKS.migrations,
@@ -178,7 +171,7 @@ async function isOurTurn(session: Pick<EntityManager, 'query'>, lock: string): P
   return row!.ours;
 }
 
-/** Runs a migration's steps on one session, which keeps other processes out meanwhile. */
+/** Runs a migration's steps on one session, which holds the lock. */
 async function runSteps(dataSource: DataSource, steps: readonly string[]): Promise<void> {
   if (steps.length === 0) return;
   const runner = dataSource.createQueryRunner();
@@ -187,7 +180,7 @@ async function runSteps(dataSource: DataSource, steps: readonly string[]): Promi
     await runner.query(`SET work_mem = '${MEMORY}'; SET maintenance_work_mem = '${MEMORY}'`);
     for (const step of steps) await insist(() => runStep(runner, step));
   } finally {
-    // A session that broke holds nothing.
+    // A broken session holds no locks.
     await runner.query('SELECT pg_advisory_unlock_all(); RESET ALL').catch(() => undefined);
     await runner.release();
   }
@@ -201,10 +194,10 @@ async function runStep(runner: QueryRunner, step: string): Promise<void> {
       [index],
     );
     if (made?.valid) return;
-    // An interrupted one leaves an index that is written and never read.
+    // An interrupted CREATE INDEX leaves an index that is written and never read.
     if (made) await runner.query(`DROP INDEX CONCURRENTLY ${index}`);
   }
-  // Making an index holds nobody up, however long it waits for others.
+  // Creating an index concurrently blocks nobody, so it may wait.
   await runner.query(`SET lock_timeout = ${index ? 0 : LOCK_TIMEOUT_MS}`);
   for (;;) {
     const { affected } = await runner.query(step, [], true);
@@ -212,7 +205,7 @@ async function runStep(runner: QueryRunner, step: string): Promise<void> {
   }
 }
 
-/** Repeats what could not get its locks, and has been rolled back. @throws OperatorError once it has tried for long */
+/** Retries work that could not get its locks. @throws OperatorError after the last attempt */
 async function insist<T>(work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {

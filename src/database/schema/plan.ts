@@ -3,35 +3,35 @@ import { statementsOf, stepsOf } from './migrate.js';
 import { readSchema, REPEATABLE, requireFit } from './schema.js';
 import { MIGRATIONS } from './tables.js';
 
-/** Who waits for a statement on a table until its transaction ends. */
+/** Statements on a table that wait until the transaction ends. */
 export type Waiting = 'nobody' | 'writers' | 'readers and writers';
 
-/** A transaction: what it would lock, and for how long. */
+/** A transaction with its locks and duration. */
 export interface PlannedStep {
   readonly migration: string;
-  /** From 1 on; null for the migration's own statements, in one transaction, after its steps. */
+  /** From 1; null for the migration's own transaction after its steps. */
   readonly step: number | null;
-  /** By table that is there already. */
+  /** By existing table. */
   readonly locks: Readonly<Record<string, Waiting>>;
-  /** From the sizes of the tables now, in tenths of a second. */
+  /** Estimated from the current table sizes, to a tenth. */
   readonly seconds: number;
-  /** What takes that time, as in `index of events (1.2 GB)`. */
+  /** The slow work, as in `index of events (1.2 GB)`. */
   readonly work: readonly string[];
 }
 
-/** Bytes of a table per second, on two cores of a virtual machine with its data in memory: `docs/operators/upgrade.md` has the measurements. */
+/** Bytes of a table per second, measured on two virtual cores with cached data: docs/operators/upgrade.md. */
 const SPEED = { scan: 400e6, index: 100e6, rewrite: 20e6 };
 type Work = keyof typeof SPEED;
 
-/** Columns are added without touching rows unless their values have to be computed. */
+/** New columns rewrite a table only if their values must be computed. */
 const REWRITES =
   /GENERATED ALWAYS AS \(|ALTER COLUMN \w+ (?:SET DATA )?TYPE|DEFAULT (?:gen_random_uuid|clock_timestamp|random)/;
 const SCANS = /\bCHECK \(|SET NOT NULL|FOREIGN KEY|REFERENCES/;
 
-/** Of an index with a condition, few rows are sorted. */
+/** A partial index sorts few rows. */
 const indexing = (statement: string): Work => (/\sWHERE\s/.test(statement) ? 'scan' : 'index');
 
-/** What a kind of statement does to its table: PostgreSQL, “Explicit Locking”, and the pages of the statements. */
+/** Locks by kind of statement: PostgreSQL, “Explicit Locking”, and the pages of the statements. */
 const KINDS: readonly { of: RegExp; waiting: Waiting; work?: (statement: string) => Work | undefined }[] = [
   { of: /^CREATE (?:UNIQUE )?INDEX CONCURRENTLY .*? ON (\w+)/s, waiting: 'nobody', work: indexing },
   { of: /^CREATE (?:UNIQUE )?INDEX .*? ON (\w+)/s, waiting: 'writers', work: indexing },
@@ -56,17 +56,15 @@ const KINDS: readonly { of: RegExp; waiting: Waiting; work?: (statement: string)
 const ORDER: readonly Waiting[] = ['nobody', 'writers', 'readers and writers'];
 
 /**
- * Says what each pending migration would lock on this database, and for how long, without running any: from its statements, and the
- * sizes of its tables. What is written in a block (DO) or a function cannot be read there.
- *
- * @throws OperatorError if the database is newer than the program
+ * Estimates the locks of each pending migration from its statements and the table sizes, without running it. Cannot see inside DO blocks
+ * and functions. @throws OperatorError if the database is newer than the program
  */
 export async function planMigrations(dataSource: DataSource): Promise<PlannedStep[]> {
   const schema = await readSchema(dataSource);
   if (schema.tooOld !== undefined || schema.incompatible.length > 0) requireFit(schema);
   const due = MIGRATIONS.filter(({ name }) => schema.pending.includes(name));
   const plans = await Promise.all(due.map((Migration) => planMigration(dataSource, new Migration())));
-  // Its functions and triggers take no time, and only those that changed are written.
+  // Functions and triggers take no time.
   const functions = { migration: REPEATABLE, step: null, locks: {}, seconds: 0, work: [] };
   return [...plans.flat(), ...(schema.pending.includes(REPEATABLE) ? [functions] : [])];
 }
@@ -96,7 +94,7 @@ FROM pg_class c WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace`,
   }));
 }
 
-/** Splits a text into its statements, without comments in front; texts, and bodies between `$$`, stay whole. */
+/** Splits SQL into statements without leading comments; strings and `$$` bodies stay whole. */
 export const split = (sql: string): string[] =>
   (sql.match(/(?:\$\$[^]*?\$\$|'[^']*'|--.*|[^;])+/g) ?? [])
     .map((statement) => statement.replace(/^(?:\s*--.*)+/, '').trim())

@@ -7,10 +7,10 @@ import { OperatorError } from '../../values/operator-error.js';
 
 const FOLDER = join(import.meta.dirname, '../../../schema');
 
-/** What stands for schema/ in lists of migrations. */
+/** The name of schema/ in lists of migrations. */
 export const REPEATABLE = 'schema/';
 
-/** The statements of schema/, by what DROP calls what each of them makes; functions before the triggers that call them. */
+/** Statements of schema/ by the object that each creates, as DROP names it; functions before their triggers. */
 const STATEMENTS = readStatements();
 
 export const REPEATABLE_DIGEST = sha256(JSON.stringify([...STATEMENTS]), 'hex');
@@ -39,7 +39,7 @@ export const WRITING_FUNCTIONS = [...STATEMENTS].flatMap(([name, text]) => {
   return writes ? [name.slice('FUNCTION '.length)] : [];
 });
 
-/** The tables of 1.1.0. The migrations that it ran before this one are part of it. */
+/** The tables of 1.1.0, including all migrations before it. */
 const BASELINE = MIGRATIONS[0]!.name;
 
 /** The migrations of a database, by name. */
@@ -48,9 +48,9 @@ export interface Schema {
   readonly applied: readonly string[];
   /** The last migration of a version before 1.1.0, which this version cannot upgrade. */
   readonly tooOld: string | undefined;
-  /** With {@link REPEATABLE} at the end if what it has was never applied. */
+  /** Ends with {@link REPEATABLE} if this state of schema/ was never applied. */
   readonly pending: readonly string[];
-  /** In the database, but not in this build: the database is newer than the program. {@link REPEATABLE}: what it has was replaced. */
+  /** In the database but not in this build: the database is newer. {@link REPEATABLE}: another version has replaced it. */
   readonly unknown: readonly string[];
   /** Those of {@link unknown} not marked as compatible with older versions. */
   readonly incompatible: readonly string[];
@@ -59,11 +59,7 @@ export interface Schema {
 /** The functions of the migrations find their tables in it by name. */
 const SCHEMA = 'public';
 
-/**
- * Reads which migrations have run, in two statements; in a database that was never migrated, none have.
- *
- * @throws OperatorError if tables would be looked for in another schema, or the role may not use this one
- */
+/** Reads which migrations have run, in two statements. @throws OperatorError for another search path, or without privileges */
 export async function readSchema(database: { query(sql: string): Promise<unknown> }): Promise<Schema> {
   const [tables] = (await database.query(
     `SELECT current_schema() AS schema, current_user AS role,
@@ -91,7 +87,7 @@ export async function readSchema(database: { query(sql: string): Promise<unknown
   const tooOld = recent.length === 0 ? rows.at(-1)?.name : undefined;
   const applied = (tooOld === undefined ? recent : rows).map(({ name }) => name);
   const unknown = recent.filter(({ name }) => !known.includes(name));
-  // A newer version has brought its own, and may have come back to a database that this one was in before.
+  // A newer version may have replaced schema/ in a database that this one prepared before.
   const repetitions = rows[0]?.repeated ?? [];
   const isRepeated = unknown.length > 0 || repetitions.includes(true);
   const isOutdated = isRepeated && repetitions[0] === false;
@@ -107,7 +103,7 @@ export async function readSchema(database: { query(sql: string): Promise<unknown
 /** The time in ms at the end of a migration's name. */
 const timeOf = (name: string) => Number(name.slice(-13));
 
-/** Checks whether the program can use a database. @returns why not, `predicate` as in “the database lacks migrations”; undefined if it can */
+/** Tells why the program cannot use a database: `predicate` as in “the database lacks migrations”. @returns undefined if it can */
 export function mismatchOf({ tooOld, pending, incompatible }: Schema) {
   if (tooOld !== undefined)
     return {
@@ -126,7 +122,7 @@ export function mismatchOf({ tooOld, pending, incompatible }: Schema) {
   return undefined;
 }
 
-/** Refuses to use a database that does not match the program. @throws OperatorError with the reason and the remedy */
+/** Rejects a database that does not match the program. @throws OperatorError with the reason and the remedy */
 export function requireFit(schema: Schema): void {
   const mismatch = mismatchOf(schema);
   if (!mismatch) return;
@@ -135,11 +131,8 @@ export function requireFit(schema: Schema): void {
 }
 
 /**
- * Brings functions and triggers to the state of schema/: writes what is not as an earlier version wrote it or is gone, and drops
- * what only that had. Nothing else is locked, and what others have made is left alone.
- *
- * @param manager of the transaction in which migrations ran
- * @returns whether anything was to be done
+ * Brings functions and triggers to the state of schema/: writes changed and missing ones, and drops those that only the previous version
+ * had. @param manager of the transaction in which migrations ran @returns whether anything changed
  */
 export async function applyRepeatable(manager: EntityManager): Promise<boolean> {
   const [{ objects, there }] = (await manager.query(`SELECT objects, ARRAY(

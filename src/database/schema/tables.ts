@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { getMetadataArgsStorage, type MigrationInterface } from 'typeorm';
 
-/** Every class that the files of a folder and of those in it export, by the files' names. */
+/** Every exported class in the files of a folder and its subfolders, ordered by file name. */
 async function classesIn<T>(folder: string): Promise<(new () => T)[]> {
   const base = new URL(folder, import.meta.url);
   const files = readdirSync(base, { recursive: true, encoding: 'utf8' }).filter((name) =>
