@@ -32,10 +32,7 @@ const SERVICES = [
   RefreshGracePeriod,
 ];
 
-/**
- * The embedded authorization server. {@link OauthRoutes} precedes its controllers. What it needs of the rooms above it, `ports.ts`
- * says; they provide it for everybody.
- */
+/** The embedded authorization server. {@link OauthRoutes} precedes its controllers; `ports.ts` declares what other modules provide to it. */
 @Module({
   imports: [AccountsModule, AuthModule, ClientsModule],
   controllers: [UserinfoController, ProtectedResourceController],

@@ -36,19 +36,19 @@ export class AuthorizationServer implements OnModuleInit {
     private readonly keys: SigningKeysService,
   ) {}
 
-  /** @throws OperatorError, and an Error where the signing keys cannot be decrypted */
+  /** @throws OperatorError; Error if the signing keys cannot be decrypted */
   async onModuleInit(): Promise<void> {
     await this.keys.moveToCurrentSecret().catch((error: unknown) => {
       if (!isUnavailable(error)) throw error;
-      // They can still be read, and are moved at a later start.
+      // They remain readable, and move at a later start.
       this.logger.warn({ reason: (error as Error).message }, 'signing keys could not be moved to SECRET_KEY');
     });
     await this.#build();
   }
 
   /**
-   * Rebuilds the provider where the keys were rotated, by whichever process: those at hand stay valid for another day. Where there are
-   * none any more, a start makes new ones: an admin deletes them who lost the SECRET_KEY that this process may still have.
+   * Rebuilds the provider after any process rotated the keys; the present ones stay valid for a day. Only a start creates missing keys:
+   * an admin who lost SECRET_KEY deletes them while this process may still have it.
    */
   @Periodic({
     work: 'signing_keys',
@@ -61,7 +61,7 @@ export class AuthorizationServer implements OnModuleInit {
     if (version !== '' && version !== this.#keysVersion) await this.#build();
   }
 
-  /** The library reads its keys once, when it is built: requests in flight finish on the previous provider. */
+  /** The library reads its keys once: requests in progress finish on the previous provider. */
   async #build(): Promise<void> {
     const signingKeys = await this.keys.load();
     this.#keysVersion = await this.keys.version();
@@ -89,7 +89,7 @@ export class AuthorizationServer implements OnModuleInit {
     this.handle = provider.callback();
   }
 
-  /** A member who can sign in; undefined for one who is unknown or disabled. */
+  /** A member who can sign in; undefined if unknown or disabled. */
   async #findAccount(sub: string): Promise<Account | undefined> {
     if (!/^[1-9]\d{0,15}$/.test(sub)) return undefined;
     const userId = Number(sub);
@@ -101,19 +101,19 @@ export class AuthorizationServer implements OnModuleInit {
     };
   }
 
-  /** See {@link passkeyClasses}: a passkey that no authenticator may copy stays in its hardware. */
+  /** See {@link passkeyClasses}: a passkey that cannot be copied stays in its hardware. */
   async #reachableClasses(userId: number): Promise<string[]> {
     const passkeys = await this.database.read<{ acr: string }>(FIND_CLASSES, [userId]);
     return passkeys.map(({ acr }) => acr);
   }
 
-  /** The claims of the scope `profile` (OpenID Connect Core §5.4); the library leaves out what was not granted. */
+  /** Claims of the scope `profile` (OpenID Connect Core §5.4); the library omits those that were not granted. */
   async #profileOf(userId: number): Promise<object> {
     const [claims] = await this.database.read<Claims>(FIND_CLAIMS, [userId]);
     return claims ? presentClaims(claims) : {};
   }
 
-  /** Taken from what was read together with the request’s token or session, where there was one. */
+  /** Uses the result that came with the request's token or session, if there was one. */
   async #canSignIn(userId: number): Promise<boolean> {
     const { token, member } = this.database.current ?? {};
     if (token?.presented?.user_id === userId) return token.presented.user_active;
@@ -133,12 +133,8 @@ const FIND_CLASSES = {
 const FIND_CLAIMS = { name: 'find-claims', text: `SELECT ${CLAIMS} FROM users u WHERE u.id = $1` };
 
 /**
- * Makes the adapters that store oidc-provider's models. The ids of all models but clients and grants are secrets: rows are found by
- * an HMAC of the id, and data that would be of use to a reader of the database is encrypted. Only the database's clock decides
- * whether something has expired. An adapter has the methods that the library calls for its model: the others belong to features that are
- * switched off.
- *
- * @param algorithms for which the provider has keys
+ * Makes the adapters that store oidc-provider's models. Secret ids are stored as HMACs, sensitive data is encrypted, and only the
+ * database's clock decides on expiry. Methods of disabled features are missing. @param algorithms for which the provider has keys
  */
 export function adapterFactory(
   database: OauthDatabase,
@@ -159,7 +155,7 @@ export function adapterFactory(
   return (model) => adapters[model] as Adapter;
 }
 
-/** Adjusts `exp` and `iat` of what is found, so that the library does not reject it by this process's clock: only the database's counts. */
+/** Adjusts `exp` and `iat`, so that only the database's clock counts, not this process's. */
 function alive({ find, findByUid, ...others }: Partial<Adapter>): Partial<Adapter> {
   const adjusted = (payload: AdapterPayload | undefined | void) => {
     const now = Math.floor(Date.now() / 1000);

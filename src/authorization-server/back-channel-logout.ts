@@ -12,7 +12,7 @@ import { PublicHttps } from '../runtime/public-https.js';
 import { AuthorizationServer } from './authorization-server.js';
 import { OauthDatabase, OauthRequest } from './requests/oauth-database.js';
 
-/** Between checks for sessions that have ended, which whichever instance comes first tells. */
+/** Between checks for ended sessions; the first instance sends the notice. */
 const PAUSE_MS = 250;
 
 /** The event in a logout token (OpenID Connect Back-Channel Logout 1.0 §2.4). */
@@ -24,8 +24,8 @@ const DUE = keyed('oauth_logouts l', 'l.client_id = c.id AND l.due_at <= now() O
 const LOOK = `SELECT EXISTS (SELECT FROM oauth_clients c JOIN ${DUE} WHERE ${TOLD}) AS due`;
 
 /**
- * Claims what is due: $1 in all, and for each client only so many that ${MOST_OF_A_RECEIVER} are in progress in this process ($2: one
- * client for each of them). Of two that claim the same row the second finds that it is not due any more.
+ * Claims $1 due notices, at most ${MOST_OF_A_RECEIVER} in progress per client in this process ($2: one entry each). Of two concurrent
+ * claims of a row, the second no longer finds it due.
  */
 const CLAIM = `WITH chosen AS MATERIALIZED (
   SELECT next.id, c.backchannel_logout_uri AS url FROM oauth_clients c CROSS JOIN LATERAL (
@@ -43,20 +43,19 @@ const REMOVE_URI = `UPDATE oauth_clients SET backchannel_logout_uri = NULL WHERE
 const AGAIN =
   'UPDATE oauth_logouts SET due_at = now() + make_interval(secs => $2) WHERE id = $1 AND attempts = $3';
 
-/** A client that this process tells of the end of a session. */
 interface Logout {
   readonly id: number;
   readonly client_id: string;
   readonly user_id: number;
   readonly sid: string;
-  /** With this one. */
+  /** Including this one. */
   readonly attempts: number;
   readonly url: string;
 }
 
 /**
- * Tells clients that sessions have ended (OpenID Connect Back-Channel Logout 1.0). The database notes it, whoever ends a session
- * (`tell_clients` in schema/sign-ins.sql); here it is sent, as webhooks are: only to the public internet, and again where it fails.
+ * Notifies clients of ended sessions (OpenID Connect Back-Channel Logout 1.0). The database records them (`tell_clients` in
+ * schema/sign-ins.sql); this sends them like webhooks: with retries, and only to the public internet.
  */
 @Injectable()
 export class BackChannelLogout implements OnApplicationShutdown {
@@ -121,11 +120,7 @@ export class BackChannelLogout implements OnApplicationShutdown {
       this.logger.warn({ client_id, status, reason: error }, 'an app could not be told of a sign-out');
   }
 
-  /**
-   * The app is not notified again unless somebody registers the URI again.
-   *
-   * @returns whether it was still the app's URI
-   */
+  /** Stops notifying the app until it registers a URI again. @returns whether it was still the app's URI */
   #removeUri(clientId: string, url: string): Promise<boolean> {
     return audited(this.dataSource, async (manager) => {
       const [, clients] = await manager.query<[unknown, number]>(REMOVE_URI, [clientId, url]);
@@ -137,7 +132,7 @@ export class BackChannelLogout implements OnApplicationShutdown {
     });
   }
 
-  /** Makes a logout token (§2.4), valid for two minutes: a new one for each attempt. */
+  /** Makes a new logout token (§2.4) for each attempt, valid for two minutes. */
   #token({ client_id, user_id, sid }: Logout): Promise<string> {
     const request = new OauthRequest(randomUUID(), undefined, undefined, () => undefined);
     return this.database.serve(request, async () => {

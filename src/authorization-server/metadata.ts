@@ -5,7 +5,7 @@ import { apiResource, ROUTES, SUPPORTED_SCOPES } from './provider/provider.js';
 
 const AUTH_METHODS = unionOf(({ authMethods }) => authMethods);
 
-/** Corrects the metadata (RFC 8414, RFC 9728 §4): some of the library’s is what it could do, not what it does here. */
+/** Corrects the metadata (RFC 8414, RFC 9728 §4): the library lists features that are not available here. */
 export async function correctMetadata(
   ctx: KoaContextWithOIDC,
   next: () => Promise<void>,

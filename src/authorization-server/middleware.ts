@@ -39,7 +39,7 @@ import { Consents } from './requests/consents.js';
 import { OauthDatabase, type OauthRequest } from './requests/oauth-database.js';
 import { runTokenRequests } from './requests/token-request.js';
 
-/** Refusals that the audit trail keeps of an app, once an hour: nobody sees the error id of the first, the others may be attacks. */
+/** Rejections that the audit log keeps per app, once an hour: nobody sees the first one's error id, and the others may be attacks. */
 const RECORDED: readonly RefusalReason[] = [
   'origin_not_allowed',
   'wrong_client_secret',
@@ -47,16 +47,16 @@ const RECORDED: readonly RefusalReason[] = [
   'too_many_wrong_secrets',
 ];
 
-/** As the library says it. */
+/** The library's text. */
 const SIGN_OUT_GONE = 'could not find logout details';
 
 type Next = () => Promise<void>;
 type Step = (ctx: KoaContextWithOIDC, next: Next) => Promise<void>;
 
-/** What an app is told where the platform's own login sent the member back without signing them in. */
+/** The error for the app if the external identity provider returned the member without a sign-in. */
 export const NOT_SIGNED_IN = 'the member did not sign in';
 
-/** What is done around the library's own handling of a request. */
+/** Steps around the library's handling of a request. */
 @Injectable()
 export class Middleware {
   constructor(
@@ -88,7 +88,7 @@ export class Middleware {
     provider.silent = true; // failures are logged here
     const events: EventEmitter = provider; // its types have a signature for each event
     const emit = events.emit.bind(events);
-    // The library reports its refusals only by events: `server_error`, and one of each endpoint, such as `grant.error`.
+    // The library reports errors only by events: `server_error`, and one per endpoint, such as `grant.error`.
     events.emit = (event, ...about: unknown[]) => {
       if (this.database.current && String(event).endsWith('error'))
         this.database.current.failure ??= about[1] as Error;
@@ -105,7 +105,7 @@ export class Middleware {
     this.show(ctx, { ...page, detail: this.#documentFaultOf(ctx, page.unregistered) });
   }
 
-  /** Says, for developers, what in a client's document is not as it must be. @param unregistered the parameter that it concerns */
+  /** Explains errors of a client's document to developers. @param unregistered the affected parameter */
   #documentFaultOf(ctx: KoaContextWithOIDC, unregistered: ErrorPage['unregistered']): string | undefined {
     const { client } = ctx.oidc ?? {};
     const { documentFault } = this.database.current!;
@@ -129,8 +129,8 @@ export class Middleware {
   }
 
   /**
-   * Sends the response in a form to the app (OAuth 2.0 Form Post Response Mode): by a script, or where there is none, by a button. An app
-   * that the member does not know gets it by the button alone, as in {@link #stayWithStrangers}.
+   * Sends the response by a form (OAuth 2.0 Form Post Response Mode), submitted by a script or a button. For an app unknown to the member
+   * there is only the button, as in {@link #stayWithStrangers}.
    */
   async postForm(ctx: KoaContextWithOIDC, action: string, fields: FormFields): Promise<void> {
     const isAutomatic = !(await this.#isStrange(ctx, fields.error_description));
@@ -139,7 +139,7 @@ export class Middleware {
     this.show(ctx, { ...onwardTo(action), form: { client, fields }, isAutomatic });
   }
 
-  /** Answers with a page, in the language that the app asked for, or else the browser. */
+  /** Shows a page in the language that the app requested, or else the browser's. */
   show(ctx: KoaContextWithOIDC, page: ShownPage): void {
     const uiLocales = ctx.oidc?.params?.ui_locales ?? ctx.query.ui_locales;
     const language = this.pages.languageOf(uiLocales, ctx.req.headers);
@@ -153,9 +153,9 @@ export class Middleware {
   }
 
   /**
-   * Sets security headers on every response; answers 503 after the deadline, or where the database was unreachable, whatever the library
-   * made of that; writes the true reason of a refusal to the log, and to the audit trail where it concerns a member, else to
-   * {@link Refusals}, under the error id that the caller sees. Records every request of a member’s app for its developer.
+   * Sets security headers; responds 503 after the deadline or without a database, regardless of the library's response; writes the reason
+   * of a rejection to the log and the audit log, or to {@link Refusals} if there is no member; and records requests of members' apps for
+   * their developers.
    */
   async #answerFailures(ctx: KoaContextWithOIDC, next: Next): Promise<void> {
     const request = this.database.current!;
@@ -164,7 +164,7 @@ export class Middleware {
       await inTime(request, next(), this.config.databaseDeadlines.answer);
     } catch (error) {
       request.failure ??= error as Error;
-      // The session is stored around the library's own handler of errors.
+      // The session is stored outside the library's error handler.
       if (!leadsBack(ctx, error)) this.#answer(ctx, request, pageFaultOf(error));
     }
     if (request.unavailable) {
@@ -233,7 +233,7 @@ export class Middleware {
     }
   }
 
-  /** Redirects by a page where a member's form led here and the target is another origin: see {@link onwardTo}. */
+  /** Redirects by a page if a member's form caused it and the target is another origin: see {@link onwardTo}. */
   async #endRedirects(ctx: KoaContextWithOIDC, next: Next): Promise<void> {
     await next();
     if (!this.#elsewhere(ctx) || !(isAnswered(ctx) || ctx.path === SIGN_OUT)) return;
@@ -243,7 +243,7 @@ export class Middleware {
     this.show(ctx, page);
   }
 
-  /** @returns where the response redirects to; undefined if it does not, or to this server */
+  /** @returns the redirect's target; undefined if there is none, or it is this server */
   #elsewhere(ctx: KoaContextWithOIDC): URL | undefined {
     const { publicUrl } = this.config;
     const target = ctx.status === 303 ? URL.parse(ctx.response.get('Location'), publicUrl) : null;
@@ -251,8 +251,8 @@ export class Middleware {
   }
 
   /**
-   * After a sign-out, leads on to the platform's own login where the session came from it; from there the browser goes where it would have
-   * gone. Who stays signed in, and came from no app that wants them back, is not told that they are signed out.
+   * After a sign-out, redirects to the external identity provider if the session came from it. The provider then returns the browser to
+   * its original target. Hides the sign-out page if the member stays signed in.
    */
   async #signOutUpstream(ctx: KoaContextWithOIDC, next: Next): Promise<void> {
     await next();
@@ -271,9 +271,8 @@ export class Middleware {
   }
 
   /**
-   * Leads nobody away to an app that they do not know. Anybody can register one of a member's, or describe one in a document, and every
-   * request that fails and every sign-out would make this server redirect there (RFC 9700 §4.11.2). Where the browser's member has not
-   * consented to such an app, and did not answer on our page just now, they get a page with a link.
+   * Never redirects to an app unknown to the member: anybody can register one, and errors or sign-outs would make this an open redirector
+   * (RFC 9700 §4.11.2). Without a consent, or an answer on our page just now, the member gets a page with a link.
    */
   async #stayWithStrangers(ctx: KoaContextWithOIDC, next: Next): Promise<void> {
     await next();
@@ -296,7 +295,7 @@ export class Middleware {
     }
   }
 
-  /** @param description of the error that the app would be told */
+  /** @param description of the error that the app would get */
   async #isStrange(ctx: KoaContextWithOIDC, description: string | null | undefined): Promise<boolean> {
     const { client, session } = ctx.oidc;
     if (client!.by_member !== true && client!.has_document !== true) return false; // an admin registered it
@@ -305,11 +304,7 @@ export class Middleware {
     return member === undefined || !(await this.consents.find(Number(member), client!));
   }
 
-  /**
-   * Redirects after a form that was sent before as after the first one, with which the session, or what it kept for the sign-out, ended.
-   *
-   * @returns false if this is not such a form
-   */
+  /** Repeats the redirect of a sign-out form sent twice, whose session has ended. @returns false if this is not one */
   async #repeatSignOut(ctx: KoaContextWithOIDC, error: Error): Promise<boolean> {
     if ((error as errors.OIDCProviderError).error_description !== SIGN_OUT_GONE) return false;
     const { body, provider } = ctx.oidc;
@@ -324,7 +319,7 @@ export class Middleware {
     return true;
   }
 
-  /** Answers a sign-out where nobody is signed in: nothing has to be confirmed, but the library would send a page that submits itself. */
+  /** Completes a sign-out without a session: there is nothing to confirm, but the library would send a page that submits itself. */
   async #signOutOfNothing(ctx: KoaContextWithOIDC, next: Next): Promise<void> {
     await next();
     if (ctx.path !== ROUTES.end_session || ctx.status !== 200 || ctx.oidc.session?.accountId) return;
@@ -336,7 +331,7 @@ export class Middleware {
     ctx.status = 303;
   }
 
-  /** Reads once and writes once where the member is signed in and needs to be asked nothing: see {@link sessionAdapter}. */
+  /** Reads once and writes once if the member is signed in and needs no prompt: see {@link sessionAdapter}. */
   async #gatherAuthorizations(ctx: KoaContextWithOIDC, next: Next): Promise<void> {
     const request = this.database.current!;
     const { client_id: clientId } = ctx.query;
@@ -348,7 +343,7 @@ export class Middleware {
   }
 }
 
-/** Every wait for the database is bounded; this bounds their sum. The rest of `work` then fails at its next statement. */
+/** Bounds the sum of all database waits. The rest of `work` then fails at its next statement. */
 async function inTime(request: OauthRequest, work: Promise<void>, deadlineMs: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
@@ -364,17 +359,17 @@ async function inTime(request: OauthRequest, work: Promise<void>, deadlineMs: nu
   }
 }
 
-/** What the library keeps in the session from the sign-out page to its form. */
+/** The library's state in the session between the sign-out page and its form. */
 function stateOf({ oidc }: KoaContextWithOIDC): { readonly secret: string } | undefined {
   return (oidc.session as { state?: { secret: string } } | undefined)?.state;
 }
 
-/** Whether the member has just answered on our page, which says which app it is. */
+/** Whether the member has just answered on our page, which names the app. */
 function isAnswered({ path }: KoaContextWithOIDC): boolean {
   return path.startsWith(`${ROUTES.authorization}/`);
 }
 
-/** Leads from an interaction that is gone to its page, which says whether it expired or ended. @returns false where it is something else */
+/** Redirects from a missing interaction to its page, which explains whether it expired or ended. @returns false for other errors */
 function leadsBack(ctx: KoaContextWithOIDC, error: unknown): boolean {
   if (!isAnswered(ctx) || !isStepGone(error)) return false;
   ctx.remove('Set-Cookie'); // of a session that was not stored: the browser keeps the one it has

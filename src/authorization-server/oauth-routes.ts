@@ -34,10 +34,7 @@ const PREFLIGHT_OF_REGISTRATION = {
   'Access-Control-Max-Age': '7200',
 };
 
-/**
- * Handles requests other than those to the API first: limits, and everything that the library serves. Paths have to match exactly: no
- * other spelling reaches the library, so none gets past a limit.
- */
+/** Handles limits and the library's routes before the API. Paths must match exactly, so that no other spelling bypasses a limit. */
 @Injectable()
 export class OauthRoutes {
   #limitedPages: ReadonlySet<string> | undefined;
@@ -71,8 +68,8 @@ export class OauthRoutes {
   }
 
   /**
-   * Responds 429 to an address that sends too many requests, before doing any work for them: most of these routes need no credential,
-   * and many store something. Metadata and keys are cheap and not limited; userinfo has the API's limits.
+   * Responds 429 to an address with too many requests before other work, since most routes need no credential and many store data.
+   * Metadata and keys are cheap and unlimited; userinfo has the API's limits.
    */
   async #limit(request: Request, response: Response, next: NextFunction): Promise<void> {
     const { context } = request;
@@ -103,7 +100,6 @@ export class OauthRoutes {
     return this.#limitedPages.has(segment) ? `/${segment}` : undefined;
   }
 
-  /** Lets oidc-provider answer what is its own. */
   async #serve(request: Request, response: Response, next: NextFunction): Promise<void> {
     const { context, headers, method } = request;
     const { path } = context;
@@ -144,7 +140,7 @@ export class OauthRoutes {
         page: new PageFault(403, 'foreignForm').page(context.id),
       });
     } else if (isRedirected) {
-      // Of a form on another site the browser sends no cookies: it does where that leads on.
+      // Browsers send no cookies with a form from another site, but do after a redirect.
       response.set(SECURITY_HEADERS).redirect(303, `${path}?${new URLSearchParams(text)}`);
     } else {
       const handle = () => this.server.handle(request, response);
@@ -152,7 +148,7 @@ export class OauthRoutes {
     }
   }
 
-  /** Says to assistants that try to register (RFC 7591) how a client becomes known instead. */
+  /** Tells assistants that try to register (RFC 7591) how clients become known instead. */
   async #refuseRegistration(request: Request, response: Response, isPreflight: boolean): Promise<void> {
     if (isPreflight) {
       response.writeHead(204, PREFLIGHT_OF_REGISTRATION).end();
@@ -167,7 +163,7 @@ export class OauthRoutes {
     });
   }
 
-  /** A secret in a URL is in the logs of whoever saw it: it is refused, right or wrong, and its app's admin finds that in the audit trail. */
+  /** Secrets in URLs end up in logs, so this rejects them, right or wrong, and records them in the audit log. */
   async #refuseSecret(request: Request, response: Response, { clientId }: ExposedSecret): Promise<void> {
     const { context } = request;
     const words = { error: 'invalid_request', reason: 'secret_in_url' } as const;
@@ -190,10 +186,7 @@ export class OauthRoutes {
     });
   }
 
-  /**
-   * Assistants name the address that they were given as the resource (RFC 8707 §2): it is a part of the API, and tokens are for the API
-   * as a whole. @param text of a query or form
-   */
+  /** Replaces the assistants' resource (RFC 8707 §2) by the whole API, which tokens are for. @param text of a query or form */
   #ofWholeApi(text: string): string {
     if (!this.config.assistants || !text.includes('resource=')) return text;
     const { publicUrl } = this.config;
@@ -205,10 +198,7 @@ export class OauthRoutes {
     return pairs.join('&');
   }
 
-  /**
-   * Responds to a program as RFC 6749 §5.2 says, which browser clients on any origin may read, else with a page. The refusal is counted,
-   * and kept so that it can be found by the response's error id.
-   */
+  /** Responds to programs by RFC 6749 §5.2, to browsers with a page. Counts the rejection, and keeps it under its error id. */
   async #refuse(
     request: Request,
     response: Response,

@@ -3,24 +3,22 @@ import type { Response } from 'express';
 import type { Client } from 'oidc-provider';
 import type { ErrorPage, FaultName } from './failures/page-fault.js';
 
-/** A client as members see it. All of it is the client's own claim, except for the registered host. */
+/** A client as members see it: its own claims, except for the registered host. */
 export interface PageClient {
   readonly name: string;
   /** Host of the redirect URI; the scheme for a native app's own. */
   readonly host: string;
   /** An app on the member's device: another app can claim its redirect URI (RFC 8252 §8.6), so the consent page warns. */
   readonly native?: boolean;
-  /** Registered by a member, or by nobody: known by its own document alone. The consent page says so. */
+  /** Registered by a member, or known by its own document only; the consent page says so. */
   readonly unreviewed?: 'byMember' | 'byDocument' | undefined;
-  /** Path of its logo, which is served from here. */
+  /** Path on this server. */
   readonly logo?: string | undefined;
-  /** URL of its home page. */
   readonly homepage?: string | undefined;
-  /** URL of its privacy policy. */
   readonly policy?: string | undefined;
 }
 
-/** Describes a client for pages: the name it gives itself, and the host to which the member would be sent. */
+/** Describes a client for pages: its own name, and the host of its redirect URI. */
 export function pageClientOf(client: Client, redirectUri: string | undefined): PageClient {
   return {
     name: client.clientName ?? client.clientId,
@@ -49,7 +47,6 @@ export function hostOf(uri: string): string {
   return protocol === 'https:' || protocol === 'http:' ? host : protocol.slice(0, -1);
 }
 
-/** Asks whether the member wants to sign out. */
 export interface SignOutPage {
   readonly name: 'sign-out';
   readonly action: string;
@@ -58,35 +55,30 @@ export interface SignOutPage {
   readonly client: PageClient | null;
 }
 
-/** Confirms a sign-out. */
 export interface SignedOutPage {
   readonly name: 'signed-out';
   readonly client: PageClient | null;
-  /** Where an app wants the member to go that they do not know. */
+  /** An app's target that the member does not know. */
   readonly back?: string;
 }
 
-/** What an app is sent in a form. */
 export type FormFields = Readonly<Record<string, string>>;
 
-/** Leads to another origin: at once, or by a button only. */
+/** Redirects to another origin: at once, or by a button only. */
 export interface OnwardPage {
   readonly name: 'onward';
   readonly to: string;
-  /** A response that the app gets in a form at `to`. */
+  /** A response for the app at `to`, sent by a form. */
   readonly form?: { readonly client: PageClient; readonly fields: FormFields };
   readonly isAutomatic: boolean;
 }
 
-/**
- * Makes the page that leads to another origin after a form. Chromium and Safari apply `form-action` to every redirect after a form, and an
- * app's redirect URI may redirect anywhere: a page in between ends that chain.
- */
+/** A page between a form and another origin: Chromium and Safari apply `form-action` to every redirect after a form. */
 export function onwardTo(to: string): OnwardPage {
   return { name: 'onward', to, isAutomatic: true };
 }
 
-/** A request whose page comes again in another language. */
+/** A request whose page can be shown again in another language. */
 export interface RepeatedRequest {
   /** Path and query. */
   readonly to: string;
@@ -94,18 +86,18 @@ export interface RepeatedRequest {
   readonly csrf: string;
 }
 
-/** The pages that the authorization server shows by itself. */
+/** Pages that the authorization server shows by itself. */
 export type ShownPage = ErrorPage | SignOutPage | SignedOutPage | OnwardPage;
 
-/** What the authorization server needs of whoever makes the pages: it knows what they say, not how they look or read. */
+/** Renders pages for the authorization server, which knows their content but not their text or layout. */
 export abstract class ShownPages {
-  /** The languages of pages (BCP 47); the first one is the default. */
+  /** BCP 47; the first one is the default. */
   abstract readonly languages: readonly string[];
 
-  /** Chooses one of them: what the member chose, else what the app asked for (`ui_locales`), else the browser (`Accept-Language`). */
+  /** Chooses a language: the member's choice, else the app's (`ui_locales`), else the browser's (`Accept-Language`). */
   abstract languageOf(uiLocales: unknown, headers: IncomingHttpHeaders): string;
 
-  /** @param repeated undefined where the page comes once */
+  /** @param repeated undefined if the page cannot be shown again */
   abstract render(
     page: ShownPage,
     language: string,
@@ -114,18 +106,16 @@ export abstract class ShownPages {
 
   abstract send(response: Response, status: number, page: ShownPage): void;
 
-  /** What a fault means, in English, for programs. */
+  /** Describes a fault in English, for programs. */
   abstract meaningOf(fault: FaultName): string;
 }
 
-/** What the authorization server needs of the platform's own login: that members are signed out there, too. */
+/** Signs members out of the external identity provider. */
 export abstract class UpstreamSignOut {
   /**
-   * Gives the provider's sign-out URL for a member whose session was just ended.
-   *
-   * @param target where the member would go otherwise: a registered URL, or undefined for the page that confirms the sign-out
-   * @param isRepeated whether the session ended at an earlier request, which left nothing to tell where it came from
-   * @returns undefined if there is no session at the provider to end
+   * Gives the provider's sign-out URL after a session was ended. @param target the registered URL to return to; undefined for the
+   * confirmation page @param isRepeated whether an earlier request ended the session @returns undefined if there is no session at the
+   * provider to end
    */
   abstract addressFor(target?: string, isRepeated?: boolean): Promise<string | undefined>;
 }

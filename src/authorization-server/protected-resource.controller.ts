@@ -9,8 +9,8 @@ import { OutsideApi } from '../http/pipeline/outside-api.js';
 import { apiNameOf, Config } from '../config/config.js';
 
 /**
- * Names the authorization server that this API trusts, and the scopes of its tokens (RFC 9728 §3). What assistants call is a resource of
- * its own to them, because some compare `resource` with the address that they were given (§3.3); its tokens are those of the API.
+ * Publishes the API's authorization server and scopes (RFC 9728 §3). Assistants have their own resource, since some compare `resource`
+ * with their URL (§3.3); its tokens are those of the API.
  */
 @Controller(RESOURCE_METADATA_PREFIX)
 @Public()

@@ -7,14 +7,14 @@ import { isForPrograms, ROUTES } from './provider/provider.js';
 
 const BODY_LIMIT = 16_384;
 
-/** The most parameters of a request, known or not: parsers, the library's among them, may take the square of their number. */
+/** Maximum parameters of a request: parsers, including the library's, may take quadratic time. */
 const MOST_PAIRS = 100;
 const TOO_MANY = `there may be ${MOST_PAIRS} parameters at most`;
 
-/** The most characters of a parameter that is not stored. */
+/** Maximum characters of a parameter that is not stored. */
 const LONGEST = 2048;
 
-/** Parameters of an authorization request, all of which the library stores until the member has signed in. */
+/** Parameters that the library stores until the member has signed in, with their maximum lengths. */
 const OF_AUTHORIZATION: Readonly<Record<string, number>> = {
   acr_values: 200,
   claims: LONGEST,
@@ -41,10 +41,10 @@ const OF_AUTHORIZATION: Readonly<Record<string, number>> = {
   ui_locales: 100,
 };
 
-/** All of them together, in bytes of JSON: encrypted and encoded, a stored request stays under 8 KB. */
+/** Sum of all in bytes of JSON: an encrypted request then stays under 8 KB. */
 const LONGEST_REQUEST = 5120;
 
-/** Other names are unknown, and ignored (RFC 6749 §3.1 and §3.2). */
+/** Other names are ignored (RFC 6749 §3.1 and §3.2). */
 const LIMITS: Readonly<Record<string, number>> = {
   ...OF_AUTHORIZATION,
   client_assertion: 8192,
@@ -62,29 +62,24 @@ const LIMITS: Readonly<Record<string, number>> = {
   xsrf: 200,
 };
 
-/** A secret in the URL of a request, or in a form that is answered by a redirect to one. */
+/** A secret in a URL, or in a form that would be redirected to one. */
 export interface ExposedSecret {
-  /** As sent. */
   readonly clientId: string | undefined;
 }
 
-/** What a request sent, and what is wrong with it. */
 interface Sent {
   /** The query, or the body of a form. */
   readonly text: string;
-  /** For `error_description`; undefined where nothing is wrong. */
+  /** For `error_description`; undefined if nothing is wrong. */
   readonly fault?: string | undefined;
-  /** The library refuses it, by a redirect where it has verified the redirect URI: it does not see what is wrong. */
+  /** The library rejects it without seeing the fault, by a redirect if the redirect URI is valid. */
   readonly isPassedOn?: boolean;
   readonly exposed?: ExposedSecret | undefined;
 }
 
 /**
- * Reads the parameters of a request and checks them before any parser does: for more of them than a client sends, for text that the
- * database cannot store, and for more of it than a stored request may hold. Wrong ones are removed from the query of an authorization
- * request.
- *
- * @param corrected makes the text say what is meant
+ * Checks the parameters before any parser does: their number, unstorable text, and length. Removes wrong ones from the query of an
+ * authorization request. @param corrected rewrites the text first
  */
 export async function readParameters(request: Request, corrected: (text: string) => string): Promise<Sent> {
   const { path } = request.context;
@@ -128,15 +123,14 @@ function secretIn(text: string): ExposedSecret | undefined {
   return { clientId: clientId !== undefined && isStorable(clientId) ? clientId.slice(0, 100) : undefined };
 }
 
-/** Counted before anything is parsed. */
+/** Counts before parsing. */
 function hasTooMany(text: string): boolean {
   return text.split('&', MOST_PAIRS + 1).length > MOST_PAIRS;
 }
 
-/** A parameter with all its values. */
 type Parameter = readonly [name: string, values: readonly string[]];
 
-/** Reads a form as the library does. */
+/** Reads a form like the library does. */
 function ofForm(text: string): Parameter[] {
   return Object.entries(parse(text)).map(([name, values]) => [name, [values ?? []].flat()]);
 }
@@ -144,7 +138,7 @@ function ofForm(text: string): Parameter[] {
 function faultOf([name, values]: Parameter): { name: string; reason: string }[] {
   if (!Object.hasOwn(LIMITS, name)) return [];
   for (const text of values) {
-    // U+FFFD replaces what is not UTF-8.
+    // U+FFFD replaces invalid UTF-8.
     if (/[\p{Cc}\u{fffd}]/u.test(text) || !text.isWellFormed())
       return [{ name, reason: `${name} must be text in UTF-8 without control characters` }];
     if (text.length > LIMITS[name]!)
@@ -160,10 +154,7 @@ function faultOfWhole(path: string, parameters: readonly Parameter[]): string | 
   return bytes > LONGEST_REQUEST ? 'the authorization request is too long' : undefined;
 }
 
-/**
- * Moves the id of a public client to `client_id`, where the library looks for it. OAuth libraries that know only HTTP Basic send the id
- * with an empty password (RFC 6749 §2.3.1 lets a client omit a secret that is the empty string).
- */
+/** Moves a public client's id to `client_id`. Libraries with HTTP Basic only send the id with an empty password (RFC 6749 §2.3.1). */
 function withoutEmptyPassword({ headers }: IncomingMessage, form: string): string {
   const clientId = clientOfEmptyPassword(headers.authorization);
   if (clientId === undefined) return form;
@@ -182,7 +173,7 @@ function clientOfEmptyPassword(authorization: string | undefined): string | unde
     : (new URLSearchParams(`id=${id.replaceAll('&', '%26')}`).get('id') ?? undefined);
 }
 
-/** @returns undefined where the body is empty, too long, or was not sent to its end */
+/** @returns undefined if the body is empty, too long or incomplete */
 async function bodyOf(request: IncomingMessage): Promise<Buffer | undefined> {
   const chunks: Buffer[] = [];
   let size = 0;
@@ -197,7 +188,7 @@ async function bodyOf(request: IncomingMessage): Promise<Buffer | undefined> {
   return size > 0 ? Buffer.concat(chunks) : undefined;
 }
 
-/** Lets the library read a body again, by what it uses of a stream. */
+/** Makes the body readable again, with the stream features that the library uses. */
 function putBack(request: IncomingMessage, body: Buffer): void {
   const { headers } = request;
   if (headers['content-length'] !== undefined) headers['content-length'] = String(body.length);

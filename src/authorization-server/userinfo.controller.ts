@@ -14,13 +14,13 @@ import { OutsideApi } from '../http/pipeline/outside-api.js';
 import { ROUTES } from './provider/provider.js';
 import { Config } from '../config/config.js';
 
-/** What OpenID Connect says of a member (Core §5.1), from `users u`: in the ID token and at userinfo alike. */
+/** Claims of a member (Core §5.1), from `users u`, for the ID token and userinfo. */
 export const CLAIMS =
   'u.id::text AS sub, u.username AS preferred_username, u.display_name AS name, u.profile_picture AS picture';
 
 export type Claims = Record<'sub' | 'preferred_username' | 'name' | 'picture', string | null>;
 
-/** Leaves out those that the member does not have: a claim is left out, never null (Core §5.3.2). */
+/** Omits claims without a value: they must not be null (Core §5.3.2). */
 export function presentClaims(claims: Claims): Partial<Claims> {
   return Object.fromEntries(Object.entries(claims).filter(([, value]) => value !== null));
 }
@@ -31,7 +31,7 @@ interface Found extends Claims {
 
 const METHODS = ['GET', 'HEAD', 'POST'];
 
-/** Finds a token in a form (RFC 6750 §2.2): OpenID Connect Core §5.3.1 has it here, and the API nowhere. */
+/** Finds a token in a form (RFC 6750 §2.2), as OpenID Connect Core §5.3.1 requires; the API does not accept it. */
 async function credentialInForm(request: Request, response: Response): Promise<Credential | undefined> {
   if (request.method !== 'POST' || !request.is('application/x-www-form-urlencoded')) return undefined;
   const form = new URLSearchParams((await readBytes(request, response)).toString());
@@ -40,7 +40,7 @@ async function credentialInForm(request: Request, response: Response): Promise<C
   return secret ? { kind: 'oauth_token', scheme: 'Bearer', secret } : undefined;
 }
 
-/** $1: the grant; $2: whether the token itself has `profile:read`. The grant has the OpenID scopes: tokens for the API carry none. */
+/** $1: the grant; $2: whether the token has `profile:read`. OpenID scopes are in the grant, not in the API's tokens. */
 const FIND_CLAIMS = {
   name: 'find-userinfo',
   text: `SELECT ${CLAIMS}, $2 OR 'profile' = ANY (string_to_array(g.payload->'openid'->>'scope', ' ')) AS with_profile
@@ -48,9 +48,8 @@ FROM oauth_grants g JOIN users u ON u.id = g.user_id WHERE g.id = $1`,
 };
 
 /**
- * OpenID Connect Core §5.3, and for OAuth 2.0 clients without `openid`: many libraries read the member here after any sign-in. It shares
- * the API's limit on reads, and has the API's headers and its 429 problem. It checks credentials itself, since OpenID defines which are
- * accepted and how they are rejected.
+ * OpenID Connect Core §5.3, also for OAuth 2.0 clients without `openid`, whose libraries read the member here. Has the API's read limit
+ * and headers. Checks credentials itself, since OpenID defines how they are rejected.
  */
 @Controller(ROUTES.userinfo)
 @Public()

@@ -27,10 +27,9 @@ const FIND_CLIENT = {
 FROM oauth_clients WHERE id = $1`,
 };
 
-/** A client's row, with the columns that decide whether it may be used. */
 interface FoundClient extends StoredClient, Record<string, unknown> {
   readonly is_disabled: boolean;
-  /** Its document is due to be fetched again; null for a client that an admin registered. */
+  /** Its document must be fetched again; null for a client that an admin registered. */
   readonly is_stale: boolean | null;
   /** Its document could not be fetched for a day. */
   readonly is_gone: boolean | null;
@@ -41,11 +40,8 @@ const MOST_CLIENTS = 1_000;
 const REMEMBERED_MS = 900;
 
 /**
- * Clients, registered or, where that is allowed, described by a client ID metadata document. Those that were looked up less than a second
- * ago are remembered, and used only while the revocation channel is trusted. A disabled client is forgotten when the channel announces it;
- * the statements that read codes and tokens refuse it at once.
- *
- * Saves one of three round trips of a token request (docs/contributors/performance.md).
+ * Remembers clients for a second, which saves one of three round trips of a token request (docs/contributors/performance.md). Uses them
+ * only while the revocation channel is trusted. Statements that read codes and tokens reject disabled clients at once.
  */
 @Injectable()
 export class ClientCache {
@@ -62,12 +58,7 @@ export class ClientCache {
     });
   }
 
-  /**
-   * Treats a disabled client as unknown.
-   *
-   * @param algorithms for which there are keys
-   * @throws Unavailable for the second after a client starts to use a new algorithm, until its keys are loaded
-   */
+  /** Treats a disabled client as unknown. @param algorithms with keys @throws Unavailable for a second after a new algorithm */
   async find(id: string, algorithms: ReadonlySet<string>): Promise<AdapterPayload | undefined> {
     let found = (this.channel.trusted && this.#known.get(id)) || (await this.#lookUp(id));
     if (found?.has_document === true && isSignedWithUnknownKey(found))
@@ -81,7 +72,7 @@ export class ClientCache {
 
   /** @param isForgotten whether to read its document again */
   async #lookUp(id: string, isForgotten = false): Promise<AdapterPayload | undefined> {
-    // It may come from an assertion's claim, which can hold anything.
+    // An assertion's claim can hold anything.
     if (typeof id !== 'string' || id.length > 100 || !isStorable(id)) return undefined;
     const { epoch } = this.channel;
     const [row] = await this.database.read<FoundClient>(FIND_CLIENT, [id]);
@@ -93,14 +84,14 @@ export class ClientCache {
 
   async #current(client: FoundClient, isForgotten: boolean): Promise<StoredClient | undefined> {
     if (client.is_disabled || (client.has_document && !this.documents.areRead)) return undefined;
-    // An app whose document cannot be read keeps working for a day, since members use it.
+    // Members use the app, so it keeps working for a day without a readable document.
     if (client.is_gone || isForgotten) return this.documents.keep(client.id);
     if (client.is_stale) this.documents.renew(client.id);
     return client;
   }
 }
 
-/** Whether the client signed its assertion with a key that is not among those that are known. */
+/** Whether the assertion names an unknown key. */
 function isSignedWithUnknownKey({ jwks }: AdapterPayload): boolean {
   const { client_assertion: assertion } = Provider.ctx?.oidc?.params ?? {};
   if (typeof assertion !== 'string' || jwks === undefined) return false;
@@ -139,7 +130,7 @@ function clientMetadata(client: StoredClient): ClientMetadata {
       ? {}
       : {
           backchannel_logout_uri: client.backchannel_logout_uri,
-          backchannel_logout_session_required: true, // whatever it requires: ID tokens and logout tokens name the session
+          backchannel_logout_session_required: true, // always: ID tokens and logout tokens name the session
         }),
     has_logo: client.has_logo,
     has_document: client.has_document,
@@ -151,7 +142,7 @@ function clientMetadata(client: StoredClient): ClientMetadata {
   };
 }
 
-/** Makes a digest of what a consent is tied to. Keys at an address may change there. The order of members in a key means nothing. */
+/** Makes a digest of what a consent depends on. Keys behind a URL may change, and the order of a key's members is meaningless. */
 function digestOf({
   name,
   redirect_uris,

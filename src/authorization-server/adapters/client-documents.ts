@@ -14,17 +14,16 @@ import { NOT_PUBLIC, PublicHttps } from '../../runtime/public-https.js';
 import { networkOf } from '../../values/network.js';
 import { maskedInput, MinuteBudgets } from '../failures/refusals.js';
 
-/** A secret of a client, as it is compared with what is sent. */
 export interface ClientSecret {
   readonly id: number;
-  /** Hexadecimal, as is `pepper_id`. */
+  /** Hexadecimal, like `pepper_id`. */
   readonly hash: string;
   readonly pepper_id: string;
   /** By the database's clock. */
   readonly expired: boolean;
 }
 
-/** A client's row, without the columns that only pages need. */
+/** A client's row without the columns that only pages need. */
 export interface StoredClient extends Omit<
   OauthClient,
   'created_at' | 'disabled_at' | 'logo' | 'document_read_at' | 'owner_id' | 'owner' | 'disabled_by_owner'
@@ -34,27 +33,27 @@ export interface StoredClient extends Omit<
   readonly has_logo: boolean;
   /** Its id is the URL of its metadata document. */
   readonly has_document: boolean;
-  /** Registered by a member for themselves. */
+  /** A member registered it for themselves. */
   readonly by_member: boolean;
 }
 
 const HOUR_MS = 3_600_000;
-/** Not for long: somebody may just be correcting their document. */
+/** Short, since developers correct their documents. */
 const FAILURE_REMEMBERED_MS = 30_000;
-/** How often a document is read again within a minute because its client signed with a key that is not known. */
+/** Rereads of a document per minute because of an unknown key. */
 const MOST_UNKNOWN_KEYS_A_MINUTE = 1;
-/** How many documents one address may have read. Strangers choose what is read, and use up only what is theirs. */
+/** Maximum documents read for one address: anonymous clients choose them, and use up only their own share. */
 const MOST_READS_A_MINUTE = 30;
-/** How many documents may be read from one host, whoever asks: it may not know of it. */
+/** Maximum documents read from one host, for all addresses, to protect it. */
 const MOST_READS_A_MINUTE_OF_A_HOST = 60;
-/** How many documents are read at once: for one address, and for all, which is more than twenty addresses use up. */
+/** Maximum concurrent reads: for one address, and for all. */
 const MOST_AT_ONCE_OF_AN_ADDRESS = 4;
 const MOST_AT_ONCE = 100;
-/** How many requests of one address may wait for documents. */
+/** Maximum requests of one address that wait for documents. */
 const MOST_WAITING_OF_AN_ADDRESS = 20;
 const MOST_REDIRECT_URIS = 20;
 
-/** What a document says, besides its address. */
+/** Described by a document. */
 const DESCRIBED = [
   'name',
   'type',
@@ -79,20 +78,19 @@ const KEEP = `WITH kept AS (
 ), recorded AS (${recordEventIf('kept WHERE is_new', 2)}) SELECT FROM kept`;
 
 /**
- * Clients that nobody registered: their id is the https URL of a document that describes them (OAuth Client ID Metadata Document), as
- * with clients of the Model Context Protocol. Only with CLIENT_ID_METADATA_DOCUMENTS. A document is read when its URL first comes as a
- * client id, and again after an hour; it gets a row only once a member has allowed the client something.
+ * Reads clients from the document at their id's https URL (OAuth Client ID Metadata Document), if CLIENT_ID_METADATA_DOCUMENTS is on.
+ * Reads it at first use and again after an hour; stores a row only after a member's consent.
  */
 @Injectable()
 export class ClientDocuments {
   readonly #read = new LRUCache<string, StoredClient>({ max: 500, ttl: HOUR_MS });
-  /** Why a document cannot be used. Apart, so that no number of them takes the place of what is known. */
+  /** Errors of documents. Separate, so that they cannot evict known clients. */
   readonly #failed = new LRUCache<string, string>({ max: 5_000, ttl: FAILURE_REMEMBERED_MS });
-  /** What is being read, and for which network. */
+  /** Reads in progress, with the requesting network. */
   readonly #reading = new Map<string, { network: string; client: Promise<StoredClient | undefined> }>();
-  /** How many requests wait for documents, by the network of their address. */
+  /** Requests that wait for documents, by network. */
   readonly #waiting = new Map<string, number>();
-  /** How many documents were read within a minute: for a network, and from a host. */
+  /** Reads within a minute, by network and by host. */
   readonly #spent = new MinuteBudgets();
 
   constructor(
@@ -102,10 +100,7 @@ export class ClientDocuments {
     private readonly logger: Logger,
   ) {}
 
-  /**
-   * @returns undefined where the id is no such URL, or there is no such document: the request learns why
-   * @throws Unavailable where it would have to be read now, and too many are
-   */
+  /** @returns undefined without a valid document (the request keeps the reason) @throws Unavailable if too many reads run */
   async find(clientId: string): Promise<StoredClient | undefined> {
     if (!clientId.startsWith('https://')) return undefined;
     const request = this.database.current!;
@@ -132,7 +127,7 @@ export class ClientDocuments {
     };
     this.#reading.set(clientId, reading);
     this.#waiting.set(network, waiting + 1);
-    request.leaveSlot(); // waiting is no work
+    request.leaveSlot(); // a waiting request needs no slot
     try {
       const client = await reading.client;
       request.documentFault = this.#failed.get(clientId);
@@ -161,7 +156,7 @@ export class ClientDocuments {
     }
   }
 
-  /** Reads a client's keys where its document says that they are (RFC 7591 §2). */
+  /** Reads a client's keys at its `jwks_uri` (RFC 7591 §2). */
   async #readKeys(uri: string): Promise<object> {
     try {
       if (!isPageUrl(uri)) throw new Error('it is no https URL');
@@ -173,11 +168,7 @@ export class ClientDocuments {
     }
   }
 
-  /**
-   * Forgets what a document said, because its client signed with a key that is not known: it is read again.
-   *
-   * @returns false where that happened within the last minute
-   */
+  /** Forgets a document because of an unknown key, so that it is read again. @returns false if that happened within the last minute */
   forget(clientId: string): boolean {
     if (this.#reading.has(clientId)) return true;
     if (!this.#spent.spend({ [`keys of ${clientId}`]: MOST_UNKNOWN_KEYS_A_MINUTE })) return false;
@@ -186,21 +177,20 @@ export class ClientDocuments {
     return true;
   }
 
-  /** Whether clients may be described by documents at all. */
   get areRead(): boolean {
     return this.config.clientIdMetadataDocuments;
   }
 
-  /** Reads the document of a client that members have allowed something again, and stores what it says: nobody waits for it. */
+  /** Rereads and stores a known client's document in the background. */
   renew(clientId: string): void {
     if (this.#reading.has(clientId)) return;
     const { id, ip, userAgent } = this.database.current!;
-    // As if for a request of its own: what fails here fails no request, and the next one tries again.
+    // In a separate request, so that a failure here fails no request; the next one tries again.
     const request = new OauthRequest(id, ip, userAgent, () => undefined);
     this.database.serve(request, () => this.keep(clientId)).catch(() => undefined);
   }
 
-  /** Makes or renews the row of such a client, to which consents and grants refer. @returns and throws as {@link find} */
+  /** Creates or renews the client's row, to which consents and grants refer. @returns and throws as {@link find} */
   async keep(clientId: string): Promise<StoredClient | undefined> {
     const client = await this.find(clientId);
     if (!client) return undefined;
@@ -215,7 +205,7 @@ export class ClientDocuments {
     return client;
   }
 
-  /** Whether a document may be read now; then it is counted. */
+  /** Whether a document may be read now; counts it. */
   #spend(network: string, clientId: string): boolean {
     const reading = [...this.#reading.values()];
     const ofAddress = reading.filter((other) => other.network === network);
@@ -229,7 +219,7 @@ export class ClientDocuments {
 
 const budgetOfHost = ({ host }: URL) => ({ [`from ${host}`]: MOST_READS_A_MINUTE_OF_A_HOST });
 
-/** Says why a document cannot be used; of names nothing that tells those of our network from those that do not exist. */
+/** Gives the reason for logs. Does not distinguish internal host names from missing ones. */
 function reasonOf({ message, syscall }: NodeJS.ErrnoException): string {
   return syscall?.startsWith('query') === true ? NOT_PUBLIC : message.slice(0, 200);
 }
@@ -237,7 +227,7 @@ function reasonOf({ message, syscall }: NodeJS.ErrnoException): string {
 const NO_DOCUMENT_URL =
   'the client_id is not the URL of a document: https with a path, at most 100 characters, without user, fragment, dot segments and port 443';
 
-/** An https URL with a path, in the one spelling in which it is compared (draft-ietf-oauth-client-id-metadata-document §3). */
+/** Tells whether it is an https URL with a path, in normal form (draft-ietf-oauth-client-id-metadata-document §3). */
 export function isDocumentUrl(clientId: string): boolean {
   if (clientId.length > 100 || !/^https:\/\/[\x21-\x7e]+$/.test(clientId)) return false;
   const url = URL.parse(clientId);
@@ -245,7 +235,7 @@ export function isDocumentUrl(clientId: string): boolean {
   return url.pathname !== '/' && url.username === '' && url.password === '' && !clientId.includes('#');
 }
 
-/** How a client may authenticate at the token endpoint, by its document. */
+/** Authentication methods at the token endpoint, by its document. */
 function authMethodsOf(said: Readonly<Record<string, unknown>>): ('none' | 'private_key_jwt')[] {
   const { token_endpoint_auth_method: preferred, token_endpoint_auth_methods_supported: others } = said;
   const methods = [preferred ?? [], others ?? []].flat();
@@ -254,33 +244,28 @@ function authMethodsOf(said: Readonly<Record<string, unknown>>): ('none' | 'priv
   );
 }
 
-/** Gives the address of the client's keys; undefined where it signs nothing, or they are in the document. */
+/** Gives the URL of the client's keys; undefined if it needs none, or the document contains them. */
 function keysUriOf(document: unknown): string | undefined {
   const said = (document ?? {}) as Readonly<Record<string, unknown>>;
   const isNeeded = authMethodsOf(said).includes('private_key_jwt') && (said.jwks ?? null) === null;
   return isNeeded && typeof said.jwks_uri === 'string' ? said.jwks_uri : undefined;
 }
 
-/** Says why a redirect URI cannot be one of a client that a document describes. @returns undefined where it can */
+/** Says why a document's client cannot have a redirect URI. @returns undefined if it can */
 export function redirectFaultOf(
   clientId: string,
   uri: string,
   type: StoredClient['type'],
   production: boolean,
 ): string | undefined {
-  // Its own pages, or an app on the member's device: nobody else's.
+  // Only its own pages, or an app on the member's device.
   if (isHttps(uri) && URL.parse(uri)!.origin !== new URL(clientId).origin)
     return `the redirect URI ${uri} has another origin than the document`;
   const fault = redirectUriFault(uri, type, production);
   return fault && new ClientFault(fault, 'redirect_uris', uri).message;
 }
 
-/**
- * Reads the client from its document.
- *
- * @param readKeys what is at its {@link keysUriOf}
- * @throws Error where that describes no client that could be registered here
- */
+/** Reads the client from its document. @param readKeys reads {@link keysUriOf} @throws Error if it could not be registered */
 export function clientOf(
   clientId: string,
   document: unknown,
@@ -307,7 +292,7 @@ export function clientOf(
   const faultOf = (uri: string) => redirectFaultOf(clientId, uri, type, production);
   const redirect_uris = uris.filter((uri) => faultOf(uri) === undefined).slice(0, MOST_REDIRECT_URIS);
   if (redirect_uris.length === 0 && uris.length > 0) throw new Error(faultOf(uris[0]!));
-  // Its own host alone: nobody else is sent anything because of a document.
+  // Only its own host, so that a document cannot direct requests at others.
   const logoutUri = said.backchannel_logout_uri;
   const isOwn = typeof logoutUri === 'string' && URL.parse(logoutUri)?.origin === origin;
   const backchannel_logout_uri = isOwn ? logoutUri : null;
@@ -316,7 +301,7 @@ export function clientOf(
     { name, type, jwks, profile, scopes: scope, redirect_uris, backchannel_logout_uri },
     production,
   );
-  // A document of one site must not show another site's pages as its own.
+  // A document must not show another site's pages as its own.
   const pageOf = (uri: unknown) =>
     typeof uri === 'string' && isPageUrl(uri) && new URL(uri).origin === origin ? uri : null;
   return {
@@ -345,7 +330,7 @@ export function clientOf(
   };
 }
 
-/** By the parsed URL: a scheme may be written in capitals. */
+/** By the parsed URL: schemes may be in capitals. */
 function isHttps(uri: string): boolean {
   return URL.parse(uri)?.protocol === 'https:';
 }

@@ -13,14 +13,14 @@ import { MinuteBudgets } from '../failures/refusals.js';
 import { OauthDatabase } from '../requests/oauth-database.js';
 import type { ClientSecret } from './client-documents.js';
 
-/** How many wrong secrets of a client are compared for one address in a minute; other addresses are not concerned. */
+/** Maximum wrong secrets of a client per address and minute; other addresses are not affected. */
 const MOST_WRONG_A_MINUTE = 10;
 
 const USED_SECRETS = `UPDATE oauth_client_secrets s SET last_used_at = GREATEST(s.last_used_at, r.at) FROM (
   SELECT k.id, r.at FROM ${USED} JOIN oauth_client_secrets k ON k.id = r.name::bigint ORDER BY k.id FOR NO KEY UPDATE OF k
 ) r WHERE s.id = r.id`;
 
-/** Compares the secrets that clients send. What is stored of theirs came with the client: no further statement is needed. */
+/** Compares clients' secrets with the hashes that were read with the client. */
 @Injectable()
 export class ClientSecrets {
   readonly #hashes: SecretHashes;
@@ -41,9 +41,8 @@ export class ClientSecrets {
   }
 
   /**
-   * Tells whether a secret is one of the client's. All are compared, so the time does not say which one.
-   *
-   * @throws InvalidClientAuth where it has expired; TemporarilyUnavailable, with status 429, after too many wrong ones from an address
+   * Compares all of the client's secrets, so that timing does not reveal which one matches. @throws InvalidClientAuth if it has expired;
+   * TemporarilyUnavailable (429) after too many wrong ones from an address
    */
   matches(client: Client, sent: string): boolean {
     const budget = {

@@ -13,7 +13,7 @@ import {
 } from '../requests/oauth-database.js';
 import { beginningState, ending } from './state.adapter.js';
 
-/** Also reads the member, and what they allowed the client ($3), if there is one. */
+/** Also reads the member and their consent for the client ($3), if there is one. */
 const findingBy = (column: 'key' | 'uid_key') => ({
   name: `find-session-by-${column}`,
   text: `SELECT s.payload, s.uid_key, s.key, s.user_id, s.upstream_subject_key, s.upstream_session_key, ${MEMBER}
@@ -23,11 +23,11 @@ WHERE s.${column} IN ($1, $2) AND ${unexpired('s.expires_at')}`,
 });
 const FIND = { key: findingBy('key'), uid_key: findingBy('uid_key') };
 
-/** It ends when it has not been used for so long ($7), and a while after the sign-in ($6) in any case. */
+/** A session ends $7 seconds after its last use, and at the latest some time after the sign-in ($6). */
 const EXPIRES = `LEAST(now() + make_interval(secs => $7), to_timestamp($6) + make_interval(secs => ${LIFETIMES.longestSession}))`;
 const IF_SIGNED_IN = '($1::bigint IS NULL OR EXISTS (SELECT FROM signed_in))';
 
-/** Stores a session where a condition, which follows, holds. */
+/** Stores a session if the condition that follows holds. */
 const INSERT = `INSERT INTO oauth_sessions (user_id, uid_key, key, payload, signed_in_at, expires_at, user_agent, ip,
   upstream_subject_key, upstream_session_key, clients)
 SELECT $1, $3, $4, $5, to_timestamp($6), ${EXPIRES}, $8, $9::inet, $10::bytea, $11::bytea, $12::jsonb WHERE`;
@@ -37,7 +37,7 @@ const UPDATE = `UPDATE oauth_sessions SET user_id = $1, uid_key = $3, key = $4, 
   upstream_subject_key = $10::bytea, upstream_session_key = $11::bytea, clients = $12::jsonb
 WHERE uid_key IN ($13, $14) AND`;
 
-/** Stores a grant ($at) and its code unless the consent no longer allows it: narrowing that waits until this is stored, and then narrows it. */
+/** Stores a grant ($at) and its code if the consent still allows it. Narrowing a consent waits for this lock. */
 const authorizing = (at: number, condition: string) => `consented AS (
   SELECT access_ends_at FROM oauth_consents
   WHERE user_id = $1::bigint AND client_id = $${at + 1} AND granted @> $${at + 3}::text[] FOR SHARE
@@ -52,9 +52,8 @@ const authorizing = (at: number, condition: string) => `consented AS (
 )`;
 
 /**
- * Stores everything that a request to the authorization endpoint writes: the end of the interaction that it goes on from, the one that it
- * begins, grant and code, and the session. All of it, or nothing where the sign-in is no longer valid, or another request went on from the
- * interaction; where the consent no longer allows the grant, no grant and code.
+ * Stores all writes of an authorization request: the ended interaction, the next one, grant and code, and the session. Stores nothing if
+ * the sign-in is invalid or another request continued the interaction; no grant if the consent no longer allows it.
  */
 function storing(isFound: boolean, isEnding: boolean, isBeginning: boolean, isGranting: boolean): string {
   let at = isFound ? 15 : 13;
@@ -72,12 +71,12 @@ function storing(isFound: boolean, isEnding: boolean, isBeginning: boolean, isGr
   ${isEnding ? `${IF_SIGNED_IN} AND NOT ${condition}` : 'false'} AS is_gone`;
 }
 
-/** What {@link storing} gives, for each of its arguments. */
+/** The texts of {@link storing} by its arguments. */
 const TEXTS = new Map<string, string>();
 
 /**
- * Run after the session is stored: a logout token leaves its mark before it looks for sessions, so one of the two always finds the
- * other. Ending a subject ends the sessions from before that; ending a session ends whatever came of it.
+ * Runs after the session is stored: a logout token leaves its mark before it looks for sessions, so one of the two finds the other.
+ * Ending a subject ends its earlier sessions; ending a session ends all that came from it.
  */
 const END_IF_ENDED = `DELETE FROM oauth_sessions s WHERE s.uid_key = $1 AND EXISTS (
   SELECT FROM oauth_state e WHERE e.key IN ($2, $3) AND ${unexpired('e.expires_at')}
@@ -86,17 +85,15 @@ const END_IF_ENDED = `DELETE FROM oauth_sessions s WHERE s.uid_key = $1 AND EXIS
 const END = 'DELETE FROM oauth_sessions WHERE key IN ($1, $2) RETURNING 1';
 const SIGN_OUT = `WITH ended AS (${END}), recorded AS (${recordEventIf('ended', 3)}) SELECT FROM ended`;
 
-/** Whether what was stored with a session was, and whether another request went on from the interaction. */
+/** Whether the session's data was stored, and whether another request continued the interaction. */
 interface Outcome {
   readonly is_stored: boolean;
   readonly is_gone: boolean;
 }
 
 /**
- * Browser sessions: encrypted, found by the keys of their id and of their uid.
- *
- * The library reads session, member and consent one by one, and stores grant, code and session one by one. One statement reads what it
- * will ask for, and what it stores is held until it stores the last of them, the session.
+ * Browser sessions, encrypted, found by keys of id and uid. Reads member and consent with the session, and holds grant and code until the
+ * session is stored: one statement each, where the library uses several.
  */
 export function sessionAdapter(database: OauthDatabase): Partial<Adapter> {
   const { keys, encryption } = database;
@@ -127,10 +124,8 @@ export function sessionAdapter(database: OauthDatabase): Partial<Adapter> {
   const findByUid = (uid: string) => findBy('uid_key', keys.keysOf('Session.uid', uid));
 
   /**
-   * A session that was ended since it was read is not restored, nor is one stored for a sign-in that was ended.
-   *
-   * @throws SessionNotFound if another request went on from the interaction, or there is a code whose sign-in is no longer valid, or whose
-   * consent was narrowed, and InvalidGrant if member or client is gone
+   * Never restores an ended session or stores one for an ended sign-in. @throws SessionNotFound if another request continued the
+   * interaction, or a code's sign-in or consent is no longer valid; InvalidGrant if member or client is gone
    */
   async function upsert(id: string, payload: AdapterPayload, expiresIn: number): Promise<void> {
     const request = database.current!;
@@ -146,7 +141,7 @@ export function sessionAdapter(database: OauthDatabase): Partial<Adapter> {
       ...request.signedIn(userId),
       ...rowKeys,
       encryption.seal(stored, 'Session', ...rowKeys),
-      // Where it is not known when the member authenticated, the session lasts as if that was when it began.
+      // If the time of authentication is unknown, the session's lifetime starts now.
       userId === null ? null : payload.loginTs || payload.iat!,
       expiresIn,
       request.userAgent?.slice(0, 300) ?? null,
@@ -173,11 +168,11 @@ export function sessionAdapter(database: OauthDatabase): Partial<Adapter> {
     if (!request.cameUpstream || !upstream) return;
     const ends = [rowKeys[0], ofSession, ofSubject, upstream.at ?? 0];
     if ((await database.rows(END_IF_ENDED, ends)).length === 0) return;
-    // The member is told, not the app: they have to sign in again.
+    // The member must sign in again, so the app gets no error.
     throw Object.assign(new errors.SessionNotFound('the sign-in was ended'), { allow_redirect: false });
   }
 
-  /** Called at sign-out, and where a member signs in on a page that is no step of an app's request. */
+  /** Called at sign-out, and for sign-ins outside an app's request. */
   async function destroy(id: string): Promise<void> {
     const { signOut } = database.current ?? {};
     const candidates = eitherOf(keys.keysOf('Session', id));
@@ -188,7 +183,7 @@ export function sessionAdapter(database: OauthDatabase): Partial<Adapter> {
   return { find, findByUid, upsert, destroy };
 }
 
-/** Lists the clients that a session signed its member in to, and how each knows it (`sid`): they are told of its end by the database. */
+/** Lists the session's clients with their `sid`; the database notifies them of its end. */
 function clientsOf({ authorizations = {} }: AdapterPayload): Record<string, string> {
   return Object.fromEntries(
     Object.entries(authorizations).flatMap(([id, { sid }]) => (sid === undefined ? [] : [[id, sid]])),

@@ -19,7 +19,7 @@ import {
   type UpstreamSession,
 } from '../requests/oauth-database.js';
 
-/** Also reads what an interaction's step needs next: its member, what they allowed its client, and the session to which it belongs. */
+/** Also reads the interaction's member, their consent and the session, which the next step needs. */
 const FIND_STATE = {
   name: 'find-state',
   text: `SELECT s.payload, s.key, s.consumed_at IS NOT NULL AS consumed, s.user_id, s.client_id, ${MEMBER},
@@ -33,14 +33,10 @@ WHERE s.key IN ($1, $2) AND s.model = $3 AND ${unexpired('s.expires_at')}`,
 const CONSUME = `UPDATE oauth_state SET consumed_at = now()
 WHERE key IN ($1, $2) AND model = $3 AND consumed_at IS NULL RETURNING 1`;
 
-/** The name by which the key of an interaction is made once it has ended: no request goes on from it any more. */
+/** Names the key of an ended interaction, so that no request continues it. */
 const ENDED = 'EndedInteraction';
 
-/**
- * A step that ended is kept for a while, for members who come back to it: see {@link OneTimeStates.completed}.
- *
- * @param session key of the session in which the request continues
- */
+/** Keeps an ended step for members who return: see {@link OneTimeStates.completed}. @param session key of the next step's session */
 export const ending = (at: number, session = 'session_uid_key') => `UPDATE oauth_state
 SET key = CASE key WHEN $${at} THEN $${at + 2}::bytea ELSE $${at + 3}::bytea END, session_uid_key = ${session},
   expires_at = LEAST(expires_at, now() + interval '10 minutes')
@@ -72,7 +68,7 @@ ${beginningState(3)} WHERE $1::bigint IS NULL OR EXISTS (SELECT FROM signed_in)
 ON CONFLICT (key) DO UPDATE SET user_id = EXCLUDED.user_id, payload = EXCLUDED.payload, expires_at = EXCLUDED.expires_at
 RETURNING 1`;
 
-/** The answer is stored once: of two forms sent at the same moment, one finds the interaction unanswered. */
+/** Stores the answer once: of two forms sent at the same moment, only one finds the interaction unanswered. */
 const DECIDED = `WITH ${SIGNED_IN}, decided AS (
   UPDATE oauth_state SET key = $3, payload = $4, user_id = $1, consumed_at = now()
   WHERE key IN ($3, $5) AND model = 'Interaction' AND consumed_at IS NULL AND ${unexpired()}
@@ -80,11 +76,11 @@ const DECIDED = `WITH ${SIGNED_IN}, decided AS (
 )`;
 const RECORDED = `${DECIDED}, recorded AS (${recordEventIf('decided', 6)})`;
 
-/** Keeps what follows of an earlier answer, unless the app was another one then. */
+/** Keeps the result of an earlier answer, unless the app was another one then. */
 const keeping = (column: string, earlier: string) =>
   `${column} = CASE WHEN c.seen_as IS DISTINCT FROM EXCLUDED.seen_as THEN EXCLUDED.${column} ELSE ${earlier} END`;
 
-/** For the scopes that were not asked about now, an earlier answer stays as it was. */
+/** An earlier answer stays for scopes that were not requested now. */
 const CONSENTED = `${RECORDED}, remembered AS (
   INSERT INTO oauth_consents AS c (user_id, client_id, granted, rejected, redirect_origins, seen_as, duration, access_ends_at)
   SELECT $1, $14, $15::text[], $16::text[], $17::text[], $18, $19, now() + make_interval(secs => $20) FROM decided
@@ -105,7 +101,7 @@ export function stateAdapter(
   model: 'Interaction' | 'PushedAuthorizationRequest',
 ): Partial<Adapter> {
   const { keys, encryption } = database;
-  /** Finds it in {@link FIND_STATE} and {@link CONSUME}: $1 to $3. */
+  /** Parameters $1 to $3 of {@link FIND_STATE} and {@link CONSUME}. */
   const placeOf = (id: string) => [...eitherOf(keys.keysOf(model, id)), model];
 
   async function find(id: string): Promise<AdapterPayload | undefined> {
@@ -113,12 +109,12 @@ export function stateAdapter(
     const payload = row && encryption.open<AdapterPayload>(row.payload, model, row.key);
     if (!payload) return undefined;
     const { current } = database;
-    // Before the library compares the clients, it takes the state and the response mode of the request.
+    // Needed because the library uses state and response mode before it compares the clients.
     if (current?.clientId !== undefined && isPushedByAnother(payload, current.clientId)) return undefined;
     if (current && row.user_id !== null) current.relyOn(row.user_id, row, row.client_id);
     const { session_payload: session, session_key: sessionKey } = row;
     if (current && session) current.sessionRow = { ...row, payload: session, key: sessionKey };
-    // Just signed in, through the platform's own login or otherwise: the session records which.
+    // The session records the identity provider of a new sign-in.
     const login = payload.result?.login as { upstream?: UpstreamSession } | undefined;
     if (login && current) {
       current.upstream = login.upstream;
@@ -127,11 +123,7 @@ export function stateAdapter(
     return { ...payload, jti: id, ...(row.consumed ? { consumed: true } : {}) };
   }
 
-  /**
-   * Stores an answer once: after another answer to the same interaction it does nothing.
-   *
-   * @throws SessionNotFound if the sign-in of the interaction's member is no longer valid
-   */
+  /** Stores an answer once; later ones have no effect. @throws SessionNotFound if the member's sign-in is no longer valid */
   async function upsert(id: string, payload: AdapterPayload, expiresIn: number): Promise<void> {
     const { jti: _, ...stored } = payload;
     // The session's id is secret, and an interaction needs only its uid.
@@ -157,11 +149,7 @@ export function stateAdapter(
     throw decision && !answered ? stepGone() : new errors.SessionNotFound('the sign-in was ended');
   }
 
-  /**
-   * Stores an answer with what comes of it.
-   *
-   * @returns no row, with nothing written, if there is one already, or the sign-in is no longer valid
-   */
+  /** Stores an answer with its effects. @returns no row if there is an earlier one, or the sign-in is no longer valid */
   function decide({ event, consent }: Decision, values: unknown[]): Promise<unknown[]> {
     if (event) values.push(...database.eventValues(event));
     if (consent) {
@@ -186,28 +174,24 @@ export function stateAdapter(
   return { find, upsert, consume, destroy };
 }
 
-/**
- * Ends the interaction from which a request went on that stored no session.
- *
- * @throws SessionNotFound if another request did: only one goes on from it
- */
+/** Ends the interaction if the request stored no session. @throws SessionNotFound if another request continued it */
 export async function endStep(database: OauthDatabase, ended: readonly unknown[]): Promise<void> {
   if ((await database.rows(END, ended)).length === 0) throw stepGone();
 }
 
-/** @returns the member on whose sign-in an interaction is based; null if it prompts for a sign-in */
+/** @returns the member whose sign-in an interaction relies on; null if it prompts for a sign-in */
 function memberOf({ prompt, result, lastSubmission, session }: AdapterPayload): number | null {
   const before = prompt?.name === 'login' ? undefined : (lastSubmission?.login ?? session);
   const accountId = (result?.login ?? before)?.accountId;
   return accountId === undefined ? null : Number(accountId);
 }
 
-/** Tells whether a pushed authorization request, which the library stores as a JWT issued by its client, is not this client's. */
+/** Tells whether another client issued a pushed request, which the library stores as a JWT. */
 function isPushedByAnother({ request }: AdapterPayload, clientId: string): boolean {
   return request !== undefined && decodeJwt(request).iss !== clientId;
 }
 
-/** Ids of client assertions and DPoP proofs: of two parallel uses, the insert decides which is first. */
+/** Ids of client assertions and DPoP proofs: the insert decides which of two parallel uses is first. */
 export function replayAdapter(database: OauthDatabase): Partial<Adapter> {
   const { keys } = database;
   const model = 'ReplayDetection';
@@ -225,7 +209,6 @@ export function replayAdapter(database: OauthDatabase): Partial<Adapter> {
   return { find, upsert };
 }
 
-/** What a one-time state belongs to. */
 export type OneTimeModel = 'UpstreamSignIn' | 'PasskeySignIn' | 'PasskeyRegistration';
 
 const PUT = `INSERT INTO oauth_state (key, model, payload, expires_at) VALUES ($1, $2, $3, now() + make_interval(secs => $4))`;
@@ -246,31 +229,29 @@ interface EndedRow {
   readonly session_uid_key: Buffer;
 }
 
-/** A step that has ended. */
 interface CompletedStep {
   /** Of the app's request. */
   readonly params: Readonly<Record<string, unknown>>;
-  /** The step of the same request that is open now. */
+  /** The open step of the same request. */
   readonly open?: { readonly uid: string; readonly sessionKey: Buffer } | undefined;
 }
 
-/** Encrypted state, kept until the browser's response to it arrives, and given out only once, even to parallel responses. */
+/** Encrypted state for the browser's next response, returned only once, even to parallel responses. */
 @Injectable()
 export class OneTimeStates {
   constructor(private readonly database: OauthDatabase) {}
 
-  /** @param id the secret by which the state is found: base64url, at least 128 random bits */
+  /** @param id the secret key of the state: base64url, at least 128 random bits */
   async put(model: OneTimeModel, id: string, state: object, seconds: number): Promise<void> {
     const { key, payload } = this.seal(model, id, state);
     await this.database.rows(PUT, [key, model, payload, seconds]);
   }
 
-  /** @returns undefined if there is none, or if it has expired or was given out before */
+  /** @returns undefined if there is none, or it has expired or was taken before */
   take<T>(model: OneTimeModel, id: string): Promise<T | undefined> {
     return this.find<T>(TAKE, model, id, model);
   }
 
-  /** Encrypts a state as it is stored. */
   seal(model: string, id: string, state: object): { key: Buffer; payload: Buffer } {
     const key = this.database.keys.keyOf(model, id);
     return { key, payload: this.database.encryption.seal(state, model, key) };

@@ -10,12 +10,12 @@ interface TokenRow extends PresentedToken, Record<string, unknown> {
   payload: AdapterPayload;
   consumed: boolean;
   successor: Buffer | null;
-  /** The end of the token or of its grant, in seconds since 1970. */
+  /** End of the token or of its grant, in seconds since 1970. */
   ends_at: number;
   used_seconds_ago: number | null;
 }
 
-/** Reads the token with its grant. A used code can still be found, so that using it again ends the grant. */
+/** Also finds used codes, so that a second use ends the grant. */
 const FIND_TOKEN = {
   name: 'find-token',
   text: `SELECT t.payload, t.consumed_at IS NOT NULL AS consumed, t.successor,
@@ -37,7 +37,7 @@ export function tokenAdapter(database: OauthDatabase, model: string): Partial<Ad
     const own = eitherOf(keys.keysOf(model, id));
     const [row] = await database.read<TokenRow>(FIND_TOKEN, [...own, model]);
     if (!row) return undefined;
-    // The end of the access can be changed, and a use moves that of a refresh token which stays: what is stored with the token is out of date.
+    // The stored expiry is outdated: members can change the end of access, and use extends a kept refresh token.
     const exp = model === 'RefreshToken' ? { exp: Math.floor(row.ends_at) } : {};
     const token = { ...row.payload, ...exp, jti: id };
     const request = database.current?.token;
@@ -50,13 +50,12 @@ export function tokenAdapter(database: OauthDatabase, model: string): Partial<Ad
   }
 
   async function upsert(id: string, payload: AdapterPayload, seconds: number): Promise<void> {
-    // The library needs the session's uid only for tokens that end with their session. These do not, so it is not stored:
-    // reading the database does not reveal it.
+    // These tokens do not end with their session, so its uid is not stored, and a reader of the database cannot learn it.
     const { jti: _, sessionUid: __, ...stored } = payload;
     const { current } = database;
     const request = current?.token;
     if (request) request.jkt ??= payload.jkt;
-    // The library binds refresh tokens to the key that was proven with the code for public clients alone.
+    // The library binds refresh tokens to the code's key for public clients only.
     if (model === 'RefreshToken' && rulesOf(Provider.ctx!.oidc.client!).bindsRefreshTokens)
       stored.jkt ??= request?.jkt;
     const key = keys.keyOf(model, id);
@@ -71,7 +70,7 @@ export function tokenAdapter(database: OauthDatabase, model: string): Partial<Ad
     find,
     upsert,
     consume: async () => database.current!.token!.use(),
-    // These do nothing: the library also deletes the grant, and all its tokens go with it.
+    // No-ops: the library also deletes the grant, and the tokens with it.
     destroy: async () => undefined,
     revokeByGrantId: async () => undefined,
   };
@@ -85,7 +84,7 @@ const FIND_GRANT = {
 const END = 'DELETE FROM oauth_grants WHERE id = $1';
 const END_AND_RECORD = `WITH ended AS (${END} RETURNING 1), recorded AS (${recordEventIf('ended', 2)}) SELECT FROM ended`;
 
-/** Grants: one per sign-in of an app, with what the member allowed it. Their ids are not secret. */
+/** Grants: one per sign-in of an app, with the member's consent. Their ids are not secret. */
 export function grantAdapter(database: OauthDatabase): Partial<Adapter> {
   async function find(id: string): Promise<AdapterPayload | undefined> {
     const token = database.current?.token?.presented;
@@ -108,7 +107,7 @@ export function grantAdapter(database: OauthDatabase): Partial<Adapter> {
     };
   }
 
-  /** Ends the whole token family in one statement: the grant's codes and tokens are deleted with it. */
+  /** Ends the whole token family in one statement: codes and tokens are deleted with the grant. */
   async function destroy(id: string): Promise<void> {
     const event = database.current?.token?.revoked?.(id);
     if (event) await database.rows(END_AND_RECORD, [id, ...database.eventValues(event)]);

@@ -3,7 +3,7 @@ import { TooManyChanges } from '../../auth/owner.js';
 import { isUnavailable } from '../../database/postgres/unavailable.js';
 import { refusalOf, type RefusalReason } from '../reasons/refusal-reasons.js';
 
-/** Why a page cannot be shown. Its title and message are texts of the pages. */
+/** Why a page cannot be shown; title and message are in the page texts. */
 export type FaultName =
   | 'busy'
   | 'failed'
@@ -27,15 +27,13 @@ export type FaultName =
   | 'tooMany'
   | 'tooManyChanges';
 
-/** The page that explains a fault. */
 export interface ErrorPage {
   readonly name: 'error';
   readonly fault: FaultName;
-  /** undefined where there is nothing to find by it. */
+  /** undefined if it leads to no record. */
   readonly error_id?: string;
-  /** The name of the platform's own login, if the fault is about it. */
+  /** Name of the external identity provider, if the fault is about it. */
   readonly login?: string;
-  /** What the member can do next. */
   readonly next?: {
     readonly text: 'tryAgain' | 'anotherAccount' | 'toApp' | 'backToApp' | 'toFront';
     readonly href: string;
@@ -48,7 +46,7 @@ export interface ErrorPage {
   readonly code?: string | undefined;
   /** For developers: what is wrong, in English. */
   readonly detail?: string | undefined;
-  /** For developers: the parameter whose value is not registered, as sent, and the registered values. */
+  /** For developers: the unregistered parameter as sent, and the registered values. */
   readonly unregistered?:
     { readonly name: string; readonly value: string; readonly registered: readonly string[] } | undefined;
 }
@@ -62,9 +60,9 @@ export class PageFault extends Error {
     readonly code?: string,
     /** Further parts of the page. */
     readonly more: Pick<ErrorPage, 'login' | 'next'> = {},
-    /** For the log and the list of refusals, if the status alone does not tell it. */
+    /** For the log and the list of rejections, unless the status is enough. */
     readonly reason?: RefusalReason,
-    /** For the log; contains nothing sent by a caller. */
+    /** For the log; contains nothing from the caller. */
     readonly detail?: string,
   ) {
     super(fault);
@@ -85,7 +83,7 @@ export class PageFault extends Error {
 export const SERVER_BUSY = new PageFault(503, 'busy', 'temporarily_unavailable');
 const SERVER_FAILED = new PageFault(500, 'failed', 'server_error');
 
-/** Faults for errors that cannot be sent to the client, by the RFC's error code. */
+/** Errors that cannot be sent to the client, by the RFC's error code. */
 const FAULTS: Readonly<Record<string, FaultName>> = {
   invalid_client: 'unknownApp',
   invalid_redirect_uri: 'wrongAddress',
@@ -93,9 +91,8 @@ const FAULTS: Readonly<Record<string, FaultName>> = {
 };
 
 /**
- * Turns any error into a fault for members. The library's own messages are for developers, and go into JSON and redirects.
- *
- * @param signingOut whether it was thrown at sign-out, where still being signed in matters more than a wrong client
+ * Turns any error into a fault for members; the library's messages are for developers. @param signingOut whether it was thrown at
+ * sign-out, where a remaining session matters more than a wrong client
  */
 export function pageFaultOf(error: unknown, signingOut = false): PageFault {
   if (error instanceof PageFault) return error;
@@ -107,20 +104,20 @@ export function pageFaultOf(error: unknown, signingOut = false): PageFault {
   return new PageFault(error.statusCode, signingOut ? 'wrongSignOut' : fault, error.error);
 }
 
-/** As the library says it. */
+/** The library's text. */
 const STEP_GONE = 'interaction session not found';
 
-/** Another request went on from the step, or it has expired: its page says so, and the app is told nothing. */
+/** Another request continued the step, or it has expired: the page explains it, and the app gets no error. */
 export function stepGone(): errors.SessionNotFound {
   return Object.assign(new errors.SessionNotFound(STEP_GONE), { allow_redirect: false });
 }
 
-/** Whether the library does not find a step of which this browser has the cookie: it has expired, or ended. */
+/** Whether the step of this browser's cookie has expired or ended. */
 export function isStepGone(error: unknown): boolean {
   return error instanceof errors.SessionNotFound && error.error_description === STEP_GONE;
 }
 
-/** The parameters that must be registered, and the client metadata with which each is compared. */
+/** Parameters that must be registered, with their client metadata. */
 const UNREGISTERED: {
   readonly [Reason in RefusalReason]?: [string, ('redirectUris' | 'postLogoutRedirectUris')?];
 } = {
@@ -129,10 +126,7 @@ const UNREGISTERED: {
   unregistered_post_logout_redirect_uri: ['post_logout_redirect_uri', 'postLogoutRedirectUris'],
 };
 
-/**
- * Gives what an app's developer has to compare: the parameter as sent, and the registered values, which are not secret, since every
- * sign-in of the app sends them through the browser.
- */
+/** Shows the developer the parameter as sent and the registered values, which every sign-in sends through the browser anyway. */
 export function unregisteredOf(
   error: Error,
   parameters: Readonly<Record<string, unknown>> | undefined,

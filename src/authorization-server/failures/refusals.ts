@@ -8,9 +8,9 @@ import { looksSecret } from '../../values/string-rules.js';
 import { OauthDatabase } from '../requests/oauth-database.js';
 import { KNOWN_ERRORS, type RefusalWords } from '../reasons/refusal-reasons.js';
 
-/** How many refusals one process keeps; further ones are only logged. */
+/** Maximum rejections that a process keeps; more are only logged. */
 const MOST_A_MINUTE = 100;
-/** Per address, so that the developer of an app finds theirs even while somebody else floods the server. */
+/** Per address, so that developers find theirs during a flood. */
 const MOST_A_MINUTE_OF_AN_ADDRESS = 10;
 
 const KEEP = `INSERT INTO oauth_refusals (error_id, route, error, reason, client_id, redirect_uri, ip)
@@ -19,7 +19,7 @@ ON CONFLICT (place) DO UPDATE SET occurred_at = EXCLUDED.occurred_at, error_id =
   error = EXCLUDED.error, reason = EXCLUDED.reason, client_id = EXCLUDED.client_id, redirect_uri = EXCLUDED.redirect_uri,
   ip = EXCLUDED.ip`;
 
-/** A refusal that concerns no member. What the caller sent may be anything. */
+/** A rejection without a member. The caller's values may be anything. */
 export interface Refused extends RefusalWords {
   readonly errorId: string;
   readonly route: string;
@@ -28,21 +28,20 @@ export interface Refused extends RefusalWords {
   readonly ip: string | undefined;
 }
 
-/** At most one of an app in an hour, and none of apps that have no row: anybody can cause them. */
+/** At most one per app and hour, and none for apps without a row, since anybody can cause them. */
 const RECORD_ONCE = `WITH first AS (
   SELECT FROM oauth_clients WHERE id = $4 AND NOT EXISTS (SELECT FROM auth_events
     WHERE client_id = $4 AND type = $1 AND details->>'reason' = $8::jsonb->>'reason' AND occurred_at > now() - interval '1 hour')
 ) ${recordEventIf('first', 1)}`;
 
 /**
- * Keeps refusals that concern no member, so that an admin finds them by the error id that the caller saw: a mistyped client id, a
- * redirect URI that nobody registered. Anybody can cause them, so they are kept not in the audit trail but in a ring of 10,000, only a
- * few a minute, and without what could be a secret.
+ * Keeps rejections without a member, so that admins find them by error id. Anybody can cause them, so they are in a ring of 10,000
+ * outside the audit log, only a few a minute, and without possible secrets.
  */
 @Injectable()
 export class Refusals {
   readonly #kept = new MinuteBudgets();
-  /** What is being recorded: two statements at once would not see each other's event. */
+  /** Prevents concurrent statements, which would not see each other's event. */
   readonly #recording = new Set<string>();
 
   constructor(
@@ -51,12 +50,12 @@ export class Refusals {
     private readonly meter: Meter,
   ) {}
 
-  /** Counts an error response, whomever it concerns and whether or not it is kept. @param error code of the response */
+  /** Counts an error response, kept or not. @param error code of the response */
   count(error: string): void {
     this.meter.count('oauth_errors_total', { error: KNOWN_ERRORS.has(error) ? error : 'other' });
   }
 
-  /** A response never fails, and never waits for long, because its refusal could not be kept. */
+  /** Failing to keep a rejection never fails or delays its response. */
   async keep({ errorId, route, error, reason, clientId, redirectUri, ip }: Refused): Promise<void> {
     const budgets = { all: MOST_A_MINUTE, [networkOf(ip ?? '')]: MOST_A_MINUTE_OF_AN_ADDRESS };
     if (looksSecret(errorId) || !this.#kept.spend(budgets)) return;
@@ -68,7 +67,7 @@ export class Refusals {
     }
   }
 
-  /** Records a refusal that the app itself cannot read in the audit trail, where its admin finds it; once an hour. */
+  /** Records a rejection in the audit log for the app's admin, once an hour, since the app cannot read it. */
   async record(event: LoneEvent): Promise<void> {
     const what = JSON.stringify([event.clientId, event.type, event.details]);
     if (this.#recording.has(what)) return;
@@ -83,7 +82,7 @@ export class Refusals {
   }
 }
 
-/** Random UUIDs, like the ids of apps that members registered: they are no secrets. */
+/** Random UUIDs, like the ids of members' apps, are not secret. */
 export const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** A run of characters long enough to be a token, code, key or hash … */
 const LONG_RUN = /[\w%~+=-]{20,}/g;
@@ -92,7 +91,7 @@ const WORDS = /^([a-z]+|\d{1,4})([-_]([a-z]+|\d{1,4}))*$/i;
 /** URLs with these schemes name no location, and may hold anything. */
 const OPAQUE = ['data:', 'javascript:', 'blob:', 'about:', 'mailto:'];
 
-/** Keeps the first `longest` characters of what was sent, without what could be a secret. @returns null where nothing is left */
+/** Keeps the first `longest` characters without possible secrets. @returns null if nothing is left */
 export function maskedInput(sent: unknown, longest: number): string | null {
   if (typeof sent !== 'string' || sent === '') return null;
   if (UUID.test(sent)) return sent;
@@ -103,7 +102,7 @@ export function maskedInput(sent: unknown, longest: number): string | null {
     .slice(0, longest);
 }
 
-/** Takes scheme, host and path of a URL: what has to be registered. Codes and tokens come after them. */
+/** Takes scheme, host and path of a URL. Codes and tokens come after them. */
 export function placeOf(redirectUri: unknown): string | null {
   const url = typeof redirectUri === 'string' ? URL.parse(redirectUri.slice(0, 2_000)) : null;
   if (!url) return null;
@@ -111,23 +110,18 @@ export function placeOf(redirectUri: unknown): string | null {
   return maskedInput(`${url.protocol}${url.host === '' ? '' : `//${url.host}`}${url.pathname}`, 200);
 }
 
-/** Counts what is done within a minute. */
+/** Limits actions per minute by name. */
 export class MinuteBudgets {
   readonly #spent = new LRUCache<string, number>({ max: 10_000, ttl: 60_000, noUpdateTTL: true });
 
-  /**
-   * Counts one for each name, where none has had the most that it may have.
-   *
-   * @param budgets how many each may have
-   * @returns whether it was counted
-   */
+  /** Counts one for each name if none is at its limit. @param budgets limits by name @returns whether it was counted */
   spend(budgets: Readonly<Record<string, number>>): boolean {
     if (this.areSpent(budgets)) return false;
     for (const name of Object.keys(budgets)) this.#spent.set(name, (this.#spent.get(name) ?? 0) + 1);
     return true;
   }
 
-  /** Tells, without counting, whether one of the names has had the most that it may have. */
+  /** Tells, without counting, whether a name is at its limit. */
   areSpent(budgets: Readonly<Record<string, number>>): boolean {
     return Object.entries(budgets).some(([name, most]) => (this.#spent.get(name) ?? 0) >= most);
   }

@@ -3,7 +3,7 @@ import type { DeveloperRequests } from '../../auth/usage/developer-requests.js';
 import { MISSING_PARAMETER, type RefusalReason, type RefusalWords } from '../reasons/refusal-reasons.js';
 import { maskedInput, placeOf, UUID } from './refusals.js';
 
-/** The parameter that a reason is about; for those in `SHOWN` the developer also sees what was sent. */
+/** The parameter of a reason; `SHOWN` also shows its value to the developer. */
 const CONCERNED: { readonly [Reason in RefusalReason]?: string } = {
   unknown_client: 'client_id',
   unregistered_redirect_uri: 'redirect_uri',
@@ -23,7 +23,7 @@ const CONCERNED: { readonly [Reason in RefusalReason]?: string } = {
   resource: 'resource',
 };
 
-/** What was sent, without what could be a secret; codes, tokens and proofs are never shown. */
+/** Values without possible secrets; codes, tokens and proofs are never shown. */
 const SHOWN: Readonly<Record<string, (sent: unknown) => string | null>> = {
   redirect_uri: withMarkedQuery,
   post_logout_redirect_uri: withMarkedQuery,
@@ -38,16 +38,12 @@ const SHOWN: Readonly<Record<string, (sent: unknown) => string | null>> = {
           .slice(0, 200),
 };
 
-/** Why a request was refused, and the error id under which its sender finds that. */
 interface RefusedRequest extends RefusalWords {
   readonly errorId: string;
   readonly failure: Error;
 }
 
-/**
- * Records, for the member who developed an app, a request that the app sent to the authorization server: how it was answered, and
- * which part of it was wrong.
- */
+/** Records, for the member who developed an app, its request to the authorization server: the response and the wrong parameter. */
 export function tellDeveloper(
   requests: DeveloperRequests,
   ctx: KoaContextWithOIDC,
@@ -55,13 +51,13 @@ export function tellDeveloper(
   refused?: RefusedRequest,
 ): void {
   const { client, body, params } = ctx.oidc ?? {};
-  // Of an unknown app there is only what was sent; it may be a member’s app that is disabled.
+  // An unknown app may be a member's disabled one; only its request is known.
   if (client ? client.by_member !== true : refused === undefined) return;
   const sent: Readonly<Record<string, unknown>> = { ...body, ...params };
   const id = client?.clientId ?? sent.client_id;
   if (typeof id !== 'string' || !UUID.test(id)) return;
   const parameter = refused && (CONCERNED[refused.reason] ?? missingOf(refused));
-  // For a refused scope the library says which one it is.
+  // The library names the rejected scope.
   const { scope } = (refused?.failure ?? {}) as { scope?: unknown };
   const value = (parameter === 'scope' && scope) || sent[parameter ?? ''];
   requests.record(
@@ -81,14 +77,14 @@ export function tellDeveloper(
   );
 }
 
-/** The first parameter that the library says is missing. */
+/** The first parameter that the library reports as missing. */
 function missingOf({ reason, failure }: RefusedRequest): string | undefined {
   if (reason !== 'missing_parameter') return undefined;
   const { error_description: said } = failure as { error_description?: string };
   return MISSING_PARAMETER.exec(said ?? '')?.[1];
 }
 
-/** A query may hold secrets, but matters where URIs are compared: only its presence is shown. */
+/** Shows only the presence of a query, which may hold secrets but matters for comparison. */
 function withMarkedQuery(sent: unknown): string | null {
   const place = placeOf(sent);
   return place !== null && (sent as string).includes('?') ? `${place}?…` : place;

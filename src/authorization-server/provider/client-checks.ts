@@ -4,15 +4,11 @@ import { rulesOf } from '../../clients/profiles.js';
 import { because } from '../reasons/refusal-reasons.js';
 import { LIFETIMES } from './lifetimes.js';
 
-/** How far the clock of a client may be ahead, in seconds: `nbf` may be as far, and `iat` no further than {@link LATEST_IAT}. */
+/** Maximum advance of a client's clock in seconds, for `nbf`; {@link LATEST_IAT} limits `iat`. */
 export const CLOCK_TOLERANCE = 10;
 const LATEST_IAT = 60;
 
-/**
- * Whether the client has to use PKCE for this request.
- *
- * @throws InvalidRequest where it may leave PKCE out, but sends no nonce, which replaces it; the library wants openid with one
- */
+/** Tells whether the request requires PKCE. @throws InvalidRequest if PKCE is optional, and neither PKCE nor a nonce is sent */
 export function requiresPkce(ctx: KoaContextWithOIDC, client: Client): boolean {
   if (client.pkce === 'off') return false;
   if (client.pkce !== 'optional') return true;
@@ -21,11 +17,7 @@ export function requiresPkce(ctx: KoaContextWithOIDC, client: Client): boolean {
   return false;
 }
 
-/**
- * Checks a client assertion by the rules of the client's profile; the library has already checked signature, issuer and expiry.
- *
- * @throws InvalidClientAuth
- */
+/** Checks an assertion by the client's profile; the library has checked signature, issuer and expiry. @throws InvalidClientAuth */
 export function checkAssertion(
   { aud, exp, iat, jti }: JWTPayload,
   { alg, crit }: JWTHeaderParameters,
@@ -40,7 +32,7 @@ export function checkAssertion(
   const refuseByProfile = (text: string): never => {
     throw because('profile_rule', new errors.InvalidClientAuth(`the profile of the client ${text}`));
   };
-  // The only extension that the library knows is b64, which a JWT must not use (RFC 7797 §7).
+  // The library knows only the extension b64, which a JWT must not use (RFC 7797 §7).
   if (crit !== undefined) refuse('a client_assertion must not have critical extensions');
   const now = Date.now() / 1000;
   if (!rules.assertionAlgorithms.includes(alg))

@@ -20,7 +20,7 @@ import {
   type ReachableClasses,
 } from './sign-in-policy.js';
 
-/** Paths of the authorization server. All of them are matched literally before the library sees them. */
+/** Paths of the authorization server, matched exactly before the library sees them. */
 export const ROUTES = {
   authorization: '/oauth/authorize',
   token: '/oauth/token',
@@ -32,13 +32,13 @@ export const ROUTES = {
   end_session: '/oauth/logout',
 } as const;
 
-/** Where clients register that find no `registration_endpoint` in the metadata; here nobody can. */
+/** Clients try to register here if the metadata has no `registration_endpoint`; registration is impossible. */
 export const REGISTRATION = '/register';
 
-/** Where the form of the sign-out page is sent. */
+/** Target of the sign-out form. */
 export const SIGN_OUT = `${ROUTES.end_session}/confirm`;
 
-/** Whose pages come again, and have no other effect, however often they are opened at the same address. */
+/** Paths of pages that can be opened again without effects. */
 export const REOPENABLE: readonly string[] = [
   ROUTES.authorization,
   ROUTES.end_session,
@@ -49,7 +49,7 @@ const READ = ['GET', 'HEAD'];
 const READ_FROM_ANYWHERE = [...READ, 'OPTIONS'];
 const SENT_FROM_ANYWHERE = ['POST', 'OPTIONS'];
 
-/** The exact paths that are the library's, with their methods; by itself it would ignore case and a trailing slash. */
+/** The library's exact paths with their methods; it would ignore case and a trailing slash. */
 const METHODS: Readonly<Record<string, readonly string[]>> = {
   [ROUTES.authorization]: [...READ, 'POST'],
   [ROUTES.token]: SENT_FROM_ANYWHERE,
@@ -66,59 +66,55 @@ const METHODS: Readonly<Record<string, readonly string[]>> = {
 };
 const RESUME_PATH = new RegExp(`^${ROUTES.authorization}/[\\w-]{1,100}$`);
 
-/** The methods of a path that the library answers; undefined for any other path. */
+/** Returns the library's methods for a path; undefined for any other path. */
 export function methodsAt(path: string): readonly string[] | undefined {
   if (RESUME_PATH.test(path)) return READ;
   return Object.hasOwn(METHODS, path) ? METHODS[path] : undefined;
 }
 
-/** Whether programs call this endpoint, also from pages of any origin; everything else is opened in a browser. */
+/** Tells whether programs, including pages of any origin, call this endpoint; browsers open all others. */
 export function isForPrograms(path: string): boolean {
   return methodsAt(path)?.includes('OPTIONS') === true;
 }
 
-/** Gives the name of a route in the log and in refusals: it never holds the id of a sign-in. */
+/** Gives a route's name for logs and rejections, without the id of a sign-in. */
 export function routeOf(path: string): string {
   return path.startsWith(`${ROUTES.authorization}/`) ? `${ROUTES.authorization}/:uid` : path;
 }
 
-/** What the provider needs of the rest of the application. */
 interface ProviderParts extends Required<
   Pick<Configuration, 'adapter' | 'findAccount' | 'loadExistingGrant' | 'renderError'>
 > {
   readonly config: Config;
   readonly logger: Logger;
-  /** The current signing key first, then those that are published only. */
+  /** The current signing key first; the others are only published. */
   readonly signingKeys: readonly SigningJwk[];
-  /** Whether a client sent one of its secrets, of which only hashes are stored. */
+  /** Compares a secret with the stored hashes. */
   readonly hasSecret: (client: Client, sent: string) => boolean;
-  /** The time until the access ends of which the request presents a code or token, in seconds. */
+  /** Seconds until the access of the presented code or token ends. */
   readonly secondsLeft: () => number;
-  /** The refresh token of the request stays valid. */
+  /** Keeps the request's refresh token valid. */
   readonly keepRefreshToken: () => void;
   /** Sends a response to the client by a form. */
   readonly postForm: (ctx: KoaContextWithOIDC, action: string, fields: FormFields) => Promise<void>;
-  /** What was wrong with the request before the library saw it; undefined where nothing was. */
+  /** A fault that was found before the library saw the request. */
   readonly parameterFault: () => string | undefined;
-  /** The scopes of an authorization request that names none; empty where it must. */
+  /** Scopes of an authorization request without any; empty if the request must name them. */
   readonly defaultScopes: () => readonly string[];
   readonly reachableClasses: ReachableClasses;
   readonly renderSignOut: (ctx: KoaContextWithOIDC) => void;
   readonly renderSignedOut: (ctx: KoaContextWithOIDC) => void;
 }
 
-/** Makes the identifier of the API as a resource (RFC 8707), which is also the audience of every access token. */
+/** Makes the API's resource identifier (RFC 8707), the audience of every access token. */
 export function apiResource(config: Config): string {
   return `${config.publicUrl}/api/public`;
 }
 
-/**
- * Scopes that OpenID Connect defines (Core §5.4, §11), and that every client may ask for; all others are the API's. `email` is not among
- * them, since apps are not given a member's address: like any unknown scope, it is ignored.
- */
+/** OpenID scopes (Core §5.4, §11) that every client may request. Not `email`: apps never get a member's address. */
 export const OPENID_SCOPES: readonly string[] = ['openid', 'offline_access', 'profile'];
 
-/** Lists the scopes that a client may ask for: the API's for which it is registered, and OpenID's. */
+/** Lists the scopes that a client may request: its registered API scopes, and OpenID's. */
 export function allowedScopes(client: Client): string[] {
   return [...OPENID_SCOPES, ...(client.api_scopes as string).split(' ').filter(Boolean)];
 }
@@ -153,7 +149,7 @@ export function createProvider(parts: ProviderParts): Provider {
     clientAuthMethods: unionOf(({ authMethods }) => authMethods), // default: also client_secret_jwt, which needs the secret itself
     pkce: { required: (ctx, client) => requiresPkce(ctx, client) }, // default: public clients only; OAuth 2.1 asks it of all
     allowOmittingSingleRegisteredRedirectUri: false, // the URI to compare has to be sent (RFC 9700 §2.1)
-    // Default: sometimes; replay is detected only where each use rotates, or the token is bound to a key.
+    // Default: sometimes. Replay is detected only if each use rotates, or the token is bound to a key.
     rotateRefreshToken: (ctx) => {
       const { rotatesRefreshTokens } = rulesOf(ctx.oidc.client!);
       if (!rotatesRefreshTokens) parts.keepRefreshToken();
@@ -162,7 +158,7 @@ export function createProvider(parts: ProviderParts): Provider {
     // Default: only with offline_access, which is dropped without prompt=consent. Here the client's registration and the member decide.
     issueRefreshToken: (_ctx, client) =>
       Promise.resolve(client.grantTypeAllowed('refresh_token') && parts.secondsLeft() > secondsOf('once')!),
-    // Default: tokens end with the browser session. Signing out of the browser does not end the apps' access.
+    // Default: tokens end with the browser session. Here apps keep their access.
     expiresWithSession: () => Promise.resolve(false),
     revokeGrantPolicy: () => true, // default: revoking an access token leaves its refresh token alive
     clockTolerance: CLOCK_TOLERANCE, // default 15 s; of what is stored here, the database's clock judges the expiry
@@ -191,7 +187,7 @@ export function createProvider(parts: ProviderParts): Provider {
         Configuration['enabledJWA']
       >['clientAuthSigningAlgValues'],
     },
-    // Default: an assertion may name several servers and be valid for years, for which its id would have to be kept.
+    // Default: several audiences and years of validity, for which its id would be kept.
     assertJwtClientAuthClaimsAndHeader: (ctx, claims, header, client) => {
       checkAssertion(
         claims,
@@ -208,7 +204,7 @@ export function createProvider(parts: ProviderParts): Provider {
         );
       return Promise.resolve();
     },
-    // Default: the origins of redirect URIs, whatever else was registered.
+    // Default: the origins of redirect URIs, regardless of registered origins.
     clientBasedCORS: (_ctx, origin, client) => (client.allowed_origins as string[]).includes(origin),
     extraParams: {
       // Default: scopes that the client may not have are silently dropped, even all of them.
@@ -225,8 +221,7 @@ export function createProvider(parts: ProviderParts): Provider {
       },
       claims: (ctx: KoaContextWithOIDC, value: string | undefined) => keepEssentialClasses(ctx, value),
     },
-    // Default: all that OpenID defines. Of these the ID token carries what was granted; userinfo answers from the grant. When and how the
-    // member signed in is in every ID token: it may have been with the platform's own login.
+    // Default: all claims. ID tokens always have how and when the member signed in; userinfo responds from the grant.
     claims: {
       openid: ['sub', 'auth_time', 'amr', 'acr'],
       profile: ['preferred_username', 'name', 'picture'],
@@ -237,11 +232,10 @@ export function createProvider(parts: ProviderParts): Provider {
       userinfo: { enabled: false }, // tokens for a resource never carry openid: our own route answers
       revocation: {
         enabled: true,
-        // Default: reveals to a confidential client that another's token exists.
+        // Default: reveals other clients' tokens to confidential clients.
         allowedPolicy: (_ctx, client, token) => Promise.resolve(token.clientId === client.clientId),
       },
-      // Default: WebCrypto, see SynchronousSigningKey. A release that changes or ends the experiment refuses to start; the JWKs can then be
-      // passed to it as they are.
+      // Default: WebCrypto, see SynchronousSigningKey. If the experiment changes, startup fails; then pass the JWKs as they are.
       externalSigningSupport: { enabled: true, ack: 'experimental-01' },
       introspection: {
         enabled: true,
@@ -271,7 +265,7 @@ export function createProvider(parts: ProviderParts): Provider {
       },
       backchannelLogout: { enabled: true },
     },
-    // Default: the global one, for whatever address a client's metadata names; only PublicHttps connects to those.
+    // Default: global fetch, for any URL in client metadata; only PublicHttps connects to those.
     fetch: () => Promise.reject(new Error('the library reads nothing')),
     renderError: parts.renderError, // default: as above
 
@@ -281,7 +275,7 @@ export function createProvider(parts: ProviderParts): Provider {
     },
 
     cookies: {
-      // __Host- binds a cookie to this host and to TLS; on http browsers refuse such names.
+      // __Host- binds a cookie to this host and to TLS; on http browsers reject such names.
       names: secure
         ? {
             session: '__Host-pua_session',
@@ -311,29 +305,29 @@ export function createProvider(parts: ProviderParts): Provider {
   };
 
   const provider = new Server(config.publicUrl, configuration);
-  // Default: the secret itself, in plain text.
+  // Default: compares with a secret in plain text.
   Object.assign(provider.Client, { needsSecret: () => false }); // which its types lack
   provider.Client.prototype.compareClientSecret = function (sent) {
     return parts.hasSecret(this, sent);
   };
-  // Default: the one method of its registration. A document may name two, of which the client takes one for each request.
+  // Default: the one method of its registration. A document may name two, and each request chooses one.
   Object.defineProperty(provider.Client.prototype, 'clientAuthMethod', {
     get(this: Client) {
       const isSigned = Provider.ctx?.oidc?.params?.client_assertion !== undefined;
       return this.assertion_optional === true && !isSigned ? 'none' : this.tokenEndpointAuthMethod;
     },
   });
-  // Default: a time of 0, which stands for an unknown one, would be told to apps as `auth_time`.
+  // Default: apps would get 0, which means unknown, as `auth_time`.
   provider.Session.prototype.authTime = function () {
     return this.loginTs || undefined;
   };
-  // Default: sends, once, while the member waits. The database notes whatever ends a session: see BackChannelLogout.
+  // Default: sends once, while the member waits. The database records ended sessions: see BackChannelLogout.
   Object.assign(provider.Client.prototype, { backchannelLogout: () => Promise.resolve() });
-  // Default: the row of the old id is deleted, and another stored. Here a row gets its new key.
+  // Default: deletes the old row and stores another. Here the row gets a new key.
   provider.Session.prototype.resetIdentifier = function () {
     Object.assign(this, { jti: randomBytes(32).toString('base64url'), touched: true });
   };
-  // Default: those that are sent. A refresh request has no other hook: with unknown ones it would be refused.
+  // Default: scopes as sent. A refresh request has no other hook: unknown scopes would be rejected.
   Object.defineProperty(provider.OIDCContext.prototype, 'requestParamScopes', {
     get(this: KoaContextWithOIDC['oidc']) {
       const { scope } = this.params!;
@@ -345,11 +339,7 @@ export function createProvider(parts: ProviderParts): Provider {
   return provider;
 }
 
-/**
- * Drops unknown scopes, which are ignored (OpenID Connect Core §3.1.2.1).
- *
- * @throws InvalidScope where none is left
- */
+/** Drops unknown scopes (OpenID Connect Core §3.1.2.1). @throws InvalidScope if none is left */
 function knownScopes(text: string): string[] {
   const scopes = text.split(' ').filter((scope) => SUPPORTED_SCOPES.includes(scope));
   if (scopes.length === 0) throw new errors.InvalidScope('scope is missing', '');
@@ -357,9 +347,8 @@ function knownScopes(text: string): string[] {
 }
 
 /**
- * Every instance has to accept the others' nonces, but the library takes a single secret, and while SECRET_KEY is being changed instances
- * differ in which of the two comes first. The secret is therefore derived from the signing key, which they share; after a rotation
- * clients are told a fresh nonce (RFC 9449 §8.2).
+ * Derives the nonce secret from the shared signing key, since instances may disagree about the current SECRET_KEY during its change.
+ * After a key rotation clients get a new nonce (RFC 9449 §8.2).
  */
 function nonceSecret({ d }: SigningJwk): Buffer {
   return deriveKey(Buffer.from(d, 'base64url'), 'dpop-nonce');

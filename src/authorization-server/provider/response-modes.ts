@@ -3,9 +3,8 @@ import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { ROUTES } from './provider.js';
 
 /**
- * Refuses other response modes and types than the client’s: the library would report a refused mode in that mode, and a refused response
- * type in the mode that belongs to it. Values that it does not know it refuses correctly, by a redirect with the RFC’s code. It sends the
- * refusal of a request object by the mode that this names: here, too, nothing else of the object counts.
+ * Rejects response modes and types that the client may not use: the library would report them in the rejected mode. Replaces them by
+ * unknown values, which the library rejects by a redirect. Also applies to the mode of a request object.
  */
 export async function refuseOtherResponses(
   ctx: KoaContextWithOIDC,
@@ -16,7 +15,7 @@ export async function refuseOtherResponses(
     const { client_id: clientId, response_type: type, request } = ctx.query;
     const mode = responseModeOf(request) ?? ctx.query.response_mode;
     const query: typeof ctx.query = { ...ctx.query, response_mode: mode };
-    // The library looks the client up again, where it is remembered.
+    // The library repeats this lookup, from its cache.
     const allowed =
       mode === 'form_post' && typeof clientId === 'string'
         ? (await Client.find(clientId))?.responseModes
@@ -29,7 +28,7 @@ export async function refuseOtherResponses(
   return next();
 }
 
-/** Finds the response mode in a request object, which nobody has verified. */
+/** Reads the response mode of an unverified request object. */
 function responseModeOf(request: unknown): string | undefined {
   if (typeof request !== 'string') return undefined;
   try {

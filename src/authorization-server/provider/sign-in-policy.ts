@@ -2,32 +2,27 @@ import { errors, interactionPolicy, type KoaContextWithOIDC } from 'oidc-provide
 import { passkeyDomain } from '../../accounts/sign-in/sign-in-methods.js';
 import type { Config } from '../../config/config.js';
 
-/**
- * Classes of authentication that an app can ask for (`acr_values`; OpenID Connect EAP ACR Values 1.0 §2): `phr` with a passkey, `phrh` with
- * one that never leaves its hardware.
- */
+/** Values of `acr_values` (OpenID Connect EAP ACR Values 1.0 §2): `phr` with a passkey, `phrh` with one that never leaves its hardware. */
 const PASSKEY_CLASSES: readonly string[] = ['phr', 'phrh'];
 
-/** Gives those that there are. */
+/** Gives the available classes. */
 export function passkeyClasses(config: Config): readonly string[] {
   return passkeyDomain(config) === undefined ? [] : PASSKEY_CLASSES;
 }
 
-/** Finds the classes that a member can reach: with the passkeys that they have. */
+/** Finds the classes that a member's passkeys can reach. */
 export type ReachableClasses = (userId: number) => Promise<readonly string[]>;
 
-/** Why the member is asked to sign in: the reason of an interaction. */
+/** The reason of an interaction that asks for a passkey. */
 export const PASSKEY_WANTED = 'passkey_wanted';
 
-/** Whether authentication of a class, if any, is of one of those that are asked for. */
+/** Whether the reached class is among the requested ones. */
 const isReached = (asked: readonly string[], reached: string | undefined) =>
   reached !== undefined && (asked.includes(reached) || (reached === 'phrh' && asked.includes('phr')));
 
 /**
- * Keeps of `claims` the one thing that this server knows (OpenID Connect Core §5.5.1.1): classes of authentication without which the app
- * does not want the member to be signed in. They take the place of `acr_values`, which the member need not meet.
- *
- * @throws InvalidRequest where it is malformed
+ * Keeps only the essential classes of `claims` (OpenID Connect Core §5.5.1.1), without which the app does not accept a sign-in. They
+ * replace the voluntary `acr_values`. @throws InvalidRequest if it is malformed
  */
 export function keepEssentialClasses({ oidc }: KoaContextWithOIDC, claims: string | undefined): void {
   const values = essentialClasses(claims);
@@ -50,7 +45,7 @@ function essentialClasses(claims: unknown): readonly string[] | undefined {
   return classes as string[];
 }
 
-/** A claim that is only named has the value null (Core §5.5). */
+/** A claim without options has the value null (Core §5.5). */
 function membersOf(value: unknown): Readonly<Record<string, unknown>> {
   if (value === undefined || value === null) return {};
   if (typeof value !== 'object' || Array.isArray(value))
@@ -66,22 +61,18 @@ function parsed(claims: string): unknown {
   }
 }
 
-/**
- * When a member has to sign in, besides when nobody is signed in.
- *
- * @param reachableBy for members who have a session
- */
+/** Decides when a member must sign in again. @param reachableBy for members with a session */
 export function signInPolicy(config: Config, reachableBy: ReachableClasses): interactionPolicy.DefaultPolicy {
   const { Check } = interactionPolicy;
   const prompts = interactionPolicy.base();
   const classes = passkeyClasses(config);
 
-  /** The member cannot be asked for a passkey that they do not have: of any they get one by signing in again. */
+  /** Never prompts for a passkey that the member lacks: they get one by signing in again. */
   async function canStepUp({ oidc: { params, session, result } }: KoaContextWithOIDC): Promise<boolean> {
     const asked = classesIn(params?.acr_values).filter((one) => classes.includes(one));
     if (asked.length === 0 || isReached(asked, session?.acr)) return false;
     const { login } = result ?? {};
-    // A passkey of another class, or the platform's own login, is all there is.
+    // Another sign-in cannot reach more: it was a passkey of another class, or the external identity provider.
     if (login && (login.upstream !== undefined || login.amr?.includes('pwd') !== true)) return false;
     if (session?.accountId === undefined) return true;
     const hasUsedOne = session.acr !== undefined && classes.includes(session.acr);
@@ -94,17 +85,17 @@ export function signInPolicy(config: Config, reachableBy: ReachableClasses): int
     new Check(PASSKEY_WANTED, 'the app asks for a passkey', 'login_required', canStepUp),
   );
   prompts.get('login')!.checks.add(
-    // Default, with the whole of `claims` alone: asks again and again.
+    // Default, with the whole of `claims` only: asks again and again.
     new Check('class_wanted', 'the app requires a class of sign-in', 'login_required', async (ctx) => {
       const { params, session, result } = ctx.oidc;
       const essential = essentialClasses(params?.claims);
       if (!essential || isReached(essential, session?.acr) || (await canStepUp(ctx))) return false;
-      if (config.upstream && !result?.login) return true; // the platform's own login has classes of its own
+      if (config.upstream && !result?.login) return true; // the external identity provider has its own classes
       throw new errors.UnmetAuthenticationRequirements('the member cannot sign in as the app requires');
     }),
   );
   prompts.get('login')!.checks.add(
-    // Without it the library fails at the session of a member who is gone or disabled.
+    // Without it the library fails for the session of an erased or disabled member.
     new Check('account_gone', 'the signed-in member cannot sign in any more', ({ oidc }) => {
       return oidc.session?.accountId !== undefined && oidc.account === undefined;
     }),

@@ -1,11 +1,7 @@
 import { ExternalSigningKey } from 'oidc-provider';
 import { Signer, type SigningJwk } from '../../crypto/signing-keys.js';
 
-/**
- * A signing key (ES256 or RS256) that signs synchronously, on the calling thread. By default the library signs with WebCrypto, which sends
- * each signature to the thread pool and back: that takes longer than the signature itself (40 µs), and waits behind passwords
- * that are being hashed there.
- */
+/** Signs on the calling thread: WebCrypto's thread pool takes longer than the signature (40 µs), and waits behind hashing. */
 export class SynchronousSigningKey extends ExternalSigningKey {
   readonly #signer: Signer;
 

@@ -2,7 +2,7 @@ import type { errors, KoaContextWithOIDC } from 'oidc-provider';
 import type { RefusalReason, RefusalWords } from './refusal-reasons.js';
 
 const USED = 'the refresh token was used before: sign the member in again';
-/** The same for an unknown token and another client’s: a client learns nothing about tokens that are not its own. */
+/** The same for unknown tokens and those of other clients, so that clients learn nothing about either. */
 const ENDED = 'the refresh token has ended, or is not one of this client: sign the member in again';
 const OF_REFRESH_TOKENS: { readonly [Reason in RefusalReason]?: string } = {
   refresh_token_used: USED,
@@ -12,10 +12,7 @@ const OF_REFRESH_TOKENS: { readonly [Reason in RefusalReason]?: string } = {
   access_ended: ENDED,
 };
 
-/**
- * Tells a client which rule of its profile it broke, what is wrong with its document, or why it gets no tokens: the library only says that
- * the request is invalid.
- */
+/** Explains a client's error by its profile, its document, or the missing grant; the library only says "invalid". */
 export function explanationOf(
   ctx: KoaContextWithOIDC,
   { error, reason }: RefusalWords,

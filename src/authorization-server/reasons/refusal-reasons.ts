@@ -2,14 +2,11 @@ import { errors } from 'oidc-provider';
 
 interface Reason {
   readonly meaning: string;
-  /** Error codes that have this reason unless the error's text has another one. */
+  /** Error codes with this reason, unless the error's text has another one. */
   readonly codes?: readonly string[];
 }
 
-/**
- * Why the authorization server and its pages reject a request: word → meaning. The library's own messages contain what the caller sent
- * (an origin, a piece of a body), so only these words go into the audit log and the server log.
- */
+/** Reasons of rejections: word → meaning. The library's messages contain the caller's input, so logs get only these words. */
 export const REFUSAL_REASONS = {
   unknown_client: { meaning: 'There is no such client, or it is disabled' },
   unregistered_redirect_uri: {
@@ -100,7 +97,7 @@ const REASON_OF_CODE: ReadonlyMap<string, RefusalReason> = new Map(
   ),
 );
 
-/** The codes of OAuth and OpenID specifications, as labels of a metric. */
+/** Codes of OAuth and OpenID specifications, as labels of a metric. */
 export const KNOWN_ERRORS: ReadonlySet<string> = new Set([
   ...REASON_OF_CODE.keys(),
   'invalid_request_object',
@@ -108,9 +105,8 @@ export const KNOWN_ERRORS: ReadonlySet<string> = new Set([
   'unauthorized_client',
 ]);
 
-/** Why a request ended with `error`, in words of ours. */
 export interface RefusalWords {
-  /** The `error` code of the response, as RFC 6749 and its successors define them. */
+  /** The `error` code of the response (RFC 6749 and its successors). */
   readonly error: string;
   readonly reason: RefusalReason;
 }
@@ -155,7 +151,7 @@ export const WHOLE_TEXTS = {
   'requested response_mode is not allowed for this client or request': 'unsupported',
 } as const satisfies Readonly<Record<string, RefusalReason>>;
 
-/** Texts that the library puts together: a test provokes each. */
+/** Texts that the library composes: a test provokes each. */
 export const COMPOSED_TEXTS = {
   'authorization code not found': 'code_not_found',
   'authorization code already consumed': 'code_used',
@@ -168,7 +164,7 @@ export const COMPOSED_TEXTS = {
     'bad_client_authentication',
 } as const satisfies Readonly<Record<string, RefusalReason>>;
 
-/** The library's texts about parameters, which name any of them. */
+/** The library's texts about parameters. */
 export const MISSING_PARAMETER = /^missing required parameters? '([a-z_]{1,40})'/;
 const PATTERNS: readonly (readonly [RegExp, RefusalReason])[] = [
   [MISSING_PARAMETER, 'missing_parameter'],
@@ -180,16 +176,15 @@ const OF_TEXTS: ReadonlyMap<string, RefusalReason> = new Map(
   Object.entries({ ...WHOLE_TEXTS, ...COMPOSED_TEXTS }),
 );
 
-/** The reasons of our own errors. */
 const GIVEN = new WeakMap<Error, RefusalReason>();
 
-/** Gives an error of ours its reason, where its code does not say it. */
+/** Gives our own error its reason, unless its code is enough. */
 export function because<Thrown extends Error>(reason: RefusalReason, error: Thrown): Thrown {
   GIVEN.set(error, reason);
   return error;
 }
 
-/** Finds the words under which an error is counted and recorded. @param error from the library, or thrown by a page */
+/** Finds the words for counting and recording an error. @param error from the library or a page */
 export function refusalOf(error: Error): RefusalWords {
   const {
     error: code,

@@ -13,10 +13,10 @@ const FIND_CONSENT = {
   text: `SELECT ${CONSENT} FROM oauth_consents c WHERE c.user_id = $1 AND c.client_id = $2`,
 };
 
-/** What a member answers on a consent page; kept in the interaction until its grant is made, with the code. */
+/** A member's answer on a consent page; kept in the interaction until grant and code are made. */
 export type Answer = Pick<Consent, 'granted' | 'rejected' | 'seen_as' | 'duration'>;
 
-/** Reads what members allowed each client, and creates grants from that. */
+/** Reads members' consents for clients, and creates grants from them. */
 @Injectable()
 export class Consents {
   constructor(
@@ -24,7 +24,7 @@ export class Consents {
     private readonly config: Config,
   ) {}
 
-  /** @returns undefined where the member allowed the client nothing, or it was not as it is now */
+  /** @returns undefined without a consent for the client in its present form */
   async find(userId: number, client: Client): Promise<Consent | undefined> {
     const consent = await this.#read(userId, client.clientId);
     return consent && isSeen(client, consent) ? consent : undefined;
@@ -40,7 +40,7 @@ export class Consents {
       : { granted, rejected, redirect_origins, seen_as, duration, has_ended };
   }
 
-  /** A new family of tokens; every sign-in gets its own, so that ending one leaves the others alone. */
+  /** A new family of tokens per sign-in, so that ending one leaves the others. */
   private async createGrant(
     provider: Provider,
     accountId: string,
@@ -61,9 +61,8 @@ export class Consents {
   }
 
   /**
-   * The grant of an authorization request: of what the member just answered on the consent page, or where they have answered for
-   * every requested scope before, not refused all of them, and allowed this origin to the app as it is now. For native clients the member is always asked:
-   * another app can claim their redirect URI (RFC 8252 §8.6).
+   * The grant of an authorization request: from the answer just given, or from earlier answers for every requested scope and this origin,
+   * unless all were refused. Native clients always prompt, since other apps can claim their redirect URI (RFC 8252 §8.6).
    */
   async loadExistingGrant(ctx: KoaContextWithOIDC): Promise<Grant | undefined> {
     const { oidc } = ctx;
@@ -98,15 +97,15 @@ export class Consents {
   }
 }
 
-/** Gives what a member sees of an app that nobody reviewed, as a digest; null for an app that an admin registered. */
+/** Gives a digest of what members see of an unreviewed app; null for an app that an admin registered. */
 export const seenAs = (client: Client): string | null => (client.seen_as as string | undefined) ?? null;
 
-/** Whether the member answered about the app as it is now. */
+/** Whether the app is unchanged since the member's answer. */
 const isSeen = (client: Client, { seen_as = null }: Partial<Answer>) => seen_as === seenAs(client);
 
 /**
- * Tells whether all API scopes that a client asks for are ones that the member refused before: then the member is asked again, since the
- * client could otherwise never get them. Among other scopes, refused ones stay refused silently.
+ * Tells whether the member has refused all requested API scopes: then they are asked again, since the client could never get them
+ * otherwise. Among other scopes, refused ones stay refused.
  */
 export function asksForRefusedAlone({ rejected }: Consent, asked: readonly string[]): boolean {
   const [, api] = split(asked);

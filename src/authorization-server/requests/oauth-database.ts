@@ -17,13 +17,13 @@ import { because } from '../reasons/refusal-reasons.js';
 import type { Duration } from '../../clients/access-durations.js';
 import type { NewToken, TokenRequest } from './token-request.js';
 
-/** The session at the platform's own login from which a browser session came: base64url HMACs, to find that one when it ends. */
+/** A browser session's origin at the external identity provider, as base64url HMACs, to find it when that one ends. */
 export interface UpstreamSession {
   /** HMAC of `sub`. */
   readonly subject: string;
   /** HMAC of `sid`; null if the provider sent none. */
   readonly session: string | null;
-  /** When the member came from there: database clock, seconds since 1970, with their fraction. Missing in stored sessions, which predate any end. */
+  /** When the member came from there: database clock, seconds since 1970, with fraction. Missing in older stored sessions. */
   readonly at?: number;
 }
 
@@ -31,30 +31,28 @@ export interface UpstreamSession {
 export interface Consent {
   readonly granted: readonly string[];
   readonly rejected: readonly string[];
-  /** Origins to which codes may be sent because of it; null: those of all redirect URIs of the client. */
+  /** Origins to which codes may be sent; null: those of all redirect URIs of the client. */
   readonly redirect_origins: readonly string[] | null;
-  /** What the member saw of the app: see `seen_as` of the client. */
+  /** Digest of the app as the member saw it: see `seen_as` of the client. */
   readonly seen_as: string | null;
   /** null if the member could not choose. */
   readonly duration: Duration | null;
-  /** Whether the member is asked again. */
   readonly has_ended: boolean;
 }
 
-/** What a member answered where an interaction asked: stored with it in one statement, so that nothing comes of a second answer. */
+/** A member's answer, stored with its effects in one statement, so that a second answer has none. */
 export interface Decision {
-  /** Recorded in the audit trail. */
   readonly event?: NewAuthEvent | undefined;
   readonly consent?: Omit<Consent, 'has_ended'> & { readonly clientId: string };
 }
 
-/** A member as a session or an interaction is read with them: columns {@link MEMBER}. */
+/** A member as read with a session or an interaction: columns {@link MEMBER}. */
 export interface MemberRow {
   readonly valid_since: number | null;
   readonly active: boolean;
   readonly username: string;
   readonly display_name: string;
-  /** null where they allowed the client nothing, or the client is not known. */
+  /** null without a consent or a known client. */
   readonly granted: readonly string[] | null;
   readonly rejected: readonly string[];
   readonly redirect_origins: readonly string[] | null;
@@ -63,15 +61,14 @@ export interface MemberRow {
   readonly has_ended: boolean;
 }
 
-/** A consent (`c`) as it is read: {@link Consent}. */
+/** Columns of a consent (`c`): {@link Consent}. */
 export const CONSENT = `c.granted, c.rejected, c.redirect_origins, c.seen_as, c.duration,
   COALESCE(c.access_ends_at <= now(), false) AS has_ended`;
 
-/** What a request asks of a member (`u`) and of their consent (`c`): read with what names them, in one statement. */
+/** Columns of a member (`u`) and their consent (`c`) that a request needs, to read in one statement. */
 export const MEMBER = `${SIGN_INS_VALID_SINCE} AS valid_since, u.disabled_at IS NULL AS active, u.username, u.display_name,
   ${CONSENT}`;
 
-/** A browser session as it is stored, with its member. */
 export interface SessionRow extends MemberRow {
   readonly payload: Buffer;
   readonly uid_key: Buffer;
@@ -81,27 +78,24 @@ export interface SessionRow extends MemberRow {
   readonly upstream_session_key: Buffer | null;
 }
 
-/** How long a new grant lasts. */
 interface NewAccess {
   /** null for no end. */
   readonly seconds: number | null;
-  /** Not longer than the earlier consent either, on which it is based. */
+  /** Ends with the earlier consent at the latest. */
   readonly isRemembered: boolean;
 }
 
-/** A grant as it is stored. */
 interface NewGrant extends NewAccess {
   readonly id: string;
   readonly clientId: string;
   /** JSON */
   readonly payload: string;
-  /** All that it grants. */
   readonly scopes: readonly string[];
 }
 
 /**
- * Finds the member of a sign-in ($1) if the sign-in is still valid ($2, see {@link SIGN_INS_VALID_SINCE}), for a statement that
- * stores something based on it: ending the member's sign-ins waits until that is stored, and then finds it.
+ * Finds the member $1 if their sign-in is still valid ($2, see {@link SIGN_INS_VALID_SINCE}), in a statement that stores something based
+ * on it. Ending the sign-ins waits for this lock, and then finds what was stored.
  */
 export const SIGNED_IN = `signed_in AS (
   SELECT FROM users u WHERE u.id = $1::bigint AND u.disabled_at IS NULL AND ${SIGN_INS_VALID_SINCE} IS NOT DISTINCT FROM $2::bigint
@@ -111,52 +105,46 @@ export const SIGNED_IN = `signed_in AS (
 /** Not the id of any member. */
 const NOBODY = 0;
 
-/** A request that the authorization server is handling, available anywhere as {@link OauthDatabase.current}. */
+/** The request in progress, available anywhere as {@link OauthDatabase.current}. */
 export class OauthRequest {
-  /** Why this request failed: the first error, since the library hides thrown errors behind its own response. */
+  /** The first error, since the library hides errors behind its own response. */
   failure?: Error | undefined;
-  /** The database was unavailable or slow: whatever the library responded, 503 is sent, and no further statement is run. */
+  /** The database was unavailable or slow: sends 503 and runs no further statements. */
   unavailable = false;
   /** Why the document of the client cannot be used. */
   documentFault?: string | undefined;
   /** Set at the token and revocation endpoints. */
   token?: TokenRequest;
-  /** The client, at the authorization endpoint: the session is then read with what its member allowed this client. */
+  /** The client, at the authorization endpoint: the session is then read with its member's consent. */
   clientId?: string;
-  /** The member of the session or interaction that was read last, and what they allowed this client. */
+  /** The member that was read last, with their consent for this client. */
   member?: MemberRow & { readonly userId: number; readonly clientId: string | null | undefined };
-  /** The row of the session to which the interaction belongs, read with it. */
+  /** The row of the interaction's session, read with it. */
   sessionRow?: SessionRow;
-  /** Set where the member answers what an interaction asks. */
+  /** Set if the member answers an interaction. */
   decision?: Decision;
-  /** Of the grant that is made. */
   access?: NewAccess;
   /** Held until its code is stored; if the member is prompted, another grant is made. */
   grant?: NewGrant;
-  /** The code of this grant, held until the session is stored, and with it all of these. */
+  /** The grant's code, held until all of these are stored with the session. */
   code?: NewToken | undefined;
-  /** The interaction from which this request goes on, and the one that it begins, if the member is prompted again: parameters of their statements. */
+  /** Parameters of the statements for the interaction that this request continues, and for the next one. */
   ended?: readonly unknown[] | undefined;
   begun?: readonly unknown[] | undefined;
-  /**
-   * The members on whose sign-in this request relies, by id, each with the {@link SIGN_INS_VALID_SINCE} under which the sign-in was
-   * found valid: anything written for a member is stored only if that has not changed.
-   */
+  /** The members on whose sign-in this request relies, with their {@link SIGN_INS_VALID_SINCE}: writes require that it is unchanged. */
   readonly signIns = new Map<number, number | null>();
-  /** `uid` of the browser session that is stored. */
+  /** `uid` of the stored browser session. */
   sessionUid?: string;
-  /** Recorded with the end of the browser session, where the member signs out. */
+  /** Recorded with the session's end when the member signs out. */
   signOut?: NewAuthEvent;
-  /** This request completes a sign-in through the platform's own login, which the provider may have ended meanwhile. */
+  /** Completes a sign-in through the external identity provider, which may have ended it meanwhile. */
   cameUpstream = false;
-  /** The session at the platform's own login from which the browser session came: kept when that one is stored again. */
+  /** The session at the external identity provider, kept when the browser session is stored again. */
   upstream?: UpstreamSession | undefined;
 
   /**
-   * @param id of the request, which links errors to the log and the audit trail
-   * @param leaveSlot to be called where it has to wait for somebody else: its place is for those that work
-   * @param parameterFault what was wrong with an authorization request's parameters; the library did not see them
-   * @param isOfAssistants whether it names their address as the resource
+   * @param id links errors to the log and the audit log @param leaveSlot call it before waiting for others @param parameterFault of an
+   * authorization request @param isOfAssistants whether the resource is their URL
    */
   constructor(
     readonly id: string,
@@ -180,17 +168,13 @@ export class OauthRequest {
     );
   }
 
-  /**
-   * Keeps the member on whose sign-in the request relies. Of several {@link SIGN_INS_VALID_SINCE} the first one counts: it is the oldest.
-   *
-   * @param clientId whose consent was read with them
-   */
+  /** Records whose sign-in the request relies on; the first, oldest value counts. @param clientId whose consent was read */
   relyOn(userId: number, row: MemberRow, clientId: string | null | undefined): void {
     if (!this.signIns.has(userId)) this.signIns.set(userId, row.valid_since);
     this.member = { ...row, userId, clientId };
   }
 
-  /** Gives the parameters of {@link SIGNED_IN}. A member whose sign-in this request has not read counts as nobody. */
+  /** Gives the parameters of {@link SIGNED_IN}. A member whose sign-in was not read counts as nobody. */
   signedIn(userId: number | null): readonly [userId: number | null, validSince: number | null] {
     if (userId === null) return [null, null];
     const validSince = this.signIns.get(userId);
@@ -199,10 +183,8 @@ export class OauthRequest {
 }
 
 /**
- * The database as the authorization server uses it: what is secret is stored under keys that are made of it, and encrypted where it could
- * be of use to a reader. A token request writes in one statement (see {@link TokenRequest.finish}), and so does an authorization (see
- * {@link sessionAdapter}), so no transaction is held open. Once the database was unavailable to a request, that request runs no further
- * statements.
+ * The authorization server's database: stores secrets by derived keys, and encrypts sensitive data. Each token request and authorization
+ * writes in one statement, without open transactions. Runs no further statements of a request after the database was unavailable to it.
  */
 @Injectable()
 export class OauthDatabase {
@@ -219,7 +201,7 @@ export class OauthDatabase {
     this.encryption = new Encryption(secrets, 'oauth-state');
   }
 
-  /** Runs `work` for one request, whose context {@link current} then returns from anywhere within. */
+  /** Runs `work` with the request as {@link current}. */
   serve<T>(request: OauthRequest, work: () => Promise<T>): Promise<T> {
     return this.#requests.run(request, work);
   }
@@ -255,11 +237,7 @@ export class OauthDatabase {
   }
 }
 
-/**
- * Refuses to store a row whose grant, client or member is gone (23503): it was revoked in the meantime.
- *
- * @throws InvalidGrant in that case, and otherwise what `write` throws
- */
+/** Handles rows whose grant, client or member was revoked meanwhile (23503). @throws InvalidGrant; other errors of `write` */
 export async function refusingOrphans<T>(write: Promise<T>): Promise<T> {
   try {
     return await write;

@@ -14,7 +14,7 @@ import type { OauthDatabase, OauthRequest } from './oauth-database.js';
 /** For this long after its use, a refresh token gets the same response again. */
 export const REPEAT_SECONDS = 10;
 
-/** A presented code or token that was found: its storage key, its grant and its member. */
+/** A presented code or token with its storage key, grant and member. */
 export interface PresentedToken {
   readonly key: Buffer;
   readonly grant_id: string;
@@ -26,7 +26,6 @@ export interface PresentedToken {
   readonly seconds_left: number | null;
 }
 
-/** A code or token that was issued. */
 export interface NewToken {
   readonly key: Buffer;
   readonly model: string;
@@ -37,26 +36,22 @@ export interface NewToken {
   readonly seconds: number;
 }
 
-/** The response that a refresh token got when it was used, kept with it for {@link REPEAT_SECONDS}. */
+/** The response to a used refresh token, kept for {@link REPEAT_SECONDS}. */
 interface KeptAnswer {
   readonly sealed: Buffer;
   readonly secondsAgo: number;
 }
 
-/** Positions in {@link finishing}: grant, response and presented token come before the event, the new tokens after it. */
+/** Parameter positions in {@link finishing}: grant, response and presented token come first. */
 const [EVENT_AT, IDLE_AT, TOKENS_AT] = [4, 12, 13];
 
 const TOKEN_TYPES = ['bytea', 'text', 'text', 'jsonb', 'float8'];
 
 /**
- * Writes everything that a successful token request writes, or nothing: one statement is one transaction. The grant ($1) is always
- * locked first, since a revocation locks it before it touches the tokens. The presented token ($3) is consumed by a conditional
- * UPDATE, which succeeds for only one of several parallel requests, and keeps the response for repetition ($2); the issued tokens
- * are stored, and the event is recorded in the audit trail. Where there is a refresh token, use moves the end that comes without it
- * ($12), at most once a day.
- *
- * @param stays the presented token is not consumed, and valid for as long as a new one
- * @param tokens how many were issued: each has its own parameters, since arrays would have to be serialized and unpacked again
+ * Writes all results of a token request, or none. Locks the grant ($1) first, like revocations. Consumes the presented token ($3) by a
+ * conditional UPDATE, which lets one of several parallel requests succeed, and keeps the response ($2). Moves the end of unused access
+ * ($12) at most once a day. @param stays keeps the presented token valid @param tokens number of issued tokens; separate parameters are
+ * cheaper than arrays
  */
 const finishing = (tokens: number, stays: boolean) => `WITH family AS MATERIALIZED (
   SELECT id FROM oauth_grants WHERE id = $1 FOR UPDATE
@@ -81,26 +76,19 @@ const finishing = (tokens: number, stays: boolean) => `WITH family AS MATERIALIZ
   ${recordEventIf('used', EVENT_AT)}
 ) SELECT FROM used`;
 
-/**
- * A request to the token or revocation endpoint: the token it presents, uses up, issues and revokes. The library drives it step by
- * step through the adapters; except for revocations, nothing is written before {@link TokenRequest.finish}.
- */
+/** A token or revocation request. The library drives it through adapters; {@link TokenRequest.finish} does the writes. */
 export class TokenRequest {
-  /** The token that was presented stays valid, and gets a new response each time. */
+  /** The presented token stays valid, and gets a new response each time. */
   #stays = false;
-  /** The code or token that was found. */
   presented: PresentedToken | undefined;
-  /** The response that it got, where it was used a moment ago: then it is repeated. */
+  /** The response to repeat, if the token was used a moment ago. */
   kept: KeptAnswer | undefined;
-  /**
-   * What is issued for it, from the moment when the library has checked everything and consumes it: stored together with that it is used,
-   * or not at all. Dropped where a response is repeated.
-   */
+  /** Issued tokens, from the moment of consumption: stored with it or not at all. Dropped if a response is repeated. */
   issued: NewToken[] | undefined;
-  /** Thumbprint of the key that the request proved (RFC 9449), once a token was issued that is bound to it. */
+  /** Thumbprint of the proven key (RFC 9449), once a token is bound to it. */
   jkt: string | undefined;
 
-  /** @param revoked the event of a grant that is deleted, with its codes and tokens */
+  /** @param revoked makes the event of a deleted grant */
   constructor(readonly revoked?: (grantId: string) => NewAuthEvent) {}
 
   present(token: PresentedToken, kept?: KeptAnswer): void {
@@ -109,13 +97,13 @@ export class TokenRequest {
     this.issued = undefined;
   }
 
-  /** Consumes the token that was found; {@link finish} decides which of several parallel requests succeeds. */
+  /** Consumes the token; {@link finish} decides which of several parallel requests succeeds. */
   use(): void {
     if (!this.presented || this.issued) throw new Error('there is no token that could be used now');
     this.issued = [];
   }
 
-  /** As {@link use}, where a refresh token is not replaced: its client has to authenticate by its key with each use. */
+  /** Like {@link use}, for a refresh token that is not replaced because each use requires the client's key. */
   keep(): void {
     this.use();
     this.#stays = true;
@@ -127,11 +115,9 @@ export class TokenRequest {
   }
 
   /**
-   * Writes the result of the request.
-   *
-   * @param answer the encrypted response, for repetition; null if it cannot be repeated
-   * @param idle seconds without use after which the grant ends; null if there is no refresh token
-   * @returns false, with nothing written, if another request has used the token or ended the grant since it was read
+   * Writes the results. @param answer the encrypted response; null if it cannot be repeated @param idle seconds without use after which
+   * the grant ends; null without a refresh token @returns false, with nothing written, if another request used the token or ended the
+   * grant
    */
   async finish(
     database: OauthDatabase,
@@ -160,10 +146,8 @@ export class TokenRequest {
 }
 
 /**
- * Writes the result of a token request in one statement once the library is done: the library's own consume and saves would be
- * several, and a crash between them would sign the member out. So a refused request writes nothing, and its token is not used up.
- *
- * Also repeats the kept response for a refresh token that was used a moment ago.
+ * Writes the result in one statement after the library is done, since a crash between its own writes would sign the member out. A
+ * rejected request writes nothing. Repeats the kept response for a refresh token that was just used.
  */
 export function runTokenRequests(
   database: OauthDatabase,
@@ -198,7 +182,7 @@ function idleOf({ oidc, body }: KoaContextWithOIDC): number | null {
   return idleSeconds(accessClientOf(oidc.client!, isBound));
 }
 
-/** Replaces the library's response with the kept one, or with a refusal if the request's parameters differ. */
+/** Replaces the response with the kept one, or with a rejection if the parameters differ. */
 async function answerAgain(ctx: KoaContextWithOIDC, request: OauthRequest, kept: KeptAnswer): Promise<void> {
   const body = await openResponse(ctx, kept);
   if (body) answerWith(ctx, 200, body);
@@ -206,8 +190,8 @@ async function answerAgain(ctx: KoaContextWithOIDC, request: OauthRequest, kept:
 }
 
 /**
- * Another request used the token, or ended its grant, since this one read it. Responds as if this one had come a moment later: with
- * the other request's response if that can be repeated, else with a refusal that ends the token family.
+ * Another request used the token or ended its grant meanwhile. Responds as if this one had come later: with the kept response if
+ * possible, else with a rejection that ends the token family.
  */
 async function answerLate(
   ctx: KoaContextWithOIDC,
@@ -215,7 +199,7 @@ async function answerLate(
   token: TokenRequest,
 ): Promise<void> {
   const { provider, params } = ctx.oidc;
-  // Looked up again: this time, `token` gets the response that is kept with it.
+  // This time, `token` gets the response that is kept with it.
   if (params!.grant_type === 'refresh_token')
     await provider.RefreshToken.find(params!.refresh_token as string);
   else await provider.AuthorizationCode.find(params!.code as string);
@@ -258,7 +242,7 @@ function revoked(ctx: KoaContextWithOIDC, grant: string, { presented }: TokenReq
   };
 }
 
-/** A refresh response, and the parameters that a repeated request must match to get it again. */
+/** A refresh response, and the parameters that a repeated request must match. */
 interface Repeatable {
   readonly parameters: string;
   readonly body: { readonly expires_in: number; readonly refresh_token_expires_in?: number };
@@ -271,7 +255,7 @@ async function sealResponse(ctx: KoaContextWithOIDC): Promise<Buffer | null> {
   return sealFor(token as string, { parameters: await parametersOf(ctx), body: ctx.body }, 'successor');
 }
 
-/** Decrypts a kept response. @returns its body with its times counted down; undefined if the request's parameters differ */
+/** Decrypts a kept response. @returns its body with its times counted down; undefined if the parameters differ */
 async function openResponse(
   ctx: KoaContextWithOIDC,
   { sealed, secondsAgo }: KeptAnswer,
@@ -303,21 +287,18 @@ async function parametersOf(ctx: KoaContextWithOIDC): Promise<string> {
 const PAUSE_MS = 2_000;
 const BATCH = 1_000;
 
-/** Uses oauth_tokens_successor_idx. Rows locked by a request or another instance are left to it, or to the next run. */
+/** Uses oauth_tokens_successor_idx. Locked rows are left to others, or to the next run. */
 const FORGET = `UPDATE oauth_tokens SET successor = NULL WHERE key = ANY (ARRAY(
   SELECT key FROM oauth_tokens
   WHERE successor IS NOT NULL AND consumed_at < clock_timestamp() - interval '${REPEAT_SECONDS} s'
   ORDER BY consumed_at LIMIT ${BATCH} FOR UPDATE SKIP LOCKED)) RETURNING 1`;
 
-/**
- * Deletes the kept responses of used refresh tokens once they can no longer be repeated: in a copy of the database, they would let
- * a used token yield the live ones. Every instance does this, starting at once, so that those of a killed instance go as well.
- */
+/** Deletes kept responses, with which a used token would reveal live ones in a copy of the database. Every instance does this. */
 @Injectable()
 export class RefreshGracePeriod {
   constructor(private readonly database: Database) {}
 
-  /** @returns how many responses were deleted */
+  /** @returns number of deleted responses */
   @Periodic({
     work: 'refresh_answers',
     everyMs: PAUSE_MS,
