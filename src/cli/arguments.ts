@@ -14,12 +14,7 @@ import { isId, LENGTHS, type Length } from '../values/vocabulary.js';
 import { namedKeyId } from '../auth/api-keys/api-key-format.js';
 import { ALL_PLATFORM_SCOPES, ALL_SCOPES, type PlatformScope, type Scope } from '../auth/scopes.js';
 
-/**
- * Reads a duration: a whole number and s, m, h or d.
- *
- * @returns seconds
- * @throws InvalidArgumentError
- */
+/** Reads a duration: a whole number and s, m, h or d. @returns seconds @throws InvalidArgumentError */
 export function parseDuration(text: string): number {
   const seconds = secondsOf(text);
   if (seconds === undefined)
@@ -27,7 +22,7 @@ export function parseDuration(text: string): number {
   return seconds;
 }
 
-/** Makes a reader of durations within bounds, which are such texts, and inclusive. */
+/** Makes a reader of durations between two texts like `1d`, inclusive. */
 export const durationBetween = (shortest: string, longest: string) => (text: string) => {
   const seconds = parseDuration(text);
   if (seconds < parseDuration(shortest) || seconds > parseDuration(longest))
@@ -35,10 +30,10 @@ export const durationBetween = (shortest: string, longest: string) => (text: str
   return seconds;
 };
 
-/** Reads members’ scopes, comma separated; an empty text means none. */
+/** Reads members' scopes, comma separated; an empty text means none. */
 export const parseScopes = (text: string): Scope[] => scopesAmong(ALL_SCOPES, text);
 
-/** Reads the scopes of a key, which may be the platform's own. */
+/** Reads a key's scopes, including platform scopes. */
 export const parseKeyScopes = (text: string): (Scope | PlatformScope)[] =>
   scopesAmong([...ALL_SCOPES, ...ALL_PLATFORM_SCOPES], text);
 
@@ -50,10 +45,7 @@ function scopesAmong<Known extends string>(known: readonly Known[], text: string
   return known.filter((scope) => names.includes(scope));
 }
 
-/**
- * Adds a network or address to the ones before. IPv4 inside IPv6 (`::ffff:…`) becomes IPv4, as with callers' addresses.
- * The database clears host bits.
- */
+/** Appends a network or address. IPv4 inside IPv6 (`::ffff:…`) becomes IPv4, like callers' addresses. The database clears host bits. */
 export function collectCidr(text: string, before: readonly string[] = []): string[] {
   const [address = '', bits, ...rest] = text.split('/');
   const longest = isIPv6(address) ? 128 : 32;
@@ -67,7 +59,7 @@ export function collectCidr(text: string, before: readonly string[] = []): strin
   return [...before, mapped && prefix >= 96 ? `${mapped[1]}/${prefix - 96}` : `${address}/${prefix}`];
 }
 
-/** Makes a reader of texts of this many code points that the database can store. */
+/** Makes a reader of storable texts with this many code points. */
 export const textOf =
   ([shortest, longest]: Length) =>
   (text: string): string => {
@@ -77,7 +69,6 @@ export const textOf =
     return text;
   };
 
-/** Makes a reader of texts that are as they must be. */
 const textThat = (isRight: (text: string) => boolean, must: string) => (text: string) => {
   if (!isRight(text)) throw new InvalidArgumentError(`It must ${must}.`);
   return text;
@@ -86,20 +77,17 @@ const textThat = (isRight: (text: string) => boolean, must: string) => (text: st
 /** Reads the name of an app or key. @throws InvalidArgumentError */
 export const parseName = (text: string) => textThat(isName, NAME_RULE)(textOf([1, 100])(text));
 
-/** Reads a username: not digits only, which would be taken for an id. @throws InvalidArgumentError */
+/** Reads a username, which must not be digits only, like an id. @throws InvalidArgumentError */
 export function parseUsername(text: string): string {
   if (/^\d+$/.test(text))
     throw new InvalidArgumentError('A username of digits only would be taken for an id.');
   return textThat(isUsername, USERNAME_RULE)(textOf(LENGTHS.users.username)(text));
 }
 
-/** Reads an e-mail address. @throws InvalidArgumentError */
+/** Reads an email address. @throws InvalidArgumentError */
 export const parseEmail = textThat(isEmailAddress, 'be an e-mail address');
 
-/**
- * Reads the id of an API key, also from a whole key, which somebody has who found it: nothing is done with its secret, and no message
- * repeats what could be one.
- */
+/** Reads the id of an API key, also from a whole (leaked) key: its secret is not used, and no message repeats it. */
 export const parseKeyId = (text: string) =>
   namedKeyId(text) ?? text.replace(/[0-9A-Za-z]{13,}.*/s, (rest) => `${rest.slice(0, 12)}…`);
 

@@ -9,30 +9,26 @@ import {
 import type { AcceptedSchema, Work } from './database.js';
 import { asTyped, plain, print } from './output.js';
 
-/** Code of what ends a command whose question was answered with no. */
+/** Code of a command that the user declined. */
 export const DECLINED = 'pua.declined';
 
-/** What a command on the database works with. */
 interface CommandWork extends Work {
-  /** Prints the result: as JSON with `--json`, else in a form for people, in which text chosen by others goes through {@link plain}. */
+  /** Prints JSON with `--json`; for people, {@link plain} must clean text chosen by others. */
   readonly print: <Result>(result: Result, human: (result: Result) => string) => void;
   /**
-   * Asks for confirmation of what cannot be undone: by `--yes`, or on the terminal.
-   *
-   * @param what would happen, as a sentence
-   * @param unasked what to do if there is nobody to ask: a script that ends access in an emergency goes on; else it is wrong use
-   * @throws CommanderError {@link DECLINED}, which is no failure
+   * Asks for confirmation of an irreversible action (`--yes` or on the terminal). @param what would happen, as a sentence @param unasked
+   * without a terminal, `go on` proceeds; otherwise it is wrong use @throws CommanderError {@link DECLINED}, which is not a failure
    */
   readonly confirm: (what: string, unasked?: 'go on') => Promise<void>;
 }
 
-/** Options that mean the same for every command that has them. */
+/** Options with the same meaning for every command. */
 interface Given extends OptionValues {
   readonly json?: true;
   readonly yes?: true;
 }
 
-/** What is wrong with options that make no sense together. */
+/** The fault of options that contradict each other. */
 type Refusal<Options> = (options: Options) => string | false | undefined;
 
 declare module '@commander-js/extra-typings' {
@@ -41,14 +37,13 @@ declare module '@commander-js/extra-typings' {
     Opts extends OptionValues = {},
     GlobalOpts extends OptionValues = {},
   > {
-    /** Refuses some lines before the database is opened. */
+    /** Rejects a command line before the database is opened. */
     refuses(faultOf: Refusal<Opts>): this;
-    /** Does its work on the database. */
     runs(work: (of: CommandWork, ...given: [...Args, Opts]) => Promise<void>): this;
   }
 }
 
-/** A command that names everything that is missing at once, where Commander stops at the first. */
+/** Reports all missing arguments at once, unlike Commander. */
 export class PuaCommand extends Command {
   /** undefined for a group. */
   example: string | undefined;
@@ -100,7 +95,7 @@ export class PuaCommand extends Command {
   }
 }
 
-/** Anything but y or yes is a no, including the end of the input and Ctrl-C. */
+/** Only y and yes confirm; end of input and Ctrl-C decline. */
 async function isAnsweredYes(question: string): Promise<boolean> {
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   try {
@@ -120,11 +115,11 @@ async function isAnsweredYes(question: string): Promise<boolean> {
   }
 }
 
-/** Refuses to change something where no option says what. */
+/** Rejects a change without any option. */
 export const changesNothing: Refusal<OptionValues> = (options) =>
   Object.keys(options).every((name) => name === 'json') && 'nothing to change: name at least one option';
 
-/** Adds a command that does something: each has `--json` and an example in its help. */
+/** Adds a command with `--json` and an example in its help. */
 export function addCommand(
   parent: Command,
   nameAndArguments: string,
@@ -135,7 +130,7 @@ export function addCommand(
   return withExample(parent.command(nameAndArguments).description(description), example, accepted);
 }
 
-/** Makes a command one that does something. */
+/** Adds `--json` and an example to a command. */
 export function withExample(
   command: Command,
   example: string,
@@ -147,14 +142,14 @@ export function withExample(
   return Object.assign(command, { example, accepted });
 }
 
-/** Makes what adds commands to the group, as {@link addCommand} does. */
+/** Makes a function that adds commands to the group, like {@link addCommand}. */
 export function addTo(group: Command) {
   return (...command: Tail<Parameters<typeof addCommand>>) => addCommand(group, ...command);
 }
 
 type Tail<List> = List extends [unknown, ...infer Rest] ? Rest : never;
 
-/** Runs what SIGINT and SIGTERM end, by the signal that it gets, where they would otherwise end the process. */
+/** Runs work that SIGINT and SIGTERM end by a signal instead of ending the process. */
 export async function endable<Result>(work: (ended: AbortSignal) => Promise<Result>): Promise<Result> {
   const ended = new AbortController();
   const end = () => ended.abort();

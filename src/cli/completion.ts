@@ -4,16 +4,16 @@ import { ALL_PLATFORM_SCOPES, ALL_SCOPES } from '../auth/scopes.js';
 import type { Work } from './database.js';
 import { plain } from './output.js';
 
-/** A word, and what it is; members may have chosen both. */
+/** Members may have chosen both texts. */
 type Candidate = readonly [word: string, about?: string];
 type Source = (typed: string) => Promise<readonly Candidate[]>;
 
 const MOST = 100;
 
-/** Letters and digits of any script, and what no shell gives a meaning: nobody else’s words may become a command. */
+/** Letters, digits and characters without a meaning in shells, so that members' texts never become commands. */
 const SAFE = /^[\p{L}\p{N}_.:@%+/-][\p{L}\p{N}_.:@%+,/=-]*$/u;
 
-/** Completes the last of several words that are separated by commas. */
+/** Completes the last of several words separated by commas. */
 const listOf =
   (values: () => Promise<readonly string[]>): Source =>
   async (typed) => {
@@ -23,7 +23,7 @@ const listOf =
     );
   };
 
-/** What is in the database; nothing, where that is embedded and was never made. */
+/** Reads from the database; nothing if the embedded one does not exist. */
 const stored =
   (read: (of: Work, typed: string) => Promise<readonly Candidate[]>): Source =>
   async (typed) => {
@@ -52,7 +52,7 @@ const webhooks = stored(async ({ get }) => {
   return (await get(WebhooksService).list()).map(({ id, url }) => [id, url]);
 });
 
-/** Values of options and arguments, by their names, with that of their group where it matters. */
+/** Sources by option or argument, with its group if that matters. */
 const SOURCES: Readonly<Record<string, Source>> = {
   'keys --scopes': listOf(async () => [...ALL_SCOPES, ...ALL_PLATFORM_SCOPES]),
   '--scopes': scopes,
@@ -68,12 +68,7 @@ const SOURCES: Readonly<Record<string, Source>> = {
   'webhooks id': webhooks,
 };
 
-/**
- * Finds what could come next on a command line.
- *
- * @param words after `pua`; the last is being typed, and may be empty
- * @returns lines: a word, a tab, and what it is
- */
+/** Finds completions. @param words after `pua`; the last is being typed, and may be empty @returns lines: word, tab, description */
 export async function candidates(program: CommandUnknownOpts, words: readonly string[]): Promise<string[]> {
   const typed = words.at(-1) ?? '';
   const isOption = typed.startsWith('-');

@@ -18,13 +18,13 @@ import { OperatorError } from '../values/operator-error.js';
 import { WebhookSecrets, WebhookSender } from '../webhooks/webhook-sender.js';
 import { WebhooksService } from '../webhooks/webhooks.service.js';
 
-/** Attempts to reach the process that serves the embedded database, which may end at any moment. */
+/** Attempts to reach the process that serves the embedded database, which may end at any time. */
 const MOST_ATTEMPTS = 10;
 
 /** PostgreSQL, appendix A. */
 const INSUFFICIENT_PRIVILEGE = '42501';
 
-/** What commands use, on the command's own connection; nothing of what a server starts. */
+/** Services for commands, on the command's own connection, without a server's background work. */
 const SERVICES = [
   ApiKeysService,
   AuditTrail,
@@ -39,31 +39,24 @@ const SERVICES = [
   WebhooksService,
 ];
 
-/** What a command works with. */
 export interface Work {
   readonly config: Config;
   readonly dataSource: DataSource;
-  /** The service of this class. */
   readonly get: <Service>(type: Type<Service>) => Service;
 }
 
-/** Reads the settings as the server does. @throws OperatorError */
+/** Reads the settings like the server does. @throws OperatorError */
 export function readConfig(): Config {
   loadDotEnv();
   return loadConfig();
 }
 
-/**
- * Which schema a command takes: that of this version; for commands that revoke, that of any version, as long as the database was ever
- * migrated; or whatever is there.
- */
+/** The schema that a command accepts: this version's; any migrated one, for commands that revoke; or anything. */
 export type AcceptedSchema = 'this version' | 'any version' | 'anything';
 
 /**
- * Runs a command on the database, next to a running server or alone: the embedded database is opened here where
- * no other process serves it, and migrated where it is empty.
- *
- * @throws OperatorError where migrations are pending, unless they do not matter
+ * Runs a command on the database, alongside a server or alone. Opens the embedded database if no other process serves it, and migrates an
+ * empty one. @throws OperatorError if pending migrations matter
  */
 export async function onDatabase<T>(
   work: (of: Work) => Promise<T>,
@@ -99,7 +92,7 @@ export async function onDatabase<T>(
   }
 }
 
-/** @returns `embedded` where it was opened here */
+/** @returns `embedded` if this process opened it */
 async function open(config: Config) {
   for (let attempt = 1; ; attempt++) {
     const embedded = config.databaseUrl ? undefined : await openEmbedded(config.dataDir);
@@ -107,7 +100,7 @@ async function open(config: Config) {
       return { embedded, dataSource: await connect(config) };
     } catch (error) {
       await embedded?.close();
-      // The process that served it may have ended in the meantime: then it is opened here.
+      // The serving process may have ended meanwhile; the next attempt opens it here.
       if (config.databaseUrl || embedded || attempt === MOST_ATTEMPTS) throw error;
     }
   }

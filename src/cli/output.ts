@@ -5,12 +5,12 @@ export { plain };
 
 type Cell = string | number | boolean | null | readonly string[];
 
-/** Prints the result on stdout: as JSON, or in a form for people, in which text chosen by others goes through {@link plain}. */
+/** Prints the result on stdout, as JSON or for people; {@link plain} must clean text chosen by others. */
 export function print(json: boolean | undefined, value: unknown, human: () => string): void {
   process.stdout.write(`${json ? jsonOf(value, 2) : human()}\n`);
 }
 
-/** Writes JSON in which, as in {@link plain}, no text that somebody else chose controls the terminal: such characters are escaped. */
+/** Writes JSON without characters that control a terminal, since others may have chosen the texts. */
 export function jsonOf(value: unknown, indent?: number): string {
   const escaped = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
   return JSON.stringify(value, null, indent).replace(/(?!\n)[\p{Cc}\p{Cf}]/gu, (character) =>
@@ -18,7 +18,7 @@ export function jsonOf(value: unknown, indent?: number): string {
   );
 }
 
-/** Adds the details of what a secret was made for: it is shown only now, so also where they cannot be read any more. */
+/** Adds the details of a new secret, which is shown now even if they cannot be read. */
 export async function withDetails<Secret extends object>(
   details: Promise<object | undefined>,
   secret: Secret,
@@ -26,23 +26,20 @@ export async function withDetails<Secret extends object>(
   return { ...(await details.catch(() => undefined)), ...secret };
 }
 
-/** Prints what is not the result, on stderr. */
+/** Prints on stderr, apart from the result. */
 export function note(text: string): void {
   process.stderr.write(`${asTyped(plain(text))}\n`);
 }
 
-/** Rewrites commands in a message as they work where this one was typed: `pua` in the image or after `npm link`, else `npx pua`. */
+/** Rewrites commands in a message to the form that works here: `pua` in the image or after `npm link`, else `npx pua`. */
 export function asTyped(text: string): string {
   const isInstalled = process.env.npm_command !== 'exec' && basename(process.argv[1] ?? '') === 'pua';
   return text.replace(/(?<=^|`|\$ |\| |\$\()(npx )?pua(?= |$)/gm, isInstalled ? 'pua' : 'npx pua');
 }
 
 /**
- * Formats rows below a header, without rules, so that `cut` and `awk` can split them. On a terminal, columns that say nothing are left
- * out; what does not fit has its times without seconds, then other texts cut, but words (ids, types) never. Below
- * {@link CUTTING_WIDTH} columns, or where that does not suffice, each row is a block, one line per field.
- *
- * @param nothing what a terminal shows in place of no rows
+ * Formats rows below a header without rules, for `cut` and `awk`. A terminal omits empty columns; texts that do not fit are cut, but
+ * never words (ids, types). Below {@link CUTTING_WIDTH} columns, each row is a block. @param nothing text for no rows on a terminal
  */
 export function table<Row extends object>(
   rows: readonly Row[],
@@ -70,13 +67,12 @@ export function table<Row extends object>(
 const tabulated = (rows: readonly (readonly string[])[], widths = widthsOf(rows)) =>
   grid(rows, (row) => row === 0, widths);
 
-/** Formats a row by itself, one line per field that says something. */
 function block(names: readonly string[], row: readonly string[]): string {
   const lines = names.flatMap((name, i) => (row[i] === EMPTY ? [] : [[name, row[i]!]]));
   return grid(lines, (_, column) => column === 0, widthsOf(lines));
 }
 
-/** Columns of a table that show fields of the rows as they are, each below its name: LAST USED shows `last_used_at`. */
+/** Makes columns that show fields unchanged, with their names as headers: LAST USED shows `last_used_at`. */
 export function named<Name extends string>(
   ...names: readonly Name[]
 ): Record<string, (row: Readonly<Record<Name, Cell>>) => Cell> {
@@ -90,32 +86,30 @@ export function fields(thing: object): string {
   return grid(rows, (_, column) => column === 0, widthsOf(rows));
 }
 
-/** Returns the word in front of a check, coloured on a terminal. */
+/** Returns the status of a check, colored on a terminal. */
 export function statusMark(status: 'ok' | 'warn' | 'fail'): string {
   return { ok: styled('green', 'ok  '), warn: styled('yellow', 'warn'), fail: styled('red', 'fail') }[status];
 }
 
 const GAP = '  ';
-/** What shows that there is nothing. */
 const EMPTY = '–';
-/** A terminal with so many columns has room for a table of which some texts are cut; a narrower one would show too little of them. */
+/** Below it, cut texts would show too little, so rows become blocks. */
 const CUTTING_WIDTH = 100;
-/** The fewest characters to which a text is cut, including the …. */
+/** Minimum length of a cut text, including the …. */
 const LEAST_WIDTH = 12;
-/** Ids, types, states and times: what is copied, or means nothing in part. */
+/** Ids, types, states and times, which are copied, or meaningless if cut. */
 const WORD = /^([^\s,]{1,40}|[\d-]{10} [\d:]{5,8})$/;
 
-/** The columns of the terminal; undefined elsewhere, and where nobody knows. */
+/** undefined without a terminal or a known width. */
 const terminalWidth = () => (process.stdout.isTTY && process.stdout.columns) || undefined;
 
 const widthsOf = (rows: readonly (readonly string[])[]) =>
   (rows[0] ?? []).map((_, i) => rows.reduce((widest, row) => Math.max(widest, widthOf(row[i]!)), 0));
 
-/** What a line of columns of these widths takes. */
 const lineWidth = (widths: readonly number[]) =>
   widths.reduce((sum, width) => sum + width + GAP.length, -GAP.length);
 
-/** Column widths with which a line fits, or as narrow as may be: the widest texts shrink, never the first column, which names the row. */
+/** Column widths that fit the line, or the minimum: shrinks the widest texts, never the first column. */
 function widthsWithin(most: number, [header = [], ...rows]: readonly (readonly string[])[]): number[] {
   const widths = widthsOf([header, ...rows]);
   const isText = header.map((_, i) => i > 0 && !rows.every((row) => WORD.test(row[i]!)));
@@ -127,18 +121,17 @@ function widthsWithin(most: number, [header = [], ...rows]: readonly (readonly s
   return widths;
 }
 
-/** Characters that take two columns of a terminal, as far as they occur in names. */
+/** Double-width characters, as far as they occur in names. */
 const WIDE =
   /\p{Emoji_Presentation}|[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]/u;
 
 const widthOfCharacter = (character: string) =>
   /[\p{Mn}\p{Me}]/u.test(character) ? 0 : WIDE.test(character) ? 2 : 1;
 
-/** How many columns of the terminal a text takes. */
+/** Terminal columns of a text. */
 const widthOf = (text: string) =>
   [...text].reduce((width, character) => width + widthOfCharacter(character), 0);
 
-/** Cuts a line so that it takes at most so many columns. */
 function cut(line: string, most: number): string {
   if (widthOf(line) <= most) return line;
   let width = 1; // the …
@@ -172,11 +165,11 @@ function show(cell: Cell): string {
   return typeof cell === 'string' ? plain(cell).replaceAll('\n', ' ') : String(cell);
 }
 
-/** Prints rows one by one below a header, in lines that are cut to the terminal; a narrow one gets each as a block. */
+/** Prints rows one by one, in lines that are cut to the terminal, or as blocks on a narrow one. */
 export class Lines<Row> {
   readonly #names: readonly string[];
 
-  /** @param widths at least, of all columns but the last */
+  /** @param widths minimum, of all columns but the last */
   constructor(
     private readonly columns: Record<string, (row: Row) => Cell>,
     private readonly widths: readonly number[],
@@ -184,7 +177,7 @@ export class Lines<Row> {
     this.#names = Object.keys(columns);
   }
 
-  /** undefined where blocks need none. */
+  /** undefined for blocks. */
   get header(): string | undefined {
     return this.#isNarrow ? undefined : this.#line(this.#names);
   }

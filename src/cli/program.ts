@@ -8,11 +8,11 @@ import { asTyped, jsonOf, note } from './output.js';
 interface Entry {
   readonly name: string;
   readonly description: string;
-  /** What completes the command: its options and its work, or the commands of the group. */
+  /** Completes the command with its options and work, or with the group's commands. */
   readonly load: () => Promise<(command: Command) => void>;
 }
 
-/** Every command, in the order of the help. Its file, and all that this imports, is loaded only if it is asked for. */
+/** In the order of the help. Files are loaded on demand. */
 const COMMANDS: readonly Entry[] = [
   {
     name: 'keys',
@@ -85,10 +85,8 @@ const COMMANDS: readonly Entry[] = [
 ];
 
 /**
- * Creates the command line, which throws CommanderError instead of ending the process.
- *
- * @param json leaves reporting an error to whoever catches it, instead of writing it to stderr
- * @param args what was typed: only the commands that it names are complete
+ * Creates the command line, which throws CommanderError instead of ending the process. @param json leaves error output to the caller
+ * @param args the typed words: only named commands are loaded
  */
 export async function createProgram({
   json = false,
@@ -108,22 +106,17 @@ export async function createProgram({
   return program.configureHelp({ subcommandTerm: (command) => command.name() });
 }
 
-/** Asks, in place of a command, what could come next; scripts of `pua completion` do. */
+/** The command of the scripts of `pua completion`. */
 const COMPLETE = '__complete';
 
 const DONE = 0;
 const FAILED = 1;
 const WRONG_USE = 2;
 
-/** Codes of errors that mean no failure. */
+/** Codes of errors that are not failures. */
 const ASKED_FOR = ['commander.helpDisplayed', 'commander.version', DECLINED];
 
-/**
- * Runs one command; failures are reported on stderr.
- *
- * @param args as in the shell, after `pua`
- * @returns the exit code
- */
+/** Runs one command and reports failures on stderr. @param args words after `pua` @returns the exit code */
 export async function run(args: readonly string[]): Promise<number> {
   const [first, ...rest] = args;
   if (first === COMPLETE) return complete(rest);
@@ -136,7 +129,7 @@ export async function run(args: readonly string[]): Promise<number> {
   }
 }
 
-/** Prints what could come next, and nothing where something is wrong: a shell shows it while somebody types. */
+/** Prints completions, and nothing after an error: a shell would show it during typing. */
 async function complete(words: readonly string[]): Promise<number> {
   const { candidates } = await import('./completion.js');
   const found = await candidates(await createProgram({ json: true, args: words }), words).catch(() => []);
@@ -144,7 +137,7 @@ async function complete(words: readonly string[]): Promise<number> {
   return DONE;
 }
 
-/** Even where the rest of the line is wrong. */
+/** Also if the rest of the line is wrong. */
 function wantsJson(args: readonly string[]): boolean {
   const end = args.indexOf('--');
   return args.slice(0, end === -1 ? undefined : end).includes('--json');
@@ -153,7 +146,7 @@ function wantsJson(args: readonly string[]): boolean {
 function explain(error: unknown, json: boolean): number {
   if (error instanceof CommanderError) {
     if (ASKED_FOR.includes(error.code)) return DONE;
-    // Without --json Commander has already written what is wrong.
+    // Without --json Commander has already written the error.
     if (json) fail('wrong_use', error.message.replace(/^error: /, '').trim());
     return WRONG_USE;
   }
@@ -169,7 +162,7 @@ function explain(error: unknown, json: boolean): number {
   return FAILED;
 }
 
-/** Writes what a failed command does with `--json`: one line on stderr, the last one there. `fault`: an error in the program itself. */
+/** Writes the error of a command with `--json` as the last line on stderr. `fault`: an error in the program itself. */
 function fail(code: 'wrong_use' | 'failed' | 'unavailable' | 'fault', message: string): void {
   process.stderr.write(`${jsonOf({ error: { code, message: asTyped(message) } })}\n`);
 }

@@ -7,7 +7,7 @@ import { durationBetween, parseDuration, parseKeyId } from '../arguments.js';
 import { addCommand, withExample, endable } from '../command.js';
 import { jsonOf, Lines, named, note, table } from '../output.js';
 
-/** Nobody reads more events than this, and they have to fit into memory. */
+/** Nobody reads more events, and they must fit into memory. */
 const MOST = 1000;
 const LONGEST = '36500d';
 const FOLLOW_MS = 500;
@@ -23,7 +23,7 @@ const COLUMNS: Record<string, (line: AuditLine) => string | number | null> = {
   ...named('ip', 'error_id'),
   DETAILS: (line) => JSON.stringify(line.details),
 };
-/** For what is printed one by one. */
+/** Fixed widths, since events are printed one by one. */
 const LINES = new Lines(COLUMNS, [19, 24, 6, 10, 36, 15, 36]);
 
 /** Adds `pua audit`. */
@@ -97,7 +97,7 @@ async function followTrail(
   ended: AbortSignal,
 ): Promise<void> {
   const write = (line: AuditLine) => process.stdout.write(`${json ? jsonOf(line) : LINES.line(line)}\n`);
-  // Following begins before the past is read, so that nothing is missed; the ids tell what has been shown already.
+  // Starts before reading the past, so that nothing is missed; ids prevent repetition.
   const following = trail.follow(filter, ended, FOLLOW_MS);
   const next = following.next();
   const past = (await trail.find(filter, MOST)).reverse();

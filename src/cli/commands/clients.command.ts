@@ -36,7 +36,7 @@ function listOptions(
   return { field, add, remove };
 }
 
-/** Where assistants have members sent back to: Claude Code, mcp-remote, MCP Inspector and VS Code at a port of the member's device. */
+/** Redirect URIs of Claude Code, mcp-remote, MCP Inspector and VS Code on the member's device. */
 const OF_ASSISTANTS = [
   'http://localhost/callback',
   'http://127.0.0.1/callback',
@@ -49,7 +49,7 @@ const OF_ASSISTANTS = [
   'https://vscode.dev/redirect',
 ];
 
-/** What to enter in common programs, so that they use this registration. */
+/** How to enter this registration in common programs. */
 function linesForAssistants(id: string, publicUrl: string): string[] {
   const address = `${publicUrl}/api/public/mcp`;
   return [
@@ -61,7 +61,7 @@ function linesForAssistants(id: string, publicUrl: string): string[] {
   ];
 }
 
-/** Adds `pua clients` and what it holds. */
+/** Adds `pua clients` and its commands. */
 export function clientsCommands(group: Command): void {
   const add = addTo(group);
   const ofApp = (...command: Parameters<typeof add>) =>
@@ -304,14 +304,13 @@ const longestAccessOption = () =>
 
 const NEEDS_KEYS = '--auth private_key_jwt needs --jwks-file';
 
-/** Refuses keys of an app that is to authenticate otherwise. */
+/** Rejects keys of an app that authenticates otherwise. */
 const faultOfKeys = ({ auth, jwksFile }: { auth?: AuthMethod; jwksFile?: object }): string | false =>
   auth !== undefined &&
   auth !== 'private_key_jwt' &&
   jwksFile !== undefined &&
   '--jwks-file is only for --auth private_key_jwt';
 
-/** An app, one line per field. */
 function shown({ secrets, ...client }: ClientDetails): string {
   const lines = secrets.map(
     (secret) =>
@@ -347,7 +346,7 @@ function changedLists(
   return Object.fromEntries(lists);
 }
 
-/** Where the app sends a member to sign in (RFC 6749 §4.1.1, RFC 7636 §4.3); placeholders for the app's own values are in capitals. */
+/** The authorization URL (RFC 6749 §4.1.1, RFC 7636 §4.3), with capitals as placeholders. */
 function authorizeUrl({ client_id, redirect_uris, scopes }: ClientDetails, publicUrl: string): string {
   const url = new URL('/oauth/authorize', publicUrl);
   url.search = new URLSearchParams({

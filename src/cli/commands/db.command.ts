@@ -5,7 +5,7 @@ import { readSchema } from '../../database/schema/schema.js';
 import { addTo } from '../command.js';
 import { note, table } from '../output.js';
 
-/** Adds `pua db` and what it holds. */
+/** Adds `pua db` and its commands. */
 export function dbCommands(group: Command): void {
   const inGroup = addTo(group);
   const add = (...command: [string, string, string]) => inGroup(...command, 'anything');
@@ -55,7 +55,6 @@ const asked = ({ name, undoing, losing }: Awaited<ReturnType<typeof lastMigratio
   `${name} would be undone by the following, and ` +
   `${losing.length === 0 ? 'no table or column dropped' : `the data in ${losing.join(', ')} would be lost`}:\n\n${undoing}\n`;
 
-/** A planned step in some short lines. */
 function planned({ migration, step, locks, seconds, work }: PlannedStep): string {
   const waiting = (['readers and writers', 'writers'] as const).flatMap((who) => {
     const tables = Object.keys(locks).filter((name) => locks[name] === who);

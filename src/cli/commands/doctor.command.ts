@@ -62,7 +62,7 @@ export function doctorCommand(command: Command): void {
     });
 }
 
-/** @returns whether no check was failing when it ended */
+/** @returns whether no check failed in the last round */
 async function lookAgain(
   look: (asked: Examination) => Promise<Findings>,
   json: boolean | undefined,
@@ -87,7 +87,7 @@ async function lookAgain(
 
 const STATUSES = ['ok', 'warn', 'fail'] as const;
 
-/** Writes what was found in Prometheus's text format, at once: whoever reads the file gets all of it. */
+/** Writes the findings in Prometheus's text format, atomically for readers. */
 function writeMetrics(file: string, checks: readonly Check[]): void {
   const names = Map.groupBy(checks, ({ name }) => name);
   const findings = [...names].map(([name, found]) => {
@@ -111,10 +111,7 @@ function writeMetrics(file: string, checks: readonly Check[]): void {
   }
 }
 
-/**
- * The results that have changed, each with the previous one; null if there was none. A problem that is no longer reported is solved,
- * provided that everything was checked.
- */
+/** Results that have changed, with the previous ones. A problem that is no longer reported is solved, if everything was checked. */
 function changesOf(known: ReadonlyMap<string, Check['status']>, { isWhole, checks }: Findings) {
   const gone = isWhole
     ? [...known].filter(([name, status]) => status !== 'ok' && !checks.some((check) => check.name === name))
@@ -125,11 +122,7 @@ function changesOf(known: ReadonlyMap<string, Check['status']>, { isWhole, check
     .filter(({ was, status }) => was !== status);
 }
 
-/**
- * Checks the settings, and the database; if that fails, it is itself a failed check.
- *
- * @param also what else to do on the database, if all that needs it was found
- */
+/** Checks settings and database; a failure is itself a failed check. @param also runs on the database if everything that it needs exists */
 export async function examine(asked: Examination, also?: (of: Work) => Promise<void>): Promise<Findings> {
   const checks: Check[] = [];
   let subject = 'settings';
@@ -174,7 +167,7 @@ async function checkUpstream({ upstream }: Config): Promise<Check[]> {
   }
 }
 
-/** A check in one line, and what to do in another. */
+/** Formats a check as one line, and its remedy as another. */
 export function checkLine({ status, name, message, mend }: Check): string {
   return `${statusMark(status)} ${name}: ${message}${mend === null ? '' : `\n     → ${asTyped(mend)}`}`;
 }

@@ -83,12 +83,11 @@ function badLines({ rejected, firstRejects, committed_through }: ImportReport): 
 const BAR_COLUMNS = 40;
 /** Between two drawings. */
 const DRAW_MS = 100;
-/** Escape sequences of a terminal. */
 const HIDE_CURSOR = '\x1b[?25l\x1b[?7l'; // and wrap no line
 const SHOW_CURSOR = '\x1b[G\x1b[K\x1b[?7h\x1b[?25h';
 const CLEAR_REST = '\x1b[K';
 
-/** On a terminal only: the file, records per second, and the time left at that pace. @param total bytes to read */
+/** On a terminal only: shows the file, records per second, and the estimated time left. @param total bytes to read */
 function progressBar(total: number): { draw(now: ImportProgress): void; end(): void } | undefined {
   const { stderr } = process;
   if (!stderr.isTTY) return undefined;

@@ -16,7 +16,7 @@ import {
 import { addTo } from '../command.js';
 import { fields, named, note, print, table, withDetails } from '../output.js';
 
-/** Adds `pua keys` and what it holds. */
+/** Adds `pua keys` and its commands. */
 export function keysCommands(group: Command): void {
   const add = addTo(group);
 
@@ -168,7 +168,7 @@ const COLUMNS: Record<string, (key: KeyDetails) => string | null | readonly stri
 
 const SIGNING_KEY_COLUMNS = named('kid', 'status', 'alg', 'created_at', 'activated_at', 'retired_at');
 
-/** Adds `pua signing-keys` and what it holds. */
+/** Adds `pua signing-keys` and its commands. */
 export function signingKeysCommands(group: Command): void {
   const add = addTo(group);
 
@@ -185,7 +185,7 @@ export function signingKeysCommands(group: Command): void {
   );
 }
 
-/** Adds `pua secrets` and what it holds. */
+/** Adds `pua secrets` and its commands. */
 export function secretsCommands(group: Command): void {
   const add = addTo(group);
 

@@ -27,14 +27,14 @@ export function openCommand(command: Command): void {
       const program = json ? undefined : desktopProgram();
       if (program) {
         const child = spawn(program, [address], { stdio: 'ignore', detached: true });
-        child.on('error', () => undefined); // without it: whoever sits there has the address
+        child.on('error', () => undefined); // the user can still open the printed URL
         child.unref();
       }
       print(json, { address }, () => address);
     });
 }
 
-/** What opens an address where somebody sits at a desktop; undefined elsewhere. */
+/** The program that opens a URL on a desktop; undefined elsewhere. */
 function desktopProgram(): string | undefined {
   if (!process.stdout.isTTY) return undefined;
   if (process.platform === 'darwin') return 'open';

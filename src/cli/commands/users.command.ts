@@ -9,12 +9,12 @@ import { addTo, changesNothing } from '../command.js';
 import { LENGTHS, type Length } from '../../values/vocabulary.js';
 import { fields, named, note, plain, table } from '../output.js';
 
-/** Nobody reads more members than this. */
+/** Nobody reads more members. */
 const MOST = 1000;
 
 const atMost = ([, longest]: Length) => `at most ${longest} characters`;
 
-/** Adds `pua users` and what it holds. */
+/** Adds `pua users` and its commands. */
 export function usersCommands(group: Command): void {
   const add = addTo(group);
   const ofMember = (...command: Parameters<typeof add>) =>
@@ -224,7 +224,6 @@ export function usersCommands(group: Command): void {
     });
 }
 
-/** The columns that the options of {@link profileOptions} set. */
 function columnsOf<Text = string>(
   options: ReturnType<ReturnType<typeof profileOptions<[], {}>>['opts']>,
   read = (text: string | undefined) => text as Text | undefined,
@@ -240,7 +239,7 @@ function columnsOf<Text = string>(
   };
 }
 
-/** Adds the options for a member’s profile and external id. @param empty whether an empty text clears a field */
+/** Adds the options for a member's profile and external id. @param empty whether an empty text clears a field */
 function profileOptions<Args extends unknown[], Given extends OptionValues>(
   command: Command<Args, Given>,
   { empty = false } = {},
@@ -277,7 +276,7 @@ const COLUMNS: Record<string, (user: ListedUser) => string | number | null> = {
 const NO_PIPE =
   '--password-stdin reads from a pipe, not from the terminal: printf %s "$PASSWORD" | pua users …';
 
-/** Reads stdin, without a final line break: a password is never an argument, which others could see. */
+/** Reads stdin without a final line break: others could see a password in the arguments. */
 async function readPassword(): Promise<string> {
   let text = '';
   for await (const chunk of process.stdin.setEncoding('utf8')) {

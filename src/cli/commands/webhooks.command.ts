@@ -11,7 +11,7 @@ import { durationBetween, parseDuration, parseKeyId } from '../arguments.js';
 import { addTo } from '../command.js';
 import { fields, named, note, table, withDetails } from '../output.js';
 
-/** Adds `pua webhooks` and what it holds. */
+/** Adds `pua webhooks` and its commands. */
 export function webhooksCommands(group: Command): void {
   const add = addTo(group);
   const ofReceiver = (...command: Parameters<typeof add>) =>
@@ -162,7 +162,6 @@ const DELIVERY_COLUMNS: Record<string, (delivery: DeliveryDetails) => string | n
   NEXT: ({ next_attempt_at }) => next_attempt_at,
 };
 
-/** Reads message types, comma separated, and drops repetitions. */
 function parseTypes(text: string): string[] {
   const types = [...new Set(text.split(',').map((type) => type.trim()))];
   const unknown = types.find((type) => !WEBHOOK_TYPES.includes(type));
