@@ -2,7 +2,7 @@ import type { Client } from 'oidc-provider';
 import type { Config } from '../config/config.js';
 import type { OauthClient } from '../database/schema/entities/credentials/oauth.entity.js';
 
-/** How long a member can let an app use their data, the shortest first; numbers are days. */
+/** Durations of an app's access, shortest first; numbers are days. */
 export const DURATIONS = ['once', '30', '180', 'unlimited'] as const;
 
 export type Duration = (typeof DURATIONS)[number];
@@ -10,7 +10,7 @@ export type Duration = (typeof DURATIONS)[number];
 const MINUTE = 60;
 const DAY = 24 * 60 * MINUTE;
 
-/** `once`: a code for a minute, then its access token for ten. */
+/** `once`: one minute for the code, and ten for its access token. */
 const SECONDS: Readonly<Record<Duration, number | null>> = {
   once: 11 * MINUTE,
   '30': 30 * DAY,
@@ -18,16 +18,14 @@ const SECONDS: Readonly<Record<Duration, number | null>> = {
   unlimited: null,
 };
 
-/** Tells how many seconds access of this duration lasts; null for no end. */
+/** Returns seconds; null for no end. */
 export const secondsOf = (duration: Duration): number | null => SECONDS[duration];
 
-/** The properties of a client that decide how long its access may last. */
 interface AccessClient {
-  /** A page in a browser, which can keep no secret: not an assistant, and its tokens are bound to no key. */
+  /** A browser page without a secret or bound tokens; not an assistant. */
   readonly isPublicBrowser: boolean;
-  /** A member registered it. */
   readonly byMember: boolean;
-  /** The limit that an admin set. */
+  /** The admin's limit. */
   readonly longest_access: Duration | null;
 }
 
@@ -44,7 +42,7 @@ export function accessClientOf(client: Client, isBound: boolean): AccessClient {
   };
 }
 
-/** The same of a client's row. */
+/** Reads these properties of a client's row. */
 export function accessClientOfRow(
   client: Pick<OauthClient, 'type' | 'longest_access'> & {
     readonly is_public: boolean;
@@ -63,18 +61,18 @@ export function accessClientOfRow(
 
 type Defaults = Pick<Config, 'accessLongest' | 'accessPreselected'>;
 
-/** The time without use after which access ends, in seconds. */
+/** Access ends after this many seconds without use. */
 export const idleSeconds = ({ isPublicBrowser }: Pick<AccessClient, 'isPublicBrowser'>) =>
   (isPublicBrowser ? 30 : 180) * DAY;
 
-/** What a member can choose for a client, the shortest first. */
+/** Lists a member's choices for a client, shortest first. */
 export function choicesFor(client: AccessClient, { accessLongest }: Defaults): readonly Duration[] {
   const ofKind = accessLongest ?? (client.isPublicBrowser ? '180' : 'unlimited');
   const longest = client.longest_access ?? (client.byMember ? shorterOf(ofKind, '180') : ofKind);
   return DURATIONS.slice(0, DURATIONS.indexOf(longest) + 1);
 }
 
-/** The choice that the consent page suggests. @param earlier what the member chose before */
+/** Chooses the duration that the consent page suggests. @param earlier the member's previous choice */
 export function preselectedFor(
   client: AccessClient,
   defaults: Defaults,

@@ -8,14 +8,14 @@ import { IS_LIVE } from './connected-apps.js';
 
 type AccessRow = Parameters<typeof accessClientOfRow>[0] & { readonly client_id: string };
 
-/** The properties of the clients $2 that limit their access to the member $1; it counts as bound to a key if all its refresh tokens are. */
+/** Properties of the clients $2 that limit their access to the member $1; bound if all its refresh tokens are bound to a key. */
 const ACCESS_CLIENTS = `SELECT c.id AS client_id, c.type, c.jwks IS NULL AND c.secret_auth_method IS NULL AS is_public,
   c.document_read_at IS NOT NULL AS has_document, c.owner_id IS NOT NULL AS by_member, c.longest_access,
   NOT EXISTS (SELECT FROM oauth_grants g JOIN oauth_tokens t ON t.grant_id = g.id
     WHERE g.user_id = $1 AND g.client_id = c.id AND t.model = 'RefreshToken' AND t.payload->>'jkt' IS NULL) AS is_bound
 FROM oauth_clients c WHERE c.id = ANY ($2)`;
 
-/** Access for once has no refresh token, so it cannot get longer. Credential caches drop what they know of the earlier end. */
+/** One-time access has no refresh token, so it cannot be extended. Credential caches drop the earlier end. */
 const CHANGE = `WITH changed AS (
   UPDATE oauth_grants g SET access_ends_at = now() + make_interval(secs => $3)
   WHERE g.user_id = $1 AND g.client_id = $2 AND ${IS_LIVE}
@@ -26,7 +26,7 @@ const CHANGE = `WITH changed AS (
   WHERE user_id = $1 AND client_id = $2 AND EXISTS (SELECT FROM changed)
 ) SELECT announce_revocations('grant', ARRAY[id]) FROM changed`;
 
-/** Lets members change how long an app has access, without the app. */
+/** Lets members change an app's access duration without the app. */
 @Injectable()
 export class AccessEnds {
   constructor(
@@ -34,7 +34,7 @@ export class AccessEnds {
     @Inject(Config) private readonly config: Pick<Config, 'accessLongest' | 'accessPreselected'>,
   ) {}
 
-  /** Finds what the member can choose for each of these apps, by its id. */
+  /** Finds a member's choices for each of these apps, by id. */
   async choicesOf(userId: number, clientIds: readonly string[]): Promise<Map<string, readonly Duration[]>> {
     const rows = await this.dataSource.query<AccessRow[]>(ACCESS_CLIENTS, [userId, clientIds]);
     return new Map(
@@ -46,10 +46,7 @@ export class AccessEnds {
   }
 
   /**
-   * Changes the end of all access of one app, also of what it would get without asking. Access that ends meanwhile stays ended.
-   *
-   * @returns whether the app had access
-   * @throws TooManyChanges
+   * Changes the end of an app's access and remembered consent, unless it has ended. @returns whether it had access @throws TooManyChanges
    */
   change(
     userId: number,

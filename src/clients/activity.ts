@@ -1,45 +1,43 @@
 import type { DataSource } from 'typeorm';
 
-/** What an app or key used of a member on one day. */
 interface UsedScope {
   /** `2026-01-31`, UTC. */
   readonly day: string;
   /** Name of the app or the key; null if it no longer exists. */
   readonly app_name: string | null;
-  /** Of an app that is known by a document alone: the document's host. */
+  /** Host of the document that describes the app, if there is one. */
   readonly app_host: string | null;
   readonly app_kind: 'client' | 'key';
   readonly scope: string;
   readonly uses: number;
-  /** In the API's form. */
+  /** In the API's format. */
   readonly last_used_at: string;
 }
 
-/** A sign-in, or one that was refused: how, with what, and from where. */
+/** A sign-in, or a rejected one. */
 interface SignInLine {
-  /** In the API's form. */
+  /** In the API's format. */
   readonly occurred_at: string;
-  /** `password`, `passkey` or `upstream` (the platform's own login). */
+  /** `upstream`: the external identity provider. */
   readonly method: 'password' | 'passkey' | 'upstream';
-  /** Why it was refused, as the audit trail says it; null if it was not. */
+  /** Reason of a rejection, as in the audit log; null for a sign-in. */
   readonly reason: string | null;
-  /** Names of ours; null if they are unknown, or nobody recorded them. */
+  /** Our names; null if unknown. */
   readonly browser: string | null;
   readonly system: string | null;
   /** The first 24 bits of an IPv4 address, the first 48 of an IPv6 one; `local` on the server's own computer. */
   readonly network: string | null;
 }
 
-/** A change of who has access. */
 interface AccessEvent {
-  /** In the API's form. */
+  /** In the API's format. */
   readonly occurred_at: string;
   readonly type: (typeof ACCESS_EVENTS)[number];
-  /** Name of the app or the key that it concerns; null if there is none, or it no longer exists. */
+  /** Name of the affected app or key; null if there is none, or it no longer exists. */
   readonly app_name: string | null;
 }
 
-/** Events of the audit trail that members are shown. */
+/** Audit events that members can see. */
 const ACCESS_EVENTS = [
   'passkey.added',
   'passkey.removed',
@@ -54,23 +52,21 @@ const ACCESS_EVENTS = [
   'user.exported',
 ] as const;
 
-/** What one app or key used of a member, day by day. */
 interface UsedByApp extends Pick<UsedScope, 'app_name'> {
-  /** `others`: all that used less than those that are named. */
+  /** `others`: the sum of all apps below the named ones. */
   readonly app_kind: UsedScope['app_kind'] | 'others';
   /** Requests on each of {@link Activity.days}. */
   readonly counts: readonly number[];
 }
 
-/** The use of a member's data, as the member sees it. */
 export interface Activity {
-  /** The last days, the oldest first: `2026-01-31`, UTC. */
+  /** Oldest first: `2026-01-31`, UTC. */
   readonly days: readonly string[];
-  /** Who used most first. */
+  /** Most used first. */
   readonly apps: readonly UsedByApp[];
-  /** The latest first. */
+  /** Latest first. */
   readonly used: readonly UsedScope[];
-  /** The latest first. */
+  /** Latest first. */
   readonly signIns: readonly SignInLine[];
   readonly events: readonly AccessEvent[];
 }
@@ -80,10 +76,10 @@ const DAYS = 90;
 const SHOWN_APPS = 5;
 const SHOWN = 200;
 const SHOWN_EVENTS = 50;
-/** Of each kind: refused ones, of which others can cause many, take no room from the others. */
+/** Per kind, so that rejections, which others can cause, do not displace sign-ins. */
 const SHOWN_SIGN_INS = 25;
 
-/** One row for each day and who used something then, or for a day without use; those after {@link SHOWN_APPS} are one. */
+/** One row per day and app, or per day without use; apps after {@link SHOWN_APPS} are one. */
 const FIND_DAYS = `WITH used AS (
   SELECT day, app_kind, app_id, sum(uses) AS uses FROM member_usage
   WHERE user_id = $1 AND day > (now() AT TIME ZONE 'UTC')::date - ${DAYS} GROUP BY day, app_kind, app_id
@@ -104,7 +100,6 @@ interface UsedOnDay extends Pick<UsedScope, 'app_name' | 'app_kind' | 'uses'> {
   readonly place: number | null;
 }
 
-/** Makes one series of each app. */
 function byApp(rows: readonly UsedOnDay[]): Pick<Activity, 'days' | 'apps'> {
   const days = [...new Set(rows.map(({ day }) => day))];
   const places = Map.groupBy(
@@ -134,7 +129,7 @@ FROM unnest(ARRAY['sign_in.succeeded', 'sign_in.refused']) AS kind (type) CROSS 
   ORDER BY occurred_at DESC, id DESC LIMIT ${SHOWN_SIGN_INS}
 ) e ORDER BY e.occurred_at DESC, e.id DESC`;
 
-/** Reads who used a member's data in the last 90 days, as recorded by {@link Usage}. */
+/** Reads the use of a member's data in the last 90 days, as recorded by {@link Usage}. */
 export async function activityOf(dataSource: DataSource, userId: number): Promise<Activity> {
   const onDays = await dataSource.query<UsedOnDay[]>(FIND_DAYS, [userId]);
   const used = await dataSource.query<UsedScope[]>(

@@ -28,10 +28,9 @@ export const CHANGEABLE = [
   'longest_access',
 ] as const satisfies (keyof OauthClient)[];
 
-/** Those columns, as they are now. */
 export type ChangeableClient = Pick<OauthClient, (typeof CHANGEABLE)[number]>;
 
-/** The requested registration of an app: without `scopes` it may request all of them, without `id` it has a random one. */
+/** Defaults: all scopes and a random id. */
 export type NewClient = Pick<OauthClient, 'name' | 'type' | 'redirect_uris'> & {
   readonly [Column in keyof ChangeableClient | 'id']?: OauthClient[Column] | undefined;
 } & {
@@ -40,7 +39,7 @@ export type NewClient = Pick<OauthClient, 'name' | 'type' | 'redirect_uris'> & {
   readonly owner?: Owner | undefined;
 };
 
-/** The faults of a registration: code → message, in which `{value}` stands for the given value. */
+/** Faults of a registration: code → message, in which `{value}` is the rejected value. */
 export const CLIENT_FAULTS = {
   name: 'the name must have 1 to 100 printable characters',
   noRedirectUri: 'at least one redirect URI is needed',
@@ -75,18 +74,17 @@ export const CLIENT_FAULTS = {
 
 type ClientFaultName = keyof typeof CLIENT_FAULTS;
 
-/** The part of a registration that is at fault. */
+/** The part of a registration at fault. */
 type ClientField = Exclude<
   keyof ChangeableClient,
   'id_token_signed_response_alg' | 'pkce' | 'longest_access'
 >;
 
-/** A registration that is not allowed. */
 export class ClientFault extends OperatorError {
   constructor(
     readonly fault: ClientFaultName,
     readonly field: ClientField,
-    /** The value at fault, as it was given. */
+    /** The rejected value as given. */
     readonly value = '',
     options?: ErrorOptions,
   ) {
@@ -98,21 +96,15 @@ export class ClientFault extends OperatorError {
 }
 
 const MOST_LOGO_BYTES = 65_536;
-/** In the form of the columns. */
 const MOST_OF_EACH = 50;
-/** RFC 8252 §8.3 advises against `localhost`, which is what Claude Code and VS Code send: their documents name it. */
+/** RFC 8252 §8.3 advises against `localhost`, but the documents of Claude Code and VS Code name it. */
 const LOOPBACK_HOSTS = ['127.0.0.1', '[::1]', 'localhost'];
-/** Schemes of apps whose makers chose no domain name: where Cursor comes back. */
+/** Schemes without a domain name: Cursor uses this one. */
 const KNOWN_SCHEMES = ['cursor:'];
 /** Members that make a JWK private (RFC 7518 §6). */
 const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k', 'priv'];
 
-/**
- * Checks the registration of an app.
- *
- * @param nameBefore the name that it has already, which it may keep whatever it is
- * @throws ClientFault that says what is wrong
- */
+/** Checks the registration of an app. @param nameBefore its present name, which it may always keep @throws ClientFault */
 export function checkClient(
   client: Omit<NewClient, 'actor'>,
   production: boolean,
@@ -178,16 +170,13 @@ function checkProfile({
   if (!rules.idTokenAlgorithms.includes(alg)) throw new ClientFault('idTokenAlgorithm', 'profile', alg);
 }
 
-/** Tells whether the text is a URL that the consent page may link to. */
+/** Tells whether the consent page may link to the URL. */
 export function isPageUrl(uri: string): boolean {
   const url = URL.parse(uri);
   return url?.protocol === 'https:' && url.username === '' && uri.length <= 2048 && !/[\s\p{Cc}]/u.test(uri);
 }
 
-/**
- * Finds the fault of a redirect URI (RFC 9700 §2.1, RFC 8252 §7): it is later compared exactly, so it must be what a browser
- * would show. @returns undefined if there is none
- */
+/** Finds the fault of a redirect URI (RFC 9700 §2.1, RFC 8252 §7), which is compared exactly later. @returns undefined without one */
 export function redirectUriFault(
   uri: string,
   type: NewClient['type'],
@@ -199,7 +188,7 @@ export function redirectUriFault(
   if (uri.includes('#')) return 'uriWithFragment';
   if (url.username !== '' || url.password !== '') return 'uriWithUser';
   const { protocol, hostname } = url;
-  // `https:app.example` and back slashes lead browsers elsewhere than they read.
+  // Browsers rewrite `https:app.example` and backslashes.
   if (/^https?:$/.test(protocol) && !isHttpUrl(uri)) return 'relativeUri';
   if (protocol === 'https:') return undefined;
   if (type === 'web') {
@@ -211,16 +200,13 @@ export function redirectUriFault(
   return protocol.includes('.') || KNOWN_SCHEMES.includes(protocol) ? undefined : 'commonScheme';
 }
 
-/** Gives scheme, host and port of a redirect URI. A member who allows an app to send codes there allows nothing anywhere else. */
+/** Gives scheme, host and port of a redirect URI: a consent to send codes there covers no other origin. */
 export function originOf(redirectUri: string): string {
   const { protocol, host } = new URL(redirectUri);
   return `${protocol}//${host}`;
 }
 
-/**
- * Gives the origins whose pages may call the token endpoint: where none are named, those of a web app's redirect URIs; none for a
- * client with a secret, which no page may have.
- */
+/** Gives origins that may call the token endpoint: registered ones, else a web app's redirect URIs; none for a client with a secret. */
 export function allowedOriginsOf(
   client: {
     readonly type: NewClient['type'];
@@ -234,7 +220,7 @@ export function allowedOriginsOf(
   return [...new Set(client.redirect_uris.map(originOf))];
 }
 
-/** Reads a key set. @throws ClientFault where it is not JSON, or null, which would be none */
+/** Reads a key set. @throws ClientFault if it is not JSON, or null */
 export function keySetOf(text: string): { keys: object[] } {
   let keys: unknown;
   try {
@@ -260,7 +246,7 @@ function checkJwks(jwks: { keys: object[] }): void {
   if (!isStorableJson(jwks)) refuse('brokenKey');
 }
 
-/** PostgreSQL accepts no NUL and no lone surrogate in JSON either, and no key set is nested deeply. */
+/** PostgreSQL rejects NUL and lone surrogates in JSON, and no key set is nested deeply. */
 function isStorableJson(value: unknown, depth = 0): boolean {
   if (typeof value === 'string') return isStorable(value);
   if (typeof value !== 'object' || value === null) return true;

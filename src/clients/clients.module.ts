@@ -4,7 +4,6 @@ import { ClientsService } from './clients.service.js';
 import { ConnectedApps } from './connected-apps.js';
 import { SigningKeysService } from './signing-keys.service.js';
 
-/** The apps that may sign members in, and what members allowed them. */
 @Module({
   providers: [AccessEnds, ClientsService, ConnectedApps, SigningKeysService],
   exports: [AccessEnds, ClientsService, ConnectedApps, SigningKeysService],

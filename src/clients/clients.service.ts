@@ -28,7 +28,7 @@ export type { ChangeableClient, NewClient } from './client-rules.js';
 
 export type ClientChanges = Partial<ChangeableClient>;
 
-/** What is known of a client's secret. Times are in the API's format. */
+/** A client secret's metadata. Times are in the API's format. */
 export interface SecretDetails {
   readonly last_four: string;
   readonly created_at: string;
@@ -43,9 +43,9 @@ export interface ClientDetails extends Omit<
   'id' | 'jwks' | 'secret_auth_method' | 'logo' | 'document_read_at' | 'created_at' | 'disabled_at'
 > {
   readonly client_id: string;
-  /** none: a public client, with PKCE only. */
+  /** `none`: a public client with PKCE. */
   readonly token_endpoint_auth_method: AuthMethod;
-  /** The newest first; also one that has ended in the last days. */
+  /** Newest first, including recently expired ones. */
   readonly secrets: readonly SecretDetails[];
   readonly has_logo: boolean;
   readonly created_at: string;
@@ -68,7 +68,7 @@ FROM oauth_clients c LEFT JOIN oauth_grants g ON g.client_id = c.id AND g.expire
 /** Maximum number of apps that a member may register. */
 export const MOST_OWN_CLIENTS = 10;
 
-/** The condition that finds a client: a member finds only their own, and only if nobody else disabled it. */
+/** Limits members to their own clients that nobody else disabled. */
 const reachedBy = (id: string, owner: Owner | undefined) =>
   owner
     ? [
@@ -77,25 +77,21 @@ const reachedBy = (id: string, owner: Owner | undefined) =>
       ]
     : [{ id }];
 
-/** Of an event: the member who did it to what is their own. */
 const by = (owner: Owner | undefined) => (owner ? { userId: owner.userId, ip: owner.ip } : {});
 
-/** There is no such client, or it is not the member's. */
+/** There is no such client, or it belongs to somebody else. */
 export class UnknownClient extends OperatorError {
   constructor(id: string) {
     super(`There is no client ${id}: \`pua clients list\` shows them`);
   }
 }
 
-/** The start of every secret of a client, by which one is found that leaked. */
+/** The prefix of client secrets, for finding leaked ones. */
 const SECRET_PREFIX = 'pua_secret_';
-/** 62^43 > 2^256. Of characters that no form encoding changes (RFC 6749 §2.3.1): libraries disagree about it. */
+/** 62^43 > 2^256. Form encoding leaves these characters unchanged (RFC 6749 §2.3.1): libraries disagree about it. */
 const SECRET_LENGTH = 43;
 
-/**
- * Manages the apps that may sign members in; used by the command line, the demo, and the pages where members register their own.
- * With an `owner`, all clients but that member's own are unknown.
- */
+/** Manages clients. With an `owner`, only that member's clients are visible. */
 @Injectable()
 export class ClientsService {
   readonly #secretHashes: SecretHashes;
@@ -107,10 +103,7 @@ export class ClientsService {
     this.#secretHashes = new SecretHashes(config.secrets, 'oauth_client_secrets');
   }
 
-  /**
-   * @returns the client's id
-   * @throws ClientFault where it is not allowed, LimitReached where its owner has as many as they may
-   */
+  /** @returns the client's id @throws ClientFault, LimitReached */
   async create(wanted: NewClient, within: EntityManager = this.dataSource.manager): Promise<string> {
     checkClient(wanted, this.config.production);
     const { actor, owner, id = randomUUID(), scopes = [...ALL_SCOPES], ...columns } = wanted;
@@ -136,7 +129,7 @@ export class ClientsService {
     return id;
   }
 
-  /** The newest first. */
+  /** Newest first. */
   async list(owner?: Owner, id?: string): Promise<ClientDetails[]> {
     const clients = await this.dataSource.query<ClientDetails[]>(
       `${DETAILS} WHERE ($1::bigint IS NULL OR c.owner_id = $1) AND ($2::text IS NULL OR c.id = $2)
@@ -157,12 +150,8 @@ GROUP BY c.id ORDER BY c.created_at DESC, c.id`,
   }
 
   /**
-   * Changes the registration. Grants of the app that include a scope which it may no longer request end, and the members'
-   * decisions on that scope are forgotten.
-   *
-   * @param change computes the new fields from the current ones
-   * @returns the columns that changed, and how many grants ended
-   * @throws UnknownClient, ClientFault where what it would be is not allowed, TooManyChanges
+   * Changes the registration. Ends grants with a removed scope, and forgets consents for it. @param change computes the new fields from
+   * the current ones @returns the changed columns, and the number of ended grants @throws UnknownClient, ClientFault, TooManyChanges
    */
   async update(
     id: string,
@@ -189,7 +178,7 @@ GROUP BY c.id ORDER BY c.created_at DESC, c.id`,
         },
       );
       if (after.secret_auth_method === null) await manager.delete(OauthClientSecret, { client_id: id });
-      // Consents that name no origins allow those of until now: no code is sent to another without the member’s consent.
+      // Pins consents without origins to the previous ones: codes need a consent for every new origin.
       if (changed.includes('redirect_uris'))
         await manager.query(
           'UPDATE oauth_consents SET redirect_origins = $2 WHERE client_id = $1 AND redirect_origins IS NULL',
@@ -213,32 +202,26 @@ GROUP BY c.id ORDER BY c.created_at DESC, c.id`,
     });
   }
 
-  /**
-   * @param manager of a transaction, in which nobody else changes it until the end
-   * @throws UnknownClient
-   */
+  /** @param manager locks the client until the transaction ends @throws UnknownClient */
   async #read(id: string, owner: Owner | undefined, manager?: EntityManager): Promise<OauthClient> {
     const client = await (manager ?? this.dataSource.manager).findOne(OauthClient, {
       where: reachedBy(id, owner),
-      // Members may consent to it meanwhile: what they store refers to its id.
+      // Allows concurrent consents, which refer to its id.
       ...(manager ? { lock: { mode: 'for_no_key_update' } } : {}),
     });
     if (!client) throw new UnknownClient(id);
     return client.secret_auth_method === null ? client : { ...client, jwks: null };
   }
 
-  /** Before a transaction that needs them: making them takes a second. */
+  /** Outside the transaction, since generating keys takes a second. */
   async #provideKeys(alg: SigningAlgorithm = 'ES256'): Promise<void> {
     if (alg !== 'ES256') await new SigningKeysService(this.dataSource, this.config).provide(alg);
   }
 
   /**
-   * Makes a secret for a client that authenticates with one. The one before stays valid until the overlap or its own expiry ends, any
-   * older one ends at once: never more than two are valid.
-   *
-   * @param expiresInSeconds null for never
-   * @returns the secret itself, which is shown once and stored nowhere
-   * @throws UnknownClient, TooManyChanges; OperatorError where the client does not authenticate with a secret
+   * Creates a client secret. The previous one works until the overlap or its own expiry ends, older ones end at once. @param
+   * expiresInSeconds null for never @returns the secret, which is shown once and not stored @throws UnknownClient, TooManyChanges;
+   * OperatorError if the client does not use secrets
    */
   async rotateSecret(
     id: string,
@@ -268,7 +251,7 @@ GROUP BY c.id ORDER BY c.created_at DESC, c.id`,
 VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5))`,
         [id, ...Object.values(this.#secretHashes.store(secret)), expiresInSeconds],
       );
-      // Servers remember the client with its secrets for a moment, in which the new one would be wrong.
+      // Servers cache clients with their secrets for a moment, and would reject the new one.
       await manager.query(`SELECT announce_revocations('client', ARRAY[$1])`, [id]);
       await recordEvent(manager, {
         type: 'client.secret_rotated',
@@ -281,12 +264,7 @@ VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5))`,
     });
   }
 
-  /**
-   * Deletes the client permanently, with all access that members gave it: tokens, codes, consents. The audit trail keeps its id.
-   *
-   * @returns how many grants of the app ended
-   * @throws UnknownClient
-   */
+  /** Deletes the client with tokens, codes and consents. The audit log keeps its id. @returns number of grants @throws UnknownClient */
   async delete(
     id: string,
     actor: NewAuthEvent['actor'],
@@ -309,11 +287,8 @@ VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5))`,
   }
 
   /**
-   * A disabled client can do nothing: it is unknown to every endpoint, and its tokens are refused at the next request.
-   * When it is enabled again, whatever has not expired works again. Its owner can enable it only if its owner disabled it.
-   *
-   * @returns whether that changed anything
-   * @throws UnknownClient, TooManyChanges
+   * Disables or enables a client. While disabled it is unknown to every endpoint, and its tokens are rejected; unexpired ones work again
+   * later. Owners cannot undo what others disabled. @returns whether that changed anything @throws UnknownClient, TooManyChanges
    */
   async setDisabled(
     id: string,
@@ -341,12 +316,12 @@ VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5))`,
   }
 }
 
-/** An empty set for a client with a secret: without one, programs of an earlier version would take it for a public client. */
+/** An empty set for a client with a secret: earlier versions would treat null as a public client. */
 function storedKeysOf({ secret_auth_method, jwks }: Pick<NewClient, 'secret_auth_method' | 'jwks'>) {
   return secret_auth_method ? { keys: [] } : (jwks ?? null);
 }
 
-/** @returns how many grants of the client included one of the scopes, and ended */
+/** @returns number of ended grants, which included one of the scopes */
 async function takeScopes(manager: EntityManager, id: string, scopes: readonly string[]): Promise<number> {
   const without = (column: string) =>
     `${column} = ARRAY(SELECT scope FROM unnest(${column}) AS held (scope) WHERE scope <> ALL ($2))`;
@@ -356,7 +331,7 @@ async function takeScopes(manager: EntityManager, id: string, scopes: readonly s
   WHERE string_to_array(resource.value, ' ') && $2::text[])`,
     [id, scopes],
   );
-  // After that, since it narrows what is left: a grant that was stored since.
+  // Afterwards, to narrow grants that were stored meanwhile.
   await manager.query(
     `UPDATE oauth_consents SET ${without('granted')}, ${without('rejected')}
 WHERE client_id = $1 AND (granted && $2::text[] OR rejected && $2)`,

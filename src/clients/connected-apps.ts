@@ -9,10 +9,10 @@ export interface ConnectedApp {
   readonly client_name: string;
   readonly redirect_uri: string;
   readonly has_logo: boolean;
-  /** Known by the document at its id alone. */
+  /** Known only by the document at its id. */
   readonly has_document: boolean;
   readonly scopes: string[];
-  /** In the API's form. */
+  /** In the API's format. */
   readonly since: string;
   /** The end of its access; null for none. */
   readonly access_ends_at: string | null;
@@ -49,22 +49,18 @@ export interface BrowserSession {
   readonly user_agent: string | null;
 }
 
-/** A member may have any number of apps and sessions; this many are shown. */
+/** Maximum apps and sessions in a list. */
 const SHOWN = 100;
 
-/** The first of them. */
 export interface Shown<Row> {
   readonly shown: readonly Row[];
-  /** Number of all. */
+  /** Including those beyond the list. */
   readonly count: number;
 }
 
 type Actor = Pick<NewAuthEvent, 'actor' | 'ip'>;
 
-/**
- * Lists and ends the access that members gave to apps, and their browser sessions; used by the account pages and by the command
- * line. What has ended has done so for every instance when a method returns.
- */
+/** Lists and ends access of apps and browser sessions. Every instance knows of an end when a method returns. */
 @Injectable()
 export class ConnectedApps {
   constructor(private readonly dataSource: DataSource) {}
@@ -79,11 +75,7 @@ ORDER BY ${foldedText('a.client_name')}, a.client_id LIMIT ${SHOWN}`,
     return shownOf(rows);
   }
 
-  /**
-   * The most recently seen first.
-   *
-   * @param own keys of the current session, which comes first
-   */
+  /** Most recently seen first. @param own keys of the current session, which comes first */
   async listSessions(userId: number, own: readonly Buffer[] = []): Promise<Shown<BrowserSession>> {
     const rows = await this.dataSource.query<(BrowserSession & Counted)[]>(
       `SELECT count(*) OVER ()::integer AS count, encode(uid_key, 'hex') AS id, api_time(signed_in_at) AS signed_in_at,
@@ -95,13 +87,7 @@ ORDER BY uid_key = ANY($2::bytea[]) DESC, oauth_sessions.last_seen_at DESC, uid_
     return shownOf(rows);
   }
 
-  /**
-   * Ends the access of one client: grants with every code and token. The member's consent is forgotten, so that the app has to
-   * ask again.
-   *
-   * @param clientId null for all clients
-   * @returns how many grants ended
-   */
+  /** Ends a client's access, and forgets the consent. @param clientId null for all clients @returns number of ended grants */
   async revoke(
     userId: number,
     clientId: string | null,
@@ -118,7 +104,7 @@ ORDER BY uid_key = ANY($2::bytea[]) DESC, oauth_sessions.last_seen_at DESC, uid_
         [userId, clientId],
       );
       const { count, forgotten } = row!;
-      // If nothing ended, there may be no such client: a made-up id is not recorded.
+      // Otherwise the id may be invented, and is not recorded.
       if (count > 0 || forgotten) {
         await recordEvent(manager, {
           ...actor,
@@ -132,12 +118,7 @@ ORDER BY uid_key = ANY($2::bytea[]) DESC, oauth_sessions.last_seen_at DESC, uid_
     });
   }
 
-  /**
-   * Ends the results of all sign-ins of the member so far: the access of every client with its consents, browser
-   * sessions, and pending sign-ins.
-   *
-   * @returns how many grants and sessions ended
-   */
+  /** Ends all access of clients with its consents, browser sessions and pending sign-ins. @returns numbers of ended grants and sessions */
   async revokeAll(
     userId: number,
     actor: Actor,
@@ -156,7 +137,7 @@ ORDER BY uid_key = ANY($2::bytea[]) DESC, oauth_sessions.last_seen_at DESC, uid_
     });
   }
 
-  /** @returns whether there was such a session of this member */
+  /** @returns whether the member had such a session */
   async endSession(userId: number, sessionId: string, actor: Actor): Promise<boolean> {
     if (!/^[0-9a-f]{64}$/.test(sessionId)) return false;
     const details = { session: sessionId.slice(0, 16) };
@@ -165,12 +146,7 @@ ORDER BY uid_key = ANY($2::bytea[]) DESC, oauth_sessions.last_seen_at DESC, uid_
     );
   }
 
-  /**
-   * Ends the other browser sessions of the member.
-   *
-   * @param kept keys of the session that continues
-   * @returns how many sessions ended
-   */
+  /** Ends the other browser sessions of the member. @param kept keys of the session that continues @returns number of ended sessions */
   endOtherSessions(
     userId: number,
     actor: Actor,
@@ -180,7 +156,7 @@ ORDER BY uid_key = ANY($2::bytea[]) DESC, oauth_sessions.last_seen_at DESC, uid_
     return this.#end(within, userId, 'uid_key <> ALL ($2::bytea[])', kept, actor);
   }
 
-  /** @param details of the event; if there are none, how many ended */
+  /** @param details of the event; default: the number of ended sessions */
   #end(
     within: DataSource | EntityManager,
     userId: number,

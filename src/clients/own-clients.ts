@@ -3,19 +3,15 @@ import { audited, recordEvent } from '../audit/audit.js';
 import { ALL_SCOPES } from '../auth/scopes.js';
 import type { Config } from '../config/config.js';
 
-/** The client_id of the reference at /docs, in which readers can sign in and try each call. */
+/** The client_id of the reference at /docs, in which readers can sign in and try requests. */
 export const DOCS_CLIENT = 'public-user-api-docs';
 
 /** The client_id of the demo app in examples/browser-client. */
 export const DEMO_CLIENT = 'demo';
 
-/** The origin of this server's own pages. */
 type Origin = Pick<Config, 'publicUrl'>;
 
-/**
- * Registers the reference as a public client. An operator who wants no sign-ins there disables the client
- * (`pua clients disable public-user-api-docs`), and it stays disabled.
- */
+/** Registers the reference as a public client. `pua clients disable public-user-api-docs` permanently disables sign-ins there. */
 export function registerDocsClient(dataSource: DataSource, { publicUrl }: Origin): Promise<void> {
   return registerOwnClient(dataSource, publicUrl, [DOCS_CLIENT, 'API reference', [`${publicUrl}/docs`], []]);
 }
@@ -26,7 +22,7 @@ export function registerDemoClient(dataSource: DataSource, { publicUrl }: Origin
   return registerOwnClient(dataSource, publicUrl, [DEMO_CLIENT, 'Demo app', [`${demo}/callback`], [demo]]);
 }
 
-/** Registers a public client, and keeps its URIs in step with PUBLIC_URL. Several servers may do so at the same time. */
+/** Registers a public client, and updates its URIs to PUBLIC_URL. Safe for concurrent servers. */
 async function registerOwnClient(
   dataSource: DataSource,
   origin: string,

@@ -3,30 +3,26 @@ import type { OauthClient } from '../database/schema/entities/credentials/oauth.
 /** How a client authenticates at the token endpoint (RFC 7591 §2). */
 export type AuthMethod = 'none' | 'private_key_jwt' | NonNullable<OauthClient['secret_auth_method']>;
 
-/** Those by which a client sends a secret. */
 const SECRET_METHODS = ['client_secret_basic', 'client_secret_post'] as const;
 
-/** Gives the method if a secret is sent by it, else null. */
+/** Gives the method if it sends a secret, else null. */
 export const secretMethodOf = (method: string | undefined) =>
   SECRET_METHODS.find((one) => one === method) ?? null;
 
-/** What follows from a client's profile, everywhere: registration, requests, discovery. */
+/** Rules of a profile for registration, requests and discovery. */
 interface ProfileRules {
   readonly authMethods: readonly AuthMethod[];
-  /**
-   * A confidential client may be registered so that it can leave PKCE out: `optional` where it sends a nonce (OAuth 2.1 §7.5.1), `off` also
-   * without one, as OpenID Connect Core 1.0 lets it.
-   */
+  /** For confidential clients: `optional` replaces PKCE by a nonce (OAuth 2.1 §7.5.1); `off` requires neither (OpenID Core 1.0). */
   readonly pkce: readonly OauthClient['pkce'][];
-  /** Authorization requests have to be pushed (RFC 9126 §6). */
+  /** Authorization requests must be pushed (RFC 9126 §6). */
   readonly requiresPar: boolean;
-  /** Tokens are issued for a DPoP key alone (RFC 9449 §5.2). */
+  /** Tokens require a DPoP key (RFC 9449 §5.2). */
   readonly requiresDpop: boolean;
-  /** Each use of a refresh token replaces it; otherwise it stays valid (FAPI 2.0 §5.3.2.1). */
+  /** Each use replaces a refresh token; otherwise it stays valid (FAPI 2.0 §5.3.2.1). */
   readonly rotatesRefreshTokens: boolean;
-  /** A refresh token works with the DPoP key alone that was proven with the code; otherwise the key of its client binds it (RFC 9449 §5). */
+  /** Refresh tokens are bound to the code's DPoP key; otherwise to the client's key (RFC 9449 §5). */
   readonly bindsRefreshTokens: boolean;
-  /** Whom an assertion may name as its audience, besides the issuer. */
+  /** Whether an assertion's audience may be the token endpoint, besides the issuer. */
   readonly acceptsTokenEndpointAudience: boolean;
   readonly assertionAlgorithms: readonly string[];
   readonly idTokenAlgorithms: readonly OauthClient['id_token_signed_response_alg'][];
@@ -71,21 +67,21 @@ export const PROFILES = {
 
 export const PROFILE_NAMES = Object.keys(PROFILES) as OauthClient['profile'][];
 
-/** What a client may do, by its profile. @param client its row, or the library's metadata made from it */
+/** Finds the rules of a client's profile. @param client its row, or the library's metadata made from it */
 export const rulesOf = (client: object): ProfileRules =>
   PROFILES[(client as Pick<OauthClient, 'profile'>).profile];
 
-/** All that any profile allows, for discovery. */
+/** Lists the values that any profile allows, for discovery. */
 export function unionOf<Value>(of: (rules: ProfileRules) => readonly Value[]): Value[] {
   return [...new Set(PROFILE_NAMES.flatMap((profile) => of(PROFILES[profile])))];
 }
 
-/** The keys of a client, or that it has a secret, say how it authenticates. */
+/** Derives the authentication method from a client's keys and secret. */
 export function authMethodOf(client: Pick<OauthClient, 'jwks' | 'secret_auth_method'>): AuthMethod {
   return client.secret_auth_method ?? (client.jwks === null ? 'none' : 'private_key_jwt');
 }
 
-/** The profile of a client that a document describes: by what it says of itself (RFC 9126 §6, RFC 9449 §5.2). */
+/** Chooses the profile of a document's client by its own metadata (RFC 9126 §6, RFC 9449 §5.2). */
 export function profileOfDocument(metadata: Readonly<Record<string, unknown>>): 'oauth21' | 'fapi2' {
   const { require_pushed_authorization_requests: pushed, dpop_bound_access_tokens: bound } = metadata;
   return pushed === true && bound === true ? 'fapi2' : 'oauth21';

@@ -13,20 +13,18 @@ import {
 } from '../crypto/signing-keys.js';
 import { OperatorError } from '../values/operator-error.js';
 
-/** What is known of a signing key; never its private half. Times in the API's form. */
+/** A signing key without its private half. Times are in the API's format. */
 interface SigningKeyDetails extends Pick<SigningKey, 'kid' | 'status' | 'alg'> {
   readonly created_at: string;
   readonly activated_at: string | null;
   readonly retired_at: string | null;
 }
 
-/** A private key as it is stored, encrypted. */
 type Sealed = SigningJwk & Moved;
 
 /**
- * The keys that sign ID tokens: those for ES256 always, those for RS256 from the moment when a client first asks for them ({@link provide}),
- * because making one takes a second. For each algorithm, `next` is published before it signs, `current` signs, and `previous` stays published
- * until the next rotation, so that what it signed remains valid. Used by the server and by the command line.
+ * Keys that sign ID tokens: ES256 always, RS256 after {@link provide}, since generating one takes a second. Per algorithm, `next` is
+ * published before use, `current` signs, and `previous` stays published until the next rotation.
  */
 @Injectable()
 export class SigningKeysService {
@@ -40,17 +38,15 @@ export class SigningKeysService {
   }
 
   /**
-   * The published keys with their private halves: those for ES256 first, and within each algorithm the current one; created where there
-   * are none.
-   *
-   * @throws Error where a private key cannot be decrypted: SECRET_KEY changed without SECRET_KEY_PREVIOUS
+   * The published private keys: ES256 first, and per algorithm the current one first; created if missing. @throws Error if a key cannot
+   * be decrypted: SECRET_KEY changed without SECRET_KEY_PREVIOUS
    */
   async load(): Promise<SigningJwk[]> {
     await this.provide('ES256');
     return (await this.#read()).map((key) => this.#decrypt(key));
   }
 
-  /** Creates the keys for this algorithm where there are none; running servers pick them up within a second. */
+  /** Creates missing keys for this algorithm; running servers load them within a second. */
   async provide(alg: SigningAlgorithm): Promise<void> {
     const isCurrent = (key: SigningKey) => key.alg === alg && key.status === 'current';
     if ((await this.#read()).some(isCurrent)) return;
@@ -71,14 +67,14 @@ export class SigningKeysService {
     }
   }
 
-  /** The SECRET_KEY under which the published keys are encrypted, and when the last of them was moved. */
+  /** Counts keys by the SECRET_KEY that encrypts them, with the time of the last move. */
   async sealState() {
     const sealed = (await this.#read()).map(({ kid, private_jwk }) => [private_jwk!, kid] as const);
     const { counts, movedAt } = this.#encryption.stateOf(sealed);
     return { ...counts, movedAt };
   }
 
-  /** Changes whenever the published set does; cheap enough to query every second. */
+  /** Changes with the published set; cheap enough to query every second. */
   async version(): Promise<string> {
     const [row] = await this.dataSource.query<{ version: string | null }[]>(
       `SELECT string_agg(kid || status, ',' ORDER BY kid) AS version FROM signing_keys WHERE status <> 'retired'`,
@@ -86,7 +82,7 @@ export class SigningKeysService {
     return row?.version ?? '';
   }
 
-  /** The oldest first. */
+  /** Oldest first. */
   list(): Promise<SigningKeyDetails[]> {
     return this.dataSource.query<SigningKeyDetails[]>(
       `SELECT kid, status, alg, api_time(created_at) AS created_at, api_time(activated_at) AS activated_at,
@@ -94,10 +90,7 @@ export class SigningKeysService {
     );
   }
 
-  /**
-   * next → current → previous → retired, and a new next, for each algorithm. No token becomes invalid: the new current key has been
-   * published since the last rotation, and the old one stays published.
-   */
+  /** Moves next → current → previous → retired, and adds a new next, per algorithm. Tokens stay valid, since both are published. */
   async rotate(): Promise<SigningKeyDetails[]> {
     const algorithms = new Set((await this.load()).map(({ alg }) => alg));
     const next: SigningJwk[] = [];
