@@ -2,14 +2,10 @@ import type { DataSource } from 'typeorm';
 import type { Attempt } from '../runtime/outbox.js';
 import { prepared } from '../database/postgres/data-source.js';
 
-/** Of a message `d` that is found by its key, written so that no partial index serves it: one that seems empty would be read whole. */
+/** Condition on a message `d` found by key, hidden from partial indexes: PostgreSQL would scan one that seems empty. */
 export const IS_PENDING = `(d.status = 'pending') IS TRUE`;
 
-/**
- * Records that the messages $1, in their order, were taken, with the statuses $2 and after so many milliseconds, $3.
- *
- * @param ifLocked what to do with one that somebody else has locked
- */
+/** Records delivered messages $1 with statuses $2 and durations $3 in ms. @param ifLocked how to treat locked rows */
 const recordTaken = (ifLocked: 'SKIP LOCKED' | '') => `WITH locked AS MATERIALIZED (
   SELECT d.sequence, t.status, t.duration_ms FROM unnest($1::bigint[], $2::integer[], $3::integer[]) t (sequence, status, duration_ms)
   CROSS JOIN LATERAL (
@@ -29,7 +25,7 @@ interface Taken {
   readonly reject: (error: Error) => void;
 }
 
-/** Records the messages that receivers have taken: in one commit all that came while the commit before was under way. */
+/** Records delivered messages in batches: one commit for all that arrived during the previous commit. */
 export class TakenMessages {
   readonly #taken: Taken[] = [];
   #isRecording = false;
@@ -47,14 +43,14 @@ export class TakenMessages {
   async #recordAll(): Promise<void> {
     this.#isRecording = true;
     while (this.#taken.length > 0) {
-      // In one order, so that two instances never wait for each other.
+      // Sorted, so that two instances never wait for each other.
       const taken = this.#taken.splice(0).sort((one, other) => one.sequence - other.sequence);
       try {
         const delays = await this.#recordTaken('SKIP LOCKED', taken);
         for (const one of taken) {
           const delay = delays.get(one.sequence);
           if (delay !== undefined) one.resolve(delay);
-          // Recorded already, or locked: nobody else waits for it.
+          // Recorded already, or locked: the others do not wait for it.
           else this.#recordTaken('', [one]).then((late) => one.resolve(late.get(one.sequence)), one.reject);
         }
       } catch (error) {

@@ -8,13 +8,10 @@ import { concernedBy, kindFor, readScopeSql } from '../resources/resources.js';
 import { IS_PENDING, TakenMessages } from './taken-messages.js';
 import { TEST_TYPE, type Message } from './webhook-sender.js';
 
-/** How long an endpoint may fail before it is switched off. */
+/** An endpoint is disabled after failing for so long. */
 const MOST_DAYS_FAILING = 5;
 
-/**
- * How many changes are processed in one transaction, and in how many statements. A change may concern an event with a million participants:
- * what one statement cannot do by its deadline is done in smaller pieces.
- */
+/** Changes per transaction and number of statements. An event can have a million participants: timeouts lead to smaller pieces. */
 const BATCHES = [
   { changes: 200, parts: 1 },
   { changes: 20, parts: 1 },
@@ -22,16 +19,16 @@ const BATCHES = [
   { changes: 1, parts: 16 },
   { changes: 1, parts: 256 },
 ];
-/** The database cancelled a statement that took too long (PostgreSQL, appendix A). */
+/** The database canceled a late statement (PostgreSQL, appendix A). */
 const STATEMENT_TIMEOUT = '57014';
-/** After this many batches in time, the next bigger size is tried again. */
+/** After this many batches in time, tries the next bigger size again. */
 const ENOUGH_IN_TIME = 20;
-/** An endpoint of the platform itself, which depends on no credential. */
+/** A platform endpoint, which depends on no credential. */
 const OF_PLATFORM = 'e.client_id IS NULL AND e.key_id IS NULL';
 
 /**
- * Which endpoints may be notified about the members in `members` (user_id), and with which scopes: (endpoint_id, user_id, scopes). By a key while
- * it is valid; by a client while the member's grant to it and one of that grant's tokens are; never about disabled members.
+ * Endpoints to notify of the `members` (user_id), with scopes: (endpoint_id, user_id, scopes). Requires a valid key, or a client with a
+ * live grant and token; excludes disabled members.
  */
 const subscribersOf = (members: string) => `SELECT w.endpoint_id, w.user_id, w.scopes FROM (
     SELECT e.id AS endpoint_id, k.user_id, k.scopes FROM ${members} m JOIN api_keys k ON k.user_id = m.user_id
@@ -45,30 +42,26 @@ const subscribersOf = (members: string) => `SELECT w.endpoint_id, w.user_id, w.s
       AND t.expires_at > now() AND (t.consumed_at IS NULL OR t.model <> 'AuthorizationCode'))
   ) w JOIN users u ON u.id = w.user_id WHERE u.disabled_at IS NULL`;
 
-/** What is due of an endpoint `e`, by time. */
+/** Due messages of an endpoint `e`, by time. */
 const IS_DUE = `d.endpoint_id = e.id AND d.status = 'pending' AND d.due_at <= now() ORDER BY d.due_at`;
 
-/** Whether there is anything to do: read by every instance, several times a second. */
+/** Whether there is work: every instance reads it several times a second. */
 export const LOOK = `SELECT
   EXISTS (SELECT FROM webhook_endpoints WHERE disabled_at IS NULL) AND EXISTS (SELECT FROM change_places p
     WHERE p.name = 'told' AND (p.changed_in > ${AHEAD} OR EXISTS (SELECT FROM changes c
       WHERE (c.changed_in, c.sequence) > (p.changed_in, p.sequence) AND c.changed_in < ${HORIZON}))) AS behind,
   EXISTS (SELECT FROM endpoints_due()) AS due`;
 
-/**
- * The position up to which changes were processed, locked for whoever advances it: no row if another instance is doing that. `ahead`: it is from another
- * server, of which this database was a dump.
- */
+/** Locks the position of processed changes; no row if another instance has it. `ahead`: from a server whose dump was restored. */
 const LOCK_PLACE = `SELECT changed_in, sequence, changed_in > ${AHEAD} AS ahead FROM change_places
 WHERE name = 'told' FOR NO KEY UPDATE SKIP LOCKED`;
 
-/** The position after everything that can be read now. */
+/** The position after all changes that are readable now. */
 export const BEGIN_HERE = `UPDATE change_places SET changed_in = ${HORIZON}, sequence = 0 WHERE name = 'told'`;
 
 /**
- * Creates messages for the next changes after the position ($1, $2), at most $3 of them, and advances the position: in commit order, a
- * thing once for each endpoint and member, at its latest change. In parts: each part covers a fraction of the members, which one is
- * $4, and the last part advances the position.
+ * Creates messages for at most $3 changes after the position ($1, $2), one per item, endpoint and member, and advances the position. Each
+ * part covers a fraction of the members ($4); the last one advances the position.
  */
 const fanOutSql = (parts: number): string => `WITH batch AS MATERIALIZED (
   SELECT changed_in, sequence, user_id, resource, id, kind, changed_at FROM changes
@@ -101,27 +94,25 @@ const fanOutSql = (parts: number): string => `WITH batch AS MATERIALIZED (
 )
 SELECT (SELECT count(*)::integer FROM batch) AS seen, (SELECT count(*)::integer FROM made) AS made`;
 
-/** The columns of a message `d` that its sender reads, with those of its endpoint `e`. */
+/** Columns of a message `d` and its endpoint `e` for sending. */
 const MESSAGE = `d.sequence, replace(d.id::text, '-', '') AS id, d.endpoint_id, d.type, d.user_id, d.thing_id, d.changed_at, d.attempts,
   d.leased_until::text AS lease, e.url, e.secret, e.failing_since IS NOT NULL AS failing,
   CASE WHEN e.previous_secret_until > now() THEN e.previous_secret END AS previous_secret`;
 
 const IS_LEASED = 'd.leased_until > now()';
 
-/** The members of so many due messages are listed; where more are due, those are found soon enough among all that wait. */
+/** Lists the members of at most so many due messages; with more, a scan finds due ones soon enough. */
 const MOST_LISTED = 200;
 
-/** Endpoints with messages to send, locked for a claim; those locked by another instance are skipped. */
+/** Endpoints with due messages, locked for a claim; skips those locked by other instances. */
 const LOCK_READY = `SELECT e.id FROM endpoints_due() due JOIN webhook_endpoints e ON e.id = due.endpoint_id WHERE e.disabled_at IS NULL
 ORDER BY e.id FOR NO KEY UPDATE OF e SKIP LOCKED`;
 
 /**
- * Claims messages of the endpoints $1 that are due: at most $2 in progress for each endpoint, one if it is failing, $3 in all; for
- * $4 seconds. For each member one at a time and in order: a message that failed once goes first, one that failed again holds up nothing.
- * Messages about members whom the credential may no longer see are not sent, either: they are returned with `withheld`.
- *
- * However many messages wait for a member, or for an endpoint, the others have their turn: members by their ids, from the one after $5,
- * which was the last of the endpoint; endpoints by how much they have in progress.
+ * Claims due messages of the endpoints $1: at most $2 in progress per endpoint (one if it fails), $3 in all, for $4 seconds. Sends one
+ * message per member at a time, in order; one that failed twice no longer blocks the next. Shares capacity round-robin: members by id
+ * after $5 (the endpoint's last), endpoints by messages in progress. Returns messages that the credential may no longer see as
+ * `withheld`.
  */
 const CLAIM = `WITH chosen AS MATERIALIZED (
   SELECT next.sequence, next.turn, e.id AS endpoint_id
@@ -184,27 +175,26 @@ export const MAKE_TEST = `WITH d AS (
   VALUES ($1, $2, 0, 0, now(), now() + make_interval(secs => $3)) RETURNING *)
 SELECT ${MESSAGE} FROM d JOIN webhook_endpoints e ON e.id = d.endpoint_id`;
 
-/** The outcome of an attempt to deliver a message. */
 export interface Outcome {
   readonly status: 'delivered' | 'pending' | 'dead';
   /** Since the change. */
   readonly delaySeconds: number;
-  /** Why its endpoint was disabled, if it was. */
+  /** Set if its endpoint was disabled. */
   readonly disabledBecause: 'failing' | 'gone' | undefined;
 }
 
 interface Claimed extends Message {
   readonly withheld: boolean;
-  /** Its place among the messages of its endpoint that are in progress. */
+  /** Its rank among the endpoint's messages in progress. */
   readonly turn: number;
 }
 
-/** The messages to endpoints in the database: created from changes, claimed by an instance that sends them, and finished. */
+/** Messages to endpoints: created from changes, claimed for sending, and finished. */
 export class WebhookDeliveries {
-  /** Index into {@link BATCHES}, and how many batches in a row were in time. */
+  /** Index into {@link BATCHES}, and number of successive batches in time. */
   #size = 0;
   #inTime = 0;
-  /** The member of each endpoint whose turn was last. */
+  /** The last member served of each endpoint. */
   readonly #last = new Map<string, number>();
 
   readonly #taken: TakenMessages;
@@ -214,11 +204,8 @@ export class WebhookDeliveries {
   }
 
   /**
-   * Creates messages for the changes since the last call, in commit order, each once: messages and the new position are one
-   * transaction.
-   *
-   * @param more asked before each further batch whether to go on
-   * @returns how many were created; 0 also if another instance is doing it
+   * Creates each message for new changes once, in commit order: messages and position are one transaction. @param more asks before each
+   * batch whether to continue @returns number of messages; 0 also if another instance is doing it
    */
   async fanOut(more: () => boolean): Promise<number> {
     let made = 0;
@@ -265,15 +252,10 @@ export class WebhookDeliveries {
     });
   }
 
-  /**
-   * Claims messages that are due for this process.
-   *
-   * @param most in all
-   * @returns `withheld`: how many will never be sent, because the credential may no longer see the member
-   */
+  /** Claims due messages. @param most in all @returns `withheld`: number that the credential may no longer see */
   async claim(most: number): Promise<{ messages: Message[]; withheld: number }> {
     const rows = await this.dataSource.transaction(async (manager) => {
-      // Claims for one endpoint are serialized: each sees what the previous one has taken.
+      // Serializes claims for an endpoint: each sees the previous one's results.
       const ready = await prepared<{ id: string }>(manager, LOCK_READY, []);
       if (ready.length === 0) return [];
       const ids = ready.map(({ id }) => id);
@@ -290,7 +272,7 @@ export class WebhookDeliveries {
   /** Records the outcome of an attempt. @returns undefined if it is already recorded, or another instance has claimed the message */
   async finish(message: Message, attempt: Attempt): Promise<Outcome | undefined> {
     if (!attempt.taken) return this.#failed(message, attempt);
-    // Locked first, as in a claim: an endpoint before its messages.
+    // Locks an endpoint before its messages, like a claim.
     if (message.failing)
       await this.dataSource.query('UPDATE webhook_endpoints SET failing_since = NULL WHERE id = $1', [
         message.endpoint_id,
@@ -301,7 +283,7 @@ export class WebhookDeliveries {
       : { status: 'delivered', delaySeconds, disabledBecause: undefined };
   }
 
-  /** Releases a message whose attempt was aborted: any instance may send it at once. */
+  /** Releases the message of an aborted attempt: any instance may send it at once. */
   async release({ sequence, lease }: Message): Promise<void> {
     await this.dataSource.query(
       `UPDATE webhook_deliveries SET leased_until = NULL WHERE sequence = $1 AND leased_until = $2::timestamptz`,
@@ -339,7 +321,7 @@ RETURNING status, EXTRACT(epoch FROM now() - changed_at)::float8 AS delay`,
   }
 }
 
-/** @returns whether it has failed for so long that it is to be switched off */
+/** @returns whether it has failed for so long that it must be disabled */
 async function noteFailure(manager: EntityManager, endpointId: string): Promise<boolean> {
   const [rows] = await manager.query<[{ too_long: boolean }[], number]>(
     `UPDATE webhook_endpoints SET failing_since = COALESCE(failing_since, now())
@@ -349,10 +331,10 @@ WHERE id = $1 AND disabled_at IS NULL RETURNING failing_since <= now() - make_in
   return rows[0]?.too_long === true;
 }
 
-/** Names the member who acted in an audit event. */
+/** Names the acting member in an audit event. */
 export const by = (owner: Owner | undefined) => (owner ? { userId: owner.userId, ip: owner.ip } : {});
 
-/** Switches an endpoint off for good: nothing more is sent to it. @returns false if it is off already, or unknown */
+/** Disables an endpoint permanently. @returns false if it is already disabled, or unknown */
 export async function switchOff(
   manager: AuditedTransaction,
   endpointId: string,

@@ -10,7 +10,7 @@ import { PublicHttps } from '../runtime/public-https.js';
 /** The type that `pua webhooks test` sends. */
 export const TEST_TYPE = 'webhook.test';
 
-/** A message that this process has claimed for a while, with its endpoint. */
+/** A message that this process has claimed, with its endpoint. */
 export interface Message
   extends
     Pick<
@@ -20,21 +20,18 @@ export interface Message
     Pick<WebhookEndpoint, 'url' | 'secret' | 'previous_secret'> {
   /** 32 hexadecimal digits. */
   readonly id: string;
-  /** Until when it is claimed, as the database writes it: whoever records the outcome has to name it. */
+  /** End of the claim, in the database's format; required for recording the outcome. */
   readonly lease: string;
-  /** Whether the endpoint is failing at present. */
   readonly failing: boolean;
 }
 
-/** How a secret is stored in the database, encrypted. */
 interface Sealed extends Moved {
   readonly secret: string;
 }
 
-/** Each of the two columns is encrypted for that column of its row: moved elsewhere, it cannot be decrypted. */
+/** Binds each secret's encryption to its row and column, so that it cannot be moved. */
 const COLUMNS = { secret: 'webhook-secret', previous_secret: 'webhook-previous-secret' } as const;
 
-/** Secrets of endpoints, encrypted under a key that is derived from SECRET_KEY. */
 @Injectable()
 export class WebhookSecrets {
   readonly #encryption: Encryption;
@@ -47,11 +44,7 @@ export class WebhookSecrets {
     return this.#encryption.seal({ secret } satisfies Sealed, COLUMNS[column], Buffer.from(endpointId));
   }
 
-  /**
-   * The secrets of an endpoint that sign, the current one first.
-   *
-   * @throws Error if it cannot be decrypted: SECRET_KEY was changed without SECRET_KEY_PREVIOUS
-   */
+  /** The valid signing secrets, current one first. @throws Error if SECRET_KEY was changed without SECRET_KEY_PREVIOUS */
   open(endpoint: Pick<Message, 'endpoint_id' | 'secret' | 'previous_secret'>): string[] {
     const row = Buffer.from(endpoint.endpoint_id);
     const open = (sealed: Buffer, column: keyof typeof COLUMNS) =>
@@ -75,7 +68,7 @@ export class WebhookSecrets {
     }
   }
 
-  /** Under which SECRET_KEY the secrets of active endpoints are encrypted. */
+  /** Counts secrets of active endpoints by the SECRET_KEY that encrypts them. */
   async sealState(dataSource: DataSource): Promise<SealCounts> {
     const all = await sealedSecrets(dataSource);
     return this.#encryption.stateOf(
@@ -93,7 +86,7 @@ UNION ALL SELECT id, 'previous_secret', previous_secret FROM webhook_endpoints W
   );
 }
 
-/** Sends messages by the rules of Standard Webhooks: signed with every valid secret. */
+/** Sends messages by Standard Webhooks, signed with every valid secret. */
 @Injectable()
 export class WebhookSender {
   constructor(
@@ -126,7 +119,7 @@ export class WebhookSender {
   }
 }
 
-/** Writes the body: which item has changed, and nothing about its contents. */
+/** Writes the body: which item has changed, without its contents. */
 function bodyOf({ type, changed_at, user_id, thing_id }: Message): string {
   const timestamp = changed_at.toISOString();
   if (type === TEST_TYPE) return JSON.stringify({ type, timestamp, data: {} });

@@ -9,17 +9,14 @@ import { Periodic } from '../runtime/periodic-work.js';
 import { LOOK, WebhookDeliveries } from './webhook-deliveries.js';
 import { WebhookSecrets, WebhookSender, type Message } from './webhook-sender.js';
 
-/** Interval between checks for changes and due messages: the maximum delay of a message while nothing else happens. */
+/** Interval between checks for changes and due messages. */
 const PAUSE_MS = 100;
 
 const PENDING = `SELECT count(*)::integer AS pending FROM webhook_deliveries WHERE status = 'pending'`;
 const OLDEST_DUE = `SELECT COALESCE(EXTRACT(epoch FROM now() - min(due.due_at)), 0)::float8 AS seconds
 FROM endpoints_due() due JOIN webhook_endpoints e ON e.id = due.endpoint_id WHERE e.failing_since IS NULL`;
 
-/**
- * Notifies endpoints of changes. Every instance takes part: changes become messages (one instance at a time), and messages
- * are claimed and sent by whichever instance comes first. If an instance claims a message and does not finish it, another one sends it 20 seconds later.
- */
+/** Creates messages (one instance at a time), and sends them (all instances). Another one resends an unfinished claim after 20 s. */
 @Injectable()
 export class WebhookWorker implements OnApplicationShutdown {
   readonly #outbox = new Outbox<Message>({
@@ -66,7 +63,7 @@ export class WebhookWorker implements OnApplicationShutdown {
 
   async #claim(most: number) {
     const { messages, withheld } = await (await this.#deliveries()).claim(most);
-    // A receiver that is notified of a change reads it at once, and must find it.
+    // Endpoints read the change at once, also from replicas.
     if (messages.length > 0) await this.reads.advance('all');
     this.meter.count('webhook_attempts_total', { outcome: 'withheld' }, withheld);
     return { messages, again: withheld > 0 };

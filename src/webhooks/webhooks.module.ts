@@ -3,7 +3,6 @@ import { WebhookSecrets, WebhookSender } from './webhook-sender.js';
 import { WebhookWorker } from './webhook-worker.js';
 import { WebhooksService } from './webhooks.service.js';
 
-/** Notifies receivers of changes (docs/developers/webhooks.md). */
 @Module({
   providers: [WebhookSecrets, WebhookSender, WebhookWorker, WebhooksService],
   exports: [WebhooksService],

@@ -13,12 +13,12 @@ import { receiverFault } from '../values/receivers.js';
 import { BEGIN_HERE, by, MAKE_TEST, switchOff, WebhookDeliveries } from './webhook-deliveries.js';
 import { TEST_TYPE, WebhookSecrets, type WebhookSender, type Message } from './webhook-sender.js';
 
-/** The types of messages: `<resource>.<kind>`. A profile is never removed while anybody may be notified about it. */
+/** Types of messages: `<resource>.<kind>`. Profiles of visible members are never removed. */
 export const WEBHOOK_TYPES = RESOURCES.flatMap((resource) =>
   CHANGE_KINDS.map((kind) => `${resource}.${kind}`),
 ).filter((type) => type !== 'profile.removed');
 
-/** How many receivers a member may have for each of their apps and keys. */
+/** Maximum endpoints of a member's app or key. */
 export const MOST_OWN_WEBHOOKS = 5;
 
 /** Lists the types that an app or key with these scopes may receive. */
@@ -31,7 +31,7 @@ const scopeOf = (type: string) => readScope(type.split('.')[0]!);
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const SHOWN_DELIVERIES = 20;
 
-/** Of the endpoint $1, those that were given up; of the message $3 alone, if it has ended. */
+/** All dead messages of the endpoint $1, or the ended message $3. */
 const REDELIVER = `UPDATE webhook_deliveries SET status = 'pending', attempts = 0, due_at = now(), ended_at = NULL, leased_until = NULL
 WHERE endpoint_id = $1 AND type <> $2 AND CASE WHEN $3::uuid IS NULL THEN status = 'dead'
   ELSE id = $3 AND status IN ('dead', 'delivered') END`;
@@ -41,7 +41,7 @@ type Actor = NewAuthEvent['actor'];
 interface NewWebhook {
   readonly url: string;
   readonly types: readonly string[];
-  /** The credential that determines which members an endpoint sees; neither: it is the platform's. */
+  /** The credential whose members the endpoint sees; without both, it is the platform's. */
   readonly clientId?: string | null | undefined;
   readonly keyId?: string | null | undefined;
   readonly actor: Actor;
@@ -49,7 +49,7 @@ interface NewWebhook {
   readonly owner?: Owner;
 }
 
-/** The details of an endpoint, without its secret. Times are in the API's format. */
+/** Without its secret. Times are in the API's format. */
 export interface WebhookDetails extends Pick<
   WebhookEndpoint,
   'id' | 'url' | 'types' | 'client_id' | 'key_id' | 'disabled_because'
@@ -64,12 +64,12 @@ export interface WebhookDetails extends Pick<
   readonly pending_count: number;
 }
 
-/** A message of an endpoint, and its outcome. Times are in the API's format. */
+/** Times are in the API's format. */
 export interface DeliveryDetails extends Pick<
   WebhookDelivery,
   'type' | 'status' | 'attempts' | 'response_status' | 'error' | 'duration_ms'
 > {
-  /** As receivers know it: `webhook-id`. */
+  /** The `webhook-id` header. */
   readonly id: string;
   /** null if it is not about a single member. */
   readonly member_id: number | null;
@@ -88,7 +88,7 @@ const DETAILS = `SELECT e.id, CASE WHEN e.disabled_at IS NOT NULL THEN 'disabled
   (SELECT count(*) FROM webhook_deliveries d WHERE d.endpoint_id = e.id AND d.status = 'pending') AS pending_count
 FROM webhook_endpoints e LEFT JOIN oauth_clients c ON c.id = e.client_id LEFT JOIN api_keys k ON k.id = e.key_id`;
 
-/** SQL: whether the endpoint `e` may be seen by the member `owner`: an app or key of theirs has it; null: by an admin, who sees all. */
+/** SQL: whether the member `owner` may see the endpoint `e`, which needs their app or key; null: an admin, who sees all. */
 const isSeenBy = (owner: string) => `(${owner}::bigint IS NULL
   OR EXISTS (SELECT FROM oauth_clients own WHERE own.id = e.client_id AND own.owner_id = ${owner})
   OR EXISTS (SELECT FROM api_keys own WHERE own.id = e.key_id AND own.user_id = ${owner} AND own.self_issued))`;
@@ -113,14 +113,13 @@ const DELIVERIES = `SELECT 'msg_' || replace(d.id::text, '-', '') AS id, d.type,
 FROM webhook_endpoints e JOIN webhook_deliveries d ON d.endpoint_id = e.id WHERE e.id = $1 AND ${isSeenBy('$2')}
 ORDER BY d.sequence DESC LIMIT ${SHOWN_DELIVERIES}`;
 
-/** There is no such message, or it is to no receiver of the member's apps. */
+/** There is no such message for the member's apps. */
 export class UnknownMessage extends OperatorError {
   constructor(id: string) {
     super(`There is no message ${id}: \`pua webhooks show\` lists the last ones of a receiver`);
   }
 }
 
-/** Registers, shows, tests and ends webhooks; used by the command line, and by developers for what their apps are told. */
 @Injectable()
 export class WebhooksService {
   readonly #secrets: WebhookSecrets;
@@ -133,11 +132,8 @@ export class WebhooksService {
   }
 
   /**
-   * Registers a receiver, which is notified of changes from now on.
-   *
-   * @returns the secret itself, which is shown once
-   * @throws OperatorError if the URL is not allowed, or the client or key lacks a scope for one of the types
-   * @throws LimitReached, TooManyChanges for a member
+   * Registers an endpoint for changes from now on. @returns the secret, which is shown once @throws OperatorError if the URL is not
+   * allowed, or the client or key lacks a type's scope; LimitReached, TooManyChanges for a member
    */
   async create(
     { url, types, clientId = null, keyId = null, actor, owner }: NewWebhook,
@@ -150,7 +146,7 @@ export class WebhooksService {
     await audited(within, async (manager) => {
       if (owner) await takeOwnPlace(manager, owner, clientId, keyId);
       if (clientId !== null || keyId !== null) await checkScopes(manager, types, clientId, keyId);
-      // While there were no receivers, nobody advanced the position.
+      // Nobody advances the position without endpoints.
       await manager.query(`SELECT FROM change_places WHERE name = 'told' FOR NO KEY UPDATE`);
       const told = await manager.query<unknown[]>(
         'SELECT FROM webhook_endpoints WHERE disabled_at IS NULL LIMIT 1',
@@ -166,7 +162,7 @@ export class WebhooksService {
     return { id, secret };
   }
 
-  /** The newest first. @param owner limits them to those of one of the member's apps */
+  /** Newest first. @param owner limits them to the member's apps */
   list(clientId: string | null = null, owner?: Owner): Promise<WebhookDetails[]> {
     return this.dataSource.query<WebhookDetails[]>(
       `${DETAILS} WHERE ($1::text IS NULL OR e.client_id = $1) AND ${isSeenBy('$2')} ORDER BY e.created_at DESC, e.id`,
@@ -174,14 +170,14 @@ export class WebhooksService {
     );
   }
 
-  /** @throws OperatorError where there is none */
+  /** @throws OperatorError if there is none */
   async find(id: string, database: DataSource | EntityManager = this.dataSource): Promise<WebhookDetails> {
     const [found] = await database.query<WebhookDetails[]>(`${DETAILS} WHERE e.id = $1`, [id]);
     if (!found) throw new OperatorError(`There is no webhook ${id}: \`pua webhooks list\` shows all`);
     return found;
   }
 
-  /** The receivers of one of the member's apps or keys, the newest first. */
+  /** The endpoints of one of the member's apps or keys, newest first. */
   own(appId: string, owner: Owner): Promise<WebhookDetails[]> {
     return this.dataSource.query<WebhookDetails[]>(
       `${DETAILS} WHERE (e.client_id = $1 OR e.key_id = $1) AND ${isSeenBy('$2')} ORDER BY e.created_at DESC, e.id`,
@@ -189,16 +185,12 @@ export class WebhooksService {
     );
   }
 
-  /** Its last messages, the newest first. @param owner the member whose app has to have it */
+  /** Its last messages, newest first. @param owner the member whose app must own it */
   deliveries(id: string, owner?: Owner): Promise<DeliveryDetails[]> {
     return this.dataSource.query<DeliveryDetails[]>(DELIVERIES, [id, owner?.userId ?? null]);
   }
 
-  /**
-   * Creates a new secret. The previous one also signs until the overlap ends.
-   *
-   * @throws OperatorError where there is no such endpoint, or it is disabled
-   */
+  /** Creates a new secret. The previous one also signs until the overlap ends. @throws OperatorError if there is no such active endpoint */
   async rotate(
     id: string,
     overlapSeconds: number,
@@ -229,12 +221,7 @@ WHERE e.id = $1 AND e.disabled_at IS NULL AND ${isSeenBy('$2')} FOR NO KEY UPDAT
     return secret;
   }
 
-  /**
-   * Disables an endpoint permanently: nothing more is sent to it.
-   *
-   * @returns false if it was already disabled
-   * @throws OperatorError where there is no such endpoint
-   */
+  /** Disables an endpoint permanently. @returns false if it was already disabled @throws OperatorError if there is none */
   async disable(id: string, actor: Actor, owner?: Owner): Promise<boolean> {
     return audited(this.dataSource, async (manager) => {
       if (await switchOff(manager, id, 'admin', actor, owner)) return true;
@@ -262,12 +249,7 @@ WHERE e.id = $1 AND e.disabled_at IS NULL AND ${isSeenBy('$2')} FOR NO KEY UPDAT
     });
   }
 
-  /**
-   * Has running servers send a test message to an endpoint of a member's app or key.
-   *
-   * @returns false if there is none, or it is disabled
-   * @throws TooManyChanges
-   */
+  /** Queues a test message to an app's or key's endpoint. @returns false if there is no active one @throws TooManyChanges */
   async queueTest(id: string, owner: Owner, within: EntityManager): Promise<boolean> {
     return audited(within, async (manager) => {
       await boundChanges(manager, owner.userId);
@@ -288,13 +270,9 @@ WHERE e.id = $1 AND e.disabled_at IS NULL AND ${isSeenBy('$2')} FOR NO KEY UPDAT
   }
 
   /**
-   * Sends again, with the same id: one message that was sent or given up, or all messages of an endpoint that were given up. Running servers
-   * do it at once.
-   *
-   * @param id of a message (`msg_…`) or of an endpoint
-   * @param owner the member whose app has to have it
-   * @returns how many
-   * @throws UnknownMessage, TooManyChanges; OperatorError if there is no such endpoint, or it is disabled
+   * Resends one ended message, or all dead messages of an endpoint, with the same ids. @param id of a message (`msg_…`) or of an endpoint
+   * @param owner the member whose app must own it @returns number of messages @throws UnknownMessage, TooManyChanges; OperatorError if
+   * there is no such active endpoint
    */
   async redeliver(id: string, actor: Actor, owner?: Owner): Promise<number> {
     const message = /^msg_([0-9a-f]{32})$/.exec(id)?.[1] ?? null;
@@ -326,24 +304,20 @@ WHERE e.id = $1 AND e.disabled_at IS NULL AND ${isSeenBy('$2')} FOR NO KEY UPDAT
     });
   }
 
-  /**
-   * Sends one test message from here.
-   *
-   * @throws OperatorError where there is no such endpoint, or it is disabled
-   */
+  /** Sends one test message from this process. @throws OperatorError if there is no such active endpoint */
   async test(id: string, sender: WebhookSender): Promise<Attempt> {
     const endpoint = await this.find(id);
     if (endpoint.status === 'disabled') throw notLive(endpoint);
     const values = [id, TEST_TYPE, LEASE_SECONDS];
     const [message] = await this.dataSource.query<Message[]>(MAKE_TEST, values);
     const attempt = await sender.send(message!);
-    // A test says nothing of whether the endpoint fails.
+    // A test must not change whether the endpoint counts as failing.
     await new WebhookDeliveries(this.dataSource).finish({ ...message!, failing: false }, attempt);
     return attempt;
   }
 }
 
-/** @throws LimitReached if the app or key of the member has as many as it may, TooManyChanges */
+/** @throws LimitReached, TooManyChanges */
 async function takeOwnPlace(
   manager: EntityManager,
   owner: Owner,
@@ -359,7 +333,6 @@ async function takeOwnPlace(
   if (present.length >= MOST_OWN_WEBHOOKS) throw new LimitReached(`the member has ${what}`);
 }
 
-/** Makes the error for an endpoint that is disabled. */
 function notLive({ id, disabled_at }: WebhookDetails): OperatorError {
   return new OperatorError(`The webhook ${id} was disabled at ${disabled_at} UTC: create a new one`);
 }
