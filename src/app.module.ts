@@ -20,7 +20,7 @@ import { SiteModule } from './site/site.module.js';
 import { WebhooksModule } from './webhooks/webhooks.module.js';
 import { Config } from './config/config.js';
 
-/** Lists all modules. The guards are in the order in which docs/api-contract.md §1 checks a request. */
+/** All modules. The guards are in the order of checks in docs/api-contract.md §1. */
 @Module({})
 export class AppModule {
   static with(config: Config): DynamicModule {

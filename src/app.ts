@@ -23,7 +23,7 @@ import { Readiness } from './operations/health/readiness.js';
 import { Metrics } from './operations/metrics/metrics.js';
 import { ProblemPage } from './site/problem-page.js';
 
-/** Makes the whole application, ready to listen; for main and for the tests. */
+/** Creates the application, ready to listen; for main and for tests. */
 export async function createApp(config: Config): Promise<NestExpressApplication> {
   const app = await NestFactory.create<NestExpressApplication>(
     AppModule.with(config),
@@ -91,19 +91,18 @@ function linesForPeople(app: NestExpressApplication, { logLevel }: Config) {
   });
 }
 
-/** Requests in flight have this long to finish; operations.md promises an end within 10 s of SHUTDOWN_DELAY. */
+/** Requests in progress have this long to finish; operations.md promises an end within 10 s of SHUTDOWN_DELAY. */
 const DRAIN_MS = 9_000;
 
 /** Time before connections accepted just before the listener was closed count as idle. */
 const IDLE_MS = 100;
 
-/** Time for a connection without a request so far to send one. */
+/** Maximum wait for the first request of a connection. */
 const SILENT_MS = 1_000;
 
 /**
- * Ends the application cleanly. For SHUTDOWN_DELAY it keeps serving, no longer ready, and every response is the last on its
- * connection; then no new connections are accepted, requests in flight are finished, batches written, and database connections
- * closed.
+ * Ends the application cleanly. For SHUTDOWN_DELAY it serves requests but reports not ready, and closes each connection after its
+ * response; then it finishes requests in progress, writes batches and closes database connections.
  */
 export async function closeApp(app: NestExpressApplication): Promise<void> {
   const database = app.get(Database);
@@ -126,32 +125,30 @@ export async function closeApp(app: NestExpressApplication): Promise<void> {
   await database.end();
 }
 
-/** Closes a listener but not its connections. The server's own close first scans idle ones, and clients may connect meanwhile. */
+/** Closes a listener but not its connections. The server's own close scans idle ones first, while clients may connect. */
 function listenersClosed(server: Server): Promise<unknown> {
   return new Promise((resolve) => Server.prototype.close.call(server, resolve));
 }
 
-/** Closes an unused listener, so the code for closing is loaded: loading takes ten times as long as running it. */
+/** Preloads the code for closing: loading takes ten times as long as running it. */
 async function closeStandIn(): Promise<void> {
   const standIn = createServer();
   await once(standIn.listen({ port: 0, host: '127.0.0.1', exclusive: true }), 'listening');
   await listenersClosed(standIn);
 }
 
-/** Time without new connections before the listener is closed; longest waits for that, and for the empty turn below; in ms. */
+/** In ms: time without new connections before closing the listener, the longest wait for that, and for the empty turn below. */
 const QUIET_MS = 50;
 const QUIET_WITHIN_MS = 900;
 const EMPTY_WITHIN_MS = 1_000;
-/** Pause between two looks, in ms. */
+/** Pause between two checks, in ms. */
 const LOOK_MS = 5;
-/** Longest duration, in ms, of a turn of the event loop in which nothing happened. */
+/** Maximum duration, in ms, of an event loop turn without work. */
 const EMPTY_TURN_MS = 0.05;
 
 /**
- * Waits for a moment in which no connection is about to be accepted: closing a listener resets the connections waiting to be
- * accepted, and their requests. To bring about such a moment, no response is begun meanwhile: clients that wait send nothing new.
- *
- * @returns what begins the responses held back; close the listener first, in the same turn of the event loop
+ * Waits until no connection is about to be accepted, since closing a listener resets those. Holds responses back meanwhile, so that
+ * waiting clients send nothing new. @returns starts the held responses; close the listener first, in the same event loop turn
  */
 async function quietMoment(server: Server, frontDoor: FrontDoor): Promise<() => void> {
   const resume = frontDoor.pause();
@@ -159,13 +156,13 @@ async function quietMoment(server: Server, frontDoor: FrontDoor): Promise<() => 
   let acceptedAt = begun;
   server.on('connection', () => (acceptedAt = performance.now()));
   for (let now = begun; now - begun < EMPTY_WITHIN_MS; now = performance.now()) {
-    // Sleeps rather than spins: a process that has just slept is unlikely to lose the processor during the measured turn.
+    // Sleeps instead of spinning: a process that just slept is unlikely to lose the processor in the measured turn.
     await setTimeout(LOOK_MS);
     const before = performance.now();
     await setImmediate();
     const after = performance.now();
     if (acceptedAt >= before) continue;
-    // During a longer turn the machine may have run something else, and a client may have connected.
+    // During a longer turn a client may have connected.
     const isEmpty = after - before < EMPTY_TURN_MS;
     if (isEmpty && (after - acceptedAt >= QUIET_MS || after - begun >= QUIET_WITHIN_MS)) break;
   }

@@ -19,13 +19,13 @@ import { serveMetrics, WorkersMetrics } from './operations/metrics/metrics-serve
 import { isListening } from './values/network.js';
 import { OperatorError } from './values/operator-error.js';
 
-/** A dead worker is replaced after this long: without a pause, it might die again and again in a tight loop. */
+/** Pause before replacing a dead worker, to avoid a tight loop. */
 const REPLACE_MS = 1_000;
 
-/** Loading takes much of the start, so it runs while the embedded database opens, and only if this process serves requests. */
+/** Loads while the embedded database opens, and only in processes that serve requests. */
 const loadApp = () => import('./app.js');
 
-/** Prepares what processes share, then serves, in this process or through workers. */
+/** Prepares what processes share, then serves in this process or in workers. */
 async function start(config: Config): Promise<void> {
   await refuseTakenPort(config);
   if (!config.production) console.log(beginning(config));
@@ -55,7 +55,7 @@ async function start(config: Config): Promise<void> {
   if (exposed !== undefined) console.warn(`${exposed}: set NODE_ENV=production`);
 }
 
-/** @returns what ends it */
+/** @returns ends it */
 async function serve(config: Config): Promise<() => Promise<void>> {
   const { closeApp, createApp } = await loadApp();
   const app = await createApp(config);
@@ -65,11 +65,7 @@ async function serve(config: Config): Promise<() => Promise<void>> {
   return () => closeApp(app);
 }
 
-/**
- * Runs `count` server processes on one port, and replaces those that die.
- *
- * @returns `ready` when all listen, or OperatorError if one ends before, having reported why itself; and what ends them
- */
+/** Runs `count` server processes on one port, and replaces those that die. @returns `ready` when all listen, or OperatorError */
 function superviseWorkers(count: number) {
   let ending = false;
   const fork = (): Worker => {
@@ -111,15 +107,12 @@ function onSignal(end: () => Promise<void>): void {
   }
 }
 
-/**
- * Checks the port before anything else: a taken port is the most common problem, and nothing should be half done then. It checks by
- * connecting, because a listener would accept clients that keep trying the port, as proxies do, and cut them off when it is closed.
- */
+/** Checks for a taken port first. Tests by connecting: a listener would accept and then disconnect clients. */
 async function refuseTakenPort(config: Config): Promise<void> {
   const { host, port } = config;
   const probe = createServer();
   try {
-    // First listens on any port, to check that the address is this machine's, so it never connects to another.
+    // Listens on any port first, to check that the address belongs to this host.
     await once(probe.listen(0, host), 'listening');
   } catch (error) {
     throw portFault(config, error as NodeJS.ErrnoException);
@@ -142,7 +135,7 @@ try {
   if (cluster.isPrimary) await start(config);
   else onSignal(await serve(config));
 } catch (error) {
-  // What the operator can fix is reported in one line; anything else is a bug, with its stack.
+  // Operators get one line for problems that they can fix; others are bugs, shown with the stack.
   console.error(error instanceof OperatorError ? error.message : error);
   process.exit(1);
 }

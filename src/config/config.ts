@@ -9,25 +9,20 @@ import { OperatorError } from '../values/operator-error.js';
 
 type Values = Readonly<ReturnType<typeof placeOf> & ReturnType<typeof decided>>;
 
-/** The settings of the process, read once and frozen. Made by {@link loadConfig}; a class, so that it can be injected by its type. */
+/** The settings of the process, frozen. A class, so that it can be injected by its type. */
 export abstract class Config extends (Object as unknown as abstract new () => Values) {}
 
-/** The platform's own login: an OpenID provider, and how this server is registered there. */
 export type UpstreamConfig = Readonly<NonNullable<ReturnType<typeof upstreamOf>>>;
 
-/** The member's field that is compared with the claim of the platform's own login. */
+/** The member's field that is compared with the identity provider's claim. */
 export type UpstreamMatch = Environment['UPSTREAM_MATCH'];
 
-/** Names the API: after the platform, if that has a name. */
+/** Names the API after the platform, if that has a name. */
 export function apiNameOf({ platformName }: Pick<Config, 'platformName'>): string {
   return platformName === undefined ? 'Public User API' : `${platformName} API`;
 }
 
-/**
- * Reads the settings. An empty variable counts as absent.
- *
- * @throws OperatorError that names every bad setting, never a value.
- */
+/** Reads the settings. An empty variable counts as absent. @throws OperatorError with the name of every bad setting, without values. */
 export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config {
   const faults: string[] = [];
   const env = Object.fromEntries(
@@ -79,18 +74,16 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
   return Object.freeze({ ...place, ...decided(env, place, upstream) });
 }
 
-/** Where the server is, and who reaches it. */
 function placeOf(env: Environment) {
   const production = env.NODE_ENV === 'production';
   const host = env.HOST ?? (production ? '0.0.0.0' : '127.0.0.1');
   /** The origin that callers see, without a trailing slash; the OAuth issuer. */
   const publicUrl = env.PUBLIC_URL ?? `http://localhost:${env.PORT ?? SETTINGS.PORT.default}`;
-  /** Whether PUBLIC_URL and HOST are this machine's own, so that nobody else can reach the server. */
+  /** Whether only this host can reach the server, by PUBLIC_URL and HOST. */
   const loopbackOnly = isLoopback(new URL(publicUrl).hostname) && isLoopback(host);
   return { production, host, publicUrl, loopbackOnly };
 }
 
-/** What the settings mean: most are used as they were read. */
 function decided(
   env: Environment,
   { production, loopbackOnly }: ReturnType<typeof placeOf>,
@@ -98,25 +91,25 @@ function decided(
 ) {
   const assistants = env.ASSISTANTS ?? env.NODE_ENV === 'development';
   return {
-    /** Only where nobody else can reach the server. */
+    /** Only if nobody else can reach the server. */
     seedDemo: env.SEED_DEMO ?? (loopbackOnly && env.NODE_ENV === 'development'),
     databaseDirectUrl: env.DATABASE_DIRECT_URL ?? env.DATABASE_URL,
     databaseReadUrls: (env.DATABASE_READ_URL ?? []) as readonly string[],
     /**
-     * Longest time a request may wait for the database, in ms: for a connection, for a lock, for a statement, and for all of them.
-     * A 503 is promised within a second. The embedded database runs on the caller's own machine and has one session: waiting is right there.
+     * Maximum wait for the database in ms: for a connection, a lock, a statement, and in total. The API promises a 503 within a second.
+     * The embedded database has one session on a local host, so waiting is right.
      */
     databaseDeadlines: env.DATABASE_URL
       ? { connect: 300, lock: 300, statement: 600, answer: 900 }
       : { connect: 10_000, lock: 10_000, statement: 10_000, answer: 30_000 },
-    /** A client that takes longer to send its headers, or the whole request, is cut off, in ms. */
+    /** In ms; slower clients are disconnected. */
     requestDeadlines: { headers: 5_000, whole: 10_000 },
-    /** Longest time a sign-in waits for its turn, in ms; then it is refused as busy. */
+    /** Maximum wait of a sign-in for its turn, in ms; then it is rejected as busy. */
     signInPatience: 2_000,
-    /** A refused sign-in takes at least this long, in ms. */
+    /** Minimum duration of a rejected sign-in, in ms. */
     shortestRefusal: 500,
     secrets: new Secrets(env.SECRET_KEY ?? developmentSecret(env.DATA_DIR), env.SECRET_KEY_PREVIOUS),
-    /** Per minute; 0 switches one off. */
+    /** Per minute; 0 disables one. */
     rateLimits: { read: env.RATE_LIMIT_READ, write: env.RATE_LIMIT_WRITE, auth: env.RATE_LIMIT_AUTH },
     shutdownDelaySeconds: env.SHUTDOWN_DELAY ?? (production ? 5 : 0),
     upstream,
@@ -156,7 +149,7 @@ function decided(
 
 const OF_UPSTREAM = (Object.keys(SETTINGS) as SettingName[]).filter((name) => name.startsWith('UPSTREAM_'));
 
-/** Reads the settings of the platform's own login: all of them, or none. @param faults collects what is wrong */
+/** Reads the settings of the external identity provider: all of them, or none. @param faults collects errors */
 function upstreamOf(
   env: Environment,
   given: (name: SettingName) => boolean,
@@ -209,7 +202,7 @@ function clientKeyOf(file: string, faults: string[]) {
   }
 }
 
-/** Tells whether a package is there that only development needs: `npm ci --omit=dev` leaves them out. */
+/** Tells whether a development package is installed: `npm ci --omit=dev` omits them. */
 export function isInstalled(name: '@electric-sql/pglite' | 'pino-pretty'): boolean {
   try {
     import.meta.resolve(name);
@@ -219,18 +212,18 @@ export function isInstalled(name: '@electric-sql/pglite' | 'pino-pretty'): boole
   }
 }
 
-/** Reads `.env` in the working folder, where there is one; what the environment already holds wins. */
+/** Reads `.env` in the working folder, if it exists; the environment takes precedence. */
 export function loadDotEnv(): void {
   if (existsSync('.env')) process.loadEnvFile('.env');
 }
 
-/** Whether the URL of a database says where it is: pg takes that from PGHOST otherwise. */
+/** Otherwise pg uses PGHOST. */
 function namesHost(url: string): boolean {
   const { hostname, searchParams } = new URL(url);
   return Boolean(hostname || searchParams.get('host'));
 }
 
-/** Says what is wrong where a server that others reach runs as on a developer's machine; undefined where all is well. */
+/** Returns a warning if a public server runs with a development setup; otherwise undefined. */
 export function exposedDevelopment({ production, publicUrl }: Config): string | undefined {
   const { protocol, hostname } = new URL(publicUrl);
   if (production || protocol !== 'https:' || isLoopback(hostname)) return undefined;
@@ -245,7 +238,7 @@ function isLoopback(host: string): boolean {
   return /^(localhost|127(\.\d{1,3}){3}|\[::1\]|::1)$/i.test(host);
 }
 
-/** The secret of a development machine: made once, kept in the data folder, readable by its owner only. */
+/** A development host's secret: created once in the data folder, readable only by its owner. */
 function developmentSecret(dataDir: string): Buffer {
   const file = join(dataDir, 'secret-key');
   try {

@@ -1,27 +1,17 @@
 import { lstatSync, mkdirSync, statSync, type Stats } from 'node:fs';
 
-/** Why a folder cannot be trusted with secrets, and what to do. */
+/** A folder that is not safe for secrets, with the remedy. */
 export class UnsafeFolder extends Error {
   override name = 'UnsafeFolder';
 }
 
-/**
- * Creates `folder` (mode 0700), or checks that only this user can put anything into it. A folder that others may only read stays
- * as it is: the files created in it are readable by their owner alone.
- *
- * @throws UnsafeFolder if it belongs to another user, or others may write to it
- */
+/** Creates `folder` (mode 0700), or checks that only this user can write to it; files in it are private. @throws UnsafeFolder */
 export function ownFolder(folder: string): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   refuse(folder, statSync(folder), 0o022, 'may be written to by others');
 }
 
-/**
- * Creates `folder` (mode 0700) in a place where everybody may create one, or checks that it is not a link, and that only this user
- * can even look into it: somebody who knew its name may have created it first.
- *
- * @throws UnsafeFolder
- */
+/** Creates `folder` (mode 0700) in a public place, or checks that it is private and not a link. @throws UnsafeFolder */
 export function secretFolder(folder: string): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const found = lstatSync(folder);

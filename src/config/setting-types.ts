@@ -2,17 +2,17 @@ import { z } from 'zod';
 import { contrastOf } from '../values/colors.js';
 import { isName, isMailbox } from '../values/string-rules.js';
 
-/** How the text of a setting is read; what is wrong with one is said without its value, which may be a secret. */
+/** Readers of settings. Errors never contain the value, which may be a secret. */
 
 export const text = z.string().min(1);
 
-/** One of these words, and no other. */
+/** One of these words. */
 export const oneOf = <const Values extends readonly [string, string, ...string[]]>(...values: Values) =>
   z.enum(values, { error: `must be ${values.slice(0, -1).join(', ')} or ${values.at(-1)}` });
 
 export const flag = oneOf('true', 'false').transform((value) => value === 'true');
 
-/** A whole number within bounds, which are inclusive. */
+/** A whole number within inclusive bounds. */
 export const integer = (min: number, max: number) =>
   z
     .string()
@@ -39,7 +39,7 @@ export const issuer = url('https:', 'http:').refine(
   'must have neither query nor fragment',
 );
 
-/** Several hosts, as libpq accepts them, are refused: not every part of the server that reads the URL understands them. */
+/** libpq accepts several hosts, but not every reader of the URL does. */
 export const SEVERAL_HOSTS =
   'names several hosts: name one that leads to the primary, such as HAProxy, PgBouncer or a DNS name';
 
@@ -72,17 +72,13 @@ export const secretKey = z
 
 const UNITS = { s: 1, m: 60, h: 3600, d: 86_400 } as const;
 
-/**
- * Reads a duration: a whole number followed by s, m, h or d, such as `90d`.
- *
- * @returns seconds; undefined if it is not one
- */
+/** Reads a duration: a whole number followed by s, m, h or d, such as `90d`. @returns seconds; undefined if it is malformed */
 export function secondsOf(text: string): number | undefined {
   const match = /^(\d{1,9})([smhd])$/.exec(text);
   return match ? Number(match[1]) * UNITS[match[2] as keyof typeof UNITS] : undefined;
 }
 
-/** In seconds; 0 alone needs no unit. */
+/** In seconds; only 0 needs no unit. */
 export const duration = (shortest: string, longest: string) =>
   z
     .string()
@@ -92,7 +88,7 @@ export const duration = (shortest: string, longest: string) =>
       `must be a whole number followed by s, m, h or d, from ${shortest} to ${longest}, or 0`,
     );
 
-/** A name that can be shown, of at most so many characters. */
+/** A displayable name of at most so many characters. */
 export const name = (longest: number) =>
   z.string().refine((value) => isName(value, longest), `must have 1 to ${longest} printable characters`);
 

@@ -5,31 +5,26 @@ import * as is from './setting-types.js';
 
 interface Setting {
   readonly read: z.ZodType;
-  /** As it would stand in the environment. */
+  /** As in the environment. */
   readonly default?: string;
-  /** How the documentation states a default that is not always the same. */
+  /** The documentation's text for a variable default. */
   readonly otherwise?: string;
   readonly meaning: string;
-  /** In which case to set it: ends the sentence "Set it …". */
+  /** Ends the documentation's sentence "Set it …". */
   readonly set: string;
 }
 
 type Texts = Omit<Setting, 'read' | 'default'>;
 
-/** A setting that always has a value. */
 const setting = <Type extends z.ZodType>(read: Type, value: string, texts: Texts) => ({
   read: read.prefault(value as never),
   default: value,
   ...texts,
 });
 
-/** A setting that is undefined where nobody sets it. */
 const optional = <Type extends z.ZodType>(read: Type, texts: Texts) => ({ read: read.optional(), ...texts });
 
-/**
- * Every setting of the process, and the only list of them: {@link Config} has a property of each, and `.env.example` and
- * `docs/operators/settings.md` are made from it.
- */
+/** The only list of settings: {@link Config} has a property of each, and `npm run docs` generates documents from it. */
 export const SETTINGS = {
   NODE_ENV: setting(is.oneOf('development', 'test', 'production'), 'development', {
     meaning:
@@ -300,13 +295,12 @@ export const SETTINGS = {
 
 export type SettingName = keyof typeof SETTINGS;
 
-/** What was read of the environment. */
 export type Environment = { readonly [Name in SettingName]: z.infer<(typeof SETTINGS)[Name]['read']> };
 
-/** How the documentation states the default. */
+/** Returns the default as the documentation shows it. */
 export const defaultOf = ({ default: value, otherwise = '–' }: Setting): string => value ?? otherwise;
 
-/** Settings of earlier versions, each with what to do instead. */
+/** Settings of earlier versions with their replacement. */
 export const REMOVED_SETTINGS = {
   REDIS_URL: 'remove it, because instances share their rate limits through PostgreSQL',
 };

@@ -4,27 +4,20 @@ import { deriveKey, type Secrets } from './secrets.js';
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** Note in a sealed value that was moved from one key to another. */
+/** Marks a value that was moved between keys. */
 export interface Moved {
-  /** Name of the key that it was sealed with before, */
+  /** Name of the previous key. */
   moved_from?: string;
-  /** and when it was moved (ISO 8601). */
+  /** Time of the move (ISO 8601). */
   moved_at?: string;
 }
 
-/**
- * How many values are sealed under which key: the `current` or `previous` SECRET_KEY; `next`: moved away from the current one by an instance
- * that already has the next one; `unknown`: none of these.
- */
+/** Values by SECRET_KEY: `current`, `previous`; `next`: moved by an instance that has the next one; `unknown`: none of these. */
 export type SealCounts = Readonly<Record<'current' | 'previous' | 'next' | 'unknown', number>>;
 
-/** A sealed value, its kind, and the keys of its row. */
 type SealedValue = readonly [sealed: Buffer, kind: string, ...rowKeys: Buffer[]];
 
-/**
- * Encrypts secrets that the database stores for the authorization server: AES-256-GCM, preceded by nonce and tag. The kind of the value
- * and the keys of its row are authenticated with it: moved to another row, it cannot be decrypted.
- */
+/** Encrypts with AES-256-GCM, preceded by nonce and tag. Kind and row keys are authenticated, so rows cannot be swapped. */
 export class Encryption {
   readonly #keys: readonly KeyObject[];
   /** Names of the keys, which reveal nothing about the keys. */
@@ -35,7 +28,7 @@ export class Encryption {
     this.#names = secrets.derive(`${label}-name`).map((key) => key.export().subarray(0, 4).toString('hex'));
   }
 
-  /** The name of the key that seals new values. */
+  /** The name of the key that encrypts new values. */
   get keyName(): string {
     return this.#names[0]!;
   }
@@ -49,7 +42,7 @@ export class Encryption {
     return this.openNamed<T>(sealed, kind, ...rowKeys)?.value;
   }
 
-  /** The same, with the name of the key that decrypts it. */
+  /** Like {@link open}, with the name of the key. */
   openNamed<T>(
     sealed: Buffer,
     kind: string,
@@ -64,10 +57,8 @@ export class Encryption {
   }
 
   /**
-   * Moves a value from the previous key to the current one. While SECRET_KEY changes, instances disagree about which is current; they do
-   * not move a value to and fro, because a value that was moved away from an instance's key is not moved back to it.
-   *
-   * @returns undefined if it must not be moved
+   * Moves a value to the current key. Never moves it back to a key that it was moved away from, since instances disagree about the
+   * current key while SECRET_KEY changes. @returns undefined if it must not be moved
    */
   moved<T extends Moved>(...[sealed, kind, ...rowKeys]: SealedValue): Buffer | undefined {
     const found = this.openNamed<T>(sealed, kind, ...rowKeys);
@@ -76,7 +67,7 @@ export class Encryption {
     return this.seal(moved, kind, ...rowKeys);
   }
 
-  /** Which keys these values are sealed with, and when the last of them was moved. */
+  /** Counts values by key, with the time of the last move. */
   stateOf(values: readonly SealedValue[]): { counts: SealCounts; movedAt: Date | undefined } {
     const counts = { current: 0, previous: 0, next: 0, unknown: 0 };
     let movedAt: Date | undefined;
@@ -101,17 +92,17 @@ function contextOf(kind: string, rowKeys: readonly Buffer[]): string {
   return [kind, ...rowKeys.map((key) => key.toString('hex'))].join(':');
 }
 
-/** Encrypts under a key that only whoever holds `secret` can derive (HKDF-SHA-256). */
+/** Encrypts under a key derived from `secret` (HKDF-SHA-256). */
 export function sealFor(secret: string, value: unknown, context: string): Buffer {
   return seal(keyFor(secret, context), value, context);
 }
 
-/** Decrypts what {@link sealFor} encrypted. @returns undefined if the secret or the context differs */
+/** Decrypts a value of {@link sealFor}. @returns undefined if the secret or the context differs */
 export function openWith<T>(secret: string, sealed: Buffer, context: string): T | undefined {
   return open<T>(keyFor(secret, context), sealed, context);
 }
 
-/** A KeyObject: of a Buffer Node finds out by two exceptions that it is none, which takes three times as long as to encrypt. */
+/** A KeyObject: with a Buffer, Node first throws and catches two exceptions, which takes three times as long as the encryption. */
 function keyFor(secret: string, context: string): KeyObject {
   return createSecretKey(deriveKey(secret, context));
 }

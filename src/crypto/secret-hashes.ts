@@ -1,19 +1,16 @@
 import { Hmac } from './hmac.js';
 import type { Secrets } from './secrets.js';
 
-/** Tables of secrets that were made here, each with a pepper of its own. */
+/** Tables of generated secrets, each with its own pepper. */
 const LABELS = { api_keys: 'api-key-pepper', oauth_client_secrets: 'client-secret-pepper' } as const;
 
-/** A secret as its row stores it, in the order of the columns. */
 interface StoredSecret {
   readonly hash: Buffer;
   readonly pepper_id: Buffer;
   readonly last_four: string;
 }
 
-/**
- * Hashes secrets that were made here. They have 256 random bits, so one HMAC is as good as a slow hash, and 25,000 times faster.
- */
+/** Hashes generated secrets. They have 256 random bits, so one HMAC is as good as a slow hash, and 25,000 times faster. */
 export class SecretHashes {
   readonly #hmac: Hmac;
   readonly #pepperId: Buffer;
@@ -30,7 +27,7 @@ export class SecretHashes {
     return { hash: this.#hmac.of(secret), pepper_id: this.#pepperId, last_four: secret.slice(-4) };
   }
 
-  /** Tells, in constant time, whether the hash is of this secret: under SECRET_KEY or SECRET_KEY_PREVIOUS. */
+  /** Compares in constant time, under SECRET_KEY and SECRET_KEY_PREVIOUS. */
   matches(hash: Buffer, secret: string): boolean {
     return this.#hmac.verify(hash, secret);
   }
@@ -40,7 +37,7 @@ export class SecretHashes {
   }
 }
 
-/** The four bytes by which a stored hash names its pepper: that of SECRET_KEY, then that of SECRET_KEY_PREVIOUS, where there is one. */
+/** Derives the four bytes that identify a stored hash's pepper, the current one first. */
 export function pepperIdsOf(secrets: Secrets): readonly Buffer[] {
   return secrets.derive('api-key-pepper-id').map((key) => key.export().subarray(0, 4));
 }

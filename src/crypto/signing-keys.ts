@@ -10,7 +10,7 @@ import {
 import { promisify } from 'node:util';
 import { calculateJwkThumbprint } from 'jose';
 
-/** A private key as a JSON Web Key (RFC 7517), for signatures alone: of P-256, or of RSA with 2,048 bits. */
+/** A private signing key (RFC 7517): P-256, or RSA with 2,048 bits. */
 export interface SigningJwk {
   readonly kty: 'EC' | 'RSA';
   readonly alg: 'ES256' | 'RS256';
@@ -27,7 +27,7 @@ export type SigningAlgorithm = SigningJwk['alg'];
 
 const makeKeyPair = promisify(generateKeyPair);
 
-/** Makes a key pair off the main thread: one of RSA takes a second. */
+/** Generates a key pair off the main thread: RSA takes a second. */
 export async function makeSigningKey(alg: SigningAlgorithm): Promise<SigningJwk> {
   const { privateKey } =
     alg === 'ES256'
@@ -38,13 +38,13 @@ export async function makeSigningKey(alg: SigningAlgorithm): Promise<SigningJwk>
   return { ...jwk, kid, alg, use: 'sig' } as unknown as SigningJwk;
 }
 
-/** Returns the public half of a key, as it is published. */
+/** Returns the public half of a key. */
 export function publicHalfOf(jwk: SigningJwk): Readonly<Record<string, string>> {
   const members = ['kty', ...(jwk.kty === 'EC' ? ['crv', 'x', 'y'] : ['n', 'e']), 'kid', 'alg', 'use'];
   return Object.fromEntries(members.map((member) => [member, jwk[member]!]));
 }
 
-/** Tells whether a value is a public key (RFC 7517) that can be used as it is. */
+/** Tells whether Node can use the value as a public key (RFC 7517). */
 export function isPublicJwk(key: object): boolean {
   try {
     createPublicKey({ key: key as JsonWebKey, format: 'jwk' });
@@ -62,11 +62,11 @@ export class Signer {
   constructor(jwk: SigningJwk) {
     const key = createPrivateKey({ key: { ...jwk }, format: 'jwk' });
     this.publicKey = createPublicKey(key);
-    // The option stands on the key itself: of an object around it Node finds out by two exceptions that it is no key.
+    // The option is on the key itself: with an object around it, Node first throws and catches two exceptions.
     this.#private = Object.assign(key, { dsaEncoding: 'ieee-p1363' as const });
   }
 
-  /** @returns of ES256 r and s, 32 bytes each; of RS256, which Node encodes in one way alone, 256 bytes */
+  /** @returns ES256: r and s, 32 bytes each; RS256: 256 bytes */
   sign(data: Uint8Array): Uint8Array {
     return sign('sha256', data, this.#private);
   }
