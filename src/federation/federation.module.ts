@@ -16,7 +16,7 @@ const SERVICES = [
   { provide: UpstreamSignOut, useExisting: SignOuts },
 ];
 
-/** The platform's own login. Global, since the authorization server below it needs its {@link UpstreamSignOut}. */
+/** The external identity provider. Global, since the authorization server needs its {@link UpstreamSignOut}. */
 @Global()
 @Module({
   imports: [AuthModule, AccountsModule, ClientsModule, AuthorizationServerModule],

@@ -17,28 +17,28 @@ import { providerFetch } from './provider-fetch.js';
 
 /** Timeout for one response of the provider, in seconds: members wait for it. */
 const LONGEST_SECONDS = 3;
-/** How far the provider's clock may be off, in seconds: tokens are also accepted for that long after they expire. */
+/** Tolerance for the provider's clock in seconds, also after tokens expire. */
 const CLOCK_TOLERANCE_SECONDS = 90;
 /** The provider's metadata is read again after this. */
 const HOUR_MS = 3_600_000;
-/** After no answer, metadata is not requested again for this long, however many requests need it. */
+/** Pause before requesting metadata again after no response, for all requests. */
 const RETRY_WHERE_AWAY_MS = 1_000;
 const RETRY_WHERE_KNOWN_MS = 60_000;
-/** Minimum interval between reads of the keys because of an unknown one: anybody can send a made-up logout token. */
+/** Minimum interval between reads of the keys because of an unknown one, since anybody can send a forged logout token. */
 const KEYS_COOLDOWN_SECONDS = 30;
-/** The parts of the metadata without which nobody can sign in. */
+/** Required metadata. */
 const ENDPOINTS = ['authorization_endpoint', 'token_endpoint', 'jwks_uri'] as const;
 const OTHER_ENDPOINTS = ['userinfo_endpoint', 'end_session_endpoint'] as const;
 
 const FETCH = providerFetch();
 
-/** Signatures that cannot be made with the public keys. */
+/** Asymmetric signatures only. */
 const ASYMMETRIC = /^(RS|PS|ES)(256|384|512)$|^(EdDSA|Ed25519)$/;
 
-/** A request to the platform's own login failed. */
+/** A failed request to the external identity provider. */
 export class UpstreamFault extends Error {
   constructor(
-    /** `away`: no response in time. `wrong`: a response that proves nothing. `refused`: an error, with its code. */
+    /** `away`: no response in time. `wrong`: an unverifiable response. `refused`: an error, with its code. */
     readonly kind: 'away' | 'wrong' | 'refused',
     message: string,
     /** The error code of OAuth or OpenID, if it has the form of one. */
@@ -50,7 +50,7 @@ export class UpstreamFault extends Error {
   }
 }
 
-/** The secrets of a request to the platform's own login: against a response to another one, a repeated ID token, and a stolen code. */
+/** Protect against responses to other requests, replayed ID tokens, and stolen codes. */
 export interface UpstreamSecrets {
   readonly nonce: string;
   readonly verifier: string;
@@ -63,9 +63,8 @@ interface Known {
 }
 
 /**
- * The platform's own login, an OpenID provider, with this server as its client: authorization code with PKCE, state and nonce
- * (openid-client). The signatures of ID tokens are verified, too (jose), as those of logout tokens must be, which can come from
- * anywhere. None of its tokens is stored.
+ * The external identity provider, with this server as its client: authorization code with PKCE, state and nonce (openid-client). Verifies
+ * the signatures of ID tokens and logout tokens (jose), and stores no tokens.
  */
 @Injectable()
 export class OpenidProvider implements OnApplicationBootstrap {
@@ -79,12 +78,12 @@ export class OpenidProvider implements OnApplicationBootstrap {
     private readonly logger: Logger,
   ) {}
 
-  /** Where the provider redirects back to: one exact URL, to be registered there. */
+  /** The URL to register at the provider. */
   get redirectUri(): string {
     return `${this.config.publicUrl}/sign-in/callback`;
   }
 
-  /** Logs at startup whether the provider can be used; an unavailable one does not keep the server from starting. */
+  /** Logs at startup whether the provider works; the server starts without it. */
   onApplicationBootstrap(): void {
     if (this.config.upstream) void this.#provider().catch(() => undefined);
   }
@@ -108,11 +107,8 @@ export class OpenidProvider implements OnApplicationBootstrap {
   }
 
   /**
-   * Redeems the code of an authorization response, once.
-   *
-   * @param query of the URL to which the provider redirected; its state has been found
-   * @returns who the member is, and the claims of the signed ID token: alone they say when and how the member authenticated
-   * @throws UpstreamFault
+   * Redeems the code of an authorization response once. @param query of the redirect, with a known state @returns the member's claims,
+   * and the signed ID token's, which tell how and when they authenticated @throws UpstreamFault
    */
   async redeem(
     query: URLSearchParams,
@@ -143,7 +139,7 @@ export class OpenidProvider implements OnApplicationBootstrap {
         more && configuration.serverMetadata().userinfo_endpoint !== undefined
           ? await client.fetchUserInfo(configuration, tokens.access_token, payload.sub!)
           : {};
-      // An address that one document names may not be the one that the other calls verified.
+      // Takes the address and its verification from the same document.
       const naming: UpstreamClaims = payload[claim] === undefined ? told : payload;
       const { [claim]: name, email_verified } = naming;
       return { idToken: payload, member: { ...told, ...payload, [claim]: name, email_verified } };
@@ -152,11 +148,7 @@ export class OpenidProvider implements OnApplicationBootstrap {
     }
   }
 
-  /**
-   * Verifies a logout token (OpenID Connect Back-Channel Logout 1.0 §2.6), except for whether it was used before.
-   *
-   * @throws UpstreamFault
-   */
+  /** Verifies a logout token (OpenID Connect Back-Channel Logout 1.0 §2.6), except for reuse. @throws UpstreamFault */
   async verifyLogoutToken(token: string): Promise<JWTPayload> {
     const known = await this.#provider();
     const { coolingDown } = known.keys;
@@ -170,7 +162,7 @@ export class OpenidProvider implements OnApplicationBootstrap {
         throw new UpstreamFault('wrong', 'a token of another type');
       return payload;
     } catch (error) {
-      // Its key may be newer than the last look at them, and the next one has to wait.
+      // Its key may be newer than the last read of the keys, and the next read must wait.
       if (coolingDown && error instanceof joseErrors.JWKSNoMatchingKey)
         throw new UpstreamFault('away', 'the key is not known yet', undefined, KEYS_COOLDOWN_SECONDS);
       throw upstreamFaultOf(error);
@@ -178,10 +170,8 @@ export class OpenidProvider implements OnApplicationBootstrap {
   }
 
   /**
-   * Gives the URL at which the provider signs the member out, too (OpenID Connect RP-Initiated Logout 1.0).
-   *
-   * @param state comes back with the browser, if given
-   * @returns undefined if the provider has no such URL, or is unavailable
+   * Gives the provider's sign-out URL (OpenID Connect RP-Initiated Logout 1.0). @param state comes back with the browser, if given
+   * @returns undefined if there is none, or the provider is unavailable
    */
   async endSessionUrl(state: string | undefined): Promise<URL | undefined> {
     try {
@@ -208,7 +198,7 @@ export class OpenidProvider implements OnApplicationBootstrap {
     });
   }
 
-  /** Reads the metadata on first use and again after an hour; while the provider is unavailable, uses the last that was read. */
+  /** Reads the metadata on first use and after an hour; uses the last one while the provider is unavailable. */
   async #provider(): Promise<Known> {
     if (performance.now() >= this.#readAgainAt)
       this.#reading ??= this.#read().finally(() => (this.#reading = undefined));
@@ -235,11 +225,7 @@ export class OpenidProvider implements OnApplicationBootstrap {
   }
 }
 
-/**
- * Reads the provider's metadata.
- *
- * @throws UpstreamFault if the provider does not answer, or its metadata cannot be used; it says what is wrong
- */
+/** Reads the provider's metadata. @throws UpstreamFault if the provider does not respond, or its metadata cannot be used */
 export async function discover(upstream: UpstreamConfig): Promise<Known> {
   const { issuer, clientId, clientSecret, clientKey } = upstream;
   const isInsecure = issuer.startsWith('http:');
@@ -274,10 +260,10 @@ export async function discover(upstream: UpstreamConfig): Promise<Known> {
   }
 }
 
-/** The maximum age of a logout token, in seconds: what it ends began before it was issued. */
+/** Maximum age of a logout token in seconds: what it ends began before it was issued. */
 const LONGEST_LOGOUT_SECONDS = 300;
 
-/** The fault that an error means. Error responses may contain untrusted input or a token, so faults are worded here. */
+/** Words the fault of an error. Error responses may contain untrusted input or a token, so they are not copied. */
 export function upstreamFaultOf(error: unknown): UpstreamFault {
   if (error instanceof UpstreamFault) return error;
   if (error instanceof client.AuthorizationResponseError)
@@ -289,14 +275,14 @@ export function upstreamFaultOf(error: unknown): UpstreamFault {
     );
   if (isAway(error)) return new UpstreamFault('away', 'the provider did not answer');
   const { code, message, cause } = error as Error & { code?: unknown };
-  // openid-client words its error for all claims alike; the cause names the claim, and contains nothing of the token.
+  // The cause of openid-client's generic error names the claim, without contents of the token.
   const detail =
     cause instanceof Error && cause.name === 'OperationProcessingError' ? cause.message : message;
   const words = `${typeof code === 'string' ? code : 'ERROR'}: ${detail}`;
   return new UpstreamFault('wrong', words.slice(0, 200));
 }
 
-/** Tells whether the error, or what caused it, is that the provider did not answer to the end. */
+/** Tells whether the provider sent no complete response. */
 function isAway(error: unknown): boolean {
   if (error instanceof Response) return error.status >= 500;
   if (!(error instanceof Error)) return false;
@@ -310,9 +296,8 @@ function codeOf(code: string): string | undefined {
 }
 
 /**
- * By HTTP Basic, unless the provider only takes the secret in the body. Both parts are form-encoded (RFC 6749 §2.3.1), but no more than
- * necessary: openid-client also encodes hyphens, dots and underscores, and a provider that does not decode them (such as
- * django-oidc-provider) then finds no client with one in its id.
+ * Sends the secret by HTTP Basic, or in the body if the provider requires it. Form-encodes both parts (RFC 6749 §2.3.1) minimally:
+ * openid-client also encodes hyphens, dots and underscores, which some providers (django-oidc-provider) do not decode.
  */
 function bySecret(secret: string): client.ClientAuth {
   const encoded = (text: string) => new URLSearchParams({ '': text }).toString().slice(1);

@@ -3,15 +3,11 @@ import { buffer } from 'node:stream/consumers';
 import type { CustomFetchOptions } from 'openid-client';
 import { send, shared, type LookUp } from '../runtime/outgoing.js';
 
-/** As libraries take it. */
 export type ProviderFetch = (url: string, options: RequestInit | CustomFetchOptions) => Promise<Response>;
 
 /**
- * Makes a `fetch` for the provider, which does not follow redirects. The provider's name may be in the system's list of hosts, so the
- * system looks it up, and holds one of libuv's four threads until a name server answers, even if the request is aborted. Therefore it
- * looks up one name at a time, for all requests that need it, or the database could not be connected to meanwhile.
- *
- * @param lookUp the system's look-up
+ * Makes a `fetch` for the provider without redirects. Looks up one name at a time by the system, which knows the hosts file but blocks
+ * one of libuv's four threads, even after an abort. @param lookUp the system's lookup
  */
 export function providerFetch(lookUp: LookUp = (name) => lookup(name, { all: true })): ProviderFetch {
   let last: Promise<unknown> = Promise.resolve();

@@ -16,13 +16,13 @@ import { UpstreamSignIns } from './upstream-sign-ins.js';
 
 /** The event in a logout token (OpenID Connect Back-Channel Logout 1.0 §2.4). */
 const LOGOUT = 'http://schemas.openid.net/event/backchannel-logout';
-/** Events meaning that the member is gone (OpenID RISC Profile 1.0 §2.2, §2.3), which a logout token may also contain. */
+/** Events for a removed member (OpenID RISC Profile 1.0 §2.2, §2.3), which a logout token may also contain. */
 const GONE = ['account-disabled', 'account-purged'].map(
   (type) => `https://schemas.openid.net/secevent/risc/event-type/${type}`,
 );
 
 const TEXT = z.string().min(1);
-/** What a logout token has to contain, and in which types (OpenID Connect Back-Channel Logout 1.0 §2.4). */
+/** OpenID Connect Back-Channel Logout 1.0 §2.4. */
 const LOGOUT_CLAIMS = z.object({
   sub: TEXT.optional(),
   sid: TEXT.optional(),
@@ -31,24 +31,21 @@ const LOGOUT_CLAIMS = z.object({
   nonce: z.undefined().optional(), // an ID token has one
 });
 
-/** How long the id of a logout token is kept, in seconds: longer than a token can be valid. */
+/** Seconds for which a logout token's id is kept: longer than its validity. */
 const REMEMBERED_SECONDS = 600;
 
-/**
- * Marks an end for sign-ins in progress: see {@link sessionAdapter}. $3: the keys of the token, which has no effect if it was used
- * before.
- */
+/** Marks an end for sign-ins in progress: see {@link sessionAdapter}. $3: the token's keys; a reused token has no effect. */
 const REMEMBER_END = `INSERT INTO oauth_state (key, model, expires_at)
 SELECT key, 'ReplayDetection', now() + make_interval(secs => $2) FROM unnest($1::bytea[]) AS key
 WHERE NOT EXISTS (SELECT FROM oauth_state WHERE oauth_state.key = ANY ($3::bytea[]) AND oauth_state.expires_at > now()) ORDER BY key
 ON CONFLICT (key) DO UPDATE SET expires_at = EXCLUDED.expires_at`;
 
-/** By the session ($1), the subject ($2), or both: a session that the token attributes to another subject does not end. */
+/** Ends sessions by session ($1), subject ($2), or both: not a session of another subject. */
 const END = `DELETE FROM oauth_sessions WHERE COALESCE($1, $2::bytea[]) IS NOT NULL
   AND ($1::bytea[] IS NULL OR upstream_session_key = ANY ($1))
   AND ($2::bytea[] IS NULL OR upstream_subject_key = ANY ($2)) RETURNING user_id`;
 
-/** Tokens with which the platform's own login says that a member's session there has ended. */
+/** Logout tokens of the external identity provider. */
 @Injectable()
 export class LogoutTokens {
   constructor(
@@ -63,10 +60,8 @@ export class LogoutTokens {
   ) {}
 
   /**
-   * Ends what a logout token names: a session at the provider, or all sessions of a subject, and so their browser sessions here (OpenID
-   * Connect Back-Channel Logout 1.0). Apps keep their access, unless the token says that the member is gone.
-   *
-   * @throws UpstreamFault if the token is not one that can be accepted
+   * Ends the browser sessions of a logout token's session or subject (OpenID Connect Back-Channel Logout 1.0). Apps keep their access
+   * unless the member was removed. @throws UpstreamFault for an unacceptable token
    */
   async redeem(token: string): Promise<void> {
     const claims = LOGOUT_CLAIMS.safeParse(await this.provider.verifyLogoutToken(token));
@@ -79,7 +74,7 @@ export class LogoutTokens {
     const isGone = sub !== undefined && GONE.some((type) => Object.hasOwn(events, type));
     const subject = sub === undefined ? null : this.signIns.keysOf('sub', sub);
     const session = sid === undefined || isGone ? null : this.signIns.keysOf('sid', sid);
-    // Before the rest, so that sign-ins that are not seen here see it.
+    // First, so that sign-ins in progress find it.
     await this.database.rows(REMEMBER_END, [session ?? subject, LIFETIMES.upstreamEnd, used]);
     const named =
       isGone && this.config.upstream!.claim === 'sub' ? await this.members.find({ sub }) : undefined;
@@ -97,12 +92,12 @@ export class LogoutTokens {
   }
 }
 
-/** How long a member may take to sign out at the provider, in seconds. */
+/** Maximum duration of a sign-out at the provider, in seconds. */
 const LONGEST_SECONDS = 600;
 
 const KIND = 'UpstreamSignOut';
 
-/** Also signs members out at the platform's own login, if UPSTREAM_LOGOUT is true and their session here came from it. */
+/** Signs members out at the external identity provider, if UPSTREAM_LOGOUT is true and their session came from it. */
 @Injectable()
 export class SignOuts implements UpstreamSignOut {
   readonly #encryption: Encryption;
@@ -124,7 +119,7 @@ export class SignOuts implements UpstreamSignOut {
     return (await this.provider.endSessionUrl(state))?.href;
   }
 
-  /** Where the member goes after the provider's sign-out: only a target that {@link addressFor} sealed is accepted. */
+  /** The target after the provider's sign-out: only one that {@link addressFor} encrypted. */
   targetOf(state: unknown): string | undefined {
     if (typeof state !== 'string' || !/^[\w-]{1,8192}$/.test(state)) return undefined;
     const sealed = this.#encryption.open<{ target: string; until: number }>(

@@ -27,7 +27,7 @@ export const ACCOUNT_PAGES = [
   'data',
 ] as const;
 
-/** Pages for developers; they exist only with DEVELOPER_CONSOLE. */
+/** Require DEVELOPER_CONSOLE. */
 export const DEVELOPER_PAGES = ['developer', 'developer/new-key'] as const;
 
 /** Pages on which a member can sign in. */
@@ -38,7 +38,7 @@ export function pathOf(page: SignInPage): string {
   return page.startsWith('developer') ? `/${page}` : `/account/${page}`;
 }
 
-/** What a sign-in with the platform's own login is for: an app's request, or an account or developer page. */
+/** What a sign-in is for: an app's request, or an account or developer page. */
 type Purpose = { readonly interaction: string } | { readonly account: SignInPage };
 
 /** State kept until the provider's response arrives. */
@@ -46,14 +46,14 @@ interface Begun extends UpstreamSecrets {
   readonly purpose: Purpose;
   /** By this process's clock: seconds since 1970. */
   readonly begunAt: number;
-  /** How long before that they may have authenticated, in seconds; null if that is not limited, nor has to be known. */
+  /** Maximum age of the authentication at that time, in seconds; null for no limit. */
   readonly maxAge: number | null;
 }
 
 interface Wishes {
-  /** Whether the provider is to ask the member, even if it has a session of theirs. */
+  /** Whether the provider must prompt the member, even within a session. */
   readonly prompted: boolean;
-  /** How long ago they may have authenticated, in seconds; 0: not before this request. */
+  /** Maximum age of the authentication in seconds; 0: after this request. */
   readonly maxAge?: number | undefined;
   /** Parameters that are passed on unchanged. */
   readonly parameters?: Readonly<Record<string, string>>;
@@ -65,7 +65,7 @@ const CLOCKS_APART = 90;
 /** The error of a member who declined (RFC 6749 §4.1.2.1). */
 const DECLINED = 'access_denied';
 
-/** Status, fault, code, reason and what to do next where the provider fails, or its member is none of ours. */
+/** Status, fault, code, reason and next step if the provider fails, or its member is unknown. */
 const FAULTS = {
   away: [503, 'upstreamAway', 'temporarily_unavailable', 'upstream_away', 'tryAgain'],
   refused: [502, 'upstreamFailed', undefined, 'upstream_refused', 'tryAgain'],
@@ -77,8 +77,8 @@ const FAULTS = {
 const SECRET = /^[\w-]{43}$/;
 
 /**
- * Sign-ins with the platform's own login (OpenID Connect, this server as the client). The state needed to check the response is
- * stored under `state` and a cookie of this browser: a response from another browser, or a repeated one, finds nothing.
+ * Sign-ins with the external identity provider. Stores the expected values under `state` and a cookie of this browser: a response in
+ * another browser, or a repeated one, finds nothing.
  */
 @Injectable()
 export class UpstreamSignIns {
@@ -96,12 +96,7 @@ export class UpstreamSignIns {
     this.#cookie = new BrowserCookie(config, 'pua_upstream', '__Host-', LIFETIMES.interaction);
   }
 
-  /**
-   * Starts a sign-in.
-   *
-   * @returns the URL to which the browser is redirected
-   * @throws PageFault if the provider is unavailable, or there is none
-   */
+  /** Starts a sign-in. @returns the URL to redirect to @throws PageFault if the provider is unavailable or not configured */
   async begin(response: Response, purpose: Purpose, wishes: Wishes): Promise<string> {
     if (!this.config.upstream) throw new PageFault(400, 'malformed');
     const state = secret();
@@ -116,7 +111,7 @@ export class UpstreamSignIns {
       .authorizationUrl(state, begun, {
         ...wishes.parameters,
         ...(wishes.prompted ? { prompt: 'login' } : {}),
-        // Always, because a provider then has to say when the member authenticated (OpenID Connect Core §3.1.2.1).
+        // With it, providers must send the time of authentication (OpenID Connect Core §3.1.2.1).
         max_age: String(wishes.maxAge ?? LIFETIMES.longestSession),
       })
       .catch((error: unknown) => {
@@ -128,11 +123,7 @@ export class UpstreamSignIns {
     return url.href;
   }
 
-  /**
-   * Takes the stored state of a sign-in, found by the `state` of the response and the browser that brings it: this works only once.
-   *
-   * @throws SessionNotFound if this browser started no such sign-in, or it has expired or was completed before
-   */
+  /** Takes the stored state of a sign-in once, by `state` and browser. @throws SessionNotFound if it is missing, expired or used */
   async take(request: Request): Promise<Begun> {
     const [state, ...others] = queryOf(request).getAll('state');
     const browser = this.#browserOf(request);
@@ -144,12 +135,7 @@ export class UpstreamSignIns {
     return begun;
   }
 
-  /**
-   * Completes a sign-in with the provider's response.
-   *
-   * @returns the member, whose browser is remembered; undefined if they declined there
-   * @throws PageFault if anything is wrong
-   */
+  /** Completes a sign-in. @returns the member, whose browser is remembered; undefined if they declined @throws PageFault */
   async finish(response: Response, begun: Begun): Promise<SignedIn | undefined> {
     const request = response.req;
     const { purpose } = begun;
@@ -178,7 +164,7 @@ export class UpstreamSignIns {
     }
   }
 
-  /** Keys for finding browser sessions that came from this subject or session at the provider; the first is the one to store. */
+  /** Keys of browser sessions from this subject or session at the provider; the first one is for storing. */
   keysOf(what: 'sub' | 'sid', value: string): Buffer[] {
     return this.keys.everyKeyOf(`Upstream.${what}`, value);
   }
@@ -204,12 +190,12 @@ export class UpstreamSignIns {
     };
   }
 
-  /** @returns the page for a failure of the provider; any other error unchanged */
+  /** @returns a page for a failure of the provider; other errors unchanged */
   #faultOf(error: unknown, purpose: Purpose): unknown {
     return error instanceof UpstreamFault ? this.fault(error.kind, purpose, error) : error;
   }
 
-  /** The page that explains a fault: `declined` where no other page of ours is to be shown. */
+  /** The page that explains a fault; `declined` if no other page fits. */
   fault(
     kind: keyof typeof FAULTS,
     purpose: Purpose,
@@ -228,10 +214,8 @@ export class UpstreamSignIns {
 }
 
 /**
- * Tells which parameters of an app's request are passed on, and whether the member has to authenticate again: if the app requests
- * that, or if the member's sign-in here is older than the app allows.
- *
- * @param other whether the member wants to use another account
+ * Chooses the parameters to pass on, and whether the member must authenticate again: if the app requests it, or their sign-in is older
+ * than the app allows. @param other whether the member wants another account
  */
 export function wishesOf({ params, prompt, session }: Interaction, other: boolean): Wishes {
   const passedOn = ['login_hint', 'ui_locales', 'acr_values'].flatMap((name) =>
@@ -245,10 +229,7 @@ export function wishesOf({ params, prompt, session }: Interaction, other: boolea
   return { prompted: other || anew, maxAge: anew ? 0 : allowed, parameters: Object.fromEntries(passedOn) };
 }
 
-/**
- * @returns when the member authenticated, by the provider's clock; 0 if it does not say, and nothing depends on it
- * @throws UpstreamFault if it was longer ago than is allowed
- */
+/** @returns time of the authentication by the provider's clock; 0 if unknown and not required @throws UpstreamFault if it is too long ago */
 function authTimeOf({ auth_time: authTime }: JWTPayload, { maxAge, begunAt }: Begun): number {
   if (typeof authTime !== 'number') {
     if (maxAge !== null)

@@ -10,11 +10,10 @@ import { readableOn } from '../values/colors.js';
 /** `--accent` of the style sheet. */
 const ACCENT = '#1f55d8';
 
-/** The colour of the platform’s mark and of the browser’s frame: the platform’s own, dark enough for white on it. */
+/** Returns the platform's color, dark enough for white on it, for its mark and the browser's frame. */
 export const themeOf = ({ platformColor = ACCENT }: Pick<Config, 'platformColor'>) =>
   readableOn(platformColor, '#ffffff', 4.5);
 
-/** The shield of the pages’ header, in white on the platform’s colour. */
 const markIn = (
   color: string,
 ) => `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="${color}"/>
@@ -22,14 +21,10 @@ const markIn = (
 <path d="m8.6 12.1 2.4 2.4 4.4-4.8" fill="none" stroke="${color}" stroke-width="2" stroke-linecap="round" stroke-linejoin="round"/></g></svg>
 `;
 
-/** Where the palette of an indexed PNG is that has no chunk before it but its header (PNG, third edition, §11.2), and its colours. */
+/** Position of an indexed PNG's palette directly after the header (PNG, third edition, §11.2), and its number of colors. */
 const [PALETTE, COLORS] = [33, 16];
 
-/**
- * The same mark in pixels: their palette goes from the colour to white.
- *
- * @param file of this folder
- */
+/** The same mark in pixels: their palette goes from the color to white. @param file of this folder */
 function pixelsIn(file: 'card.png' | 'touch-icon.png', color: string): Buffer {
   const png = readFileSync(new URL(file, import.meta.url));
   const chunk = png.subarray(PALETTE + 4, PALETTE + 8 + 3 * COLORS);
@@ -41,7 +36,7 @@ function pixelsIn(file: 'card.png' | 'touch-icon.png', color: string): Buffer {
   return png;
 }
 
-/** What is shown where an address is shared: a picture of 1200 × 630 pixels. */
+/** Makes the preview image of shared links, 1200 × 630 pixels. */
 export const cardOf = (config: Config) =>
   new UnchangingDocument(pixelsIn('card.png', themeOf(config)), {
     'Content-Type': 'image/png',
@@ -49,7 +44,7 @@ export const cardOf = (config: Config) =>
     'Cache-Control': 'max-age=3600',
   });
 
-/** What a browser shows of the site outside its window: in a tab, on a home screen. */
+/** Icons for tabs and home screens. */
 @Controller()
 @Public()
 @OutsideApi()
@@ -94,7 +89,7 @@ export class IconsController {
     return this.#icon;
   }
 
-  /** On the home screen of a phone that takes no SVG. */
+  /** For phones that accept no SVG. */
   @Get('apple-touch-icon.png')
   touchIcon(): UnchangingDocument {
     return this.#touchIcon;

@@ -2,6 +2,5 @@ import { Module } from '@nestjs/common';
 import { IconsController } from './icons.js';
 import { Layout } from './layout.js';
 
-/** What all pages share. */
 @Module({ controllers: [IconsController], providers: [Layout], exports: [Layout] })
 export class LayoutModule {}

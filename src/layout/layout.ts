@@ -6,7 +6,7 @@ import { Config } from '../config/config.js';
 import { sha256 } from '../crypto/digests.js';
 import { mixed, readableOn } from '../values/colors.js';
 
-/** For every response to a browser, redirects and JSON too. {@link Layout.render} overrides some of them. */
+/** For all responses to browsers, including redirects and JSON. {@link Layout.render} overrides some. */
 export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   'Content-Security-Policy':
     "default-src 'none'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'",
@@ -16,7 +16,7 @@ export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   'Cache-Control': 'no-store',
 };
 
-/** A script or style sheet inside a page, and the source by which a Content-Security-Policy allows it. */
+/** An inline script or style sheet, and its source for the Content-Security-Policy. */
 export class InlineText {
   readonly source: string;
 
@@ -25,20 +25,17 @@ export class InlineText {
   }
 }
 
-/** A style sheet of this folder, without its comments and indentation, a seventh of it. */
+/** Without comments and indentation, a seventh of the style sheet. */
 const sheet = (name: string) =>
   readFileSync(new URL(name, import.meta.url), 'utf8').replace(/\/\*[^]*?\*\/|^\s+/gm, '');
 
-/** What a template gets; its layout, `layout.eta`, uses the rest of it. */
+/** Data of a template; its layout, `layout.eta`, uses the rest of it. */
 interface TemplateData {
   readonly language: string;
   readonly [name: string]: unknown;
 }
 
-/**
- * Renders every page for browsers: one layout, nothing from elsewhere, and no style sheet or script but inline ones known by their hash. A
- * browser that had to ask for a style sheet would show nothing for another round trip.
- */
+/** Renders pages without external content; inline styles and scripts are known by hash, and save a round trip. */
 @Injectable()
 export class Layout {
   readonly #eta = new Eta({
@@ -47,7 +44,7 @@ export class Layout {
     cache: true,
   });
 
-  /** In the platform's colour: of all pages, and with what only the public ones have. */
+  /** With the platform's color. */
   readonly #style: InlineText;
   readonly #siteStyle: InlineText;
 
@@ -59,9 +56,8 @@ export class Layout {
   }
 
   /**
-   * @param template path below `src/`, without its extension
-   * @param scripts those that the template may contain
-   * @param formAction where forms and redirects after them may lead, as CSP writes it; undefined: anywhere
+   * @param template path below `src/`, without its extension @param scripts that the template may contain @param formAction CSP sources
+   * for forms and redirects after them; undefined: any
    */
   render(
     template: string,
@@ -91,10 +87,10 @@ export class Layout {
   }
 }
 
-/** Background colours of the style sheet: `--ground` in light, `--card` in dark. */
+/** Background colors of the style sheet: `--ground` in light, `--card` in dark. */
 const [GROUND, DARK_CARD] = ['#f2f4f8', '#171b23'];
 
-/** Overrides the style sheet's accent with the platform's colour, made light or dark enough to be readable (WCAG 2.2, 1.4.3). */
+/** Overrides the accent with the platform's color, made readable (WCAG 2.2, 1.4.3). */
 export function paletteOf(color: string): string {
   const light = readableOn(color, GROUND, 4.5);
   const dark = readableOn(color, DARK_CARD, 6);

@@ -7,11 +7,10 @@ import { Toolbox, type Asked } from './toolbox.js';
 
 type Json = Record<string, unknown>;
 
-/** What a message of the protocol is answered with. */
 export interface MessageAnswer {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** JSON; undefined where nothing is to be said. */
+  /** JSON; undefined for no content. */
   readonly text?: string;
 }
 
@@ -20,15 +19,14 @@ const METHOD_NOT_FOUND = -32_601;
 const INVALID_PARAMS = -32_602;
 const INTERNAL_ERROR = -32_603;
 const HEADER_MISMATCH = -32_020;
-/** Which member of `params` the header Mcp-Name repeats. */
+/** The member of `params` that the header Mcp-Name repeats. */
 const NAMED_BY = new Map(
   Object.entries({ 'tools/call': 'name', 'prompts/get': 'name', 'resources/read': 'uri' }),
 );
 
 /**
- * The server of the protocol, by its own SDK, which is loaded with the first message. There is one of each era for the whole process,
- * since nothing is kept between messages: whose message is answered is found by an id of our own, which takes the place of the client's
- * while the SDK works. Two clients, or one that tries, cannot meet in one id.
+ * The protocol's server, by its SDK, which is loaded with the first message: one per era, since no state is kept. Replaces the client's
+ * request id by an internal one, so that ids of two clients never collide.
  */
 @Injectable()
 export class Assistants {
@@ -42,7 +40,7 @@ export class Assistants {
     private readonly problems: ProblemFilter,
   ) {}
 
-  /** Answers a message: JSON that came with the request. */
+  /** Responds to a message: JSON that came with the request. */
   async answer(body: object, asked: Asked): Promise<MessageAnswer> {
     const { sdk } = await this.#load();
     const { headers } = asked.request;
@@ -75,7 +73,6 @@ export class Assistants {
     return this.#ask('earlier', body, { ...asked, params });
   }
 
-  /** Lets the SDK answer a request. */
   async #ask(
     era: 'current' | 'earlier',
     message: JSONRPCRequest,
@@ -89,7 +86,7 @@ export class Assistants {
     let status = 200;
     const answer = await new Promise<JSONRPCResponse>((resolve) => {
       exchange.settle = (settled) => {
-        // What no handler has seen is at fault as a request, which the current revision says in the status, too.
+        // A request that no handler has seen is malformed; the current revision also requires an error status.
         if (!isHandled && era === 'current' && 'error' in settled)
           status = settled.error.code === METHOD_NOT_FOUND ? 404 : 400;
         resolve(settled);
@@ -98,11 +95,11 @@ export class Assistants {
       transport.onmessage!({ ...message, id }, extra);
       isHandled = true;
     });
-    // The SDK reports parameters that it cannot read like that, at length.
+    // The SDK reports unreadable parameters like this, at length.
     if ('error' in answer && answer.error.code === INTERNAL_ERROR)
       return faultOf(status, { code: INVALID_PARAMS, message: 'Invalid params' }, message);
     const { headers = {} } = exchange.problem?.options ?? {};
-    // Clients ask for another scope by the status and the challenge.
+    // Clients request another scope after this status and challenge.
     if ('WWW-Authenticate' in headers) status = exchange.problem!.definition.status;
     return { status, headers, text: JSON.stringify({ ...answer, id: message.id }) };
   }
@@ -120,7 +117,7 @@ export class Assistants {
       }));
   }
 
-  /** Makes a server, and what hands messages over to it: never closed, and without anything of one request. */
+  /** Makes a server that is never closed and keeps no state of a request, and its message handler. */
   async #serve(
     sdk: Sdk,
     classification: { era: 'modern' | 'legacy'; revision?: string },
@@ -138,7 +135,7 @@ export class Assistants {
   }
 }
 
-/** Answers what could not be handed over, with the id of the request if it has one. */
+/** Responds to a message that could not be handled, with the request's id if it has one. */
 export function faultOf(
   status: number,
   { code, message, data }: { readonly code: number; readonly message: string; readonly data?: unknown },
@@ -149,10 +146,7 @@ export function faultOf(
   return { status, text: JSON.stringify({ jsonrpc: '2.0', id: own, error: { code, message, data } }) };
 }
 
-/**
- * Finds what is wrong with the headers that repeat a request's body (SEP-2243), for proxies that do not read it. The SDK checks that they are
- * there only in its own handler of fetch requests; where they disagree on revision and method it says so itself.
- */
+/** Finds the fault of headers that repeat the body (SEP-2243). The SDK checks only revision and method here. */
 function headerFault(
   { method, params }: Pick<JSONRPCRequest, 'method' | 'params'>,
   headers: Json,

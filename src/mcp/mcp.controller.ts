@@ -8,11 +8,11 @@ import { ASSISTANTS_PATH } from '../http/pipeline/api-headers.js';
 import { OutsideApi } from '../http/pipeline/outside-api.js';
 import { Assistants, faultOf, type MessageAnswer } from './assistants.js';
 
-/** As many bytes as the longest profile takes with every character escaped, and an envelope around it. */
+/** The longest profile with every character escaped, and an envelope. */
 const readMessage = rawReader(131_072);
 const DEEPEST = 32;
 
-/** The API as a server of the Model Context Protocol: every message is a request of its own, and no stream is ever opened. */
+/** The API as a Model Context Protocol server: each message is a request; streams are never opened. */
 @Controller(ASSISTANTS_PATH)
 @RequireCredential()
 @OutsideApi()

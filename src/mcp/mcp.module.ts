@@ -5,7 +5,7 @@ import { McpController } from './mcp.controller.js';
 import { RouteCalls } from '../http/route-calls.js';
 import { Toolbox } from './toolbox.js';
 
-/** The API for assistants: only where ASSISTANTS is on. */
+/** The API for assistants, if ASSISTANTS is on. */
 @Module({
   imports: [AuthModule],
   controllers: [McpController],

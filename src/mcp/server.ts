@@ -7,11 +7,11 @@ import type { Asked, Toolbox } from './toolbox.js';
 
 export type Sdk = typeof import('@modelcontextprotocol/server');
 
-/** The revision without sessions, in which every request says what it is in an envelope, and those that begin with `initialize`. */
+/** The revision without sessions, whose requests have an envelope, and those that begin with `initialize`. */
 export const CURRENT = '2026-07-28';
 export const EARLIER: readonly string[] = ['2025-11-25', '2025-06-18', '2025-03-26'];
 
-/** How long a client may keep a list, which changes only with the version of the server, and with the credential. */
+/** Client caching of lists, which change only with the server's version and the credential. */
 const LIST = { ttlMs: 300_000, cacheScope: 'private' } as const;
 const PROFILE = 'member://profile';
 const EVENT = 'event://';
@@ -32,14 +32,13 @@ const MY_WEEK = {
     'Then tell me, day by day, what there is, when it begins in my time zone, where it is, and what I have not responded to yet.',
 };
 
-/** An error that a client handles, not a model: within the range of JSON-RPC for servers' own. */
+/** For the client, not the model: in JSON-RPC's range for servers. */
 const SERVER_ERROR = -32_000;
 
-/** A request under way, from its message to the message that answers it. */
 export interface Exchange extends Asked {
-  /** As they were sent: the SDK drops keys that it does not like. */
+  /** As sent: the SDK drops some keys. */
   readonly params: Readonly<Record<string, unknown>> | undefined;
-  /** What the API answered with instead. */
+  /** The API's error. */
   problem?: Problem;
   settle: (message: JSONRPCResponse) => void;
 }
@@ -48,7 +47,7 @@ interface Context {
   readonly mcpReq: { readonly id: unknown };
 }
 
-/** Makes a server that answers for whoever sent a request: it knows nothing between two of them. @param exchangeOf finds it by its id */
+/** Makes a server without state between requests. @param exchangeOf finds a request by its id */
 export function makeServer(
   sdk: Sdk,
   config: Config,
@@ -68,7 +67,7 @@ export function makeServer(
       capabilities: { tools: {}, resources: {}, prompts: {}, completions: {} },
       instructions: INSTRUCTIONS,
       supportedProtocolVersions: [...EARLIER, CURRENT],
-      // Arguments are checked by the routes, whose errors say how to correct them.
+      // The routes check arguments, with helpful errors.
       jsonSchemaValidator: {
         getValidator: () => () => ({ valid: false, data: undefined, errorMessage: '' }),
       },
@@ -85,11 +84,7 @@ export function makeServer(
     const facts = factsOf(problem);
     return new sdk.ProtocolError(SERVER_ERROR, facts.detail, facts);
   };
-  /**
-   * Adds a handler.
-   *
-   * @param reject answers a problem; by default with an error of the protocol
-   */
+  /** Adds a handler. @param reject responds to a problem; default: a protocol error */
   const handle = ((
     method: 'ping',
     work: (request: never, exchange: Exchange) => unknown,
@@ -170,7 +165,7 @@ export function makeServer(
   return server;
 }
 
-/** A problem of the API, as something that a model can act on. */
+/** The parts of a problem that a model can act on. */
 function factsOf({ definition: { code, meaning, fix }, options }: Problem) {
   const { detail = meaning, errors, extensions } = options;
   return { code, detail, fix, errors, ...extensions };

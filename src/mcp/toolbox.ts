@@ -11,14 +11,13 @@ import { RouteCalls, type CallRoute, type RouteCall } from '../http/route-calls.
 import { RouteTable } from '../http/route-table.js';
 import { changesTool, toolOf, type Tool } from './tools.js';
 
-/** The request that a message came with. */
 export interface Asked {
   readonly request: Request;
   readonly response: Response;
   readonly principal: Principal;
 }
 
-/** The tools of the running application: they follow from the routes of the API, so that a new list is a tool as well. */
+/** The tools of the application, derived from the API's routes. */
 @Injectable()
 export class Toolbox {
   #known:
@@ -32,7 +31,7 @@ export class Toolbox {
     private readonly usage: Usage,
   ) {}
 
-  /** In the order of the routes, which is always the same. */
+  /** In the fixed order of the routes. */
   get #tools() {
     return this.#all.tools;
   }
@@ -43,7 +42,7 @@ export class Toolbox {
       ({ controller, path }) => isUnder(API_PREFIX, path) && !isOutsideApi(controller),
     );
     const tools = routes.flatMap((route) => toolOf(route) ?? []);
-    // Of several lists under one scope, the first has what is the member's own.
+    // Of several lists with one scope, the first has the member's own items.
     const lists = Map.groupBy(
       tools.filter(({ listsChanges }) => listsChanges),
       ({ scopes }) => scopes[0],
@@ -59,27 +58,19 @@ export class Toolbox {
     return this.#tools.has(name);
   }
 
-  /** Whether the credential allows one of the scopes, or its app may ask the member for it. */
+  /** Whether the credential has one of the scopes, or its app may request it. */
   mayHave({ scopes, clientScopes = scopes }: Principal, wanted: readonly string[]): boolean {
     return clientScopes.some((scope) => wanted.includes(scope));
   }
 
-  /**
-   * Lists those that the credential may call, or may once the member has allowed its app more.
-   *
-   * @throws Problem insufficient_scope where there are none
-   */
+  /** Lists tools for the credential, including those that its app may request. @throws Problem insufficient_scope without any */
   listFor({ request, principal }: Asked): Record<string, unknown>[] {
     const tools = [...this.#tools.values()].filter(({ scopes }) => this.mayHave(principal, scopes));
     if (tools.length > 0) return tools.map(({ listed }) => listed);
     throw insufficientScope(this.config.publicUrl, request, FIRST_SCOPES.join(' '), principal.scopes);
   }
 
-  /**
-   * Uses a tool for whoever sent the request.
-   *
-   * @throws Problem where the credential may not do it, or not now, and what the route throws
-   */
+  /** Runs a tool for the request's caller. @throws Problem if the credential may not use it now; or errors of the route */
   async use(
     name: string,
     values: Readonly<Record<string, unknown>>,
@@ -99,5 +90,5 @@ export class Toolbox {
   }
 }
 
-/** Leaves out what is null or false, as the server's instructions say. */
+/** Omits null and false, as the server's instructions say. */
 const withoutNothing = (_: string, value: unknown) => (value === null || value === false ? undefined : value);

@@ -11,33 +11,33 @@ import type { Route } from '../http/route-table.js';
 
 type Json = Record<string, unknown>;
 
-/** Calls the route that has this handler. */
+/** Calls the route with this handler. */
 type Call = (handler: string, call: RouteCall) => Promise<JsonResponse>;
 
-/** A question that a person asks, and the call of the API that answers it. */
+/** A tool for assistants, which calls a route of the API. */
 export interface Tool {
   readonly name: string;
-  /** It needs one of them, and gives what is under those that the caller has. */
+  /** Requires one of these; the result depends on those that the caller has. */
   readonly scopes: readonly Scope[];
   readonly writes: boolean;
-  /** As `tools/list` shows it. */
+  /** For `tools/list`. */
   readonly listed: Json;
-  /** Whether it can list what changed since a time. */
+  /** Whether it can list changes since a time. */
   readonly listsChanges: boolean;
-  /** @throws Problem for an argument that is missing or unknown */
+  /** @throws Problem for a missing or unknown argument */
   readonly check: (values: Readonly<Json>) => void;
-  /** @throws Problem where the route would answer with one */
+  /** @throws Problem of the route */
   readonly use: (values: Readonly<Json>, call: Call, scopes: readonly Scope[]) => Promise<Json>;
 }
 
-/** What a tool has besides its route: a reader of tools has no other documentation. */
+/** Additions to a route's tool, whose readers have no other documentation. */
 interface Tuning {
   readonly name?: string;
   readonly description?: string;
-  /** Fields of an item where none are asked for: what most questions are about. */
+  /** Default fields of an item: what most questions are about. */
   readonly brief?: readonly string[];
   readonly defaults?: (values: Readonly<Json>) => Json;
-  /** Handler of another route whose fields the answer has, too. */
+  /** Handler of another route whose fields are added. */
   readonly besides?: string;
 }
 
@@ -93,18 +93,18 @@ const TUNED: Readonly<Record<string, Tuning>> = {
   },
 };
 
-/** Handlers whose fields another tool has, too. */
+/** Handlers whose fields another tool includes. */
 const TOLD_BY_OTHERS = new Set(Object.values(TUNED).map(({ besides }) => besides));
 const VERSION = {
   type: 'string',
   description: '`version` from get_profile: nothing is saved if the profile has changed since then',
 };
-/** Maximum number of items where no limit is given: each takes a model's attention. */
+/** Default number of items: each costs a model's attention. */
 const USUAL_ITEMS = 10;
-/** Left out of lists unless they are asked for: models cannot see them, and their addresses are long. */
+/** Omitted from lists by default: models cannot see images, and their URLs are long. */
 const IMAGES: readonly string[] = ['profile_picture', 'cover_image', 'icon_url'];
 
-/** Makes the tool that a route of the API is; undefined where it has none of the member's data, or where another tool gives the same. */
+/** Makes the tool of an API route; undefined if it has no member data, or another tool covers it. */
 export function toolOf({ handler, controller, method }: Route): Tool | undefined {
   const scope = accessOf(handler, controller);
   const query = queryOfHandler(handler);
@@ -148,7 +148,7 @@ export function toolOf({ handler, controller, method }: Route): Tool | undefined
   };
 }
 
-/** Makes the tool that asks each of these lists what changed since a time. */
+/** Makes the tool that reads changes since a time from each of these lists. */
 export function changesTool(lists: readonly Tool[]): Tool {
   return {
     scopes: lists.flatMap(({ scopes }) => scopes),
@@ -183,7 +183,6 @@ export function changesTool(lists: readonly Tool[]): Tool {
   };
 }
 
-/** Describes a tool as `tools/list` shows it. */
 function described({
   name,
   title,
@@ -213,7 +212,7 @@ function described({
     check: (values) => {
       const missing = required.find((one) => (values[one] ?? null) === null);
       if (missing !== undefined) throw faultIn(missing, 'missing_parameter', `${missing} is needed.`);
-      // A body checks its fields itself, and reports all of them at once.
+      // Bodies are checked by their routes, which report all faults at once.
       const unknown = writes ? undefined : Object.keys(values).find((one) => !Object.hasOwn(properties, one));
       if (unknown === undefined) return;
       const names = Object.keys(properties).join(', ') || 'none';
@@ -257,14 +256,13 @@ function ifMatchOf(version: unknown): string | undefined {
 
 const textOf = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value));
 
-/** @throws Problem invalid_parameter where one of the names is not a field */
+/** @throws Problem invalid_parameter for an unknown field */
 function chosen(asked: unknown, fields: readonly string[]): readonly string[] {
   const names = [asked].flat();
   if (names.every((name) => fields.includes(name as string))) return names as string[];
   throw faultIn('fields', 'invalid_parameter', 'fields must be a list of the allowed values.', fields);
 }
 
-/** Makes the page of a list, with these fields of each item. */
 function pageWith(
   fields: readonly string[],
   { data, pagination }: { readonly data: readonly Json[]; readonly pagination: Json },
@@ -279,7 +277,7 @@ const without = (names: readonly string[], value: unknown): unknown =>
 
 const OF_DOCUMENT = '#/components/schemas/';
 
-/** The schema with the words that it refers to in it: whoever fills in a form sees them there. */
+/** Inlines referenced enumerations, so that readers of forms see the words. */
 function inlined(schema: JsonSchema): JsonSchema {
   return JSON.parse(
     JSON.stringify(schema, (_, value: { $ref?: string } | null) =>
@@ -290,13 +288,13 @@ function inlined(schema: JsonSchema): JsonSchema {
 
 const propertiesIn = (schema: JsonSchema) => inlined(schema).properties as Record<string, JsonSchema>;
 
-/** The fields of an item where the response is a page of a list. */
+/** The fields of an item if the response is a page of a list. */
 function fieldsOfItem(response: JsonSchema): string[] | undefined {
   const { data, pagination } = propertiesIn(response);
   return data && pagination ? Object.keys((data.items as { properties: Json }).properties) : undefined;
 }
 
-/** The parameters of a query as arguments: without what only a query string or a generated client needs. */
+/** A query's parameters as arguments, without those for query strings or generated clients. */
 function argumentsOf(query: QueryClass): Record<string, JsonSchema> {
   const defaults = new query() as Json;
   return Object.fromEntries(
