@@ -1,7 +1,7 @@
 import { pino, type LogFn } from 'pino';
 import type { Config } from '../config/config.js';
 
-/** Injection token of the process’s log, which pino writes. */
+/** Injection token of the process's pino log. */
 export abstract class Logger {
   abstract readonly error: LogFn;
   abstract readonly warn: LogFn;
@@ -9,14 +9,11 @@ export abstract class Logger {
   abstract readonly debug: LogFn;
 }
 
-/**
- * Everything that could be one of our secrets, anywhere in a text: API keys, opaque tokens, webhook secrets, calendar links. What is before
- * a token is looked at only where ten of its characters follow: looking back from each of thousands of spaces would take seconds.
- */
+/** Possible secrets in any text. The lookahead before the lookbehind avoids quadratic time on thousands of spaces. */
 const SECRET_PATTERNS =
   /pua_(?:live|test)_[0-9A-Za-z]{12}_[0-9A-Za-z]{10,}|whsec_[A-Za-z0-9+/=]{10,}|(?=[A-Za-z0-9._~+/=-]{10})(?<=\b(?:Bearer|DPoP)\s+)[A-Za-z0-9._~+/=-]+|(?<=\/calendar\/)[\w%-]{10,}/gi;
 
-/** Removes everything from a text that could be one of our secrets. */
+/** Removes possible secrets from a text. */
 export const withoutSecrets = (text: string) => text.replace(SECRET_PATTERNS, '[redacted]');
 
 const SECRET_PATHS = [
@@ -48,7 +45,7 @@ export function createLogger(config: Config): Logger {
     : pino(options);
 }
 
-/** Leaves out an error’s other properties: a database error carries the values of the statement. */
+/** Omits other properties: a database error carries the statement's values. */
 function describeError(error: unknown): object {
   if (!(error instanceof Error)) return { message: String(error) };
   const { name, message, stack, cause } = error;

@@ -2,9 +2,9 @@ import { Injectable } from '@nestjs/common';
 import type { Transporter } from 'nodemailer';
 import { Config } from '../config/config.js';
 
-/** Deadline of each step of sending an email, in ms … */
+/** Deadline of each step of sending an email, in ms. */
 const STEP_MS = 10_000;
-/** … and of all of them. */
+/** Deadline of all steps, in ms. */
 export const LONGEST_SENDING_MS = 30_000;
 
 export interface Mail {
@@ -22,12 +22,7 @@ export class Mailer {
 
   constructor(private readonly config: Config) {}
 
-  /**
-   * Requires that `Config.mail` is set.
-   *
-   * @param stop ends the connection
-   * @throws Error with the server's `responseCode`, if it responded
-   */
+  /** Requires `Config.mail`. @param stop closes the connection @throws Error with the server's `responseCode`, if it responded */
   async send({ headers, ...mail }: Mail, stop?: AbortSignal): Promise<void> {
     const { smtpUrl: url, from } = this.config.mail!;
     this.#transport ??= import('nodemailer').then(({ createTransport }) =>

@@ -1,41 +1,33 @@
 import { Injectable } from '@nestjs/common';
 import type { CounterName, GaugeName, HistogramName, LabelsOf, MetricName } from './metrics.js';
 
-/** The current value for each set of labels. */
 type Readings<Name extends MetricName> = readonly (readonly [labels: LabelsOf<Name>, value: number])[];
 
 type Labels = Readonly<Record<string, string>>;
 type Reader = () => readonly (readonly [Labels, number])[] | Promise<readonly (readonly [Labels, number])[]>;
 
-/** Receives what is measured: Prometheus' client, where there is a METRICS_PORT. */
+/** Receives measurements: Prometheus' client, if METRICS_PORT is set. */
 interface MeterSink {
   count(name: CounterName, labels: Labels, by: number): void;
   observe(name: HistogramName, labels: Labels, value: number): void;
 }
 
-/**
- * What features report, under the names in {@link METRICS}. Without a METRICS_PORT nothing is kept, and a call costs
- * nothing.
- */
+/** Receives the features' measurements, named in {@link METRICS}. Does nothing without METRICS_PORT. */
 @Injectable()
 export class Meter {
   sink: MeterSink | undefined;
   readonly #readers = new Map<MetricName, Reader[]>();
 
-  /** Counts something that happened, once or `by` times. */
   count<Name extends CounterName>(name: Name, labels: LabelsOf<Name>, by = 1): void {
     this.sink?.count(name, labels as Labels, by);
   }
 
-  /** Records that something took `value` seconds. */
+  /** Records a duration in seconds. */
   observe<Name extends HistogramName>(name: Name, labels: LabelsOf<Name>, value: number): void {
     this.sink?.observe(name, labels as Labels, value);
   }
 
-  /**
-   * Registers a reader, which is called at each scrape for the value of a gauge, or of a counter that its feature keeps itself. A metric
-   * may have several readers, each for labels of its own; the readings of one that fails are left out.
-   */
+  /** Registers a reader of a gauge or counter, called at each scrape. A metric may have several; failing ones are skipped. */
   read<Name extends GaugeName | CounterName, const Read extends Readings<Name>>(
     name: Name,
     reader: () => Read | Promise<Read>,
@@ -43,7 +35,7 @@ export class Meter {
     this.#readers.set(name, [...(this.#readers.get(name) ?? []), reader as Reader]);
   }
 
-  /** @returns the current values from all readers of `name`; undefined where it has none */
+  /** @returns the values of all readers of `name`; undefined if there are none */
   async readings(name: MetricName): Promise<(readonly [Labels, number])[] | undefined> {
     const readers = this.#readers.get(name);
     if (readers === undefined) return undefined;

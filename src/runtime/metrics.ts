@@ -1,20 +1,18 @@
 /**
- * Every metric of the process: name → meaning, labels. This is the only such table: `docs/operators/metrics.md` is generated from it,
- * and {@link Meter} accepts no other names and labels. The value of a label is one of those listed here, or a name from our code
- * (a route, a table, an error code): never an id, and nothing that a caller sent. What ends with `_total` is a counter; what has buckets
- * a histogram; everything else a gauge.
+ * The only list of metrics: `docs/operators/metrics.md` is generated from it. Label values are listed here or are names from our code,
+ * never ids or input of callers. Names ending with `_total` are counters; those with buckets histograms; all others gauges.
  */
 interface Metric {
   readonly help: string;
-  /** The values that a label can have; {@link NAMES} where they are names from our code. */
+  /** Label values; {@link NAMES} for names from our code. */
   readonly labels?: Readonly<Record<string, readonly string[] | typeof NAMES>>;
-  /** How a gauge is combined over several processes (`WORKERS`), if its values are not added up, as counters and histograms are. */
+  /** How to combine a gauge over processes (`WORKERS`); default: the sum. */
   readonly together?: 'min' | 'max' | 'first';
   /** Upper bounds of a histogram's buckets, in seconds. */
   readonly buckets?: readonly number[];
 }
 
-/** Stands for values that are names from our code and too many to list here. */
+/** Values that are names from our code, too many to list here. */
 const NAMES = 'names';
 
 const SHORT = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5] as const;
@@ -221,7 +219,7 @@ export type LabelsOf<Name extends MetricName> = (typeof METRICS)[Name] extends {
   ? { readonly [Label in keyof Labels]: Labels[Label] extends readonly (infer Value)[] ? Value : string }
   : Readonly<Record<never, string>>;
 
-/** Finds a metric’s row, in the type that all rows share, with the type of the metric in Prometheus. */
+/** Finds a metric's row with its Prometheus type. */
 export function metricOf(name: MetricName) {
   const metric: Metric = METRICS[name];
   const type = name.endsWith('_total') ? 'counter' : metric.buckets ? 'histogram' : 'gauge';

@@ -4,19 +4,19 @@ import type { PostResponse } from './public-https.js';
 const MINUTE = 60;
 const HOUR = 60 * MINUTE;
 const LONGEST_WAIT = 10 * HOUR;
-/** Waits after each failed attempt, in seconds; if one more fails, the message is dead. */
+/** Waits after each failed attempt, in seconds; after the last one, a failure is final. */
 export const RETRY_AFTER = [5, 5 * MINUTE, HOUR / 2, 2 * HOUR, 5 * HOUR, LONGEST_WAIT, LONGEST_WAIT] as const;
-/** How long an instance has to record the outcome of an attempt, in seconds: twice the maximum duration of one. */
+/** Seconds to record the outcome of an attempt: twice an attempt's maximum duration. */
 export const LEASE_SECONDS = 20;
-/** How many messages to one receiver may be in progress at once. */
+/** Maximum messages in progress per endpoint. */
 export const MOST_OF_A_RECEIVER = 8;
 
 /** Deadline of an attempt: name resolution, connection and response. */
 const PATIENCE_MS = 10_000;
 const LONGEST_ERROR = 200;
-/** How many messages this process may have in progress: all receivers may be slow. */
+/** Maximum messages in progress in this process: all endpoints may be slow. */
 const MOST_UNDER_WAY = 256;
-/** How long a server that shuts down waits for the responses to messages in progress; then other instances send these. */
+/** Maximum wait at shutdown for messages in progress; then other instances send them. */
 const LAST_MS = 2_000;
 const LONGEST_CLAIM_MS = 100;
 
@@ -28,13 +28,13 @@ export interface Attempt {
   /** Why there was no response. */
   readonly error: string | null;
   readonly seconds: number;
-  /** The response was 410: there is no receiver any more. */
+  /** The response was 410: the endpoint no longer exists. */
   readonly gone: boolean;
-  /** For how long the receiver asks to be left alone, in seconds. */
+  /** Requested pause, in seconds. */
   readonly retryAfter: number;
 }
 
-/** Responses whose Retry-After says when to send again (RFC 6585 §4, RFC 9110 §15.6.4). */
+/** Responses with a meaningful Retry-After (RFC 6585 §4, RFC 9110 §15.6.4). */
 const POSTPONING = new Set([429, 503]);
 
 function retrySeconds({ status, retryAfter = '' }: PostResponse): number {
@@ -45,18 +45,13 @@ function retrySeconds({ status, retryAfter = '' }: PostResponse): number {
   return Math.min(Math.max(0, seconds || 0), LONGEST_WAIT);
 }
 
-/** Tells how long to wait after an attempt. @param before number of attempts before this one @returns seconds; undefined if there is no next */
+/** Computes the wait after an attempt. @param before number of earlier attempts @returns seconds; undefined if there is no next one */
 export function waitAfter(before: number, { taken, retryAfter }: Attempt): number | undefined {
   const wait = taken ? undefined : RETRY_AFTER[before];
   return wait === undefined ? undefined : Math.max(wait, retryAfter);
 }
 
-/**
- * Tries once to send a message. A redirect is not followed, and is a failure, like every response except 2xx.
- *
- * @param post sends it until the signal aborts
- * @param stop ends it
- */
+/** Tries once to send a message; only 2xx is a success. @param post sends it until the signal aborts @param stop ends it */
 export async function attempt(
   post: (signal: AbortSignal) => Promise<PostResponse>,
   stop?: AbortSignal,
@@ -76,7 +71,7 @@ export async function attempt(
       retryAfter: retrySeconds(response),
     };
   } catch (error) {
-    // What the operator is told: only at which step it failed.
+    // Tells the operator only the failed step.
     const { code, message: text } = error as NodeJS.ErrnoException;
     const step = code === undefined ? text : `${code}: ${text}`;
     const reason = end.aborted ? `no answer within ${PATIENCE_MS / 1000} s` : step;
@@ -87,26 +82,17 @@ export async function attempt(
 
 /** A queue in the database, of which every instance sends a part. */
 interface Queue<Message> {
-  /**
-   * Claims messages that are due for this process, for {@link LEASE_SECONDS}.
-   *
-   * @param most in all
-   * @returns `again`: whether it should be asked once more at once
-   */
+  /** Claims due messages for {@link LEASE_SECONDS}. @param most in all @returns `again`: whether to claim again at once */
   claim(most: number): Promise<{ messages: readonly Message[]; again?: boolean }>;
 
-  /**
-   * Sends a message once and records the outcome; if it cannot be recorded, the claim expires, and it is sent again.
-   *
-   * @param stop aborts it: then it is to be released, and other instances send it
-   */
+  /** Sends a message once and records the outcome; otherwise the claim expires. @param stop aborts it: release the message */
   send(message: Message, stop: AbortSignal): Promise<void>;
 
-  /** Is told that an outcome could not be recorded. */
+  /** Called if an outcome could not be recorded. */
   failed(error: Error): void;
 }
 
-/** Claims messages of a queue and sends them, many at once: nobody waits for a slow receiver but what is for that receiver. */
+/** Claims messages of a queue and sends them concurrently: slow endpoints delay only their own messages. */
 export class Outbox<Message> {
   readonly #underWay = new Map<Message, Promise<void>>();
   readonly #stop = new AbortController();
@@ -116,16 +102,13 @@ export class Outbox<Message> {
 
   constructor(private readonly queue: Queue<Message>) {}
 
-  /** The messages in progress. */
   get underWay(): readonly Message[] {
     return [...this.#underWay.keys()];
   }
 
   /**
-   * Claims messages until nothing is due, or this process is at its limit; one claim at a time. While messages are sent there may always be
-   * more: it goes on after {@link LONGEST_CLAIM_MS}, but whoever called does not wait for it any more.
-   *
-   * @param end when to claim no more
+   * Claims messages one batch at a time until nothing is due, or this process is at its limit. The caller waits at most {@link
+   * LONGEST_CLAIM_MS}, since sending may continue. @param end stops claiming
    */
   async claim(end: AbortSignal): Promise<void> {
     this.#end = end;
@@ -164,7 +147,7 @@ export class Outbox<Message> {
       .catch((error: unknown) => this.queue.failed(error as Error))
       .finally(() => {
         this.#underWay.delete(message);
-        // The message behind it may go now.
+        // The endpoint's next message may be sent now.
         if (!this.#end!.aborted) this.#goOn().catch(() => undefined);
       });
     this.#underWay.set(message, sending);

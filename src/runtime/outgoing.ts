@@ -13,7 +13,7 @@ import { USER_AGENT } from '../config/version.js';
 /** Finds all addresses of a name. */
 export type LookUp = (name: string) => Promise<readonly LookupAddress[]>;
 
-/** Makes a look-up that asks once for all who need the same name meanwhile. */
+/** Makes a lookup that is shared by concurrent callers for the same name. */
 export function shared(lookUp: LookUp): LookUp {
   const lookingUp = new Map<string, ReturnType<LookUp>>();
   return (name) => {
@@ -23,13 +23,7 @@ export function shared(lookUp: LookUp): LookUp {
   };
 }
 
-/**
- * Sends a request, by http or https; redirects are not followed.
- *
- * @param lookUp for the name in the URL; an address is not looked up
- * @returns the request, and the response up to its body, which is for the caller to read
- * @throws Error where there is no response
- */
+/** Sends a request without following redirects. @returns the request, and the response without its body @throws Error without a response */
 export function send(
   url: URL,
   lookUp: LookUp,
@@ -42,7 +36,7 @@ export function send(
     const asked = request(url, { ...options, headers: { 'User-Agent': USER_AGENT, ...headers }, lookup });
     asked.on('error', reject);
     asked.on('response', (response) => {
-      response.on('error', () => undefined); // whoever reads on has another listener for it
+      response.on('error', () => undefined); // readers have their own listener
       resolve({ asked, response });
     });
     asked.end(body);

@@ -6,7 +6,7 @@ import { Logger } from './logger.js';
 import { Meter } from './meter.js';
 import type { LabelsOf } from './metrics.js';
 
-/** A run of the work. Between steps it looks at `end`, and stops once that is aborted. */
+/** A run of the work, which stops between steps if `end` is aborted. */
 type Work = (end: AbortSignal) => unknown;
 
 interface Schedule {
@@ -14,16 +14,16 @@ interface Schedule {
   readonly work: LabelsOf<'periodic_work_failures_total'>['work'];
   /** Between the end of one run and the start of the next, in ms. */
   readonly everyMs: number | ((config: Config) => number);
-  /** Log message of the first of several runs in a row that fail. */
+  /** Log message of the first failure in a row. */
   readonly failure: string;
-  /** The first run is one interval after the start, rather than at the start. */
+  /** Delays the first run by one interval. */
   readonly waits?: boolean;
 }
 
-/** Declares that the application calls the method again and again, from its start to its end. */
+/** Calls the method periodically while the application runs. */
 export const Periodic = DiscoveryService.createDecorator<Schedule>();
 
-/** Runs every method that is declared {@link Periodic}, until the application ends: before anything that it needs is closed. */
+/** Runs every {@link Periodic} method until the application ends, before its resources are closed. */
 @Injectable()
 export class PeriodicWork implements OnApplicationBootstrap, BeforeApplicationShutdown {
   readonly #end = new AbortController();
@@ -45,7 +45,6 @@ export class PeriodicWork implements OnApplicationBootstrap, BeforeApplicationSh
     await Promise.all(this.#running);
   }
 
-  /** All periodic work of the application. */
   declared(): { schedule: Schedule; run: Work }[] {
     const scanner = new MetadataScanner();
     return this.discovery.getProviders().flatMap((provider) => {

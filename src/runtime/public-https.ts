@@ -7,9 +7,9 @@ import { send, shared, type LookUp } from './outgoing.js';
 
 /** For a name's addresses. */
 const LONGEST_LOOK_UP_MS = 2_000;
-/** For reading a document: look-up, connection and response together. */
+/** For lookup, connection and response together. */
 const LONGEST_READ_MS = 2_500;
-/** The longest response that is read. */
+/** Maximum size of a response. */
 const MOST_BYTES = 16_384;
 
 export const NOT_PUBLIC = 'the address is not one of the internet';
@@ -20,15 +20,14 @@ const LOCALHOST: readonly LookupAddress[] = [
   { address: '::1', family: 6 },
 ];
 
-/** What is sent, and where to. */
 interface Posting {
-  /** https; http only to this machine, where `loopback` is true. */
+  /** https; http only to this host, if `loopback` is true. */
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
   /** Aborts it at any stage. */
   readonly signal: AbortSignal;
-  /** Whether receivers on this machine can be reached, too: for development. */
+  /** Permits endpoints on this host, for development. */
   readonly loopback: boolean;
 }
 
@@ -39,11 +38,8 @@ export interface PostResponse {
 }
 
 /**
- * Looks up a name that others chose, by DNS alone. The system's own look-up (getaddrinfo) would hold one of libuv's four threads for
- * as long as no name server answers, and with them the connections to the database, files and the hashing of passwords.
- *
- * @param servers instead of the system's name servers
- * @throws Error where it has no address, or none is found within 2 s
+ * Looks up an untrusted name by DNS only: getaddrinfo would block one of libuv's four threads, which database connections, files and
+ * hashing need. @param servers default: the system's name servers @throws Error if no address is found within 2 s
  */
 export async function addressesOf(
   name: string,
@@ -63,24 +59,18 @@ export async function addressesOf(
 }
 
 /**
- * Connects to URLs that others chose, and only to the public internet: https only, public addresses only, checked at the moment of
- * connecting (so that no name can lead elsewhere between check and connection), no redirects, no proxy, no cookies, bounded in time and
- * size.
+ * Connects to untrusted URLs on the public internet only: https, public addresses (checked while connecting, so that a name cannot change
+ * in between), no redirects, proxies or cookies, bounded time and size.
  */
 @Injectable()
 export class PublicHttps {
   /** Decides which addresses may be connected to. */
   isAllowed: (address: string) => boolean = isPublicAddress;
-  /** Looks a name up: once for each connection, or for several that need it at the same time. */
+  /** Shared by concurrent connections to the same name. */
   lookUp: LookUp = addressesOf;
   readonly #lookUp = shared((name) => this.lookUp(name));
 
-  /**
-   * Reads a document.
-   *
-   * @param url https
-   * @throws Error where it cannot be read
-   */
+  /** Reads a document. @param url https @throws Error if it cannot be read */
   async readJson(url: URL): Promise<unknown> {
     const headers = { Accept: 'application/json' };
     const signal = AbortSignal.timeout(LONGEST_READ_MS);
@@ -102,19 +92,14 @@ export class PublicHttps {
     return JSON.parse(Buffer.concat(chunks).toString()) as unknown;
   }
 
-  /**
-   * Sends a body. Nothing of the response is read but its status: the connection ends with its headers, since a body that never ended
-   * would hold it.
-   *
-   * @throws Error where there is no response
-   */
+  /** Sends a body. Reads only the response's status and headers, since its body could be endless. @throws Error without a response */
   async post({ url, headers, body, signal, loopback }: Posting): Promise<PostResponse> {
     const { asked, response } = await this.#ask(url, { method: 'POST', headers, signal }, loopback, body);
     asked.destroy();
     return { status: response.statusCode!, retryAfter: response.headers['retry-after'] };
   }
 
-  /** @throws Error also where one of the addresses is not allowed: then none is */
+  /** @throws Error also if one of the addresses is not allowed */
   async #ask(
     url: URL,
     options: Parameters<typeof send>[2],
@@ -135,7 +120,7 @@ export class PublicHttps {
       requireAllowed(found.map(({ address }) => address));
       return found;
     };
-    // A new connection: none may be reused that was checked for another name.
+    // A new connection: others were checked for other names.
     return send(url, lookUp, { ...options, agent: false, maxHeaderSize: MOST_BYTES }, body);
   }
 }

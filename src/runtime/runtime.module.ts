@@ -7,7 +7,7 @@ import { Meter } from './meter.js';
 import { PeriodicWork } from './periodic-work.js';
 import { PublicHttps } from './public-https.js';
 
-/** Logs, counts, repeats work and sends requests to others: nothing here knows what the product is for. */
+/** Generic services without product knowledge: logs, counters, periodic work, outgoing requests. */
 @Global()
 @Module({
   imports: [DiscoveryModule],

@@ -1,9 +1,7 @@
-/**
- * The result of `look`, no older than `maxAgeMs`; concurrent callers share one look. A failure is kept as long as a result.
- */
+/** Shares results of `look` for `maxAgeMs` and among concurrent callers, including failures. */
 export class TtlMemo<Finding> {
   #finding: Promise<Finding> | undefined;
-  /** By `performance.now()`; Infinity while looking. */
+  /** By `performance.now()`; Infinity during `look`. */
   #expiresAt = 0;
 
   constructor(
