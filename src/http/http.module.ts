@@ -4,7 +4,6 @@ import { Paging, SignedCursors } from './paging.js';
 import { ProblemFilter } from './output/problem.filter.js';
 import { RouteTable } from './route-table.js';
 
-/** What every endpoint shares. */
 @Global()
 @Module({
   imports: [DiscoveryModule],

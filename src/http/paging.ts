@@ -7,7 +7,6 @@ import { Cursor, WholeNumber } from './input/parameters.js';
 import { Problem } from './output/problems.js';
 import { Config } from '../config/config.js';
 
-/** The parameters of every list. */
 export class PageQuery {
   @WholeNumber(1, 100, 'Maximum number of items per page')
   limit = 20;
@@ -20,7 +19,7 @@ const HEAD = Buffer.from('{"data":[');
 const NOTHING = Buffer.alloc(0);
 const MAC_BYTES = 16;
 
-/** Cursors in responses: opaque to callers, signed, and valid only for what they are bound to (docs/api-contract.md §7). */
+/** Signed, opaque cursors, valid only for their binding (docs/api-contract.md §7). */
 @Injectable()
 export class SignedCursors {
   readonly #hmac: Hmac;
@@ -29,24 +28,13 @@ export class SignedCursors {
     this.#hmac = new Hmac(secrets, 'cursor', MAC_BYTES);
   }
 
-  /**
-   * Makes a cursor from a position.
-   *
-   * @param binding whose it is, and of which list: JSON
-   * @param position the position: JSON
-   */
+  /** Makes a cursor. @param binding owner and list, as JSON @param position as JSON */
   make(binding: readonly unknown[], position: readonly unknown[]): string {
     const payload = Buffer.from(JSON.stringify(position));
     return Buffer.concat([this.#hmac.of(textOf(binding), payload), payload]).toString('base64url');
   }
 
-  /**
-   * Reads the position from a cursor.
-   *
-   * @param what what the cursor should belong to, for the message to whoever sent another
-   * @param parameter in which it came
-   * @throws Problem invalid_cursor where it was not made for this binding
-   */
+  /** @param what the cursor must belong to, for the error @param parameter of the request @throws Problem invalid_cursor */
   read<Position extends readonly unknown[]>(
     binding: readonly unknown[],
     cursor: string,
@@ -76,12 +64,8 @@ export class Paging {
   ) {}
 
   /**
-   * Answers with the page of the list that the query asks for: `data`, `pagination`, and the headers Link and X-Total-Count.
-   *
-   * @param path of the list, for the links to other pages
-   * @param fixed whether the list takes neither limit nor sort
-   * @param recent whether it promises all changes since a time (see {@link MemberReads.of})
-   * @throws Problem invalid_cursor where the cursor is not one of this list
+   * Responds with a page of the list: `data`, `pagination`, and the headers Link and X-Total-Count. @param path of the list, for links
+   * @param fixed whether it has no limit and sort @param recent see {@link MemberReads.of} @throws Problem invalid_cursor
    */
   async page<Query extends ListQuery>(
     list: List<Query>,
@@ -103,7 +87,7 @@ export class Paging {
     const onward = found > limit ? cursorAt(forwards ? 'after' : 'before', far_key, far_id!) : null;
     let back: string | null = null;
     if (behind && near_id !== null) back = cursorAt(forwards ? 'before' : 'after', near_key, near_id);
-    // An empty page has no row to start from: the previous page begins with the position that led here, inclusive.
+    // An empty page has no row to start from: the previous page starts with the requested position, inclusive.
     else if (behind) back = cursorAt(forwards ? 'until' : 'from', position!.key, position!.id);
     const [next, previous] = forwards ? [onward, back] : [back, onward];
     const pagination = {
@@ -121,7 +105,7 @@ export class Paging {
     const links = [`<${url}>; rel="first"`];
     if (previous !== null) links.push(`<${url}&cursor=${previous}>; rel="prev"`);
     if (next !== null) links.push(`<${url}&cursor=${next}>; rel="next"`);
-    // Never a string: joined into one, the items would be copied twice more, which is expensive once a character is beyond Latin-1.
+    // Never a string: joining would copy the items twice more, which is expensive beyond Latin-1.
     const json = Buffer.concat([
       HEAD,
       typeof items === 'string' ? Buffer.from(items) : (items ?? NOTHING),
@@ -140,7 +124,7 @@ export class Paging {
   }
 }
 
-/** Terminated by a character that cannot occur in the text. */
+/** Ends with a character that cannot occur in the text. */
 function textOf(binding: readonly unknown[]): string {
   return `${JSON.stringify(binding)}\0`;
 }

@@ -7,13 +7,13 @@ import { parseQuery, queryOfHandler } from './input/query.js';
 import { JsonResponse } from './output/responses.js';
 import type { Route } from './route-table.js';
 
-/** What a request sends to a route besides its credential. */
+/** Input of a route besides the credential. */
 export interface RouteCall {
-  /** The parts of its path, as they are sent. */
+  /** Path parameters, as sent. */
   readonly params: Readonly<Record<string, string>>;
   /** Without its question mark. */
   readonly query: string;
-  /** JSON, where the route takes a body. */
+  /** JSON, if the route takes a body. */
   readonly body?: Buffer;
   readonly ifMatch?: string | undefined;
 }
@@ -24,10 +24,7 @@ const noNext = () => undefined;
 /** Calls a route for a request that came to another one. */
 export type CallRoute = (request: Request, response: Response, call: RouteCall) => Promise<JsonResponse>;
 
-/**
- * Calls handlers of the API as the router does, within a request whose credential was checked: the handler gets a request derived from
- * it, with the query, body and path parameters of its own route. Access is up to the caller.
- */
+/** Calls API handlers like the router, with a derived request. The caller must check access. */
 @Injectable()
 export class RouteCalls {
   constructor(
@@ -35,7 +32,7 @@ export class RouteCalls {
     private readonly contexts: ExternalContextCreator,
   ) {}
 
-  /** @returns what rejects with a Problem where the route would answer with one */
+  /** @returns a function that rejects with the route's Problem */
   of({ controller, handler }: Route): CallRoute {
     const instance = this.modules.get<object>(controller, { strict: false });
     const invoke = this.contexts.create(

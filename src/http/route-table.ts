@@ -11,7 +11,7 @@ export interface Route {
   readonly controller: new (...parameters: never[]) => unknown;
 }
 
-/** Every route of the running application, as its decorators declare them. */
+/** Every route of the application, as its decorators declare them. */
 @Injectable()
 export class RouteTable {
   #routes: readonly Route[] | undefined;
@@ -40,7 +40,7 @@ export class RouteTable {
     }));
   }
 
-  /** The methods of the route at this path, HEAD and OPTIONS included; empty where there is no such route. */
+  /** The route's methods, including HEAD and OPTIONS; empty if there is no such route. */
   methodsAt(path: string): string[] {
     const methods = this.routes
       .filter((route) => pathPattern(route.path).test(path))
@@ -50,7 +50,7 @@ export class RouteTable {
   }
 }
 
-/** Makes a pattern for the whole path of a route. @param parameter what matches one of its parameters, such as `:id`; by default as in Express */
+/** Makes a pattern for the whole path of a route. @param parameter pattern of a parameter such as `:id`; default: as in Express */
 export function pathPattern(path: string, parameter = '[^/]+'): RegExp {
   return new RegExp(`^${path.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replace(/:[A-Za-z]+/g, parameter)}$`);
 }

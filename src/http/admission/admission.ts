@@ -1,26 +1,26 @@
 import { AsyncResource } from 'node:async_hooks';
 
-/** How long a request may wait before it is refused, in ms. */
+/** Maximum wait of a request before its rejection, in ms. */
 const PATIENCE_MS = 250;
-/** If requests have been waiting all the time for this long, it is overload, in ms. */
+/** Requests that wait without a gap for this long mean overload, in ms. */
 const STANDING_MS = 100;
-/** How long a connection is left unread in overload, in ms. */
+/** Maximum time that a connection is left unread in overload, in ms. */
 const LONGEST_HOLD_MS = 1_000;
-/** Pause between two looks for what has waited too long, in ms. */
+/** Interval of checks for late requests, in ms. */
 const LOOK_MS = 10;
-/** A pause of the process (of its machine, or to collect garbage) counts as this long, in ms: in it, nobody waits for others. */
+/** A pause of the process (host, garbage collection) counts as at most this long, in ms. */
 const LONGEST_PAUSE_MS = 50;
 
-/** Who sent a request: from which network address, and with which credential, valid or not; empty where there is none. */
+/** The sender's network address and credential, valid or not; empty without one. */
 export interface Caller {
   readonly address: string;
   readonly credential: string;
 }
 
-/** A connection that can be left unread: what its client sends then waits in the kernel, where it costs nothing. */
+/** A connection that can be left unread: data then waits in the kernel, at no cost. */
 type Readable = Record<'pause' | 'resume', () => unknown>;
 
-/** A request in its asynchronous context, for whoever traces it. */
+/** A request in its asynchronous context, for tracing. */
 class Waiting extends AsyncResource {
   constructor(
     readonly since: number,
@@ -32,33 +32,27 @@ class Waiting extends AsyncResource {
 }
 
 /**
- * The requests of one kind that this process works on: as many as keep it and the database busy. Others wait for their turn, for a
- * bounded time: addresses take turns, and at one address its credentials do, so neither a flood nor made-up credentials delay
- * anybody else by more than a few requests. A pause of the process refuses nobody.
- *
- * If there is always somebody waiting, it is overload. A refusal costs nearly as much as a response, so then connections are not even
- * read: each that was answered is left alone until the turn of its address has come, for a second at most.
+ * Limits concurrent requests of one kind to what keeps process and database busy. Others wait for a bounded time, round-robin by address
+ * and within it by credential, so that floods and invented credentials delay nobody else. In overload, connections with a response stay
+ * unread for up to a second until their address's turn, since a rejection costs nearly as much as a response.
  */
 export class Admission {
-  /** Requests that were refused because they had waited too long. */
+  /** Requests rejected after waiting too long. */
   refused = 0;
   readonly #waiting = new Waitlist<Waiting>();
   readonly #held = new Waitlist<{ readonly since: number; readonly connection: Readable }>();
   #atWork = 0;
   #left = 0;
-  /** Since when there is always somebody waiting. */
+  /** Since when there is always a waiting request. */
   #standingSince = 0;
   #isOverloaded = false;
   #looking: NodeJS.Timeout | undefined;
-  /** When the next look was planned, by the process's clock. */
+  /** Planned time of the next check, by the process's clock. */
   #plannedAt = 0;
   /** Milliseconds of pauses that do not count. */
   #paused = 0;
 
-  /**
-   * @param mostAtWork requests at a time
-   * @param now a monotonic clock, in milliseconds
-   */
+  /** @param mostAtWork concurrent requests @param now a monotonic clock, in milliseconds */
   constructor(
     private readonly mostAtWork: number,
     private readonly now: () => number = () => performance.now(),
@@ -69,11 +63,7 @@ export class Admission {
     return { atWork: this.#atWork - this.#left, waiting: this.#waiting.size, held: this.#held.size };
   }
 
-  /**
-   * Calls `begin`, at once or when it is the caller's turn, or else `refuse`; what has begun ends with {@link leave}.
-   *
-   * @param refuse undefined for a request that was admitted before: it waits for as long as it takes
-   */
+  /** Calls `begin` at the caller's turn, or `refuse`; {@link leave} ends it. @param refuse undefined to wait without a limit */
   enter({ address, credential }: Caller, begin: () => void, refuse?: () => void): void {
     if (this.#waiting.size === 0) {
       if (this.#atWork < this.mostAtWork) {
@@ -86,25 +76,22 @@ export class Admission {
     this.#lookLater();
   }
 
-  /**
-   * Ends what `enter` has begun. Counts from the end of the event loop's turn, so that one turn never begins more requests than may
-   * be at work, even of those that wait for nothing.
-   */
+  /** Releases the slot at the end of the event loop's turn, so that one turn never begins more requests than the limit. */
   leave(): void {
     if (this.#left++ === 0) setImmediate(() => this.#goOn());
   }
 
-  /** Is to be told of each connection that has its response and nothing more to do. */
+  /** Call when a connection has received its response and is idle. */
   answered(connection: Readable, { address }: Caller): void {
     if (!this.#isOverloaded) return;
-    // Nothing of this address waits, and so little of others that its next request will not wait for long.
+    // The next request of this address will not wait for long.
     if (this.#waiting.othersThan(address) + this.#held.othersThan(address) < this.mostAtWork) return;
     connection.pause();
     this.#held.add({ since: this.#time(), connection }, address);
     this.#lookLater();
   }
 
-  /** The time, without what is too long in pauses of the process. */
+  /** The time without long pauses of the process. */
   #time(): number {
     return this.now() - this.#paused;
   }
@@ -121,7 +108,7 @@ export class Admission {
     if (this.#isOverloaded) this.#readOn(this.mostAtWork - this.#waiting.size);
   }
 
-  /** Reads as many connections again as can be served. */
+  /** Resumes reading as many connections as can be served. */
   #readOn(most: number): void {
     for (let i = 0; i < most && this.#held.size > 0; i++) this.#held.next()!.connection.resume();
     if (this.#held.size === 0 && this.#waiting.size === 0) this.#isOverloaded = false;
@@ -143,7 +130,7 @@ export class Admission {
     if (this.#waiting.size > 0 || this.#held.size > 0) this.#lookLater();
   }
 
-  /** In several turns of the event loop where there are many: others have theirs in between. */
+  /** Splits many rejections over several event loop turns. */
   #refuseOlderThan(time: number): void {
     const late = this.#waiting.takeOlderThan(time, this.mostAtWork);
     if (late.length === this.mostAtWork) setImmediate(() => this.#refuseOlderThan(time));
@@ -152,19 +139,19 @@ export class Admission {
   }
 }
 
-/** What waits: in the order in which it came for each key, while the keys take turns. */
+/** A fair queue: in order of arrival per key, round-robin over keys. */
 export class Waitlist<Item extends { readonly since: number }> {
-  // An array, for the reason given in response-deadline.ts. Of 4,000 keys, more than there are connections, one is found in 10 µs.
+  // An array, as in response-deadline.ts. Finding one of 4,000 keys, more than there are connections, takes 10 µs.
   readonly #lines: { readonly key: string; readonly list: Waitlist<Item> }[] = [];
   readonly #items: Item[] = [];
   size = 0;
 
-  /** How many other keys have something that waits; Infinity where this one has. */
+  /** Number of other keys with waiting items; Infinity if this one has any. */
   othersThan(key: string): number {
     return this.#lines.some((line) => line.key === key) ? Infinity : this.#lines.length;
   }
 
-  /** @param keys whose turn it waits for; a second one takes turns within the first */
+  /** @param keys for round-robin; a second one applies within the first */
   add(item: Item, ...[key, ...rest]: string[]): void {
     this.size++;
     if (key === undefined) {
@@ -176,7 +163,6 @@ export class Waitlist<Item extends { readonly since: number }> {
     line.list.add(item, ...rest);
   }
 
-  /** Takes the item whose turn it is. */
   next(): Item | undefined {
     if (this.size === 0) return undefined;
     this.size--;

@@ -3,60 +3,60 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { networkOf, parseAddress } from '../../values/network.js';
 
-/** What clients may hold at a time, over all connections. */
+/** Limits over all connections of clients. */
 export const CONNECTION_BOUNDS = {
-  /** Open connections. One more closes others that are idle, or still send their requests. */
+  /** Open connections; one more closes others that are idle or still sending. */
   open: 4_096,
-  /** Those of one network address. One more closes an idle one of the same address, or is closed before anything is read from it. */
+  /** Connections of one network address; one more closes an idle one, or is closed unread. */
   openOfPeer: 1_024,
-  /** Requests whose bodies are still to come; one more closes others. */
+  /** Requests with incomplete bodies; one more closes others. */
   unfinished: 1_024,
-  /** Requests that clients sent ahead of the response to an earlier one. */
+  /** Requests sent before the response to an earlier one. */
   ahead: 4_096,
-  /** Responses that the system did not accept whole, because their clients do not read; one more disconnects the oldest. */
+  /** Responses that their clients have not read whole; one more disconnects the oldest. */
   unread: 256,
-  /** Bytes of all those responses together; where there are more, the one with most of them is disconnected. */
+  /** Bytes of all those responses; above it, the largest is disconnected. */
   unreadBytes: 64 * 1024 * 1024,
-  /** How long a client may read nothing before it is disconnected, in ms. */
+  /** Maximum time without any reading, in ms. */
   stalledMs: 10_000,
-  /** How long it may take to read the whole response, in ms: 200 KB at 10 KB/s take 20 s. */
+  /** Maximum time to read the whole response, in ms: 200 KB at 10 KB/s take 20 s. */
   unreadMs: 60_000,
 };
 export type ConnectionBounds = Readonly<typeof CONNECTION_BOUNDS>;
 
-/** Connections are closed in batches, since choosing them takes time in proportion to all: one in so many of the address's. */
+/** Closes connections in batches, one in so many of the address's, since choosing scans all of them. */
 const BATCH = 16;
 
 interface Connection {
-  /** The network address at its other end. */
+  /** Network address of the other end. */
   readonly peer: string;
-  /** The address of who sent the last request: not the peer's, if that is a proxy. */
+  /** Address of the last request's sender: not the peer's, if that is a proxy. */
   address: string;
-  /** The response to the last request that was received; undefined while none is under way, so that nothing of it is kept. */
+  /** The response to the last request, until it is finished. */
   last: ServerResponse | undefined;
   /** Requests that wait for the response to an earlier one. */
   ahead: number;
-  /** Orders connections by when their last request came. */
+  /** Orders connections by their last request. */
   order: number;
 }
 
 /**
- * Bounds what a client can hold through its socket, whatever it sends and however little it reads. Requests of one connection are
- * answered one after the other (RFC 9112 §9.3.2), each only once the previous response has been handed to the system, and while one
- * waits nothing more is read. So no further responses are made for a client that does not read, and it is eventually disconnected.
+ * Bounds a client's resources, regardless of what it sends or reads. Responses on a connection are sequential (RFC 9112 §9.3.2), each
+ * after the previous one was handed to the system, and a waiting request stops reading. A client that does not read therefore gets no
+ * further responses, and is disconnected.
  */
 export class Connections {
   readonly #of = new Map<Socket, Connection>();
-  /** Those of each peer, the oldest first. */
+  /** Oldest first. */
   readonly #ofPeer = new Map<string, Set<Socket>>();
-  /** Sockets on which a body is still to come. */
+  /** Sockets with incomplete bodies. */
   readonly #unfinished = new Set<Socket>();
-  /** Sockets whose last response was not accepted whole. */
+  /** Sockets with an unread response. */
   readonly #unread = new Set<Socket>();
   #ahead = 0;
   #received = 0;
 
-  /** @param answer begins to answer a request, once its turn on its connection has come */
+  /** @param answer handles a request at its turn on the connection */
   constructor(
     server: Server,
     answer: (request: IncomingMessage, response: ServerResponse) => void,
@@ -64,29 +64,29 @@ export class Connections {
   ) {
     server.on('connection', (socket: Socket) => this.#accept(socket));
     server.on('request', (request, response) => this.#inTurn(response, () => answer(request, response)));
-    // Node would answer these itself, regardless of turns.
+    // Node would respond to these itself, out of order.
     for (const event of ['checkContinue', 'checkExpectation'])
       server.on(event, (request, response) => server.emit('request', request, response));
   }
 
-  /** For metrics and tests: all are 0 again when nobody is connected. */
+  /** For metrics and tests: all are 0 without connections. */
   state(): Record<'open' | 'idle' | 'unfinished' | 'ahead' | 'unread', number> {
     const idle = [...this.#of.values()].filter(({ last }) => !last).length;
     const { size: unfinished } = this.#unfinished;
     return { open: this.#of.size, idle, unfinished, ahead: this.#ahead, unread: this.#unread.size };
   }
 
-  /** The last responses of all connections, of which some may be under way. */
+  /** The last responses of all connections, including those in progress. */
   *lastResponses(): Iterable<ServerResponse> {
     for (const { last } of this.#of.values()) if (last) yield last;
   }
 
-  /** Closes connections on which nothing was ever requested: browsers open some in advance. */
+  /** Closes connections without any request: browsers open some in advance. */
   closeSilent(): void {
     for (const socket of this.#of.keys()) if (socket.bytesRead === 0) socket.destroy();
   }
 
-  /** @param forwarded who sent the request, as a proxy says @returns the address of its sender */
+  /** @param forwarded the sender according to a proxy @returns the sender's address */
   addressOf(socket: Socket, forwarded: string | undefined): string {
     const connection = this.#of.get(socket);
     return connection ? (connection.address = forwarded ?? connection.peer) : '';
@@ -98,21 +98,21 @@ export class Connections {
     return connection !== undefined && connection.last === undefined && socket.writable;
   }
 
-  /** To be called when a response has been handed to the system: what the client does not read of it is bounded from now on. */
+  /** Call when a response was handed to the system: bounds what the client leaves unread. */
   bound(response: ServerResponse): void {
     const { socket } = response;
     if (!socket || socket.destroyed || socket.writableLength === 0) return;
     const unread = [...this.#unread.add(socket)].filter(({ destroyed }) => !destroyed);
     if (unread.length > this.bounds.unread) unread.shift()!.destroy();
     const bytes = unread.reduce((sum, { writableLength }) => sum + writableLength, 0);
-    // One is enough: what was unread before was within the bound.
+    // Closing one is enough: the others were within the bound.
     if (bytes > this.bounds.unreadBytes)
       unread.sort((a, b) => b.writableLength - a.writableLength)[0]!.destroy();
     if (socket.destroyed) return;
-    // Counts from the last byte that was accepted: what the client sends meanwhile is not read, so it does not count.
+    // Counts from the last accepted byte: new input is not read, so it does not count.
     socket.setTimeout(this.bounds.stalledMs);
     queueMicrotask(() => socket.pause()); // as in #inTurn
-    // Not when it closes: then others may leave the connection unread.
+    // Not at close, since others may leave the connection unread.
     response.once('finish', () => this.#of.get(socket)?.ahead === 0 && socket.resume());
     const late = setTimeout(() => socket.destroy(), this.bounds.unreadMs).unref();
     response.once('close', () => {
@@ -122,7 +122,7 @@ export class Connections {
     });
   }
 
-  /** To be called when a request's body is still to come; returns what is to be called when it has arrived. */
+  /** Call for a request with an incomplete body; returns the function to call when it has arrived. */
   awaitBody({ socket }: IncomingMessage): () => void {
     if (this.#unfinished.size >= this.bounds.unfinished)
       for (const other of this.#leastMissed(this.#unfinished)) {
@@ -147,7 +147,7 @@ export class Connections {
     socket.once('close', () => this.#forget(socket));
   }
 
-  /** @param ofPeer the connections of the one that wants another @returns whether it may have one */
+  /** @param ofPeer the connections of the same peer @returns whether there is room */
   #makeRoom(ofPeer: ReadonlySet<Socket>): boolean {
     let closed: readonly Socket[];
     if (ofPeer.size >= this.bounds.openOfPeer)
@@ -174,7 +174,7 @@ export class Connections {
     if (others.size === 0) this.#ofPeer.delete(connection.peer);
   }
 
-  /** Among those that are idle or still send their request: of the address that has most, those that have been so for longest. */
+  /** Of the idle or still sending ones: the oldest of the address that has most. */
   #leastMissed(sockets: Iterable<Socket>): Socket[] {
     const of = (socket: Socket) => this.#of.get(socket)!;
     const missed = [...sockets].filter((socket) => !of(socket).last?.req.complete);
@@ -202,7 +202,7 @@ export class Connections {
     this.#ahead++;
     connection.ahead++;
     const begin = AsyncResource.bind(answer);
-    // In a later turn than the response before: the others have theirs in between.
+    // In a later turn, to let other connections run.
     last.once('close', () =>
       setImmediate(() => {
         if (connection.ahead === 0) return; // closed
@@ -211,7 +211,7 @@ export class Connections {
         begin();
       }),
     );
-    // Node itself reads on at the end of each message; a microtask comes after that, and before anything more is read.
+    // Node resumes reading at the end of each message; this microtask runs after that, before any reading.
     queueMicrotask(() => socket.pause());
   }
 }

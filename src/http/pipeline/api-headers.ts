@@ -1,9 +1,9 @@
 import type { NextFunction, Request, Response } from 'express';
 
-/** The prefix of all routes of the members’ API. */
+/** The prefix of all routes of the members' API. */
 export const API_PREFIX = '/api/public';
 
-/** The API for assistants (Model Context Protocol): where ASSISTANTS is on, clients see it as a protected resource of its own. */
+/** The API for assistants (Model Context Protocol), a separate protected resource for clients if ASSISTANTS is on. */
 export const ASSISTANTS_PATH = `${API_PREFIX}/mcp`;
 
 /** The prefix of the metadata of protected resources (RFC 9728). */
@@ -12,10 +12,10 @@ export const RESOURCE_METADATA_PREFIX = '/.well-known/oauth-protected-resource';
 /** The prefix of the routes for the platform's own backend. */
 export const PLATFORM_PREFIX = '/api/platform';
 
-/** The prefix of links under which calendar programs read a member's events: admitted and answered like calls of the API. */
+/** The prefix of calendar links, which count as API requests. */
 export const CALENDAR_PREFIX = '/calendar';
 
-/** Tells whether a path is the API’s: one of the prefixes itself, or below it. */
+/** Tells whether a path is one of the API's prefixes, or below it. */
 export function isUnderApi(path: string): boolean {
   return isUnder(API_PREFIX, path) || isUnder(PLATFORM_PREFIX, path) || isUnder(CALENDAR_PREFIX, path);
 }
@@ -25,7 +25,7 @@ export function isUnder(prefix: string, path: string): boolean {
   return path.startsWith(prefix) && (path.length === prefix.length || path[prefix.length] === '/');
 }
 
-/** On every response to a call that counts: those of draft-ietf-httpapi-ratelimit-headers, and those that most client libraries read. */
+/** On every counted response: draft-ietf-httpapi-ratelimit-headers, and the names that most client libraries read. */
 export const RATE_LIMIT_HEADERS = [
   'RateLimit',
   'RateLimit-Policy',
@@ -40,12 +40,12 @@ const EXPOSED =
 
 const PREFLIGHT = {
   'Access-Control-Allow-Methods': 'GET, HEAD, PUT',
-  // Not X-API-Key: keys are for servers.
+  // Without X-API-Key: keys are for servers.
   'Access-Control-Allow-Headers': 'Authorization, Content-Type, DPoP, If-Match, If-None-Match, X-Request-Id',
   'Access-Control-Max-Age': '7200',
 };
 
-/** What pages may send to {@link ASSISTANTS_PATH}: every message is a POST, and says in headers what it is. */
+/** For {@link ASSISTANTS_PATH}: each message is a POST with descriptive headers. */
 const PREFLIGHT_OF_ASSISTANTS = {
   ...PREFLIGHT,
   'Access-Control-Allow-Methods': 'POST',
@@ -53,7 +53,7 @@ const PREFLIGHT_OF_ASSISTANTS = {
     'Authorization, Content-Type, DPoP, Mcp-Method, Mcp-Name, Mcp-Protocol-Version, X-Request-Id',
 };
 
-/** What pages of any origin may send to read public metadata. */
+/** For public metadata, from any origin. */
 export const PREFLIGHT_OF_METADATA = {
   ...PREFLIGHT,
   'Access-Control-Allow-Origin': '*',
@@ -61,7 +61,7 @@ export const PREFLIGHT_OF_METADATA = {
   'Access-Control-Allow-Headers': '*', // assistants name the version of their protocol
 };
 
-/** Headers of every response of the API, and of every problem on any route: pages of any origin may read them. */
+/** On every API response and every problem, readable from any origin. */
 export const SHARED_HEADERS = {
   Vary: 'Authorization, X-API-Key, Origin',
   'X-Content-Type-Options': 'nosniff',
@@ -71,10 +71,7 @@ export const SHARED_HEADERS = {
 
 const OF_EVERY_ANSWER = Object.entries({ 'Cache-Control': 'private, no-cache', ...SHARED_HEADERS });
 
-/**
- * Sets the headers of every response under the prefixes (docs/api-contract.md §9, §10), errors and unknown routes included, and answers
- * preflight requests, which need no credential.
- */
+/** Sets the API's headers (docs/api-contract.md §9, §10), also on errors, and responds to preflights without credentials. */
 export function apiHeaders(request: Request, response: Response, next: NextFunction): void {
   for (const [name, value] of OF_EVERY_ANSWER) response.gather(name, value);
   if (request.method === 'OPTIONS' && request.headers['access-control-request-method'] !== undefined) {

@@ -6,12 +6,8 @@ import type { Config } from '../../config/config.js';
 import { FrontDoor } from './front-door.js';
 import { messagesOf } from './messages.js';
 
-/**
- * Express with exact paths, and with one way to send a successful response: JSON with a strong ETag, and 304
- * where the caller has it already. The content was decided before; this only sends its bytes.
- */
+/** Express with exact paths, and one way to send a successful response: JSON bytes with a strong ETag, or 304. */
 export class ApiAdapter extends ExpressAdapter {
-  /** The front door of the listening server. */
   frontDoor: FrontDoor;
 
   constructor(private readonly config: Config) {
@@ -25,9 +21,7 @@ export class ApiAdapter extends ExpressAdapter {
     super(app);
   }
 
-  /**
-   * Creates Node's server with limits against slow clients ({@link Config.requestDeadlines}), checked every second.
-   */
+  /** Creates Node's server with limits against slow clients ({@link Config.requestDeadlines}), checked every second. */
   override initHttpServer(): void {
     const { requestDeadlines } = this.config;
     const server = createServer({

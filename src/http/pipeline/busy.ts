@@ -2,7 +2,7 @@ import type { Refuse } from './front-door.js';
 import { API_PREFIX, SHARED_HEADERS } from './api-headers.js';
 import { PROBLEMS } from '../output/problems.js';
 
-/** Seconds after which a caller may try again where the server is busy. */
+/** Seconds for Retry-After if the server is busy. */
 export const RETRY_AFTER_SECONDS = '1';
 
 /** Headers of every 503 of the API. */
@@ -13,7 +13,7 @@ const HEADERS = Object.entries({
   'Content-Type': 'application/problem+json; charset=utf-8',
 }).flat();
 
-/** Sends the problem `temporarily_unavailable`, put together from prepared parts: see {@link FrontDoor}. */
+/** Sends the problem `temporarily_unavailable` from prepared parts: see {@link FrontDoor}. */
 export function refuseBusy(publicUrl: string): Refuse {
   const { code, status, title, meaning } = PROBLEMS.get('temporarily_unavailable')!;
   const type = `${publicUrl}${API_PREFIX}/problems/${code}`;
@@ -25,7 +25,7 @@ export function refuseBusy(publicUrl: string): Refuse {
   };
 }
 
-/** Sends a 503 put together from prepared parts. */
+/** Sends a 503 from prepared parts. */
 export function sendBusy(
   { context, method }: Parameters<Refuse>[0],
   response: Parameters<Refuse>[1],

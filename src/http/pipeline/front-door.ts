@@ -8,36 +8,33 @@ import { commentOf, endWorkFor, workFor } from '../../database/postgres/callers.
 import { networkOf, parseAddress } from '../../values/network.js';
 import { describeRequest, leaveSlot, type RequestContext } from './request-context.js';
 
-/**
- * Kinds of requests that are admitted separately, so that a flood of one leaves the others alone: the API, the platform's backend, the
- * authorization server, and the pages with everything else.
- */
+/** Kinds of requests with separate admission, so that a flood of one leaves the others alone. */
 export const KINDS = ['api', 'platform', 'oauth', 'pages'] as const;
 export type Kind = (typeof KINDS)[number];
 
-/** Requests of each kind at work at a time: as many as keep the process and its database connections busy. */
+/** Maximum concurrent requests of each kind, enough to keep process and database connections busy. */
 export const MOST_AT_WORK = 32;
 
-/** Always answered: a check of whether the process is alive must not be told that it is busy. Both cost next to nothing. */
+/** Always answered: a liveness check must not fail because the server is busy. */
 const HEALTH: readonly string[] = ['/livez', '/readyz'];
 
-/** Answers 503, in the form of its kind, at a fraction of the cost of a response. */
+/** Responds 503 in the form of its kind, at a fraction of the cost of a response. */
 export type Refuse = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** RFC 6797. Without subdomains: they may be somebody else's, or have no certificate. */
+/** RFC 6797. Without subdomains, which may belong to others or have no certificate. */
 const HSTS = 'max-age=31536000';
 
 /** Everything that happens to a request before the application sees it. */
 export class FrontDoor {
   readonly connections: Connections;
   readonly admissions = ofEachKind(() => new Admission(MOST_AT_WORK));
-  /** How each kind is refused; set by the application. */
+  /** How each kind is rejected; set by the application. */
   readonly refusals: Partial<Record<Kind, Refuse>> = {};
-  /** Whether callers use https, up to whatever terminates TLS in front of this server. */
+  /** Whether callers use https, up to the proxy that terminates TLS. */
   readonly #https: boolean;
-  /** Begin the responses that are held back for now; undefined where there is no pause. */
+  /** Start the responses held back; undefined without a pause. */
   #paused: (() => void)[] | undefined;
-  /** Whether each response is the last one on its connection. */
+  /** Whether each response closes its connection. */
   #isEnding = false;
 
   constructor(
@@ -56,10 +53,7 @@ export class FrontDoor {
     this.connections = new Connections(server, answer, bounds);
   }
 
-  /**
-   * Begins no response until the returned function is called; meanwhile, clients that wait for one cause no other work. Requests under
-   * way go on.
-   */
+  /** Begins no response until the returned function is called. Requests in progress continue. */
   pause(): () => void {
     const paused: (() => void)[] = (this.#paused ??= []);
     return () => {
@@ -68,7 +62,7 @@ export class FrontDoor {
     };
   }
 
-  /** From now on every response, including those under way, says that it is the last one on its connection (RFC 9112 §9.6). */
+  /** From now on every response, including those in progress, closes its connection (RFC 9112 §9.6). */
   end(): void {
     this.#isEnding = true;
     for (const response of this.connections.lastResponses()) response.shouldKeepAlive = false;
@@ -116,7 +110,7 @@ export class FrontDoor {
       if (context.isOver) leaveSlot(context);
       else this.#begin(request, response);
     };
-    // Not for all: a context that refers to its request keeps it for another collection of the heap, which costs half of a short request.
+    // Only with a body: a context that refers to its request survives another garbage collection, at half the cost of a short request.
     if (headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined)
       context.awaitBody = () => this.connections.awaitBody(request);
     admission.enter(context.caller, begin, () => {
@@ -143,7 +137,7 @@ export class FrontDoor {
     };
   }
 
-  /** Where an entry is no address (`unknown`, RFC 7239 §6.2; `_hidden`, §6.3), that of the nearest proxy behind it that has one. */
+  /** If an entry is not an address (`unknown`, RFC 7239 §6.2; `_hidden`, §6.3), the address of the nearest proxy behind it. */
   #forwardedFor(header: string | string[] | undefined): string | undefined {
     const { trustProxy } = this.config;
     if (trustProxy === 0 || typeof header !== 'string') return undefined;
@@ -159,7 +153,7 @@ function ofEachKind<Value>(make: (kind: Kind) => Value): Record<Kind, Value> {
   return { api: make('api'), platform: make('platform'), oauth: make('oauth'), pages: make('pages') };
 }
 
-/** @returns undefined where it is always answered */
+/** @returns undefined for requests without a limit */
 function kindOf({ path, valid }: RequestContext): Kind | undefined {
   if (valid && isUnder(PLATFORM_PREFIX, path)) return 'platform';
   if (!valid || isUnderApi(path)) return 'api';
@@ -167,7 +161,7 @@ function kindOf({ path, valid }: RequestContext): Kind | undefined {
   return HEALTH.includes(path) ? undefined : 'pages';
 }
 
-/** HTTP/1.1 requires one; of several, the server and a proxy in front could each believe another one (RFC 9112 §3.2). */
+/** HTTP/1.1 requires one; with several, the server and a proxy could disagree (RFC 9112 §3.2). */
 function hasOneHost({ httpVersionMinor, rawHeaders }: IncomingMessage): boolean {
   let hosts = 0;
   for (let i = 0; i < rawHeaders.length; i += 2)

@@ -8,10 +8,7 @@ import type { Express } from 'express';
 
 declare module 'node:http' {
   interface ServerResponse {
-    /**
-     * Adds a header to the response: for those that nearly every response has, since it is much cheaper than `setHeader`, which checks
-     * every name and value twice. A header of the same name that is set, or passed to `writeHead`, replaces it.
-     */
+    /** Adds a header without `setHeader`'s costly checks. A later header of the same name replaces it. */
     gather(name: string, value: string): void;
   }
 }
@@ -20,10 +17,7 @@ declare module 'node:http' {
 type Pairs = string[];
 type Headers = OutgoingHttpHeaders | OutgoingHttpHeader[];
 
-/**
- * Creates the message classes for an Express application: Express changes the prototype of each message, and an object whose
- * prototype was changed is slow from then on, everywhere in Node. Messages of these classes have it from the beginning.
- */
+/** Makes message classes with Express's prototype: changing it per message, as Express does, slows down that object. */
 export function messagesOf(app: Express): {
   readonly IncomingMessage: typeof IncomingMessage;
   readonly ServerResponse: typeof ServerResponse;
@@ -39,7 +33,7 @@ export function messagesOf(app: Express): {
       this.#gathered.push(name, value);
     }
 
-    /** Every response passes through here, Node's own included. */
+    /** Every response passes through here, including Node's own. */
     override writeHead(status: number, ...rest: unknown[]): this {
       const reason = typeof rest[0] === 'string' ? rest[0] : undefined;
       const given = (reason === undefined ? (rest[0] ?? rest[1]) : rest[1]) as Headers | undefined;

@@ -7,7 +7,7 @@ import { Problem } from '../output/problems.js';
 import { Requester } from '../../database/postgres/callers.js';
 import { ASSISTANTS_PATH } from './api-headers.js';
 
-/** An app, or a key, that a member made for themselves. */
+/** An app or key that a member made for themselves. */
 export interface DevelopedApp {
   readonly kind: 'client' | 'key';
   readonly id: string;
@@ -16,10 +16,9 @@ export interface DevelopedApp {
 const NOBODY: Caller = { address: '', credential: '' };
 const NO_BODY = () => () => undefined;
 
-/** Called with a request and its response at some point of its life. */
 type Listener = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** What the pipeline knows about a request while it runs; set before everything else. */
+/** The pipeline's state of a request. */
 export class RequestContext {
   readonly startedAt = process.hrtime.bigint();
   /** Template of the route, such as `/api/public/events/:id`, once it is known. */
@@ -28,45 +27,41 @@ export class RequestContext {
   language: string | undefined = undefined;
   /** The caller's address; see `addressOf`. */
   address: string | undefined = undefined;
-  /** For the log and the metrics: who called, and how it ended. Never a secret. */
+  /** For the log and the metrics; never a secret. */
   userId: number | undefined = undefined;
   credentialId: string | undefined = undefined;
-  /** The app or key that sent it, where a member made that: they see the request in their list. */
+  /** The sender, if a member made it: they see the request in their list. */
   developedApp: DevelopedApp | undefined = undefined;
-  /** The code of the problem that was answered. */
+  /** Code of the problem in the response. */
   problem: string | undefined = undefined;
-  /** The parameter, field of the body or scope that the problem is about. It may be any text. */
+  /** The parameter, field or scope of the problem; any text. */
   concerns: string | undefined = undefined;
-  /** Why a credential was refused, which the response does not say. */
+  /** Why a credential was rejected; not in the response. */
   refusal: string | undefined = undefined;
-  /** The body is still to come: see {@link receiving}. */
+  /** The body is incomplete: see {@link receiving}. */
   readingBody = false;
-  /** Since when it has waited for its response, by `performance.now()`: see {@link responseDeadline}. */
+  /** Start of the wait for a response, by `performance.now()`: see {@link responseDeadline}. */
   waitsSince = 0;
-  /** Its index among those that wait. */
+  /** Its index among the waiting ones. */
   placeUnderWay = 0;
   caller = NOBODY;
-  /** For whom its work is done. */
   readonly requester = new Requester();
-  /** Where it has a slot while the server works on it. */
+  /** Its admission while it has a slot. */
   slot: Admission | undefined = undefined;
-  /** Counts it among those whose bodies are still to come, until what it returns is called. */
+  /** Counts an incomplete body, until the returned function is called. */
   awaitBody: () => () => void = NO_BODY;
-  /** It was answered, or its client is gone. */
+  /** It has a response, or its client has left. */
   isOver = false;
   /** The scope that the response uses; null for none. */
   scope: string | null = null;
-  /** Checks again that the credential it came with is valid; undefined for a request without one. */
+  /** Checks the credential again; undefined without one. */
   confirm: ((request: IncomingMessage) => Promise<void>) | undefined = undefined;
-  /** To be called when its response is written, before the caller can have it. */
+  /** Called when the response is written, before the caller can have it. */
   whenWritten: Listener | undefined = undefined;
-  /** To be called when it is over, whatever became of it. */
+  /** Called when it is over, regardless of the outcome. */
   readonly whenOver: Listener[] = [];
 
-  /**
-   * @param path as sent, without the query (and without the slash that some clients add to the address for assistants)
-   * @param valid whether the request's target is a path at all; otherwise it is not found
-   */
+  /** @param path as sent, without query (and the slash of some clients for assistants) @param valid whether the target is a path */
   constructor(
     readonly id: string,
     readonly path: string,
@@ -80,17 +75,13 @@ declare module 'node:http' {
   }
 }
 
-/** Gives back a request's slot among those at work. */
+/** Releases a request's slot. */
 export function leaveSlot(context: RequestContext): void {
   context.slot?.leave();
   context.slot = undefined;
 }
 
-/**
- * Waits for something that is no work of this server, without the request's slot, and then for its turn to get one again.
- *
- * @throws Problem temporarily_unavailable if its client has left meanwhile, or it was answered
- */
+/** Waits for others without a slot, and then takes one again. @throws Problem temporarily_unavailable if the client has left */
 export async function withoutSlot<Result>(
   { context, socket }: IncomingMessage,
   wait: () => Promise<Result>,
@@ -110,19 +101,12 @@ export async function withoutSlot<Result>(
   return result;
 }
 
-/**
- * Checks again that the request's credential is valid: after each wait that can outlast it, before anything is written or returned.
- *
- * @throws Problem invalid_credentials, insufficient_scope; or what the database throws
- */
+/** Checks the credential again, after waits and before writes and results. @throws Problem, or database errors */
 export async function confirmCredential(request: IncomingMessage): Promise<void> {
   await request.context.confirm?.(request);
 }
 
-/**
- * Reads a request's body with `read`. A slow client is no reason for a 503, and nobody else's: until the body has arrived, the request
- * has no slot, and its deadline does not run. Then its credential must still be valid.
- */
+/** Reads a body without a slot and a deadline, since slow clients must not cause a 503. Then checks the credential again. */
 export async function receiving<Body>(request: IncomingMessage, read: () => Promise<Body>): Promise<Body> {
   if (request.complete) return read();
   const { context } = request;
@@ -138,18 +122,15 @@ export async function receiving<Body>(request: IncomingMessage, read: () => Prom
   }
 }
 
-/** The beginning of a target in absolute form, which servers have to accept too (RFC 9112 §3.2.2); without user and password. */
+/** The beginning of a target in absolute form, which servers must accept (RFC 9112 §3.2.2); without user and password. */
 const ORIGIN = /^https?:\/\/[^/?#@\\]+/i;
-/** A path and a query in visible ASCII. Anything else could be a different path to different parsers. */
+/** A path and a query in visible ASCII: parsers could read anything else differently. */
 const TARGET = /^\/[!"$-[\]-~]*$/;
-/** Some clients add a slash to the address for assistants, also where they ask for its metadata. */
+/** Some clients add a slash to the URL for assistants, also in its metadata's path. */
 const SLASHED = new RegExp(`^((/\\.well-known/oauth-protected-resource)?${ASSISTANTS_PATH})/(?=\\?|$)`);
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
 
-/**
- * Runs first: gives the request its id and its context. Only here is it decided what its path is: from now on `request.url` is
- * a literal path with its query, or `/` where the target is no path.
- */
+/** Runs first, and alone decides the path: from now on `request.url` is a literal path with query, or `/`. */
 export function describeRequest(request: IncomingMessage): void {
   const given = request.headers['x-request-id'];
   const target = request.url ?? '';
@@ -167,7 +148,7 @@ function pathOf(url: string): string {
   return query === -1 ? url : url.slice(0, query);
 }
 
-/** A path that cannot be decoded names nothing: it is passed on literally, and is not found. */
+/** Passes a path that cannot be decoded on literally: it is not found. */
 function decodable(url: string, path: string): string {
   if (!path.includes('%')) return url;
   try {
@@ -178,7 +159,7 @@ function decodable(url: string, path: string): string {
   }
 }
 
-/** Returns the request of a guard or decorator. Nest's `switchToHttp` creates three functions each time it is called. */
+/** Returns the request of a guard or decorator. Nest's `switchToHttp` creates three functions per call. */
 export function requestOf<Kind extends Request = Request>(context: ArgumentsHost): Kind {
   return context.getArgByIndex<Kind>(0);
 }

@@ -4,22 +4,17 @@ import { LRUCache } from 'lru-cache';
 import { withoutSecrets, type Logger } from '../../runtime/logger.js';
 import { plain as printable, styled } from '../../runtime/terminal.js';
 
-/** Version, trace, the caller's span, flags; of versions after 00 more may follow (W3C Trace Context §3.2). */
+/** Version, trace, the caller's span, flags; later versions may add more (W3C Trace Context §3.2). */
 const TRACEPARENT = /^(?!ff)([\da-f]{2})-(?!0{32})([\da-f]{32})-(?!0{16})[\da-f]{16}-[\da-f]{2}(-.*)?$/;
 
-/**
- * The trace that a request is part of: 32 hexadecimal digits.
- *
- * @param traceparent the header of that name
- * @returns undefined where there is none, or one that is not valid, which says nothing then (§4.3)
- */
+/** Reads the trace id: 32 hexadecimal digits. @param traceparent the header @returns undefined if it is missing or invalid (§4.3) */
 export function traceIdOf(traceparent: string | string[] | undefined): string | undefined {
   if (typeof traceparent !== 'string') return undefined;
   const [, version, traceId, more] = TRACEPARENT.exec(traceparent) ?? [];
   return version === '00' && more !== undefined ? undefined : traceId;
 }
 
-/** Writes one line per request, when it is over: no query, no header, no secret. */
+/** Writes one line per finished request: no query, no header, no secret. */
 export function requestLog(logger: Logger) {
   const write = (message: IncomingMessage, response: ServerResponse) => {
     const request = message as Request;
@@ -30,7 +25,7 @@ export function requestLog(logger: Logger) {
         trace_id: traceIdOf(request.headers.traceparent),
         method: request.method,
         route: route ?? (request.route as { path: string } | undefined)?.path,
-        // Only where there is no route: one of our paths may hold the id of a sign-in.
+        // Only without a route: one of our paths may hold the id of a sign-in.
         path: (route ?? request.route) ? undefined : plain(path),
         status: response.statusCode,
         duration_ms: Math.round(Number(process.hrtime.bigint() - startedAt) / 1e4) / 100,
@@ -53,11 +48,8 @@ export function requestLog(logger: Logger) {
 const PROBES = ['/livez', '/readyz'];
 
 /**
- * Writes one line per request to the terminal of a development server: time, method, path as sent, the names in
- * its query, status, duration, and the member it was for. Values in a query may be secrets, and are left out.
- *
- * @param write receives the line
- * @param usernameOf the member's name; called once per member
+ * Writes one line per request to a development terminal: time, method, path, names of the query (values may be secrets), status,
+ * duration, and member. @param write receives the line @param usernameOf called once per member
  */
 export function requestLines(write: (line: string) => void, usernameOf: (userId: number) => Promise<string>) {
   const usernames = new LRUCache<number, Promise<string>>({ max: 1_000 });
@@ -93,7 +85,7 @@ function namesOf(query: string): string {
   return names.length === 0 ? '' : `?${names.join('&')}`;
 }
 
-/** Keeps plain words of a path; anything else in it could be a credential that was put there by mistake. */
+/** Keeps plain words of a path; anything else could be a misplaced credential. */
 function plain(path: string): string {
   return path
     .slice(0, 200)

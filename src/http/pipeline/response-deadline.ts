@@ -9,19 +9,17 @@ export function extendDeadline({ context }: IncomingMessage, milliseconds: numbe
   context.waitsSince = performance.now() + milliseconds;
 }
 
-/** How often requests under way are checked. A timer for each would cost more than everything done here. */
+/** Interval of checks. A timer per request would cost more. */
 const LOOK_MS = 25;
 
 /**
- * Answers 503 where nothing was answered within `milliseconds`: each wait for the database is bounded, and this
- * bounds their sum. A transaction that was not yet being committed is undone; otherwise the caller does not know what a write
- * has done, and sending the same PUT again is safe.
- *
- * The time starts again at the end of the body (see {@link JsonBody}), which is itself bounded by the server's `requestTimeout`.
+ * Responds 503 after `milliseconds`, which bounds the sum of all database waits. A transaction before COMMIT is undone; otherwise the
+ * outcome of a write is unknown, and the same PUT can be repeated. The time restarts after the body (see {@link JsonBody}), which the
+ * server's `requestTimeout` bounds.
  */
 export function responseDeadline(milliseconds: number, filter: ProblemFilter) {
-  // Unordered, each with its index in its context. Not a Map or a Set: as entries come and go, V8 creates one table after another, and
-  // once one of them has become old, everything that was ever in a later one is retained until the whole heap is collected.
+  // Unordered, with the index in each context. Not a Map or Set: V8 replaces their tables as entries change, and an old one retains all
+  // later entries until a full garbage collection.
   const underWay: Request[] = [];
   const forget = ({ context }: IncomingMessage) => {
     const last = underWay.pop()!;
