@@ -46,10 +46,7 @@ const SERVICES = [
   { provide: ShownPages, useExisting: Pages },
 ];
 
-/**
- * The pages for members; {@link PageRoutes} precedes their controllers. Global, since the authorization server below it needs its
- * {@link ShownPages}.
- */
+/** Pages for members; {@link PageRoutes} precedes their controllers. Global, since the authorization server needs its {@link ShownPages}. */
 @Module({
   imports: [
     AuthModule,

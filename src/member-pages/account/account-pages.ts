@@ -33,34 +33,33 @@ import {
 } from '../requests/page-requests.js';
 import { BrowserSessions, SignInForms } from '../sign-in/sign-in-steps.js';
 
-/** The member who is signed in on the account pages, or on the developer's, with the ways to answer them. */
+/** The member signed in on account or developer pages, and how to respond to them. */
 export interface Member {
   readonly response: Response;
   readonly user: SignedInUser;
   readonly session: Session;
-  /** The keys under which the session may be stored. */
+  /** Possible storage keys of the session. */
   readonly sessionKeys: readonly Buffer[];
-  /** Who acts, for the audit trail. */
+  /** For the audit log. */
   readonly by: { readonly actor: 'user'; readonly ip: string | null };
-  /** The same as the owner of apps and keys. */
+  /** As the owner of apps and keys. */
   readonly owner: Owner;
-  /** Sends a page of theirs, with the notice of what was done before it, once. */
+  /** Sends one of their pages with the pending notice. */
   send(page: MemberPage, status?: number): void;
-  /** Redirects to another of their pages, which shows a notice of what was done. @param count how many items it is about */
+  /** Redirects to another of their pages, which shows a notice. @param count affected items */
   redirect(path: string, done?: FlashMessage, count?: number): void;
-  /** @returns where they sign in again before they use a form of this page; undefined if they just did */
+  /** @returns where to sign in again before using a form of this page; undefined after a recent sign-in */
   confirmationOn(page: SignInPage): Promise<string | undefined>;
 }
 
-/** A member with the form that they sent. */
 export interface Sender extends Member {
   readonly form: Form;
 }
 
-/** Common to all pages below `/account` and `/developer`: the current member, the sign-in in their place, and notices after a form. */
+/** Shared by pages below `/account` and `/developer`: the current member, sign-in on the page itself, and notices after a form. */
 @Injectable()
 export class AccountPages {
-  /** Carries a notice to the next page: anybody could craft a link with a parameter. */
+  /** Carries a notice to the next page; with a parameter, anybody could craft such a link. */
   readonly #notice: BrowserCookie;
 
   constructor(
@@ -75,7 +74,7 @@ export class AccountPages {
     this.#notice = new BrowserCookie(config, 'pua_done', '__Secure-', 60);
   }
 
-  /** Finds the member for whom the page is shown. @throws AnsweredOtherwise if nobody is signed in, and the sign-in was sent instead */
+  /** Finds the page's member. @throws AnsweredOtherwise if nobody is signed in, after sending the sign-in */
   async visitor(page: SignInPage, response: Response): Promise<Member> {
     const member = await this.#member(response);
     if (member) return member;
@@ -85,12 +84,8 @@ export class AccountPages {
   }
 
   /**
-   * Finds the member who sent a form of such a page.
-   *
-   * @param confirmedOn for a form that opens their account or their data, so that an abandoned browser is not enough: the page on which
-   * they sign in again
-   * @throws PageFault if the CSRF token is wrong, or nobody is signed in; AnsweredOtherwise if they signed in too long ago, and were
-   * redirected to sign in again
+   * Finds the member who sent a form. @param confirmedOn for a form that opens their account or data: requires a recent sign-in, on this
+   * page @throws PageFault if the CSRF token is wrong, or nobody is signed in; AnsweredOtherwise after redirecting to the sign-in
    */
   async sender(response: Response, form: Form, confirmedOn?: SignInPage): Promise<Sender> {
     const member = await this.sentBy(response, form);
@@ -101,13 +96,13 @@ export class AccountPages {
     throw new AnsweredOtherwise();
   }
 
-  /** The same for a form of which it does not matter that nobody is signed in. */
+  /** Like {@link sender}, for a form that does not require a sign-in. */
   async sentBy(response: Response, form: Form): Promise<Member | undefined> {
     requireOwnForm(this.csrf, response.req, form);
     return this.#member(response);
   }
 
-  /** Sends the sign-in in place of a page. */
+  /** Sends the sign-in instead of a page. */
   showSignIn(page: SignInPage, response: Response, said: Said = {}): void {
     const lead = page.startsWith('developer') ? ({ lead: 'toDeveloper' } as const) : {};
     this.signInForms.show(response, { path: pathOf(page), client: null, ...lead, ...said });
@@ -150,10 +145,9 @@ export class AccountPages {
   }
 }
 
-/** Optional parts of a sign-in page. */
 type Said = Pick<PageOf<'sign-in'>, 'fault' | 'lead' | 'username' | 'prompted'>;
 
-/** What a handler asks of the account pages, which only a pipe can be given. */
+/** Reads a member in a pipe, since parameter decorators cannot inject services. */
 type Question = (account: AccountPages) => Promise<Member>;
 
 @Injectable()
@@ -174,17 +168,17 @@ const sender = createParamDecorator(async (page: SignInPage | undefined, context
   return (account) => account.sender(responseOf(context), form, page);
 });
 
-/** The {@link Member} who is shown the page: see {@link AccountPages.visitor}. */
+/** The {@link Member} of a page: see {@link AccountPages.visitor}. */
 export const Visitor = (page: SignInPage) => visitor(page, AskAccountPages);
 
 /** The {@link Sender} of a form: see {@link AccountPages.sender}. */
 export const FormSender = (confirmedOn?: SignInPage) => sender(confirmedOn, AskAccountPages);
 
-/** How long a form that was sent is known, and what it made can be shown, in seconds. */
+/** Seconds for which a form and its result are kept. */
 const KNOWN_SECONDS = 600;
 
 const MODEL = 'SentForm';
-/** See {@link USE_ONCE}, whose row also keeps what the form made. */
+/** See {@link USE_ONCE}, whose row also keeps the form's result. */
 const STORED_AS = 'ReplayDetection';
 
 const KEEP = 'UPDATE oauth_state SET payload = $2 WHERE key = $1';
@@ -196,10 +190,7 @@ const TAKE = `WITH kept AS (${FIND} FOR UPDATE
 ), taken AS (UPDATE oauth_state s SET payload = NULL FROM kept WHERE s.key = kept.key
 ) SELECT key, payload FROM kept`;
 
-/**
- * Forms that make something: however often one is sent, twice at once or again after a reload, it makes it once. What was made is
- * then shown by the page to which the browser is redirected, also once: until then it is kept encrypted, under the form's id.
- */
+/** Forms that create something run once, even if sent twice. The next page shows the result once; until then it is encrypted. */
 @Injectable()
 export class SentForms {
   constructor(
@@ -209,11 +200,8 @@ export class SentForms {
   ) {}
 
   /**
-   * Runs `make`, in a transaction, unless the member sent this form before; one that is sent meanwhile waits for its end. If it throws,
-   * the form counts as not sent.
-   *
-   * @returns what it made, now or before, unless that was shown since; and the form's id, which the
-   * page that is to show it gets as its parameter `made`
+   * Runs `make` in a transaction unless the member sent this form before; a concurrent form waits. After an error the form counts as not
+   * sent. @returns the result unless it was shown, and the form's id for the next page's parameter `made`
    */
   async once<Made extends object>(
     { user, form }: Sender,
@@ -236,7 +224,7 @@ export class SentForms {
     return { made: made ?? (await this.states.find<Made>(FIND, MODEL, id)), formId };
   }
 
-  /** @returns what the form made that redirected the member here; undefined if that was shown before */
+  /** @returns the result of the form that redirected here; undefined if it was shown before */
   async take<Made extends object>({ user, response }: Member): Promise<Made | undefined> {
     const made = queryOf(response.req).get('made');
     if (made === null || !FORM_ID.test(made)) return undefined;
@@ -244,7 +232,7 @@ export class SentForms {
   }
 }
 
-/** Another member's form of the same id is another one. */
+/** Separates forms of different members with the same id. */
 function idOf(userId: number, form: string): string {
   return `${userId}-${form}`;
 }

@@ -23,13 +23,10 @@ import { AccountPages, FormSender, SentForms, Visitor, type Member, type Sender 
 type CalendarPage = PageOf<'calendar'>;
 type MadeLink = NonNullable<CalendarPage['made']>;
 
-/** A member may have any number of keys; this many are shown. */
+/** Maximum keys in the list. */
 const MOST_KEYS = 100;
 
-/**
- * Connected apps, sessions, activity, keys that an admin issued to act for the member, and links with which calendar programs read their
- * events, below `/account`. Members who are not signed in sign in on the page itself.
- */
+/** Apps, sessions, activity, keys that an admin issued for the member, and calendar links, below `/account`. */
 @Controller('account')
 @ServesPages()
 export class AccountController {
@@ -109,7 +106,7 @@ export class AccountController {
     member.redirect('/account/keys', revoked ? 'key-revoked' : undefined);
   }
 
-  /** The client's id is a form field: an id that an admin chose may contain characters that a path cannot. */
+  /** A form field, since ids chosen by admins may contain characters that paths cannot. */
   @Post('apps/revoke')
   async revoke(@FormSender() member: Sender): Promise<void> {
     await this.#revokeApps(member, clientIdOf(member));
@@ -152,7 +149,7 @@ export class AccountController {
     await this.#showCalendar(visitor, { made: await this.forms.take<MadeLink>(visitor) });
   }
 
-  /** The link is shown once, on the page to which this redirects; it is in no URL of ours and no cookie. */
+  /** The next page shows the link once; no URL or cookie of ours contains it. */
   @Post('calendar/create')
   async createLink(@FormSender('calendar') member: Sender): Promise<void> {
     const name = asShown(fieldText(member.form.name));
@@ -203,7 +200,7 @@ export class AccountController {
     else this.pages.leaveFor(response, onwards);
   }
 
-  /** @param clientId null: of all apps */
+  /** @param clientId null for all apps */
   async #revokeApps({ user, by }: Member, clientId: string | null): Promise<void> {
     await this.access.revoke(user.id, clientId, by);
     this.revocations.announce({ kind: 'user', id: String(user.id) });

@@ -7,10 +7,7 @@ import { LanguageChoice } from '../rendering/language-choice.js';
 import { Pages } from '../rendering/pages.js';
 import { fieldText, OwnForm, ServesPages, type Form } from '../requests/page-requests.js';
 
-/**
- * Where a language is chosen on the authorization server's own pages: their addresses hold what an app wrote, which a link would pass on
- * in an address. It leads to no page but those.
- */
+/** Sets the language on the authorization server's pages by a form: a link would expose the app's parameters in its URL. */
 @Controller('account/language')
 @ServesPages()
 export class LanguageController {

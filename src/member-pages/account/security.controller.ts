@@ -33,7 +33,7 @@ interface RejectedChange {
   readonly retryAfterSeconds?: number | undefined;
 }
 
-/** How a member signs in, and changes to it; each requires a sign-in within the last five minutes. */
+/** A member's sign-in methods; each change requires a sign-in within the last five minutes. */
 @Controller('account/security')
 @ServesPages()
 export class SecurityController {
@@ -52,7 +52,7 @@ export class SecurityController {
     await this.#show(visitor);
   }
 
-  /** Sends the options for `navigator.credentials.create`; 409 if the member has to authenticate again first. */
+  /** Sends options for `navigator.credentials.create`; 409 if the member must authenticate again first. */
   @Post('passkeys/options')
   async passkeyOptions(@FormSender() member: Sender): Promise<void> {
     const confirm = await member.confirmationOn('security');
@@ -96,7 +96,7 @@ export class SecurityController {
     );
   }
 
-  /** Stores which emails the member wants: those that are ticked. */
+  /** Stores the emails that the member selected. */
   @Post('notices')
   async chooseNotices(@FormSender('security') member: Sender): Promise<void> {
     const { form, user, by } = member;
@@ -131,10 +131,7 @@ export class SecurityController {
     );
   }
 
-  /**
-   * @returns why the password cannot be changed; `changed` if the same form was sent before. The old one is checked last, and guessing at
-   * it is throttled.
-   */
+  /** @returns why the password cannot be changed; `changed` for a repeated form. Checks the old one last, with the throttle. */
   async #refusalOf(
     { response, user: { username } }: Member,
     old: string,
@@ -177,7 +174,7 @@ export class SecurityController {
     }
   }
 
-  /** @param refused the change that was just refused, with its status */
+  /** @param refused the rejected change, with its status */
   async #show(member: Member, { status, ...said }: Partial<RejectedChange> = {}): Promise<void> {
     const { session, user, response } = member;
     const ways = await this.signInMethods.find(user.id, session.loginTs ?? 0);
@@ -205,7 +202,7 @@ export class SecurityController {
   }
 }
 
-/** What the challenge for a new passkey is issued for. */
+/** The purpose of a new passkey's challenge. */
 function sessionOf({ session }: Member): string {
   return `session ${session.uid}`;
 }
@@ -218,7 +215,6 @@ function suggestedName({ headers }: Request): string {
   return system === undefined ? browser : fill(t.sessions.browserOn, { browser, system });
 }
 
-/** The member's name for a passkey, as one line, cut to {@link LONGEST_NAME}. */
 function nameOf(value: Form[string]): string {
   return nameFrom(fieldText(value), LONGEST_NAME) || ENGLISH.security.suggested;
 }

@@ -10,7 +10,7 @@ import { OwnForm, ServesPages, type Form } from '../requests/page-requests.js';
 import { BrowserSessions, SignInForms, type SignInRefusal } from '../sign-in/sign-in-steps.js';
 import { AccountPages, Visitor, type Member } from './account-pages.js';
 
-/** Makes the controller for signing in on such a page itself: by password, passkey, or the platform's own login. */
+/** Makes the controller for signing in on such a page itself: by password, passkey, or the external identity provider. */
 export function signInController(page: SignInPage): Type {
   const path = pathOf(page);
 
@@ -29,13 +29,13 @@ export function signInController(page: SignInPage): Type {
     @Get('upstream')
     async signInUpstream(@Res() response: Response): Promise<void> {
       const prompted = queryOf(response.req).has('other');
-      // Who is signed in already is asked for a proof that is fresh; anybody else for another account.
+      // Signed-in members must authenticate again; others may choose another account.
       const confirms = prompted && (await this.sessions.current(response)) !== undefined;
       const wishes = { prompted, maxAge: confirms ? 0 : undefined };
       this.pages.leaveFor(response, await this.upstream.begin(response, { account: page }, wishes));
     }
 
-    /** Asks a signed-in member to authenticate again; after that they are redirected to the page. */
+    /** Asks a signed-in member to authenticate again, and then redirects to the page. */
     @Get('confirm')
     confirm(@Visitor(page) { response, user: { username } }: Member): void {
       if (!this.config.localSignIn) redirect(response, `${path}/upstream?other=1`);

@@ -27,7 +27,7 @@ export function formOf(client: ClientDetails): ClientForm {
   };
 }
 
-/** Gives the form as it was filled in, to be shown again. */
+/** Gives the fields as sent, to show the form again. */
 export function clientFormOf(form: Form): ClientForm {
   return {
     name: fieldText(form.name),
@@ -45,14 +45,11 @@ export function clientFormOf(form: Form): ClientForm {
   };
 }
 
-/** The field values when an app is registered. */
 export const EMPTY_FORM: ClientForm = { ...clientFormOf({}), scopes: ALL_SCOPES, profile: 'oauth21' };
 
 /**
- * Converts the form for {@link ClientsService}.
- *
- * @param profiles those that are offered: with only one, the form has no fields for it, and an app keeps what it has
- * @throws ClientFault if the keys are not JSON
+ * Converts the form for {@link ClientsService}. @param profiles offered ones: with only one, the form has no such field, and an app keeps
+ * its profile @throws ClientFault if the keys are not JSON
  */
 export function wantedOf(values: ClientForm, profiles: readonly string[]) {
   const profile = PROFILE_NAMES.find((name) => name === values.profile && profiles.includes(name));
@@ -72,7 +69,7 @@ export function wantedOf(values: ClientForm, profiles: readonly string[]) {
   } satisfies ClientChanges;
 }
 
-/** Whether the app authenticates with a secret. */
+/** Tells whether the app authenticates with a secret. */
 export function hasSecret({ token_endpoint_auth_method: method }: ClientDetails): boolean {
   return secretMethodOf(method) !== null;
 }

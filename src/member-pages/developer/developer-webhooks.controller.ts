@@ -13,7 +13,6 @@ import { fieldText, nothingHere, ServesPages } from '../requests/page-requests.j
 /** The previous secret also signs for a day. */
 const OVERLAP_SECONDS = 86_400;
 
-/** The member's own app or key. */
 interface App {
   readonly id: string;
   readonly name: string;
@@ -24,10 +23,7 @@ interface App {
 
 type Page = PageOf<'developer-webhooks'>;
 
-/**
- * The webhook receivers of the member's own apps and keys, only with DEVELOPER_CONSOLE. A form that shows a secret requires a recent
- * sign-in.
- */
+/** Webhooks of the member's apps and keys, only with DEVELOPER_CONSOLE. Forms that show a secret require a recent sign-in. */
 @Controller('developer/webhooks')
 @ServesPages()
 export class DeveloperWebhooksController {
@@ -68,7 +64,7 @@ export class DeveloperWebhooksController {
     }
   }
 
-  /** Shows the secret that was just made, this once. */
+  /** Shows the new secret once. */
   @Get(':app/secret')
   async madeSecret(@Visitor('developer') developer: Member, @Param('app') id: string): Promise<void> {
     const { name } = await this.#app(developer, id);

@@ -39,18 +39,17 @@ import {
   wantedOf,
 } from './client-form.js';
 
-/** The lifetimes offered for keys, in days. */
+/** Offered lifetimes of keys, in days. */
 const KEY_DAYS: readonly number[] = [1, 7, 30, 90];
 const DAY_SECONDS = 86_400;
-/** An app may have any number of receivers; this many are shown. */
+/** Maximum webhooks in the list. */
 const MOST_WEBHOOKS = 10;
 
 type MadeKey = Awaited<ReturnType<ApiKeysService['create']>>;
 
 /**
- * The member's own apps, keys and requests, below `/developer`, only with DEVELOPER_CONSOLE. Uses the services of the command line,
- * limited here to what belongs to the member; anything else is 404. Making a key requires a recent sign-in, so that nobody can do it in
- * an abandoned browser.
+ * The member's apps, keys and requests, below `/developer`, only with DEVELOPER_CONSOLE. Everything that belongs to others is 404.
+ * Creating a key requires a recent sign-in, against abandoned browsers.
  */
 @Controller('developer')
 @ServesPages()
@@ -119,7 +118,7 @@ export class DeveloperController {
     });
   }
 
-  /** Checks redirect URIs while they are typed, and responds with the faults as JSON for the form's script. */
+  /** Checks redirect URIs while they are typed, for the form's script. */
   @Post('redirect-uris')
   checkRedirectUris(@FormSender() { form, response }: Sender): void {
     const { faults } = textsIn(languageOf(undefined, response.req.headers)).developer;
@@ -144,7 +143,7 @@ export class DeveloperController {
     const values = { ...clientFormOf(form), type: client.type };
     await this.#orShowFault(developer, client, values, async () => {
       const { jwks, ...wanted } = wantedOf(values, this.#profilesFor(client));
-      // Without keys, it keeps those that it has, unless it is to have a secret in their place.
+      // Without keys in the form, it keeps its present ones, unless a secret replaces them.
       const keys = jwks || wanted.secret_auth_method ? { jwks } : {};
       await this.clients.update(id, () => ({ ...wanted, ...keys }), 'user', owner);
       this.#clientChanged(developer, id, 'app-changed');
@@ -169,7 +168,7 @@ export class DeveloperController {
     this.#clientChanged(developer, id, 'app-changed');
   }
 
-  /** Makes a secret; the one before stays valid for a day. */
+  /** The previous secret stays valid for a day. */
   @Post('clients/:client/rotate-secret')
   async rotateSecret(@FormSender('developer') developer: Sender, @Param('client') id: string): Promise<void> {
     if (!hasSecret(await this.clients.find(id, developer.owner))) throw nothingHere();
@@ -182,7 +181,7 @@ export class DeveloperController {
     developer.redirect(`/developer/made-secret?made=${formId}`);
   }
 
-  /** Shows the secret that was just made, this once. */
+  /** Shows the new secret once. */
   @Get('made-secret')
   async madeSecret(@Visitor('developer') developer: Member): Promise<void> {
     const made = await this.forms.take<{ id: string; secret: string }>(developer);
@@ -210,7 +209,7 @@ export class DeveloperController {
     this.#clientChanged(developer, id, 'app-deleted', '/developer');
   }
 
-  /** Forgets what this process has cached of the app, and says what was done; other processes are notified by the database. */
+  /** Drops this process's cached app, and shows a notice; the database notifies other processes. */
   #clientChanged(developer: Member, id: string, done: FlashMessage, path = `/developer/clients/${id}`): void {
     this.revocations.announce({ kind: 'client', id });
     developer.redirect(path, done);
@@ -270,7 +269,6 @@ export class DeveloperController {
     return shown;
   }
 
-  /** Sends a message to a receiver of the app once more. */
   @Post('clients/:client/messages/:message/redeliver')
   async redeliver(
     @FormSender() developer: Sender,
@@ -288,7 +286,7 @@ export class DeveloperController {
     );
   }
 
-  /** Lists what an app may be here: what it is, and what the admin lets members choose. */
+  /** Lists the profiles that the developer may choose: the present one, and those that the operator allows. */
   #profilesFor(client?: ClientDetails | null): ClientDetails['profile'][] {
     const chosen = this.config.developerOidc ? (['oauth21', 'oidc'] as const) : [];
     return [...new Set([client?.profile ?? 'oauth21', ...chosen])];
@@ -302,7 +300,7 @@ export class DeveloperController {
     else developer.redirect(confirmation);
   }
 
-  /** Shows the key that was just made or rotated, this once. */
+  /** Shows the new key once. */
   @Get('made-key')
   async madeKey(@Visitor('developer') developer: Member): Promise<void> {
     const made = await this.forms.take<MadeKey>(developer);

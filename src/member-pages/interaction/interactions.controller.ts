@@ -26,7 +26,7 @@ import { Pages, redirect, type Sending } from '../rendering/pages.js';
 import { FormBody, requireOwnForm, ServesPages, type Form } from '../requests/page-requests.js';
 import { BrowserSessions, requestAgain, SignInForms, type SignInRefusal } from '../sign-in/sign-in-steps.js';
 
-/** The steps between an authorization request and its response: sign-in and consent, below `/interaction/:uid`. */
+/** Sign-in and consent, between an authorization request and its response, below `/interaction/:uid`. */
 @Controller('interaction/:uid')
 @ServesPages()
 export class InteractionsController {
@@ -50,7 +50,7 @@ export class InteractionsController {
     else redirect(response, `${step.shown.path}/upstream`);
   }
 
-  /** Redirects to the platform's own login. A link, which other sites may follow as well, since it grants nothing by itself. */
+  /** Redirects to the external identity provider. A plain link suffices, since it grants nothing. */
   @Get('upstream')
   async signInUpstream(@Res() response: Response): Promise<void> {
     const { interaction } = await this.#step(response, 'login');
@@ -172,10 +172,8 @@ export class InteractionsController {
   }
 
   /**
-   * @param prompt the step that it has to be
-   * @param form of the step, if one was sent
-   * @throws SessionNotFound if it is another step, or the sign-in has expired or belongs to another browser; PageFault if the form
-   * does not come from one of our pages
+   * @param prompt the required step @param form of the step, if one was sent @throws SessionNotFound if it is another step, or the
+   * sign-in has expired or belongs to another browser; PageFault if the form is not from our pages
    */
   async #step(response: Response, prompt?: 'login' | 'consent', form?: Form): Promise<Step> {
     const { provider } = this.server;
@@ -207,11 +205,11 @@ export class InteractionsController {
 interface Step {
   readonly interaction: Interaction;
   readonly client: Client;
-  /** What its pages show: its path, below which their forms are, and the app. */
+  /** Its path, below which its forms are, and the app. */
   readonly shown: { readonly path: string; readonly client: PageClient };
 }
 
-/** Whether the app requests a passkey of a member who is signed in, has one, and did not use it. */
+/** Whether the app requests a passkey of a signed-in member who has one but did not use it. */
 function wantsPasskey({ prompt, session }: Interaction): boolean {
   return prompt.reasons.includes(PASSKEY_WANTED) && session?.accountId !== undefined;
 }

@@ -13,7 +13,7 @@ import { Pages, redirect } from '../rendering/pages.js';
 import { FormBody, ServesPages, type Form } from '../requests/page-requests.js';
 import { BrowserSessions } from '../sign-in/sign-in-steps.js';
 
-/** Where the platform's own login redirects back to and sends logout tokens, below `/sign-in`. */
+/** Receives the external identity provider's redirects and logout tokens, below `/sign-in`. */
 @Controller('sign-in')
 @ServesPages()
 export class UpstreamController {
@@ -34,7 +34,7 @@ export class UpstreamController {
     const { purpose } = begun;
     if ('account' in purpose) {
       const signedIn = await this.signIns.finish(response, begun);
-      // Without a sign-in of our own, the page would lead straight back to the provider.
+      // Without a local sign-in, the page would redirect straight back to the provider.
       if (!signedIn && !this.config.localSignIn) throw this.signIns.fault('declined', purpose);
       if (signedIn) await this.sessions.signIn(response, signedIn);
       redirect(response, pathOf(purpose.account));
@@ -51,7 +51,7 @@ export class UpstreamController {
     else await this.sessions.decline(response, interaction, NOT_SIGNED_IN);
   }
 
-  /** Where the provider redirects after a sign-out: continues to the app that requested it, or shows a confirmation. */
+  /** After a sign-out at the provider: continues to the app that requested it, or shows a confirmation. */
   @Get('signed-out')
   signedOut(@Res() response: Response): void {
     const target = this.signOuts.targetOf(queryOf(response.req).get('state'));
@@ -59,7 +59,7 @@ export class UpstreamController {
     else this.pages.leaveFor(response, target);
   }
 
-  /** The provider has ended a session, or all sessions of a subject: see {@link LogoutTokens}. */
+  /** Ends a session, or all sessions of a subject: see {@link LogoutTokens}. */
   @Post('backchannel-logout')
   async backchannelLogout(@Res() response: Response, @FormBody() form: Form): Promise<void> {
     response.set('Cache-Control', 'no-store');

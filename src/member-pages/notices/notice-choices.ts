@@ -20,10 +20,9 @@ const MUTE =
 const isMutable = (notice: string): notice is NoticeType =>
   Object.hasOwn(NOTICES, notice) && NOTICES[notice as NoticeType].canMute;
 
-/** Notices that a member can mute. */
 export const MUTABLE: readonly NoticeType[] = NOTICE_TYPES.filter(isMutable);
 
-/** The notices about which members get no emails. */
+/** The member's muted notices. */
 @Injectable()
 export class NoticeChoices {
   readonly #hmac: Hmac;
@@ -41,7 +40,7 @@ export class NoticeChoices {
     return `${UNSUBSCRIBE_PATH}/${userId}-${notice.replace('.', '-')}-${code}`;
   }
 
-  /** @returns undefined if the link was not made by {@link linkTo} */
+  /** @returns undefined if {@link linkTo} did not make the link */
   read(token: string): { userId: number; notice: NoticeType } | undefined {
     const [, userId, kind, event, code] = TOKEN.exec(token) ?? [];
     const notice = `${kind}.${event}`;
@@ -63,7 +62,6 @@ export class NoticeChoices {
     });
   }
 
-  /** Mutes one more. */
   mute(userId: number, notice: NoticeType, ip: string | null): Promise<void> {
     return this.#change(userId, ip, (_, before) => [...before, notice]);
   }

@@ -13,15 +13,15 @@ import { SECURITY_PATH } from '../rendering/pages.js';
 import { clip, DateTimes, fill, LANGUAGES, textsIn } from '../rendering/wording.js';
 import { NoticeChoices } from './notice-choices.js';
 
-/** Between checks for emails that are due. */
+/** Interval of checks for due emails. */
 const PAUSE_MS = 1_000;
-/** Emails that this process sends at a time, of many that fall due together and of all others. */
+/** Maximum concurrent emails of this process, for bulk emails and for all others. */
 const MOST_AT_A_TIME = 4;
 /** After this time without an outcome, another instance sends the email. */
 const LEASE_SECONDS = (2 * LONGEST_SENDING_MS) / 1_000;
-/** How long an email waits for the mail server. */
+/** Maximum wait for the mail server. */
 const LONGEST_WAIT = `interval '3 days'`;
-/** How long no email is sent after the mail server did not respond. */
+/** Pause after the mail server did not respond. */
 const AWAY_MS = 5_000;
 const LONGEST_NAME = 60;
 
@@ -31,7 +31,7 @@ const LOOK =
 const due = (isBulk: boolean, limit: string) => `SELECT id FROM (SELECT id FROM notice_emails
     WHERE is_bulk = ${isBulk} AND due_at <= now() ORDER BY due_at, id LIMIT ${limit} FOR UPDATE SKIP LOCKED) ${isBulk ? 'bulk' : 'urgent'}`;
 
-/** Claims emails that are due: at most $1 urgent ones and $2 others. */
+/** Claims due emails: at most $1 urgent ones and $2 others. */
 const CLAIM = `WITH due AS MATERIALIZED (
   ${due(false, '$1')} UNION ALL ${due(true, '$2')}
 ), claimed AS (
@@ -70,7 +70,7 @@ interface NoticeEmail {
   readonly language: string | null;
 }
 
-/** The page on which the member undoes what the notice reports. */
+/** The page for undoing the reported change. */
 const PAGES: Partial<Record<NoticeType, string>> = {
   'consent.granted': '/account/apps',
   'key.created': '/account/keys',
@@ -135,7 +135,7 @@ export class NoticeEmails implements OnApplicationShutdown {
       if (stop.aborted) return void (await this.database.prepared(AGAIN, [id, attempts, 0]));
       const { code, responseCode } = error as { code?: string; responseCode?: number };
       if (responseCode === undefined) this.#resumeAt = performance.now() + AWAY_MS;
-      // The server's words may contain the address.
+      // The server's text may contain the address.
       this.logger.warn(
         { notice_email: id, reason: code, status: responseCode },
         'a notice could not be emailed',
@@ -173,7 +173,7 @@ export class NoticeEmails implements OnApplicationShutdown {
       to,
       subject: `${notices.kinds[notice]} (${words.platform})`,
       text: `${parts.map((part) => fill(part, words)).join('\n\n')}\n`,
-      // The same for each attempt: a mail server that gets the email twice can tell.
+      // The same for each attempt, so that mail servers can detect duplicates.
       messageId: `<notice-${id}-${at.replace(/\D/g, '')}@${host.replace(/:\d+$/, '')}>`,
       headers: canMute
         ? { 'List-Unsubscribe': `<${words.link}>`, 'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click' } // RFC 8058

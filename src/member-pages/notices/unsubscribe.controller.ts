@@ -5,7 +5,7 @@ import { Pages } from '../rendering/pages.js';
 import { nothingHere, ServesPages } from '../requests/page-requests.js';
 import { NoticeChoices } from './notice-choices.js';
 
-/** The page that a notice's email leads to, and one-click unsubscribe (RFC 8058): the link itself is the permission. */
+/** The target of a notice email's link, and one-click unsubscribe (RFC 8058), without a sign-in. */
 @Controller('account/unsubscribe')
 @ServesPages()
 export class UnsubscribeController {
@@ -14,7 +14,7 @@ export class UnsubscribeController {
     private readonly choices: NoticeChoices,
   ) {}
 
-  /** Changes nothing: programs that scan emails open the links in them. */
+  /** Changes nothing, since email scanners open links. */
   @Get(':token')
   show(@Res() response: Response, @Param('token') token: string): void {
     this.#send(response, token, false);

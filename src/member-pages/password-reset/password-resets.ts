@@ -26,20 +26,20 @@ import { PasskeyCeremonies } from '../sign-in/passkey-ceremonies.js';
 
 const MODEL = 'PasswordReset';
 
-/** An address is sent at most one email in this many seconds, and … */
+/** Minimum seconds between emails to an address. */
 const QUIET_SECONDS = 300;
-/** … so many in a day. */
+/** Maximum emails to an address per day. */
 const MOST_IN_A_DAY = 5;
 const DAY_SECONDS = 86_400;
 
-/** Limit on emails being sent at a time; beyond it, callers are asked to try again. */
+/** Maximum emails in progress; beyond it, callers must try again. */
 const MOST_PENDING = 50;
 
 const RESETTABLE = 'u.disabled_at IS NULL AND u.password_hash IS NOT NULL AND u.password_off_at IS NULL';
 
 /**
- * Starts a reset if the member can be sent an email, and the address has a place left: there are {@link MOST_IN_A_DAY} of them, each of
- * which is taken for a day. Of several at once, all want the same place, and one gets it. An address that is being changed is waited for.
+ * Starts a reset if the member can get an email, and one of the address's {@link MOST_IN_A_DAY} daily slots is free. Concurrent resets
+ * want the same slot, and one gets it. Waits while the address is being changed.
  */
 const BEGIN = `WITH member AS (
   SELECT u.id, u.username, u.email FROM users u
@@ -64,12 +64,12 @@ const BEGIN = `WITH member AS (
 const FIND = `SELECT u.id, u.username FROM oauth_state s JOIN ${keyed('users u', 'u.id = s.user_id')}
 WHERE s.key IN ($1, $2) AND s.model = '${MODEL}' AND ${unexpired('s.expires_at')} AND ${RESETTABLE}`;
 
-/** How long a link that was used is known, so that the same form sent again gets the same response. */
+/** Remembers a used link, so that the same form gets the same response again. */
 const USED = 'UsedPasswordReset';
 const FIND_USED = `SELECT key, payload FROM oauth_state WHERE key IN ($1, $2) AND model = 'ReplayDetection' AND ${unexpired()}`;
 const FIND_MEMBER = `SELECT u.id, u.username FROM users u WHERE u.id = $1 AND ${RESETTABLE}`;
 
-/** Uses up the link ($4, $5: as it is known then) and sets the password; with that, all the member's earlier sign-ins end, and other links. */
+/** Uses up the link ($4, $5: its record as used) and sets the password, which ends all earlier sign-ins and other links. */
 const FINISH = `WITH taken AS (
   DELETE FROM oauth_state WHERE key IN ($1, $2) AND model = '${MODEL}' AND ${unexpired()} RETURNING user_id
 ), used AS (
@@ -97,12 +97,7 @@ export class PasswordResets implements OnApplicationShutdown {
     private readonly states: OneTimeStates,
   ) {}
 
-  /**
-   * Sends an email if the member exists and can get one. All look-ups come after the response, which thus takes equally long for
-   * every name.
-   *
-   * @throws Busy if too many emails are being sent
-   */
+  /** Sends an email if the member can get one, after the response, so that its timing reveals nothing. @throws Busy */
   begin(username: string, language: string, ip: string | undefined): void {
     if (this.#pending.size >= MOST_PENDING) throw new Busy();
     const sent = this.#send(username, language, ip)
@@ -113,17 +108,14 @@ export class PasswordResets implements OnApplicationShutdown {
     this.#pending.add(sent);
   }
 
-  /** @returns the member who can set a password with the link; undefined if the link is unknown, used or expired */
+  /** @returns the member of the link; undefined if it is unknown, used or expired */
   async memberOf(token: string): Promise<{ id: number; username: string } | undefined> {
     const keys = eitherOf(this.keys.keysOf(MODEL, token));
     const [member] = await this.database.prepared<{ id: number; username: string }>(FIND, keys);
     return member;
   }
 
-  /**
-   * @returns what is wrong with the password or the link; on success, the passkeys with which the member can still sign in
-   * @throws Busy
-   */
+  /** @returns the fault of the password or link; on success, the passkeys that still work @throws Busy */
   async finish(
     token: string,
     password: string,
@@ -151,7 +143,7 @@ export class PasswordResets implements OnApplicationShutdown {
     return this.#finishAgain(token, password, from);
   }
 
-  /** The response to the form that used the link, if it set this password; an attempt with another one counts as a sign-in that failed. */
+  /** Repeats the response if the link set this password; another password counts as a failed sign-in. */
   async #finishAgain(token: string, password: string, from: SignInOrigin) {
     const used = await this.states.find<{ id: number }>(FIND_USED, USED, token);
     const [member] = used
@@ -163,12 +155,11 @@ export class PasswordResets implements OnApplicationShutdown {
     return 'userId' in result ? { passkeys: await this.#passkeysOf(userId), userId } : 'expired';
   }
 
-  /** Resolves when no email is being sent. */
   async onApplicationShutdown(): Promise<void> {
     await Promise.all(this.#pending);
   }
 
-  /** A device that was lost with the password may hold a passkey: the member sees the list and can remove it. */
+  /** A device that was lost with the password may hold a passkey, which the member can remove. */
   async #passkeysOf(userId: number): Promise<ShownPasskey[]> {
     return this.ceremonies.areOffered ? this.signInMethods.listPasskeys(userId) : [];
   }
@@ -210,7 +201,7 @@ export class PasswordResets implements OnApplicationShutdown {
 
 type ResetPage = Omit<PageOf<'password-reset'>, 'name' | 'csrf'>;
 
-/** Password reset by email: the page that requests the email, and the page that its link leads to; see {@link resetsPasswords}. */
+/** The page that requests the email, and the page of its link; see {@link resetsPasswords}. */
 @Controller('account')
 @ServesPages()
 export class PasswordResetController {
@@ -240,7 +231,7 @@ export class PasswordResetController {
     this.#show(response, 200, { step: 'sent' });
   }
 
-  /** Does not use up the link: programs that scan emails open the links in them. */
+  /** Does not use up the link, since email scanners open links. */
   @Get('new-password/:token')
   async choose(@Res() response: Response, @Param('token') token: string): Promise<void> {
     const member = await this.resets.memberOf(token);
@@ -255,7 +246,7 @@ export class PasswordResetController {
       this.resets.finish(token, passwordIn(form.new_password), signInOriginOf(request)),
     );
     if (typeof result === 'object') {
-      // Whoever guesses at the account elsewhere does not keep its owner from signing in with the new password.
+      // Guesses elsewhere cannot block the owner's sign-in with the new password.
       this.devices.issue(request, response, result.userId);
       this.#show(response, 200, { step: 'done', passkeys: result.passkeys });
     } else if (result === 'expired') this.#show(response, 410, { step: 'expired' });

@@ -1,10 +1,9 @@
-/** Counts over time, stacked by what they are of. */
 interface Chart {
-  /** Of each time in order, of any length, one count. The first series stands at the bottom. */
+  /** One count per time. The first series is at the bottom. */
   readonly series: readonly { readonly counts: readonly number[] }[];
 }
 
-/** A fill in 8 × 8 pixels (path data) on a lighter ground, so that series are told apart without their colours. */
+/** Fills of 8 × 8 pixels (path data) on a lighter ground, which distinguish series without color. */
 export const PATTERNS: readonly string[] = [
   'M0 0h8v8H0z',
   'M0 0h8v4H0z',
@@ -14,15 +13,12 @@ export const PATTERNS: readonly string[] = [
   'M0 0h2v8H0zM4 0h2v8H4z',
 ];
 
-/** What of a bar's width is between it and the next. */
+/** Gap between bars, as a share of a bar's width. */
 const GAP = 0.15;
 
 /**
- * Draws a stacked bar chart. All lengths are percentages of its width or height, so that text and patterns keep their size whatever
- * the window's.
- *
- * @returns the bars of each series, the lines across with their values, from the top down, and the indexes of the times that are
- *   written below
+ * Draws a stacked bar chart in percentages, so that text and patterns keep their size. @returns the bars of each series, horizontal lines
+ * with their values from the top, and indexes of the labeled times
  */
 export function drawn({ series }: Chart) {
   const times = series[0]?.counts.length ?? 0;
@@ -51,7 +47,7 @@ export function drawn({ series }: Chart) {
   return { bars, lines, labels, sums };
 }
 
-/** The end of the axis: an even number, so that its half is a count, too. */
+/** The end of the axis: even, so that its half is a count. */
 function topOf(most: number): number {
   const power = 10 ** Math.max(0, Math.ceil(Math.log10(Math.max(1, most))) - 1);
   return [2, 4, 6, 10, 20].map((step) => step * power).find((step) => step >= most)!;

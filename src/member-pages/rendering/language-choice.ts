@@ -9,7 +9,7 @@ import { LANGUAGE_COOKIE, LANGUAGES } from './wording.js';
 
 const YEAR_SECONDS = 365 * 86_400;
 
-/** The language that a member chooses at the foot of a page, which this browser's pages have from then on. */
+/** The language that a member chose in this browser. */
 @Injectable()
 export class LanguageChoice {
   readonly #cookie: BrowserCookie;
@@ -20,12 +20,7 @@ export class LanguageChoice {
     this.#origin = config.publicUrl;
   }
 
-  /**
-   * Remembers the language in `?ui_locales=`, and redirects to the page without that parameter.
-   *
-   * @param path of the page; by default the request's own, which may begin with two slashes
-   * @returns whether one was chosen
-   */
+  /** Stores the language of `?ui_locales=`, and redirects without it. @param path of the page @returns whether one was chosen */
   choose(request: Request, response: Response, path = request.context.path): boolean {
     const query = queryOf(request);
     const language = query.get('ui_locales');
@@ -36,7 +31,7 @@ export class LanguageChoice {
     return true;
   }
 
-  /** @returns whether there is such a language */
+  /** @returns whether the language is available */
   remember(language: string, response: Response): boolean {
     if (!LANGUAGES.includes(language)) return false;
     this.#cookie.set(response, language);

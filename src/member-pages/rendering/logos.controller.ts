@@ -24,11 +24,7 @@ interface Image {
   readonly type: string;
 }
 
-/**
- * The platform's logo, read once from PLATFORM_LOGO_URL and served from here. Startup does not wait for it: pages have no logo
- * until it is loaded, and a failed attempt is repeated every minute. Only images are accepted, and redirects are not followed, so
- * the address is always the one that the operator configured.
- */
+/** The platform's logo from PLATFORM_LOGO_URL, retried every minute. Accepts only images, and no redirects. */
 @Injectable()
 export class PlatformLogo {
   /** undefined until it is loaded. */
@@ -36,7 +32,7 @@ export class PlatformLogo {
 
   constructor(private readonly config: Config) {}
 
-  /** Loads it, unless it is loaded. @throws Error that says what is wrong with it */
+  /** @throws Error with the reason */
   @Periodic({
     work: 'platform_logo',
     everyMs: AGAIN_MS,
@@ -80,7 +76,7 @@ async function fetched(url: URL): Promise<AsyncIterable<Uint8Array>> {
 
 const FIND_LOGO = 'SELECT logo FROM oauth_clients WHERE id = $1 AND logo IS NOT NULL AND disabled_at IS NULL';
 
-/** Images for members' pages, which load nothing from elsewhere: the platform's logo and those of registered clients. */
+/** Images for members' pages, which load no external content: logos of the platform and of registered clients. */
 @Controller('logos')
 @Public()
 @OutsideApi()
@@ -110,7 +106,7 @@ export class LogosController {
   }
 }
 
-/** An SVG image that is opened directly can run no script and load nothing. */
+/** Serves an image; an SVG opened directly can run no script and load nothing. */
 export function documentOf({ bytes, type }: Image): UnchangingDocument {
   return new UnchangingDocument(bytes, {
     'Content-Type': type,

@@ -18,25 +18,25 @@ import * as wording from './wording.js';
 
 export const SECURITY_PATH = '/account/security';
 export const RESET_PATH = '/account/password-reset';
-/** The start of the link in that email. The secret follows it, and is never logged. */
+/** The start of the reset email's link. The secret follows it, and is never logged. */
 export const NEW_PASSWORD_PATH = '/account/new-password';
 
-/** Whether this server sends password reset emails; otherwise those two pages do not exist. */
+/** Tells whether this server sends password reset emails; otherwise those pages do not exist. */
 export function resetsPasswords({ mail, localSignIn, passwordResetUrl }: Config): boolean {
   return localSignIn && mail !== undefined && passwordResetUrl === undefined;
 }
 
 export interface Sending {
-  /** Languages that the app requested (`ui_locales`); by default those of the request's query. */
+  /** The app's languages (`ui_locales`); default: those of the request's query. */
   readonly uiLocales?: unknown;
-  /** Of the page's address, for its links to other languages; by default the request's. */
+  /** The page's query for links to other languages; default: the request's. */
   readonly query?: URLSearchParams;
 }
 
 const scriptIn = (file: string) =>
   new InlineText(readFileSync(new URL(`../templates/${file}`, import.meta.url), 'utf8'));
 
-/** Renders members' pages in their language. A few have a script; everything works without it. */
+/** Renders members' pages in their language. Scripts are optional. */
 @Injectable()
 export class Pages implements ShownPages {
   readonly languages = wording.LANGUAGES;
@@ -73,14 +73,12 @@ export class Pages implements ShownPages {
       .end(request.method === 'HEAD' ? undefined : html);
   }
 
-  /** Leads to another origin, or to where this server may redirect there: see {@link onwardTo}. */
+  /** Redirects to another origin, or to a path that may do so: see {@link onwardTo}. */
   leaveFor(response: Response, to: string): void {
     this.send(response, 200, onwardTo(to));
   }
 
-  /**
-   * @param address of the page, which has it in other languages, too: the query of ours, or the authorization server's request
-   */
+  /** @param address for the page in other languages: its query, or the authorization server's request */
   render(
     page: Page,
     language: string,
@@ -124,15 +122,15 @@ export class Pages implements ShownPages {
   }
 }
 
-/** Parameters of pages' own addresses. Whatever else is there, a stranger may have written, or it is a secret. */
+/** Parameters of our pages' URLs. Others may be untrusted or secret. */
 const KEPT = ['of', 'other'];
 
-/** A form takes 16 KB, in which every character of an address may be three. */
+/** A form takes 16 KB, in which each character of a URL may take three. */
 const LONGEST_REPEATED = 5_000;
 
 /**
- * The page in all languages: by links, none of them on a page whose address has more than {@link KEPT}, such as one that shows something
- * once; by a form that repeats the request where apps say how the page is, and `ui_locales` is theirs.
+ * Offers the page in other languages: by links, unless its URL has more than {@link KEPT} (such as a page shown once); or by a form that
+ * repeats an app's request, whose `ui_locales` belongs to the app.
  */
 function languagesOf(address: URLSearchParams | RepeatedRequest) {
   const names = [...wording.LANGUAGE_NAMES].map(([language, name]) => ({ language, name }));
@@ -148,12 +146,12 @@ function languagesOf(address: URLSearchParams | RepeatedRequest) {
 /** The id of a form on a page, in its field `form`: see `SentForms`. */
 export const FORM_ID = /^[\w-]{24}$/;
 
-/** Makes a {@link FORM_ID}. */
+/** Generates a {@link FORM_ID}. */
 export function newFormId(): string {
   return randomBytes(18).toString('base64url');
 }
 
-/** Redirects after a form to the page that shows the result, so that a reload does not resend the form. */
+/** Redirects after a form, so that a reload does not resend it. */
 export function redirect(response: Response, location: string): void {
   response.status(303).set('Location', location).end();
 }

@@ -3,10 +3,7 @@ import type { Texts } from './wording.js';
 
 type Question = Exclude<keyof Texts['ask'], 'cancel'>;
 
-/**
- * What cannot be undone, or not by the member alone: the routes of its forms, and what each asks first. A form of such a route is
- * `parts/ask.eta`, which finds the question here, and works without a script.
- */
+/** Confirmations of irreversible actions: form route → question. Such a form uses `parts/ask.eta`, which works without a script. */
 export const QUESTIONS: Readonly<Record<string, Question>> = {
   '/account/apps/revoke': 'revokeApp',
   '/account/calendar/:link/revoke': 'revokeLink',
@@ -29,7 +26,7 @@ export const QUESTIONS: Readonly<Record<string, Question>> = {
 
 const BY_PATH = Object.entries(QUESTIONS).map(([route, question]) => [pathPattern(route), question] as const);
 
-/** Finds what a form asks by its action. @throws Error if its route is not one of {@link QUESTIONS} */
+/** Finds a form's question by its action. @throws Error if its route is not one of {@link QUESTIONS} */
 export function questionOf(action: string): Question {
   const found = BY_PATH.find(([path]) => path.test(action));
   if (!found) throw new Error(`the form of ${action} has no question`);

@@ -9,7 +9,7 @@ import type developers from './texts/en/developers.json';
 import type members from './texts/en/members.json';
 import { asShown, escapeHtml } from '../../values/string-rules.js';
 
-/** What pages say in a language: `{name}` is a placeholder that a page fills in. */
+/** Texts of pages in a language; pages fill in `{name}`. */
 export type Texts = Omit<typeof members, 'faults' | 'scopes'> & {
   /** What happened, and what to do. */
   readonly faults: Readonly<Record<FaultName, readonly [title: string, message: string]>>;
@@ -22,7 +22,7 @@ export type Texts = Omit<typeof members, 'faults' | 'scopes'> & {
 
 const FOLDER = new URL('./texts/', import.meta.url);
 
-/** The languages of pages (BCP 47), each a folder of texts; the first one is the default. */
+/** Languages of pages (BCP 47), each a folder of texts; the first one is the default. */
 export const LANGUAGES: readonly string[] = [
   'en',
   ...readdirSync(FOLDER, { withFileTypes: true })
@@ -37,7 +37,7 @@ export function textsIn(language: string): Texts {
   return TEXTS.get(language)!;
 }
 
-/** The texts of the default language, which every other has, too. */
+/** The default language has every text. */
 export const ENGLISH = textsIn('en');
 
 function textsOf(language: string): Texts {
@@ -46,7 +46,7 @@ function textsOf(language: string): Texts {
   const { scopes, faults: ofPages, ...ofMembers } = read<typeof members>('members');
   const { faults, reasons, ...ofDevelopers } = read<Texts['developer']>('developers');
   const meanings = Object.entries(REFUSAL_REASONS).map(([reason, { meaning }]) => [reason, meaning]);
-  // What the API and the log say in English, every other language translates.
+  // Other languages also translate the English texts of the API and the log.
   return {
     ...ofMembers,
     faults: ofPages satisfies Record<FaultName, string[]> as unknown as Texts['faults'],
@@ -59,15 +59,13 @@ function textsOf(language: string): Texts {
   };
 }
 
-/** The cookie of the language that a member chose on a page. Nothing depends on who set it. */
+/** The cookie of the chosen language. Nothing depends on its origin. */
 export const LANGUAGE_COOKIE = 'pua_language';
 const CHOSEN = new RegExp(`(?:^|; ?)(?:__Secure-)?${LANGUAGE_COOKIE}=([a-z]{2,3})(?:;|$)`);
 
 /**
- * Chooses the language of a page: the one that the member chose in this browser, or else by preference.
- *
- * @param uiLocales what the app requested, in order of preference (OpenID Connect Core §3.1.2.1)
- * @param headers of the request. The browser's `Accept-Language` (RFC 9110 §12.5.4) is used if none of the app's languages is available
+ * Chooses a page's language: the member's choice in this browser, else by preference. @param uiLocales of the app, in order of preference
+ * (OpenID Connect Core §3.1.2.1) @param headers `Accept-Language` (RFC 9110 §12.5.4) counts if none of the app's languages is available
  */
 export function languageOf(
   uiLocales: unknown,
@@ -80,7 +78,6 @@ export function languageOf(
   return languages.find((language) => TEXTS.has(language)) ?? LANGUAGES[0]!;
 }
 
-/** What every language calls itself, such as `Deutsch`. */
 export const LANGUAGE_NAMES: ReadonlyMap<string, string> = new Map(
   LANGUAGES.map((language) => [
     language,
@@ -103,10 +100,7 @@ function preferred(accept: string): string[] {
 
 const SEGMENTS = new Intl.Segmenter('en', { granularity: 'grapheme' });
 
-/**
- * Reduces untrusted text to one line of at most `longest` user-perceived characters. Invisible characters and those that change the
- * writing direction are removed: with them, one name could pass for another.
- */
+/** Reduces untrusted text to one line of graphemes, without invisible characters, with which names could impersonate others. */
 export function clip(text: string, longest: number): string {
   const line = asShown(text);
   if (line.length <= longest && /^[ -~]*$/.test(line)) return line; // segmenting takes 20 times as long
@@ -123,7 +117,7 @@ export function initialOf(name: string): string {
   return (first ?? '?').toUpperCase().slice(0, 2);
 }
 
-/** Writes untrusted text as HTML: clipped, and isolated so that its writing direction does not affect its surroundings. */
+/** Writes untrusted text as HTML: clipped, and with isolated writing direction. */
 export function isolated(text: string, longest = 60): string {
   return `<bdi>${escapeHtml(clip(text, longest))}</bdi>`;
 }
@@ -138,7 +132,7 @@ export function sentence(text: string): string {
   return text.slice(0, 1).toUpperCase() + text.slice(1);
 }
 
-/** Like {@link fill}, but gives HTML. @param values HTML themselves */
+/** Like {@link fill}, but gives HTML. @param values as HTML */
 export function fillHtml(text: string, values: Readonly<Record<string, string | number>>): string {
   return fill(escapeHtml(text), values);
 }
@@ -168,16 +162,12 @@ export class DateTimes {
     this.#relative = new Intl.RelativeTimeFormat(locale, { numeric: 'auto' });
   }
 
-  /**
-   * @param moment in the API's form, `2026-01-31 18:00:05`; `now` in ms since 1970
-   * @returns `31 January 2026`, with or without the minute; `2 hours ago`, or the day; for `<time>`
-   */
+  /** @param moment in the API's format; `now` in ms since 1970 @returns `31 January 2026`, with or without time; `2 hours ago` */
   timestamp(moment: string, now = Date.now()) {
     const machine = `${moment.replace(' ', 'T')}Z`;
     const day = this.#days.format(new Date(machine));
     const seconds = Math.max(0, (now - Date.parse(machine)) / 1_000);
     const unit = UNITS.find(([, length, most]) => seconds / length < most);
-    // The exact number of seconds is of no interest.
     const ago =
       unit === undefined
         ? day
@@ -190,7 +180,7 @@ export class DateTimes {
     return seconds < 60 ? this.#counted(seconds, 'second') : this.#counted(Math.ceil(seconds / 60), 'minute');
   }
 
-  /** A day in the API's form → `31 January 2026`, or `31 Jan` where there is little room. */
+  /** A day in the API's format → `31 January 2026`, and the short form `31 Jan`. */
   day(day: string) {
     const date = new Date(day);
     return { long: this.#days.format(date), short: this.#shortDays.format(date) };
@@ -214,14 +204,14 @@ export class DateTimes {
   }
 }
 
-/** `Once`, `30 days`, `Until I remove it`. */
+/** Gives `Once`, `30 days`, `Until I remove it`. */
 export function durationOf(duration: Duration, { durations }: Texts, moments: DateTimes): string {
   return duration === 'once' || duration === 'unlimited'
     ? durations[duration]
     : moments.days(Number(duration));
 }
 
-/** `Firefox on Linux`, or as much of it as is known. */
+/** Gives `Firefox on Linux`, or as much of it as is known. */
 export function deviceOf(
   { browser, system }: Readonly<Partial<Record<'browser' | 'system', string | null>>>,
   { sessions }: Texts,

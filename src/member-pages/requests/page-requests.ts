@@ -39,10 +39,9 @@ import { LanguageChoice } from '../rendering/language-choice.js';
 import { Pages, redirect } from '../rendering/pages.js';
 import { ENGLISH, LANGUAGES, languageOf, textsIn } from '../rendering/wording.js';
 
-/** The form that a path parameter must have: anything else matches no page. */
+/** The form of a path parameter: anything else matches no page. */
 const PARAMETER = '[\\w-]{1,100}';
 
-/** Handles requests for pages before their controllers do. */
 @Injectable()
 export class PageRoutes {
   #paths: ReturnType<typeof pathsOf> | undefined;
@@ -69,7 +68,7 @@ export class PageRoutes {
         if (this.language.choose(request, response)) return;
         void this.database.serve(OauthRequest.from(request), () => Promise.resolve(next()));
       } else {
-        // The address of a form, from the history or a reload: its page is the nearest one above it.
+        // A form's URL from the history or a reload belongs to the nearest page above it.
         const above = method === 'GET' || method === 'HEAD' ? this.#pageAbove(context.path) : undefined;
         if (above !== undefined && this.language.choose(request, response, above)) return;
         if (above === undefined) this.problems.answerMethod(page.methods, request, response);
@@ -90,10 +89,7 @@ export class PageRoutes {
   }
 }
 
-/**
- * The paths of all pages. Each has the template of its route, by which the log names it, since the path may contain the id of a sign-in;
- * `any` matches every path that Express, which decodes paths, would route there.
- */
+/** Paths of all pages with their route for the log. `any` matches every path that Express would decode to the route. */
 function pathsOf(routes: readonly Route[]) {
   const pages = routes.filter(({ controller }) => Reflect.hasMetadata(PAGE, controller));
   return [...Map.groupBy(pages, ({ path }) => path)].map(([route, ofPath]) => ({
@@ -104,36 +100,35 @@ function pathsOf(routes: readonly Route[]) {
   }));
 }
 
-/** The fields of the request's form; a field that was sent twice is an array. */
+/** The fields of a form; a field that was sent twice is an array. */
 export type Form = Readonly<Record<string, string | string[] | undefined>>;
 
-/** Gives the value of a single field without white space around it; empty if it is missing or was sent twice. */
+/** Gives a single field without surrounding white space; empty if it is missing or was sent twice. */
 export function fieldText(value: Form[string]): string {
   return trimmed(passwordIn(value));
 }
 
-/** Gives a password as it was sent: white space is a part of it. */
+/** Gives a password as sent, including white space. */
 export function passwordIn(value: Form[string]): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** Refuses a form that does not come from one of our pages in this browser. @throws PageFault 403 */
+/** Rejects a form that is not from our pages in this browser. @throws PageFault 403 */
 export function requireOwnForm(csrf: Csrf, request: Request, form: Form): void {
   if (!csrf.verify(request, form.csrf)) throw new PageFault(403, 'foreignForm');
 }
 
-/** The server's own forms have a few short fields … */
+/** Our own forms have a few short fields. */
 const readForm = express.urlencoded({ extended: false, limit: '16kb', parameterLimit: 50 });
-/** … and one has a small file. */
+/** One form has a small file. */
 const readUpload = express.raw({ type: 'multipart/form-data', limit: '96kb' });
 
-/** Gives the {@link Form} that was sent to a page; empty if there is none. @throws PageFault if it cannot be read */
+/** Reads a page's {@link Form}; empty if there is none. @throws PageFault if it cannot be read */
 export async function sentForm(context: ExecutionContext): Promise<Form> {
   const { body } = await withBody(context, readForm);
   return { ...(body as Form | undefined) };
 }
 
-/** See {@link sentForm}. */
 export const FormBody = createParamDecorator((_: unknown, context) => sentForm(context));
 
 /** Reads a form with a file (RFC 7578). @throws PageFault if it cannot be read */
@@ -175,13 +170,13 @@ const ownForm = createParamDecorator(
   async (_: unknown, context) => [requestOf(context), await sentForm(context)] as const,
 );
 
-/** The form that was sent: see {@link requireOwnForm}. */
+/** The sent form: see {@link requireOwnForm}. */
 export const OwnForm = () => ownForm(RequireOwnForm);
 
-/** Another page, or a redirect to one, was sent in place of what was wanted: there is nothing left to do. */
+/** Another page or redirect was sent instead: nothing is left to do. */
 export class AnsweredOtherwise extends Error {}
 
-/** Turns any error thrown by a page into an error page for members. Stack traces go only to the log. */
+/** Turns any error of a page into an error page. Stack traces only go to the log. */
 @Catch()
 @Injectable()
 class PageFilter implements ExceptionFilter {
@@ -206,7 +201,7 @@ class PageFilter implements ExceptionFilter {
       response.destroy();
       return;
     }
-    // Another member's app or key is answered as one that does not exist.
+    // Another member's app or key looks like a missing one.
     const isUnknown = thrown instanceof UnknownClient || thrown instanceof UnknownKey;
     const error = isUnknown ? nothingHere() : thrown;
     const { id, route } = request.context;
@@ -223,7 +218,7 @@ class PageFilter implements ExceptionFilter {
   }
 }
 
-/** Makes the 404 page, for what does not exist or is not this member's. */
+/** Makes the 404 page, for missing pages and those of other members. */
 export function nothingHere(): PageFault {
   return new PageFault(404, 'nothingHere');
 }
@@ -239,14 +234,11 @@ function wordsOf({ status, code, reason }: PageFault): RefusalWords {
 
 const PAGE = 'oauth:page';
 
-/**
- * Marks a controller that serves pages for members and determines itself who is signed in. Without this, its routes are closed,
- * like every route that does not declare its access; {@link PageRoutes} precedes those that have it.
- */
+/** Marks a controller of members' pages, which checks the sign-in itself; {@link PageRoutes} precedes it. */
 export const ServesPages = () =>
   applyDecorators(SetMetadata(PAGE, true), Public(), OutsideApi(), LimitsByAddress(), UseFilters(PageFilter));
 
-/** Unstyled: a page with the style sheet would cost as much as the response that it replaces. */
+/** Unstyled: the style sheet would cost as much as the response that it replaces. */
 const BUSY_PAGES = new Map(
   LANGUAGES.map((language) => {
     const [title, message] = textsIn(language).faults.busy;
@@ -277,7 +269,7 @@ const BUSY_JSON_HEADERS = busyHeaders({
 export const refuseBusyOauth: Refuse = (request, response) => {
   const { id, path } = request.context; // the id consists of letters, digits, dots, dashes and underscores
   const { accept } = request.headers;
-  // Browsers that open a page accept HTML; programs send no `Accept`, or ask for JSON.
+  // Browsers accept HTML when opening a page; programs send no `Accept`, or ask for JSON.
   if (isForPrograms(path) || accept?.includes('text/html') !== true)
     sendBusy(request, response, `${BUSY_JSON},"error_id":"${id}"}`, BUSY_JSON_HEADERS);
   else {

@@ -25,7 +25,7 @@ const FIND = `SELECT id, user_id, public_key, user_handle, backup_eligible FROM 
 
 type StoredPasskey = Pick<Passkey, 'id' | 'user_id' | 'public_key' | 'user_handle' | 'backup_eligible'>;
 
-/** A counter that does not increase indicates a cloned passkey (WebAuthn level 3, §6.1.1). It also lets only one of several uses of a proof succeed. */
+/** A counter that does not increase indicates a cloned passkey (WebAuthn level 3, §6.1.1), and lets only one use of a proof succeed. */
 const USE = `WITH used AS (
   UPDATE passkeys p SET sign_count = $2, backed_up = $3, last_used_at = now() FROM users u
   WHERE p.id = $1 AND u.id = p.user_id AND u.disabled_at IS NULL AND ($2::bigint > p.sign_count OR ($2::bigint = 0 AND p.sign_count = 0))
@@ -35,11 +35,11 @@ SELECT valid_since, now FROM used`;
 
 const IS_DISABLED = 'SELECT FROM users WHERE id = $1 AND disabled_at IS NOT NULL';
 
-/** What is kept until the response to a challenge arrives. */
+/** Kept until the response to a challenge arrives. */
 interface Challenged {
-  /** The step of an app's request, the account page, or the session in which a passkey is added: the response is valid for nothing else. */
+  /** The purpose that the response is bound to: an app's step, the account page, or the session that adds a passkey. */
   readonly of: string;
-  /** User handle of the passkey that is added: base64url. */
+  /** User handle of the new passkey: base64url. */
   readonly handle?: string;
 }
 
@@ -48,7 +48,7 @@ const ALGORITHMS = [-8, -7, -257];
 
 const bytes = (most: number) => z.base64url().min(1).max(most);
 
-/** A credential as the pages' script sends it (WebAuthn level 3, §5.1); anything else in it is dropped. */
+/** A credential from the pages' script (WebAuthn level 3, §5.1); other members are dropped. */
 const CREDENTIAL = { id: bytes(1364), type: z.literal('public-key') };
 const ASSERTION = z.object({
   ...CREDENTIAL,
@@ -76,10 +76,7 @@ const CLIENT_DATA = z.object({
   crossOrigin: z.literal(false).optional(),
 });
 
-/**
- * WebAuthn ceremonies (level 3, §7): issues challenges, each single-use and bound to a browser and a purpose, and verifies the
- * responses.
- */
+/** WebAuthn ceremonies (level 3, §7): issues single-use challenges, bound to a browser and a purpose, and verifies the responses. */
 @Injectable()
 export class PasskeyCeremonies {
   readonly #domain: string | undefined;
@@ -94,7 +91,7 @@ export class PasskeyCeremonies {
     this.#domain = passkeyDomain(config);
   }
 
-  /** Whether this server offers passkeys; if not, nothing else here may be called. */
+  /** Whether this server offers passkeys; otherwise nothing else here may be called. */
   get areOffered(): boolean {
     return this.#domain !== undefined;
   }
@@ -104,7 +101,7 @@ export class PasskeyCeremonies {
     if (!this.areOffered) throw new PageFault(400, 'malformed');
   }
 
-  /** Options for `navigator.credentials.get`. They list no passkeys, so they reveal nothing about members. */
+  /** Options for `navigator.credentials.get`, without a list of passkeys, which would reveal members. */
   async signInOptions(request: Request, of: string): Promise<PublicKeyCredentialRequestOptionsJSON> {
     return {
       challenge: await this.#challenge('PasskeySignIn', request, { of }),
@@ -114,12 +111,7 @@ export class PasskeyCeremonies {
     };
   }
 
-  /**
-   * Signs in with a passkey.
-   *
-   * @param text what the script sent
-   * @returns undefined if anything is wrong
-   */
+  /** Signs in with a passkey. @param text from the script @returns undefined after any error */
   async signIn(text: unknown, request: Request, of: string): Promise<SignedIn | undefined> {
     const from = signInOriginOf(request);
     const credential = parsed(ASSERTION, text);
@@ -132,7 +124,7 @@ export class PasskeyCeremonies {
       response: { ...credential, rawId: credential.id, clientExtensionResults: {} },
       expectedChallenge: taken.challenge,
       ...this.#expected(),
-      // The counter is compared after the proof is verified, when it is stored: here, anybody could pretend that it went back.
+      // Compared while storing, after verification: here, anybody could claim a lower counter.
       credential: { id: credential.id, publicKey: Uint8Array.from(passkey.public_key), counter: 0 },
     }).catch(() => undefined); // throws for any invalid proof
     const { newCounter, credentialBackedUp, credentialDeviceType } = proof?.authenticationInfo ?? {};
@@ -152,11 +144,7 @@ export class PasskeyCeremonies {
     return passkey;
   }
 
-  /**
-   * Signs in the member whose passkey made a verified proof, and records it.
-   *
-   * @returns undefined if the member is disabled, or the counter went back
-   */
+  /** Signs in the member of a verified proof. @returns undefined if disabled, or if the counter did not increase */
   async use(
     passkey: StoredPasskey,
     { signCount, backedUp }: { signCount: number; backedUp: boolean },
@@ -216,13 +204,7 @@ export class PasskeyCeremonies {
     };
   }
 
-  /**
-   * Adds the passkey that a browser has created.
-   *
-   * @param text what the script sent
-   * @returns false if anything is wrong; true also if it was added when the same was sent before
-   * @throws Unconfirmed
-   */
+  /** Adds a new passkey. @param text from the script @returns false after an error; true also if added before @throws Unconfirmed */
   async register(text: unknown, name: string, by: SignedInMember, request: Request, of: string) {
     const credential = parsed(ATTESTATION, text);
     const taken = await this.#take('PasskeyRegistration', credential, request, of);
@@ -259,7 +241,7 @@ export class PasskeyCeremonies {
       const attestation = decodeAttestationObject(
         Uint8Array.from(Buffer.from(response.response.attestationObject, 'base64url')),
       );
-      // No attestation was requested. Verifying a certificate would fetch its revocation list from any URL that it names.
+      // No attestation was requested. Verifying a certificate would fetch its revocation list from an untrusted URL.
       const format = attestation.get('fmt');
       const isPlain = format === 'none' || (format === 'packed' && !attestation.get('attStmt').get('x5c'));
       if (!isPlain) return undefined;
@@ -283,7 +265,7 @@ export class PasskeyCeremonies {
     };
   }
 
-  /** Binds a challenge to the browser that requests it; its CSRF token must have been checked. @throws PageFault as above */
+  /** Binds a challenge to the requesting browser, after its CSRF token was checked. @throws PageFault as above */
   async #challenge(model: OneTimeModel, request: Request, state: Challenged): Promise<string> {
     this.requireOffered();
     const challenge = randomBytes(32).toString('base64url');
@@ -291,7 +273,7 @@ export class PasskeyCeremonies {
     return challenge;
   }
 
-  /** @returns undefined unless this browser got this challenge for this purpose, and it is neither expired nor used */
+  /** @returns undefined unless this browser got the challenge for this purpose, and it is unexpired and unused */
   async #take(
     model: OneTimeModel,
     credential: { readonly response: { readonly clientDataJSON: string } } | undefined,

@@ -28,16 +28,15 @@ import { PasskeyCeremonies } from './passkey-ceremonies.js';
 
 type Labels = LabelsOf<'sign_ins_total'>;
 
-/** Status of the page that shows it. */
+/** Status of the page by fault. */
 export const SIGN_IN_STATUSES = { invalid: 401, unproven: 401, throttled: 429, busy: 503 } as const;
 
-/** With what the sign-in page is shown again. */
 export interface SignInRefusal {
   readonly fault: SignInFault;
   readonly username?: string;
 }
 
-/** The sign-in page and its forms, which are the same for apps and for the account pages. */
+/** The sign-in page and its forms, for apps and for the account pages. */
 @Injectable()
 export class SignInForms {
   constructor(
@@ -51,7 +50,7 @@ export class SignInForms {
     private readonly meter: Meter,
   ) {}
 
-  /** Sends the sign-in page. @param passkeys how they are offered, where there are any */
+  /** Sends the sign-in page. @param passkeys how they are offered, if at all */
   show(
     response: Response,
     page: Omit<PageOf<'sign-in'>, 'name' | 'csrf' | 'login' | 'passkeys'>,
@@ -69,10 +68,7 @@ export class SignInForms {
     this.pages.send(response, reason ? SIGN_IN_STATUSES[reason] : 200, { ...shared, ...page }, sending);
   }
 
-  /**
-   * @param way the page on which the form was filled in
-   * @returns the member, whose browser is remembered; otherwise how to show the page again
-   */
+  /** @param way the form's page @returns the member, whose browser is remembered; otherwise how to show the page again */
   withPassword(response: Response, form: Form, way: Labels['way']): Promise<SignedIn | SignInRefusal> {
     const username = fieldText(form.username);
     return this.#counted(response, { way, method: 'password' }, async () => {
@@ -81,28 +77,19 @@ export class SignInForms {
     });
   }
 
-  /** Checks a password. @param confirms whether the member is signed in already, and confirms a change */
+  /** Checks a password. @param confirms whether a signed-in member confirms a change */
   check(request: Request, username: string, password: string, confirms = false) {
     const deviceOf = (userId: number) => this.devices.find(request, userId);
     const attempt = { username, password, ...signInOriginOf(request), deviceOf, confirms };
     return withoutSlot(request, () => this.signIn.attempt(attempt));
   }
 
-  /**
-   * Responds with the options for `navigator.credentials.get`.
-   *
-   * @param page path of the page with the form
-   * @throws PageFault if there are no passkeys
-   */
+  /** Sends options for `navigator.credentials.get`. @param page path of the form's page @throws PageFault without passkeys */
   async sendPasskeyOptions(response: Response, page: string): Promise<void> {
     response.status(200).json(await this.ceremonies.signInOptions(response.req, page));
   }
 
-  /**
-   * The same as {@link withPassword}.
-   *
-   * @throws PageFault if there are no passkeys, and Busy if too many from this address are being checked
-   */
+  /** Like {@link withPassword}. @throws PageFault if there are no passkeys; Busy if too many checks from this address are in progress */
   async withPasskey(
     response: Response,
     form: Form,
@@ -127,7 +114,7 @@ export class SignInForms {
     });
   }
 
-  /** Counts a sign-in by its result, and remembers the browser of who is signed in. */
+  /** Counts a sign-in by its result, and remembers the browser after a success. */
   async #counted(
     response: Response,
     labels: Pick<Labels, 'way' | 'method'>,
@@ -168,7 +155,7 @@ export class BrowserSessions {
     return user && { session, user };
   }
 
-  /** The member of the session or interaction that was just read. @returns undefined if they are disabled */
+  /** The member of the session or interaction just read. @returns undefined if they are disabled */
   user(accountId: string): SignedInUser | undefined {
     const { member } = this.database.current!;
     if (!member?.active || String(member.userId) !== accountId) return undefined;
@@ -176,7 +163,7 @@ export class BrowserSessions {
     return { id, username, display_name };
   }
 
-  /** Starts a session with a new id, for pages that are no step of an app's request, and destroys any that the browser had before. */
+  /** Starts a session with a new id outside an app's request, and destroys the previous one. */
   async signIn(response: Response, signedIn: SignedIn): Promise<void> {
     const { userId, at, validSince, upstream } = signedIn;
     const { provider } = this.server;
@@ -202,10 +189,7 @@ export class BrowserSessions {
     context.cookies.set(name, null, sessionCookie(this.config));
   }
 
-  /**
-   * Lets another member sign in over the current one: the library would otherwise respond with a self-submitting page. The session
-   * keeps its uid, to which the interaction is bound, and loses everything else.
-   */
+  /** Lets another member sign in, since the library would send a self-submitting page. The session keeps only its uid. */
   async #forgetMember(response: Response): Promise<void> {
     const { session } = await this.#of(response);
     if (session.accountId === undefined) return;
@@ -220,7 +204,7 @@ export class BrowserSessions {
     return { context, session: await provider.Session.get(context) };
   }
 
-  /** Ends the sign-in step of an app's request, however the member completed it, and returns to the library. */
+  /** Completes the sign-in step of an app's request, and returns to the library. */
   async finishSignIn(response: Response, interaction: Interaction, signedIn: SignedIn): Promise<void> {
     const { userId, at, validSince, upstream } = signedIn;
     const before = interaction.session?.accountId;
@@ -231,15 +215,15 @@ export class BrowserSessions {
     redirect(response, interaction.returnTo);
   }
 
-  /** The same for consent. */
+  /** Completes the consent step. */
   async finishConsent(response: Response, interaction: Interaction, decision: Decision, consent: Answer) {
     await this.#store(response, interaction, { ...interaction.lastSubmission, consent }, decision);
-    // Tokens from before may do less now; other processes are notified by the database.
+    // Existing tokens may have fewer scopes now; the database notifies other processes.
     this.revocations.announce({ kind: 'user', id: interaction.session!.accountId });
     redirect(response, interaction.returnTo);
   }
 
-  /** The same where the member declined. @param event records it */
+  /** Ends the step after the member declined. @param event records it */
   async decline(response: Response, interaction: Interaction, description: string, event?: NewAuthEvent) {
     const result = { error: 'access_denied', error_description: description };
     await this.#store(response, interaction, result, { event });
@@ -247,11 +231,8 @@ export class BrowserSessions {
   }
 
   /**
-   * Explains why a step is not found: after Back, a reload or a second click, it is one that ended. Leads to the open step of the same
-   * request, if there is one: in a browser that lost the response with the session, through the sign-in again.
-   *
-   * @param error of the library
-   * @returns what to throw instead
+   * Explains why a step is not found: it ended before a Back, reload or second click. Redirects to the request's open step, if there is
+   * one; through the sign-in if the browser lost its session. @param error of the library @returns what to throw instead
    */
   async explain(response: Response, error: unknown, uid: string): Promise<unknown> {
     if (!isStepGone(error)) return error;
@@ -288,7 +269,7 @@ export class BrowserSessions {
   }
 }
 
-/** The URL of an app's request, to begin it again. @param more parameters that replace the app's */
+/** Makes the URL that begins an app's request again. @param more replaces the app's parameters */
 export function requestAgain(
   params: Readonly<Record<string, unknown>>,
   more: Record<string, string> = {},
@@ -297,7 +278,7 @@ export function requestAgain(
   return `${ROUTES.authorization}?${new URLSearchParams({ ...(Object.fromEntries(asked) as Record<string, string>), ...more })}`;
 }
 
-/** A sign-in, as the library keeps it in sessions and interactions alike. */
+/** A sign-in in the library's format for sessions and interactions. */
 function loginOf({ userId, amr, acr }: SignedIn) {
   return {
     accountId: String(userId),
