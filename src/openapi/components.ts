@@ -82,7 +82,7 @@ const FeedFault = new Model(
   'One fault of a request: a parameter, or a line of a feed',
 );
 
-/** Makes the schema of an error (RFC 9457) with at most so many faults. */
+/** The schema of an error (RFC 9457) with a maximum number of faults. */
 const problem = (scopes: readonly string[], fault: Model, maxItems: number): Json => ({
   type: 'object',
   description: 'RFC 9457',
@@ -104,8 +104,7 @@ const problem = (scopes: readonly string[], fault: Model, maxItems: number): Jso
   },
 });
 
-/** An error of the members' calls. */
 export const PROBLEM = problem(ALL_SCOPES, Fault, 32);
 
-/** The same for the platform's calls, whose errors can concern lines of a feed. */
+/** For the platform's routes, whose errors can concern lines of a feed. */
 export const PLATFORM_PROBLEM = problem(ALL_PLATFORM_SCOPES, FeedFault, 100);

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 
-/** A call of the demo's first member, and the server's response: recorded by `npm run docs`, and compared by a test. */
+/** A request of the demo's first member and its response, recorded by `npm run docs` and compared by a test. */
 export interface Example {
-  /** Unique among the examples of its call: `events`, `event_not_found`. */
+  /** Unique per operation: `events`, `event_not_found`. */
   readonly name: string;
   readonly summary: string;
   readonly request: {
@@ -21,10 +21,10 @@ export interface Example {
   };
 }
 
-/** PUBLIC_URL of the server whose responses were recorded; URLs in the examples begin with it. */
+/** PUBLIC_URL of the recorded responses and their URLs. */
 export const RECORDED_AT = 'http://localhost:3000';
 
-/** Name of a call, or of a variant of it → its examples; the first is a success. */
+/** Examples by operation or variant; the first is a success. */
 export const EXAMPLES = JSON.parse(
   readFileSync(new URL('../../docs/examples.json', import.meta.url), 'utf8'),
 ) as Readonly<Record<string, readonly Example[]>>;

@@ -1,6 +1,6 @@
 type Json = Record<string, unknown>;
 
-/** What of an operation its links follow from. */
+/** The properties of an operation that determine its links. */
 interface Linked {
   readonly operationId: string;
   readonly parameters: readonly { readonly name: string; readonly in: string }[];
@@ -9,13 +9,7 @@ interface Linked {
 
 type Paths = Readonly<Record<string, Readonly<Record<string, Linked>>>>;
 
-/**
- * Adds the links of an OpenAPI document to its responses: from a list to its next page and to the first of its items, and from an
- * error to what its code means.
- *
- * @param schemas by name
- * @param shared responses by name
- */
+/** Adds links from lists to their next page and first item, and from errors to their code. @param shared responses by name */
 export function addLinks(
   paths: Paths,
   schemas: Readonly<Record<string, Json>>,
@@ -41,7 +35,7 @@ export function addLinks(
   for (const response of Object.values(shared)) if (response.content) response.links = { meaning };
 }
 
-/** A list's next page has the same query but for the cursor, which stands in `pagination`, or beside the items. */
+/** The next page has the same query except for the cursor, which is in `pagination`, or next to the items. */
 function nextPage({ operationId, parameters }: Linked, properties: Json): Json {
   const cursor = 'pagination' in properties ? 'pagination/next_cursor' : 'next';
   const query = parameters.filter((one) => one.in === 'query').map(({ name }) => name);

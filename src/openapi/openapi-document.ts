@@ -18,10 +18,9 @@ import { addLinks } from './links.js';
 import { codesOf, DECLARED, responsesOf, sharedResponses } from './responses.js';
 
 type Json = Record<string, unknown>;
-/** Who holds the credentials of the calls: members, or the platform's own backend. */
 type Audience = 'members' | 'platform';
 
-/** The OpenAPI 3.1 documents of the running application: one of the routes for members' credentials, one of those for the platform's keys. */
+/** The OpenAPI 3.1 documents of the application: for members' credentials, and for platform keys. */
 @Injectable()
 export class OpenApiDocument {
   readonly #answers = new Map<Audience, JsonResponse>();
@@ -31,7 +30,7 @@ export class OpenApiDocument {
     private readonly routeTable: RouteTable,
   ) {}
 
-  /** Made when it is first asked for. */
+  /** Built on first use. */
   answer(audience: Audience): JsonResponse {
     const made = this.#answers.get(audience);
     if (made) return made;
@@ -40,7 +39,7 @@ export class OpenApiDocument {
     return answer;
   }
 
-  /** The document as its readers get it: plain JSON, a fresh copy. */
+  /** A fresh copy as plain JSON. */
   read(audience: Audience): Json {
     return JSON.parse(String(this.answer(audience).json)) as Json;
   }
@@ -82,11 +81,7 @@ export class OpenApiDocument {
     });
   }
 
-  /**
-   * Builds the document, in which what is undefined is left out when it becomes JSON.
-   *
-   * @throws Error for a route of the API whose decorators do not say what it responds with
-   */
+  /** Builds the document; undefined members disappear in JSON. @throws Error for an API route without a declared response */
   #build(prefix: string, info: Json, problem: Json, securitySchemes: Json): Json {
     const { publicUrl, supportUrl = `${publicUrl}/` } = this.config;
     const email = /^mailto:(.*)/.exec(supportUrl)?.[1];
@@ -130,7 +125,7 @@ export class OpenApiDocument {
     };
   }
 
-  /** Describes what the route's decorators say and imply: scope, query, headers, and every error that it can respond with. */
+  /** Describes a route from its decorators: scope, query, headers, and all possible errors. */
   #operation(route: Route): Json {
     const { handler, controller, method } = route;
     const { summary, description, response, parameters, body, deprecation } = operationOf(handler);
@@ -160,7 +155,7 @@ export class OpenApiDocument {
     };
   }
 
-  /** The path and query of another route that give the same as this one; undefined if none do. */
+  /** Path and query of an equivalent request to another route; undefined if there is none. */
   #otherFormOf(route: Route): string | undefined {
     const view = viewOf(route);
     if (!view) return undefined;
@@ -169,12 +164,11 @@ export class OpenApiDocument {
     return view.value === undefined ? path : `${path}?${view.by}=${view.value}${inPath.join('')}`;
   }
 
-  /** The recorded examples of the route, with addresses of this server. */
+  /** The recorded examples of the route, with URLs of this server. */
   #examplesOf({ handler }: Route): Example[] {
     return (EXAMPLES[handler.name] ?? []).map((example) => this.#here(example));
   }
 
-  /** The example with addresses of this server. */
   #here(example: Example): Example {
     return JSON.parse(JSON.stringify(example).replaceAll(RECORDED_AT, this.config.publicUrl)) as Example;
   }
@@ -199,7 +193,7 @@ const IF_NONE_MATCH: Json = {
   description: 'ETag of an earlier response',
 };
 
-/** The body that a route takes, with the first of the examples that has one. */
+/** The route's body with the first example that has one. */
 function withExample(body: RequestBody, examples: readonly Example[]): Json {
   const value = examples.find(({ request }) => request.body !== undefined)?.request.body;
   const content = Object.entries(body.content).map(([type, { schema }]) => [
@@ -213,10 +207,9 @@ function pathOf({ path }: Route): string {
   return path.replace(/:(\w+)/g, '{$1}');
 }
 
-/** This document licenses the server to nobody; an operator who publishes the API states the terms. */
+/** This document grants no license to the server; operators who publish the API state the terms. */
 const LICENSE = { name: 'Proprietary', identifier: 'LicenseRef-Proprietary' };
 
-/** The groups of calls, with a sentence about each. */
 const TAGS: Readonly<Record<string, string>> = {
   ...Object.fromEntries(Array.from(ABOUT, ([name, about]) => [capitalized(name), about])),
   Sync: 'What has changed in the member’s data, so that a copy of it can be kept up to date.',
@@ -225,7 +218,7 @@ const TAGS: Readonly<Record<string, string>> = {
   Documents: 'Descriptions of the API itself. No credential is needed.',
 };
 
-/** The first segment of the path; for paths that belong together, the name of their group. */
+/** The first segment of the path, or the name of a group of paths. */
 function tagOf(path: string): string {
   if (isUnder(PLATFORM_PREFIX, path) && !path.endsWith('.json')) return 'Platform';
   const [segment = ''] = path.split('/').slice(3);

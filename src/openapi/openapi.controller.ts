@@ -4,7 +4,6 @@ import type { JsonResponse } from '../http/output/responses.js';
 import { RespondsWith } from '../http/output/openapi.js';
 import { OpenApiDocument } from './openapi-document.js';
 
-/** The descriptions of the API for programs. */
 @Controller('api')
 @Public()
 export class OpenApiController {

@@ -2,13 +2,12 @@ import { PROBLEMS, type ProblemCode } from '../http/output/problems.js';
 import { TIMESTAMP_PATTERN } from '../values/timestamps.js';
 import { HIGHEST_ID } from '../values/vocabulary.js';
 
-/** JSON as the OpenAPI document holds it. */
 type Json = Record<string, unknown>;
 
 /** Schemas by name: of the document, or of an object's keys. */
 type Schemas = Record<string, Json>;
 
-/** Every call of an OpenAPI 3.1 document, in the order of the groups: those that need no credential last. */
+/** Lists every operation of an OpenAPI 3.1 document by group, public ones last. */
 export function endpointsOf(document: Json): Endpoint[] {
   const { paths, components } = withWords(document) as {
     paths: Record<string, Record<string, Json>>;
@@ -25,7 +24,7 @@ export function endpointsOf(document: Json): Endpoint[] {
     .toSorted((one, other) => rank(one) - rank(other));
 }
 
-/** The document with words, such as those of a status, where they are referred to. */
+/** Inlines referenced enumerations. */
 function withWords(document: Json): Json {
   const { schemas } = document.components as { schemas: Schemas };
   const inPlace = (_: string, value: unknown): unknown => {
@@ -39,7 +38,7 @@ function withWords(document: Json): Json {
   return JSON.parse(JSON.stringify(document, inPlace)) as Json;
 }
 
-/** A call, as the reference shows it. */
+/** An operation in the reference. */
 export type Endpoint = ReturnType<typeof callOf>;
 
 function callOf(method: string, path: string, operation: Json, schemas: Schemas) {
@@ -52,7 +51,6 @@ function callOf(method: string, path: string, operation: Json, schemas: Schemas)
     name: name!,
     summary: summary!,
     description,
-    /** The group that it belongs to. */
     tag: (operation.tags as [string])[0],
     method,
     path,
@@ -60,9 +58,9 @@ function callOf(method: string, path: string, operation: Json, schemas: Schemas)
     scope: operation['x-required-scope'] as string | null | undefined,
     body: body ? fieldsOf(body, schemas) : [],
     parameters: (operation.parameters as Json[]).map(parameterOf),
-    /** Empty where it is one of several: each has a call of its own. */
+    /** Empty for alternatives, each of which has its own operation. */
     answer: schema.anyOf ? [] : fieldsOf(schema, schemas),
-    /** What the response is: `list of events`. */
+    /** As in `list of events`. */
     answerTitle: titleOf(schema, schemas),
     errors: [...Map.groupBy(codes, (code) => PROBLEMS.get(code)!.status)]
       .map(([status, of]) => ({ status: String(status), codes: of }))
@@ -77,7 +75,7 @@ function schemaOf(content: Json | undefined): Json | undefined {
 
 function parameterOf({ name, in: place, required, description, schema }: Json) {
   const field = fieldOf('', name as string, { ...(schema as Json), description });
-  /** `place`, where it is sent: path, query or header. */
+  /** `place`: path, query or header. */
   return { ...field, required: required === true, place: place as string };
 }
 
@@ -94,7 +92,7 @@ function nameOf(schema: Json): string {
   return name.replace(/(?<=[a-z])(?=[A-Z])/g, ' ').toLowerCase();
 }
 
-/** Every key of an object with those of the objects in it; the pagination of lists is described once, elsewhere. */
+/** An object's keys with those of nested objects, except the pagination of lists, which is described elsewhere. */
 function fieldsOf(schema: Json, schemas: Schemas, parent = ''): Field[] {
   const { properties = {} } = resolve(schema, schemas) as { properties?: Schemas };
   return Object.entries(properties).flatMap(([name, property]) => {
@@ -107,26 +105,25 @@ function fieldsOf(schema: Json, schemas: Schemas, parent = ''): Field[] {
   });
 }
 
-/** The schema itself, or the one that it points to, null aside. */
+/** The schema or its target, ignoring null. */
 function resolve(schema: Json, schemas: Schemas): Json {
   const wrapped = (schema.allOf ?? schema.anyOf) as Json[] | undefined;
   if (wrapped) return resolve(wrapped[0]!, schemas);
   return schema.$ref ? schemas[(schema.$ref as string).split('/').at(-1)!]! : schema;
 }
 
-/** A parameter, or a key of a body. */
 type Field = ReturnType<typeof fieldOf>;
 
 function fieldOf(parent: string, name: string, schema: Json) {
   const alternatives = (schema.anyOf ?? []) as Json[];
   const items = schema.items as Json | undefined;
   return {
-    /** Keys that lead to it, each with its dot: `organizer.`; empty at the top. */
+    /** Parent keys with their dots: `organizer.`; empty at the top. */
     parent,
     name,
     type: typeOf(schema),
     nullable: [schema, ...alternatives].flatMap(({ type }) => type).includes('null'),
-    /** `1 to 100`, `at most 500 characters`; empty if there is none worth mentioning. */
+    /** `1 to 100`, `at most 500 characters`; may be empty. */
     limits: limitsOf(schema),
     description: schema.description ?? '',
     allowed: ((schema.enum ?? items?.enum ?? []) as (string | null)[]).filter((word) => word !== null),
@@ -147,12 +144,12 @@ function typeOf(schema: Json): string {
   return type;
 }
 
-/** Parameters that are times accept several formats, and show them. */
+/** Time parameters accept several formats, and list them as examples. */
 function isMoment({ type, enum: words, examples }: Json): boolean {
   return type === 'string' && words === undefined && Array.isArray(examples);
 }
 
-/** A single bound is obvious, and so is the largest id: an id is positive, a count is not negative. */
+/** Omits obvious limits: single bounds and the largest id. */
 function limitsOf(schema: Json): string {
   const { minimum, maximum, minLength, maxLength } = schema as Record<string, number | undefined>;
   if (minimum !== undefined && maximum !== undefined && maximum < HIGHEST_ID)

@@ -12,14 +12,11 @@ import type { Example } from './examples.js';
 
 type Json = Record<string, unknown>;
 
-/**
- * Headers that stand in `headers` of the responses that have them, because a program uses them. All others are the same nearly
- * everywhere: generators would make types of them for every call and status, so each response only names them.
- */
+/** Headers declared per response, because programs use them; others only by name, to keep generated types small. */
 export const DECLARED: readonly string[] = ['ETag', 'Link', 'X-Total-Count'];
 const EVERYWHERE = ['X-Request-Id', 'Cache-Control', 'Vary'];
 
-/** Every code that the route can answer with, those that its access and its query imply included, in the order of the catalogue. */
+/** Lists every error code of the route in catalog order, including those implied by its access and query. */
 export function codesOf(route: Route): ProblemCode[] {
   const { handler, controller } = route;
   const access = accessOf(handler, controller)!;
@@ -49,21 +46,21 @@ export function codesOf(route: Route): ProblemCode[] {
   return ([...PROBLEMS.keys()] as ProblemCode[]).filter((code) => codes.includes(code));
 }
 
-/** The classes of the handler's query, one for each view. */
+/** The handler's query classes, one per view. */
 function queriesOf(handler: object): QueryClass[] {
   const accepted = queryOfHandler(handler);
   if (typeof accepted === 'function') return [accepted];
   return [accepted.absent, ...Object.values(accepted.values)].map(({ query }) => query);
 }
 
-/** The responses of an operation: what it gives on success, and references to what it shares with others. */
+/** Builds an operation's responses: its success, and references to shared ones. */
 export function responsesOf(route: Route, examples: readonly Example[]): Json {
   const { handler, controller, method } = route;
   const { summary, response } = operationOf(handler);
   const access = accessOf(handler, controller)!;
   const names = successHeaders(access, response!, method);
   names.push(...deprecationHeaders(handler, queryOfHandler(handler)).map(([name]) => name));
-  // What describes the API is read by people and generators, which keep no validators.
+  // Readers of API descriptions keep no validators.
   const declared = access === 'public' ? [] : DECLARED;
   const errors = Map.groupBy(codesOf(route), (code) => PROBLEMS.get(code)!.status);
   return {
@@ -87,7 +84,7 @@ export function responsesOf(route: Route, examples: readonly Example[]): Json {
   };
 }
 
-/** The responses that operations share: each error is one, and those errors are one that no operation has without the others. */
+/** Builds the shared responses: one per error, and one per set of errors that always occur together. */
 export function sharedResponses(routes: readonly Route[], examples: readonly Example[]): Json {
   const shared = new Map<string, { status: number; codes: Set<ProblemCode> }>();
   for (const route of routes) {
@@ -109,7 +106,7 @@ export function sharedResponses(routes: readonly Route[], examples: readonly Exa
   };
 }
 
-/** `EventNotFound`; where an operation has several errors of the status, the status: `BadRequest`. */
+/** `EventNotFound`; for several errors of a status: `BadRequest`. */
 function nameOf(status: number, codes: readonly ProblemCode[]): string {
   const words = codes.length === 1 ? codes[0]!.split('_') : STATUS_CODES[status]!.split(' ');
   return words.map((word) => word.replace(/^./, (letter) => letter.toUpperCase())).join('');
@@ -131,7 +128,7 @@ function problemResponse(status: number, codes: readonly ProblemCode[], examples
   };
 }
 
-/** The examples whose response has one of these statuses, as a member of a media type. */
+/** Examples with one of these statuses, as a member of a media type. */
 function examplesOf(examples: readonly Example[], statuses: readonly number[]): Json | undefined {
   const fitting = examples.filter(({ response }) => statuses.includes(response.status));
   if (fitting.length === 0) return undefined;

@@ -12,35 +12,30 @@ import { ServesPages } from '../member-pages/requests/page-requests.js';
 import { PersonalData } from './personal-data.js';
 
 const BOUNDS = {
-  /** Files that this process sends at the same time. */
+  /** Concurrent exports of this process. */
   atOnce: 4,
-  /** How long all of a file may take, in ms. */
+  /** Maximum duration of an export, in ms. */
   longestMs: 300_000,
-  /** How long the reader may take for {@link CHUNK_BYTES}, in ms. */
+  /** Maximum time to read {@link CHUNK_BYTES}, in ms. */
   stalledMs: 10_000,
 };
 
-/** Bytes that are handed over at a time. */
 const CHUNK_BYTES = 16_384;
 
-/** Why a file is not sent now: the member is downloading one already, or too many others are. */
+/** `running`: the member is downloading already; `full`: too many others are. */
 type DownloadRefusal = 'running' | 'full';
 
-/**
- * Sends files that are read while they are sent. However slowly somebody reads, the rest of the file is not read before they have taken
- * what was, and whoever takes nothing is disconnected: a part of a file is never taken for the whole.
- */
+/** Sends exports no faster than the client reads. Disconnects stalled clients, so that none takes a part for the whole. */
 export class Downloads {
   readonly #members = new Set<number>();
 
   constructor(private readonly bounds = BOUNDS) {}
 
-  /** The number of files that are being sent. */
   get underWay(): number {
     return this.#members.size;
   }
 
-  /** Runs `send`, with which a member downloads a file, unless it cannot be sent now. */
+  /** Runs the member's download `send`, unless it must wait. */
   async run(userId: number, send: () => Promise<void>): Promise<DownloadRefusal | undefined> {
     if (this.#members.has(userId)) return 'running';
     if (this.#members.size >= this.bounds.atOnce) return 'full';
@@ -53,7 +48,7 @@ export class Downloads {
     return undefined;
   }
 
-  /** Sends the pieces of a file one after the other. @throws if the reader is gone, or was disconnected */
+  /** Sends the pieces in order. @throws if the client has left, or was disconnected */
   async send(response: ServerResponse, pieces: AsyncIterable<string | Buffer>): Promise<void> {
     const late = setTimeout(() => response.destroy(), this.bounds.longestMs);
     try {
@@ -72,7 +67,7 @@ export class Downloads {
   }
 }
 
-/** Resolves when the system has taken the bytes. */
+/** Resolves when the system has accepted the bytes. */
 function handOver(response: ServerResponse, bytes: Buffer, stalledMs: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const stalled = setTimeout(() => response.destroy(), stalledMs);
@@ -85,13 +80,13 @@ function handOver(response: ServerResponse, bytes: Buffer, stalledMs: number): P
 }
 
 const STATUSES = { running: 429, full: 503 } as const;
-/** After a refusal. */
+/** After a rejection. */
 const RETRY_AFTER_SECONDS = 10;
 
-/** Ending the member's sign-ins, or disabling the member, deletes the session. */
+/** The session is deleted when the member's sign-ins end or the member is disabled. */
 const STILL_SIGNED_IN = `SELECT FROM oauth_sessions WHERE uid_key = ANY ($1::bytea[]) AND user_id = $2 AND ${unexpired()}`;
 
-/** Everything that is held about a member, as a file. */
+/** The data export. */
 @Controller('account/data')
 @ServesPages()
 export class AccountDataController {
@@ -109,7 +104,7 @@ export class AccountDataController {
     visitor.send({ name: 'data', confirm: await visitor.confirmationOn('data') });
   }
 
-  /** A form with a token, not a link, so that no other site can make the server do this work. */
+  /** A form with a token, so that other sites cannot trigger this work. */
   @Post('download')
   async download(@FormSender('data') member: Sender): Promise<void> {
     const fault = await this.downloads.run(member.user.id, () => this.#send(member));
@@ -142,7 +137,7 @@ export class AccountDataController {
     try {
       await this.downloads.send(response, pieces);
     } catch (error) {
-      // The connection is cut, so that nobody mistakes a part of the file for the whole.
+      // The disconnect tells the client that the file is incomplete.
       this.logger.warn({ err: error, request_id: context.id }, 'a member’s data were not sent whole');
     }
   }

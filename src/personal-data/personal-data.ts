@@ -14,20 +14,20 @@ import { Semaphore } from '../database/postgres/semaphore.js';
 import { isUnavailable } from '../database/postgres/unavailable.js';
 import { timestampOf } from '../values/timestamps.js';
 
-/** Items per statement: with the longest texts that the database accepts, together a megabyte at most. */
+/** Items per statement: at most a megabyte with the longest texts. */
 const AT_ONCE = { events: 5, connections: 50, achievements: 20, rows: 100 } as const;
 
-/** How often one statement is tried, */
+/** Attempts per statement. */
 const ATTEMPTS = 20;
-/** and the pause in between, in ms. */
+/** Pause between attempts, in ms. */
 const AGAIN_MS = 250;
 
-/** Files that wait for their turn to read; there are fewer. */
+/** Maximum waiting exports; there are fewer. */
 const MOST_WAITING = 100;
-/** How long one of them waits before it counts as an attempt, in ms. */
+/** Maximum wait in ms; then it counts as an attempt. */
 const PATIENCE_MS = 5_000;
 
-/** Parts that are as the account pages show them. */
+/** Parts in the form of the account pages. */
 const SHOWN_ROWS: readonly MemberRows[] = [
   {
     name: 'connected_apps',
@@ -52,22 +52,17 @@ type Piece = string | Buffer;
 type Read = <T>(one: () => Promise<T>) => Promise<T>;
 
 /**
- * Everything that is held about a member, as one JSON object: what the API shows, with the same items, and the rows of
- * their tables. It contains no secret, and of other people only what the API shows. However much there is, a megabyte at most is
- * read at a time, and only when the piece before it was taken.
+ * The data export as one JSON object: the API's items and table rows, without secrets, and of other people only what the API shows. Reads
+ * at most a megabyte at a time, after the client took the previous piece.
  */
 @Injectable()
 export class PersonalData {
-  /** Of all files together, one statement at a time: however fast they are read, they take no more than one connection. */
+  /** All exports share one statement at a time, so they use one connection. */
   readonly #turns = new Semaphore(1, MOST_WAITING, PATIENCE_MS);
 
   constructor(private readonly database: Database) {}
 
-  /**
-   * Yields the text in pieces. A failure in the middle leaves it unfinished, and therefore not valid JSON.
-   *
-   * @param confirm rejects if the data must no longer be sent: called before each statement
-   */
+  /** Yields pieces of text; after a failure, the JSON is incomplete. @param confirm called per statement; rejects to stop */
   async *of(userId: number, confirm: () => Promise<void>): AsyncGenerator<Piece> {
     const read = <T>(one: () => Promise<T>) =>
       this.#patiently(async () => {
@@ -116,7 +111,7 @@ export class PersonalData {
     } while (last);
   }
 
-  /** Reads when it is this file's turn and the database can: a file that has begun would otherwise be cut. */
+  /** Retries, since a failure would cut an export that has begun. */
   async #patiently<T>(read: () => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {

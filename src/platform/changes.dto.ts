@@ -15,7 +15,6 @@ import {
 } from '../http/output/fields.js';
 import { Model } from '../http/output/schema.js';
 
-/** The members’ actions and the notices to members that the platform reads. */
 const PLATFORM_CHANGE_TYPES = [
   'profile.updated',
   'consent.granted',

@@ -12,7 +12,7 @@ import type { PlatformChangeItem, PlatformChangesAnswer, PlatformChangesQuery } 
 
 type CursorPlace = [origin: string, changedIn: number, sequence: number];
 
-/** $4: types; null for all. Returns $3 rows and one more, which tells whether there are more. */
+/** $4: types; null for all. Returns one row more than $3 if there are further ones. */
 const READ = `SELECT ${ORIGIN} AS origin, ${HORIZON} AS horizon, ${AHEAD} AS ahead,
   EXISTS (SELECT FROM change_places WHERE name = 'platform_swept' AND (changed_in, sequence) > ($1::bigint, $2::bigint)
     AND changed_in < ${AHEAD}) AS swept,
@@ -32,15 +32,15 @@ interface Reading {
 }
 
 const NEWEST = `SELECT changed_in FROM platform_changes WHERE changed_in < ${HORIZON} ORDER BY changed_in DESC LIMIT 1`;
-/** Pause between two look-ups while somebody waits. */
+/** Interval of queries while a caller waits. */
 const LOOK_MS = 250;
 
 const BINDING = ['platform-changes'];
 
-/** What members did, for the platform: read in commit order, with long polling. */
+/** Members' changes for the platform, in commit order, with long polling. */
 @Injectable()
 export class PlatformChangesService {
-  /** How many wait for a change. */
+  /** Number of waiting callers. */
   waiting = 0;
   #look: Promise<number> | undefined;
 
@@ -50,11 +50,7 @@ export class PlatformChangesService {
     private readonly cursors: SignedCursors,
   ) {}
 
-  /**
-   * Returns the changes after the cursor; if there are none, waits for one, and returns an empty list when the wait is over.
-   *
-   * @throws Problem invalid_cursor, cursor_expired
-   */
+  /** Returns the changes after the cursor, after waiting for one if necessary. @throws Problem invalid_cursor, cursor_expired */
   async list(
     { after, limit, types, wait }: PlatformChangesQuery,
     request: Request,
@@ -75,9 +71,7 @@ export class PlatformChangesService {
   }
 
   /**
-   * Waits for a change made by that transaction or a later one.
-   *
-   * @returns false if the time is over, the caller is gone, or the server shuts down
+   * Waits for a change by this transaction or a later one. @returns false after the time, or if the caller left or the server shuts down
    * @throws Problem invalid_credentials if the caller's key has ended
    */
   async #changeSince(transaction: number, until: number, request: Request): Promise<boolean> {
@@ -85,7 +79,7 @@ export class PlatformChangesService {
     this.waiting++;
     try {
       while (performance.now() < until && !context.isOver && !this.readiness.ending) {
-        // One look-up serves everybody who waits in this process, and none is made while nobody waits.
+        // All waiting callers of this process share one query.
         this.#look ??= this.#newest().finally(() => (this.#look = undefined));
         const newest = await this.#look;
         await confirmCredential(request);
@@ -97,7 +91,7 @@ export class PlatformChangesService {
     }
   }
 
-  /** @returns the number of the transaction of the newest change; Infinity if it cannot be read: whoever reads then gets the error */
+  /** @returns transaction of the newest change; Infinity after an error, which the caller's read then reports */
   async #newest(): Promise<number> {
     await setTimeout(LOOK_MS, undefined, { ref: false });
     try {

@@ -3,7 +3,7 @@ import { Model } from '../http/output/schema.js';
 import { schemaOf } from '../import/fields.js';
 import { RECORD_TYPES } from '../import/record-types.js';
 
-/** A line of a feed, for the OpenAPI document; docs/operators/import.md lists the fields of each type of record. */
+/** A line of a feed, for the OpenAPI document; docs/operators/import.md lists the fields of each type. */
 export const FeedLine = new Model('FeedLine', {
   type: fieldOf({
     type: 'string',
@@ -37,7 +37,7 @@ export const FeedLine = new Model('FeedLine', {
   },
 });
 
-/** Its forms: what is written of each type, and what is deleted. */
+/** Its forms: writing and deleting each type. */
 export const FEED_LINE_FORMS = RECORD_TYPES.flatMap(({ name, fields, removal }) => [
   {
     title: `Write one of ${name}`,
@@ -55,7 +55,6 @@ export const FEED_LINE_FORMS = RECORD_TYPES.flatMap(({ name, fields, removal }) 
   },
 ]);
 
-/** The outcome of a feed. */
 export const FeedCounts = new Model('FeedCounts', {
   received: countField(IN_NODE, 'Lines in the feed'),
   created: countField(IN_NODE, 'Records that were created'),

@@ -24,16 +24,16 @@ const MOST_LINES = 5_000;
 /** Bytes parsed per turn of the event loop: 5 ms of work. */
 const PIECE_BYTES = 65_536;
 
-/** Up to so many, the plans are those of one line, and prepared: to plan the statements takes longer than to execute them. */
+/** Up to so many lines, statements use prepared plans: planning would take longer than executing. */
 const FEW_LINES = 100;
 
-/** How many feeds may wait for their turn, and how long. */
+/** Maximum number and wait of queued feeds. */
 const MOST_WAITING = 64;
 const WAIT_MS = 10_000;
-/** Deadline of a feed as a whole, including its wait for a turn. */
+/** Deadline of a whole feed, including its wait. */
 export const FEED_PATIENCE_MS = 30_000;
 
-/** How many times a feed is tried that conflicts with others over the same rows. */
+/** Attempts of a feed that conflicts with others over the same rows. */
 const ATTEMPTS = 5;
 const LONGEST_PAUSE_MS = 100;
 
@@ -44,7 +44,7 @@ interface Feed {
   readonly idempotencyKey: string | undefined;
 }
 
-/** Applies what the platform sends, by the rules and statements of the import, a few feeds at a time on separate connections. */
+/** Applies the platform's feeds by the rules of the import, a few at a time on separate connections. */
 @Injectable()
 export class FeedService {
   readonly #slots = new Semaphore(FEEDS_AT_ONCE, MOST_WAITING, WAIT_MS);
@@ -55,11 +55,8 @@ export class FeedService {
   ) {}
 
   /**
-   * Applies all lines in order, or none.
-   *
-   * @param confirm rejects if the caller's key has ended: called after each wait, before anything is written
-   * @throws Problem payload_too_large for too many lines, validation_failed, idempotency_conflict; Unavailable if others held
-   * the same rows for too long
+   * Applies all lines in order, or none. @param confirm called after each wait and before writing; rejects if the caller's key has ended
+   * @throws Problem payload_too_large for too many lines, validation_failed, idempotency_conflict; Unavailable after a lock timeout
    */
   async feed(
     keyId: string,
@@ -99,7 +96,7 @@ export class FeedService {
     const runner = dataSource.createQueryRunner();
     try {
       if (keepsTables) await keepStaging(runner, types);
-      // Not by the data source, which would repeat it, too.
+      // Not by the data source, which would also retry it.
       return await runner.manager.transaction(async (manager) => {
         if (!keepsTables) await createStaging(manager, types);
         const staging = new Staging(manager, keepsTables && lines.length <= FEW_LINES);
@@ -132,7 +129,7 @@ function* piecesOf(body: Buffer): Generator<Buffer> {
 async function writeOnce(staging: Staging, feed: Feed, idempotencyKey: string): Promise<FeedCounts> {
   const { keyId, body } = feed;
   const bodyHash = Buffer.from(sha256(body, 'hex'), 'hex');
-  // Of two requests at the same moment, the second waits here for the outcome of the first.
+  // The second of two concurrent requests waits here for the first one's outcome.
   const first = await staging.rows(
     `INSERT INTO idempotent_responses AS r (key_id, idempotency_key, body_hash, response) VALUES ($1, $2, $3, '{}')
 ON CONFLICT (key_id, idempotency_key) DO UPDATE SET body_hash = EXCLUDED.body_hash, created_at = now()

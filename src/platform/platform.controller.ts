@@ -15,7 +15,7 @@ import { FEED_PATIENCE_MS, FeedService, MOST_FEED_BYTES } from './feed.service.j
 
 const IDEMPOTENCY_KEY = /^[!-~]{1,200}$/;
 
-/** What the platform's backend calls: it keeps the data here up to date, and learns what members did through the API. */
+/** Routes for the platform's backend: feeds, and members' changes. */
 @Controller('api/platform')
 export class PlatformController {
   constructor(
@@ -54,7 +54,7 @@ export class PlatformController {
         ],
       });
     extendDeadline(request, FEED_PATIENCE_MS);
-    // Two feeds are written at a time: the others wait for them, and hold up nobody else.
+    // Two feeds run at a time; waiting ones hold no slot.
     const confirm = () => confirmCredential(request);
     return withoutSlot(request, () => this.feeds.feed(keyId, body, idempotencyKey, confirm));
   }
