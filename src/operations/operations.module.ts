@@ -16,7 +16,7 @@ import { Upkeep } from './upkeep.js';
   exports: [Metrics, Readiness],
 })
 export class OperationsModule {
-  /** Logs when notifications of member writes by other instances stop arriving, and when they arrive again. */
+  /** Logs when notifications of other instances' writes stop and resume. */
   constructor(wal: PrimaryWal, logger: Logger) {
     wal.onChange = (reason) => {
       if (reason === undefined)

@@ -7,30 +7,27 @@ import { ARE_PENDING } from '../import/staging.js';
 const SECOND_MS = 1_000;
 const ENDING_KEYS_MS = 30_000;
 
-/** What the database leaves to be done a moment after a change, by its own functions, so that whoever changes something need not wait. */
+/** Periodic calls of database functions that complete a change a moment later, so that its caller need not wait. */
 @Injectable()
 export class Upkeep {
   constructor(private readonly database: Database) {}
 
-  /**
-   * Folds counted changes into the totals. Totals are right without it: it keeps short what a read must add up, and the rarities of
-   * achievements recent.
-   */
+  /** Compacts counter deltas. Counters are right without it; it keeps reads short, and the rarities of achievements recent. */
   @Periodic({ work: 'totals', everyMs: SECOND_MS, failure: 'totals could not be folded' })
   foldTotals(end: AbortSignal): Promise<void> {
     return this.#untilDone('SELECT fold_totals($1) AS done', 5_000, 1, end);
   }
 
   /**
-   * Copies the names of renamed members to others' connections, which are searched and sorted by them. So a rename is quick however
-   * many are connected; lists show the new name at once, and find it a second or so later (for 100,000 connections up to a minute).
+   * Copies new names of members to others' connections, for search and sorting, so that a rename is quick. Lists show the new name at
+   * once, and find it about a second later (up to a minute for 100,000 connections).
    */
   @Periodic({ work: 'names', everyMs: SECOND_MS, failure: 'names of renamed members could not be copied' })
   copyNames(end: AbortSignal): Promise<void> {
     return this.#untilDone('SELECT copy_names($1) AS done', 500, 1, end);
   }
 
-  /** Changes the members of an import that was committed and then killed. While it runs, it does the same. */
+  /** Completes the members of an import that was committed and then killed. */
   @Periodic({ work: 'members', everyMs: SECOND_MS, failure: 'members of an import could not be changed' })
   async writePendingMembers(end: AbortSignal): Promise<void> {
     const [row] = await this.database.prepared<{ pending: boolean }>(ARE_PENDING, []);
@@ -39,22 +36,18 @@ export class Upkeep {
     while (!end.aborted && (await writeNextMembers(dataSource)) > 0);
   }
 
-  /** Of several changes to one thing within a second, keeps only the last, so that the log of a busy member stays short. */
+  /** Keeps only the last of several changes to one item within a second, so that busy members' logs stay short. */
   @Periodic({ work: 'changes', everyMs: SECOND_MS, failure: 'changes could not be coalesced' })
   coalesceChanges(end: AbortSignal): Promise<void> {
     return this.#untilDone('SELECT coalesce_changes($1) AS done', 5_000, 5_000, end);
   }
 
-  /**
-   * Records which transactions have ended, so `updated_since` can find what was committed after a time (migration mark-changes). If
-   * nobody did, responses would contain a little more.
-   */
+  /** Records which transactions have ended, so that `updated_since` finds later commits (migration mark-changes). */
   @Periodic({ work: 'change_marks', everyMs: SECOND_MS, failure: 'no change mark could be taken' })
   async takeChangeMark(): Promise<void> {
     await this.database.prepared('SELECT take_change_mark()', []);
   }
 
-  /** Notifies members of API keys in use that end within 7 days. */
   @Periodic({
     work: 'ending_keys',
     everyMs: ENDING_KEYS_MS,
@@ -65,10 +58,8 @@ export class Upkeep {
   }
 
   /**
-   * Calls a function of the database until it does too little, or another instance is in it.
-   *
-   * @param batch rows of each kind per statement, which keeps it well within its deadline
-   * @param enough what the function has to have done for it to be called again
+   * Repeats a database function until it does too little, or another instance runs it. @param batch rows of each kind per statement, well
+   * within its deadline @param enough minimum result for another call
    */
   async #untilDone(statement: string, batch: number, enough: number, end: AbortSignal): Promise<void> {
     for (let done = enough; done >= enough && !end.aborted;) {

@@ -10,7 +10,7 @@ import { SecretHashes } from '../../crypto/secret-hashes.js';
 import { styled } from '../../runtime/terminal.js';
 import { OperatorError } from '../../values/operator-error.js';
 
-/** Ids and keys of the demo are such that imports do not collide with them. */
+/** Beyond ids and keys of imports. */
 export const FIRST_ID = 900_000_001;
 
 export const LAST_MEMBER_ID = 900_000_024;
@@ -18,7 +18,7 @@ export const LAST_MEMBER_ID = 900_000_024;
 /** The demo's last possible id, in every table. */
 export const LAST_ID = 900_000_999;
 
-/** Printed at start, so the demo is refused where others than this machine's user could reach it. */
+/** Printed at startup, so the demo requires a server that only this host's user can reach. */
 export const DEMO_PASSWORD = 'correct-horse-battery';
 
 export const DEMO_USERNAMES = ['ada', 'grace'] as const;
@@ -28,7 +28,7 @@ const DAY_OF_SEEDING = Date.UTC(2025, 0, 1);
 
 type Row = Readonly<Record<string, unknown>>;
 
-/** Reads the rows of the demo's tables, in an order in which none refers to a later one, with times relative to `today`. */
+/** Reads the demo's rows, referenced tables first, with times relative to `today`. */
 export function demoRows(today: Date): ReadonlyMap<string, readonly Row[]> {
   const shift = Date.UTC(today.getUTCFullYear(), today.getUTCMonth(), today.getUTCDate()) - DAY_OF_SEEDING;
   const shifted = (column: string, value: unknown) =>
@@ -42,18 +42,14 @@ export function demoRows(today: Date): ReadonlyMap<string, readonly Row[]> {
   );
 }
 
-/**
- * Seeds the demo into a database without members, all or nothing.
- *
- * @param today the day that all its times are relative to
- */
+/** Seeds the demo into a database without members, in one transaction. @param today base of all times */
 export async function seedDemo(dataSource: DataSource, today = new Date()): Promise<void> {
   const besides: Readonly<Record<string, object>> = {
     users: { password_hash: await hashPassword(DEMO_PASSWORD) },
     participants: { changed_in: null }, // seeded with the members, so not a change for them
   };
   await dataSource.transaction(async (manager) => {
-    // If two servers start at once, the second waits here, and then finds members.
+    // A concurrent second server waits here, and then finds members.
     await manager.query('LOCK TABLE users IN SHARE ROW EXCLUSIVE MODE');
     const [{ empty } = { empty: false }] = await manager.query<{ empty: boolean }[]>(
       'SELECT NOT EXISTS (SELECT FROM users) AS empty',
@@ -70,7 +66,7 @@ export async function hasDemo(dataSource: DataSource): Promise<boolean> {
   return rows.length > 0;
 }
 
-/** Lists the usernames of demo members who can sign in with its password, in order of id. */
+/** Lists usernames of demo members with the demo's password, by id. */
 export async function demoMembers(dataSource: DataSource): Promise<string[]> {
   const members = await dataSource.query<{ username: string; password_hash: string }[]>(
     `SELECT username, password_hash FROM users
@@ -84,11 +80,7 @@ WHERE id BETWEEN $1 AND $2 AND disabled_at IS NULL AND password_hash IS NOT NULL
   return members.filter(({ password_hash }) => open.has(password_hash)).map(({ username }) => username);
 }
 
-/**
- * Refuses a database seeded with the demo, for a server that others can reach.
- *
- * @throws OperatorError if the demo's password lets anyone in
- */
+/** Rejects a database with the demo for a server that others can reach. @throws OperatorError if the demo's password works */
 export async function refuseDemoMembers(dataSource: DataSource): Promise<void> {
   if ((await demoMembers(dataSource)).length === 0) return;
   throw new OperatorError(
@@ -97,7 +89,7 @@ export async function refuseDemoMembers(dataSource: DataSource): Promise<void> {
   );
 }
 
-/** Inserts rows; columns that a row lacks get their defaults. @param besides what all of them have */
+/** Inserts rows; missing columns get their defaults. @param besides columns of all rows */
 async function insert(
   manager: EntityManager,
   table: string,
@@ -115,11 +107,8 @@ async function insert(
 }
 
 /**
- * Finds or makes the first demo member's test key, which every start prints. It is kept in DATA_DIR, readable by its owner only; if
- * it was revoked, has expired, or belongs to another database, a new one is made.
- *
- * @returns undefined if that member is missing or disabled
- * @throws OperatorError if DATA_DIR cannot be written to
+ * Finds or creates the first demo member's test key, stored privately in DATA_DIR. Replaces a key that was revoked, has expired, or
+ * belongs to another database. @returns undefined if the member is missing or disabled @throws OperatorError if DATA_DIR is not writable
  */
 export async function testKey(dataSource: DataSource, config: Config): Promise<string | undefined> {
   const owners = await dataSource.query<unknown[]>(
@@ -168,20 +157,19 @@ function keep(file: string, key: string, dataDir: string): void {
   }
 }
 
-/** What the demo offers. */
 export interface DemoFacts {
-  /** A test key of the first demo member; undefined if that member is missing or disabled. */
+  /** Test key of the first demo member; undefined if that member is missing or disabled. */
   readonly key: string | undefined;
-  /** Usernames of members who can sign in with the demo's password. */
+  /** Usernames of members with the demo's password. */
   readonly members: readonly string[];
 }
 
-/** Returns the line printed first, since the start takes a moment. Never printed in production. */
+/** Returns the first line of a start outside production, since it takes a moment. */
 export function beginning(config: Config): string {
   return `Starting on ${databaseOf(config)} …`;
 }
 
-/** Returns what a developer sees once the server is ready. Never printed in production. */
+/** Returns the text for developers when the server is ready, outside production. */
 export function banner(config: Config, demo: DemoFacts | undefined): string {
   const { publicUrl } = config;
   const { key, members = [] } = demo ?? {};

@@ -2,7 +2,7 @@ export interface Check {
   readonly name: string;
   readonly status: 'ok' | 'warn' | 'fail';
   readonly message: string;
-  /** What to do; null if nothing. */
+  /** The remedy; null if none is needed. */
   readonly mend: string | null;
 }
 
@@ -10,19 +10,19 @@ const withStatus =
   (status: Check['status']) =>
   (name: string, message: string, mend: string): Check => ({ name, status, message, mend });
 
-/** Reports what works, but will not for long or not as meant. */
+/** Reports a risk. */
 export const warn = withStatus('warn');
-/** Reports what does not work. */
+/** Reports a failure. */
 export const fail = withStatus('fail');
-/** Reports that all is well. */
+/** Reports success. */
 export const ok = (name: string, message: string): Check => ({ name, status: 'ok', message, mend: null });
 
-/** A warning, if there is something to warn of. */
+/** Returns a warning if the condition holds. */
 export const warnIf = (isSo: boolean, ...warning: Parameters<typeof warn>): Check[] =>
   isSo ? [warn(...warning)] : [];
-/** What was found to be wrong, or that nothing was. */
+/** Returns the problems, or a success without any. */
 export const allOf = (wrong: readonly Check[], ...fine: Parameters<typeof ok>): readonly Check[] =>
   wrong.length > 0 ? wrong : [ok(...fine)];
 
-/** What to do about a copy or a number that is wrong. */
+/** The remedy for wrong denormalized columns and counters. */
 export const MEND = 'run `pua doctor --mend`: it recounts and copies again without blocking other writers';

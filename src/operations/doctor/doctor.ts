@@ -37,7 +37,7 @@ export function checkSettings(config: Config): Check[] {
 function checkProxy({ publicUrl, trustProxy }: Config): Check {
   const { protocol, hostname } = new URL(publicUrl);
   const local = ['localhost', '127.0.0.1', '[::1]'].includes(hostname);
-  // The server itself speaks plain HTTP: https callers come through a proxy.
+  // The server speaks plain HTTP, so https callers use a proxy.
   if (protocol === 'https:' && trustProxy === 0)
     return warn(
       'proxy',
@@ -53,29 +53,27 @@ function checkProxy({ publicUrl, trustProxy }: Config): Check {
   return ok('proxy', trustProxy === 0 ? 'none is trusted' : `${trustProxy} trusted`);
 }
 
-/** What is asked of the doctor. */
 export interface Examination {
-  /** Whether to correct first what needs no decision. */
+  /** Whether to repair first what needs no decision. */
   readonly mend?: boolean;
-  /** Whether to recount everybody's totals; else, where there are many, one member's in ten. */
+  /** Whether to recount all members; otherwise a tenth of many. */
   readonly full?: boolean;
-  /** Only what is cheap at any size of database, and may change overnight. */
+  /** Only checks that are cheap at any size and may change overnight. */
   readonly quick?: boolean;
 }
 
 interface Seals {
   readonly sealState: () => Promise<SealState>;
-  /** The same for webhook secrets. */
   readonly webhookSeals: () => Promise<SealCounts>;
 }
 
-/** What was found. `isWhole`: whether all checks were run. */
+/** `isWhole`: whether all checks were run. */
 export interface Findings {
   readonly isWhole: boolean;
   readonly checks: readonly Check[];
 }
 
-/** Checks the database; keys, copies and totals in one snapshot. */
+/** Checks the database; keys, denormalized columns and counters in one snapshot. */
 export async function checkDatabase(
   dataSource: DataSource,
   config: Config,
@@ -110,7 +108,7 @@ export async function checkDatabase(
   return { isWhole: true, checks: [...basis.checks, ...mended, ...secrets, ...data] };
 }
 
-/** Checks what all other checks need: the server, the role, and the schema. */
+/** Checks the server, the role and the schema, which all other checks need. */
 async function checkBasis(dataSource: DataSource, config: Config): Promise<Findings> {
   const { manager } = dataSource;
   const server = await checkServer(manager, config);
@@ -119,7 +117,7 @@ async function checkBasis(dataSource: DataSource, config: Config): Promise<Findi
   const schema = await readSchema(dataSource);
   const migrations = checkMigrations(schema);
   if (migrations.status === 'fail') return { isWhole: false, checks: [...server, migrations] };
-  // What is newer than this version, it cannot compare.
+  // A newer schema cannot be compared.
   if (schema.unknown.length > 0) return { isWhole: true, checks: [...server, migrations] };
   const damage = await findDamage(manager);
   const checks = allOf(damage, 'schema', 'is as the migrations made it');

@@ -5,7 +5,7 @@ import { ok, warn, type Check } from './check.js';
 
 const PATIENCE_MS = 2_000;
 
-/** Identifies the cluster and the database in it: a streaming replica has the primary's. */
+/** Identifies cluster and database: a streaming replica has the primary's. */
 const IDENTITY = `(SELECT system_identifier::text FROM pg_control_system())
   || ' ' || (SELECT oid FROM pg_database WHERE datname = current_database())`;
 
@@ -24,7 +24,7 @@ interface Primary {
   position: string;
 }
 
-/** Checks that each of DATABASE_READ_URL is a replica, or is the primary itself after a failover, and how far behind it is; the server does without those that are not. */
+/** Checks that each of DATABASE_READ_URL is a replica, or the primary after a failover, and its lag; the server ignores others. */
 export async function checkReplicas(dataSource: DataSource, urls: readonly string[]): Promise<Check[]> {
   if (urls.length === 0) return [];
   const [primary] = await dataSource.query<Primary[]>(

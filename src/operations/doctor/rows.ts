@@ -13,22 +13,22 @@ interface BadSequence {
   readonly sequence: string;
   /** Numbers as text: they may exceed JavaScript's safe integers. */
   readonly next: string;
-  /** The greatest number that it may return, and that its table accepts. */
+  /** The greatest number of the sequence that its table accepts. */
   readonly greatest: string;
-  /** The highest id, without those so high that only somebody's own statement can have made them. */
+  /** The highest id, without those that only a manual statement can have made. */
   readonly highest: string;
 }
 
-/** SQL: the sequence of a table, if it will return an id already in use, or has come to its end. */
+/** SQL: the table's sequence if it is exhausted, or will return a used id. */
 const badSequence = (table: string) =>
-  // Without the demo's ids, which are deliberately far beyond those of any sequence.
+  // Without the demo's ids, which are deliberately beyond every sequence.
   `SELECT '${table}_id_seq' AS sequence, next::text, greatest::text, highest::text
 FROM (SELECT last_value::numeric + is_called::int AS next FROM ${table}_id_seq) s,
   (SELECT LEAST(seqmax, ${Number.MAX_SAFE_INTEGER}) AS greatest FROM pg_sequence WHERE seqrelid = '${table}_id_seq'::regclass) m,
   (SELECT COALESCE(max(id), 0) AS highest FROM ${table} WHERE id <= ${HIGHEST_ID} AND id NOT BETWEEN ${FIRST_ID} AND ${LAST_ID}) t
 WHERE highest >= next OR next > greatest`;
 
-/** Checks whether any sequence's next number will be refused. */
+/** Checks whether any sequence's next number will be rejected. */
 export async function checkSequences(manager: EntityManager): Promise<readonly Check[]> {
   const bad = await manager.query<BadSequence[]>(NUMBERED.map(badSequence).join(' UNION ALL '));
   const wrong = bad.map(({ sequence, next, greatest, highest }) =>
@@ -45,11 +45,11 @@ export async function checkSequences(manager: EntityManager): Promise<readonly C
   return allOf(wrong, 'sequences', 'each is beyond the ids in its table, and not at its end');
 }
 
-/** Moves them to the highest id in their table, where they allow it. @returns 1 for each sequence moved */
+/** Moves sequences to their table's highest id, if possible. @returns 1 for each sequence moved */
 export async function mendSequences(manager: EntityManager): Promise<Record<string, number>> {
   const mended: Record<string, number> = {};
   for (const table of NUMBERED) {
-    // In the statement that looks: other sessions may have drawn numbers meanwhile.
+    // In the same statement, since other sessions may draw numbers meanwhile.
     const moved = await manager.query<BadSequence[]>(
       `SELECT sequence, setval(sequence::regclass, GREATEST(highest::bigint, 1), highest <> '0')
 FROM (${badSequence(table)}) bad WHERE highest::bigint < greatest::bigint`,
@@ -75,7 +75,7 @@ WHERE timezone NOT IN (SELECT name FROM pg_timezone_names) GROUP BY timezone ORD
   return allOf(wrong, 'time zones', 'the database knows the time zones of all events');
 }
 
-/** Checks whether receivers of webhooks accept messages. */
+/** Checks whether webhook endpoints accept messages. */
 export async function checkWebhooks(manager: EntityManager): Promise<readonly Check[]> {
   const failing = await manager.query<{ id: string; since: string }[]>(
     `SELECT id, api_time(failing_since) AS since FROM webhook_endpoints
@@ -93,7 +93,7 @@ WHERE disabled_at IS NULL AND failing_since < now() - interval '1 day' ORDER BY 
 const ROWS_AT_ONCE = 5_000;
 const MOST_NAMED = 10;
 
-/** Everything that is named by somebody, and shown under that name. Plain ASCII is left to the database: it is most of all names. */
+/** Names chosen by members, admins and apps. The database filters plain ASCII, which most names are. */
 const NAMED = (
   [
     ['member', 'users', 'username'],
@@ -109,7 +109,7 @@ WHERE ${name} COLLATE "C" !~ '^[!-~]+( [!-~]+)*$'`,
   )
   .join(' UNION ALL ');
 
-/** Checks for names from before there was a rule for them. */
+/** Checks for names that predate the rules for names. */
 export async function checkNames(manager: EntityManager): Promise<Check> {
   await manager.query(`DECLARE odd_names NO SCROLL CURSOR FOR ${NAMED}`);
   const first: string[] = [];
@@ -137,11 +137,11 @@ const LEFTOVERS = ERASURES.map(
   ({ table, left }) => `SELECT '${table}' AS table, count(*) AS rows FROM (${left}) l`,
 );
 
-/** Counts what is left of erased members: a backup may bring it back, or another program may have written it since. */
+/** Remaining rows of erased members, for example from a backup or another program. */
 const findLeftovers = (manager: EntityManager): Promise<{ table: string; rows: number }[]> =>
   manager.query(`SELECT * FROM (${LEFTOVERS.join(' UNION ALL ')}) c WHERE rows > 0`);
 
-/** Checks whether anything is left. */
+/** Checks for remaining rows of erased members. */
 export async function checkErasures(manager: EntityManager): Promise<readonly Check[]> {
   const left = (await findLeftovers(manager)).map(({ table, rows }) => `${table} (${rows})`).join(', ');
   const wrong = `of erased members, there are rows in ${left}`;
@@ -150,7 +150,7 @@ export async function checkErasures(manager: EntityManager): Promise<readonly Ch
     : [fail('erasures', wrong, 'run `pua doctor --mend`: it erases them')];
 }
 
-/** Erases it. @returns numbers of rows by table, without zeros */
+/** Erases remaining rows of erased members. @returns row counts by table, without zeros */
 export async function mendErasures(dataSource: DataSource): Promise<Record<string, number>> {
   return dataSource.transaction(async (manager) => {
     if ((await findLeftovers(manager)).length === 0) return {};

@@ -3,17 +3,17 @@ import { join } from 'node:path';
 import type { EntityManager } from 'typeorm';
 import { fail, type Check } from './check.js';
 
-/** Something in the database, and a statement that makes it, or makes it as it should be. */
+/** An object of the database, with a statement that creates or corrects it. */
 interface SchemaObject {
   /** Kind and name, as in “index users_username_key”; a trigger has two statements. */
   readonly name: string;
   readonly statement: string;
 }
 
-/** In place of the statement of an index that is there, but was not built to its end. */
+/** Replaces the statement of an index whose build failed. */
 const INVALID = 'invalid';
 
-/** Reads everything that migrations make, in an order in which the statements can be run in an empty database. */
+/** Reads everything that migrations create, in an order for an empty database. */
 export async function readObjects(manager: Pick<EntityManager, 'query'>): Promise<SchemaObject[]> {
   return manager.query<SchemaObject[]>(
     `SELECT name, statement FROM (
@@ -64,7 +64,7 @@ export function textOf(objects: readonly SchemaObject[]): string {
   return objects.map(({ name, statement }) => `-- ${name}\n${statement};\n`).join('\n');
 }
 
-/** Reads docs/schema.sql, which `npm run docs` makes of a migrated database. */
+/** Reads docs/schema.sql, which `npm run docs` generates from a migrated database. */
 export function readExpected(): SchemaObject[] {
   const text = readFileSync(join(import.meta.dirname, '../../../../docs/schema.sql'), 'utf8');
   const parts = text.matchAll(
@@ -75,10 +75,10 @@ export function readExpected(): SchemaObject[] {
 
 export const MISSING = 'is missing';
 
-/** A statement without brackets: PostgreSQL leaves some out when it reads what it has written, as in a restore. */
+/** Without brackets: after a restore PostgreSQL omits some. */
 const bare = (statement: string) => statement.replaceAll(/[()]/g, '');
 
-/** Compares the database with docs/schema.sql; what it has in addition is not looked at, unless it is an invalid index. */
+/** Compares the database with docs/schema.sql; ignores additional objects except invalid indexes. */
 export async function findDamage(manager: EntityManager): Promise<Check[]> {
   const live = Map.groupBy(await readObjects(manager), ({ name }) => name);
   const invalid = [...live.values()]
@@ -110,7 +110,7 @@ export async function findDamage(manager: EntityManager): Promise<Check[]> {
 
 const NEEDED = { TABLES: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'], SEQUENCES: ['USAGE', 'SELECT', 'UPDATE'] };
 
-/** Finds what the role may not do with the tables and sequences of whoever ran the migrations, and the statement that allows it. */
+/** Finds the role's missing privileges on tables and sequences, with the statements that grant them. */
 export async function findMissingPrivileges(manager: EntityManager): Promise<Check[]> {
   const missing = await manager.query<
     { role: string; kind: keyof typeof NEEDED; what: string; on: string[] }[]

@@ -4,9 +4,9 @@ import type { SealCounts } from '../../crypto/encryption.js';
 import { pepperIdsOf } from '../../crypto/secret-hashes.js';
 import { fail, ok, warn, warnIf, type Check } from './check.js';
 
-/** The numbers of published signing keys by the SECRET_KEY that encrypts them. */
+/** Published signing keys by the SECRET_KEY that encrypts them. */
 export interface SealState extends SealCounts {
-  /** When SECRET_KEY changed, as far as is known. */
+  /** When SECRET_KEY changed, if known. */
   readonly movedAt: Date | undefined;
 }
 
@@ -20,7 +20,7 @@ interface LiveHashes {
 const COUNTED = `count(*) AS all, count(*) FILTER (WHERE pepper_id = $2) AS previous,
   count(*) FILTER (WHERE pepper_id <> $1 AND pepper_id IS DISTINCT FROM $2) AS unknown`;
 
-/** Checks under which SECRET_KEY live API keys and client secrets were created, and whether a browser has sent any key. */
+/** Checks which SECRET_KEY live API keys and client secrets use, and whether a browser has sent any key. */
 export async function checkKeys(manager: EntityManager, config: Config): Promise<Check[]> {
   const [current, previous = null] = pepperIdsOf(config.secrets);
   const peppers = [current, previous];
@@ -92,7 +92,7 @@ SELECT count(*) FILTER (WHERE token) AS tokens, count(*) FILTER (WHERE NOT token
   ];
 }
 
-/** Checks that what is encrypted can be decrypted. @param consequence if some of it cannot */
+/** Checks that encrypted values can be decrypted. @param consequence if some cannot */
 export function checkSeals(
   name: string,
   { current, previous, next, unknown }: SealCounts,

@@ -4,22 +4,19 @@ import { isLostRace, type Copies } from '../../import/record-type.js';
 import { RECORD_TYPES } from '../../import/record-types.js';
 import { allOf, fail, MEND, type Check } from './check.js';
 
-/** What the database keeps beside the rows that it follows from, so that it can be read at once. */
+/** A denormalized column or counter. */
 interface Kept {
-  /** As it is called in reports. */
+  /** Name in reports. */
   readonly name: string;
   /** The table whose ids divide the work. */
   readonly owners: 'users' | 'events' | 'achievements' | 'platform_totals';
-  /** Query for what is wrong, for the owners after $1 up to $2. */
+  /** Query for wrong values, for the owners after $1 up to $2. */
   readonly wrong: string;
-  /**
-   * Statement that makes it right, for the owners after $1 up to $2. What was kept and what it follows from come from one snapshot,
-   * and concurrent writers change both alike: so what is appended to a total is right whatever else happens.
-   */
+  /** Repairs owners after $1 up to $2. Concurrent writers change value and source alike, so adding the difference is right. */
   readonly mend: string;
 }
 
-/** A number that triggers maintain. @param counted the rows that it counts */
+/** A counter that triggers maintain. @param counted the rows that it counts */
 const total = (
   owner: 'user' | 'event' | 'achievement',
   column: string,
@@ -73,7 +70,7 @@ const TOTALS: readonly Kept[] = [
   },
 ];
 
-/** The columns that a row copies from the row that it refers to; foreign keys keep them true. */
+/** Denormalized columns of a referenced row, which foreign keys maintain. */
 const copyOf = (table: string, { from, by, columns }: Copies): Kept => {
   const copies = Object.keys(columns);
   const originals = Object.values(columns);
@@ -97,31 +94,28 @@ const EVERYTHING = '9223372036854775807';
 
 interface Wrong {
   readonly name: string;
-  /** How many rows are wrong. */
+  /** Number of wrong rows. */
   readonly wrong: number;
-  /** One of them; a copy has only the id. */
+  /** One of them; a denormalized column has only the id. */
   readonly example: { readonly id: number; readonly kept: number; readonly counted: number };
 }
 
 /** Ids of owners, after the first up to the second. */
 type Stretch = readonly [low: string, high: string];
-/** What is looked at. */
+/** Range of owners to check. */
 type Extent = (owners: Kept['owners']) => Promise<Stretch>;
 const ALL: Stretch = [NOTHING, EVERYTHING];
 const everything: Extent = () => Promise.resolve(ALL);
 
-/** Tables with fewer owners are looked at whole, which takes seconds. */
+/** Smaller tables are checked whole, in seconds. */
 const FEW = 50_000;
 const PARTS = 10;
 
-/**
- * Draws a tenth of the owners, anew at each call. One stretch of ids: for many short ones, PostgreSQL would read and hash as often the table
- * to which they are joined.
- */
+/** Draws a random tenth of the owners as one range of ids: many short ranges would repeat the joins. */
 function drawSample(manager: EntityManager): Extent {
   const part = 1 + Math.floor(Math.random() * PARTS);
   return async (owners) => {
-    if (owners !== 'users' && owners !== 'events') return ALL; // a few, whatever the size of the platform
+    if (owners !== 'users' && owners !== 'events') return ALL; // few rows on any platform
     const [drawn] = await manager.query<{ low: string; high: string; owners: number }[]>(
       `SELECT (min(id) - 1)::text AS low, max(id)::text AS high, max(owners) AS owners FROM (
   SELECT id, ntile(${PARTS}) OVER (ORDER BY id) AS part, count(*) OVER () AS owners FROM ${owners}) o WHERE part = $1`,
@@ -147,10 +141,10 @@ async function findWrong(
   return found;
 }
 
-/** Recounts every maintained total; in one snapshot if the manager's transaction is REPEATABLE READ. */
+/** Recounts every counter; in one snapshot if the manager's transaction is REPEATABLE READ. */
 export const findDrift = (manager: EntityManager, extent?: Extent) => findWrong(manager, TOTALS, extent);
 
-/** Compares every copy with its original. */
+/** Compares every denormalized column with its original. */
 export const findStaleCopies = (manager: EntityManager, extent?: Extent) =>
   findWrong(manager, COPIES, extent);
 
@@ -167,11 +161,7 @@ export async function countLoneSides(manager: EntityManager, extent = everything
   return row!.sides;
 }
 
-/**
- * Checks copies, totals, and that connections have both sides; in one snapshot, as {@link findDrift}.
- *
- * @param isFull for everybody; else for one in ten where there are many
- */
+/** Checks denormalized columns, counters and connections, in one snapshot. @param isFull checks all members, not a tenth */
 export async function checkTotals(manager: EntityManager, isFull: boolean): Promise<Check[]> {
   const extent = isFull ? everything : drawSample(manager);
   const isSample = (await extent('users')) !== ALL;
@@ -203,11 +193,7 @@ export async function checkTotals(manager: EntityManager, isFull: boolean): Prom
 const BATCH = 10_000;
 const ATTEMPTS = 5;
 
-/**
- * Corrects copies and totals, in batches and without blocking writers.
- *
- * @returns numbers of corrected rows by the name of the copy or total, without zeros
- */
+/** Repairs denormalized columns and counters in batches, without blocking writers. @returns corrected rows by name, without zeros */
 export async function mendCopiesAndTotals(dataSource: DataSource): Promise<Record<string, number>> {
   const lock = dataSource.createQueryRunner();
   try {
@@ -239,7 +225,7 @@ async function mendInBatches(dataSource: DataSource, { owners, mend }: Kept): Pr
         mended += row!.rows;
         low = high;
       } catch (error) {
-        // The copied row changed meanwhile, or a deadlock with a statement of many rows: repeating the batch succeeds.
+        // The source row changed meanwhile, or a deadlock: repeating the batch succeeds.
         if (attempt === ATTEMPTS || !isLostRace(error)) throw error;
       }
     }

@@ -1,19 +1,18 @@
 import type { DataSource } from 'typeorm';
 
-/** How many there are of what an operator looks after. */
 export interface Counts {
-  /** Without those who are erased. */
+  /** Without erased ones. */
   readonly members: number;
   readonly members_disabled: number;
   readonly apps: number;
   readonly apps_disabled: number;
   /** Accepted ones. */
   readonly keys: number;
-  /** Of these, without a successor, within 30 days. */
+  /** Of these, those that expire within 30 days without a successor. */
   readonly keys_expiring: number;
-  /** Enabled receivers. */
+  /** Enabled ones. */
   readonly webhooks: number;
-  /** Of these, those that accepted nothing when last asked. */
+  /** Of these, those whose last message failed. */
   readonly webhooks_failing: number;
   readonly messages_due: number;
 }
@@ -28,7 +27,7 @@ const COUNTS = `SELECT * FROM
     FROM webhook_endpoints WHERE disabled_at IS NULL) w,
   (SELECT count(*)::integer AS messages_due FROM webhook_deliveries WHERE status = 'pending' AND due_at <= now()) m`;
 
-/** Counts in one statement, which reads the members' table: 0.1 s for a million. */
+/** Counts in one statement, which scans the members: 0.1 s for a million. */
 export async function readCounts(dataSource: DataSource): Promise<Counts> {
   const [counts] = await dataSource.query<Counts[]>(COUNTS);
   return counts!;

@@ -6,23 +6,20 @@ import { mismatchOf, readSchema } from '../../database/schema/schema.js';
 import { Config } from '../../config/config.js';
 import { TtlMemo } from '../../runtime/ttl-memo.js';
 
-/** Longest delay until a balancer learns of a change; a flood of probes costs at most twelve statements a second. */
+/** Maximum delay until a balancer notices a change; probes cost at most twelve statements a second. */
 const MAX_AGE_MS = 250;
 
 interface DatabaseState {
-  /** Neither a standby nor set to read only. */
+  /** Neither a standby nor read-only. */
   readonly writable: boolean;
   /**
-   * Why this version cannot use the schema, as in “the database lacks migrations”; undefined if it can. An upgrade migrates first and then
-   * restarts the servers one by one: those still running stay ready over newer migrations that are marked as compatible with them.
+   * Why this version cannot use the schema, as in “the database lacks migrations”; undefined if it can. During an upgrade, running
+   * servers stay ready over newer migrations that are marked as compatible.
    */
   readonly mismatch: string | undefined;
 }
 
-/**
- * Checks whether the database can serve, on its own connection: a busy pool says nothing about that, and no flood of requests
- * delays the check.
- */
+/** Checks whether the database can serve, on its own connection, so that busy pools and floods of requests do not affect it. */
 @Injectable()
 export class DatabaseCheck implements OnApplicationShutdown {
   readonly #pool: Pool;
@@ -43,7 +40,7 @@ export class DatabaseCheck implements OnApplicationShutdown {
     });
   }
 
-  /** @throws as pg does if the database is unreachable or does not respond in time */
+  /** @throws pg's error if the database is unreachable or does not respond in time */
   read(): Promise<DatabaseState> {
     return this.#recent.find();
   }
@@ -64,7 +61,7 @@ export class DatabaseCheck implements OnApplicationShutdown {
       return { writable, mismatch: mismatchOf(await readSchema({ query }))?.predicate };
     } finally {
       client.off('error', broken);
-      // The next connection may lead to another machine, which is the primary.
+      // The next connection may reach the new primary.
       client.release(!writable);
     }
   }

@@ -22,15 +22,13 @@ export class HealthController {
     );
   }
 
-  /** The process responds. Nothing else is checked, so an unreachable database restarts no server. */
+  /** Checks only the process, so that an unreachable database restarts no server. */
   @Get('livez')
   live(): object {
     return { status: 'ok' };
   }
 
-  /**
-   * Requests may be sent here: the database is reachable and writable, the schema fits, and the server is not ending.
-   */
+  /** Ready for requests: the database is writable, the schema fits, and the server is not shutting down. */
   @Get('readyz')
   async ready(): Promise<object> {
     if (this.readiness.ending)

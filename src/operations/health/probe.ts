@@ -2,18 +2,17 @@ import { USER_AGENT } from '../../config/version.js';
 
 const LONGEST_MS = 5_000;
 
-/** What a server says of itself. */
 interface Probed {
   readonly ready: boolean;
-  /** Until it said whether it is ready. */
+  /** Response time of the readiness check. */
   readonly milliseconds: number;
-  /** null where it is unknown. */
+  /** null if unknown. */
   readonly version: string | null;
-  /** Why it is not ready, to follow its address; null if it is. */
+  /** Why it is not ready, to follow its URL; null if it is. */
   readonly problem: string | null;
 }
 
-/** Asks a server, as its callers reach it, whether it is ready, and of which version it is. */
+/** Asks a server by its public URL for readiness and version. */
 export async function probe(address: string): Promise<Probed> {
   const startedAt = performance.now();
   const ask = (path: string) =>

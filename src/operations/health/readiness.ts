@@ -1,17 +1,14 @@
 import { Injectable } from '@nestjs/common';
 import type { FrontDoor } from '../../http/pipeline/front-door.js';
 
-/**
- * Whether requests may be sent here. Once the server is ending, `/readyz` tells balancers so, and every response tells its client:
- * `Connection: close` (RFC 9112 §9.6), since a request sent on a connection that is being closed is lost.
- */
+/** Readiness. During shutdown `/readyz` fails, and responses have `Connection: close` (RFC 9112 §9.6), so that no request is lost. */
 @Injectable()
 export class Readiness {
-  /** Whether the process was told to end. */
+  /** Whether shutdown has begun. */
   ending = false;
   #frontDoor: FrontDoor | undefined;
 
-  /** @param frontDoor of the server that listens */
+  /** @param frontDoor of the listening server */
   watch(frontDoor: FrontDoor): void {
     this.#frontDoor = frontDoor;
   }

@@ -6,19 +6,19 @@ import type { Config } from '../../config/config.js';
 import { metricOf } from '../../runtime/metrics.js';
 import { OperatorError } from '../../values/operator-error.js';
 
-/** A worker that does not respond in time is counted with its last values: a scrape never waits for one that hangs. */
+/** After this wait, a worker's last values count, so that scrapes never hang. */
 const PATIENCE_MS = 1_000;
 
 /** A worker's registry in prom-client's format. */
 type Snapshot = readonly { readonly name: string; readonly type: string }[];
 
-/** The primary process asks with a number, and a worker answers with its registry. */
+/** The primary process sends a number, and a worker responds with its registry. */
 interface ScrapeMessage {
   readonly scrape: number;
   readonly snapshot?: Snapshot;
 }
 
-/** Sends the metrics in `registry` from a worker to the primary process whenever it asks. */
+/** Sends a worker's metrics to the primary process on request. */
 export function tellPrimary(registry: Registry): void {
   process.on('message', (message: Partial<ScrapeMessage> | null) => {
     const scrape = message?.scrape;
@@ -31,14 +31,13 @@ export function tellPrimary(registry: Registry): void {
 }
 
 /**
- * The metrics of all workers as those of one process. Counters never shrink: those of a worker that has ended, or that does not
- * respond, keep their last values, or rate() would see a restart. (prom-client's own clusterMetrics fails as a whole if one worker
- * hangs, and forgets those that ended.)
+ * Combines the workers' metrics. Counters never shrink: ended and unresponsive workers keep their last values, or rate() would see a
+ * restart. prom-client's clusterMetrics fails if one worker hangs, and forgets ended ones.
  */
 export class WorkersMetrics {
-  /** Last snapshots by worker id, while the worker lives. */
+  /** Last snapshots of live workers, by id. */
   readonly #said = new Map<number, Snapshot>();
-  /** Counters, histograms and summaries of workers that have ended. */
+  /** Counters, histograms and summaries of ended workers. */
   #ended: Snapshot[] = [];
   #scrapes = 0;
   #collecting: Promise<string> | undefined;
@@ -74,7 +73,7 @@ export class WorkersMetrics {
     ]).metrics();
   }
 
-  /** @returns the ids of those that responded in time */
+  /** @returns ids of the workers that responded in time */
   async #ask(workers: readonly Worker[]): Promise<Set<number>> {
     const scrape = ++this.#scrapes;
     const answered = new Set<number>();
@@ -116,12 +115,7 @@ async function snapshotOf(registry: Registry): Promise<Snapshot> {
   return (await registry.getMetricsAsJSON()) as unknown as Snapshot;
 }
 
-/**
- * Serves the result of `collect` at GET /metrics on METRICS_PORT; does nothing if that is not set.
- *
- * @returns what ends it
- * @throws OperatorError if the port cannot be used
- */
+/** Serves `collect` at GET /metrics on METRICS_PORT, if it is set. @returns ends it @throws OperatorError if the port cannot be used */
 export async function serveMetrics(
   { metricsPort, host }: Config,
   collect: () => Promise<string>,

@@ -36,7 +36,7 @@ const KNOWN_METHODS = METRICS.http_request_duration_seconds.labels.method;
 const PROMETHEUS = Symbol('prom-client');
 type Prometheus = typeof import('prom-client');
 
-/** prom-client, where metrics are exposed: nobody else waits for it to load. */
+/** prom-client, loaded only if metrics are exposed. */
 export const prometheus: FactoryProvider<Prometheus | undefined> = {
   provide: PROMETHEUS,
   inject: [Config],
@@ -112,7 +112,7 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
     meter.read('revocation_channel_up', () => [[{}, channel.trusted ? 1 : 0]]);
   }
 
-  /** Whether metrics are exposed; otherwise nothing is measured. */
+  /** Without exposed metrics, nothing is measured. */
   get enabled(): boolean {
     return this.#registry !== undefined;
   }
@@ -125,7 +125,7 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
         const request = message as Request;
         this.#underWay--;
         const { startedAt, problem, route: named } = context;
-        // A known route, or one name for everything else: what callers make up must not become a label.
+        // Invented paths must not become labels.
         const route = named ?? (request.route as { path: string } | undefined)?.path ?? 'none';
         const method = KNOWN_METHODS.find((known) => known === request.method) ?? 'other';
         const labels = { method, route, status: String(response.statusCode) };
@@ -137,7 +137,6 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
     };
   }
 
-  /** Registers a Prometheus metric for every entry of {@link METRICS}. */
   #register({ Counter, Gauge, Histogram }: Prometheus, registry: Registry): void {
     const { meter } = this;
     for (const name of Object.keys(METRICS) as MetricName[]) {
@@ -162,7 +161,7 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
       else if (type === 'gauge') new Gauge(collected);
       else {
         const counter = new Counter(collected);
-        // Present from the start: rate() would not see the first count of a new series as an increase.
+        // Present from the start: rate() would not see a new series' first count as an increase.
         for (const combination of combinationsOf(labels)) counter.inc(combination, 0);
       }
     }
@@ -185,7 +184,7 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
   }
 }
 
-/** Every possible set of labels; none if the values of a label are not listed. */
+/** Every possible set of labels; none if a label's values are not listed. */
 function combinationsOf(labels: Readonly<Record<string, readonly string[] | string>>) {
   let combinations: Record<string, string>[] = [{}];
   for (const [label, values] of Object.entries(labels)) {

@@ -10,15 +10,15 @@ import type { MetricName } from '../../runtime/metrics.js';
 import { Periodic } from '../../runtime/periodic-work.js';
 import { Config } from '../../config/config.js';
 
-/** Rows that one statement deletes: some 20 ms of work, so its locks are released soon. */
+/** Rows per statement: about 20 ms of work, which releases its locks soon. */
 const BATCH = 1_000;
-/** Longest pause between two batches. */
+/** Maximum pause between two batches. */
 const LONGEST_PAUSE_MS = 1_000;
 
-/** Rows of one table that are no longer needed: those whose `moment` is before `before`. */
+/** Expired rows of one table: those whose `moment` is before `before`. */
 type ExpiredRows = ReturnType<typeof expiredRows>[number];
 
-/** Everything that expires, in sweeping order, as the entities declare it. */
+/** Lists everything that expires in sweeping order, as the entities declare it. */
 export function expiredRows(retention: Pick<Config, 'auditRetentionSeconds' | 'changesRetentionSeconds'>) {
   return EXPIRIES.flatMap(({ entity, at, kept = '0', only = 'true', name, also }) => {
     const table = tableNameOf(entity);
@@ -28,7 +28,7 @@ export function expiredRows(retention: Pick<Config, 'auditRetentionSeconds' | 'c
   });
 }
 
-/** Writes SQL that deletes one batch from time $1 on, oldest first, without rows that another transaction has locked. */
+/** Writes SQL that deletes one batch from time $1 on, oldest first, skipping locked rows. */
 export function batchStatement({ table, moment, before, only, also }: ExpiredRows): string {
   return `WITH expired AS MATERIALIZED (
   SELECT ctid, ${moment} AS moment FROM ${table} WHERE ${only} AND ${moment} < ${before} AND ${moment} >= $1
@@ -40,11 +40,8 @@ SELECT count(*)::integer AS deleted, max(moment)::text AS last FROM expired`;
 }
 
 /**
- * Deletes expired rows in batches, each followed by a pause as long as the batch took: half of the time is left to others. Each
- * batch begins where the previous one ended, since the index still contains deleted rows while any transaction could see them.
- *
- * @param more asked after each batch whether to go on
- * @returns how many rows were deleted
+ * Deletes expired rows in batches, with pauses of equal length. Each batch starts after the previous one's rows, which stay in the index
+ * while any transaction can see them. @param more asked after each batch whether to continue @returns number of deleted rows
  */
 export async function deleteExpired(
   dataSource: DataSource,
@@ -63,24 +60,23 @@ export async function deleteExpired(
   }
 }
 
-/** Longest time for one kind of rows; the rest waits for the next sweep, so other kinds need not wait. */
+/** Time limit per kind of rows; the rest waits for the next sweep. */
 const LONGEST_SWEEP_MS = 10_000;
 
 /** This process's state of sweeping one kind of rows. */
 interface Sweeping {
-  /** Rows that were deleted since the start. */
+  /** Deleted rows since the start. */
   deleted: number;
-  /** Sweeps since the start that ended with an error. */
+  /** Failed sweeps since the start. */
   failures: number;
   lastSuccessAt?: Date;
-  /** Since when the oldest row found at the last look has been deletable; undefined if there was none. */
+  /** Since when the oldest row of the last check is expired; undefined without one. */
   overdueSince?: Date | undefined;
 }
 
 /**
- * Deletes expired rows every {@link Config.sweepIntervalSeconds}, on its own connection, in batches that skip locked rows: they are
- * left to the instance that is deleting them. Every instance sweeps. Each kind of rows has its own time limit, and an error with
- * one kind does not prevent sweeping the others.
+ * Deletes expired rows every {@link Config.sweepIntervalSeconds} on its own connection. All instances sweep, and skip each other's locked
+ * rows. Kinds of rows have separate time limits and errors.
  */
 @Injectable()
 export class Sweeper {
@@ -106,7 +102,7 @@ export class Sweeper {
     this.sweeping = new Map(this.#rows.map(({ name }) => [name, { deleted: 0, failures: 0 }]));
   }
 
-  /** @returns how many rows were deleted, by {@link ExpiredRows.name} */
+  /** @returns numbers of deleted rows by {@link ExpiredRows.name} */
   @Periodic({
     work: 'sweeper',
     // Randomized, so instances do not sweep all at once.
@@ -139,7 +135,7 @@ export class Sweeper {
         'expired rows could not be swept',
       );
     }
-    // If it cannot be read, the last known time remains, and its age grows.
+    // After an error, the last known time remains, and its age grows.
     await this.#lookForOldest(rows, sweeping).catch(() => undefined);
     return deleted;
   }
