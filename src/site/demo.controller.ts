@@ -7,7 +7,6 @@ import { OutsideApi } from '../http/pipeline/outside-api.js';
 import { InlineText } from '../layout/layout.js';
 
 const FOLDER = new URL('../../../examples/browser-client/', import.meta.url);
-/** The built client library. */
 const CLIENT = new URL('../../clients/typescript/src/', import.meta.url);
 
 const textOf = (name: string, folder = FOLDER) => readFileSync(new URL(name, folder), 'utf8');
@@ -25,7 +24,7 @@ export class DemoController {
     'Referrer-Policy': 'no-referrer',
     'Cache-Control': 'no-cache',
   };
-  /** With its style sheet inside, as in all pages of this server. */
+  /** With an inline style sheet, like all pages of this server. */
   readonly #page = this.#document(
     textOf('index.html').replace(/<link rel="stylesheet"[^>]*>/, () => `<style>${this.#style.text}</style>`),
     'html',

@@ -15,13 +15,13 @@ import { snippetsOf } from './script/snippets.js';
 
 const TEXT = { 'Cache-Control': 'no-cache', 'X-Content-Type-Options': 'nosniff' };
 
-/** A response of more lines is closed at first. */
+/** Longer responses are collapsed. */
 const MOST_LINES = 100;
 
 /** The guide that lists the versions. */
 const CHANGES = 'changelog';
 
-/** The reference, generated from the OpenAPI document and the demo's recorded responses, and the guides for callers. */
+/** The reference, generated from the OpenAPI document and recorded responses, and the guides for callers. */
 @Controller('docs')
 @Public()
 @OutsideApi()
@@ -34,7 +34,7 @@ export class DocsController {
     private readonly site: Site,
   ) {}
 
-  /** Also the redirect URI for readers who sign in to try a call: the script reads the code from the URL. */
+  /** Also the redirect URI for readers who sign in to try requests: the script reads the code from the URL. */
   @Get()
   reference(): UnchangingDocument {
     const { rateLimits } = this.config;
@@ -46,7 +46,7 @@ export class DocsController {
     }));
   }
 
-  /** What the search of these pages looks through: `[address, title, text]` of each passage and each call. */
+  /** The search index: `[address, title, text]` of each passage and operation. */
   @Get('search.json')
   search(): UnchangingDocument {
     return this.#made('search.json', () => {
@@ -73,7 +73,6 @@ export class DocsController {
     });
   }
 
-  /** The released versions as a feed. */
   @Get(`${CHANGES}.atom`)
   feed(): UnchangingDocument {
     return this.#made(`${CHANGES}.atom`, () => {
@@ -116,7 +115,7 @@ export class DocsController {
     );
   }
 
-  /** A page; all list the guides and the calls. */
+  /** A page with the list of guides and operations. */
   #page(name: string, make: () => SitePage, headers: Record<string, string> = {}): UnchangingDocument {
     return this.#made(name, () => {
       const page = make();
@@ -125,14 +124,14 @@ export class DocsController {
     });
   }
 
-  /** Made when it is first asked for. */
+  /** Built on first use. */
   #made(name: string, make: () => UnchangingDocument): UnchangingDocument {
     let document = this.#documents.get(name);
     if (!document) this.#documents.set(name, (document = make()));
     return document;
   }
 
-  /** The calls by group, each with its request in every language and the demo's responses. */
+  /** Operations by group, with their requests in every language and the demo's responses. */
   #groups() {
     const documents = [this.document.read('members'), this.document.read('platform')] as {
       tags: { name: string; description: string }[];
@@ -181,7 +180,7 @@ function isOpen(calls: readonly Pick<Endpoint, 'scope'>[]): boolean {
   return calls.every(({ scope }) => scope === undefined);
 }
 
-/** What a request's query and the places of its path, such as `{id}`, hold: with which the form of the call begins, too. */
+/** Initial values of the request form: query, and places of the path such as `{id}`. */
 function valuesIn(request: string, template: string): Record<string, string> {
   const { pathname, searchParams } = new URL(request, 'http://any');
   const parts = pathname.split('/');

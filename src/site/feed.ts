@@ -1,14 +1,9 @@
 import { escapeHtml } from '../values/string-rules.js';
 
-/** A version that was released on a day, up to the next one. */
+/** A released version, up to the next one. */
 const VERSION = /<h2 id="([^"]+)"><a[^>]*>([\d.]+) \((\d{4}-\d\d-\d\d)\)<\/a><\/h2>([^]*?)(?=<h2 |$)/g;
 
-/**
- * Makes an Atom feed (RFC 4287) of the released versions.
- *
- * @param page address of the page that lists them
- * @param html what is on it: a heading for each version, the newest first, with the day of its release
- */
+/** Makes an Atom feed (RFC 4287) of the released versions. @param html of the page: a heading per version, newest first */
 export function feedOf(name: string, page: string, html: string): string {
   const versions = [...html.matchAll(VERSION)].map(([, id, version, day, content]) => ({
     version: `${name} ${version}`,

@@ -25,7 +25,7 @@ const PLAIN = {
   'Cache-Control': 'max-age=86400',
 };
 
-/** RFC 9309: keeps pages for a single member and endpoints for programs out of search engines. */
+/** RFC 9309: excludes members' pages and endpoints for programs from search engines. */
 const ROBOTS = `User-agent: *
 Disallow: /api/
 Disallow: /oauth/
@@ -73,7 +73,7 @@ export class FrontController {
     return this.#front;
   }
 
-  /** The address of the API itself leads readers to the reference, and names its descriptions to programs. */
+  /** Redirects readers to the reference, and lists the descriptions for programs. */
   @Get(API_PREFIX)
   api(@Req() request: Request, @Res({ passthrough: true }) response: Response): JsonResponse {
     if (prefersHtml(request)) leadTo(response, 303, '/docs');
@@ -91,7 +91,7 @@ export class FrontController {
     return this.#icon;
   }
 
-  /** Open Graph: the platform’s own logo where it is of a kind that all sites show, which is known once it is loaded. */
+  /** Open Graph: the platform's logo, once loaded, if all sites support its type. */
   @Get('social-card')
   card(): UnchangingDocument {
     const { image } = this.logo;
@@ -103,7 +103,7 @@ export class FrontController {
     return this.#robots;
   }
 
-  /** What there is to read, for programs that read (llmstxt.org). */
+  /** The documents for programs that read (llmstxt.org). */
   @Get('llms.txt')
   contents(): UnchangingDocument {
     return this.#contents;

@@ -1,7 +1,7 @@
 import { escapeHtml } from '../values/string-rules.js';
 import { tokensOf } from './script/tokens.js';
 
-/** Marks up code for the style sheet. Anything that is not a known token is left unmarked. */
+/** Marks up code for the style sheet; unknown tokens stay unmarked. */
 export function highlight(code: string): string {
   return tokensOf(code)
     .map(({ kind, text }) =>

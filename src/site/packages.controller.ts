@@ -15,7 +15,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.info': 'application/json',
 };
 
-/** The clients as packages, which the build made: for npm and pip by their address, and for Go as a proxy of one module. */
+/** The built client packages: for npm and pip by URL, and for Go as a proxy of one module. */
 @Controller('clients')
 @Public()
 @OutsideApi()
@@ -29,7 +29,7 @@ export class PackagesController {
   );
   readonly #wheel = [...this.#files.keys()].find((path) => path.endsWith('.whl'))!;
 
-  /** Leads to the wheel, whose own name pip insists on. */
+  /** Redirects to the wheel, since pip requires its own name. */
   @Get('python.whl')
   wheel(@Res() response: Response): void {
     leadTo(response, 302, `/clients/${this.#wheel}`);

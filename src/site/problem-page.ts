@@ -9,13 +9,12 @@ import { LanguageChoice } from '../member-pages/rendering/language-choice.js';
 import type { Page } from '../member-pages/rendering/page-contents.js';
 import { Pages } from '../member-pages/rendering/pages.js';
 
-/** These are typed by hand, so a trailing slash is accepted; everything else must match exactly. */
+/** Typed by hand, so a trailing slash is accepted; everything else must match exactly. */
 const TYPED = /^\/(docs(?:\/[\w-]{1,100})?|demo)\/$/;
 
-/** Asked by programs alone, whatever they accept: the authorization server's endpoints, and whoever checks the server's health. */
+/** For programs only, regardless of `Accept`: endpoints of the authorization server, and health checks. */
 const FOR_PROGRAMS = /^\/(oauth\/(?!authorize|logout)|livez$|readyz$)/;
 
-/** What happened, in words for readers, by status. */
 const FAULTS: Readonly<Record<number, Extract<Page, { name: 'error' }>['fault']>> = {
   404: 'unknownAddress',
   413: 'unreadableForm',
@@ -33,12 +32,7 @@ export class ProblemPage {
     private readonly routeTable: RouteTable,
   ) {}
 
-  /**
-   * Answers a reader with a page in their language in place of a problem.
-   *
-   * @param headers those of the problem, which the page has, too
-   * @returns whether it did: programs, and all requests below /api/public, get the problem instead
-   */
+  /** Shows people a page instead of a problem. @returns false for programs and below /api/public, which get the problem */
   answer(
     { definition: { code, status }, options }: Problem,
     headers: Readonly<Record<string, string>>,
@@ -66,7 +60,7 @@ export class ProblemPage {
       ...(isUnknown ? {} : { code, detail: options.detail }),
       ...(status >= 500 ? { error_id: request.context.id } : {}),
     } as const;
-    // What a stranger put behind the address leads nowhere: the links to other languages leave it out.
+    // An untrusted query must not be in the links to other languages.
     this.pages.send(response.set(headers), status, page, { query: new URLSearchParams() });
     return true;
   }

@@ -8,7 +8,7 @@ import { PackagesController } from './packages.controller.js';
 import { Site } from './site.js';
 import { ProblemPage } from './problem-page.js';
 
-/** The public pages: the front page, the reference with the guides, the clients' packages, and the pages in place of problems. */
+/** The public pages: front page, reference with guides, client packages, and error pages. */
 @Module({
   imports: [LayoutModule, OpenApiModule, OperationsModule],
   controllers: [FrontController, DocsController, PackagesController],

@@ -8,7 +8,7 @@ import { PLATFORM_LOGO_PATH } from '../member-pages/rendering/logos.controller.j
 import { escapeHtml } from '../values/string-rules.js';
 import { highlight } from './highlight.js';
 
-/** Of the pages' script, each before those that use it: the client library's sign-in is one. */
+/** Modules of the pages' script in order of use; the client library's sign-in is one. */
 const MODULES = [
   '../../clients/typescript/src/sign-in.js',
   './script/snippets.js',
@@ -18,7 +18,7 @@ const MODULES = [
   './script/try.js',
 ].map((module) => readFileSync(new URL(module, import.meta.url), 'utf8'));
 
-/** A guide of `docs/` as HTML, rendered from the Markdown when the server is built. */
+/** A guide of `docs/` as HTML, rendered at build time. */
 interface Guide {
   /** Its path is `/docs/<name>`. */
   readonly name: string;
@@ -28,10 +28,10 @@ interface Guide {
   /** Path of the Markdown file in the repository. */
   readonly source: string;
   readonly html: string;
-  /** The same as its source is, for programs that read. */
+  /** The Markdown, for programs. */
   readonly markdown: string;
   readonly sections: readonly { readonly id: string; readonly title: string }[];
-  /** What a search looks through: the text below each heading, in order, and of each row with an id. */
+  /** For the search: the text below each heading, in order, and of each row with an id. */
   readonly passages: readonly { readonly id: string; readonly title: string; readonly text: string }[];
 }
 
@@ -39,15 +39,14 @@ export const GUIDES = JSON.parse(
   readFileSync(new URL('../../docs/guides.json', import.meta.url), 'utf8'),
 ) as readonly Guide[];
 
-/** A template of this folder, with its data. */
 export interface SitePage {
   readonly template: 'front' | 'reference' | 'guide' | 'status';
-  /** Title of the window, before the API's name; without it, that name alone. */
+  /** Title of the window before the API's name; default: that name alone. */
   readonly title?: string;
   readonly content: object;
 }
 
-/** Renders the public pages. Their scripts copy, filter and try calls, and remember the language of samples; everything else works without them. */
+/** Renders the public pages. Scripts copy, filter and try requests; everything else works without them. */
 @Injectable()
 export class Site {
   readonly #script = new InlineText(scriptOf(MODULES));
@@ -99,7 +98,7 @@ export class Site {
   }
 }
 
-/** Joins modules: a page whose policy allows one script by its hash cannot import anything. */
+/** Joins modules: a script that the policy allows by its hash cannot import. */
 function scriptOf(modules: readonly string[]): string {
   const script = modules
     .join('')

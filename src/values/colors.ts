@@ -1,4 +1,4 @@
-/** A colour as red, green and blue, 0 to 255 each. */
+/** 0 to 255 each. */
 type Rgb = readonly [red: number, green: number, blue: number];
 
 /** @param color `#rrggbb` */
@@ -16,20 +16,20 @@ function luminanceOf(color: string): number {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
 }
 
-/** Computes the contrast of two colours, from 1 to 21 (WCAG 2.2, “contrast ratio”): text needs 4.5 on its background. */
+/** Computes the contrast of two colors, from 1 to 21 (WCAG 2.2, “contrast ratio”): text needs 4.5 on its background. */
 export function contrastOf(one: string, other: string): number {
   const [dark, light] = [luminanceOf(one), luminanceOf(other)].sort((a, b) => a - b) as [number, number];
   return (light + 0.05) / (dark + 0.05);
 }
 
-/** Mixes two colours, each `#rrggbb`. @param share of the other colour, 0 to 1 */
+/** Mixes two colors, each `#rrggbb`. @param share of the other color, 0 to 1 */
 export function mixed(color: string, other: string, share: number): string {
   const [one, two] = [rgbOf(color), rgbOf(other)];
   const parts = one.map((value, index) => Math.round(value + (two[index]! - value) * share));
   return `#${parts.map((part) => part.toString(16).padStart(2, '0')).join('')}`;
 }
 
-/** Makes the colour lighter or darker step by step until it has `contrast` on `ground`. */
+/** Makes the color lighter or darker until it has `contrast` on `ground`. */
 export function readableOn(color: string, ground: string, contrast: number): string {
   const towards = contrastOf(ground, '#ffffff') > contrastOf(ground, '#000000') ? '#ffffff' : '#000000';
   for (let share = 0; share < 1; share += 0.05) {

@@ -1,4 +1,4 @@
-/** Kinds of images by their first bytes: neither a file's name nor a server's Content-Type is trusted. */
+/** Kinds of images by their first bytes: file names and Content-Type are not trusted. */
 const KINDS: readonly [type: string, start: Buffer, behindSize?: string][] = [
   ['image/png', Buffer.from('89504e470d0a1a0a', 'hex')],
   ['image/jpeg', Buffer.from('ffd8ff', 'hex')],
@@ -7,7 +7,7 @@ const KINDS: readonly [type: string, start: Buffer, behindSize?: string][] = [
   ['image/gif', Buffer.from('GIF89a')],
 ];
 
-/** Finds the media type of an image that contains only pixels; undefined if it is not an image, or could contain a script. */
+/** Finds the media type of a pixel image; undefined if it is not one, or could contain a script. */
 export function pixelImageType(bytes: Buffer): string | undefined {
   return KINDS.find(
     ([, start, behindSize]) =>
@@ -16,7 +16,7 @@ export function pixelImageType(bytes: Buffer): string | undefined {
   )?.[0];
 }
 
-/** Like {@link pixelImageType}, but also accepts SVG, which must be served in a way that prevents its scripts from running. */
+/** Like {@link pixelImageType}, but also accepts SVG, which must be served without scripts. */
 export function imageType(bytes: Buffer): string | undefined {
   const start = bytes.toString('utf8', 0, 1_000);
   const drawing =

@@ -2,21 +2,14 @@ import { once } from 'node:events';
 import { BlockList, connect, isIP, isIPv4, isIPv6, SocketAddress, type NetConnectOpts } from 'node:net';
 import type { Request } from 'express';
 
-/**
- * Finds the address that a request came from, in the form of {@link parseAddress}: what its proxies say, as far as TRUST_PROXY believes
- * them, or else the socket's.
- *
- * @returns undefined if the connection is already closed
- */
+/** Finds a request's address, from trusted proxies (TRUST_PROXY) or the socket. @returns undefined if the connection is closed */
 export function addressOf({ context, socket }: Request): string | undefined {
   return (context.address ??= parseAddress(socket.remoteAddress ?? ''));
 }
 
 /**
- * Reads an address, with or without a port or zone.
- *
- * @returns an IPv4 address, or an IPv6 one in its one canonical form (RFC 5952), without port, zone or brackets; IPv4 in IPv6
- *   (`::ffff:…`) as IPv4; undefined if it is not an address, or something other than a port or zone follows it
+ * Reads an address, with or without a port or zone. @returns IPv4, or canonical IPv6 (RFC 5952) without port, zone or brackets; IPv4 in
+ * IPv6 (`::ffff:…`) as IPv4; undefined for anything else
  */
 export function parseAddress(text: string): string | undefined {
   const [, bracketed, ported] = /^\s*(?:\[([^\]]*)\](?::\d{1,5})?|([\d.]+):\d{1,5})\s*$/.exec(text) ?? [];
@@ -29,11 +22,7 @@ export function parseAddress(text: string): string | undefined {
   return address.replace(/^::ffff:(?=\d+\.)/, '');
 }
 
-/**
- * Returns the key under which limits count an address: an IPv4 address itself, or the first 64 bits of an IPv6 address, which belong to one subscriber.
- *
- * @param address of {@link addressOf}
- */
+/** Returns an address's key for limits: IPv4, or the first 64 bits of IPv6, which one subscriber has. @param address of {@link addressOf} */
 export function networkOf(address: string | undefined): string {
   if (address === undefined || !isIPv6(address)) return address ?? '';
   const [head = '', tail] = address.split('::');
@@ -42,10 +31,7 @@ export function networkOf(address: string | undefined): string {
   return [...groups[0]!, ...zeros, ...groups[1]!].slice(0, 4).join(':');
 }
 
-/**
- * Networks that do not belong to the public internet: private, loopback, link-local, for documentation, reserved, multicast (the registries of
- * RFC 6890, as IANA keeps them), and those through which IPv4 is reached in IPv6.
- */
+/** Networks outside the public internet (IANA's registries of RFC 6890), and those that map IPv4 into IPv6. */
 const SPECIAL: readonly [network: string, prefix: number][] = [
   ['0.0.0.0', 8],
   ['10.0.0.0', 8],
@@ -74,11 +60,11 @@ const SPECIAL: readonly [network: string, prefix: number][] = [
 const special = new BlockList();
 for (const [network, prefix] of SPECIAL)
   special.addSubnet(network, prefix, network.includes(':') ? 'ipv6' : 'ipv4');
-/** Of IPv6, only global unicast belongs to the public internet (RFC 4291 §2.4), except what is special. */
+/** In IPv6, only global unicast is public (RFC 4291 §2.4), with exceptions. */
 const global = new BlockList();
 global.addSubnet('2000::', 3, 'ipv6');
 
-/** Tells whether an IP address belongs to the public internet, so that this server's own network cannot be behind it. */
+/** Tells whether an IP address is public, so that it cannot be in this server's own network. */
 export function isPublicAddress(address: string): boolean {
   const family = isIP(address);
   if (family === 4) return !special.check(address, 'ipv4');
@@ -89,7 +75,7 @@ const loopback = new BlockList();
 loopback.addSubnet('127.0.0.0', 8, 'ipv4');
 loopback.addAddress('::1', 'ipv6');
 
-/** Tells whether an IP address is a loopback address, which nobody else can reach. */
+/** Tells whether an IP address is a loopback address, which other hosts cannot reach. */
 export function isLoopbackAddress(address: string): boolean {
   const family = isIP(address);
   return family !== 0 && loopback.check(address, family === 4 ? 'ipv4' : 'ipv6');

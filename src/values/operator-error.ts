@@ -1,4 +1,4 @@
-/** A problem that the operator can fix. Its message says why it happened and what to do, is safe to show, and is all that they see. */
+/** A problem that the operator can fix. The message states cause and remedy, and is safe to show. */
 export class OperatorError extends Error {
   override name = 'OperatorError';
 }

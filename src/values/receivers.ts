@@ -5,10 +5,8 @@ import { isHttpUrl } from './string-rules.js';
 const LONGEST_URL = 2_000;
 
 /**
- * Finds the fault of a URL to which messages are to be sent. What its name leads to is checked at each connection, too (PublicHttps).
- *
- * @param production whether nothing on this machine is a receiver
- * @returns a sentence without full stop; undefined if there is none
+ * Finds the fault of a webhook URL; PublicHttps also checks its address at each connection. @param production forbids endpoints on this
+ * host @returns a sentence without full stop; undefined if there is none
  */
 export function receiverFault(text: string, production: boolean): string | undefined {
   const url = isHttpUrl(text) ? new URL(text) : undefined;

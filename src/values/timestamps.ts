@@ -9,21 +9,17 @@ export function timestampOf(date: Date): string {
 const FORM =
   /^(\d{4})-(\d{2})-(\d{2})(?:[Tt ](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9}))?([Zz]|[+-]\d{2}:\d{2})?)?$/;
 
-/** The form of what {@link parseTimestamp} reads. */
+/** The formats of {@link parseTimestamp}. */
 export const MOMENT_PATTERN = FORM.source;
 
-/**
- * Reads a time in the API's format (UTC), in RFC 3339, or a date (midnight UTC).
- *
- * @returns RFC 3339 in UTC with microseconds, as PostgreSQL takes it; `undefined` if the text is none of these
- */
+/** Reads the API's format, RFC 3339, or a date (midnight UTC). @returns RFC 3339 in UTC with microseconds; undefined otherwise */
 export function parseTimestamp(text: string): string | undefined {
   const match = FORM.exec(text);
   if (!match) return undefined;
   const [, year, month, day, hour = '00', minute = '00', second = '00', fraction = '', zone = 'Z'] = match;
   if (Number(year) < 1 || Number(hour) > 23 || Number(minute) > 59 || Number(second) > 59) return undefined;
   const date = new Date(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
-  // Date turns 30 February into a day of March: a date that does not read back the same does not exist.
+  // Date turns 30 February into a day of March, which this detects.
   if (Number.isNaN(date.getTime()) || date.getUTCDate() !== Number(day)) return undefined;
   if (zone.length > 1) {
     const hours = Number(zone.slice(1, 3));

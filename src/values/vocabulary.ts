@@ -1,12 +1,9 @@
-/**
- * The words and bounds of the platform's data, each defined once: queries, responses, their documentation, the import and the command
- * line take them from here. The database repeats them in its CHECKs; a test compares the two.
- */
+/** Words and bounds of the platform's data, defined once. CHECKs in the database repeat them; a test compares both. */
 
 export const EVENT_STATUSES = ['draft', 'scheduled', 'ongoing', 'completed', 'cancelled'] as const;
 export const EVENT_VISIBILITIES = ['public', 'unlisted', 'private'] as const;
 
-/** The RSVP statuses that a participant with each role can have; a role without any has null. */
+/** A participant's possible RSVP statuses by role; without any, the status is null. */
 export const RSVP_STATUSES_BY_ROLE = {
   organizer: [],
   co_organizer: [],
@@ -16,7 +13,7 @@ export const RSVP_STATUSES_BY_ROLE = {
 export const EVENT_ROLES = Object.keys(RSVP_STATUSES_BY_ROLE) as [EventRole, ...EventRole[]];
 export const RSVP_STATUSES = Object.values(RSVP_STATUSES_BY_ROLE).flat();
 
-/** A connection as one of the two members sees it; the platform itself calls the last two `pending`. */
+/** A connection as one member sees it; the platform calls the last two `pending`. */
 export const CONNECTION_STATUSES = ['accepted', 'pending_sent', 'pending_received'] as const;
 export const CONNECTION_SOURCES = ['event', 'search', 'invite', 'import'] as const;
 
@@ -28,18 +25,17 @@ export type EventRole = keyof typeof RSVP_STATUSES_BY_ROLE;
 export type RsvpStatus = (typeof RSVP_STATUSES)[number];
 export type Rarity = (typeof RARITIES)[number];
 
-/** Ids are exact in every reader of JSON; what is above leaves room for the sequences that assign them. */
+/** Exact in every JSON reader; the rest leaves room for the sequences. */
 export const HIGHEST_ID = 9_000_000_000_000_000;
 
-/** Whether a number can be an id. */
+/** Tells whether a number can be an id. */
 export const isId = (number: number): boolean =>
   Number.isInteger(number) && number >= 1 && number <= HIGHEST_ID;
 
-/** The id that a part of a path stands for; 0, which nothing has, where it is written otherwise. */
+/** Reads the id in a path; 0, which no record has, if it is malformed. */
 export const idInPath = (text: string): number =>
   /^[1-9]\d{0,15}$/.test(text) && isId(Number(text)) ? Number(text) : 0;
 
-/** How many achievements a member can pin. */
 export const MAX_PINNED = 6;
 export const MAX_TAGS = 100;
 /** Of a URL, in code points. */
@@ -48,7 +44,7 @@ const MAX_URL_LENGTH = 2048;
 /** Code points, at least and at most. */
 export type Length = readonly [least: number, most: number];
 
-/** How long each text is, at least and at most, in Unicode code points; by table and column. */
+/** Minimum and maximum lengths of texts in Unicode code points, by table and column. */
 export const LENGTHS = {
   users: {
     username: [1, 100],
@@ -87,6 +83,5 @@ export const TAG_LENGTH = [1, 100] as const satisfies Length;
 
 /** ISO 3166-1 alpha-2. */
 export const COUNTRY_CODE_PATTERN = '^[A-Z]{2}$';
-/** Degrees in either direction. */
 export const MAX_LATITUDE = 90;
 export const MAX_LONGITUDE = 180;

@@ -1,4 +1,4 @@
-/** What is sent, as it goes over the wire but for the body, which is the value that becomes JSON. */
+/** A request as sent; the body is a value that becomes JSON. */
 export interface SentRequest {
   readonly method: string;
   /** Including the query. */
@@ -6,11 +6,10 @@ export interface SentRequest {
   readonly body?: unknown;
   /** Media type of the body; JSON if absent. */
   readonly type?: string;
-  /** Other headers than the key and the body's type. */
+  /** Without the key and the body's type. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** The request to be written. */
 interface Sent {
   readonly method: string;
   readonly url: string;
@@ -20,10 +19,7 @@ interface Sent {
   readonly withKey: boolean;
 }
 
-/**
- * Writes a request in each language, ready to be run with its standard library alone; the key is in API_KEY. Without imports, because the
- * page's script contains it, too: there it writes what the reader types.
- */
+/** Writes a request in each language with its standard library. Without imports, because the page's script contains it. */
 export function snippetsOf(
   { method, path, body, type = 'application/json', headers = {} }: SentRequest,
   publicUrl: string,
@@ -41,16 +37,15 @@ export function snippetsOf(
   ];
 }
 
-/** Leaves out what this request does not have. */
 const those = (...parts: (string | false | undefined)[]) => parts.filter(Boolean);
 
-/** In single quotes, as JavaScript and PHP read them. */
+/** In single quotes, for JavaScript and PHP. */
 const single = (text: string) => `'${text.replaceAll(/[\\']/g, String.raw`\$&`)}'`;
 
-/** In double quotes, as Python and Go read them: both know the escapes of JSON. */
+/** In double quotes, for Python and Go, which know the escapes of JSON. */
 const double = (text: string) => JSON.stringify(text);
 
-/** For a shell, which reads nothing inside single quotes. */
+/** For a shell, which interprets nothing in single quotes. */
 const shell = (text: string) => `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
 function curl({ method, url, body, headers, withKey }: Sent): string {
@@ -78,7 +73,7 @@ function javascript({ method, url, body, headers, withKey }: Sent): string {
 console.log(response.status, await response.json());`;
 }
 
-/** A JSON text as Python writes the same value. */
+/** Writes a JSON text's value in Python. */
 function pythonOf(json: string): string {
   const words: Record<string, string> = { true: 'True', false: 'False', null: 'None' };
   return json.replaceAll(/"(?:[^"\\]|\\.)*"|true|false|null/g, (token) => words[token] ?? token);

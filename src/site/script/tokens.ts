@@ -1,14 +1,14 @@
-/** Strings, comments, numbers and JSON's words: what a reader looks for in a snippet. */
+/** Strings, comments, numbers and JSON's words. */
 const TOKENS =
   /("(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`[^`]*`)(\s*:)?|((?<![:\w])\/\/[^\n]*|(?<![\w&])#[^\n]*)|(?<![\w:./-])(true|false|null|-?\d+(?:\.\d+)?)\b/g;
 
-/** A part of code; `kind` is the class that the style sheet colours, empty for the rest. */
+/** `kind`: the class for the style sheet; may be empty. */
 export interface Token {
   readonly kind: '' | 't-key' | 't-text' | 't-word' | 't-comment';
   readonly text: string;
 }
 
-/** Splits code into tokens, which together are the code. Without imports, because the page's script contains it, too. */
+/** Splits code into tokens without loss. Without imports, because the page's script contains it. */
 export function tokensOf(code: string): Token[] {
   const tokens: Token[] = [];
   let end = 0;
