@@ -23,7 +23,6 @@ interface UserDetails extends Pick<User, 'id' | 'username' | 'display_name' | Op
   readonly disabled_at: string | null;
   readonly erased_at: string | null;
   readonly has_password: boolean;
-  /** When the member disabled the password. */
   readonly password_off_at: string | null;
   readonly passkeys_count: number;
   readonly events_count: number;
@@ -193,7 +192,6 @@ WHERE id::text = $1 OR fold_case(username) = fold_case($1) ORDER BY id::text = $
   }
 }
 
-/** Names the unique value that belongs to another member. */
 function refuseTaken({ username, external_id }: UserChanges) {
   return (error: { code?: string; constraint?: string }): never => {
     if (error.code !== UNIQUE_VIOLATION) throw error;

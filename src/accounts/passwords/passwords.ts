@@ -118,10 +118,7 @@ const DIGITS = 12;
 
 let common: ReadonlySet<string> | undefined;
 
-/**
- * Checks a new password (NIST SP 800-63B-4 §3.1.1.2): 10 to 128 code points of its NFKC form, not among the 100,000 most common, not the
- * username. @returns undefined if it is acceptable
- */
+/** Checks a new password (NIST SP 800-63B-4 §3.1.1.2): length, common passwords, the username. @returns undefined if acceptable */
 export function passwordFault(password: string, username: string): PasswordFault | undefined {
   const normal = password.normalize('NFKC');
   if (!isStorable(normal)) return 'characters'; // nor does every kind of hash take all of it

@@ -42,7 +42,6 @@ interface MethodsOfMember {
   readonly confirmed: boolean;
 }
 
-/** A new passkey whose proof was verified. */
 type NewPasskey = Omit<Passkey, 'id' | 'user_id' | 'created_at' | 'last_used_at'>;
 
 /** The member signed in too long ago or was signed out in the meantime: nothing was changed. */

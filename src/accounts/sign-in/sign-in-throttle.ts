@@ -11,7 +11,6 @@ import { Hmac } from '../../crypto/hmac.js';
 interface Allowance {
   /** Maximum failures in a window; one more attempt starts a block. */
   readonly failures: number;
-  /** Whether each failure restarts the window. */
   readonly slides: boolean;
   /** Blocks double up to this length. */
   readonly longestBlockSeconds: number;
@@ -107,7 +106,6 @@ export interface Blocked {
   readonly first: boolean;
 }
 
-/** An attempt that may check the password. */
 export interface ReservedAttempt {
   /** Maximum over its subjects of failures plus attempts in progress, including this one. */
   readonly attempts: number;
@@ -117,7 +115,6 @@ export interface ReservedAttempt {
   withdraw(): void;
 }
 
-/** The permit of one subject. */
 interface Taken {
   readonly key: Buffer;
   readonly id: string;

@@ -113,7 +113,6 @@ export class UpstreamMembers {
   }
 }
 
-/** Candidate usernames, best first. */
 function usernamesOf(wanted: unknown, match: UpstreamMatch): string[] {
   const name = textOf(wanted, LENGTHS.users.username);
   const usable = name !== null && name === wanted && isUsername(name) && !/^(\d+|erased-\d+)$/.test(name);
