@@ -36,7 +36,6 @@ interface TokenRow {
   /** Origins of the client's pages, or URIs there. */
   origins: readonly string[];
   client_scopes: string[];
-  /** Why it is rejected. */
   fault: string | null;
 }
 

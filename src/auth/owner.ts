@@ -8,7 +8,6 @@ export interface Owner {
   readonly ip: string | null;
 }
 
-/** The member has as many as the limit allows. */
 export class LimitReached extends OperatorError {}
 
 /** The member has made {@link MOST_CHANGES} within a day. */

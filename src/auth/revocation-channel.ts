@@ -8,7 +8,6 @@ const NOTICE = /^(key|user|grant|client):(.+)$/s;
 
 export type Revocation = { readonly kind: 'key' | 'user' | 'grant' | 'client'; readonly id: string } | 'all';
 
-/** Listens to PostgreSQL for revocations. */
 @Injectable()
 export class RevocationChannel extends NoticeChannel {
   readonly #listeners: ((revocation: Revocation) => void)[] = [];

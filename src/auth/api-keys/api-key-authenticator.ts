@@ -26,7 +26,6 @@ interface KeyRow {
   /** Until it expires, by the database's clock; Infinity for never. */
   seconds_left: number;
   self_issued: boolean;
-  /** Why it is rejected. */
   fault: string | null;
 }
 

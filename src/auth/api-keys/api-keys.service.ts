@@ -64,7 +64,6 @@ export interface KeyDetails {
   readonly self_issued: boolean;
 }
 
-/** Maximum number of active self-made keys per member. */
 export const MOST_OWN_KEYS = 10;
 
 const ACCEPTED = 'k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())';
@@ -74,7 +73,6 @@ const reachedBy = (owner: Owner | undefined) => (owner ? { user_id: owner.userId
 
 const from = (owner: Owner | undefined) => (owner ? { ip: owner.ip } : {});
 
-/** There is no such key, or the member did not make it. */
 export class UnknownKey extends OperatorError {
   constructor(id: string) {
     super(`There is no key ${id}: \`pua keys list\` shows all`);

@@ -46,7 +46,6 @@ export class RateLimits implements OnApplicationShutdown {
     if (url) meter.read('rate_limits_shared', () => [[{}, this.#counter.alone ? 0 : 1]]);
   }
 
-  /** Exchanges counts with the other instances. */
   @Periodic({
     work: 'rate_limits',
     everyMs: ({ rateLimitSyncMs }) => rateLimitSyncMs,
@@ -112,7 +111,6 @@ function refusalOf(count: ReturnType<Counter['take']> | undefined): Problem | un
   });
 }
 
-/** Admitted requests of one caller in this window. */
 interface Calls {
   readonly key: string;
   /** By all instances, as of the last exchange. */

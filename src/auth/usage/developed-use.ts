@@ -26,7 +26,6 @@ interface UsedApp extends Counted {
   readonly p95_ms: number | null;
 }
 
-/** Requests with the same error. */
 interface UsedInVain extends Counted {
   readonly method: string;
   readonly route: string;
@@ -34,7 +33,6 @@ interface UsedInVain extends Counted {
   readonly error: string | null;
 }
 
-/** Responses to a member's own apps and keys. */
 export interface DevelopedUse {
   readonly hours: readonly UsedInTime[];
   readonly days: readonly UsedInTime[];

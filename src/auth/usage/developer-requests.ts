@@ -53,10 +53,7 @@ interface Gathered {
   readonly counts: Map<string, { readonly requests: number }>;
 }
 
-/**
- * Keeps the last requests of self-made apps and keys, including rejected ones, so that developers find their errors. Gathers them in
- * memory and writes batches; other requests cost one comparison.
- */
+/** Keeps the last requests of self-made apps and keys, including rejected ones. Other requests cost only one comparison. */
 @Injectable()
 export class DeveloperRequests {
   readonly #enabled: boolean;

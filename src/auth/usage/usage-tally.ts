@@ -8,7 +8,6 @@ const BATCH = 100;
 /** SQL: the rows `r` of a tally, from $1. */
 export const USED = 'jsonb_to_recordset($1) AS r (name text, uses bigint, at timestamptz, ip inet)';
 
-/** Uses of one name since the last flush. */
 interface Use {
   uses: number;
   /** Last use in ms since 1970. */
@@ -30,7 +29,6 @@ export class UsageTally {
     private readonly statement: string,
   ) {}
 
-  /** Counts one use. */
   count(name: string, ip?: string): void {
     const use = this.#uses.get(name);
     if (use === undefined) {
