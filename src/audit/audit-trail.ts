@@ -17,7 +17,6 @@ export interface AuditLine {
   readonly details: Record<string, unknown>;
 }
 
-/** All conditions must hold. */
 export interface AuditFilter {
   readonly userId?: number | undefined;
   readonly clientId?: string | undefined;
@@ -40,7 +39,6 @@ const COMMITTED_AFTER_MS = 10_000;
 /** Events per read while following. */
 const FOLLOWED = 1_000;
 
-/** Reads the audit log; used by the command line. */
 @Injectable()
 export class AuditTrail {
   constructor(private readonly dataSource: DataSource) {}

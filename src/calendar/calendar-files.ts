@@ -49,7 +49,6 @@ interface CalendarFile {
 
 /** Memory for all files: about twenty of 1,000 long events, or thousands of ordinary ones. */
 const KEPT_BYTES = 64 * 1_048_576;
-/** Overhead of an entry. */
 const ENTRY_BYTES = 1_000;
 /** Maximum members whose files wait to be read. */
 const MOST_WAITING = 200;

@@ -67,9 +67,7 @@ FROM calendar_links WHERE user_id = $1 ORDER BY id DESC`,
     );
   }
 
-  /**
-   * @param name at most {@link LONGEST_NAME} code points @returns its URL, shown once and not stored @throws LimitReached, TooManyChanges
-   */
+  /** @param name at most {@link LONGEST_NAME} code points @returns its URL, shown once, never stored @throws LimitReached, TooManyChanges */
   create(
     userId: number,
     name: string,
