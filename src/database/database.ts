@@ -19,7 +19,6 @@ const LOCK_PAUSE_MS = 50;
 /** PostgreSQL, appendix A. */
 const LOCK_NOT_AVAILABLE = '55P03';
 
-/** Share of the connections for long statements. */
 const LONG_SHARE = 0.2;
 
 interface LongStatement {

@@ -23,7 +23,6 @@ type Column = {
 /** SQL of one value: a column (checked by the compiler) or an expression. */
 export type ValueSql = Column | `${Column}::${string}` | `${string} ${string}` | `${string}(${string}`;
 
-/** The SQL source of a part of the text. */
 export type JsonSource =
   | ValueSql
   /** Several keys at once, stored or built as a whole. */

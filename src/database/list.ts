@@ -35,10 +35,7 @@ export function filtersOf(query: ListQuery): Readonly<Record<string, unknown>> {
   );
 }
 
-/**
- * A filter's condition: SQL with the value's placeholder; or one condition per value, null for no restriction; or a default value with
- * its own condition, which an index serves.
- */
+/** A filter's condition: SQL with a placeholder, or SQL per value (null: no restriction), or a default with its own condition. */
 export type Filter<Value> =
   | ((placeholder: string) => string)
   | (Value extends string | boolean ? Readonly<Record<`${Value}`, string | null>> : never)
@@ -74,14 +71,12 @@ export interface ListDeclaration<Query extends ListQuery> {
   readonly shown?: string;
   /** More tables for filters and sorts, as the rest of a FROM; joined only if its alias is used. */
   readonly joined?: { readonly alias: string; readonly sql: string };
-  /** The id that breaks ties. */
   readonly id: string;
   readonly sorts: Readonly<Record<SortKey<Query['sort']> & string, SortOf<Query>>>;
   /** One for each parameter of the query other than limit, sort and cursor. */
   readonly filters: { readonly [Name in FilterNames<Query>]-?: Filter<NonNullable<Query[Name]>> };
   /** The maintained total without filters. Without it, one scan of all matching rows gives total and page. */
   readonly total?: string;
-  /** Whether every member has few {@link rows}, as in a catalog. */
   readonly few?: boolean;
 }
 
@@ -121,7 +116,6 @@ const MOST_FILTERED = 32;
 interface Conditions {
   /** Of the list without filters: access first. */
   readonly always: readonly string[];
-  /** Of the caller's filters. */
   readonly given: readonly string[];
   readonly values: readonly unknown[];
 }

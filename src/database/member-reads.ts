@@ -19,17 +19,13 @@ const SPREAD = 0x9e3779b1;
 type Askable = Pick<Replica, 'read' | 'rows' | 'long'>;
 type Ask<Row> = (server: Askable) => Promise<Row[] | undefined>;
 
-/**
- * Reads members' data from replicas (DATABASE_READ_URL) that are known to have all writes of the member. In any doubt or failure it reads
- * from the primary, so replicas cause no failed reads.
- */
+/** Reads from replicas (DATABASE_READ_URL) that have all writes of the member; in any doubt or failure, from the primary. */
 @Injectable()
 export class MemberReads implements OnModuleInit, OnApplicationShutdown {
   readonly #replicas: readonly Replica[];
   /** The members of the next announcement, and that announcement. */
   #whom = new Set<Written>();
   #announcing: Promise<number> | undefined;
-  /** Reads of members' data by server. */
   readonly reads = { primary: 0, replica: 0 };
   #watch: NodeJS.Timeout | undefined;
 

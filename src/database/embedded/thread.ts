@@ -60,7 +60,6 @@ export class EmbeddedThread {
     this.#worker.unref();
   }
 
-  /** Ends the thread, without closing its databases. */
   async end(): Promise<void> {
     await this.#worker.terminate();
   }

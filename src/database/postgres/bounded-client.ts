@@ -62,10 +62,8 @@ type Callback = (error: Error | undefined, result?: QueryResult) => void;
  */
 export class BoundedClient extends PrimaryClient {
   readonly #send: (query: string | QueryConfig, values?: unknown[]) => Promise<QueryResult>;
-  /** The end of the canceled statement. */
   #givenUp: Promise<void> | undefined;
   #cancelledWaits = 0;
-  /** For whom the current transaction is. */
   #caller: Requester | undefined;
   #release: ((error?: Error | boolean) => void) | undefined;
 

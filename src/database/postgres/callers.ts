@@ -3,7 +3,6 @@ import type { QueryConfig } from 'pg';
 
 /** The caller of some work. Separate from the request's context and small, since timers and connections may keep it after the request. */
 export class Requester {
-  /** Whether the caller has left. */
   gone = false;
   whenGone: Set<() => void> | undefined;
   /** Comment of each statement (SQL_REQUEST_IDS). */

@@ -7,7 +7,6 @@ const RECONNECT_MS = 500;
 interface NoticeChannelOptions {
   /** Name of the connection in PostgreSQL's lists. */
   readonly applicationName: string;
-  /** The channel of NOTIFY. */
   readonly channel: string;
   readonly heartbeatMs: number;
   /** Validity of a heartbeat from its sending. */

@@ -61,7 +61,6 @@ export class ReadConnection extends PrimaryClient {
   readonly #reads: Read[] = [];
   /** Written at the end of this turn of the event loop. */
   #unsent: Buffer[] = [];
-  /** The beginning of an incomplete message. */
   #rest: Buffer | undefined;
   /** PostgreSQL's error for the first read. */
   #fault: DatabaseError | undefined;

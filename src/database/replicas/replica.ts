@@ -180,7 +180,6 @@ export class Replica {
     return seen !== undefined && fulfils(seen, need);
   }
 
-  /** Whether its server is the primary itself. */
   #leads(session: ReadConnection, need: ReadConsistency): boolean {
     const seen = this.#seen.get(session);
     return seen?.server === need.server && isRecent(seen);

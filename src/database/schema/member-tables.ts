@@ -141,7 +141,6 @@ export interface MemberRows {
   /** SQL of an exported row; `from` ends with a condition, to which more can be added. */
   readonly item: string;
   readonly from: string;
-  /** Column and type of each part of the key. */
   readonly key: readonly (readonly [column: string, type: string])[];
   readonly descending?: boolean;
 }

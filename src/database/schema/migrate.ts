@@ -136,10 +136,7 @@ export async function rollback(dataSource: DataSource, only?: string): Promise<s
   });
 }
 
-/**
- * Checks and writes in one transaction, so that concurrent callers find the work done. The lock works on PostgreSQL only; the embedded
- * database's single session already excludes others.
- */
+/** Checks and writes in one transaction, so that concurrent callers find the work done. The embedded database needs no lock. */
 async function alone<T>(
   dataSource: DataSource,
   work: (executor: MigrationExecutor, manager: EntityManager) => Promise<T>,

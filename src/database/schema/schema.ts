@@ -42,7 +42,6 @@ export const WRITING_FUNCTIONS = [...STATEMENTS].flatMap(([name, text]) => {
 /** The tables of 1.1.0, including all migrations before it. */
 const BASELINE = MIGRATIONS[0]!.name;
 
-/** The migrations of a database, by name. */
 export interface Schema {
   /** Without those that {@link BASELINE} contains. */
   readonly applied: readonly string[];
