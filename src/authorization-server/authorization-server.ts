@@ -89,7 +89,6 @@ export class AuthorizationServer implements OnModuleInit {
     this.handle = provider.callback();
   }
 
-  /** A member who can sign in; undefined if unknown or disabled. */
   async #findAccount(sub: string): Promise<Account | undefined> {
     if (!/^[1-9]\d{0,15}$/.test(sub)) return undefined;
     const userId = Number(sub);

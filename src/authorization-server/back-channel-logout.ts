@@ -23,10 +23,7 @@ const TOLD = 'c.backchannel_logout_uri IS NOT NULL AND c.disabled_at IS NULL';
 const DUE = keyed('oauth_logouts l', 'l.client_id = c.id AND l.due_at <= now() ORDER BY l.due_at');
 const LOOK = `SELECT EXISTS (SELECT FROM oauth_clients c JOIN ${DUE} WHERE ${TOLD}) AS due`;
 
-/**
- * Claims $1 due notices, at most ${MOST_OF_A_RECEIVER} in progress per client in this process ($2: one entry each). Of two concurrent
- * claims of a row, the second no longer finds it due.
- */
+/** Claims $1 due notices, at most {@link MOST_OF_A_RECEIVER} in progress per client and process ($2: one entry each). */
 const CLAIM = `WITH chosen AS MATERIALIZED (
   SELECT next.id, c.backchannel_logout_uri AS url FROM oauth_clients c CROSS JOIN LATERAL (
     SELECT l.id, row_number() OVER (ORDER BY l.due_at, l.id) AS turn FROM oauth_logouts l

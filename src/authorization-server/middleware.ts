@@ -56,7 +56,6 @@ type Step = (ctx: KoaContextWithOIDC, next: Next) => Promise<void>;
 /** The error for the app if the external identity provider returned the member without a sign-in. */
 export const NOT_SIGNED_IN = 'the member did not sign in';
 
-/** Steps around the library's handling of a request. */
 @Injectable()
 export class Middleware {
   constructor(

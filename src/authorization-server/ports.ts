@@ -50,7 +50,6 @@ export function hostOf(uri: string): string {
 export interface SignOutPage {
   readonly name: 'sign-out';
   readonly action: string;
-  /** Hidden fields of the form. */
   readonly fields: FormFields;
   readonly client: PageClient | null;
 }
@@ -86,7 +85,6 @@ export interface RepeatedRequest {
   readonly csrf: string;
 }
 
-/** Pages that the authorization server shows by itself. */
 export type ShownPage = ErrorPage | SignOutPage | SignedOutPage | OnwardPage;
 
 /** Renders pages for the authorization server, which knows their content but not their text or layout. */

@@ -91,7 +91,6 @@ export class ClientCache {
   }
 }
 
-/** Whether the assertion names an unknown key. */
 function isSignedWithUnknownKey({ jwks }: AdapterPayload): boolean {
   const { client_assertion: assertion } = Provider.ctx?.oidc?.params ?? {};
   if (typeof assertion !== 'string' || jwks === undefined) return false;

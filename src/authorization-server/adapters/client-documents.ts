@@ -53,7 +53,6 @@ const MOST_AT_ONCE = 100;
 const MOST_WAITING_OF_AN_ADDRESS = 20;
 const MOST_REDIRECT_URIS = 20;
 
-/** Described by a document. */
 const DESCRIBED = [
   'name',
   'type',
@@ -88,7 +87,6 @@ export class ClientDocuments {
   readonly #failed = new LRUCache<string, string>({ max: 5_000, ttl: FAILURE_REMEMBERED_MS });
   /** Reads in progress, with the requesting network. */
   readonly #reading = new Map<string, { network: string; client: Promise<StoredClient | undefined> }>();
-  /** Requests that wait for documents, by network. */
   readonly #waiting = new Map<string, number>();
   /** Reads within a minute, by network and by host. */
   readonly #spent = new MinuteBudgets();

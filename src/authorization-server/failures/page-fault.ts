@@ -58,7 +58,6 @@ export class PageFault extends Error {
     readonly fault: FaultName,
     /** For developers: the RFC's error code, if there is one. */
     readonly code?: string,
-    /** Further parts of the page. */
     readonly more: Pick<ErrorPage, 'login' | 'next'> = {},
     /** For the log and the list of rejections, unless the status is enough. */
     readonly reason?: RefusalReason,

@@ -77,7 +77,6 @@ export function tellDeveloper(
   );
 }
 
-/** The first parameter that the library reports as missing. */
 function missingOf({ reason, failure }: RefusedRequest): string | undefined {
   if (reason !== 'missing_parameter') return undefined;
   const { error_description: said } = failure as { error_description?: string };

@@ -7,7 +7,6 @@ export const LIFETIMES = {
   accessToken: 10 * MINUTE,
   idToken: 10 * MINUTE,
   interaction: 30 * MINUTE,
-  /** The challenge that a passkey signs. */
   passkeyChallenge: 2 * MINUTE,
   /** The link in a password-reset email. */
   passwordReset: 30 * MINUTE,

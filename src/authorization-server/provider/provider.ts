@@ -89,13 +89,11 @@ interface ProviderParts extends Required<
   readonly logger: Logger;
   /** The current signing key first; the others are only published. */
   readonly signingKeys: readonly SigningJwk[];
-  /** Compares a secret with the stored hashes. */
   readonly hasSecret: (client: Client, sent: string) => boolean;
   /** Seconds until the access of the presented code or token ends. */
   readonly secondsLeft: () => number;
   /** Keeps the request's refresh token valid. */
   readonly keepRefreshToken: () => void;
-  /** Sends a response to the client by a form. */
   readonly postForm: (ctx: KoaContextWithOIDC, action: string, fields: FormFields) => Promise<void>;
   /** A fault that was found before the library saw the request. */
   readonly parameterFault: () => string | undefined;
@@ -346,10 +344,7 @@ function knownScopes(text: string): string[] {
   return scopes;
 }
 
-/**
- * Derives the nonce secret from the shared signing key, since instances may disagree about the current SECRET_KEY during its change.
- * After a key rotation clients get a new nonce (RFC 9449 §8.2).
- */
+/** Derives the DPoP nonce secret (RFC 9449 §8.2) from the signing key, since instances may disagree about SECRET_KEY. */
 function nonceSecret({ d }: SigningJwk): Buffer {
   return deriveKey(Buffer.from(d, 'base64url'), 'dpop-nonce');
 }

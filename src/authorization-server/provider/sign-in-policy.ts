@@ -10,13 +10,10 @@ export function passkeyClasses(config: Config): readonly string[] {
   return passkeyDomain(config) === undefined ? [] : PASSKEY_CLASSES;
 }
 
-/** Finds the classes that a member's passkeys can reach. */
 export type ReachableClasses = (userId: number) => Promise<readonly string[]>;
 
-/** The reason of an interaction that asks for a passkey. */
 export const PASSKEY_WANTED = 'passkey_wanted';
 
-/** Whether the reached class is among the requested ones. */
 const isReached = (asked: readonly string[], reached: string | undefined) =>
   reached !== undefined && (asked.includes(reached) || (reached === 'phrh' && asked.includes('phr')));
 

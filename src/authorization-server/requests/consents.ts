@@ -103,10 +103,7 @@ export const seenAs = (client: Client): string | null => (client.seen_as as stri
 /** Whether the app is unchanged since the member's answer. */
 const isSeen = (client: Client, { seen_as = null }: Partial<Answer>) => seen_as === seenAs(client);
 
-/**
- * Tells whether the member has refused all requested API scopes: then they are asked again, since the client could never get them
- * otherwise. Among other scopes, refused ones stay refused.
- */
+/** Tells whether all requested API scopes were refused: then members are asked again, or the client could never get them. */
 export function asksForRefusedAlone({ rejected }: Consent, asked: readonly string[]): boolean {
   const [, api] = split(asked);
   return api.length > 0 && api.every((scope) => rejected.includes(scope));

@@ -111,9 +111,7 @@ export class OauthRequest {
   failure?: Error | undefined;
   /** The database was unavailable or slow: sends 503 and runs no further statements. */
   unavailable = false;
-  /** Why the document of the client cannot be used. */
   documentFault?: string | undefined;
-  /** Set at the token and revocation endpoints. */
   token?: TokenRequest;
   /** The client, at the authorization endpoint: the session is then read with its member's consent. */
   clientId?: string;
@@ -121,7 +119,6 @@ export class OauthRequest {
   member?: MemberRow & { readonly userId: number; readonly clientId: string | null | undefined };
   /** The row of the interaction's session, read with it. */
   sessionRow?: SessionRow;
-  /** Set if the member answers an interaction. */
   decision?: Decision;
   access?: NewAccess;
   /** Held until its code is stored; if the member is prompted, another grant is made. */
@@ -210,7 +207,6 @@ export class OauthDatabase {
     return this.#requests.getStore();
   }
 
-  /** Runs a statement whose text is a constant. */
   rows<Row>(text: string, values: readonly unknown[]): Promise<Row[]> {
     return this.#run(() => this.database.prepared<Row>(text, values as unknown[]));
   }

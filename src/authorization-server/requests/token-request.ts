@@ -30,9 +30,7 @@ export interface NewToken {
   readonly key: Buffer;
   readonly model: string;
   readonly grantId: string;
-  /** JSON */
   readonly payload: string;
-  /** Lifetime. */
   readonly seconds: number;
 }
 
@@ -189,10 +187,7 @@ async function answerAgain(ctx: KoaContextWithOIDC, request: OauthRequest, kept:
   else refuse(ctx, request, 'the token was used a moment ago');
 }
 
-/**
- * Another request used the token or ended its grant meanwhile. Responds as if this one had come later: with the kept response if
- * possible, else with a rejection that ends the token family.
- */
+/** Responds to a request that lost a race: with the kept response if possible, else with a rejection that ends the token family. */
 async function answerLate(
   ctx: KoaContextWithOIDC,
   request: OauthRequest,
