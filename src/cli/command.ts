@@ -22,7 +22,6 @@ interface CommandWork extends Work {
   readonly confirm: (what: string, unasked?: 'go on') => Promise<void>;
 }
 
-/** Options with the same meaning for every command. */
 interface Given extends OptionValues {
   readonly json?: true;
   readonly yes?: true;
@@ -37,7 +36,6 @@ declare module '@commander-js/extra-typings' {
     Opts extends OptionValues = {},
     GlobalOpts extends OptionValues = {},
   > {
-    /** Rejects a command line before the database is opened. */
     refuses(faultOf: Refusal<Opts>): this;
     runs(work: (of: CommandWork, ...given: [...Args, Opts]) => Promise<void>): this;
   }

@@ -304,7 +304,6 @@ const longestAccessOption = () =>
 
 const NEEDS_KEYS = '--auth private_key_jwt needs --jwks-file';
 
-/** Rejects keys of an app that authenticates otherwise. */
 const faultOfKeys = ({ auth, jwksFile }: { auth?: AuthMethod; jwksFile?: object }): string | false =>
   auth !== undefined &&
   auth !== 'private_key_jwt' &&

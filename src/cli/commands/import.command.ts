@@ -81,7 +81,6 @@ function badLines({ rejected, firstRejects, committed_through }: ImportReport): 
 }
 
 const BAR_COLUMNS = 40;
-/** Between two drawings. */
 const DRAW_MS = 100;
 const HIDE_CURSOR = '\x1b[?25l\x1b[?7l'; // and wrap no line
 const SHOW_CURSOR = '\x1b[G\x1b[K\x1b[?7h\x1b[?25h';
