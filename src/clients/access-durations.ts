@@ -25,7 +25,6 @@ interface AccessClient {
   /** A browser page without a secret or bound tokens; not an assistant. */
   readonly isPublicBrowser: boolean;
   readonly byMember: boolean;
-  /** The admin's limit. */
   readonly longest_access: Duration | null;
 }
 

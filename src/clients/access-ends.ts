@@ -34,7 +34,6 @@ export class AccessEnds {
     @Inject(Config) private readonly config: Pick<Config, 'accessLongest' | 'accessPreselected'>,
   ) {}
 
-  /** Finds a member's choices for each of these apps, by id. */
   async choicesOf(userId: number, clientIds: readonly string[]): Promise<Map<string, readonly Duration[]>> {
     const rows = await this.dataSource.query<AccessRow[]>(ACCESS_CLIENTS, [userId, clientIds]);
     return new Map(
@@ -45,9 +44,7 @@ export class AccessEnds {
     );
   }
 
-  /**
-   * Changes the end of an app's access and remembered consent, unless it has ended. @returns whether it had access @throws TooManyChanges
-   */
+  /** Changes the end of an app's access and remembered consent, if it has not ended. @returns whether it had any @throws TooManyChanges */
   change(
     userId: number,
     clientId: string,

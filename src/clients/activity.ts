@@ -14,7 +14,6 @@ interface UsedScope {
   readonly last_used_at: string;
 }
 
-/** A sign-in, or a rejected one. */
 interface SignInLine {
   /** In the API's format. */
   readonly occurred_at: string;

@@ -74,7 +74,6 @@ export const CLIENT_FAULTS = {
 
 type ClientFaultName = keyof typeof CLIENT_FAULTS;
 
-/** The part of a registration at fault. */
 type ClientField = Exclude<
   keyof ChangeableClient,
   'id_token_signed_response_alg' | 'pkce' | 'longest_access'
@@ -84,7 +83,6 @@ export class ClientFault extends OperatorError {
   constructor(
     readonly fault: ClientFaultName,
     readonly field: ClientField,
-    /** The rejected value as given. */
     readonly value = '',
     options?: ErrorOptions,
   ) {

@@ -65,7 +65,6 @@ const DETAILS = `SELECT c.id AS client_id, c.name, c.type,
   count(g.id) AS live_grants_count
 FROM oauth_clients c LEFT JOIN oauth_grants g ON g.client_id = c.id AND g.expires_at > now()`;
 
-/** Maximum number of apps that a member may register. */
 export const MOST_OWN_CLIENTS = 10;
 
 /** Limits members to their own clients that nobody else disabled. */
@@ -79,7 +78,6 @@ const reachedBy = (id: string, owner: Owner | undefined) =>
 
 const by = (owner: Owner | undefined) => (owner ? { userId: owner.userId, ip: owner.ip } : {});
 
-/** There is no such client, or it belongs to somebody else. */
 export class UnknownClient extends OperatorError {
   constructor(id: string) {
     super(`There is no client ${id}: \`pua clients list\` shows them`);

@@ -49,7 +49,6 @@ export interface BrowserSession {
   readonly user_agent: string | null;
 }
 
-/** Maximum apps and sessions in a list. */
 const SHOWN = 100;
 
 export interface Shown<Row> {
