@@ -26,10 +26,7 @@ const ENOUGH_IN_TIME = 20;
 /** A platform endpoint, which depends on no credential. */
 const OF_PLATFORM = 'e.client_id IS NULL AND e.key_id IS NULL';
 
-/**
- * Endpoints to notify of the `members` (user_id), with scopes: (endpoint_id, user_id, scopes). Requires a valid key, or a client with a
- * live grant and token; excludes disabled members.
- */
+/** Endpoints to notify of `members`: (endpoint_id, user_id, scopes). Requires a valid key, or a client with a live grant and token. */
 const subscribersOf = (members: string) => `SELECT w.endpoint_id, w.user_id, w.scopes FROM (
     SELECT e.id AS endpoint_id, k.user_id, k.scopes FROM ${members} m JOIN api_keys k ON k.user_id = m.user_id
     JOIN webhook_endpoints e ON e.key_id = k.id
@@ -94,7 +91,6 @@ const fanOutSql = (parts: number): string => `WITH batch AS MATERIALIZED (
 )
 SELECT (SELECT count(*)::integer FROM batch) AS seen, (SELECT count(*)::integer FROM made) AS made`;
 
-/** Columns of a message `d` and its endpoint `e` for sending. */
 const MESSAGE = `d.sequence, replace(d.id::text, '-', '') AS id, d.endpoint_id, d.type, d.user_id, d.thing_id, d.changed_at, d.attempts,
   d.leased_until::text AS lease, e.url, e.secret, e.failing_since IS NOT NULL AS failing,
   CASE WHEN e.previous_secret_until > now() THEN e.previous_secret END AS previous_secret`;

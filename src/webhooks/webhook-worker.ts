@@ -9,7 +9,6 @@ import { Periodic } from '../runtime/periodic-work.js';
 import { LOOK, WebhookDeliveries } from './webhook-deliveries.js';
 import { WebhookSecrets, WebhookSender, type Message } from './webhook-sender.js';
 
-/** Interval between checks for changes and due messages. */
 const PAUSE_MS = 100;
 
 const PENDING = `SELECT count(*)::integer AS pending FROM webhook_deliveries WHERE status = 'pending'`;

@@ -45,7 +45,6 @@ interface NewWebhook {
   readonly clientId?: string | null | undefined;
   readonly keyId?: string | null | undefined;
   readonly actor: Actor;
-  /** The member who creates it for their own app or key. */
   readonly owner?: Owner;
 }
 
