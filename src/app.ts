@@ -141,7 +141,6 @@ async function closeStandIn(): Promise<void> {
 const QUIET_MS = 50;
 const QUIET_WITHIN_MS = 900;
 const EMPTY_WITHIN_MS = 1_000;
-/** Pause between two checks, in ms. */
 const LOOK_MS = 5;
 /** Maximum duration, in ms, of an event loop turn without work. */
 const EMPTY_TURN_MS = 0.05;

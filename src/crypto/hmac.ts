@@ -1,10 +1,7 @@
 import { createHmac, timingSafeEqual, type KeyObject } from 'node:crypto';
 import type { Secrets } from './secrets.js';
 
-/**
- * Authenticates values of this server for one purpose (HMAC-SHA-256, RFC 2104), also under SECRET_KEY_PREVIOUS. Parts have no separator:
- * the caller must keep them unambiguous.
- */
+/** Authenticates values for one purpose (HMAC-SHA-256, RFC 2104). Parts have no separator: the caller must keep them unambiguous. */
 export class Hmac {
   readonly #keys: readonly KeyObject[];
   readonly #bytes: number;
