@@ -19,7 +19,6 @@ import { providerFetch } from './provider-fetch.js';
 const LONGEST_SECONDS = 3;
 /** Tolerance for the provider's clock in seconds, also after tokens expire. */
 const CLOCK_TOLERANCE_SECONDS = 90;
-/** The provider's metadata is read again after this. */
 const HOUR_MS = 3_600_000;
 /** Pause before requesting metadata again after no response, for all requests. */
 const RETRY_WHERE_AWAY_MS = 1_000;
@@ -35,7 +34,6 @@ const FETCH = providerFetch();
 /** Asymmetric signatures only. */
 const ASYMMETRIC = /^(RS|PS|ES)(256|384|512)$|^(EdDSA|Ed25519)$/;
 
-/** A failed request to the external identity provider. */
 export class UpstreamFault extends Error {
   constructor(
     /** `away`: no response in time. `wrong`: an unverifiable response. `refused`: an error, with its code. */

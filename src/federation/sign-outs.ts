@@ -45,7 +45,6 @@ const END = `DELETE FROM oauth_sessions WHERE COALESCE($1, $2::bytea[]) IS NOT N
   AND ($1::bytea[] IS NULL OR upstream_session_key = ANY ($1))
   AND ($2::bytea[] IS NULL OR upstream_subject_key = ANY ($2)) RETURNING user_id`;
 
-/** Logout tokens of the external identity provider. */
 @Injectable()
 export class LogoutTokens {
   constructor(

@@ -30,7 +30,6 @@ export const ACCOUNT_PAGES = [
 /** Require DEVELOPER_CONSOLE. */
 export const DEVELOPER_PAGES = ['developer', 'developer/new-key'] as const;
 
-/** Pages on which a member can sign in. */
 export type SignInPage = (typeof ACCOUNT_PAGES)[number] | (typeof DEVELOPER_PAGES)[number];
 
 /** Gives the path of such a page. */
@@ -41,7 +40,6 @@ export function pathOf(page: SignInPage): string {
 /** What a sign-in is for: an app's request, or an account or developer page. */
 type Purpose = { readonly interaction: string } | { readonly account: SignInPage };
 
-/** State kept until the provider's response arrives. */
 interface Begun extends UpstreamSecrets {
   readonly purpose: Purpose;
   /** By this process's clock: seconds since 1970. */
@@ -76,10 +74,7 @@ const FAULTS = {
 
 const SECRET = /^[\w-]{43}$/;
 
-/**
- * Sign-ins with the external identity provider. Stores the expected values under `state` and a cookie of this browser: a response in
- * another browser, or a repeated one, finds nothing.
- */
+/** Sign-ins with the external identity provider. State is bound to `state` and a cookie, so other browsers and repeats find nothing. */
 @Injectable()
 export class UpstreamSignIns {
   readonly #cookie: BrowserCookie;

@@ -44,7 +44,6 @@ export const cardOf = (config: Config) =>
     'Cache-Control': 'max-age=3600',
   });
 
-/** Icons for tabs and home screens. */
 @Controller()
 @Public()
 @OutsideApi()

@@ -11,7 +11,6 @@ import type { Route } from '../http/route-table.js';
 
 type Json = Record<string, unknown>;
 
-/** Calls the route with this handler. */
 type Call = (handler: string, call: RouteCall) => Promise<JsonResponse>;
 
 /** A tool for assistants, which calls a route of the API. */
