@@ -8,7 +8,6 @@ const LONGEST_WAIT = 10 * HOUR;
 export const RETRY_AFTER = [5, 5 * MINUTE, HOUR / 2, 2 * HOUR, 5 * HOUR, LONGEST_WAIT, LONGEST_WAIT] as const;
 /** Seconds to record the outcome of an attempt: twice an attempt's maximum duration. */
 export const LEASE_SECONDS = 20;
-/** Maximum messages in progress per endpoint. */
 export const MOST_OF_A_RECEIVER = 8;
 
 /** Deadline of an attempt: name resolution, connection and response. */
@@ -25,7 +24,6 @@ export interface Attempt {
   readonly taken: boolean;
   /** null if there was no response. */
   readonly status: number | null;
-  /** Why there was no response. */
   readonly error: string | null;
   readonly seconds: number;
   /** The response was 410: the endpoint no longer exists. */

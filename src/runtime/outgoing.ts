@@ -10,7 +10,6 @@ import type { LookupFunction } from 'node:net';
 import { callbackify } from 'node:util';
 import { USER_AGENT } from '../config/version.js';
 
-/** Finds all addresses of a name. */
 export type LookUp = (name: string) => Promise<readonly LookupAddress[]>;
 
 /** Makes a lookup that is shared by concurrent callers for the same name. */

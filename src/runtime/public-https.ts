@@ -9,7 +9,6 @@ import { send, shared, type LookUp } from './outgoing.js';
 const LONGEST_LOOK_UP_MS = 2_000;
 /** For lookup, connection and response together. */
 const LONGEST_READ_MS = 2_500;
-/** Maximum size of a response. */
 const MOST_BYTES = 16_384;
 
 export const NOT_PUBLIC = 'the address is not one of the internet';
@@ -33,7 +32,6 @@ interface Posting {
 
 export interface PostResponse {
   readonly status: number;
-  /** The header. */
   readonly retryAfter: string | undefined;
 }
 
