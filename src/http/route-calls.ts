@@ -7,7 +7,6 @@ import { parseQuery, queryOfHandler } from './input/query.js';
 import { JsonResponse } from './output/responses.js';
 import type { Route } from './route-table.js';
 
-/** Input of a route besides the credential. */
 export interface RouteCall {
   /** Path parameters, as sent. */
   readonly params: Readonly<Record<string, string>>;
@@ -21,7 +20,6 @@ export interface RouteCall {
 const sources = new RouteParamsFactory();
 const noNext = () => undefined;
 
-/** Calls a route for a request that came to another one. */
 export type CallRoute = (request: Request, response: Response, call: RouteCall) => Promise<JsonResponse>;
 
 /** Calls API handlers like the router, with a derived request. The caller must check access. */

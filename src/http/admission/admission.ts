@@ -37,7 +37,6 @@ class Waiting extends AsyncResource {
  * unread for up to a second until their address's turn, since a rejection costs nearly as much as a response.
  */
 export class Admission {
-  /** Requests rejected after waiting too long. */
   refused = 0;
   readonly #waiting = new Waitlist<Waiting>();
   readonly #held = new Waitlist<{ readonly since: number; readonly connection: Readable }>();
@@ -91,7 +90,6 @@ export class Admission {
     this.#lookLater();
   }
 
-  /** The time without long pauses of the process. */
   #time(): number {
     return this.now() - this.#paused;
   }

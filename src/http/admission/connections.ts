@@ -49,9 +49,7 @@ export class Connections {
   readonly #of = new Map<Socket, Connection>();
   /** Oldest first. */
   readonly #ofPeer = new Map<string, Set<Socket>>();
-  /** Sockets with incomplete bodies. */
   readonly #unfinished = new Set<Socket>();
-  /** Sockets with an unread response. */
   readonly #unread = new Set<Socket>();
   #ahead = 0;
   #received = 0;

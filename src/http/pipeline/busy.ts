@@ -5,7 +5,6 @@ import { PROBLEMS } from '../output/problems.js';
 /** Seconds for Retry-After if the server is busy. */
 export const RETRY_AFTER_SECONDS = '1';
 
-/** Headers of every 503 of the API. */
 const HEADERS = Object.entries({
   ...SHARED_HEADERS,
   'Cache-Control': 'no-store',

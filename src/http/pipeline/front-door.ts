@@ -34,7 +34,6 @@ export class FrontDoor {
   readonly #https: boolean;
   /** Start the responses held back; undefined without a pause. */
   #paused: (() => void)[] | undefined;
-  /** Whether each response closes its connection. */
   #isEnding = false;
 
   constructor(

@@ -42,7 +42,6 @@ export class RequestContext {
   readingBody = false;
   /** Start of the wait for a response, by `performance.now()`: see {@link responseDeadline}. */
   waitsSince = 0;
-  /** Its index among the waiting ones. */
   placeUnderWay = 0;
   caller = NOBODY;
   readonly requester = new Requester();
