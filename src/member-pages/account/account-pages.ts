@@ -102,7 +102,6 @@ export class AccountPages {
     return this.#member(response);
   }
 
-  /** Sends the sign-in instead of a page. */
   showSignIn(page: SignInPage, response: Response, said: Said = {}): void {
     const lead = page.startsWith('developer') ? ({ lead: 'toDeveloper' } as const) : {};
     this.signInForms.show(response, { path: pathOf(page), client: null, ...lead, ...said });

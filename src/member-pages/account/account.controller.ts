@@ -23,7 +23,6 @@ import { AccountPages, FormSender, SentForms, Visitor, type Member, type Sender 
 type CalendarPage = PageOf<'calendar'>;
 type MadeLink = NonNullable<CalendarPage['made']>;
 
-/** Maximum keys in the list. */
 const MOST_KEYS = 100;
 
 /** Apps, sessions, activity, keys that an admin issued for the member, and calendar links, below `/account`. */

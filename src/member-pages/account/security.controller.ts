@@ -96,7 +96,6 @@ export class SecurityController {
     );
   }
 
-  /** Stores the emails that the member selected. */
   @Post('notices')
   async chooseNotices(@FormSender('security') member: Sender): Promise<void> {
     const { form, user, by } = member;

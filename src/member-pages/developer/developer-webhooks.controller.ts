@@ -64,7 +64,6 @@ export class DeveloperWebhooksController {
     }
   }
 
-  /** Shows the new secret once. */
   @Get(':app/secret')
   async madeSecret(@Visitor('developer') developer: Member, @Param('app') id: string): Promise<void> {
     const { name } = await this.#app(developer, id);

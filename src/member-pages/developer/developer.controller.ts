@@ -42,7 +42,6 @@ import {
 /** Offered lifetimes of keys, in days. */
 const KEY_DAYS: readonly number[] = [1, 7, 30, 90];
 const DAY_SECONDS = 86_400;
-/** Maximum webhooks in the list. */
 const MOST_WEBHOOKS = 10;
 
 type MadeKey = Awaited<ReturnType<ApiKeysService['create']>>;
@@ -181,7 +180,6 @@ export class DeveloperController {
     developer.redirect(`/developer/made-secret?made=${formId}`);
   }
 
-  /** Shows the new secret once. */
   @Get('made-secret')
   async madeSecret(@Visitor('developer') developer: Member): Promise<void> {
     const made = await this.forms.take<{ id: string; secret: string }>(developer);
@@ -300,7 +298,6 @@ export class DeveloperController {
     else developer.redirect(confirmation);
   }
 
-  /** Shows the new key once. */
   @Get('made-key')
   async madeKey(@Visitor('developer') developer: Member): Promise<void> {
     const made = await this.forms.take<MadeKey>(developer);

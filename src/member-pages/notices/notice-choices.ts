@@ -22,7 +22,6 @@ const isMutable = (notice: string): notice is NoticeType =>
 
 export const MUTABLE: readonly NoticeType[] = NOTICE_TYPES.filter(isMutable);
 
-/** The member's muted notices. */
 @Injectable()
 export class NoticeChoices {
   readonly #hmac: Hmac;

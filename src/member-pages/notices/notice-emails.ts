@@ -19,7 +19,6 @@ const PAUSE_MS = 1_000;
 const MOST_AT_A_TIME = 4;
 /** After this time without an outcome, another instance sends the email. */
 const LEASE_SECONDS = (2 * LONGEST_SENDING_MS) / 1_000;
-/** Maximum wait for the mail server. */
 const LONGEST_WAIT = `interval '3 days'`;
 /** Pause after the mail server did not respond. */
 const AWAY_MS = 5_000;

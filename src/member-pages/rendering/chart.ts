@@ -13,7 +13,6 @@ export const PATTERNS: readonly string[] = [
   'M0 0h2v8H0zM4 0h2v8H4z',
 ];
 
-/** Gap between bars, as a share of a bar's width. */
 const GAP = 0.15;
 
 /**

@@ -9,7 +9,6 @@ import { LANGUAGE_COOKIE, LANGUAGES } from './wording.js';
 
 const YEAR_SECONDS = 365 * 86_400;
 
-/** The language that a member chose in this browser. */
 @Injectable()
 export class LanguageChoice {
   readonly #cookie: BrowserCookie;

@@ -26,7 +26,6 @@ export interface SignedInUser extends PageUser {
   readonly id: number;
 }
 
-/** A notice of a completed action. */
 export type FlashMessage = keyof Texts['done'];
 
 export interface MemberPageParts {
@@ -34,7 +33,6 @@ export interface MemberPageParts {
   readonly csrf: string;
   readonly user: PageUser;
   readonly done?: FlashMessage | undefined;
-  /** Number of affected items. */
   readonly done_count?: number;
 }
 
@@ -69,7 +67,6 @@ interface SignInPages {
     readonly again: boolean;
     /** Digest of an unreviewed app as shown: the form returns it, since the app can change meanwhile. */
     readonly seen?: string | null;
-    /** Durations that the member can choose. */
     readonly durations: readonly Duration[];
     readonly duration: Duration;
     /** Days without use after which the access ends. */
@@ -77,7 +74,6 @@ interface SignInPages {
   };
   readonly unsubscribe: {
     readonly notice: NoticeType;
-    /** Of the link. */
     readonly token: string;
     readonly done: boolean;
   };
@@ -99,7 +95,6 @@ interface MemberPages {
     readonly apps: readonly (Pick<ConnectedApp, 'client_id' | 'since' | 'access_ends_at' | 'last_used_at'> & {
       readonly client: PageClient;
       readonly scopes: readonly string[];
-      /** Durations that the member can choose. */
       readonly durations: readonly Duration[];
     })[];
     readonly more?: number;
@@ -109,7 +104,6 @@ interface MemberPages {
     readonly confirm?: string | undefined;
     /** Maximum length of a link's name, in code points. */
     readonly longest: number;
-    /** Maximum number of links. */
     readonly most: number;
     readonly links: readonly CalendarLinkDetails[];
     /** Shown once. */
@@ -141,7 +135,6 @@ interface MemberPages {
     readonly fault?: keyof Texts['security']['faults'] | undefined;
     /** Where to authenticate again before a change; the page then has no forms. */
     readonly confirm?: string | undefined;
-    /** undefined if this server offers no passkeys. */
     readonly passkeys?:
       | {
           /** The default name of a new one. */

@@ -35,7 +35,6 @@ SELECT valid_since, now FROM used`;
 
 const IS_DISABLED = 'SELECT FROM users WHERE id = $1 AND disabled_at IS NOT NULL';
 
-/** Kept until the response to a challenge arrives. */
 interface Challenged {
   /** The purpose that the response is bound to: an app's step, the account page, or the session that adds a passkey. */
   readonly of: string;
@@ -174,7 +173,6 @@ export class PasskeyCeremonies {
     await recordAlone((text, values) => this.database.prepared(text, values), event);
   }
 
-  /** Options for `navigator.credentials.create`. */
   async registrationOptions(
     { id: userId, username, display_name }: SignedInUser,
     request: Request,

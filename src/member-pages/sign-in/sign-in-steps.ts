@@ -215,7 +215,6 @@ export class BrowserSessions {
     redirect(response, interaction.returnTo);
   }
 
-  /** Completes the consent step. */
   async finishConsent(response: Response, interaction: Interaction, decision: Decision, consent: Answer) {
     await this.#store(response, interaction, { ...interaction.lastSubmission, consent }, decision);
     // Existing tokens may have fewer scopes now; the database notifies other processes.
