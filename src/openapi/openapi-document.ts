@@ -39,7 +39,6 @@ export class OpenApiDocument {
     return answer;
   }
 
-  /** A fresh copy as plain JSON. */
   read(audience: Audience): Json {
     return JSON.parse(String(this.answer(audience).json)) as Json;
   }

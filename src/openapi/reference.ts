@@ -38,7 +38,6 @@ function withWords(document: Json): Json {
   return JSON.parse(JSON.stringify(document, inPlace)) as Json;
 }
 
-/** An operation in the reference. */
 export type Endpoint = ReturnType<typeof callOf>;
 
 function callOf(method: string, path: string, operation: Json, schemas: Schemas) {

@@ -12,7 +12,6 @@ import { ServesPages } from '../member-pages/requests/page-requests.js';
 import { PersonalData } from './personal-data.js';
 
 const BOUNDS = {
-  /** Concurrent exports of this process. */
   atOnce: 4,
   /** Maximum duration of an export, in ms. */
   longestMs: 300_000,
@@ -86,7 +85,6 @@ const RETRY_AFTER_SECONDS = 10;
 /** The session is deleted when the member's sign-ins end or the member is disabled. */
 const STILL_SIGNED_IN = `SELECT FROM oauth_sessions WHERE uid_key = ANY ($1::bytea[]) AND user_id = $2 AND ${unexpired()}`;
 
-/** The data export. */
 @Controller('account/data')
 @ServesPages()
 export class AccountDataController {

@@ -17,7 +17,6 @@ import { timestampOf } from '../values/timestamps.js';
 /** Items per statement: at most a megabyte with the longest texts. */
 const AT_ONCE = { events: 5, connections: 50, achievements: 20, rows: 100 } as const;
 
-/** Attempts per statement. */
 const ATTEMPTS = 20;
 /** Pause between attempts, in ms. */
 const AGAIN_MS = 250;

@@ -40,7 +40,6 @@ const BINDING = ['platform-changes'];
 /** Members' changes for the platform, in commit order, with long polling. */
 @Injectable()
 export class PlatformChangesService {
-  /** Number of waiting callers. */
   waiting = 0;
   #look: Promise<number> | undefined;
 
