@@ -6,7 +6,6 @@ import { fail, ok, warn, warnIf, type Check } from './check.js';
 
 /** Published signing keys by the SECRET_KEY that encrypts them. */
 export interface SealState extends SealCounts {
-  /** When SECRET_KEY changed, if known. */
   readonly movedAt: Date | undefined;
 }
 

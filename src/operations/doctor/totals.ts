@@ -94,7 +94,6 @@ const EVERYTHING = '9223372036854775807';
 
 interface Wrong {
   readonly name: string;
-  /** Number of wrong rows. */
   readonly wrong: number;
   /** One of them; a denormalized column has only the id. */
   readonly example: { readonly id: number; readonly kept: number; readonly counted: number };
@@ -102,7 +101,6 @@ interface Wrong {
 
 /** Ids of owners, after the first up to the second. */
 type Stretch = readonly [low: string, high: string];
-/** Range of owners to check. */
 type Extent = (owners: Kept['owners']) => Promise<Stretch>;
 const ALL: Stretch = [NOTHING, EVERYTHING];
 const everything: Extent = () => Promise.resolve(ALL);
@@ -189,7 +187,6 @@ export async function checkTotals(manager: EntityManager, isFull: boolean): Prom
   ];
 }
 
-/** Owners per repair statement. */
 const BATCH = 10_000;
 const ATTEMPTS = 5;
 

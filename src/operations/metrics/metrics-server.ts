@@ -9,7 +9,6 @@ import { OperatorError } from '../../values/operator-error.js';
 /** After this wait, a worker's last values count, so that scrapes never hang. */
 const PATIENCE_MS = 1_000;
 
-/** A worker's registry in prom-client's format. */
 type Snapshot = readonly { readonly name: string; readonly type: string }[];
 
 /** The primary process sends a number, and a worker responds with its registry. */

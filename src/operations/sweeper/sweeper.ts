@@ -12,7 +12,6 @@ import { Config } from '../../config/config.js';
 
 /** Rows per statement: about 20 ms of work, which releases its locks soon. */
 const BATCH = 1_000;
-/** Maximum pause between two batches. */
 const LONGEST_PAUSE_MS = 1_000;
 
 /** Expired rows of one table: those whose `moment` is before `before`. */
@@ -63,21 +62,15 @@ export async function deleteExpired(
 /** Time limit per kind of rows; the rest waits for the next sweep. */
 const LONGEST_SWEEP_MS = 10_000;
 
-/** This process's state of sweeping one kind of rows. */
 interface Sweeping {
-  /** Deleted rows since the start. */
   deleted: number;
-  /** Failed sweeps since the start. */
   failures: number;
   lastSuccessAt?: Date;
   /** Since when the oldest row of the last check is expired; undefined without one. */
   overdueSince?: Date | undefined;
 }
 
-/**
- * Deletes expired rows every {@link Config.sweepIntervalSeconds} on its own connection. All instances sweep, and skip each other's locked
- * rows. Kinds of rows have separate time limits and errors.
- */
+/** Deletes expired rows. All instances sweep, and skip each other's locked rows. Kinds of rows have separate limits and errors. */
 @Injectable()
 export class Sweeper {
   readonly #rows: readonly ExpiredRows[];
