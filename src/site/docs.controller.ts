@@ -18,7 +18,6 @@ const TEXT = { 'Cache-Control': 'no-cache', 'X-Content-Type-Options': 'nosniff' 
 /** Longer responses are collapsed. */
 const MOST_LINES = 100;
 
-/** The guide that lists the versions. */
 const CHANGES = 'changelog';
 
 /** The reference, generated from the OpenAPI document and recorded responses, and the guides for callers. */

@@ -1,6 +1,5 @@
 import { escapeHtml } from '../values/string-rules.js';
 
-/** A released version, up to the next one. */
 const VERSION = /<h2 id="([^"]+)"><a[^>]*>([\d.]+) \((\d{4}-\d\d-\d\d)\)<\/a><\/h2>([^]*?)(?=<h2 |$)/g;
 
 /** Makes an Atom feed (RFC 4287) of the released versions. @param html of the page: a heading per version, newest first */

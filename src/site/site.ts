@@ -23,7 +23,6 @@ interface Guide {
   /** Its path is `/docs/<name>`. */
   readonly name: string;
   readonly title: string;
-  /** One sentence. */
   readonly summary: string;
   /** Path of the Markdown file in the repository. */
   readonly source: string;
@@ -63,7 +62,6 @@ export class Site {
     this.#theme = themeOf(config);
   }
 
-  /** Renders a page that does not change while the process runs. */
   document(page: SitePage, more: Record<string, string> = {}): UnchangingDocument {
     const { html, headers } = this.render(page);
     return new UnchangingDocument(html, { ...headers, ...more, 'Cache-Control': 'no-cache' });
