@@ -76,7 +76,7 @@ const fanOutSql = (parts: number): string => `WITH batch AS MATERIALIZED (
     c.changed_in, c.sequence
   FROM changed c JOIN subscribers w ON w.user_id = c.user_id AND w.scope = ${readScopeSql('c.resource')}
   UNION ALL
-  -- The platform is told of the thing itself, not of each member who sees it.
+  -- The platform is notified of the item itself, not of each member who sees it.
   SELECT e.id, COALESCE(b.user_id, 0), b.resource || '.' || b.kind, b.id, b.changed_at, b.changed_in, b.sequence
   FROM batch b JOIN webhook_endpoints e ON ${OF_PLATFORM} WHERE b.resource <> 'people' AND $4::integer = 0
 ), made AS (
@@ -117,8 +117,8 @@ const CLAIM = `WITH chosen AS MATERIALIZED (
     SELECT count(*) AS count, array_agg(d.user_id) AS members FROM webhook_deliveries d WHERE d.endpoint_id = e.id AND ${IS_LEASED}
   ) in_progress
   CROSS JOIN LATERAL (
-    -- If little is due, nothing else is looked at, however much waits for another attempt. PostgreSQL takes a limit that it does not know
-    -- for a tenth of what there is, and reads the index by time, whatever its statistics say.
+    -- If little is due, this reads nothing else, regardless of the number of waiting messages. PostgreSQL estimates an unknown limit
+    -- as a tenth of the rows, and reads the index by time, regardless of its statistics.
     SELECT count(*) < ${MOST_LISTED} AS is_little, array_agg(listed.user_id) AS members FROM (
       SELECT d.user_id FROM webhook_deliveries d WHERE ${IS_DUE} LIMIT (SELECT ${MOST_LISTED})
     ) listed
