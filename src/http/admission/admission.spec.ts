@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { Admission, Waitlist } from './admission.js';
+import { Admission, FairQueue } from './admission.js';
 
 const MOST = 4;
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
@@ -248,11 +248,11 @@ interface Item {
 }
 
 const listOf = (...items: [name: string, ...keys: string[]][]) => {
-  const list = new Waitlist<Item>();
+  const list = new FairQueue<Item>();
   items.forEach(([name, ...keys], since) => list.add({ name, since }, ...keys));
   return list;
 };
-const all = (list: Waitlist<Item>) => {
+const all = (list: FairQueue<Item>) => {
   const names: string[] = [];
   for (let item; (item = list.next());) names.push(item.name);
   return names;

@@ -38,8 +38,8 @@ class Waiting extends AsyncResource {
  */
 export class Admission {
   refused = 0;
-  readonly #waiting = new Waitlist<Waiting>();
-  readonly #held = new Waitlist<{ readonly since: number; readonly connection: Readable }>();
+  readonly #waiting = new FairQueue<Waiting>();
+  readonly #held = new FairQueue<{ readonly since: number; readonly connection: Readable }>();
   #atWork = 0;
   #left = 0;
   /** Since when there is always a waiting request. */
@@ -51,9 +51,9 @@ export class Admission {
   /** Milliseconds of pauses that do not count. */
   #paused = 0;
 
-  /** @param mostAtWork concurrent requests @param now a monotonic clock, in milliseconds */
+  /** @param maxConcurrent concurrent requests @param now a monotonic clock, in milliseconds */
   constructor(
-    private readonly mostAtWork: number,
+    private readonly maxConcurrent: number,
     private readonly now: () => number = () => performance.now(),
   ) {}
 
@@ -65,7 +65,7 @@ export class Admission {
   /** Calls `begin` at the caller's turn, or `refuse`; {@link leave} ends it. @param refuse undefined to wait without a limit */
   enter({ address, credential }: Caller, begin: () => void, refuse?: () => void): void {
     if (this.#waiting.size === 0) {
-      if (this.#atWork < this.mostAtWork) {
+      if (this.#atWork < this.maxConcurrent) {
         this.#atWork++;
         return begin();
       }
@@ -84,7 +84,8 @@ export class Admission {
   answered(connection: Readable, { address }: Caller): void {
     if (!this.#isOverloaded) return;
     // The next request of this address will not wait for long.
-    if (this.#waiting.othersThan(address) + this.#held.othersThan(address) < this.mostAtWork) return;
+    if (this.#waiting.countOtherKeys(address) + this.#held.countOtherKeys(address) < this.maxConcurrent)
+      return;
     connection.pause();
     this.#held.add({ since: this.#time(), connection }, address);
     this.#lookLater();
@@ -98,12 +99,12 @@ export class Admission {
     this.#atWork -= this.#left;
     this.#left = 0;
     if (this.#waiting.size > 0 && this.#time() - this.#standingSince > STANDING_MS) this.#isOverloaded = true;
-    while (this.#waiting.size > 0 && this.#atWork < this.mostAtWork) {
+    while (this.#waiting.size > 0 && this.#atWork < this.maxConcurrent) {
       const next = this.#waiting.next()!;
       this.#atWork++;
       next.runInAsyncScope(next.begin);
     }
-    if (this.#isOverloaded) this.#readOn(this.mostAtWork - this.#waiting.size);
+    if (this.#isOverloaded) this.#readOn(this.maxConcurrent - this.#waiting.size);
   }
 
   /** Resumes reading as many connections as can be served. */
@@ -122,30 +123,30 @@ export class Admission {
     this.#looking = undefined;
     this.#paused += Math.max(0, this.now() - this.#plannedAt - LONGEST_PAUSE_MS);
     this.#refuseOlderThan(this.#time() - PATIENCE_MS);
-    for (const { connection } of this.#held.takeOlderThan(this.#time() - LONGEST_HOLD_MS, this.mostAtWork))
+    for (const { connection } of this.#held.takeOlderThan(this.#time() - LONGEST_HOLD_MS, this.maxConcurrent))
       connection.resume();
-    if (this.#atWork < this.mostAtWork) this.#readOn(this.mostAtWork);
+    if (this.#atWork < this.maxConcurrent) this.#readOn(this.maxConcurrent);
     if (this.#waiting.size > 0 || this.#held.size > 0) this.#lookLater();
   }
 
   /** Splits many rejections over several event loop turns. */
   #refuseOlderThan(time: number): void {
-    const late = this.#waiting.takeOlderThan(time, this.mostAtWork);
-    if (late.length === this.mostAtWork) setImmediate(() => this.#refuseOlderThan(time));
+    const late = this.#waiting.takeOlderThan(time, this.maxConcurrent);
+    if (late.length === this.maxConcurrent) setImmediate(() => this.#refuseOlderThan(time));
     this.refused += late.length;
     for (const one of late) one.runInAsyncScope(one.refuse!);
   }
 }
 
 /** A fair queue: in order of arrival per key, round-robin over keys. */
-export class Waitlist<Item extends { readonly since: number }> {
+export class FairQueue<Item extends { readonly since: number }> {
   // An array, as in response-deadline.ts. Finding one of 4,000 keys, more than there are connections, takes 10 µs.
-  readonly #lines: { readonly key: string; readonly list: Waitlist<Item> }[] = [];
+  readonly #lines: { readonly key: string; readonly list: FairQueue<Item> }[] = [];
   readonly #items: Item[] = [];
   size = 0;
 
   /** Number of other keys with waiting items; Infinity if this one has any. */
-  othersThan(key: string): number {
+  countOtherKeys(key: string): number {
     return this.#lines.some((line) => line.key === key) ? Infinity : this.#lines.length;
   }
 
@@ -157,7 +158,7 @@ export class Waitlist<Item extends { readonly since: number }> {
       return;
     }
     let line = this.#lines.find((one) => one.key === key);
-    if (!line) this.#lines.push((line = { key, list: new Waitlist() }));
+    if (!line) this.#lines.push((line = { key, list: new FairQueue() }));
     line.list.add(item, ...rest);
   }
 
