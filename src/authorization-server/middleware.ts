@@ -23,7 +23,7 @@ import { explanationOf } from './reasons/explanations.js';
 import { refusalOf, type RefusalReason } from './reasons/refusal-reasons.js';
 import { Refusals } from './failures/refusals.js';
 import { correctMetadata } from './metadata.js';
-import { tellDeveloper } from './failures/tell-developer.js';
+import { recordDeveloperRequest } from './failures/developer-record.js';
 import {
   type FormFields,
   hostOf,
@@ -78,8 +78,8 @@ export class Middleware {
       (ctx, next) => refuseOtherResponses(ctx, next, provider),
       (ctx, next) => this.#endRedirects(ctx, next),
       (ctx, next) => this.#signOutUpstream(ctx, next),
-      (ctx, next) => this.#stayWithStrangers(ctx, next),
-      (ctx, next) => this.#signOutOfNothing(ctx, next),
+      (ctx, next) => this.#blockRedirectToUnconnectedApp(ctx, next),
+      (ctx, next) => this.#logOutWithoutSession(ctx, next),
       (ctx, next) => this.#gatherAuthorizations(ctx, next),
       runTokenRequests(this.database),
     ];
@@ -96,7 +96,7 @@ export class Middleware {
   }
 
   async renderError(ctx: KoaContextWithOIDC, error: Error): Promise<void> {
-    if (leadsBack(ctx, error) || (await this.#repeatSignOut(ctx, error))) return;
+    if (redirectsToStep(ctx, error) || (await this.#repeatSignOut(ctx, error))) return;
     const fault = pageFaultOf(error, ctx.path.startsWith(ROUTES.end_session));
     const { client, params } = ctx.oidc ?? {};
     const request = this.database.current!;
@@ -129,7 +129,7 @@ export class Middleware {
 
   /**
    * Sends the response by a form (OAuth 2.0 Form Post Response Mode), submitted by a script or a button. For an app unknown to the member
-   * there is only the button, as in {@link #stayWithStrangers}.
+   * there is only the button, as in {@link #blockRedirectToUnconnectedApp}.
    */
   async postForm(ctx: KoaContextWithOIDC, action: string, fields: FormFields): Promise<void> {
     const isAutomatic = !(await this.#isStrange(ctx, fields.error_description));
@@ -164,7 +164,7 @@ export class Middleware {
     } catch (error) {
       request.failure ??= error as Error;
       // The session is stored outside the library's error handler.
-      if (!leadsBack(ctx, error)) this.#answer(ctx, request, pageFaultOf(error));
+      if (!redirectsToStep(ctx, error)) this.#answer(ctx, request, pageFaultOf(error));
     }
     if (request.unavailable) {
       this.#answer(ctx, request, SERVER_BUSY);
@@ -173,12 +173,12 @@ export class Middleware {
     if (ctx.body === '') ctx.remove('Content-Type'); // some clients parse every body that has one
     const route = routeOf(ctx.path);
     const { failure } = request;
-    if (!failure) return tellDeveloper(this.developers, ctx, route);
+    if (!failure) return recordDeveloperRequest(this.developers, ctx, route);
     const unexpected = (failure as errors.OIDCProviderError).error === undefined;
     const words = refusalOf(failure);
     const error = request.unavailable ? 'temporarily_unavailable' : words.error;
     this.refusals.count(error);
-    tellDeveloper(this.developers, ctx, route, { ...words, error, errorId: request.id, failure });
+    recordDeveloperRequest(this.developers, ctx, route, { ...words, error, errorId: request.id, failure });
     const clientId = ctx.oidc?.client?.clientId;
     const line = { request_id: request.id, route, client_id: clientId, ...words };
     if (unexpected && !request.unavailable)
@@ -273,7 +273,7 @@ export class Middleware {
    * Never redirects to an app unknown to the member: anybody can register one, and errors or sign-outs would make this an open redirector
    * (RFC 9700 §4.11.2). Without a consent, or an answer on our page just now, the member gets a page with a link.
    */
-  async #stayWithStrangers(ctx: KoaContextWithOIDC, next: Next): Promise<void> {
+  async #blockRedirectToUnconnectedApp(ctx: KoaContextWithOIDC, next: Next): Promise<void> {
     await next();
     const { client } = ctx.oidc ?? {};
     const target = this.#elsewhere(ctx);
@@ -319,7 +319,7 @@ export class Middleware {
   }
 
   /** Completes a sign-out without a session: there is nothing to confirm, but the library would send a page that submits itself. */
-  async #signOutOfNothing(ctx: KoaContextWithOIDC, next: Next): Promise<void> {
+  async #logOutWithoutSession(ctx: KoaContextWithOIDC, next: Next): Promise<void> {
     await next();
     if (ctx.path !== ROUTES.end_session || ctx.status !== 200 || ctx.oidc.session?.accountId) return;
     const { post_logout_redirect_uri: target, state } = ctx.oidc.params ?? {};
@@ -369,7 +369,7 @@ function isAnswered({ path }: KoaContextWithOIDC): boolean {
 }
 
 /** Redirects from a missing interaction to its page, which explains whether it expired or ended. @returns false for other errors */
-function leadsBack(ctx: KoaContextWithOIDC, error: unknown): boolean {
+function redirectsToStep(ctx: KoaContextWithOIDC, error: unknown): boolean {
   if (!isAnswered(ctx) || !isStepGone(error)) return false;
   ctx.remove('Set-Cookie'); // of a session that was not stored: the browser keeps the one it has
   ctx.redirect(ctx.path.replace(ROUTES.authorization, '/interaction'));

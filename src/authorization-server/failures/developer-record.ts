@@ -44,7 +44,7 @@ interface RefusedRequest extends RefusalWords {
 }
 
 /** Records, for the member who developed an app, its request to the authorization server: the response and the wrong parameter. */
-export function tellDeveloper(
+export function recordDeveloperRequest(
   requests: DeveloperRequests,
   ctx: KoaContextWithOIDC,
   route: string,
