@@ -4,7 +4,7 @@ import type { Request, Response } from 'express';
 import { Public } from '../auth/auth.decorators.js';
 import { apiNameOf, Config } from '../config/config.js';
 import { EXAMPLES } from '../openapi/examples.js';
-import { JsonResponse, leadTo, UnchangingDocument } from '../http/output/responses.js';
+import { JsonResponse, redirectTo, UnchangingDocument } from '../http/output/responses.js';
 import { Problem } from '../http/output/problems.js';
 import { prefersHtml } from '../http/pipeline/accept.guard.js';
 import { API_PREFIX } from '../http/pipeline/api-headers.js';
@@ -76,14 +76,14 @@ export class FrontController {
   /** Redirects readers to the reference, and lists the descriptions for programs. */
   @Get(API_PREFIX)
   api(@Req() request: Request, @Res({ passthrough: true }) response: Response): JsonResponse {
-    if (prefersHtml(request)) leadTo(response, 303, '/docs');
+    if (prefersHtml(request)) redirectTo(response, 303, '/docs');
     return this.#index;
   }
 
   /** A common path of probes. */
   @Get('health')
   health(@Res() response: Response): void {
-    leadTo(response, 303, '/readyz');
+    redirectTo(response, 303, '/readyz');
   }
 
   @Get('favicon.ico')
@@ -131,7 +131,7 @@ export class FrontController {
     const { passwordResetUrl, localSignIn } = this.config;
     const target = passwordResetUrl ?? (localSignIn ? SECURITY_PATH : undefined);
     if (target === undefined) throw new Problem('not_found');
-    leadTo(response, 302, target);
+    redirectTo(response, 302, target);
   }
 }
 

@@ -4,7 +4,7 @@ import { Controller, Get, Param, Res } from '@nestjs/common';
 import type { Response } from 'express';
 import { Public } from '../auth/auth.decorators.js';
 import { Problem } from '../http/output/problems.js';
-import { leadTo, UnchangingDocument } from '../http/output/responses.js';
+import { redirectTo, UnchangingDocument } from '../http/output/responses.js';
 import { OutsideApi } from '../http/pipeline/outside-api.js';
 
 const FOLDER = join(import.meta.dirname, '../../packages');
@@ -32,7 +32,7 @@ export class PackagesController {
   /** Redirects to the wheel, since pip requires its own name. */
   @Get('python.whl')
   wheel(@Res() response: Response): void {
-    leadTo(response, 302, `/clients/${this.#wheel}`);
+    redirectTo(response, 302, `/clients/${this.#wheel}`);
   }
 
   /** @throws Problem not_found */

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import type { Problem } from '../http/output/problems.js';
-import { leadTo } from '../http/output/responses.js';
+import { redirectTo } from '../http/output/responses.js';
 import { prefersHtml } from '../http/pipeline/accept.guard.js';
 import { isUnderApi } from '../http/pipeline/api-headers.js';
 import { RouteTable } from '../http/route-table.js';
@@ -45,7 +45,7 @@ export class ProblemPage {
       if (request.method !== 'GET' && request.method !== 'HEAD') return false;
       const [, typed] = TYPED.exec(path) ?? [];
       if (typed !== undefined && this.routeTable.methodsAt(`/${typed}`).includes('GET')) {
-        leadTo(response, 308, `/${typed}`);
+        redirectTo(response, 308, `/${typed}`);
         return true;
       }
     } else if (FOR_PROGRAMS.test(path)) return false;

@@ -1,7 +1,7 @@
 import { Controller, Get, Param, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { Public } from '../../auth/auth.decorators.js';
-import { JsonResponse, leadTo } from '../../http/output/responses.js';
+import { JsonResponse, redirectTo } from '../../http/output/responses.js';
 import { IN_NODE, integerField, objectListField, textField } from '../../http/output/fields.js';
 import { PathParameter, RespondsWith, RespondsWithProblems } from '../../http/output/openapi.js';
 import { CODES, Problem, PROBLEMS } from '../../http/output/problems.js';
@@ -54,7 +54,7 @@ export class ProblemsController {
     const entry = ENTRIES.get(code);
     if (!entry) throw new Problem('not_found', { detail: 'There is no such error code.' });
     // Somebody opened the address that an error names in a browser.
-    if (prefersHtml(request)) leadTo(response, 303, `/docs/errors#${code}`);
+    if (prefersHtml(request)) redirectTo(response, 303, `/docs/errors#${code}`);
     return entry;
   }
 }

@@ -146,8 +146,8 @@ function entityTags(header: string): string[] {
   return header.match(/(?:W\/)?"[^"]*"/g) ?? [];
 }
 
-/** Leads a reader, or a program, to another address. */
-export function leadTo(response: ServerResponse, status: 302 | 303 | 308, location: string): void {
+/** Redirects a reader or a program to another URL. */
+export function redirectTo(response: ServerResponse, status: 302 | 303 | 308, location: string): void {
   const headers = { 'Cache-Control': 'no-cache', 'Content-Length': '0', 'X-Content-Type-Options': 'nosniff' };
   response.writeHead(status, { ...headers, Location: location }).end();
 }
