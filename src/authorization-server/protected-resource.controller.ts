@@ -8,7 +8,7 @@ import { API_PREFIX, ASSISTANTS_PATH, RESOURCE_METADATA_PREFIX } from '../http/p
 import { OutsideApi } from '../http/pipeline/outside-api.js';
 import { apiNameOf, Config } from '../config/config.js';
 
-/** Publishes the API's authorization server and scopes (RFC 9728 §3), and again for assistants, some of which compare `resource`. */
+/** Publishes the API's authorization server and scopes (RFC 9728 §3), also for assistants, which compare `resource` with their URL. */
 @Controller(RESOURCE_METADATA_PREFIX)
 @Public()
 @OutsideApi()

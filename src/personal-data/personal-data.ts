@@ -21,7 +21,7 @@ const ATTEMPTS = 20;
 /** Pause between attempts, in ms. */
 const AGAIN_MS = 250;
 
-/** Maximum waiting exports; there are fewer. */
+/** More exports than ever wait at once. */
 const MOST_WAITING = 100;
 /** Maximum wait in ms; then it counts as an attempt. */
 const PATIENCE_MS = 5_000;

@@ -74,7 +74,7 @@ const finishing = (tokens: number, stays: boolean) => `WITH family AS MATERIALIZ
   ${recordEventIf('used', EVENT_AT)}
 ) SELECT FROM used`;
 
-/** A token or revocation request. The library drives it through adapters; {@link TokenRequest.finish} does the writes. */
+/** A token or revocation request, run by the library through adapters. Except for revocations, {@link TokenRequest.finish} writes. */
 export class TokenRequest {
   /** The presented token stays valid, and gets a new response each time. */
   #stays = false;
