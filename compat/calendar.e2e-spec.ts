@@ -79,7 +79,7 @@ describe('a calendar file', () => {
       },
     );
 
-  it('says the same to both parsers: times in any zone, days, places, texts, and what became of the event', async () => {
+  it('reads the same in both parsers: times in any zone, all-day events, places, texts, and canceled events', async () => {
     const { platform } = oauth.api;
     const { id } = await oauth.member();
     const organizer = await platform.user({ stored_display_name: 'Ada "Countess", Lovelace; 🎉' });

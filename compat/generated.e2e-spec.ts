@@ -181,7 +181,7 @@ describe('clients generated from the OpenAPI document', () => {
 
   const expectSame = (printed: string) => expect(still(JSON.parse(printed))).toEqual(expected);
 
-  it('openapi-typescript’s types, with openapi-fetch', async () => {
+  it('openapi-typescript generates types that work with openapi-fetch', async () => {
     const folder = folderOf('node');
     await installPackages(folder);
     const bin = (name: string) => join(folder, 'node_modules/.bin', name);
@@ -191,7 +191,7 @@ describe('clients generated from the OpenAPI document', () => {
     expectSame(await run(process.execPath, ['calls.mjs'], folder));
   });
 
-  it('openapi-python-client’s', async () => {
+  it('openapi-python-client generates a client that compiles and calls the API', async () => {
     const folder = folderOf('python');
     const programs = await makePython(folder, join(folder, 'requirements.txt'));
     const options = ['--path', '../openapi.json', '--meta', 'none', '--output-path', 'client'];
@@ -204,7 +204,7 @@ describe('clients generated from the OpenAPI document', () => {
     expectSame(await run(join(programs, 'python'), ['calls.py'], folder));
   });
 
-  it(`oapi-codegen’s for Go, which has ${MOST_GO_TYPES} types at most`, async () => {
+  it(`oapi-codegen generates a Go client with at most ${MOST_GO_TYPES} types`, async () => {
     const folder = folderOf('go');
     const file = join(folder, 'api/api.go');
     mkdirSync(join(folder, 'api'));
@@ -228,7 +228,7 @@ describe('clients generated from the OpenAPI document', () => {
       return join(root, `made-${language}`);
     }
 
-    it('for Kotlin', async () => {
+    it('generates a Kotlin client that compiles', async () => {
       // `name`, a sort order, cannot be an enum’s constant in Kotlin; NAME can.
       const made = await generate('kotlin', '--additional-properties=enumPropertyNaming=UPPERCASE');
       const folder = join(root, 'kotlin');
@@ -245,7 +245,7 @@ describe('clients generated from the OpenAPI document', () => {
     });
 
     // There is no compiler for it here.
-    it('for Swift, without a warning, and with a type for each schema', async () => {
+    it('generates a Swift client without a warning, and with a type for each schema', async () => {
       const models = join(await generate('swift6'), 'Sources/OpenAPIClient/Models');
       for (const name of ['EventPage', 'EventStatus', 'Problem', 'AchievementStatistics'])
         expect([name, existsSync(join(models, `${name}.swift`))]).toEqual([name, true]);

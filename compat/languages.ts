@@ -17,7 +17,7 @@ const COMPILING_MS = 540_000;
 export interface Language {
   /** Names of its programs, and their files. */
   readonly programs: Readonly<Record<string, string>>;
-  /** What has to be on the machine, and a call that fails where it is not. */
+  /** A required program, and a command that fails without it. */
   readonly needs: readonly [program: string, ...parameters: string[]];
   install(folder: string): Promise<unknown>;
   command(folder: string, program: string): readonly [file: string, ...parameters: string[]];

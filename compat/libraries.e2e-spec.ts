@@ -25,7 +25,7 @@ describe('libraries sign a member in and call the API:', () => {
 
     // Two others of Node's: test/oauth/client-secrets.
     if (name === 'go')
-      it.each(ODD_SECRETS)('oauth2 sends a secret that encodings change so that it arrives: %s', (secret) =>
+      it.each(ODD_SECRETS)('oauth2 sends a secret intact although encodings change it: %s', (secret) =>
         signIns.signIn('go', ['oauth2', 'client_secret_basic', 'ES256'], secret),
       );
   });

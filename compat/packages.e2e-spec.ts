@@ -11,9 +11,9 @@ const PACKAGES = 'dist/packages';
 /*
  * Whether TypeScript finds the types of the TypeScript client in every mode of resolution, as others check it.
  */
-describe('the package that npm installs', () => {
+describe('the npm package of the client', () => {
   it(
-    'has types that are not wrong in any mode of resolution',
+    'has correct types in every resolution mode',
     async () => {
       const archive = join(
         PACKAGES,

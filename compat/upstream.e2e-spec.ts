@@ -18,7 +18,7 @@ import { makePython } from '../test/support/packages.js';
 const SECRET = 'a-secret-that-only-this-test-and-the-provider-know';
 const PASSWORD = 'the password of the platform';
 
-describe('With django-oidc-provider as the platform’s login', () => {
+describe('django-oidc-provider as the external identity provider', () => {
   let root: string;
   let provider: ChildProcess;
   let oauth: OauthTest;
@@ -78,7 +78,7 @@ describe('With django-oidc-provider as the platform’s login', () => {
     rmSync(root, { recursive: true, force: true });
   });
 
-  it('a member signs in to the demo app without a password here, in a real browser', async () => {
+  it('signs a member in to the demo app without a local password, in a real browser', async () => {
     const page = await (await browser.newContext()).newPage();
     await page.goto(`${oauth.issuer}/demo`);
     await page.getByRole('button', { name: /sign in/i }).click();

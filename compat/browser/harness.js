@@ -1,4 +1,4 @@
-// What every page here is told, and how it tells which member it read: as the page's own text.
+// The input of every page here, and its output: the member that it read, as the page's text.
 export const { ISSUER, CLIENT_ID, REDIRECT_URI } = globalThis.SETTINGS;
 /** Whether this is the page where the sign-in begins, not the one to which the member came back. */
 export const begin = !new URLSearchParams(location.search).has('code');

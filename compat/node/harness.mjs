@@ -1,4 +1,4 @@
-// What every program here is told, and how it tells what it did: the address to sign in at, then the member it read.
+// The input of every program here, and its output: the sign-in URL, then the member that it read.
 import { createInterface } from 'node:readline';
 
 /** `AUTH` is how the client authenticates; `CLIENT_SECRET` is empty where by nothing. */

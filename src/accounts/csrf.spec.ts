@@ -36,12 +36,12 @@ describe('Csrf', () => {
   const verify = (headers: Record<string, string>, submitted: unknown = token) =>
     csrf.verify(requestWith({ cookie, ...headers }), submitted);
 
-  it('accepts the token together with its cookie', () => {
+  it('accepts a token together with its cookie', () => {
     expect(verify({})).toBe(true);
     expect(verify({ cookie: `theme=dark; ${cookie}; lang=en` })).toBe(true);
   });
 
-  it('refuses a token without its cookie, a cookie without its token, and those of two browsers', () => {
+  it('rejects a token without its cookie, a cookie without its token, and a pair from two browsers', () => {
     expect(verify({ cookie: '' })).toBe(false);
     expect(verify({}, null)).toBe(false);
     expect(verify({}, '')).toBe(false);
@@ -49,7 +49,7 @@ describe('Csrf', () => {
     expect(verify({}, openPage(csrf).token)).toBe(false);
   });
 
-  it('refuses the cookie itself as token, and altered tokens', () => {
+  it('rejects the cookie itself as a token, and altered tokens', () => {
     expect(verify({}, cookie.split('=')[1])).toBe(false);
     expect(
       verify(
@@ -60,7 +60,7 @@ describe('Csrf', () => {
     expect(verify({}, `${token}AAAA`)).toBe(false);
   });
 
-  it('takes a same Origin, none, or null; refuses every other', () => {
+  it('accepts the same Origin, none, or null, and rejects every other', () => {
     expect(verify({ origin: 'https://api.example' })).toBe(true);
     expect(verify({ origin: 'null' })).toBe(true);
     for (const origin of [
@@ -72,13 +72,13 @@ describe('Csrf', () => {
       expect(verify({ origin })).toBe(false);
   });
 
-  it('refuses what a browser says came from another site, a null Origin too', () => {
+  it('rejects a request that the browser marks as cross-site, also with a null Origin', () => {
     expect(verify({ origin: 'null', 'sec-fetch-site': 'same-origin' })).toBe(true);
     expect(verify({ origin: 'null', 'sec-fetch-site': 'cross-site' })).toBe(false);
     expect(verify({ 'sec-fetch-site': 'same-site' })).toBe(false);
   });
 
-  it('keeps the id from scripts, from other hosts and from forms of other sites', () => {
+  it('hides the id from scripts, other hosts and forms of other sites', () => {
     expect(openPage(csrf).set).toMatch(
       /^__Host-pua_csrf=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax; Secure$/,
     );
@@ -87,7 +87,7 @@ describe('Csrf', () => {
     );
   });
 
-  it('leaves a browser the id that it has, and gives one answer one id', () => {
+  it('keeps a browser’s existing id, and sets one id per response', () => {
     expect(openPage(csrf, { cookie })).toMatchObject({ token, set: undefined });
     const page = openPage(csrf);
     page.response.appendHeader('Set-Cookie', 'other=1');
@@ -95,7 +95,7 @@ describe('Csrf', () => {
     expect(page.response.getHeader('set-cookie')).toHaveLength(2);
   });
 
-  it('accepts tokens of the previous SECRET_KEY, and of no other', () => {
+  it('accepts tokens of the current and the previous SECRET_KEY only', () => {
     const after = csrfWith({ SECRET_KEY: secret('b'), SECRET_KEY_PREVIOUS: secret('a') });
     expect(after.verify(requestWith({ cookie }), token)).toBe(true);
     expect(csrfWith({ SECRET_KEY: secret('b') }).verify(requestWith({ cookie }), token)).toBe(false);

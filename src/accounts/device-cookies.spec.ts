@@ -28,15 +28,15 @@ function lineFor(userId: number, before = '', devices = DEVICES): string {
 
 const cookieFor = (...args: Parameters<typeof lineFor>) => lineFor(...args).split(';')[0]!;
 
-describe('the cookie of a browser in which a member has signed in', () => {
-  it('is this member’s, and nobody else’s', () => {
+describe('the cookie of a known device', () => {
+  it('belongs to one member only', () => {
     const cookie = cookieFor(7);
     expect(DEVICES.find(from(cookie), 7)).toMatch(/^[\w-]{22}$/);
     expect(DEVICES.find(from(`a=b; ${cookie}; c=d`), 7)).toBe(DEVICES.find(from(cookie), 7));
     for (const other of [1, 8, 70, 77]) expect(DEVICES.find(from(cookie), other)).toBeUndefined();
   });
 
-  it('is read by no script, kept for 180 days, and on https bound to this host', () => {
+  it('is HttpOnly, lasts 180 days, and on https is bound to this host', () => {
     expect(lineFor(7)).toMatch(
       /^__Host-pua_device=[\w-]{72}; Path=\/; Max-Age=15552000; HttpOnly; SameSite=Lax; Secure$/,
     );
@@ -45,7 +45,7 @@ describe('the cookie of a browser in which a member has signed in', () => {
     );
   });
 
-  it('keeps the members who share the browser apart, the last five of them', () => {
+  it('keeps the last five members who share the browser', () => {
     let cookie = '';
     for (const userId of [1, 2, 3, 4, 5, 6]) cookie = cookieFor(userId, cookie);
     expect([1, 2, 3, 4, 5, 6].map((id) => DEVICES.find(from(cookie), id) !== undefined)).toEqual([
@@ -61,7 +61,7 @@ describe('the cookie of a browser in which a member has signed in', () => {
     expect(cookieFor(6, cookie).length).toBe(cookie.length);
   });
 
-  it('is worthless with any bit altered, cut off, or made up', () => {
+  it('is rejected if it is altered, truncated or made up', () => {
     const [name, value] = cookieFor(7).split('=') as [string, string];
     const bytes = Buffer.from(value, 'base64url');
     for (let bit = 0; bit < bytes.length * 8; bit++) {
@@ -74,7 +74,7 @@ describe('the cookie of a browser in which a member has signed in', () => {
     expect(DEVICES.find(from(cookieFor(7, '', cookies(new Secrets(NEW)))), 7)).toBeUndefined();
   });
 
-  it('is nothing any more after 180 days, whatever the browser keeps', () => {
+  it('is rejected after 180 days, even if the browser keeps it', () => {
     const cookie = cookieFor(7);
     const now = jest.spyOn(Date, 'now');
     now.mockReturnValue(Date.now() + 179 * 86_400_000);
@@ -84,7 +84,7 @@ describe('the cookie of a browser in which a member has signed in', () => {
     now.mockRestore();
   });
 
-  it('outlives a change of SECRET_KEY, while the one before is known', () => {
+  it('stays valid after a change of SECRET_KEY while the previous one is known', () => {
     const cookie = cookieFor(7);
     expect(cookies(new Secrets(NEW, OLD)).find(from(cookie), 7)).toBeDefined();
     expect(cookies(new Secrets(NEW)).find(from(cookie), 7)).toBeUndefined();

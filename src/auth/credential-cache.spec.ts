@@ -36,7 +36,7 @@ describe('the credential cache', () => {
   beforeEach(() => void jest.spyOn(performance, 'now').mockReturnValue(0));
   afterEach(() => void jest.restoreAllMocks());
 
-  it('forgets what ends, without a look at the others', async () => {
+  it('drops revoked entries without a query for the others', async () => {
     const channel = new HeardChannel({} as Config, {} as Logger);
     const cache = new CredentialCache(channel);
     const learn = (i: number, kind: 'api_key' | 'oauth_token') =>
@@ -56,7 +56,7 @@ describe('the credential cache', () => {
     new CredentialCache(idle);
     expect(await costsAtMost(20, announceTo(channel), announceTo(idle))).toBe(true);
     channel.announce({ kind: 'key', id: 'id0' });
-    channel.announce({ kind: 'grant', id: 'id2' }); // a key of that id is no grant
+    channel.announce({ kind: 'grant', id: 'id2' }); // a key with that id differs from a grant
     channel.announce({ kind: 'grant', id: 'id1' });
     channel.announce({ kind: 'user', id: '4' }); // 4 credentials
     channel.announce({ kind: 'client', id: 'client:7' }); // 200
@@ -69,7 +69,7 @@ describe('the credential cache', () => {
     ['it', { kind: 'key', id: 'id1' }],
     ['its member', { kind: 'user', id: '1' }],
     ['anything', 'all'],
-  ])('does not keep a credential that was being looked up when %s was revoked', async (_, revocation) => {
+  ])('does not store a credential whose query was running when %s was revoked', async (_, revocation) => {
     const channel = new HeardChannel({} as Config, {} as Logger);
     const cache = new CredentialCache(channel);
     const lookUp = Promise.withResolvers<KnownCredential>();

@@ -12,7 +12,7 @@ describe('parseDuration', () => {
   ])('reads %s', (text, seconds) => expect(parseDuration(text)).toBe(seconds));
 
   it.each(['', '5', 'd', '1w', '1.5h', '-1d', '1d2h', ' 1d', '1D', '1e3s', '9999999999s'])(
-    'refuses %p',
+    'rejects %p',
     (text) => expect(() => parseDuration(text)).toThrow(InvalidArgumentError),
   );
 
@@ -24,10 +24,10 @@ describe('parseDuration', () => {
 });
 
 describe('parseScopes', () => {
-  it('puts them in one order, each once', () =>
+  it('sorts the scopes and removes duplicates', () =>
     expect(parseScopes('events:read, profile:read,events:read')).toEqual(['profile:read', 'events:read']));
-  it('takes an empty text for none', () => expect(parseScopes('')).toEqual([]));
-  it.each(['openid', 'constructor', 'profile:read events:read'])('refuses %p', (text) =>
+  it('returns no scopes for an empty text', () => expect(parseScopes('')).toEqual([]));
+  it.each(['openid', 'constructor', 'profile:read events:read'])('rejects %p', (text) =>
     expect(() => parseScopes(text)).toThrow(/There are: profile:read, profile:write/),
   );
 });
@@ -54,12 +54,12 @@ describe('collectCidr', () => {
     'fe80::1%eth0',
     '1.2.3.4/-1',
     'host',
-  ])('refuses %p', (text) => expect(() => collectCidr(text)).toThrow(InvalidArgumentError));
+  ])('rejects %p', (text) => expect(() => collectCidr(text)).toThrow(InvalidArgumentError));
 });
 
 describe('parseUsername', () => {
-  it.each(['12345', '', ' ada', 'ada ', 'x'.repeat(101), 'a\0b'])('refuses %p', (text) =>
+  it.each(['12345', '', ' ada', 'ada ', 'x'.repeat(101), 'a\0b'])('rejects %p', (text) =>
     expect(() => parseUsername(text)).toThrow(InvalidArgumentError),
   );
-  it('takes others', () => expect(parseUsername('Zoë 2')).toBe('Zoë 2'));
+  it('accepts other names', () => expect(parseUsername('Zoë 2')).toBe('Zoë 2'));
 });

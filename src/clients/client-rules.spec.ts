@@ -24,7 +24,7 @@ describe('checkClient', () => {
     ['native', 'app:/cb', 'reversed domain name'],
     ['native', 'cursors:/cb', 'reversed domain name'],
     ['native', 'javascript:alert(1)', 'reversed domain name'],
-  ])('refuses for a %s client the redirect URI %s', (type, uri, why) => {
+  ])('rejects for a %s client the redirect URI %s', (type, uri, why) => {
     expect(() => checkClient(client({ type, redirect_uris: [uri] }), false)).toThrow(why);
   });
 
@@ -41,7 +41,7 @@ describe('checkClient', () => {
     expect(() => checkClient(client({ type, redirect_uris: [uri] }), false)).not.toThrow();
   });
 
-  it('refuses http on this machine for a web client in production', () => {
+  it('rejects http on loopback for a web client in production', () => {
     expect(() => checkClient(client({ redirect_uris: ['http://localhost/cb'] }), true)).toThrow(
       'must be https',
     );
@@ -65,12 +65,12 @@ describe('checkClient', () => {
       'the logo must be a PNG',
     ],
     [{ logo: Buffer.concat([PNG, Buffer.alloc(65_536)]) }, 'the logo must be'],
-  ])('refuses %j', (fields, why) => {
+  ])('rejects %j', (fields, why) => {
     expect(() => checkClient(client(fields), false)).toThrow(why);
   });
 
   it.each(['client_uri', 'policy_uri'])(
-    'accepts a %s of 2,048 characters, and none that is longer',
+    'accepts a %s of 2,048 characters, and rejects a longer one',
     (field) => {
       const longest = 'https://app.example/'.padEnd(2048, 'x');
       expect(() => checkClient(client({ [field]: longest }), false)).not.toThrow();
@@ -82,11 +82,11 @@ describe('checkClient', () => {
 });
 
 describe('a key set as text', () => {
-  it.each(['', 'null', '{', 'undefined'])('is none in %j', (text) => {
+  it.each(['', 'null', '{', 'undefined'])('rejects %j as not a key set', (text) => {
     expect(() => keySetOf(text)).toThrow('the key set must be {"keys": […]}');
   });
 
-  it.each([false, 0, '', 'keys', [], {}])('that is %j is refused', (jwks) => {
+  it.each([false, 0, '', 'keys', [], {}])('rejects a key set that is %j', (jwks) => {
     expect(() => checkClient(client({ jwks: jwks as never }), false)).toThrow('the key set must be');
   });
 });

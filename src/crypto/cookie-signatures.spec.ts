@@ -10,12 +10,12 @@ const [CURRENT, PREVIOUS] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];
 const signatures = new CookieSignatures(new Secrets(CURRENT, PREVIOUS), 'oauth-cookies');
 
 describe('the signature of a cookie', () => {
-  it('is the one that Keygrip makes: the cookies that browsers have stay good', () => {
+  it('equals Keygrip’s, so existing cookies stay valid', () => {
     expect(signatures.sign(COOKIE)).toBe(BY_CURRENT);
     expect(new CookieSignatures(new Secrets(PREVIOUS), 'oauth-cookies').sign(COOKIE)).toBe(BY_PREVIOUS);
   });
 
-  it('is found to be of the current key or of the one before, so that Koa signs anew what is of the latter', () => {
+  it('identifies the current or the previous key, so that Koa renews signatures of the previous one', () => {
     expect([BY_CURRENT, BY_PREVIOUS].map((signature) => signatures.index(COOKIE, signature))).toEqual([0, 1]);
     expect([BY_CURRENT, BY_PREVIOUS].map((signature) => signatures.verify(COOKIE, signature))).toEqual([
       true,
@@ -33,12 +33,12 @@ describe('the signature of a cookie', () => {
     ['a part of it', COOKIE, BY_CURRENT.slice(0, -1)],
     ['nothing', COOKIE, ''],
     ['what is not base64', COOKIE, '„“'],
-  ])('is none of %s', (_, cookie, signature) => {
+  ])('does not match %s', (_, cookie, signature) => {
     expect(signatures.index(cookie, signature)).toBe(-1);
     expect(signatures.verify(cookie, signature)).toBe(false);
   });
 
-  it('is none of a key for another purpose', () => {
+  it('does not match a key for another purpose', () => {
     expect(new CookieSignatures(new Secrets(CURRENT), 'csrf').verify(COOKIE, BY_CURRENT)).toBe(false);
   });
 });

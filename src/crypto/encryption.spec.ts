@@ -8,12 +8,12 @@ const ROW = Buffer.from('row');
 const before = new Encryption(new Secrets(OLD), 'oauth-state');
 const encryption = new Encryption(new Secrets(NEW, OLD), 'oauth-state');
 
-describe('what is encrypted', () => {
-  it.each([null, 0, 'text', [1, 'ä'], { a: { b: [] } }])('opens as it was: %j', (value) =>
+describe('encrypted text', () => {
+  it.each([null, 0, 'text', [1, 'ä'], { a: { b: [] } }])('decrypts to its original: %j', (value) =>
     expect(encryption.open(encryption.seal(value, 'Session', ROW), 'Session', ROW)).toEqual(value),
   );
 
-  it('is another text each time', () =>
+  it('differs each time', () =>
     expect(encryption.seal('x', 'Session')).not.toEqual(encryption.seal('x', 'Session')));
 
   it.each([
@@ -21,16 +21,16 @@ describe('what is encrypted', () => {
     ['in another row', 'Session', [Buffer.from('other')]],
     ['without the keys of its row', 'Session', []],
     ['with more keys than its row had', 'Session', [ROW, ROW]],
-  ])('does not open %s', (_, kind, rowKeys) =>
+  ])('does not decrypt from %s', (_, kind, rowKeys) =>
     expect(encryption.open(encryption.seal('x', 'Session', ROW), kind, ...rowKeys)).toBeUndefined(),
   );
 
-  it('does not open under another label', () =>
+  it('does not decrypt under another label', () =>
     expect(
       new Encryption(new Secrets(NEW), 'other').open(encryption.seal('x', 'Session'), 'Session'),
     ).toBeUndefined());
 
-  it('does not open once any of its bytes is another, or missing', () => {
+  it('does not decrypt if any byte differs or is missing', () => {
     const sealed = encryption.seal('x', 'Session');
     for (const place of sealed.keys()) {
       const other = Buffer.from(sealed);
@@ -40,7 +40,7 @@ describe('what is encrypted', () => {
     }
   });
 
-  it('under the key before opens, and says so; what is sealed now does not open there', () => {
+  it('decrypts under the previous key and reports that, but not the other way around', () => {
     expect(encryption.openNamed(before.seal('x', 'Session'), 'Session')).toEqual({
       value: 'x',
       keyName: before.keyName,
@@ -52,12 +52,12 @@ describe('what is encrypted', () => {
     expect(before.open(encryption.seal('x', 'Session'), 'Session')).toBeUndefined();
   });
 
-  it('does not open in a row if it was sealed without row keys', () =>
+  it('does not decrypt in a row if it was encrypted without row keys', () =>
     expect(encryption.open(encryption.seal('x', 'Session'), 'Session', ROW)).toBeUndefined());
 });
 
-describe('what is encrypted for whoever holds a secret', () => {
-  it('opens with that secret, for that purpose, and no other', () => {
+describe('text encrypted with a secret', () => {
+  it('decrypts only with that secret and purpose', () => {
     const sealed = sealFor('secret', { a: 1 }, 'refresh');
     expect(openWith('secret', sealed, 'refresh')).toEqual({ a: 1 });
     expect(openWith('secret ', sealed, 'refresh')).toBeUndefined();

@@ -8,21 +8,21 @@ const NEW = Buffer.alloc(32, 'b');
 const before = new Hmac(new Secrets(OLD), 'csrf');
 const hmac = new Hmac(new Secrets(NEW, OLD), 'csrf');
 
-describe('the authentication code of a text', () => {
-  it('is HMAC-SHA-256 under the key of its purpose, on which what browsers keep depends', () => {
+describe('the HMAC of a text', () => {
+  it('is HMAC-SHA-256 under the key of its purpose, so that existing cookies stay valid', () => {
     expect(before.of('one').toString('hex')).toBe(
       '82483aa65ce80927a7ff40da86c890c87fd2cb398519dc992d2f3a00af3d0e7d', // computed by another program
     );
   });
 
-  it('is made with the current key, and verified with the one before, too', () => {
+  it('is made with the current key, and verified with the current and the previous one', () => {
     expect(hmac.everyOf('one')).toEqual([hmac.of('one'), before.of('one')]);
     expect(hmac.verify(hmac.of('one'), 'one')).toBe(true);
     expect(hmac.verify(before.of('one'), 'one')).toBe(true);
     expect(before.verify(hmac.of('one'), 'one')).toBe(false);
   });
 
-  it('is of no other text, no other purpose, and of all its bytes', () => {
+  it('differs by text and purpose, and covers all bytes', () => {
     const code = hmac.of('one');
     expect(hmac.verify(code, 'two')).toBe(false);
     expect(new Hmac(new Secrets(NEW), 'cursor').verify(code, 'one')).toBe(false);
@@ -37,12 +37,12 @@ describe('the authentication code of a text', () => {
     expect(hmac.verify(Buffer.concat([code, Buffer.alloc(1)]), 'one')).toBe(false);
   });
 
-  it('takes its parts as one text', () => {
+  it('treats its parts as one text', () => {
     expect(hmac.of('one', Buffer.from('two'))).toEqual(hmac.of('onetwo'));
     expect(hmac.verify(hmac.of('onetwo'), 'one', 'two')).toBe(true);
   });
 
-  it('can be shorter, and is not verified by a longer one then', () => {
+  it('can be truncated, and then does not verify as a longer one', () => {
     const short = new Hmac(new Secrets(OLD), 'csrf', 16);
     expect(short.of('one')).toEqual(before.of('one').subarray(0, 16));
     expect(short.verify(short.of('one'), 'one')).toBe(true);
@@ -50,37 +50,37 @@ describe('the authentication code of a text', () => {
   });
 });
 
-describe('comparing secrets', () => {
+describe('the comparison of secrets', () => {
   it.each([
     ['', '', true],
     ['one', 'one', true],
     ['one', 'onf', false],
     ['one', 'on', false],
     ['', 'o', false],
-  ])('tells of %p and %p: %p', (one, other, same) =>
+  ])('of %p and %p returns %p', (one, other, same) =>
     expect(isSame(Buffer.from(one), Buffer.from(other))).toBe(same),
   );
 });
 
-describe('the key under which a token is stored', () => {
+describe('the key of a stored token', () => {
   const ID = 'abcdefghijklmnopqrstu';
   const before = new TokenKeys(new Secrets(OLD));
   const keys = new TokenKeys(new Secrets(NEW, OLD));
 
-  it('is an HMAC of its kind and itself, as the database holds it since the first release', () => {
+  it('is an HMAC of kind and token, unchanged since the first release', () => {
     expect(before.keyOf('AccessToken', ID).toString('hex')).toBe(
       '2d467b539254bd136db682606d32b9ef32ff2e329d00103ed5eec3b297913d51', // computed by another program
     );
   });
 
-  it('is another for another kind, and under another secret', () => {
+  it('differs by kind and by secret', () => {
     const found = [keys, before].flatMap((of) =>
       ['AccessToken', 'RefreshToken'].map((model) => of.keyOf(model, ID)),
     );
     expect(new Set(found.map((key) => key.toString('hex'))).size).toBe(4);
   });
 
-  it('is looked for under both secrets, the current one first', () => {
+  it('is queried under both secrets, the current one first', () => {
     expect(keys.keysOf('AccessToken', ID)).toEqual([
       keys.keyOf('AccessToken', ID),
       before.keyOf('AccessToken', ID),
@@ -96,10 +96,12 @@ describe('the key under which a token is stored', () => {
     `${ID}\n`,
     'with/slash/and+plus+signs',
     '\u0000'.repeat(30),
-  ])('is none for what was never issued: %j', (id) => expect(keys.keysOf('AccessToken', id)).toEqual([]));
+  ])('is undefined for a token that was never issued: %j', (id) =>
+    expect(keys.keysOf('AccessToken', id)).toEqual([]),
+  );
 });
 
-describe('two parameters of a look-up', () => {
+describe('two query parameters', () => {
   const [one, other] = [Buffer.from('one'), Buffer.from('other')];
   it.each([
     [

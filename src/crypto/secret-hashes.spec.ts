@@ -8,7 +8,7 @@ const NEW = Buffer.alloc(32, 'b');
 describe('the hash of an API key', () => {
   const KEY = 'pua_test_key';
 
-  it('and the name of its pepper are what the database holds since the first release', () => {
+  it('and its pepper’s name are unchanged since the first release', () => {
     const [id] = pepperIdsOf(new Secrets(OLD));
     expect(id!.toString('hex')).toBe('58da37bb'); // computed by another program, as is the hash
     expect(new SecretHashes(new Secrets(OLD), 'api_keys').store(KEY).hash.toString('hex')).toBe(
@@ -16,7 +16,7 @@ describe('the hash of an API key', () => {
     );
   });
 
-  it('is made with the current pepper, and the one before is still known', () => {
+  it('is made with the current pepper, and verified with the previous one', () => {
     const before = new SecretHashes(new Secrets(OLD), 'api_keys');
     const both = new SecretHashes(new Secrets(NEW, OLD), 'api_keys');
     expect(both.store(KEY).hash).not.toEqual(before.store(KEY).hash);
@@ -28,7 +28,7 @@ describe('the hash of an API key', () => {
     expect(both.store(KEY)).toMatchObject({ pepper_id: current, last_four: '_key' });
   });
 
-  it('matches its key under its pepper alone', () => {
+  it('matches its key only under its pepper', () => {
     const [hashes, before] = [
       new SecretHashes(new Secrets(NEW), 'api_keys'),
       new SecretHashes(new Secrets(OLD), 'api_keys'),
@@ -40,7 +40,7 @@ describe('the hash of an API key', () => {
     expect(hashes.matches(Buffer.alloc(0), KEY)).toBe(false);
   });
 
-  it('is of no other table', () => {
+  it('differs between tables', () => {
     const other = new SecretHashes(new Secrets(NEW), 'oauth_client_secrets');
     expect(other.matches(new SecretHashes(new Secrets(NEW), 'api_keys').store(KEY).hash, KEY)).toBe(false);
   });

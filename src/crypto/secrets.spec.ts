@@ -5,8 +5,8 @@ const secret = (text: string) => Buffer.alloc(32, text);
 const hexOf = (secrets: Secrets, label: string) =>
   secrets.derive(label).map((key) => key.export().toString('hex'));
 
-describe('the keys that are derived from SECRET_KEY', () => {
-  it('are those of HKDF-SHA-256, on which everything that is stored depends', () => {
+describe('the keys derived from SECRET_KEY', () => {
+  it('equal HKDF-SHA-256, so that stored data stays readable', () => {
     // hmac(hmac(32 zeros, secret), "pua:x" 0x01), computed by another program
     const key = '1df265a2ddb0ad60447903971847c0054b860e84bfe8e1cfa2f1d0b281987bc0';
     expect(deriveKey(secret('a'), 'x').toString('hex')).toBe(key);
@@ -20,7 +20,7 @@ describe('the keys that are derived from SECRET_KEY', () => {
     expect(new Set(keys.map((key) => key.toString('hex'))).size).toBe(4);
   });
 
-  it('are two where there is a secret before the current one, which comes first', () => {
+  it('include those of the previous secret, after the current ones', () => {
     const [before] = hexOf(new Secrets(secret('old')), 'x');
     const secrets = new Secrets(secret('new'), secret('old'));
     expect(hexOf(secrets, 'x')).toEqual([expect.not.stringContaining(before!), before]);
@@ -29,7 +29,7 @@ describe('the keys that are derived from SECRET_KEY', () => {
 });
 
 describe('a fresh SECRET_KEY', () => {
-  it('has 32 bytes, and is another each time', () => {
+  it('has 32 bytes, and differs each time', () => {
     const [one, other] = [makeSecretKey(), makeSecretKey()];
     expect(Buffer.from(one, 'base64')).toHaveLength(32);
     expect(one).not.toBe(other);

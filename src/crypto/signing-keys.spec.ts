@@ -3,7 +3,7 @@ import { calculateJwkThumbprint, compactVerify, importJWK } from 'jose';
 import { makeSigningKey, publicHalfOf, Signer } from './signing-keys.js';
 
 describe('a key pair for ES256', () => {
-  it('is of P-256, says what it is for, and is named by the thumbprint of its public half', async () => {
+  it('uses P-256, states its use, and is named by the thumbprint of its public half', async () => {
     const key = await makeSigningKey('ES256');
     if (key.kty !== 'EC') throw new Error(key.kty);
     const { kty, crv, x, y, d, kid } = key;
@@ -12,7 +12,7 @@ describe('a key pair for ES256', () => {
     expect(kid).toBe(await calculateJwkThumbprint({ kty, crv: crv!, x: x!, y: y! }));
   });
 
-  it('is another each time', async () => {
+  it('differs each time', async () => {
     const [one, other] = [await makeSigningKey('ES256'), await makeSigningKey('ES256')];
     expect(one.d).not.toBe(other.d);
     expect(one.kid).not.toBe(other.kid);
@@ -20,7 +20,7 @@ describe('a key pair for ES256', () => {
 });
 
 describe('a key pair for RS256', () => {
-  it('is of RSA with 2,048 bits, and named by the thumbprint of its public half', async () => {
+  it('uses RSA with 2,048 bits, and is named by the thumbprint of its public half', async () => {
     const key = await makeSigningKey('RS256');
     if (key.kty !== 'RSA') throw new Error(key.kty);
     const { kty, n, e, kid } = key;
@@ -34,7 +34,7 @@ describe.each([
   ['ES256', 64],
   ['RS256', 256],
 ] as const)('a key for %s', (alg, bytes) => {
-  it('signs what a library for JOSE verifies, and nothing else', async () => {
+  it('signs data that a JOSE library verifies, and rejects altered data', async () => {
     const key = await makeSigningKey(alg);
     const input = [{ alg }, { sub: '7' }]
       .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
@@ -48,7 +48,7 @@ describe.each([
     await expect(compactVerify(jws.replace('.', '.e'), verifier)).rejects.toThrow();
   });
 
-  it('shows its public half, and no other', async () => {
+  it('exposes only its public half', async () => {
     const key = await makeSigningKey(alg);
     expect(new Signer(key).publicKey.type).toBe('public');
     for (const member of ['d', 'p', 'q', 'dp', 'dq', 'qi'])

@@ -4,7 +4,7 @@ import { makeWebhookSecret, signWebhook } from './webhook-signatures.js';
 
 const BODY = '{"type":"events.updated","data":{"title":"Zoë’s Küche"}}';
 
-it('signs as the published library verifies it, and not what was changed since', () => {
+it('a webhook signature verifies with the published library, and not after a change of the message', () => {
   const secret = makeWebhookSecret();
   const timestamp = Math.floor(Date.now() / 1000);
   const headers = {
@@ -19,7 +19,7 @@ it('signs as the published library verifies it, and not what was changed since',
   expect(() => new Webhook(makeWebhookSecret()).verify(BODY, headers)).toThrow('No matching signature');
 });
 
-it('signs what stands in the specification as it stands there', () => {
+it('a webhook signature equals the specification’s example', () => {
   expect(
     signWebhook(
       'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
@@ -30,7 +30,7 @@ it('signs what stands in the specification as it stands there', () => {
   ).toBe('v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=');
 });
 
-it('makes another secret each time, of 256 random bits', () => {
+it('a webhook secret has 256 random bits, and differs each time', () => {
   const secrets = Array.from({ length: 100 }, makeWebhookSecret);
   expect(new Set(secrets).size).toBe(100);
   for (const secret of secrets) expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);

@@ -19,7 +19,7 @@ const objectOf = (...keys: [string, JsonField][]): JsonObject => ({
   properties: Object.fromEntries(keys),
 });
 
-it('of a column that its entity does not have does not compile', () => {
+it('a column that its entity does not have fails to compile', () => {
   const known: ValueSql = 'e.starts_at';
   // @ts-expect-error: this is what a renamed column is
   const unknown: ValueSql = 'e.begins_at';
@@ -40,18 +40,18 @@ describe('the SQL of JSON text', () => {
     ['json', false, `'{"k":' || t.k || '}'`],
     ['items', false, `'{"k":[' || t.k || ']}'`],
     ['texts', false, `'{"k":' || to_json(t.k)::text || '}'`],
-  ])('of %s (null too: %s)', (kind, orNull, sql) => {
+  ])('covers %s (also null: %s)', (kind, orNull, sql) => {
     expect(jsonText(objectOf(key('k', kind, 't.k', orNull)))).toBe(sql);
   });
 
-  it('has one literal between two values, and puts what is no name in parentheses', () => {
+  it('puts one literal between two values, and parentheses around expressions', () => {
     const keys = [key('a', 'word', 't.a'), key('b', 'number', 'x + y'), key('c', 'boolean', 't.c IS NULL')];
     expect(jsonText(objectOf(...keys))).toBe(
       `'{"a":"' || t.a || '","b":' || (x + y) || ',"c":' || CASE WHEN (t.c IS NULL) THEN 'true' ELSE 'false' END || '}'`,
     );
   });
 
-  it('has a fragment whole where its first key stands, and no key of it twice', () => {
+  it('places a whole fragment at its first key, and repeats none of its keys', () => {
     const card = new JsonFragment('t.card', true);
     const rest = new JsonFragment('t.rest');
     const keys = [
@@ -64,14 +64,14 @@ describe('the SQL of JSON text', () => {
     expect(jsonText(objectOf(...keys))).toBe(`t.card || ',"b":' || json_text(t.b) || ',' || t.rest || '}'`);
   });
 
-  it('refuses a fragment that would open the object in its middle', () => {
+  it('rejects a fragment that would open inside the object', () => {
     const card = new JsonFragment('t.card', true);
     expect(() => jsonText(objectOf(key('a', 'text', 't.a'), key('id', 'number', card)))).toThrow(
       /^Thing.id: /,
     );
   });
 
-  it('has an object in the object, and null where its condition or its row is missing', () => {
+  it('nests objects, and returns null if the condition fails or the row is missing', () => {
     const keys = [key('x', 'number', 't.x')];
     expect(jsonText(objectOf(key('o', 'json', objectOf(...keys))))).toBe(`'{"o":{"x":' || t.x || '}}'`);
     expect(jsonText(objectOf(key('o', 'json', { ...objectOf(...keys), when: 't.y' })))).toBe(
@@ -82,7 +82,7 @@ describe('the SQL of JSON text', () => {
     );
   });
 
-  it('has local times in their zone', () => {
+  it('converts times to their local zone', () => {
     const local = { local: 't.at', zone: 't.zone' };
     expect(jsonText(objectOf(key('at', 'timestamp', local)))).toBe(
       `'{"at":"' || local_time(t.at, t.zone) || '"}'`,

@@ -4,7 +4,7 @@ import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { providerFetch, type ProviderFetch } from './provider-fetch.js';
 
-describe('requests to the platform’s own login', () => {
+describe('requests to the external identity provider', () => {
   let server: Server;
   let port: number;
   beforeAll(async () => {
@@ -35,7 +35,7 @@ describe('requests to the platform’s own login', () => {
       ...(signal ? { signal } : {}),
     });
 
-  it('look up one name at a time, however many wait for names that no name server answers', async () => {
+  it('resolve one name at a time, even if name servers do not respond', async () => {
     const looks: string[] = [];
     const { promise: answer, resolve: answered } = Promise.withResolvers<typeof LOOPBACK>();
     const fetch = providerFetch((name) => {
@@ -46,12 +46,12 @@ describe('requests to the platform’s own login', () => {
     const names = Array.from({ length: 20 }, (_, i) => (i % 2 === 0 ? 'slow.example' : 'slow-keys.example'));
     const aborted = await Promise.allSettled(names.map((name) => post(fetch, name, AbortSignal.timeout(50))));
     expect(aborted.every(({ status }) => status === 'rejected')).toBe(true);
-    expect(looks).toEqual(['slow.example']); // which goes on: the system cannot abort it
+    expect(looks).toEqual(['slow.example']); // which continues: the system cannot abort it
     answered(LOOPBACK);
     expect((await post(fetch, 'slow-keys.example')).status).toBe(200);
   });
 
-  it('go on after a name that is not found', async () => {
+  it('continue after a name is not found', async () => {
     const fetch = providerFetch((name) =>
       name === 'gone.example' ? Promise.reject(new Error('not found')) : Promise.resolve(LOOPBACK),
     );
@@ -63,11 +63,11 @@ describe('requests to the platform’s own login', () => {
     );
   });
 
-  it('find names that only this machine knows', async () => {
+  it('resolve names that only this host knows', async () => {
     expect((await post(providerFetch(), 'localhost')).status).toBe(200);
   });
 
-  it('follow no redirect, and fail where a response is cut off', async () => {
+  it('follow no redirect, and fail if a response is truncated', async () => {
     const fetch = providerFetch();
     const moved = await fetch(`http://127.0.0.1:${port}/moved`, {});
     expect([moved.status, moved.headers.get('location')]).toEqual([302, '/']);

@@ -41,7 +41,7 @@ describe('a download', () => {
     return socket;
   }
 
-  it('is cut where nobody reads it, and no more of the file is read meanwhile', async () => {
+  it('is closed if the client stops reading, and then reads no more of the file', async () => {
     const socket = await ask({ longestMs: 60_000, stalledMs: 300 });
     socket.pause();
     expect(await sending.error).toBeInstanceOf(Error);
@@ -49,21 +49,21 @@ describe('a download', () => {
     expect(sending.pieces).toBeLessThan(12);
   });
 
-  it('is cut where it takes too long, however fast it is read', async () => {
+  it('is closed after its time limit, even if the client reads fast', async () => {
     const socket = await ask({ longestMs: 300, stalledMs: 60_000 });
     socket.resume();
     expect(await sending.error).toBeInstanceOf(Error);
     expect(sending.pieces).toBeGreaterThan(1);
   });
 
-  it('ends with its reader', async () => {
+  it('ends when its client disconnects', async () => {
     const socket = await ask({ longestMs: 60_000, stalledMs: 60_000 });
     await once(socket, 'data');
     socket.destroy();
     expect(await sending.error).toBeInstanceOf(Error);
   });
 
-  it('is one at a time for a member, and a few for all, of whom the next one takes the place of one that ended', async () => {
+  it('is limited to one per member and a few in total, and the next waits for a free slot', async () => {
     const few = new Downloads({ atOnce: 2, longestMs: 1_000, stalledMs: 1_000 });
     const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const runs = [few.run(1, () => first.promise), few.run(2, () => second.promise)];

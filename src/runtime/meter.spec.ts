@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { Meter } from './meter.js';
 
 describe('Meter', () => {
-  it('keeps nothing where nobody asks', () => {
+  it('stores nothing without a reader', () => {
     const meter = new Meter();
     expect(() => {
       meter.count('http_problems_total', { code: 'not_found' });
@@ -10,7 +10,7 @@ describe('Meter', () => {
     }).not.toThrow();
   });
 
-  it('passes on what is counted and observed', () => {
+  it('forwards counts and observations', () => {
     const meter = new Meter();
     const heard: unknown[] = [];
     meter.sink = {
@@ -27,7 +27,7 @@ describe('Meter', () => {
     ]);
   });
 
-  it('asks every reader of a metric, and leaves out one that fails', async () => {
+  it('reads every source of a metric, and leaves out one that fails', async () => {
     const meter = new Meter();
     meter.read('overload_refusals_total', () => [[{ reason: 'database' }, 3]]);
     meter.read('overload_refusals_total', async () => [[{ reason: 'hashing' }, 4]]);

@@ -7,7 +7,7 @@ import { Logger } from './logger.js';
 import { Meter } from './meter.js';
 import { Periodic, PeriodicWork } from './periodic-work.js';
 
-/** Runs that are under way: each is ended by the test. */
+/** Runs in progress: the test ends each. */
 class Runs {
   readonly begun: PromiseWithResolvers<void>[] = [];
   readonly #awaited: (() => void)[] = [];
@@ -58,7 +58,7 @@ async function start(everyMs = 1, waits = false) {
 }
 
 describe('periodic work', () => {
-  it('runs at the start, and again after each run, one at a time', async () => {
+  it('runs at startup, and again after each run, one at a time', async () => {
     const { app, runs } = await start();
     await runs.until(1);
     await setTimeout(20);
@@ -68,14 +68,14 @@ describe('periodic work', () => {
     await app.close();
   });
 
-  it('waits for its interval first where it says so', async () => {
+  it('waits for its first interval if configured so', async () => {
     const { app, runs } = await start(1_000, true);
     expect(runs.begun).toHaveLength(0);
     await runs.until(1);
     await app.close();
   });
 
-  it('that fails is counted each time, and logged once in a row', async () => {
+  it('counts each failure, and logs only the first in a row', async () => {
     const { app, runs, counted, logged } = await start();
     for (const [i, outcome] of ['fails', 'fails', 'succeeds', 'fails'].entries()) {
       await runs.until(i + 1);
@@ -90,7 +90,7 @@ describe('periodic work', () => {
     await app.close();
   });
 
-  it('ends with the application, which waits for the run that is under way', async () => {
+  it('ends with the application, which waits for the current run', async () => {
     const { app, runs } = await start();
     await runs.until(1);
     await app.close();

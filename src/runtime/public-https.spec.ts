@@ -9,7 +9,7 @@ import { thorough } from '../../test/support/database.js';
 import { NameServer } from '../../test/support/name-server.js';
 import { addressesOf, PublicHttps } from './public-https.js';
 
-describe('what is sent to an address that others chose', () => {
+describe('a request to a user-supplied URL', () => {
   let inside: Server;
   let connections = 0;
   let userAgent: string | undefined;
@@ -35,7 +35,7 @@ describe('what is sent to an address that others chose', () => {
     'http://127.0.0.1',
     'https://127.0.0.1',
     'https://[::ffff:127.0.0.1]',
-  ])('never comes to this machine: %s', async (origin) => {
+  ])('never reaches this host: %s', async (origin) => {
     connections = 0;
     await expect(post(new PublicHttps(), `${origin}:${port}/`)).rejects.toThrow('not one of the internet');
     expect(connections).toBe(0);
@@ -46,16 +46,16 @@ describe('what is sent to an address that others chose', () => {
     'https://169.254.169.254/latest',
     'https://[fe80::1]/',
     'http://192.168.0.1/',
-  ])('never connects to our own network, even where this machine is allowed: %s', async (url) => {
+  ])('never reaches the private network, even if loopback is allowed: %s', async (url) => {
     await expect(post(new PublicHttps(), url, true)).rejects.toThrow('not one of the internet');
   });
 
-  it('reaches this machine by http where that is allowed, and names the sender', async () => {
+  it('reaches loopback over http if allowed, and sends its User-Agent', async () => {
     expect(await post(new PublicHttps(), `http://localhost:${port}/`, true)).toMatchObject({ status: 204 });
     expect(userAgent).toBe('public-user-api');
   });
 
-  it('connects to the address that was checked: a name is resolved only once', async () => {
+  it('connects to the checked IP address: the name is resolved once', async () => {
     connections = 0;
     const https = new PublicHttps();
     const answers = ['203.0.113.7', '127.0.0.1']; // the second look would lead inside
@@ -70,14 +70,14 @@ describe('what is sent to an address that others chose', () => {
       'not one of the internet',
     );
     expect([looks, judged, connections]).toEqual([1, ['203.0.113.7'], 0]);
-    // At the next attempt the name leads inside: that is judged anew.
+    // At the next attempt the name leads to a private address: the check runs again.
     await expect(post(https, `https://rebinding.example:${port}/`)).rejects.toThrow(
       'not one of the internet',
     );
     expect([looks, judged, connections]).toEqual([2, ['203.0.113.7', '127.0.0.1'], 0]);
   });
 
-  it('comes nowhere where one of a name’s addresses is inside', async () => {
+  it('fails if any of the name’s addresses is private', async () => {
     const https = new PublicHttps();
     https.lookUp = () =>
       Promise.resolve([
@@ -87,7 +87,7 @@ describe('what is sent to an address that others chose', () => {
     await expect(post(https, 'https://mixed.example/')).rejects.toThrow('not one of the internet');
   });
 
-  it('ends at the headers of the response, so that no body holds the connection', async () => {
+  it('ends at the response headers, so that a body cannot hold the connection', async () => {
     let ended: Promise<unknown> | undefined;
     const dripping = createServer((_, response) => {
       ended = once(response, 'close');
@@ -101,7 +101,7 @@ describe('what is sent to an address that others chose', () => {
   });
 });
 
-describe('the name of an address that others chose', () => {
+describe('the name in a user-supplied URL', () => {
   /** As many as would take all threads for system look-ups several times. */
   const NAMES = Array.from({ length: 20 }, (_, i) => `dead-${i}.example`);
   let nameServer: NameServer;
@@ -112,11 +112,11 @@ describe('the name of an address that others chose', () => {
   });
   afterAll(() => nameServer.close());
 
-  it('is asked of the name servers, and of them alone', async () => {
+  it('is resolved only by the name servers', async () => {
     expect(await lookUp('receiver.example')).toEqual([{ address: '93.184.215.14', family: 4 }]);
   });
 
-  thorough.it('is given up after 2 s without an answer, and holds no thread meanwhile', async () => {
+  thorough.it('times out after 2 s without an answer, and occupies no thread', async () => {
     jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask', 'Date', 'performance'] });
     try {
       const lookingUp = Promise.allSettled(NAMES.map(lookUp));
@@ -130,7 +130,7 @@ describe('the name of an address that others chose', () => {
     }
   });
 
-  it('is looked up once for all who need it at the time', async () => {
+  it('is resolved once for all concurrent requests', async () => {
     const https = new PublicHttps();
     let looks = 0;
     https.lookUp = async () => {

@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { TtlMemo } from './ttl-memo.js';
 
-describe('what was found recently', () => {
+describe('a memo with a time to live', () => {
   let now = 0;
   beforeEach(() => void jest.spyOn(performance, 'now').mockImplementation(() => now));
   afterEach(() => void jest.restoreAllMocks());
@@ -16,14 +16,14 @@ describe('what was found recently', () => {
     return { recent, looks: () => looks };
   };
 
-  it('is looked for once, however many ask at once and after it', async () => {
+  it('loads a value once for concurrent and later callers', async () => {
     const { recent, looks } = counting(60_000, async () => turn(1));
     await Promise.all(Array.from({ length: 1_500 }, () => recent.find()));
     await recent.find();
     expect(looks()).toBe(1);
   });
 
-  it('is looked for again when it is too old, counted from when it was found', async () => {
+  it('loads the value again when it has expired, counted from the load', async () => {
     const { recent, looks } = counting(20, async () => (now += 40));
     await recent.find();
     await recent.find();
@@ -36,7 +36,7 @@ describe('what was found recently', () => {
     expect(looks()).toBe(2);
   });
 
-  it('is a failure, too, and is over like any other', async () => {
+  it('stores a failure, which expires as well', async () => {
     let fails = true;
     const { recent, looks } = counting(500, async () => {
       if (fails) throw new Error('away');

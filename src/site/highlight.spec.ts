@@ -13,17 +13,17 @@ const textOf = (html: string) =>
     .replaceAll('&amp;', '&');
 
 describe('highlighted code', () => {
-  it('marks keys, texts, words and comments', () => {
+  it('marks keys, strings, words and comments', () => {
     expect(highlight('{"id": 42, "name": "Ada"} # yes')).toBe(
       '{<span class="t-key">&quot;id&quot;</span>: <span class="t-word">42</span>, <span class="t-key">&quot;name&quot;</span>: <span class="t-text">&quot;Ada&quot;</span>} <span class="t-comment"># yes</span>',
     );
   });
 
-  it('leaves addresses whole', () => {
+  it('keeps URLs whole', () => {
     expect(highlight('curl http://localhost:3000/a#b')).toBe('curl http://localhost:3000/a#b');
   });
 
-  it('leaves every text of others as text', () => {
+  it('escapes all untrusted text', () => {
     const piece = fc.oneof(
       fc.string(),
       fc.constantFrom('<script>', '"', "'", '`', '\\', '&lt;', '//', '#', '\n', '</span>', '42', 'null'),

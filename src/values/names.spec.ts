@@ -20,7 +20,7 @@ const LOOK_ALIKES = [
 ];
 
 describe('isName', () => {
-  it.each(LOOK_ALIKES.map((name) => [name]))('refuses %j, which is shown as another name', (name) => {
+  it.each(LOOK_ALIKES.map((name) => [name]))('rejects %j, which looks like another name', (name) => {
     expect(isName(name)).toBe(false);
     expect(isUsername(name)).toBe(false);
     expect(asShown(name)).toBe('ann');
@@ -28,7 +28,7 @@ describe('isName', () => {
 
   it.each(
     ['', ' ', '\u200b', '\ud800', 'two\nlines', 'two  spaces', 'Zoe\u0308', 'a\u2028b'].map((name) => [name]),
-  )('refuses %j', (name) => expect(isName(name)).toBe(false));
+  )('rejects %j', (name) => expect(isName(name)).toBe(false));
 
   it.each([
     'Trailmix',
@@ -46,7 +46,7 @@ describe('isName', () => {
 
 describe('isUsername', () => {
   it.each(['ａｎｎ', 'ａnn', 'aﬁ', 'ann™', 'ann²', '𝐚𝐧𝐧', 'ann\u2126'])(
-    'refuses %s: it is another in NFKC',
+    'rejects %s, which differs in NFKC',
     (name) => expect(isUsername(name)).toBe(false),
   );
 

@@ -18,7 +18,7 @@ describe('parseAddress', () => {
     ['2001:db8::1%eth0', '2001:db8::1'],
     ['[fe80::1%25eth0.1]:443', 'fe80::1'],
     ['[fe80::1%eth0.1]:443', 'fe80::1'],
-  ])('reads %s as %s', (text, address) => expect(parseAddress(text)).toBe(address));
+  ])('parses %s as %s', (text, address) => expect(parseAddress(text)).toBe(address));
 
   it.each([
     '',
@@ -32,9 +32,9 @@ describe('parseAddress', () => {
     '1.2.3.4/8',
     '[::1',
     '"::1"',
-  ])('takes %j for no address', (text) => expect(parseAddress(text)).toBeUndefined());
+  ])('rejects %j', (text) => expect(parseAddress(text)).toBeUndefined());
 
-  it('gives an address or nothing for any text, and itself for what it gave', () => {
+  it('returns an address or undefined for any text, and parses its own output', () => {
     const near = fc.stringMatching(/^[[\]0-9a-f:.%]{0,30}$/);
     fc.assert(
       fc.property(fc.oneof(fc.string(), near, fc.ipV4(), fc.ipV6()), (text) => {
@@ -54,7 +54,7 @@ describe('networkOf', () => {
     expect(networkOf(undefined)).toBe('');
   });
 
-  it('takes the first 64 bits of an IPv6 address, however it is written', () => {
+  it('returns the first 64 bits of an IPv6 address in any notation', () => {
     const of = (text: string) => networkOf(parseAddress(text));
     for (const address of ['2001:db8:5::1', '2001:0DB8:0005:0000:ffff::', '2001:db8:5:0:1:2:3:4'])
       expect(of(address)).toBe('2001:db8:5:0');
@@ -64,9 +64,9 @@ describe('networkOf', () => {
   });
 });
 
-describe('an address of the internet', () => {
+describe('a public internet address', () => {
   it.each(['1.1.1.1', '93.184.216.34', '172.32.0.1', '2606:4700:4700::1111', '2a00:1450:4001:81b::200e'])(
-    'is %s',
+    'includes %s',
     (address) => expect(isPublicAddress(address)).toBe(true),
   );
 
@@ -105,5 +105,5 @@ describe('an address of the internet', () => {
     'localhost',
     '127.1',
     '',
-  ])('is not %s', (address) => expect(isPublicAddress(address)).toBe(false));
+  ])('excludes %s', (address) => expect(isPublicAddress(address)).toBe(false));
 });

@@ -1,10 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
 import { isEmailAddress, isMailbox } from './string-rules.js';
 
-describe('An e-mail address', () => {
-  it.each(['ada@example.com', 'a.b+c@d.example', 'ä@exämple.de', "o'neill@example.com"])('is %j', (text) => {
-    expect(isEmailAddress(text)).toBe(true);
-  });
+describe('an email address', () => {
+  it.each(['ada@example.com', 'a.b+c@d.example', 'ä@exämple.de', "o'neill@example.com"])(
+    'matches %j',
+    (text) => {
+      expect(isEmailAddress(text)).toBe(true);
+    },
+  );
 
   it.each([
     'ada',
@@ -18,11 +21,11 @@ describe('An e-mail address', () => {
     'a@b.example\0',
     `${'a'.repeat(65)}@b.example`,
     `a@${'b'.repeat(250)}`,
-  ])('is not %j', (text) => {
+  ])('does not match %j', (text) => {
     expect(isEmailAddress(text)).toBe(false);
   });
 
-  it('may have a name in front of it where a mail is from there', () => {
+  it('may follow a display name in a sender', () => {
     expect(isMailbox('ada@example.com')).toBe(true);
     expect(isMailbox('Ada & Co <ada@example.com>')).toBe(true);
     for (const text of ['Ada <ada>', 'Ada, Bob <ada@example.com>', 'A\r\nB <a@b.example>', '<a@b.example>'])

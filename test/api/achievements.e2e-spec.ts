@@ -60,7 +60,7 @@ const ids = async (key: string, query = '') => (await list(key, query)).map(({ i
 const detail = (key: string, id: number) => api.get(`/achievements?action=detail&id=${id}`, key);
 
 describe('GET /api/public/achievements: an achievement', () => {
-  it('is the same object in every variant', async () => {
+  it('has the same fields in every variant', async () => {
     const { id, key } = await member();
     const fields = {
       key: 'host',
@@ -97,7 +97,7 @@ describe('GET /api/public/achievements: an achievement', () => {
     });
   });
 
-  it('has null for what is unknown, and no progress without a target', async () => {
+  it('has null for unknown values, and no progress without a target', async () => {
     const { key } = await member();
     const id = await api.platform.achievement({ key: null, name: 'N', points: 0 });
     const unknown = {
@@ -125,7 +125,7 @@ describe('GET /api/public/achievements: an achievement', () => {
     [1999, 20_000, 10], // 9.995
     [19_999, 20_000, 100], // 99.995
     [7, 5, 100],
-  ])('that is at %s of %s shows that progress, in percent half up', async (current, target, percentage) => {
+  ])('at %s of %s shows that progress, in percent rounded half up', async (current, target, percentage) => {
     const { id, key } = await member();
     const achievement = await api.platform.achievement({ target });
     if (current !== undefined) await api.platform.progress(id, achievement, { progress: current });
@@ -168,7 +168,7 @@ describe('GET /api/public/achievements: rarity', () => {
     );
   });
 
-  it('counts disabled members neither as earners nor as eligible, and counts them again once enabled', async () => {
+  it('excludes disabled members from earners and eligible members, and includes them again once enabled', async () => {
     const { id, key } = await member();
     const achievement = await api.platform.achievement();
     const [one, two, three] = await members(11);
@@ -185,7 +185,7 @@ describe('GET /api/public/achievements: rarity', () => {
     expect(await numbers()).toEqual([3, 11, 27.27]);
   });
 
-  it('says as of when it is, at most a minute ago', async () => {
+  it('states its time, at most a minute ago', async () => {
     const { key } = await member();
     const achievement = await api.platform.achievement();
     const { body } = await detail(key, achievement);
@@ -211,7 +211,7 @@ describe('GET /api/public/achievements: a hidden achievement', () => {
     category: 'secret_category',
   };
 
-  it('is masked until it is earned, but for category, rarity and points', async () => {
+  it('is masked until it is earned, except category, rarity and points', async () => {
     const { id, key } = await member();
     const achievement = await api.platform.achievement({ ...hidden, category: 'social' });
     await api.platform.progress(id, achievement, { progress: 3 });
@@ -250,7 +250,7 @@ describe('GET /api/public/achievements: a hidden achievement', () => {
     expect((await detail(key, achievement)).body).toMatchObject({ ...revealed, criteria });
   });
 
-  it('tells nothing by its place in any order', async () => {
+  it('reveals nothing by its position in any order', async () => {
     const { id, key } = await member();
     const make = (name: string, progress: number, is_hidden = false) =>
       api.platform.achievement({ name, target: 10, is_hidden }).then(async (achievement) => {
@@ -265,7 +265,7 @@ describe('GET /api/public/achievements: a hidden achievement', () => {
     expect(await ids(key, 'action=all&sort=-progress')).toEqual([apple, zebra, first, second]);
   });
 
-  it('is not masked for another who earned it, and stays masked for this one', async () => {
+  it('is unmasked only for the member who earned it', async () => {
     const [one, two] = [await member(), await member()];
     const achievement = await earned(one.id, hidden);
     expect((await detail(one.key, achievement)).body.name).toBe('AA secret');
@@ -274,7 +274,7 @@ describe('GET /api/public/achievements: a hidden achievement', () => {
 });
 
 describe('GET /api/public/achievements: a retired achievement', () => {
-  it('shows to those who earned it only', async () => {
+  it('is visible only to members who earned it', async () => {
     const [one, two] = [await member(), await member()];
     const retired = await earned(one.id, { retired_at: '2024-01-01T00:00:00Z', points: 5 });
     await api.platform.progress(two.id, retired, { progress: 3 });
@@ -332,7 +332,7 @@ describe('GET /api/public/achievements: sorts and filters', () => {
     expect(await ids(key, 'action=all&earned=false')).toEqual([a, c]);
   });
 
-  it('filters by category, moment and part of the name', async () => {
+  it('filters by category, time and part of the name', async () => {
     const { id, key } = await member();
     const a = await earned(
       id,
@@ -368,7 +368,7 @@ describe('GET /api/public/achievements?action=stats', () => {
     [null, null],
   ];
 
-  it('of no achievements are all zero, every tier there', async () => {
+  it('returns zero for every tier without achievements', async () => {
     const { key } = await member();
     expect(await stats(key)).toEqual({
       total: 0,
@@ -391,7 +391,7 @@ describe('GET /api/public/achievements?action=stats', () => {
     });
   });
 
-  it('add up over categories and tiers, those with nothing too, and agree with the lists', async () => {
+  it('sums up categories and tiers, including empty ones, and agrees with the lists', async () => {
     const { id, key } = await member();
     const others = await members(9);
     const rare = await earned(
@@ -431,7 +431,7 @@ describe('GET /api/public/achievements?action=stats', () => {
     expect((await api.get('/profile', await api.key(id))).body.achievements_count).toBe(2);
   });
 
-  it('name the rarest earned one, the oldest of those that are equally rare, rated or not', async () => {
+  it('names the rarest earned achievement, the oldest among equally rare ones', async () => {
     const { id, key } = await member();
     const first = await earned(id, { category: 'z' });
     const second = await earned(id, { category: 'a' });
@@ -455,7 +455,7 @@ describe('GET /api/public/achievements?action=stats', () => {
     });
   });
 
-  it('have categories in the order in which the database sorts texts', async () => {
+  it('sorts categories like the database', async () => {
     const { key } = await member();
     for (const category of [
       'Zoo',
@@ -479,7 +479,7 @@ describe('GET /api/public/achievements?action=stats', () => {
     expect(shown).toEqual(sorted.map(({ category }) => category));
   });
 
-  it('have shares of two decimals, rounded half up', async () => {
+  it('rounds shares half up to two decimals', async () => {
     const wrong = await api.dataSource.query(`
       SELECT part, whole, percentage(part, whole) FROM generate_series(0, 130) part, generate_series(1, 130) whole
       WHERE percentage(part, whole)::text <> round(100.0 * part / whole, 2)::text`);
@@ -489,7 +489,7 @@ describe('GET /api/public/achievements?action=stats', () => {
 });
 
 describe('GET /api/public/achievements?action=pinned', () => {
-  it('come in their order, and positions close up where some are missing', async () => {
+  it('returns them in order, and closes gaps between positions', async () => {
     const { id, key } = await member();
     const last = await earned(id, {}, { pin_position: 6 });
     const first = await earned(id, {}, { pin_position: 2 });
@@ -522,7 +522,7 @@ describe('GET /api/public/achievements?action=pinned', () => {
     ]);
   });
 
-  it('are at most six', async () => {
+  it('returns at most six', async () => {
     const { id, key } = await member();
     for (let pin_position = 1; pin_position <= 6; pin_position++) await earned(id, {}, { pin_position });
     expect((await list(key, 'action=pinned')).map((item) => item.pin_position)).toEqual([1, 2, 3, 4, 5, 6]);
@@ -533,7 +533,7 @@ describe('GET /api/public/achievements: parameters', () => {
   const ACTIONS = ['all', 'stats', 'detail', 'pinned'];
 
   it.each(['', 'All', 'earned', 'list', 'all,stats', 'constructor', '__proto__'])(
-    'refuse the action "%s" and name the allowed ones',
+    'rejects the action "%s" and names the allowed ones',
     async (action) => {
       const { key } = await member();
       const { status, body } = await api.get(`/achievements?action=${action}`, key);
@@ -557,7 +557,7 @@ describe('GET /api/public/achievements: parameters', () => {
     ['action=pinned&limit=6', 'limit'],
     ['action=pinned&cursor=x', 'cursor'],
     ['action=pinned&sort=name', 'sort'],
-  ])('of another variant are unknown: %s', async (query, parameter) => {
+  ])('rejects parameters of another variant: %s', async (query, parameter) => {
     const { key } = await member();
     const { status, body } = await api.get(`/achievements?${query}`, key);
     expect([status, body.code]).toEqual([400, 'unknown_parameter']);
@@ -583,7 +583,7 @@ describe('GET /api/public/achievements: parameters', () => {
     [`q=${'a'.repeat(51)}`, 'q', undefined],
     ['action=all&action=all', 'action', undefined],
     ['action=detail&id=1&id=1', 'id', undefined],
-  ])('are checked: %s', async (query, parameter, allowed) => {
+  ])('checks the values: %s', async (query, parameter, allowed) => {
     const { key } = await member();
     const { status, body } = await api.get(`/achievements?${query}`, key);
     expect([status, body.code]).toEqual([400, 'invalid_parameter']);
@@ -610,7 +610,7 @@ describe('GET /api/public/achievements: parameters', () => {
     ['&id=9007199254740992', 404, 'achievement_not_found'],
     ['&id=9223372036854775808', 404, 'achievement_not_found'],
     [`&id=-${'9'.repeat(100)}`, 404, 'achievement_not_found'],
-  ])('of the detail: "%s" is %s %s', async (query, status, code) => {
+  ])('responds to the detail id "%s" with %s %s', async (query, status, code) => {
     const { key } = await member();
     const answer = await api.get(`/achievements?action=detail${query}`, key);
     expect([answer.status, answer.body.code]).toEqual([status, code]);
@@ -631,7 +631,7 @@ describe('GET /api/public/achievements/earned, /all, /stats, /pinned and /{id}',
     [`/${id}?`, `action=detail&id=${id}&`],
   ];
 
-  it('answer as their action does, byte for byte, with the same ETag, links and cursors', async () => {
+  it('respond like their action, byte for byte, with the same ETag, links and cursors', async () => {
     const { id, key } = await member();
     const achievement = await earned(id, {}, { pin_position: 1 });
     await earned(id);
@@ -651,7 +651,7 @@ describe('GET /api/public/achievements/earned, /all, /stats, /pinned and /{id}',
     }
   });
 
-  it('refuse an action, and whoever lacks the scope', async () => {
+  it('reject an action parameter, and callers without the scope', async () => {
     const { id, key } = await member();
     const other = await api.key(id, ['events:read']);
     for (const [path] of views(await api.platform.achievement())) {
@@ -662,7 +662,7 @@ describe('GET /api/public/achievements/earned, /all, /stats, /pinned and /{id}',
   });
 
   it.each(['0', '-1', 'abc', '1.0', '0x1', '01', '9000000000000001', '9'.repeat(400), 'ALL'])(
-    'are 404 where the path has no id of an achievement: %s',
+    'respond 404 if the path has no valid id: %s',
     async (written) => {
       const { key } = await member();
       await api.platform.achievement({ id: 1 });
@@ -673,7 +673,7 @@ describe('GET /api/public/achievements/earned, /all, /stats, /pinned and /{id}',
 });
 
 thorough.describe('GET /api/public/achievements: rarity among thousands', () => {
-  it('takes its tier from the unrounded value', async () => {
+  it('derives its tier from the unrounded value', async () => {
     const { id, key } = await member();
     const crowd = [id, ...(await members(4000))];
     for (const [earners, rarity, shown] of [

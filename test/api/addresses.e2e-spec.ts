@@ -5,7 +5,7 @@ import { thorough } from '../support/database.js';
 import { OauthTest, PASSWORD, type Browser, type FormPage } from '../support/oauth.js';
 import { freshAddress, inOneWindow } from '../support/windows.js';
 
-/** Where the test itself connects from. */
+/** The test's own address. */
 const SOCKET = '127.0.0.1';
 
 /** What proxies write into X-Forwarded-For, and the address that it means. */
@@ -26,7 +26,7 @@ const ENTRIES = [
   ['a'.repeat(60), SOCKET],
 ] as const;
 
-describe('an address behind a proxy', () => {
+describe('a client address behind a proxy', () => {
   let oauth: OauthTest;
   beforeAll(
     async () =>
@@ -46,7 +46,7 @@ describe('an address behind a proxy', () => {
   };
 
   thorough.it.each(ENTRIES)(
-    'given as %s signs in, and stands in the audit trail and the session as %s',
+    'given as %s signs in, and is in the audit log and the session as %s',
     async (entry, address) => {
       const { id, username } = await oauth.member();
       const browser = behind(entry);
@@ -62,7 +62,7 @@ describe('an address behind a proxy', () => {
     },
   );
 
-  it.each(ENTRIES)('given as %s uses a key from %s, and from no other network', async (entry, address) => {
+  it.each(ENTRIES)('given as %s may use a key for %s, and no other network', async (entry, address) => {
     const keys = new ApiKeysService(oauth.dataSource, oauth.api.config);
     const key = async (network: string) =>
       keys.create({
@@ -88,7 +88,7 @@ describe('an address behind a proxy', () => {
   });
 
   it(
-    'is one to the limits, whatever port it comes from',
+    'counts as one for limits, regardless of its port',
     inOneWindow(async () => {
       const host = freshAddress();
       const guess = (port: number) =>

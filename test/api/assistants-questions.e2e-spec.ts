@@ -185,7 +185,7 @@ const QUESTIONS: readonly (readonly [question: string, answer: RegExp, first: ()
   };
 
   it.each(QUESTIONS.map((asked) => [asked[0], asked] as const))(
-    'takes at most two calls and 3,000 characters: %s',
+    'an assistant’s question takes at most two calls and 3,000 characters: %s',
     async (question, [, answer, first, next]) => {
       const texts = [await use(first())];
       if (next) texts.push(await use(next(JSON.parse(texts[0]!))));

@@ -16,7 +16,7 @@ let oauth: OauthTest;
 beforeAll(async () => void (oauth = await OauthTest.start()));
 afterAll(() => oauth.close());
 
-/** Addresses of links stand in the page that follows the form, and nowhere else. */
+/** Only the page after the form shows a link's URL. */
 const LINK = /value="(http[^"]*\/calendar\/[\w-]{43}\.ics)"/;
 
 async function accountPage(username: string, browser = oauth.browser()) {
@@ -56,11 +56,11 @@ async function memberWithEvent(fields: Record<string, unknown> = {}, relation: R
 /** The address, which the file says to be one. */
 const urlOf = ({ url }: VEvent) => (url as unknown as { val: string } | undefined)?.val ?? null;
 
-/** Entries of a file as they stand there, unfolded. */
+/** Entries of a file, unfolded. */
 const linesOf = (text: string) => text.replaceAll('\r\n ', '').split('\r\n');
 
 describe('a calendar link', () => {
-  it('is made on the account page, shown once, read by a calendar program, and revoked', async () => {
+  it('is created on the account page, shown once, read by a calendar app, and revoked', async () => {
     const { username, id } = await oauth.member();
     const event = await oauth.api.platform.event({ title: 'Summer party' });
     await oauth.api.platform.participant(event, id);
@@ -91,16 +91,19 @@ describe('a calendar link', () => {
     expect(activity.html).toContain('You revoked a calendar link');
   });
 
-  it.each(['', '   ', 'x'.repeat(61), '\0\u200b'])('needs a name that can be shown: %j', async (name) => {
-    const { username, id } = await oauth.member();
-    const { browser, page } = await accountPage(username);
-    const refused = await make(browser, page, name);
-    expect(refused.status).toBe(422);
-    expect(refused.html).toContain('Give the link a name of at most 60 characters.');
-    expect(await oauth.api.app.get(CalendarLinks).list(id)).toEqual([]);
-  });
+  it.each(['', '   ', 'x'.repeat(61), '\0\u200b'])(
+    'requires a name that can be displayed: %j',
+    async (name) => {
+      const { username, id } = await oauth.member();
+      const { browser, page } = await accountPage(username);
+      const refused = await make(browser, page, name);
+      expect(refused.status).toBe(422);
+      expect(refused.html).toContain('Give the link a name of at most 60 characters.');
+      expect(await oauth.api.app.get(CalendarLinks).list(id)).toEqual([]);
+    },
+  );
 
-  thorough.it('is one of ten at most, and another can be made where one was revoked', async () => {
+  thorough.it('is one of at most ten, and a revoked one makes room for another', async () => {
     const { username, id } = await oauth.member();
     const { browser, page } = await accountPage(username);
     let last = (await browser.open('/account/calendar')) as FormPage;
@@ -114,7 +117,7 @@ describe('a calendar link', () => {
     expect((await make(browser, page, 'One more')).html).toMatch(LINK);
   });
 
-  it('of another member cannot be revoked, nor with a form that is not ours', async () => {
+  it('can be revoked only by its member, with this server’s form', async () => {
     const [owner, other] = [await oauth.member(), await oauth.member()];
     const link = await linkOf(owner.id);
     const [{ id } = { id: 0 }] = await oauth.api.app.get(CalendarLinks).list(owner.id);
@@ -132,7 +135,7 @@ describe('a calendar link', () => {
     expect((await read(link)).status).toBe(200);
   });
 
-  it('is found in no row of the database, no log line and no event of the audit trail', async () => {
+  it('is in no database row, log line or audit event', async () => {
     const { username, id } = await oauth.member();
     const { browser, page } = await accountPage(username);
     const link = LINK.exec((await make(browser, page)).html)![1]!;
@@ -149,7 +152,7 @@ describe('a calendar link', () => {
     }
   });
 
-  it('opens nothing where it was never made, is spelled otherwise, was revoked, or its member is disabled or erased: one answer', async () => {
+  it('gets the same response if it is unknown, misspelled, revoked, or its member is disabled or erased', async () => {
     const { member, link } = await memberWithEvent();
     const gone = await memberWithEvent();
     expect((await pua(oauth.api.environment, ['users', 'disable', member.username])).code).toBe(0);
@@ -182,7 +185,7 @@ describe('a calendar link', () => {
     expect(left).toEqual([]);
   });
 
-  it('rejects a calendar link that is revoked while its request waits for the file', async () => {
+  it('is rejected if it is revoked while its request waits for the file', async () => {
     const { member, link } = await memberWithEvent();
     const files = oauth.api.app.get(CalendarFiles);
     const of = files.of.bind(files);
@@ -195,7 +198,7 @@ describe('a calendar link', () => {
     waiting.mockRestore();
   });
 
-  it('works on when its member signs out, and ends with all their sign-ins: all access revoked, a new password', async () => {
+  it('survives a sign-out, and ends with all sign-ins: all access revoked, a new password', async () => {
     const end = {
       'revoke-access': (username: string) => pua(oauth.api.environment, ['users', 'revoke-access', username]),
       'set-password': (username: string) =>
@@ -218,7 +221,7 @@ describe('a calendar link', () => {
   });
 
   thorough.it(
-    'of the SECRET_KEY before works on, and is stored under the current one when it is used',
+    'stays valid under the previous SECRET_KEY, and is stored under the current one when it is used',
     async () => {
       const { member, link } = await memberWithEvent();
       const secret = /calendar\/([\w-]+)\.ics/.exec(link)![1]!;
@@ -238,7 +241,7 @@ describe('a calendar link', () => {
   );
 
   thorough.it(
-    'has the API’s limit of reads for itself, and one that leads nowhere the limit of refused credentials',
+    'has its own read limit, and an unknown one counts toward the limit of failed credentials',
     async () => {
       const rateLimits = { read: 3, write: 3, auth: 2 };
       const limited = await OauthTest.start({ rateLimits, trustProxy: 1 }, oauth);
@@ -273,7 +276,7 @@ describe('a calendar link', () => {
 });
 
 describe('a calendar file', () => {
-  it('follows an event that moves, is cancelled, and is lost: the same UID, a higher SEQUENCE each time', async () => {
+  it('follows an event that moves, is canceled, or is lost: the same UID, a higher SEQUENCE each time', async () => {
     const { event, link, member } = await memberWithEvent({
       starts_at: '2031-05-01T18:00:00Z',
       ends_at: '2031-05-01T20:00:00Z',
@@ -302,7 +305,7 @@ describe('a calendar file', () => {
     expect(await entries(link)).toEqual({});
   });
 
-  it('has the events of the list of the API, and no other: whoever the member is in them', async () => {
+  it('contains the same events as the API’s list, in any role', async () => {
     const member = await oauth.member();
     const key = await oauth.api.key(member.id);
     for (const status of ['draft', 'scheduled', 'ongoing', 'completed', 'cancelled'])
@@ -334,7 +337,7 @@ describe('a calendar file', () => {
     }
   });
 
-  it('says a local time with its zone, in summer and winter, or in UTC where the file could not say it truly', async () => {
+  it('has local times with their zone in summer and winter, or UTC if the format cannot express the zone', async () => {
     const member = await oauth.member();
     const zones = [
       ['Europe/Berlin', '2031-07-01T18:00:00Z', 'DTSTART;TZID=Europe/Berlin:20310701T200000'],
@@ -369,7 +372,7 @@ describe('a calendar file', () => {
     ).toEqual(['TZID:America/New_York', 'TZID:Asia/Kolkata', 'TZID:Europe/Berlin']);
   });
 
-  it('has whole days as days, to the last one', async () => {
+  it('has all-day events as days, including the last one', async () => {
     const member = await oauth.member();
     const days = [
       ['2031-05-01T22:00:00Z', null, '20310502', '20310503'],
@@ -395,7 +398,7 @@ describe('a calendar file', () => {
     }
   });
 
-  it('carries every text whole, and none breaks out of its line', async () => {
+  it('contains every text completely, within its own line', async () => {
     const organizer = await oauth.api.platform.user({
       stored_display_name: 'Ada "Countess"; L\\ovelace\r\nATTENDEE:mailto:x@example.com',
     });
@@ -430,7 +433,7 @@ describe('a calendar file', () => {
     expect(named.params.CN).toContain('Ada ’Countess’, L/ovelace ATTENDEE,mailto,x@example.com');
   });
 
-  it('has the headers of the API, answers HEAD, and 304 as long as nothing in it changed', async () => {
+  it('has the API’s headers, responds to HEAD, and with 304 while nothing changed', async () => {
     const { event, link } = await memberWithEvent();
     const first = await read(link, { 'X-Request-Id': 'mine-1' });
     expect(Object.fromEntries(first.headers)).toMatchObject({
@@ -451,7 +454,7 @@ describe('a calendar file', () => {
     for (const method of ['POST', 'PUT', 'DELETE']) expect((await read(link, {}, method)).status).toBe(405);
   });
 
-  it('is a whole file where there are no events', async () => {
+  it('is a complete file without events', async () => {
     const { text } = await read(await linkOf((await oauth.member()).id));
     expect(linesOf(text)).toEqual([
       'BEGIN:VCALENDAR',
@@ -467,8 +470,8 @@ describe('a calendar file', () => {
   });
 });
 
-postgres.describe('the calendar file', () => {
-  it('of a member of 20,000 events has the next thousand and the latest five hundred of the last year', async () => {
+postgres.describe('a large calendar file', () => {
+  it('of 20,000 events contains the next thousand and the latest five hundred of the last year', async () => {
     const member = await oauth.member();
     const organizer = await oauth.api.platform.user();
     await oauth.dataSource.query(
@@ -493,7 +496,7 @@ SELECT $1, id, 'attendee', 'going' FROM events WHERE organizer_id = $2`,
 });
 
 describe('calendar files', () => {
-  it('are kept while they are true: until an event, its organizer’s name or the member’s answer changes', async () => {
+  it('are cached until an event, its organizer’s name or the member’s RSVP changes', async () => {
     const files = oauth.api.app.get(CalendarFiles);
     const { member, event, link } = await memberWithEvent({}, { role: 'attendee', rsvp_status: 'going' });
     let kept = await files.of(member.id);
@@ -514,7 +517,7 @@ describe('calendar files', () => {
     }
   });
 
-  it('are made once for all who ask while they wait', async () => {
+  it('are generated once for all concurrent requests', async () => {
     const files = oauth.api.app.get(CalendarFiles);
     const { member } = await memberWithEvent();
     const asked = await Promise.all(Array.from({ length: 20 }, () => files.of(member.id)));
@@ -523,7 +526,7 @@ describe('calendar files', () => {
 });
 
 postgres.describe('ten links of a member with a thousand events, read forty times a second', () => {
-  it('leave others their calendars, their lists and their pages', async () => {
+  it('do not delay other members’ calendars, lists and pages', async () => {
     const [busy, other] = [await oauth.member(), await oauth.member()];
     await oauth.dataSource.query(
       `WITH made AS (
@@ -563,7 +566,7 @@ postgres.describe('ten links of a member with a thousand events, read forty time
 });
 
 postgres.describe('calendar links of one member', () => {
-  it('are ten where fifty are made at the same moment', async () => {
+  it('stay at ten if fifty are created at the same moment', async () => {
     const { id } = await oauth.member();
     const links = oauth.api.app.get(CalendarLinks);
     const made = await Promise.allSettled(
@@ -573,7 +576,7 @@ postgres.describe('calendar links of one member', () => {
     expect(await links.list(id)).toHaveLength(10);
   });
 
-  it('stand in no line of the log of a server, whatever becomes of the request', async () => {
+  it('are in no log line, regardless of the outcome of the request', async () => {
     const { member, link } = await memberWithEvent();
     const secret = /calendar\/([\w-]+)\.ics/.exec(link)![1]!;
     for (const LOG_FORMAT of ['json', 'pretty']) {

@@ -71,7 +71,7 @@ describe('GET /api/public/events?updated_since', () => {
     ...more,
   });
 
-  it('of connections holds what changed of them, of the other person and of the event where they met', async () => {
+  it('lists changed connections: the connection, the other person, or the event where they met', async () => {
     const { id, key } = await member();
     const peers = [
       await api.platform.user(),
@@ -108,7 +108,7 @@ describe('GET /api/public/events?updated_since', () => {
     expect(await since(key, await now(), list)).toEqual([]);
   });
 
-  it('of achievements holds what was earned and what is described otherwise, not progress', async () => {
+  it('lists achievements that were earned or whose description changed, not progress', async () => {
     const { id, key } = await member();
     const [earned, begun, described] = [
       await api.platform.achievement({ target: 5 }),
@@ -132,7 +132,7 @@ describe('GET /api/public/events?updated_since', () => {
     expect(await since(key, before, '/achievements/all')).toContain(described);
   });
 
-  it('goes by updated_at where nothing changed here since its member came', async () => {
+  it('uses updated_at if nothing was recorded here since the member’s arrival', async () => {
     const [first, second] = [800_001, 800_002];
     const answer = { user_id: first, role: 'attendee', rsvp_status: 'going' };
     await load({
@@ -148,7 +148,7 @@ describe('GET /api/public/events?updated_since', () => {
     expect(await since(key, await now())).toEqual([]);
   });
 
-  it('holds what an import brings to a member who was there, however old the platform says it is', async () => {
+  it('lists imported changes of an existing member, regardless of the platform’s timestamps', async () => {
     const { id, key } = await member();
     const other = await api.platform.event({ updated_at: '2020-01-01T00:00:00Z' });
     await api.platform.participant(other, id);
@@ -182,7 +182,7 @@ describe('GET /api/public/events?updated_since', () => {
       'an import that says the old updated_at',
       (event, user) => load({ events: [record(event, user, { title: 'imported' })] }),
     ],
-  ])('holds %s', async (what, change) => {
+  ])('lists %s', async (what, change) => {
     const { id, key } = await member();
     const status = what === 'a draft that is published' ? 'draft' : 'scheduled';
     const event = await api.platform.event({ status, updated_at: '2020-01-01T00:00:00Z' });
@@ -194,7 +194,7 @@ describe('GET /api/public/events?updated_since', () => {
     expect(await since(key, asked)).toEqual([event]);
   });
 
-  it('holds less, the later one asks: what was seen is not told for ever', async () => {
+  it('lists less for a later time, and forgets old marks', async () => {
     const { id, key } = await member();
     const event = await api.platform.event({ updated_at: '2020-01-01T00:00:00Z' });
     await api.platform.participant(event, id);
@@ -204,7 +204,7 @@ describe('GET /api/public/events?updated_since', () => {
     expect(await since(key, await now())).toEqual([]);
   });
 
-  it('keeps a mark a second for an hour, then one a minute for 40 days', async () => {
+  it('keeps one mark per second for an hour, then one per minute for 40 days', async () => {
     const put = async (ago: string, second: number) => {
       const [row] = await api.dataSource.query<{ at: string }[]>(
         `INSERT INTO change_marks SELECT date_trunc('minute', now() - $1::interval) + make_interval(secs => $2), pg_current_snapshot()::text
@@ -226,7 +226,7 @@ RETURNING taken_at::text AS at`,
   });
 
   // On PostgreSQL other tests' transactions happen meanwhile.
-  embedded.it('takes no mark where nothing happened since the last one', async () => {
+  embedded.it('records no mark if nothing changed since the last one', async () => {
     const count = async () => {
       const [row] = await api.dataSource.query<{ n: number }[]>('SELECT count(*) AS n FROM change_marks');
       return row!.n;
@@ -246,12 +246,12 @@ RETURNING taken_at::text AS at`,
     expect(await count()).toBeGreaterThan(0);
   });
 
-  postgres.describe('beside other transactions', () => {
+  postgres.describe('with concurrent transactions', () => {
     let other: DataSource;
     beforeAll(async () => void (other = await createDataSource(api.config, 'maintenance').initialize()));
     afterAll(() => other.destroy());
 
-    it('holds what a long transaction had written before the question, and committed after it', async () => {
+    it('lists rows that a long transaction wrote before the request and committed after it', async () => {
       const { id, key } = await member();
       const event = await api.platform.event({ updated_at: '2020-01-01T00:00:00Z' });
       await api.platform.participant(event, id);
@@ -268,7 +268,7 @@ RETURNING taken_at::text AS at`,
       expect(await since(key, asked)).toEqual([event]);
     });
 
-    it('leaves a client that polls with the same as a full read, whoever writes meanwhile', async () => {
+    it('gives a polling client the same as a full read, despite concurrent writers', async () => {
       const { id, key } = await member();
       const events: number[] = [];
       for (let i = 0; i < 12; i++) {
@@ -283,7 +283,7 @@ RETURNING taken_at::text AS at`,
       };
       const copy = new Map<number, string>();
       const take = (items: Item[]) => {
-        // What others answer is no change of the event.
+        // Other members' RSVPs do not change the event.
         for (const { attendees_count: _, ...item } of items) copy.set(item.id, JSON.stringify(item));
       };
       let asked = await now();
@@ -318,7 +318,7 @@ ON CONFLICT (user_id, event_id) DO UPDATE SET rsvp_status = 'maybe'`,
                 [event],
               );
           }
-          // Others ask while it is under way.
+          // Others poll while it is in progress.
           for (let i = random(3); i > 0; i--) await api.app.get(Upkeep).takeChangeMark();
           await runner.commitTransaction();
           await runner.release();

@@ -26,7 +26,7 @@ const ids = async (key: string, query = '') => (await list(key, query)).map(({ i
 const count = async (key: string) => (await api.get('/profile', key)).body.connections_count;
 
 describe('GET /api/public/connections: a connection', () => {
-  it('has exactly the documented keys, and of the other person the card and nothing more', async () => {
+  it('has exactly the documented keys, and only the embedded summary of the other person', async () => {
     const { id, key } = await member();
     const person = {
       username: 'grace',
@@ -62,7 +62,7 @@ describe('GET /api/public/connections: a connection', () => {
     ]);
   });
 
-  it('has null for what is unknown', async () => {
+  it('has null for unknown values', async () => {
     const { id, key } = await member();
     await connected(id, { status: 'pending' });
     expect(await list(key, 'status=pending_sent')).toEqual([
@@ -70,7 +70,7 @@ describe('GET /api/public/connections: a connection', () => {
     ]);
   });
 
-  it('is one for both, each of whom sees the other and the own side of it', async () => {
+  it('is shared by two members, each of whom sees the other and their own side', async () => {
     const [one, two, three] = [await member(), await member(), await member()];
     const accepted = await api.platform.connection(one.id, two.id);
     const pending = await api.platform.connection(one.id, three.id, { status: 'pending' });
@@ -88,7 +88,7 @@ describe('GET /api/public/connections: a connection', () => {
     expect(await sides(three.key)).toEqual([[pending, one.id, 'pending_received']]);
   });
 
-  it('tells where they met only while this member has access to the event', async () => {
+  it('shows where they met only while this member has access to the event', async () => {
     const [one, two] = [await member(), await member()];
     const event = await api.platform.event({ title: 'Meet' });
     await api.platform.participant(event, one.id, { role: 'organizer' });
@@ -109,7 +109,7 @@ describe('GET /api/public/connections: a connection', () => {
 });
 
 describe('GET /api/public/connections', () => {
-  it('holds the accepted ones unless a status is asked for', async () => {
+  it('lists the accepted ones by default', async () => {
     const { id, key } = await member();
     const accepted = await connected(id);
     const sent = await connected(id, { status: 'pending' });
@@ -123,7 +123,7 @@ describe('GET /api/public/connections', () => {
     expect(await count(key)).toBe(1);
   });
 
-  it('loses disabled people, its total and the profile with it, and gets them back', async () => {
+  it('hides disabled people, also in its total and the profile, until they are enabled', async () => {
     const { id, key } = await member();
     const [friend, asked] = [await api.platform.user(), await api.platform.user()];
     const stays = await connected(id);
@@ -140,7 +140,7 @@ describe('GET /api/public/connections', () => {
     expect(await see()).toEqual([[stays, leaves], 2, [stays, leaves, pending]]);
   });
 
-  it('is sorted by the moment to the microsecond or the name in any case, ties by id, nulls last', async () => {
+  it('sorts by time to the microsecond or by name in any case, ties by id, nulls last', async () => {
     const { id, key } = await member();
     const make = (stored_display_name: string, connected_at: string) =>
       connected(id, { connected_at }, { stored_display_name });
@@ -156,7 +156,7 @@ describe('GET /api/public/connections', () => {
     expect(await ids(key, `${all}&sort=-display_name`)).toEqual([b, a, c, d]);
   });
 
-  it('is searched by username or display name in any case, % and _ as they are', async () => {
+  it('searches username and display name in any case, with % and _ as literals', async () => {
     const { id, key } = await member();
     const ann = await connected(id, {}, { username: 'ann_lee', stored_display_name: 'Änne 100%' });
     const bob = await connected(id, {}, { username: 'annXlee', stored_display_name: 'Bob', bio: 'Änne' });
@@ -170,14 +170,14 @@ describe('GET /api/public/connections', () => {
     expect(await ids(key, 'q=lee&status=pending_sent')).toEqual([]);
   });
 
-  it('searches this member’s own connections alone', async () => {
+  it('searches only this member’s connections', async () => {
     const [one, two] = [await member(), await member()];
     await connected(two.id, {}, { username: 'only_of_two' });
     expect(await ids(one.key, 'q=only_of_two')).toEqual([]);
     expect(await ids(two.key, 'q=only_of_two')).toHaveLength(1);
   });
 
-  it('is filtered by source and by the moment, whose end is excluded', async () => {
+  it('filters by source and by time, excluding the end', async () => {
     const { id, key } = await member();
     const a = await connected(id, { source: 'event', connected_at: '2024-04-30T23:59:59.999999Z' });
     const b = await connected(id, { source: 'import', connected_at: '2024-05-01T00:00:00Z' });
@@ -202,7 +202,7 @@ describe('GET /api/public/connections', () => {
     ['status=accepted&status=blocked', 'status', ['accepted', 'pending_sent', 'pending_received']],
     ['q=a', 'q', undefined],
     [`q=${'a'.repeat(51)}`, 'q', undefined],
-  ])('refuses "%s"', async (query, parameter, allowed) => {
+  ])('rejects "%s"', async (query, parameter, allowed) => {
     const { key } = await member();
     const { status, body } = await api.get(`/connections?${query}`, key);
     expect([status, body.code]).toEqual([400, 'invalid_parameter']);
@@ -213,7 +213,7 @@ describe('GET /api/public/connections', () => {
     ]);
   });
 
-  it('has no resource for one connection', async () => {
+  it('has no route for a single connection', async () => {
     const { id, key } = await member();
     const { status, body } = await api.get(`/connections/${await connected(id)}`, key);
     expect([status, body.code]).toEqual([404, 'not_found']);
@@ -221,7 +221,7 @@ describe('GET /api/public/connections', () => {
 });
 
 describe('GET /api/public/connections: people met at an event', () => {
-  it('are found by the event and by its city, regardless of case, where the member has access to the event', async () => {
+  it('finds them by event and by its city in any case, if the member has access to the event', async () => {
     const { id, key } = await member();
     const event = async (city: string | null, role?: string) => {
       const of = await api.platform.event({ location_city: city });

@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => oauth.close());
 
-/** Until the channel is heard, where there is one. */
+/** Waits until LISTEN is connected, if there is a channel. */
 async function trusted(): Promise<void> {
   await until(() => !onPostgres || oauth.api.app.get(RevocationChannel).trusted);
 }
@@ -67,8 +67,8 @@ async function boundToken(): Promise<{ token: string; withProof: (path: string) 
   };
 }
 
-describe('a credential of one kind', () => {
-  it('that is a bound token opens nothing without its proof, however often and however it is sent', async () => {
+describe('the kind of a credential', () => {
+  it('matters for a bound token, which is rejected without its proof in any header', async () => {
     const { token, withProof } = await boundToken();
     for (let round = 0; round < 3; round++) {
       expect(await ask(ME, bearer(token))).toBe(401);
@@ -82,7 +82,7 @@ describe('a credential of one kind', () => {
     expect(await ask('/oauth/userinfo', bearer(token))).toBe(401);
   });
 
-  it('that is a token is no key, though it was accepted as a token a moment ago', async () => {
+  it('is checked for a token sent as a key, even if it was just accepted as a token', async () => {
     const { access_token } = await oauth.tokens(await oauth.client(), (await oauth.member()).username);
     for (let round = 0; round < 3; round++) {
       expect(await ask(ME, bearer(access_token))).toBe(200);
@@ -92,7 +92,7 @@ describe('a credential of one kind', () => {
     }
   });
 
-  it('that is a key is no token, though it was accepted as a key a moment ago', async () => {
+  it('is checked for a key sent as a token, even if it was just accepted as a key', async () => {
     const key = await oauth.api.key((await oauth.member()).id);
     for (let round = 0; round < 3; round++) {
       expect(await ask(ME, asKey(key))).toBe(200);
@@ -103,7 +103,7 @@ describe('a credential of one kind', () => {
   });
 });
 
-describe('a key that is revoked while its request waits', () => {
+describe('the API, for a key revoked during its request,', () => {
   /** Ends a key for every request from now on. */
   const revoke = async (key: string) => {
     const keyId = key.split('_')[2]!;
@@ -153,7 +153,7 @@ describe('a key that is revoked while its request waits', () => {
   });
 });
 
-postgres.describe('what is remembered', () => {
+postgres.describe('a cached credential', () => {
   const answers = (key: string, status: number) => soon(async () => (await ask(ME, asKey(key))) === status);
   const rememberedKey = async (): Promise<{ key: string; id: string; userId: number }> => {
     const { id: userId } = await oauth.member();
@@ -164,7 +164,7 @@ postgres.describe('what is remembered', () => {
   };
   const sql = (text: string, values: unknown[] = []) => oauth.dataSource.query<unknown>(text, values);
 
-  it('is looked up again after 30 seconds, though nobody announced anything', async () => {
+  it('is queried again after 30 seconds, even without a notification', async () => {
     const { key, id } = await rememberedKey();
     await sql('ALTER TABLE api_keys DISABLE TRIGGER USER');
     await sql(`UPDATE api_keys SET revoked_at = now(), revocation_reason = 'in silence' WHERE id = $1`, [id]);
@@ -191,7 +191,7 @@ postgres.describe('what is remembered', () => {
       'such a writer disables the member',
       'UPDATE users SET disabled_at = now() WHERE id = (SELECT user_id FROM api_keys WHERE id = $1)',
     ],
-  ])('is forgotten everywhere when %s', async (_, statement) => {
+  ])('is dropped on every instance when %s', async (_, statement) => {
     const { key, id } = await rememberedKey();
     await oauth.dataSource.transaction(async (manager) => {
       await manager.query('SET LOCAL session_replication_role = replica');
@@ -200,7 +200,7 @@ postgres.describe('what is remembered', () => {
     await answers(key, 401);
   });
 
-  it('of a member whom a replica-role writer disables ends with sessions and grants', async () => {
+  it('is rejected after a replica-role writer disables its member, as are sessions and grants', async () => {
     const { id, username } = await oauth.member();
     const browser = oauth.browser();
     const { body } = await oauth.token(await oauth.code(await oauth.client(), username, {}, browser));
@@ -218,7 +218,7 @@ postgres.describe('what is remembered', () => {
     expect(left).toEqual([]);
   });
 
-  it('is forgotten when its table is emptied', async () => {
+  it('is dropped when its table is emptied', async () => {
     const { key } = await rememberedKey();
     await sql('TRUNCATE api_keys CASCADE');
     await answers(key, 401);
@@ -228,7 +228,7 @@ postgres.describe('what is remembered', () => {
     await soon(async () => (await oauth.me(access_token)) === 401);
   });
 
-  it('of a client is not what was read before the client was disabled', async () => {
+  it('of a client does not survive the disabling of the client', async () => {
     const clients = oauth.api.app.get(ClientCache);
     const id = await oauth.client();
     const channel = oauth.api.app.get(RevocationChannel);
@@ -247,7 +247,7 @@ postgres.describe('what is remembered', () => {
     });
     const enabled = await clients.find(id, new Set(['ES256']));
     disabling.mockRestore();
-    expect(enabled).toMatchObject({ client_id: id }); // the request that was under way
+    expect(enabled).toMatchObject({ client_id: id }); // the request in progress
     expect(await clients.find(id, new Set(['ES256']))).toBeUndefined();
   });
 });

@@ -12,7 +12,7 @@ import supertest from 'supertest';
 import { endApp, TestApi } from '../support/api.js';
 import { soon } from '../support/timing.js';
 
-describe('credentials', () => {
+describe('API credentials', () => {
   let api: TestApi;
   let keys: ApiKeysService;
   beforeAll(async () => {
@@ -37,7 +37,7 @@ describe('credentials', () => {
   };
 
   describe('in the headers', () => {
-    it('none is 401 missing_credentials with a challenge that names no error', async () => {
+    it('if missing get 401 missing_credentials with a challenge without error', async () => {
       const { status, headers, body } = await api.send('GET', '/api/public/me');
       expect([status, body.code]).toEqual([401, 'missing_credentials']);
       expect(headers['www-authenticate']).toBe(
@@ -46,7 +46,7 @@ describe('credentials', () => {
     });
 
     it.each(['Basic dXNlcjpwYXNz', 'Bearer', 'Bearer '])(
-      'Authorization: %s is none',
+      'are missing if the header is Authorization: %s',
       async (authorization) => {
         expect((await api.send('GET', '/api/public/me', { Authorization: authorization })).body.code).toBe(
           'missing_credentials',
@@ -54,7 +54,7 @@ describe('credentials', () => {
       },
     );
 
-    it('an unknown token is 401 invalid_credentials with error="invalid_token"', async () => {
+    it('with an unknown token get 401 invalid_credentials with error="invalid_token"', async () => {
       const { status, headers, body } = await api.send('GET', '/api/public/me', {
         Authorization: 'Bearer nonsense',
       });
@@ -62,13 +62,13 @@ describe('credentials', () => {
       expect(headers['www-authenticate']).toContain('error="invalid_token"');
     });
 
-    it('both at once are 400 ambiguous_credentials', async () => {
+    it('of both kinds at once get 400 ambiguous_credentials', async () => {
       const { key } = await newKey();
       const { status, body } = await api.get('/me', key, { Authorization: 'Bearer x' });
       expect([status, body.code]).toEqual([400, 'ambiguous_credentials']);
     });
 
-    it.each(['X-API-Key', 'Authorization'])('%s twice is 400 ambiguous_credentials', async (name) => {
+    it.each(['X-API-Key', 'Authorization'])('with %s twice get 400 ambiguous_credentials', async (name) => {
       const { key } = await newKey();
       const value = name === 'Authorization' ? 'Bearer x' : key;
       const answer = await new Promise<string>((resolve) => {
@@ -85,20 +85,15 @@ describe('credentials', () => {
       expect(answer).toContain('"code":"ambiguous_credentials"');
     });
 
-    it.each(['access_token', 'api_key', 'key', 'token'])(
-      'are not looked for in the query (%s)',
-      async (name) => {
-        const { key } = await newKey();
-        expect((await api.send('GET', `/api/public/me?${name}=${key}`)).body.code).toBe(
-          'missing_credentials',
-        );
-        expect((await api.get(`/me?${name}=x`, key)).body.code).toBe('unknown_parameter');
-      },
-    );
+    it.each(['access_token', 'api_key', 'key', 'token'])('are ignored in the query (%s)', async (name) => {
+      const { key } = await newKey();
+      expect((await api.send('GET', `/api/public/me?${name}=${key}`)).body.code).toBe('missing_credentials');
+      expect((await api.get(`/me?${name}=x`, key)).body.code).toBe('unknown_parameter');
+    });
   });
 
   describe('an API key', () => {
-    it('says what it may do, and what was needed, on every answer', async () => {
+    it('shows its scopes and the required one on every response', async () => {
       const { key } = await newKey({ scopes: ['events:read', 'profile:read'] });
       const allowed = await api.get('/me', key);
       expect(allowed.headers).toMatchObject({
@@ -112,7 +107,7 @@ describe('credentials', () => {
       });
     });
 
-    it('without the scope is 403 insufficient_scope, which names it and those that were granted', async () => {
+    it('without the scope gets 403 insufficient_scope, which names that scope and the granted ones', async () => {
       const { key } = await newKey({ scopes: ['events:read'] });
       const { status, headers, body } = await api.get('/connections', key);
       expect([status, body.code, body.required_scope, body.granted_scopes]).toEqual([
@@ -125,13 +120,13 @@ describe('credentials', () => {
       expect(headers['x-oauth-scopes']).toBe('events:read');
     });
 
-    it('with no scopes may do nothing but ask about itself', async () => {
+    it('without scopes can only read GET /credential', async () => {
       const { key } = await newKey({ scopes: [] });
       expect((await api.get('/me', key)).status).toBe(403);
       expect((await api.get('/credential', key)).body.scopes).toEqual([]);
     });
 
-    it('gets one and the same 401 for every reason', async () => {
+    it('gets the same 401 for every reason', async () => {
       const { key } = await newKey();
       const revoked = await newKey();
       await keys.revoke(revoked.id, 'leaked', 'admin');
@@ -167,7 +162,7 @@ describe('credentials', () => {
       expect(answers[0]!.headers['www-authenticate']).not.toContain('error=');
     });
 
-    it('with a wrong checksum is refused without a look-up', async () => {
+    it('with a wrong checksum is rejected without a query', async () => {
       const { key } = await newKey();
       const database = api.app.get(Database);
       const { read } = database;
@@ -182,7 +177,7 @@ describe('credentials', () => {
       expect(asked).toBe(0);
     });
 
-    it('works until the overlap ends after it was rotated', async () => {
+    it('works until the overlap ends after its rotation', async () => {
       const { key, id } = await newKey();
       const rotated = await keys.rotate(id, 60, 'admin');
       expect([(await api.get('/me', key)).status, (await api.get('/me', rotated.key)).status]).toEqual([
@@ -199,7 +194,7 @@ describe('credentials', () => {
       ['2001:db8::1', 200],
       ['2001:db9::1', 403],
       ['::ffff:192.0.2.9', 200],
-    ])('with networks, behind a proxy, from %s: %i', async (address, expected) => {
+    ])('restricted to networks, behind a proxy, from %s: %i', async (address, expected) => {
       const app = await createApp({ ...api.config, trustProxy: 1 });
       try {
         const { key } = await newKey({ cidrs: ['192.0.2.0/24', '2001:db8::/32'] });
@@ -214,7 +209,7 @@ describe('credentials', () => {
       }
     });
 
-    it('is not fooled by X-Forwarded-For where no proxy is trusted', async () => {
+    it('ignores X-Forwarded-For if no proxy is trusted', async () => {
       const { key } = await newKey({ cidrs: ['192.0.2.0/24'] });
       expect((await api.get('/me', key, { 'X-Forwarded-For': '192.0.2.7' })).body.code).toBe(
         'ip_not_allowed',
@@ -222,7 +217,7 @@ describe('credentials', () => {
     });
 
     it.each(['Origin', 'Sec-Fetch-Site'])(
-      'in a browser (%s) is refused, and its exposure recorded once',
+      'used in a browser (%s) is rejected, and its exposure recorded once',
       async (header) => {
         const { key, id } = await newKey();
         for (const value of ['https://app.example', 'cross-site']) {
@@ -242,12 +237,12 @@ describe('credentials', () => {
       },
     );
 
-    it('with Sec-Fetch-Mode alone is a server', async () => {
+    it('with only Sec-Fetch-Mode counts as used by a server', async () => {
       const { key } = await newKey();
       expect((await api.get('/me', key, { 'Sec-Fetch-Mode': 'cors' })).status).toBe(200);
     });
 
-    it('for tests is refused in production', async () => {
+    it('for tests is rejected in production', async () => {
       const { key } = await newKey({ environment: 'test' });
       expect((await api.get('/me', key)).status).toBe(200);
       const app = await createApp({ ...api.config, production: true });
@@ -261,7 +256,7 @@ describe('credentials', () => {
       }
     });
 
-    it('stands nowhere in the database', async () => {
+    it('is nowhere in the database', async () => {
       const { key, id } = await newKey();
       await api.get('/me', key);
       await api.app.get(Usage).flush();
@@ -276,7 +271,7 @@ describe('credentials', () => {
       }
     });
 
-    it('has its use written in batches', async () => {
+    it('has its uses written in batches', async () => {
       const { key, id } = await newKey();
       await api.get('/me', key);
       await api.get('/me', key);
@@ -288,7 +283,7 @@ describe('credentials', () => {
       expect(row).toEqual({ uses_count: 2, last_used_at: expect.any(Date) });
     });
 
-    it('has its use written whatever else is in the batch', async () => {
+    it('has its use written regardless of the other keys in the batch', async () => {
       const { keys } = api.app.get(Usage);
       const [first, bad, last] = [await newKey(), await newKey(), await newKey()];
       keys.count(first.id, '192.0.2.1');
@@ -312,7 +307,7 @@ describe('credentials', () => {
       expect(await written()).toEqual(expected);
     });
 
-    it('has its use kept while it cannot be written', async () => {
+    it('keeps its use in memory while the database rejects the write', async () => {
       const { keys } = api.app.get(Usage);
       const { id } = await newKey();
       keys.count(id, '192.0.2.1');
@@ -326,27 +321,27 @@ describe('credentials', () => {
       ).toEqual([{ uses_count: 2 }]);
     });
 
-    it('of the SECRET_KEY before works on, and is hashed anew under the current one when it is used', async () => {
+    it('works under the previous SECRET_KEY, and is hashed again under the current one when it is used', async () => {
       const before = Buffer.from(process.env.TEST_SECRET_KEY!, 'base64');
       const after = Buffer.alloc(32, 'new');
       await api.app.get(PeriodicWork).beforeApplicationShutdown(); // it would make signing keys
       const { key } = await newKey();
       const ask = async (secrets: Secrets) => {
-        // Signing keys are encrypted under SECRET_KEY, too; here they may be made anew.
+        // Signing keys are encrypted under SECRET_KEY, too; here they may be created again.
         await api.dataSource.query('DELETE FROM signing_keys');
         const app = await createApp({ ...api.config, secrets });
         await app.init();
         const { status } = await supertest(app.getHttpServer()).get('/api/public/me').set('X-API-Key', key);
-        await endApp(app); // writes what is to be written
+        await endApp(app); // writes pending uses
         return status;
       };
       expect(await ask(new Secrets(after))).toBe(401);
       expect(await ask(new Secrets(after, before))).toBe(200);
       expect(await ask(new Secrets(after))).toBe(200);
-      await api.dataSource.query('DELETE FROM signing_keys'); // others have the secret before
+      await api.dataSource.query('DELETE FROM signing_keys'); // others have the previous secret
     });
 
-    it('gives access to its owner’s data alone', async () => {
+    it('gives access only to its owner’s data', async () => {
       const one = await newKey();
       const two = await newKey();
       const event = await api.platform.event();
@@ -358,7 +353,7 @@ describe('credentials', () => {
   });
 
   describe('GET /api/public/credential', () => {
-    it('says what the key is, and which endpoints it opens', async () => {
+    it('shows the key’s details and the endpoints that it can call', async () => {
       const { userId, key, id } = await newKey({ scopes: ['events:read'] });
       const { body, headers } = await api.get('/credential', key);
       expect(body).toMatchObject({
@@ -390,7 +385,7 @@ describe('credentials', () => {
       expect([headers['x-oauth-scopes'], headers['x-accepted-oauth-scopes']]).toEqual(['events:read', '']);
     });
 
-    it('says null for a key that never ends', async () => {
+    it('shows null for a key that never expires', async () => {
       const { key } = await newKey({ expiresInSeconds: undefined, noExpiryReason: 'a printer' } as never);
       expect((await api.get('/credential', key)).body.expires_at).toBeNull();
     });

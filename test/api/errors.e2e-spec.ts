@@ -27,7 +27,7 @@ interface OpenApi {
 /** Responses that change without a write to what they show: with each transaction of anybody, and with each half minute. */
 const MOVING = ['/api/public/sync', '/api/public/achievements/stats', '/api/public/achievements/1'];
 
-describe('every answer', () => {
+describe('every API response', () => {
   let api: TestApi;
   let key: string;
   let document: OpenApi;
@@ -50,8 +50,8 @@ describe('every answer', () => {
   const get = (path: string, headers: Record<string, string> = {}) =>
     api.send('GET', path, { 'X-API-Key': key, ...headers });
 
-  describe('that is an error', () => {
-    it('is a problem (RFC 9457) that says where, what and which request', async () => {
+  describe('with an error', () => {
+    it('is a problem document (RFC 9457) with location, cause and request id', async () => {
       const { headers, body } = await api.get('/events/999?', key, { 'X-Request-Id': 'mine-1' });
       expect(headers['content-type']).toMatch(/^application\/problem\+json/);
       expect(body).toEqual({
@@ -65,7 +65,7 @@ describe('every answer', () => {
       });
     });
 
-    it('is not stored, and can be read by a page of another origin', async () => {
+    it('is not stored, and is readable from other origins', async () => {
       for (const path of ['/api/public/nowhere', '/api/public/me']) {
         const { headers } = await api.send('GET', path, { Origin: 'https://app.example' });
         expect(headers['cache-control']).toBe('no-store');
@@ -100,19 +100,19 @@ describe('every answer', () => {
       '/api/public/%6de',
       '/api/public/nowhere/%zz',
       '/nowhere',
-    ])('is 404 not_found where the path is not exact: %s', async (path) => {
+    ])('is 404 not_found if the path does not match exactly: %s', async (path) => {
       expect((await get(path)).body.code).toBe('not_found');
     });
 
     it.each(['POST', 'DELETE', 'PATCH', 'PUT'])(
-      'is 405 with Allow for %s where the route has other methods',
+      'is 405 with Allow for %s if the route has other methods',
       async (method) => {
         const { status, headers, body } = await api.send(method, '/api/public/me');
         expect([status, body.code, headers.allow]).toEqual([405, 'method_not_allowed', 'GET, HEAD, OPTIONS']);
       },
     );
 
-    it('is 405 with the write in Allow on the profile', async () => {
+    it('is 405 with PUT in Allow on the profile', async () => {
       expect((await api.send('DELETE', '/api/public/profile')).headers.allow).toBe('GET, PUT, HEAD, OPTIONS');
     });
 
@@ -125,7 +125,7 @@ describe('every answer', () => {
       'application/json; charset=utf-8; q=0, */*;q=0.5',
       'application/problem+json',
       'text/html; profile="application/json"',
-    ])('is 406 where Accept: %s excludes JSON', async (accept) => {
+    ])('is 406 if Accept: %s excludes JSON', async (accept) => {
       expect((await get('/api/public/me', { Accept: accept })).body.code).toBe('not_acceptable');
     });
 
@@ -178,8 +178,8 @@ describe('every answer', () => {
     });
   });
 
-  describe('carries headers', () => {
-    it('that hold for each GET: request id, cache, vary, ETag', async () => {
+  describe('has headers', () => {
+    it('that every GET shares: request id, cache, vary, ETag', async () => {
       for (const path of gets()) {
         const { status, headers } = await get(path, { 'X-Request-Id': 'a.b_c-9' });
         expect([path, status]).toEqual([path, 200]);
@@ -196,14 +196,14 @@ describe('every answer', () => {
     });
 
     it.each(['', 'a b', 'x'.repeat(65), '<script>'])(
-      'with an id of its own where the request’s is %j',
+      'with a new request id if the caller’s is %j',
       async (id) => {
         const { headers } = await api.send('GET', '/api/public/problems', { 'X-Request-Id': id });
         expect(headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
       },
     );
 
-    it('that let a caller ask again: 304 for If-None-Match on each GET', async () => {
+    it('for caching: 304 for If-None-Match on each GET', async () => {
       for (const path of gets()) {
         const { headers } = await get(path);
         for (const tag of MOVING.includes(path)
@@ -216,7 +216,7 @@ describe('every answer', () => {
       }
     });
 
-    it('that are the same for HEAD, which has no body', async () => {
+    it('that are equal for HEAD, which has no body', async () => {
       for (const path of gets()) {
         const answer = await get(path);
         const head = await api.send('HEAD', path, { 'X-API-Key': key });
@@ -242,7 +242,7 @@ describe('every answer', () => {
       expect(headers['access-control-allow-credentials']).toBeUndefined();
     });
 
-    it('that pages may read', async () => {
+    it('that pages can read', async () => {
       const exposed = (await get('/api/public/me')).headers['access-control-expose-headers']!.split(', ');
       expect(exposed).toEqual(
         'Age, ETag, Link, Retry-After, RateLimit, RateLimit-Policy, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-Total-Count, X-Request-Id, WWW-Authenticate, X-OAuth-Scopes, X-Accepted-OAuth-Scopes, Deprecation, Sunset'.split(
@@ -261,7 +261,7 @@ describe('every answer', () => {
         return `${method} ${path.replace(/:(\w+)/g, '{$1}')} ${scope}`;
       });
 
-    it('in the contract, route by route with its scope, and code by code', () => {
+    it('in the contract: each route with its scope, and each code', () => {
       const contract = readFileSync('docs/api-contract.md', 'utf8');
       const rows = [...contract.matchAll(/^\| (GET|PUT) (\/api\/public[^|]+?) +\| ([^|]+?) +\|/gm)].flatMap(
         ([, method, paths, scope]) =>
@@ -277,7 +277,7 @@ describe('every answer', () => {
       expect(statuses.toSorted()).toEqual(known.toSorted());
     });
 
-    it('in OpenAPI 3.1, route by route with its scope', () => {
+    it('in OpenAPI 3.1: each route with its scope', () => {
       expect(document.openapi).toBe('3.1.0');
       const documented = Object.entries(document.paths).flatMap(([path, operations]) =>
         Object.entries(operations).map(([method, { security }]) => {
@@ -290,7 +290,7 @@ describe('every answer', () => {
       expect(documented.toSorted()).toEqual(ofApi.toSorted());
     });
 
-    it('with every parameter: each documented one is taken, any other is not', async () => {
+    it('with all its parameters: the server accepts only documented ones', async () => {
       for (const path of gets())
         expect((await get(`${path}?surely_unknown=1`)).body.code).toBe('unknown_parameter');
       const { parameters } = document.paths['/api/public/events']!.get!;
@@ -301,7 +301,7 @@ describe('every answer', () => {
       );
     });
 
-    it('as lists that clients may repeat, which the server takes as the document says', async () => {
+    it('with lists that clients may repeat as documented', async () => {
       for (const [path, { get: operation }] of Object.entries(document.paths)) {
         for (const { name, schema, style, explode, description } of operation?.parameters ?? []) {
           if (schema.type !== 'array') continue;
@@ -318,13 +318,13 @@ describe('every answer', () => {
   });
 
   describe('is explained at GET /api/public/problems and GET /api/public/problems/{code}', () => {
-    it('with what to do about each problem, under the name `fix`', async () => {
+    it('with the steps to solve each problem, under the name `fix`', async () => {
       const { body } = await api.send('GET', '/api/public/problems');
       for (const entry of body.data as Record<string, unknown>[])
         expect(Object.keys(entry)).toEqual(['code', 'status', 'title', 'meaning', 'fix']);
     });
 
-    it('one by one, without a credential', async () => {
+    it('one problem at a time, without a credential', async () => {
       const { body } = await api.send('GET', '/api/public/problems');
       expect(body.data.map(({ code }: { code: string }) => code)).toEqual([...PROBLEMS.keys()]);
       for (const entry of body.data as { code: string }[]) {
@@ -335,7 +335,7 @@ describe('every answer', () => {
   });
 });
 
-describe('what a client may do to the socket', () => {
+describe('input on the raw socket', () => {
   let api: TestApi;
   beforeAll(async () => {
     api = await TestApi.start({ requestDeadlines: { headers: 2_000, whole: 10_000 } });
@@ -368,14 +368,14 @@ describe('what a client may do to the socket', () => {
       'PUT /api/public/profile HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
     ],
     ['a control character in a header', 'GET /livez HTTP/1.1\r\nHost: x\r\nX-Bad: a\u0000b\r\n\r\n'],
-  ])('is answered in Node’s own words, since it is no request yet, and closed: %s', async (_, bytes) => {
+  ])('gets Node’s own error and a closed connection if it is not a valid request: %s', async (_, bytes) => {
     const answer = await raw(bytes);
     expect(answer).toMatch(/^HTTP\/1\.1 4\d\d /);
     expect(answer).toMatch(/Connection: close\r\n\r\n$/);
     expect((await api.send('GET', '/api/public/problems')).status).toBe(200);
   });
 
-  it('is to say the whole URL, as to a proxy, and get what is at its path', async () => {
+  it('with an absolute URL, as for a proxy, gets the resource at its path', async () => {
     const answer = await raw(
       'GET http://api.example/api/public/problems/not_found HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
     );
@@ -387,7 +387,7 @@ describe('what a client may do to the socket', () => {
     );
   });
 
-  thorough.it('is cut off where the headers do not come within 5 seconds', async () => {
+  thorough.it('is closed if the headers do not arrive within 5 seconds', async () => {
     expect(await raw('GET /livez HTTP/1.1\r\nHost: x\r\nX-Slow: ')).toMatch(/^HTTP\/1\.1 408 /);
   });
 });

@@ -39,24 +39,27 @@ async function ids(key: string, query = ''): Promise<number[]> {
 }
 
 describe('GET /api/public/events: access', () => {
-  it.each(RELATIONS)('as %s (%s) shows every state, draft to organizers only', async (role, rsvp_status) => {
-    const { id, key } = await member();
-    const seen: number[] = [];
-    for (const status of STATUSES) {
-      const event = await eventOf(id, { status }, { role, rsvp_status });
-      const visible = status !== 'draft' || role === 'organizer' || role === 'co_organizer';
-      if (visible) seen.push(event);
-      const detail = await api.get(`/events/${event}`, key);
-      expect([status, detail.status]).toEqual([status, visible ? 200 : 404]);
-      expect(detail.body.code).toBe(visible ? undefined : 'event_not_found');
-    }
-    expect(await ids(key)).toEqual(seen); // all start at once: by ascending id
-    expect(await ids(key, `role=${role}`)).toEqual(seen);
-    expect(await ids(key, 'status=draft')).toEqual(seen.length === 5 ? [seen[0]] : []);
-  });
+  it.each(RELATIONS)(
+    'shows every state to a member who is %s (%s), drafts only to organizers',
+    async (role, rsvp_status) => {
+      const { id, key } = await member();
+      const seen: number[] = [];
+      for (const status of STATUSES) {
+        const event = await eventOf(id, { status }, { role, rsvp_status });
+        const visible = status !== 'draft' || role === 'organizer' || role === 'co_organizer';
+        if (visible) seen.push(event);
+        const detail = await api.get(`/events/${event}`, key);
+        expect([status, detail.status]).toEqual([status, visible ? 200 : 404]);
+        expect(detail.body.code).toBe(visible ? undefined : 'event_not_found');
+      }
+      expect(await ids(key)).toEqual(seen); // all start at once: by ascending id
+      expect(await ids(key, `role=${role}`)).toEqual(seen);
+      expect(await ids(key, 'status=draft')).toEqual(seen.length === 5 ? [seen[0]] : []);
+    },
+  );
 
   it.each(['public', 'unlisted', 'private'])(
-    'needs a relation, though the event is %s',
+    'requires a relation even if the event is %s',
     async (visibility) => {
       const { id, key } = await member();
       const stranger = await api.platform.event({ visibility });
@@ -67,7 +70,7 @@ describe('GET /api/public/events: access', () => {
     },
   );
 
-  it('ends when the event is deleted, becomes a draft, or the relation goes, and comes back with them', async () => {
+  it('ends when the event is deleted, becomes a draft, or the relation ends, and returns with them', async () => {
     const { id, key } = await member();
     const event = await eventOf(id);
     const see = async () => [(await ids(key)).length, (await api.get(`/events/${event}`, key)).status];
@@ -91,7 +94,7 @@ describe('GET /api/public/events: an item', () => {
       ' ',
     );
 
-  it('has exactly the documented keys, with null for what is unknown', async () => {
+  it('has exactly the documented keys, with null for unknown values', async () => {
     const organizer = await api.platform.user({ username: 'Ada', first_name: 'Ada', last_name: 'L.' });
     const { id, key } = await member();
     const event = await eventOf(id, {
@@ -127,7 +130,7 @@ describe('GET /api/public/events: an item', () => {
     });
   });
 
-  it('is in UTC where the database has forgotten its time zone, in list and detail alike', async () => {
+  it('is in UTC if the database does not know its time zone, in list and detail', async () => {
     const { id, key } = await member();
     const event = await eventOf(id, { starts_at: '2031-05-01T18:00:00Z', ends_at: '2031-05-01T20:00:00Z' });
     await api.dataSource.query('ALTER TABLE events DROP CONSTRAINT events_timezone_check');
@@ -182,7 +185,7 @@ describe('GET /api/public/events: an item', () => {
       '2032-01-01 00:00:00',
     ],
   ])(
-    'shows both moments in %s too, daylight saving right (%s)',
+    'shows start and end in %s as well, correct across daylight saving (%s)',
     async (timezone, from, localFrom, to, localTo) => {
       const { id, key } = await member();
       const event = await eventOf(id, { timezone, starts_at: from, ends_at: to });
@@ -199,7 +202,7 @@ describe('GET /api/public/events: an item', () => {
     },
   );
 
-  it('has a location as soon as one part of it is known, an address too', async () => {
+  it('has a location if any part of it is known, such as the address', async () => {
     const { id, key } = await member();
     await eventOf(id, { location_city: 'Oslo', location_country_code: 'NO' });
     await eventOf(id, { location_address: 'Main Street 1' });
@@ -210,7 +213,7 @@ describe('GET /api/public/events: an item', () => {
     ]);
   });
 
-  it('counts as attendees all who are going, and nobody else', async () => {
+  it('counts only people who are going as attendees', async () => {
     const { id, key } = await member();
     const event = await eventOf(id, {}, { role: 'organizer' });
     for (const [role, rsvp_status] of RELATIONS)
@@ -221,7 +224,7 @@ describe('GET /api/public/events: an item', () => {
 });
 
 describe('GET /api/public/events/{id}', () => {
-  it('has the keys and values of the list item, and more', async () => {
+  it('has the keys and values of the list item, and additional ones', async () => {
     const { id, key } = await member();
     const event = await eventOf(
       id,
@@ -259,7 +262,7 @@ describe('GET /api/public/events/{id}', () => {
     });
   });
 
-  it('has null and no tags where nothing is known', async () => {
+  it('has null and no tags for unknown values', async () => {
     const { id, key } = await member();
     const event = await eventOf(id);
     expect((await api.get(`/events/${event}`, key)).body).toMatchObject({
@@ -277,7 +280,7 @@ describe('GET /api/public/events/{id}', () => {
   });
 
   it.each(RELATIONS)(
-    'shows the online address to organizers and those going: %s (%s)',
+    'shows the online URL to organizers and people who are going: %s (%s)',
     async (role, rsvp_status) => {
       const { id, key } = await member();
       const url = 'https://meet.example/secret';
@@ -295,14 +298,14 @@ describe('GET /api/public/events/{id}', () => {
     [1, 0],
     [2, 0],
     [3, 1],
-  ])('says how many spots of %s two guests leave, never below 0', async (capacity, left) => {
+  ])('shows how many spots of %s two guests leave, never below 0', async (capacity, left) => {
     const { id, key } = await member();
     const event = await eventOf(id, { capacity });
     await api.platform.participant(event, await api.platform.user());
     expect((await api.get(`/events/${event}`, key)).body).toMatchObject({ capacity, spots_left: left });
   });
 
-  it('shows the co-organizers as cards', async () => {
+  it('shows the co-organizers as embedded summaries', async () => {
     const { id, key } = await member();
     const event = await eventOf(id);
     const first = await api.platform.user({ username: 'co_one', profile_picture: 'https://x.example/1.png' });
@@ -341,7 +344,7 @@ describe('GET /api/public/events: sorts', () => {
     ['sort=-updated_at', () => [b, d, c, a]],
     ['sort=title', () => [a, b, d, c]],
     ['sort=-title', () => [c, b, d, a]],
-  ])('by "%s"', async (query, expected) => {
+  ])('sorts by "%s"', async (query, expected) => {
     expect(await ids(user.key, query)).toEqual(expected());
   });
 });
@@ -365,7 +368,7 @@ describe('GET /api/public/events: filters', () => {
     expect(await ids(key)).toHaveLength(7);
   });
 
-  it('by q finds a part of the title in any case, and takes % _ and \\ as they are', async () => {
+  it('by q finds part of the title in any case, with % _ and \\ as literals', async () => {
     const { id, key } = await member();
     const titles = [
       '100% Rust',
@@ -392,7 +395,7 @@ describe('GET /api/public/events: filters', () => {
     expect(await found("'; DROP TABLE events; --")).toEqual([]);
   });
 
-  it('by starts_after takes in its bound, by starts_before does not, in each form of a moment', async () => {
+  it('by starts_after includes its bound, by starts_before excludes it, in each time format', async () => {
     const { id, key } = await member();
     const make = (starts_at: string) => eventOf(id, { starts_at });
     const before = await make('2031-05-01T23:59:59.999999Z');
@@ -411,7 +414,7 @@ describe('GET /api/public/events: filters', () => {
     expect(await ids(key, 'starts_after=2031-05-02&starts_before=2031-05-02')).toEqual([]);
   });
 
-  it('by city and country, regardless of case', async () => {
+  it('by city and country ignores case', async () => {
     const { id, key } = await member();
     const berlin = await eventOf(id, { location_city: 'Berlin', location_country_code: 'DE' });
     const koeln = await eventOf(id, { location_city: 'KÖLN', location_country_code: 'DE' });
@@ -426,14 +429,14 @@ describe('GET /api/public/events: filters', () => {
       expect([wrong, (await api.get(`/events?${wrong}`, key)).status]).toEqual([wrong, 400]);
   });
 
-  it('by updated_since takes in its bound', async () => {
+  it('by updated_since includes its bound', async () => {
     const { id, key } = await member();
     await eventOf(id, { updated_at: '2024-05-01T11:59:59.999999Z' });
     const at = await eventOf(id, { updated_at: '2024-05-01T12:00:00Z' });
     expect(await ids(key, 'updated_since=2024-05-01T12:00:00Z')).toEqual([at]);
   });
 
-  it('by status, role, rsvp_status and is_online, several values of a list and all filters at once', async () => {
+  it('by status, role, rsvp_status and is_online accepts several values and all filters at once', async () => {
     const { id, key } = await member();
     const online = await eventOf(id, { is_online: true, status: 'ongoing' });
     const maybe = await eventOf(id, { status: 'completed' }, { rsvp_status: 'maybe' });
@@ -450,7 +453,7 @@ describe('GET /api/public/events: filters', () => {
     expect(await ids(key, 'is_online=true&status=completed')).toEqual([]);
   });
 
-  it('takes the values of a list separated by commas, repeated, or both, in any order', async () => {
+  it('accepts list values separated by commas, repeated, or both, in any order', async () => {
     const { id, key } = await member();
     for (const status of ['draft', 'ongoing', 'completed', 'cancelled'])
       await eventOf(id, { status }, { role: 'organizer' });
@@ -484,7 +487,7 @@ describe('GET /api/public/events: filters', () => {
     ['status=&status=', 'status'],
     ['status=draft&status=gone', 'status'],
   ])(
-    'refuses "%s": only lists may be repeated, and each of their values counts',
+    'rejects "%s": only lists may be repeated, and each of their values counts',
     async (query, parameter) => {
       const { key } = await member();
       const { status, body } = await api.get(`/events?${query}`, key);
@@ -527,7 +530,7 @@ describe('GET /api/public/events: filters', () => {
     ['q=a', 'q', undefined],
     [`q=${'a'.repeat(101)}`, 'q', undefined],
     ['q=%00%00', 'q', undefined],
-  ])('refuses "%s"', async (query, parameter, allowed) => {
+  ])('rejects "%s"', async (query, parameter, allowed) => {
     const { key } = await member();
     const { status, body } = await api.get(`/events?${query}`, key);
     expect([status, body.code]).toEqual([400, 'invalid_parameter']);
@@ -536,22 +539,22 @@ describe('GET /api/public/events: filters', () => {
     if (allowed !== undefined) expect(body.errors[0].allowed).toEqual(allowed);
   });
 
-  it('accepts a q of 100 characters, counted as code points', async () => {
+  it('accepts a q of 100 code points', async () => {
     const { key } = await member();
     expect(await ids(key, `q=${encodeURIComponent('😀'.repeat(100))}`)).toEqual([]);
     expect((await api.get(`/events?q=${encodeURIComponent('😀')}`, key)).status).toBe(400);
   });
 
-  it('has no parameters on the detail', async () => {
+  it('accepts no parameters on the detail', async () => {
     const { id, key } = await member();
     const { status, body } = await api.get(`/events/${await eventOf(id)}?limit=1`, key);
     expect([status, body.code]).toEqual([400, 'unknown_parameter']);
   });
 });
 
-describe('GET /api/public/events/{id}: the silent 404', () => {
+describe('GET /api/public/events/{id}: the 404 response', () => {
   it(
-    'is the same for no access, draft, deleted, unknown and every other id',
+    'is equal for no access, draft, deleted, unknown and malformed ids',
     inOneWindow(async () => {
       const { id, key } = await member();
       const foreign = await api.platform.event();
@@ -613,7 +616,7 @@ describe('GET /api/public/events/{id}: the silent 404', () => {
       answers.forEach(({ used, ...answer }, i) => {
         const { used: before, ...expected } = first!;
         expect(answer).toEqual(expected);
-        expect(Number(used)).toBe(Number(before) - i); // each costs one, whatever it is
+        expect(Number(used)).toBe(Number(before) - i); // each costs one
       });
     }),
   );

@@ -12,7 +12,7 @@ import { TestApi } from '../support/api.js';
 import { isThorough, postgres, thorough } from '../support/database.js';
 import { eventually, until } from '../support/timing.js';
 
-/** Bytes as they are, over a connection of their own. */
+/** Sends raw bytes on a new connection. */
 class Client {
   text = '';
 
@@ -66,7 +66,7 @@ const HEADERS_OF_API = {
   'x-content-type-options': 'nosniff',
 };
 
-describe('the target of a request', () => {
+describe('the request target', () => {
   let api: TestApi;
   let key: string;
   beforeAll(async () => {
@@ -111,7 +111,7 @@ describe('the target of a request', () => {
     '/oauth\\token#',
     '/readyz#',
     '/xxxxxxxxxx'.repeat(700),
-  ])('that is no path of ours is 404 with all headers of the API: %s', async (target) => {
+  ])('outside all routes gets 404 with all API headers: %s', async (target) => {
     expectNotFound(target, await ask(target));
   });
 
@@ -125,12 +125,12 @@ describe('the target of a request', () => {
     '/api/public/\xc3\xa9',
     '/api/public/me\0',
     '/api/public/me\tx',
-  ])('that is none to Node’s parser is 400 in its own words, and closed: %j', async (target) => {
+  ])('that Node cannot parse gets 400 and a closed connection: %j', async (target) => {
     expect(await ask(target)).toBe('HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n');
   });
 
   it.each(['http://host', 'https://host:8080', 'HTTP://HOST', 'http://[::1]:3000'])(
-    'may be a whole URL, of which the path counts: %s/api/public/me',
+    'may be an absolute URL, of which only the path counts: %s/api/public/me',
     async (origin) => {
       const answer = await ask(`${origin}/api/public/me?`);
       expect(statusOf(answer)).toBe(200);
@@ -138,11 +138,11 @@ describe('the target of a request', () => {
     },
   );
 
-  it('to a proxy (CONNECT) closes the connection', async () => {
+  it('for a proxy (CONNECT) closes the connection', async () => {
     expect(await ask('x:443', 'CONNECT')).toBe('');
   });
 
-  it('reaches a route only where it is that route to the letter', async () => {
+  it('reaches a route only if it matches exactly', async () => {
     const routes = [
       ...api.app.get(RouteTable).routes.map(({ path }) => path),
       // Of the library.
@@ -216,12 +216,12 @@ describe('the target of a request', () => {
   });
 });
 
-thorough.describe('a body that is long in coming', () => {
+thorough.describe('a slow request body', () => {
   const ANSWER_MS = 1_500;
   let api: TestApi;
   let impatient: TestApi;
   let key: string;
-  /** What who never ends a body is told at last: waited for while the others are tested. */
+  /** The final response to a client that never ends its body: awaited while others are tested. */
   let cutOff: Promise<string[]>;
   beforeAll(async () => {
     api = await TestApi.start({
@@ -257,7 +257,7 @@ thorough.describe('a body that is long in coming', () => {
     return client.text;
   }
 
-  it('is no reason for a 503: the time for an answer counts from its end', async () => {
+  it('does not cause a 503: the response deadline starts at its end', async () => {
     const put = dribble(
       'PUT',
       '/api/public/profile',
@@ -279,7 +279,7 @@ thorough.describe('a body that is long in coming', () => {
     ['pages', 'POST /account/apps/sign-in', () => form],
     ['api', 'PUT /api/public/profile', () => `X-API-Key: ${key}\r\nContent-Type: application/json\r\n`],
   ] as [Kind, string, () => string][])(
-    'takes no place of those who have sent theirs (%s, %s)',
+    'takes no slot from complete requests (%s, %s)',
     async (kind, line, headers) => {
       const { connections, admissions } = frontDoorOf(api);
       const clients = await Promise.all(Array.from({ length: 300 }, () => Client.open(api.url)));
@@ -299,12 +299,12 @@ thorough.describe('a body that is long in coming', () => {
     },
   );
 
-  it('is waited for no longer than 10 seconds', async () => {
+  it('is awaited for at most 10 seconds', async () => {
     for (const answer of await cutOff) expect(answer).toMatch(/^HTTP\/1\.1 408 /);
   });
 });
 
-describe('who sends requests without waiting for answers', () => {
+describe('a client that pipelines requests', () => {
   let api: TestApi;
   beforeAll(async () => {
     api = await TestApi.start();
@@ -316,7 +316,7 @@ describe('who sends requests without waiting for answers', () => {
   const request = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
   const flood = request('/api/public/openapi.json').repeat(1_200); // 62 KB
 
-  thorough.it('and reads none, takes no memory', async () => {
+  thorough.it('without reading responses occupies no memory', async () => {
     const clients = await Promise.all(Array.from({ length: 12 }, () => Client.open(api.url)));
     const before = process.memoryUsage();
     for (const { socket } of clients) socket.pause().write(flood);
@@ -326,7 +326,7 @@ describe('who sends requests without waiting for answers', () => {
     for (const { socket } of clients) socket.destroy();
   });
 
-  it('in one write of 62 KB, gets all its answers in order', async () => {
+  it('in one write of 62 KB gets all its responses in order', async () => {
     const client = await Client.open(api.url);
     const ids = Array.from({ length: 700 }, (_, i) => i);
     client.socket.write(
@@ -337,7 +337,7 @@ describe('who sends requests without waiting for answers', () => {
     client.socket.destroy();
   });
 
-  thorough.it('1,500 times /readyz every 250 ms, leaves others their answers', async () => {
+  thorough.it('with 1,500 requests for /readyz every 250 ms does not delay others', async () => {
     const client = await Client.open(api.url);
     const sending = setInterval(() => client.socket.write(request('/readyz').repeat(1_500)), 250);
     for (let i = 0; i < 30; i++) {
@@ -348,7 +348,7 @@ describe('who sends requests without waiting for answers', () => {
     client.socket.destroy();
   });
 
-  it('is refused one by one where a request has no Host, or expects what nobody knows', async () => {
+  it('gets individual rejections for requests without Host or with an unknown Expect', async () => {
     const client = await Client.open(api.url);
     client.socket.write(
       'GET /livez HTTP/1.1\r\nHost: x\r\nExpect: the unknown\r\n\r\nGET /livez HTTP/1.1\r\n\r\n'.repeat(2),
@@ -360,14 +360,14 @@ describe('who sends requests without waiting for answers', () => {
     ]);
   });
 
-  it('is refused where it names two hosts, the same one twice included', async () => {
+  it('is rejected if a request has two Host headers, even equal ones', async () => {
     for (const second of ['other', 'x']) {
       const answer = await Client.ask(api.url, `GET /livez HTTP/1.1\r\nHost: x\r\nhOST: ${second}\r\n\r\n`);
       expect(statusOf(answer)).toBe(400);
     }
   });
 
-  it('is answered where other headers have names as short as that of Host', async () => {
+  it('may send other headers with names as short as Host', async () => {
     const answer = await Client.ask(
       api.url,
       'GET /livez HTTP/1.1\r\nHost: x\r\nFrom: ada@example.org\r\nConnection: close\r\n\r\n',
@@ -375,7 +375,7 @@ describe('who sends requests without waiting for answers', () => {
     expect(statusOf(answer)).toBe(200);
   });
 
-  it('is told to continue where it asks before it sends a body', async () => {
+  it('gets 100 Continue if it asks before sending a body', async () => {
     const client = await Client.open(api.url);
     client.socket.write(
       'POST /oauth/token HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 12\r\nExpect: 100-continue\r\n\r\n',
@@ -386,7 +386,7 @@ describe('who sends requests without waiting for answers', () => {
     expect(client.text).toMatch(/HTTP\/1\.1 400 Bad Request[^]*"error":/);
   });
 
-  postgres.it('leaves nothing behind, however it ends', async () => {
+  postgres.it('leaves nothing behind, regardless of how it ends', async () => {
     const texts = [
       flood,
       request('/readyz').repeat(100),
@@ -409,7 +409,7 @@ describe('who sends requests without waiting for answers', () => {
   });
 });
 
-describe('a process with too much to do', () => {
+describe('an overloaded process', () => {
   let api: TestApi;
   let frontDoor: FrontDoor;
   const filled: Kind[] = [];
@@ -437,7 +437,7 @@ describe('a process with too much to do', () => {
     for (const kind of filled.splice(0)) frontDoor.admissions[kind].leave();
   };
 
-  it('knows whose turn it is by the credential, key or token', async () => {
+  it('takes turns by credential, key or token', async () => {
     const enter = jest.spyOn(frontDoor.admissions.api, 'enter');
     const headers: Record<string, string>[] = [{ 'X-API-Key': 'one' }, { Authorization: 'Bearer two' }, {}];
     for (const sent of headers) await api.send('GET', '/api/public/me', sent);
@@ -445,7 +445,7 @@ describe('a process with too much to do', () => {
     expect(callers).toEqual(['one', 'Bearer two', '']);
   });
 
-  it('refuses a call of the API with the problem that is documented, and all headers', async () => {
+  it('rejects an API request with the documented problem and all headers', async () => {
     fill('api');
     const key = await api.key(await api.platform.user());
     const { status, headers, body } = await api.get('/me', key, { 'X-Request-Id': 'mine' });
@@ -471,7 +471,7 @@ describe('a process with too much to do', () => {
   });
 
   it.each(['/oauth/token', '/oauth/par', '/oauth/revoke', '/oauth/introspect'])(
-    'refuses programs at %s in the form of RFC 6749, readable from any origin',
+    'rejects programs at %s in the format of RFC 6749, readable from any origin',
     async (path) => {
       fill('oauth');
       const { status, headers, body } = await api.send('POST', path, {}, 'grant_type=x');
@@ -493,7 +493,7 @@ describe('a process with too much to do', () => {
     ['oauth', '/oauth/authorize?client_id=x'],
     ['pages', '/account/apps'],
     ['pages', '/interaction/abc'],
-  ] as const)('refuses browsers with a page (%s, %s)', async (kind, path) => {
+  ] as const)('rejects browsers with a page (%s, %s)', async (kind, path) => {
     fill(kind);
     const { status, headers, text } = await api.send('GET', path, { Accept: 'text/html,*/*;q=0.8' });
     expect([status, headers['retry-after'], headers['content-type']]).toEqual([
@@ -507,7 +507,7 @@ describe('a process with too much to do', () => {
     expect(text.length).toBeLessThan(500);
   });
 
-  it('says that it is alive and ready all the same, and goes on with what is of another kind', async () => {
+  it('still reports liveness and readiness, and serves other kinds of requests', async () => {
     fill('pages');
     fill('oauth');
     expect((await api.send('GET', '/api/public/problems')).status).toBe(200);
@@ -516,7 +516,7 @@ describe('a process with too much to do', () => {
     expect((await api.send('GET', '/readyz')).status).toBe(200);
   });
 
-  it('answers what waits as soon as there is room', async () => {
+  it('serves waiting requests as soon as there is room', async () => {
     fill('api');
     expect((await api.send('GET', '/api/public/problems')).status).toBe(503);
     const waits = api.send('GET', '/api/public/problems');
@@ -526,7 +526,7 @@ describe('a process with too much to do', () => {
   });
 });
 
-describe('a document that never changes', () => {
+describe('a static document', () => {
   let api: TestApi;
   beforeAll(async () => void (api = await TestApi.start({ seedDemo: true })));
   afterAll(() => api.close());
@@ -539,7 +539,7 @@ describe('a document that never changes', () => {
     '/api/public/problems',
     '/api/public/problems/not_found',
     '/.well-known/oauth-protected-resource/api/public',
-  ])('is bytes with one validator, made once: %s', async (path) => {
+  ])('has one body and one validator, generated once: %s', async (path) => {
     const plain = { 'Accept-Encoding': 'identity' };
     const first = await api.send('GET', path, plain);
     const again = await api.send('GET', path, plain);
@@ -556,7 +556,7 @@ describe('a document that never changes', () => {
   });
 
   it.each(['/', '/docs', '/docs/errors', '/docs/errors.md', '/demo'])(
-    'is compressed for whoever takes that, with a validator of those bytes: %s',
+    'is compressed for clients that accept it, with its own validator: %s',
     async (path) => {
       const get = async (accepted?: string) =>
         fetch(new URL(path, api.url), { headers: accepted ? { 'Accept-Encoding': accepted } : {} });
@@ -590,7 +590,7 @@ describe('a document that never changes', () => {
     },
   );
 
-  it('is the same object at each request, where it is the OpenAPI document', () => {
+  it('of OpenAPI is the same object for each request', () => {
     const document = api.app.get(OpenApiDocument);
     const answer = document.answer('members');
     expect(document.answer('members')).toBe(answer);
@@ -599,7 +599,7 @@ describe('a document that never changes', () => {
 });
 
 postgres.describe('GET /readyz', () => {
-  it('is asked on a connection of its own: a pool that is taken whole says nothing about it', async () => {
+  it('is checked on its own connection, so an exhausted pool does not affect it', async () => {
     const api = await TestApi.start({ databasePoolSize: 2 });
     const runner = api.dataSource.createQueryRunner();
     try {
@@ -620,7 +620,7 @@ postgres.describe('GET /readyz', () => {
     }
   });
 
-  it('costs a few statements a second, however often it is asked', async () => {
+  it('costs a few statements per second, regardless of the number of requests', async () => {
     const api = await TestApi.start();
     try {
       const statements = new Set<string>();
@@ -641,7 +641,7 @@ postgres.describe('GET /readyz', () => {
 });
 
 describe('HSTS', () => {
-  thorough.it('stands on every answer where PUBLIC_URL is https, and on none where it is not', async () => {
+  thorough.it('is on every response if PUBLIC_URL is https, and on none otherwise', async () => {
     const https = await TestApi.start({ publicUrl: 'https://api.example' });
     const http = await TestApi.start({}, https);
     try {

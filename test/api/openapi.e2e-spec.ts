@@ -80,11 +80,11 @@ describe('GET /api/public/openapi.json', () => {
       Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
     );
 
-  it('has the version of the program', () => {
+  it('has the program’s version', () => {
     expect(document.info.version).toBe(VERSION);
   });
 
-  it('names each call as a method of a client would be named, once', () => {
+  it('gives each operation a unique name that suits a client’s method', () => {
     const names = operations().map(({ operation }) => operation.operationId);
     expect(names).toEqual([...new Set(names)]);
     expect(names.filter((name) => !/^(get|list|update)[A-Z][A-Za-z]+$/.test(name))).toEqual([]);
@@ -111,7 +111,7 @@ describe('GET /api/public/openapi.json', () => {
     expect(names).toEqual(expect.arrayContaining(known));
   });
 
-  it('describes every call, parameter and group, in whole sentences where they are long', () => {
+  it('describes every operation, parameter and group, in whole sentences if long', () => {
     for (const { path, method, operation } of operations()) {
       expect([method, path, operation.description]).toEqual([
         method,
@@ -126,7 +126,7 @@ describe('GET /api/public/openapi.json', () => {
       expect([name, description]).toEqual([name, expect.stringMatching(/^[A-Z].+\.$/)]);
   });
 
-  it('says of each key of a response what it is, but for those whose name says it', () => {
+  it('describes each key of a response unless its name suffices', () => {
     const undescribed = Object.entries(document.components.schemas)
       .filter(([name]) => name !== 'Problem')
       .flatMap(([, { properties = {} }]) =>
@@ -139,7 +139,7 @@ describe('GET /api/public/openapi.json', () => {
     expect([...new Set(undescribed)].toSorted()).toEqual(plain.split(' '));
   });
 
-  it('says that an id in a path is an integer', () => {
+  it('declares ids in paths as integers', () => {
     const ids = operations()
       .flatMap(({ operation }) => operation.parameters)
       .filter(({ name, in: place }) => place === 'path' && name === 'id');
@@ -149,7 +149,7 @@ describe('GET /api/public/openapi.json', () => {
     ]);
   });
 
-  it('has a length for cursors, and only examples and defaults that their schema accepts', async () => {
+  it('limits the length of cursors, and has only examples and defaults that their schemas accept', async () => {
     const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false });
     const platform = (await api.send('GET', '/api/platform/openapi.json')).body as Document;
     let checked = 0;
@@ -187,7 +187,7 @@ describe('GET /api/public/openapi.json', () => {
     expect(checked).toBeGreaterThan(20);
   });
 
-  it('has each form of a line of a feed', async () => {
+  it('contains each form of a feed line', async () => {
     const { body } = await api.send('GET', '/api/platform/openapi.json');
     const { paths } = body as Document;
     const { schema } = paths['/api/platform/records']!.post!.requestBody!.content['application/x-ndjson']!;
@@ -214,14 +214,14 @@ describe('GET /api/public/openapi.json', () => {
     expect(lines.map(([line]) => [line, accepts(line)])).toEqual(lines);
   });
 
-  it('has a licence, and whom to ask', () => {
+  it('has a license and a contact', () => {
     expect(document.info).toMatchObject({
       license: { name: expect.any(String), identifier: expect.any(String) },
       contact: { name: expect.any(String), url: `${api.config.publicUrl}/` },
     });
   });
 
-  it('has a path of its own for each action of achievements, with what that view takes and answers', () => {
+  it('has a path for each action of achievements, with its own parameters and responses', () => {
     const views = operations().flatMap(({ path, operation }) =>
       path.startsWith('/api/public/achievements') ? [{ path, ...operation }] : [],
     );
@@ -298,7 +298,7 @@ describe('GET /api/public/openapi.json', () => {
     expect(pages.filter((name) => name === 'AchievementPage')).toHaveLength(3);
   });
 
-  it('marks a route that ends, whose responses announce it to programs and pages', async () => {
+  it('marks a deprecated route, whose responses announce its end to programs and pages', async () => {
     const at = Object.getOwnPropertyDescriptor(ProfileController.prototype, 'getMe')!;
     DeprecatedRoute('2026-12-01', '2027-12-01')(ProfileController.prototype, 'getMe', at);
     const ending = await TestApi.start({}, api);
@@ -318,7 +318,7 @@ describe('GET /api/public/openapi.json', () => {
     }
   });
 
-  it('says of every integer how many bits it needs', () => {
+  it('states the bits of every integer', () => {
     const integers = [
       ...JSON.stringify(document).matchAll(
         /"type":(?:"integer"|\["integer","null"\])(?:,"format":"(\w+)")?/g,
@@ -333,7 +333,7 @@ describe('GET /api/public/openapi.json', () => {
     expect(pagination!.properties).toMatchObject({ total: { format: 'int64' }, limit: { format: 'int32' } });
   });
 
-  it('leads from a list to its next page and to its first item, which its links name, and from an error to its meaning', async () => {
+  it('links a list to its next page and first item, and an error to its explanation', async () => {
     const user = await api.platform.user();
     const key = await api.key(user);
     for (let count = 0; count < 3; count++) {
@@ -400,7 +400,7 @@ describe('GET /api/public/openapi.json', () => {
     });
   });
 
-  it('declares no default that is refused where a client sends it', async () => {
+  it('declares no default that the server rejects when a client sends it', async () => {
     const user = await api.platform.user();
     const key = await api.key(user);
     let sent = 0;
@@ -417,7 +417,7 @@ describe('GET /api/public/openapi.json', () => {
     expect(sent).toBeGreaterThan(3);
   });
 
-  it('has a whole response of the demo for each call, and those of its errors that can be shown, all true to their schema', () => {
+  it('has a complete demo response for each operation and its reproducible errors, all valid by their schema', () => {
     const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false });
     ajv.addSchema(document as object, 'openapi');
     let checked = 0;
@@ -445,7 +445,7 @@ describe('GET /api/public/openapi.json', () => {
     expect(checked).toBeGreaterThan(20);
   });
 
-  it('has examples that hold together: one member, one event and one achievement, counts that agree, and cursors of the last item shown', () => {
+  it('has consistent examples: one member, one event, one achievement, matching counts, and cursors of the last item', () => {
     const shown = Object.fromEntries(
       operations().map(({ operation }) => {
         const { examples = {} } = (operation.responses['200'] as Answer).content!['application/json']!;
@@ -505,7 +505,7 @@ describe('GET /api/public/openapi.json', () => {
       expect(codes).toEqual(expect.arrayContaining(operation['x-problems']));
   });
 
-  it('shows addresses of this server in its examples, and of no other', () => {
+  it('uses only this server’s URLs in its examples', () => {
     expect(JSON.stringify(document)).toContain(`${api.config.publicUrl}/api/public/problems/event_not_found`);
     if (api.config.publicUrl !== 'http://localhost:3000')
       expect(JSON.stringify(document)).not.toContain('http://localhost:3000');

@@ -60,7 +60,7 @@ describe('paging', () => {
     [200, 0],
     [201, 1],
   ])(
-    'reads %i rows with a filter in order, there and back, with %i long statements for a page',
+    'reads %i rows with a filter in order, forward and backward, with %i long statements per page',
     async (rows, longOnes) => {
       const member = await api.platform.user();
       await api.dataSource.query(
@@ -100,7 +100,7 @@ describe('paging', () => {
   const withQuery = (path: string, query: string) => `${path}${path.includes('?') ? '&' : '?'}${query}`;
 
   describe.each(lists)('%s', (path, defaultSort) => {
-    it('answers data and these seven facts of the page, 20 rows at most, unless said', async () => {
+    it('returns data and these seven page fields, 20 rows by default', async () => {
       const { status, body } = await api.get(path, key);
       expect(status).toBe(200);
       expect(Object.keys(body)).toEqual(['data', 'pagination']);
@@ -118,7 +118,7 @@ describe('paging', () => {
 
     // The catalogue is everybody's.
     if (!path.endsWith('all'))
-      it('answers an empty list to who has nothing', async () => {
+      it('returns an empty list to a member without items', async () => {
         const answer = await api.get(path, await api.key(await api.platform.user()));
         expect(answer.body).toEqual({
           data: [],
@@ -135,7 +135,7 @@ describe('paging', () => {
         expect(answer.headers['x-total-count']).toBe('0');
       });
 
-    it('gives the whole list page by page, and the same pages on the way back', async () => {
+    it('returns the whole list page by page, and the same pages backward', async () => {
       const whole = idsOf(await api.get(path, key));
       const pages = [await api.get(withQuery(path, 'limit=3'), key)];
       while (pageOf(pages.at(-1)!).next_cursor !== null) {
@@ -157,7 +157,7 @@ describe('paging', () => {
       expect(back.map((page) => pageOf(page).has_more)).toEqual([true, true, false]);
     });
 
-    it('links the first, the previous and the next page, which a caller can follow as they stand', async () => {
+    it('links the first, previous and next page with URLs that work unchanged', async () => {
       const follow = async (url: string) => {
         expect(url.startsWith(`${api.config.publicUrl}/api/public/`)).toBe(true);
         return api.send('GET', url.slice(api.config.publicUrl.length), { 'X-API-Key': key });
@@ -173,13 +173,13 @@ describe('paging', () => {
       expect(pageOf(third).limit).toBe(3);
     });
 
-    it.each([1, 100])('takes limit=%d', async (limit) => {
+    it.each([1, 100])('accepts limit=%d', async (limit) => {
       const page = await api.get(withQuery(path, `limit=${limit}`), key);
       expect([pageOf(page).limit, pageOf(page).count]).toEqual([limit, Math.min(limit, 7)]);
     });
 
     it.each(['0', '101', '-1', '1.0', '1e1', '', ' 5', '0x5', '٥', '99999999999999999999'])(
-      'refuses limit=%s, and clamps nothing',
+      'rejects limit=%s instead of clamping it',
       async (limit) => {
         const { status, body } = await api.get(withQuery(path, `limit=${encodeURIComponent(limit)}`), key);
         expect([status, body.code]).toEqual([400, 'invalid_parameter']);
@@ -187,7 +187,7 @@ describe('paging', () => {
       },
     );
 
-    it('gives the total in X-Total-Count too, to HEAD as to GET', async () => {
+    it('also returns the total in X-Total-Count, for HEAD and GET', async () => {
       const url = `/api/public${withQuery(path, 'limit=2')}`;
       const get = await api.send('GET', url, { 'X-API-Key': key });
       const head = await api.send('HEAD', url, { 'X-API-Key': key });
@@ -200,7 +200,7 @@ describe('paging', () => {
     });
   });
 
-  it('totals what the filters leave', async () => {
+  it('counts only filtered rows in the total', async () => {
     const page = await api.get('/events?q=event%205', key);
     expect([pageOf(page).total, page.headers['x-total-count']]).toEqual([1, '1']);
   });
@@ -218,8 +218,8 @@ describe('paging', () => {
     });
   });
 
-  describe('knows exactly whether there is more', () => {
-    it('where the page holds all there is, to the last row', async () => {
+  describe('knows exactly if there are more rows', () => {
+    it('when the page holds all rows, including the last one', async () => {
       const { ids, read } = await goingTo(2);
       expect(pageOf(await read('?limit=2'))).toMatchObject({ has_more: false, next_cursor: null });
       const first = await read('?limit=1');
@@ -229,14 +229,14 @@ describe('paging', () => {
       expect(pageOf(last)).toMatchObject({ has_more: false, next_cursor: null });
     });
 
-    it('where the row on which a cursor stands is gone', async () => {
+    it('when the cursor’s row is gone', async () => {
       const { ids, read, leave } = await goingTo(4);
       const cursor = pageOf(await read('?limit=2')).next_cursor;
       await leave([ids[1]!]);
       expect(idsOf(await read(`?limit=2&cursor=${cursor}`))).toEqual([ids[2], ids[3]]);
     });
 
-    it('on an empty page, from which the way back leads to what is left', async () => {
+    it('on an empty page after all rows, whose previous link leads to them', async () => {
       const { ids, read, leave } = await goingTo(4);
       const cursor = pageOf(await read('?limit=2')).next_cursor;
       await leave([ids[2]!, ids[3]!]);
@@ -248,7 +248,7 @@ describe('paging', () => {
       expect(pageOf(back)).toMatchObject({ has_more: false, prev_cursor: null });
     });
 
-    it('on an empty page before all others, from which the way on leads to them', async () => {
+    it('on an empty page before all rows, whose next link leads to them', async () => {
       const { ids, read, leave } = await goingTo(4);
       const second = await read(`?limit=2&cursor=${pageOf(await read('?limit=2')).next_cursor}`);
       await leave([ids[0]!, ids[1]!]);
@@ -257,7 +257,7 @@ describe('paging', () => {
       expect(idsOf(await read(`?limit=2&cursor=${pageOf(empty).next_cursor}`))).toEqual([ids[2], ids[3]]);
     });
 
-    it('on an empty page of a list that has nothing left', async () => {
+    it('on an empty page of a list without rows', async () => {
       const { ids, read, leave } = await goingTo(3);
       const cursor = pageOf(await read('?limit=2')).next_cursor;
       await leave(ids);
@@ -271,7 +271,7 @@ describe('paging', () => {
     });
   });
 
-  it('turns round on any page, and takes another limit on the way', async () => {
+  it('reverses on any page, and accepts another limit on the way', async () => {
     const { ids, read } = await goingTo(7);
     const first = await read('?limit=5');
     const second = await read(`?limit=1&cursor=${pageOf(first).next_cursor}`);
@@ -282,7 +282,7 @@ describe('paging', () => {
     expect(idsOf(await read(`?limit=100&cursor=${pageOf(back).next_cursor}`))).toEqual([ids[5], ids[6]]);
   });
 
-  describe('refuses with 400 invalid_cursor a cursor', () => {
+  describe('rejects with 400 invalid_cursor a cursor', () => {
     const cursorOf = async (path: string, of = key) => {
       const cursor = pageOf(await api.get(withQuery(path, 'limit=2'), of)).next_cursor;
       expect(cursor).toMatch(/^[A-Za-z0-9_-]+$/);
@@ -294,7 +294,7 @@ describe('paging', () => {
       expect(body.errors).toEqual([expect.objectContaining({ parameter: 'cursor', code: 'invalid_cursor' })]);
     };
 
-    thorough.it('of which any one bit of any byte was altered', async () => {
+    thorough.it('with any single bit altered', async () => {
       const bytes = Buffer.from(await cursorOf('/events'), 'base64url');
       for (const [i, byte] of bytes.entries()) {
         const altered = Buffer.from(bytes);
@@ -303,7 +303,7 @@ describe('paging', () => {
       }
     });
 
-    thorough.it('of which any one character was altered, even one that spells the same bytes', async () => {
+    thorough.it('with any character altered, even if it decodes to the same bytes', async () => {
       const cursor = await cursorOf('/connections');
       for (let i = 0; i < cursor.length; i++) {
         const other = cursor[i] === 'B' ? 'C' : 'B';
@@ -323,7 +323,7 @@ describe('paging', () => {
     });
 
     it.each(['', 'x', 'null', '0', 'W10', '%00', '%F0%9F%98%80'])(
-      'that was never one: %s',
+      'that was never issued: %s',
       async (cursor) => {
         await isRefused('/events', cursor);
       },
@@ -371,14 +371,14 @@ describe('paging', () => {
     });
   });
 
-  describe('takes a cursor', () => {
-    it('where the defaults are said, too', async () => {
+  describe('accepts a cursor', () => {
+    it('with explicit defaults', async () => {
       const cursor = pageOf(await api.get('/events?limit=2', key)).next_cursor;
       const query = `sort=-starts_at&time_filter=all&cursor=${cursor}`;
       expect(pageOf(await api.get(`/events?${query}`, key)).count).toBe(5);
     });
 
-    it('with another limit and another order of parameters', async () => {
+    it('with another limit and another parameter order', async () => {
       const whole = idsOf(await api.get('/events?sort=title&q=event', key));
       const cursor = pageOf(await api.get('/events?sort=title&q=event&limit=2', key)).next_cursor;
       expect(idsOf(await api.get(`/events?cursor=${cursor}&limit=4&q=event&sort=title`, key))).toEqual(
@@ -391,7 +391,7 @@ describe('paging', () => {
       expect((await api.get(`/events?cursor=${cursor}`, await api.key(user))).status).toBe(200);
     });
 
-    it('only once', async () => {
+    it('only once per request', async () => {
       const cursor = pageOf(await api.get('/events?limit=2', key)).next_cursor;
       const { body } = await api.get(`/events?cursor=${cursor}&cursor=${cursor}`, key);
       expect(body.code).toBe('invalid_parameter');
@@ -417,7 +417,7 @@ describe('paging', () => {
     expect(seen).toEqual([ids[1], ids[2], ids[0]]);
   });
 
-  describe('that nothing filters', () => {
+  describe('paging of an unfiltered list', () => {
     interface Sent {
       readonly by: 'read' | 'rows' | 'long';
       readonly name: string | undefined;
@@ -441,7 +441,7 @@ describe('paging', () => {
     };
 
     it.each(lists.map(([path]) => path))(
-      '%s is a prepared statement, on none of the connections for what takes long',
+      'uses a prepared statement, outside the connections for long queries: %s',
       async (path) => {
         const first = await sentFor(path, key);
         const { next_cursor: cursor } = pageOf(await api.get(withQuery(path, 'limit=1'), key));
@@ -451,27 +451,24 @@ describe('paging', () => {
       },
     );
 
-    it.each(['-starts_at', 'starts_at'])(
-      'reads the rows of its page alone, however many there are: %s',
-      async (sort) => {
-        const member = await api.platform.user();
-        await api.dataSource.query(
-          `WITH made AS (
+    it.each(['-starts_at', 'starts_at'])('reads only the rows of its page: %s', async (sort) => {
+      const member = await api.platform.user();
+      await api.dataSource.query(
+        `WITH made AS (
   INSERT INTO events (title, status, visibility, starts_at, timezone, organizer_id)
   SELECT 'One of many', 'scheduled', 'public', '2031-01-01'::timestamptz + n * interval '1 hour', 'UTC', $2
   FROM generate_series(1, 1000) n RETURNING id
 ) INSERT INTO participants (event_id, user_id, role, rsvp_status) SELECT id, $1, 'attendee', 'going' FROM made`,
-          [member, user],
-        );
-        await api.dataSource.query('ANALYZE participants, events');
-        const { text, values } = await sentFor(`/events?limit=5&sort=${sort}`, await api.key(member));
-        const [row] = await api.dataSource.query<{ 'QUERY PLAN': [{ Plan: Plan }] }[]>(
-          `EXPLAIN (ANALYZE, FORMAT JSON) ${text}`,
-          values,
-        );
-        expect(mostRowsIn(row!['QUERY PLAN'][0].Plan)).toBeLessThanOrEqual(5 + 2); // a sort in steps looks at one more
-      },
-    );
+        [member, user],
+      );
+      await api.dataSource.query('ANALYZE participants, events');
+      const { text, values } = await sentFor(`/events?limit=5&sort=${sort}`, await api.key(member));
+      const [row] = await api.dataSource.query<{ 'QUERY PLAN': [{ Plan: Plan }] }[]>(
+        `EXPLAIN (ANALYZE, FORMAT JSON) ${text}`,
+        values,
+      );
+      expect(mostRowsIn(row!['QUERY PLAN'][0].Plan)).toBeLessThanOrEqual(5 + 2); // a sort in steps looks at one more
+    });
   });
 });
 

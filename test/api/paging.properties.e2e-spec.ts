@@ -217,7 +217,7 @@ thorough.describe('paging', () => {
 
   for (const [path, sorts, makeWorld] of lists) {
     it.each(sorts)(
-      `${path}sort=%s gives exactly the rows that stand beyond the page, each once, whatever comes and goes`,
+      `${path}sort=%s returns exactly the rows beyond the page, each once, despite concurrent changes`,
       async (sort) => {
         const compare = oracle(sort);
         await fc.assert(

@@ -17,7 +17,7 @@ describe('the profile', () => {
   };
 
   describe('GET /api/public/me', () => {
-    it('answers six fields, null where nothing is known', async () => {
+    it('returns six fields, with null for unknown values', async () => {
       const { user, key } = await member({ username: 'alan', first_name: 'Alan', last_name: '' });
       expect((await api.get('/me', key)).body).toEqual({
         id: user,
@@ -31,7 +31,7 @@ describe('the profile', () => {
   });
 
   describe('GET /api/public/profile', () => {
-    it('answers exactly eight fields, times in UTC and seconds', async () => {
+    it('returns exactly eight fields, with times in UTC and seconds', async () => {
       const { user, key } = await member({
         username: 'ada',
         bio: 'x',
@@ -74,7 +74,7 @@ describe('the profile', () => {
       expect((await api.get('/profile', key)).body.display_name).toBe(shown);
     });
 
-    it('counts what the default lists of connections and achievements count', async () => {
+    it('counts the same as the default lists of connections and achievements', async () => {
       const { user, key } = await member();
       const friend = await api.platform.user();
       const disabled = await api.platform.user();
@@ -94,7 +94,7 @@ describe('the profile', () => {
   });
 
   describe('PUT /api/public/profile', () => {
-    it('changes the included fields alone, and answers seven fields with the new values', async () => {
+    it('changes only the included fields, and returns seven fields with the new values', async () => {
       const { user, key } = await member({ username: 'grace', first_name: 'Grace', bio: 'before' });
       const { status, body } = await api.put('/profile', key, { last_name: 'Hopper', bio: 'after' });
       expect(status).toBe(200);
@@ -116,7 +116,7 @@ describe('the profile', () => {
       });
     });
 
-    it('changes nothing with an empty object', async () => {
+    it('changes nothing for an empty object', async () => {
       const { key } = await member({ bio: 'same' });
       const before = await api.get('/profile', key);
       const { status, headers } = await api.put('/profile', key, {});
@@ -140,7 +140,7 @@ describe('the profile', () => {
       ['first_name', 100],
       ['last_name', 100],
       ['bio', 500],
-    ])('takes %s of %i code points, however many units they have, and not one more', async (field, max) => {
+    ])('accepts %s of %i code points in any encoding, and rejects one more', async (field, max) => {
       const { key } = await member();
       const longest = '💙'.repeat(max);
       expect((await api.put('/profile', key, { [field]: longest })).body.profile[field]).toBe(longest);
@@ -159,7 +159,7 @@ describe('the profile', () => {
       'http://127.0.0.1:8080/x',
       'https://[::1]/x',
       `https://example.com/${'a'.repeat(2028)}`,
-    ])('takes the picture %.60s', async (profile_picture) => {
+    ])('accepts the picture %.60s', async (profile_picture) => {
       const { key } = await member();
       expect((await api.put('/profile', key, { profile_picture })).body.profile?.profile_picture).toBe(
         profile_picture,
@@ -185,13 +185,13 @@ describe('the profile', () => {
       'https://example.com\\@evil.com',
       'https://',
       'http://example.com:99999',
-    ])('refuses the picture %j', async (profile_picture) => {
+    ])('rejects the picture %j', async (profile_picture) => {
       const { key } = await member();
       const { status, body } = await api.put('/profile', key, { profile_picture });
       expect([status, body.errors?.[0]?.code]).toEqual([422, 'invalid_url']);
     });
 
-    it('refuses a picture of more than 2048 characters', async () => {
+    it('rejects a picture URL of more than 2048 characters', async () => {
       const { key } = await member();
       const { body } = await api.put('/profile', key, {
         profile_picture: `https://example.com/${'a'.repeat(2029)}`,
@@ -199,7 +199,7 @@ describe('the profile', () => {
       expect(body.errors[0]).toMatchObject({ code: 'too_long', max: 2048, actual: 2049 });
     });
 
-    it.each([1, 1.5, true, [], {}, ['x']])('coerces nothing: %j is invalid_type', async (value) => {
+    it.each([1, 1.5, true, [], {}, ['x']])('converts no types: %j is invalid_type', async (value) => {
       const { key } = await member();
       const { status, body } = await api.put('/profile', key, { bio: value, first_name: value });
       expect(status).toBe(422);
@@ -210,7 +210,7 @@ describe('the profile', () => {
     });
 
     it.each(['id', 'username', 'display_name', 'created_at', 'achievements_count', 'connections_count'])(
-      'refuses %s as read_only_field',
+      'rejects %s as read_only_field',
       async (field) => {
         const { key } = await member();
         expect((await api.put('/profile', key, { [field]: 'x' })).body.errors[0]).toMatchObject({
@@ -221,7 +221,7 @@ describe('the profile', () => {
     );
 
     it.each(['nickname', '__proto__', 'constructor', 'toString', 'password_hash', 'a/b~c', ''])(
-      'refuses %j as unknown_field',
+      'rejects %j as unknown_field',
       async (field) => {
         const { key } = await member();
         const { status, body } = await api.put('/profile', key, `{${JSON.stringify(field)}: "x"}`);
@@ -233,7 +233,7 @@ describe('the profile', () => {
     );
 
     it.each(['"a\\u0000b"', '"\\ud800"', '"\\udc00x"'])(
-      'refuses text that cannot be stored: %s',
+      'rejects text that cannot be stored: %s',
       async (text) => {
         const { key } = await member();
         const { status, body } = await api.put(
@@ -248,7 +248,7 @@ describe('the profile', () => {
       },
     );
 
-    it('names every fault in one answer, and saves nothing', async () => {
+    it('reports all errors in one response, and saves nothing', async () => {
       const { key } = await member({ bio: 'kept' });
       const { status, body } = await api.put('/profile', key, {
         bio: 'new',
@@ -271,7 +271,7 @@ describe('the profile', () => {
       expect((await api.get('/profile', key)).body.bio).toBe('kept');
     });
 
-    it('lists 32 faults, and gives one for more fields than that', async () => {
+    it('lists 32 errors, and returns a single one for more fields', async () => {
       const { key } = await member();
       const fields = (count: number) =>
         Object.fromEntries(Array.from({ length: count }, (_, i) => [`f${i}`, 1]));
@@ -281,7 +281,7 @@ describe('the profile', () => {
       ]);
     });
 
-    it('looks 8 deep, and gives one error for more', async () => {
+    it('checks 8 levels, and returns one error for deeper bodies', async () => {
       const { key } = await member();
       const nested = (depth: number): unknown => (depth === 1 ? {} : { bio: nested(depth - 1) });
       expect((await api.put('/profile', key, nested(8))).body.errors[0].code).toBe('invalid_type');
@@ -293,7 +293,7 @@ describe('the profile', () => {
     });
 
     it.each(['', ' ', '{', '[]', '"x"', 'null', '1', 'undefined', '{"bio": NaN}', '{"bio": "x",}'])(
-      'answers 400 invalid_json to the body %j',
+      'responds 400 invalid_json to the body %j',
       async (body) => {
         const { key } = await member();
         const answer = await api.put('/profile', key, body);
@@ -306,7 +306,7 @@ describe('the profile', () => {
       'application/x-www-form-urlencoded',
       'application/merge-patch+json',
       'application/json; charset=utf-16',
-    ])('answers 415 to %s', async (type) => {
+    ])('responds 415 to %s', async (type) => {
       const { key } = await member();
       expect((await api.put('/profile', key, '{}', { 'Content-Type': type })).body.code).toBe(
         'unsupported_media_type',
@@ -314,14 +314,14 @@ describe('the profile', () => {
     });
 
     it.each(['application/json; charset=utf-8', 'application/json;charset="UTF-8"', 'Application/JSON'])(
-      'takes %s',
+      'accepts %s',
       async (type) => {
         const { key } = await member();
         expect((await api.put('/profile', key, '{}', { 'Content-Type': type })).status).toBe(200);
       },
     );
 
-    it('takes 16,384 bytes and answers 413 to one more, whatever the type', async () => {
+    it('accepts 16,384 bytes and responds 413 to one more, for any type', async () => {
       const { key } = await member();
       const body = (bytes: number) => `{"bio": "x"${' '.repeat(bytes - 12)}}`;
       expect((await api.put('/profile', key, body(16_384))).status).toBe(200);
@@ -331,7 +331,7 @@ describe('the profile', () => {
       );
     });
 
-    it('answers with the ETag that the next GET has, and a new one for each change', async () => {
+    it('returns the ETag of the next GET, and a new one for each change', async () => {
       const { key } = await member();
       const first = await api.get('/profile', key);
       const put = await api.put('/profile', key, { bio: 'changed' });
@@ -339,7 +339,7 @@ describe('the profile', () => {
       expect((await api.get('/profile', key)).headers.etag).toBe(put.headers.etag);
     });
 
-    it('compares If-Match with the ETag of /profile, strongly', async () => {
+    it('compares If-Match with the ETag of /profile strongly', async () => {
       const { key } = await member();
       const { etag } = (await api.get('/profile', key)).headers;
       const put = async (ifMatch: string) =>
@@ -352,7 +352,7 @@ describe('the profile', () => {
       expect(await put('*')).toBe(200);
     });
 
-    it('takes no ETag of another member, nor one from before a restore', async () => {
+    it('rejects the ETag of another member, and one from before a restore', async () => {
       const [{ user, key }, other] = [
         await member({ first_name: 'Ann' }),
         await member({ first_name: 'Ann' }),
@@ -370,7 +370,7 @@ UPDATE users SET version = version - 1 WHERE id = ${user}`);
       expect(await put(await tagOf(key))).toBe(200);
     });
 
-    it('answers 412 with the current ETag, and saves nothing', async () => {
+    it('responds 412 with the current ETag, and saves nothing', async () => {
       const { key } = await member({ bio: 'kept' });
       const { etag } = (await api.get('/profile', key)).headers;
       const { status, headers, body } = await api.put(
@@ -383,7 +383,7 @@ UPDATE users SET version = version - 1 WHERE id = ${user}`);
       expect((await api.get('/profile', key)).body.bio).toBe('kept');
     });
 
-    it('sees no conflict in a new connection between read and write', async () => {
+    it('ignores a new connection between read and write', async () => {
       const { user, key } = await member();
       const { etag } = (await api.get('/profile', key)).headers;
       await api.platform.connection(user, await api.platform.user());
@@ -391,7 +391,7 @@ UPDATE users SET version = version - 1 WHERE id = ${user}`);
       expect((await api.put('/profile', key, { bio: 'x' }, { 'If-Match': etag! })).status).toBe(200);
     });
 
-    it('lets one of two writers with the same ETag win', async () => {
+    it('accepts one of two writers with the same ETag', async () => {
       const { key } = await member();
       const { etag } = (await api.get('/profile', key)).headers;
       const answers = await Promise.all(
@@ -400,7 +400,7 @@ UPDATE users SET version = version - 1 WHERE id = ${user}`);
       expect(answers.map(({ status }) => String(status)).toSorted()).toEqual(['200', '412', '412', '412']);
     });
 
-    thorough.it('never fails on what a hostile grammar makes, and reads back what it takes', async () => {
+    thorough.it('never fails on generated hostile bodies, and stores what it accepts unchanged', async () => {
       const { key } = await member();
       const text = fc.oneof(
         fc.string({ unit: 'binary' }),
@@ -431,7 +431,7 @@ UPDATE users SET version = version - 1 WHERE id = ${user}`);
 });
 
 // The embedded database prepares no statements.
-postgres.it('a change of the profile is planned a few times, and then not at each call', async () => {
+postgres.it('a profile change is planned a few times, and then reuses its plan', async () => {
   const api = await TestApi.start({ databasePoolSize: 1 });
   try {
     const key = await api.key(await api.platform.user());
@@ -450,48 +450,45 @@ WHERE statement LIKE '%UPDATE users%'`,
   }
 });
 
-postgres.it(
-  'a change of the profile waits for whoever writes the member, longer than for one lock',
-  async () => {
-    const deadlines = { connect: 10_000, lock: 300, statement: 10_000, answer: 15_000 };
-    const api = await TestApi.start({ databaseDeadlines: deadlines });
-    const now = jest.spyOn(performance, 'now');
-    try {
-      const member = await api.platform.user();
-      const key = await api.key(member);
-      const holder = api.dataSource.createQueryRunner();
-      const held = async () => {
-        await holder.startTransaction();
-        await holder.query('UPDATE users SET first_name = $2 WHERE id = $1', [member, 'Imported']);
-      };
-      await held();
-      now.mockReturnValue(performance.now()); // its patience does not end
-      const put = api.put('/profile', key, { bio: 'new' });
-      const waits = new Set<string>();
-      await until(async () => {
-        const waiting = await api.dataSource.query<{ since: string }[]>(
-          `SELECT query_start::text AS since FROM pg_stat_activity
+postgres.it('a profile change waits for several concurrent writers of the member', async () => {
+  const deadlines = { connect: 10_000, lock: 300, statement: 10_000, answer: 15_000 };
+  const api = await TestApi.start({ databaseDeadlines: deadlines });
+  const now = jest.spyOn(performance, 'now');
+  try {
+    const member = await api.platform.user();
+    const key = await api.key(member);
+    const holder = api.dataSource.createQueryRunner();
+    const held = async () => {
+      await holder.startTransaction();
+      await holder.query('UPDATE users SET first_name = $2 WHERE id = $1', [member, 'Imported']);
+    };
+    await held();
+    now.mockReturnValue(performance.now()); // its patience does not end
+    const put = api.put('/profile', key, { bio: 'new' });
+    const waits = new Set<string>();
+    await until(async () => {
+      const waiting = await api.dataSource.query<{ since: string }[]>(
+        `SELECT query_start::text AS since FROM pg_stat_activity
 WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-        );
-        for (const { since } of waiting) waits.add(since);
-        return waits.size >= 3;
-      });
-      await holder.commitTransaction();
-      const { status, body } = await put;
-      now.mockRestore();
-      expect([status, body.profile]).toEqual([
-        200,
-        expect.objectContaining({ first_name: 'Imported', bio: 'new' }),
-      ]);
+      );
+      for (const { since } of waiting) waits.add(since);
+      return waits.size >= 3;
+    });
+    await holder.commitTransaction();
+    const { status, body } = await put;
+    now.mockRestore();
+    expect([status, body.profile]).toEqual([
+      200,
+      expect.objectContaining({ first_name: 'Imported', bio: 'new' }),
+    ]);
 
-      await held();
-      const tooLong = await api.put('/profile', key, { bio: 'too late' });
-      await holder.rollbackTransaction();
-      await holder.release();
-      expect([tooLong.status, tooLong.headers['retry-after']]).toEqual([503, '1']);
-    } finally {
-      now.mockRestore();
-      await api.close();
-    }
-  },
-);
+    await held();
+    const tooLong = await api.put('/profile', key, { bio: 'too late' });
+    await holder.rollbackTransaction();
+    await holder.release();
+    expect([tooLong.status, tooLong.headers['retry-after']]).toEqual([503, '1']);
+  } finally {
+    now.mockRestore();
+    await api.close();
+  }
+});

@@ -30,7 +30,7 @@ describe('rate limits', () => {
   };
 
   it(
-    'say on every answer what the limit is and what is left of it',
+    'state the limit and the remainder on every response',
     inOneWindow(async () => {
       const { key } = await memberWithKey();
       const { headers } = await api.get('/me', key);
@@ -47,7 +47,7 @@ describe('rate limits', () => {
   );
 
   it(
-    'answer 429 with the seconds to wait when it is used up, and nothing else is counted',
+    'respond 429 with the seconds to wait when used up, and then count nothing else',
     inOneWindow(async () => {
       const { key } = await memberWithKey();
       for (let i = 0; i < 5; i++) expect((await api.get('/me', key)).status).toBe(200);
@@ -61,7 +61,7 @@ describe('rate limits', () => {
   );
 
   it(
-    'count writes apart from reads',
+    'count writes separately from reads',
     inOneWindow(async () => {
       const { key } = await memberWithKey();
       expect((await api.put('/profile', key, {})).headers['ratelimit-policy']).toBe('"write";q=2;w=60');
@@ -72,7 +72,7 @@ describe('rate limits', () => {
   );
 
   it(
-    'count each credential of a member apart',
+    'count each credential of a member separately',
     inOneWindow(async () => {
       const { user, key } = await memberWithKey();
       for (let i = 0; i < 6; i++) await api.get('/me', key);
@@ -82,7 +82,7 @@ describe('rate limits', () => {
   );
 
   it(
-    'come after the scope, and before the query and the look-up',
+    'apply after the scope check, and before the query check and the database query',
     inOneWindow(async () => {
       const user = await api.platform.user();
       const key = await api.key(user, ['events:read']);
@@ -120,7 +120,7 @@ describe('rate limits', () => {
   );
 
   it(
-    'do not concern what needs no credential',
+    'do not apply to public routes',
     inOneWindow(async () => {
       for (let i = 0; i < 8; i++) {
         const { status, headers } = await api.send('GET', '/api/public/problems');
@@ -136,7 +136,7 @@ describe('the limit of failed authentication', () => {
   afterAll(() => api.close());
 
   it(
-    'answers 429 in place of 401, holds no good credential back, and does not count a missing one',
+    'responds 429 instead of 401, delays no valid credential, and ignores missing ones',
     inOneWindow(async () => {
       const key = await api.key(await api.platform.user());
       const from = { 'X-Forwarded-For': freshAddress() };
@@ -155,7 +155,7 @@ describe('the limit of failed authentication', () => {
   );
 });
 
-describe('the limit in front of the OAuth routes and pages', () => {
+describe('the limit of OAuth routes and pages', () => {
   const allowed = 100; // for each refused credential that is
   let api: TestApi;
   beforeAll(
@@ -163,7 +163,7 @@ describe('the limit in front of the OAuth routes and pages', () => {
   );
   afterAll(() => api.close());
 
-  /** Each caller has an address of its own. */
+  /** Each caller has its own address. */
   const from = (address: string) => ({ 'X-Forwarded-For': address });
   const useUp = async (address: string) => {
     for (let i = 0; i < allowed; i++)
@@ -171,7 +171,7 @@ describe('the limit in front of the OAuth routes and pages', () => {
   };
 
   thorough.it.each(['/oauth/token', '/oauth/par', '/oauth/revoke', '/oauth/introspect'])(
-    'answers programs at %s in the form of RFC 6749, readable from any origin',
+    'rejects programs at %s in the format of RFC 6749, readable from any origin',
     inOneWindow(async (path: string) => {
       const address = freshAddress();
       await useUp(address);
@@ -188,7 +188,7 @@ describe('the limit in front of the OAuth routes and pages', () => {
   );
 
   thorough.it(
-    'answers browsers with a page, at every step, and stores nothing',
+    'rejects browsers with a page at every step, and stores nothing',
     inOneWindow(async () => {
       const address = freshAddress();
       await useUp(address);
@@ -217,7 +217,7 @@ describe('the limit in front of the OAuth routes and pages', () => {
     'site.webmanifest social-card';
 
   it(
-    'covers every page outside the API that reads or stores something for its visitor',
+    'covers every page outside the API that reads or stores data for its visitor',
     inOneWindow(async () => {
       const address = freshAddress();
       await useUp(address);
@@ -234,7 +234,7 @@ describe('the limit in front of the OAuth routes and pages', () => {
   );
 
   thorough.it(
-    'holds back nobody else, no metadata and not the API',
+    'applies to one address only, and neither to metadata nor to the API',
     inOneWindow(async () => {
       const address = freshAddress();
       await useUp(address);
@@ -256,13 +256,13 @@ describe('the limit in front of the OAuth routes and pages', () => {
     }),
   );
 
-  it('is not got around by another spelling of a path, which is no route', async () => {
+  it('cannot be bypassed by another spelling of a path, which is not a route', async () => {
     for (const path of ['/OAuth/token', '/oauth/token/', '//oauth/token', '/oauth/./token', '/oauth/%74oken'])
       expect([path, (await api.send('POST', path, from('198.51.100.4'))).status]).toEqual([path, 404]);
   });
 
   it(
-    'counts what userinfo refuses with what the API refuses',
+    'counts rejections of userinfo together with those of the API',
     inOneWindow(async () => {
       const address = freshAddress();
       const guess = (path: string) =>
@@ -274,8 +274,8 @@ describe('the limit in front of the OAuth routes and pages', () => {
   );
 });
 
-describe('a limit of 0', () => {
-  thorough.it('switches it off, and its headers with it', async () => {
+describe('a rate limit of 0', () => {
+  thorough.it('disables the limit and its headers', async () => {
     const api = await TestApi.start({ rateLimits: { read: 0, write: 0, auth: 0 } });
     try {
       const key = await api.key(await api.platform.user());
@@ -294,7 +294,7 @@ describe('GET and POST /oauth/userinfo', () => {
   afterAll(() => oauth.close());
 
   thorough.it(
-    'has the limit of reads of its token, together with the API, and says so on every answer',
+    'share the read limit of the token with the API, and state it on every response',
     inOneWindow(async () => {
       const { username } = await oauth.member();
       const client = await oauth.client();

@@ -13,7 +13,7 @@ import { postgres } from '../support/database.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { eventually, soon, until } from '../support/timing.js';
 
-postgres.describe('revocation over two servers', () => {
+postgres.describe('revocation on two servers', () => {
   let api: TestApi;
   let other: NestExpressApplication;
   let channel: TcpProxy;
@@ -21,7 +21,7 @@ postgres.describe('revocation over two servers', () => {
   beforeAll(async () => {
     api = await TestApi.start();
     channel = await TcpProxy.start(api.config.databaseUrl!);
-    // Its reads go straight to the database: only what it hears of revocations passes the proxy. Limits would, too.
+    // Its reads go straight to the database: only notifications of revocations pass the proxy. Limits would, too.
     const rateLimits = { read: 0, write: 0, auth: 0 };
     other = await createApp({ ...api.config, databaseDirectUrl: channel.url, rateLimits });
     await other.listen(0, '127.0.0.1');
@@ -65,25 +65,25 @@ postgres.describe('revocation over two servers', () => {
     return count;
   };
 
-  it('asks the database once for the data of a credential that is known', async () => {
+  it('queries the database once for a known credential', async () => {
     const { key } = await knownKey(await api.platform.user());
     expect(await statements(api.app, () => ask(api.app, key))).toBe(1);
   });
 
-  it('refuses a revoked key everywhere within a second', async () => {
+  it('rejects a revoked key everywhere within a second', async () => {
     const { key, id } = await knownKey(await api.platform.user());
     await new ApiKeysService(api.dataSource, api.config).revoke(id, 'leaked', 'admin');
     for (const app of [api.app, other]) await soon(async () => (await ask(app, key)) === 401);
   });
 
-  it('refuses the keys of a disabled member everywhere within a second', async () => {
+  it('rejects the keys of a disabled member everywhere within a second', async () => {
     const user = await api.platform.user();
     const { key } = await knownKey(user);
     await new UsersService(api.dataSource).disable(user, 'admin');
     for (const app of [api.app, other]) await soon(async () => (await ask(app, key)) === 401);
   });
 
-  it('refuses the tokens of a disabled client everywhere within a second, though its id has a colon', async () => {
+  it('rejects the tokens of a disabled client everywhere within a second, even if its id contains a colon', async () => {
     const user = await api.platform.user();
     const token = randomBytes(32).toString('base64url');
     const key = new TokenKeys(api.config.secrets).keyOf('AccessToken', token);
@@ -108,7 +108,7 @@ postgres.describe('revocation over two servers', () => {
   });
 
   it.each(['cut', 'stall'] as const)(
-    'refuses it within a second where the channel is gone (%s)',
+    'takes effect within a second after the notification channel breaks (%s)',
     async (harm) => {
       const { key, id } = await knownKey(await api.platform.user());
       channel[harm]();
@@ -126,7 +126,7 @@ postgres.describe('revocation over two servers', () => {
     },
   );
 
-  it('refuses a key when it expires, though it is known', async () => {
+  it('applies to an expired key, even if it is cached', async () => {
     const user = await api.platform.user();
     let expiresInSeconds = 0.5;
     const key = await eventually(async () => {

@@ -20,7 +20,7 @@ const deadlines = { connect: 10_000, lock: 10_000, statement: 10_000, answer: 15
 /** Counts are exchanged only when the test says so. */
 const NEVER_MS = 2 ** 31 - 1;
 
-postgres.describe('counts that instances exchange', () => {
+postgres.describe('shared rate-limit counts', () => {
   let database: TestDatabase;
   let dataSource: DataSource;
   let proxy: TcpProxy;
@@ -42,7 +42,7 @@ postgres.describe('counts that instances exchange', () => {
     await database.drop();
   });
 
-  /** An instance with a connection of its own, that ends with the test. */
+  /** An instance with its own connection, that ends with the test. */
   const instance = ({ url = '', intervalMs = NEVER_MS, patience = deadlines } = {}) => {
     const counts = postgresCounts(url || database.environment.DATABASE_URL!, patience);
     const add = jest.spyOn(counts, 'add');
@@ -71,7 +71,7 @@ postgres.describe('counts that instances exchange', () => {
     return (await instance().counts.add(window, new Map([[key, 0]]))).get(key);
   };
 
-  it('refuse nobody before the quota is used up, and admit fewer calls too many than arrive in one interval', async () => {
+  it('reject nothing before the quota is used up, and exceed it at most by the requests of one interval', async () => {
     const counters = [0, 1, 2].map(() => instance().counter);
     let exceeded = 0;
     const round = fc.record({
@@ -109,7 +109,7 @@ postgres.describe('counts that instances exchange', () => {
   });
 
   it(
-    'go in one statement for all keys that changed, once more in the next interval, and in none while no call is admitted',
+    'are sent in one statement for all changed keys, once more in the next interval, and never without requests',
     inOneWindow(async () => {
       const { counter, add } = instance();
       const callers = Array.from({ length: 1_000 }, () => randomUUID());
@@ -133,7 +133,7 @@ postgres.describe('counts that instances exchange', () => {
     ['first', [0, 1]],
     ['last', [1, 0]],
   ])(
-    'reach an instance that exchanges %s in each interval, although it has no further calls',
+    'reach an instance that exchanges %s in each interval without requests of its own',
     inOneWindow(async (_, order) => {
       const counters = [instance().counter, instance().counter];
       const caller = randomUUID();
@@ -144,7 +144,7 @@ postgres.describe('counts that instances exchange', () => {
   );
 
   it(
-    'are exact on one instance, even where the store loses them',
+    'are exact on one instance, even if the store loses them',
     inOneWindow(async () => {
       const { counter } = instance();
       const caller = randomUUID();
@@ -159,7 +159,7 @@ postgres.describe('counts that instances exchange', () => {
     }),
   );
 
-  it('are exchanged by themselves, the last ones when an instance ends', async () => {
+  it('are exchanged periodically, and once more when an instance ends', async () => {
     const [early, late] = [randomUUID(), randomUUID()];
     const quick = instance({ intervalMs: 10 });
     await eventually(async () => {
@@ -175,7 +175,7 @@ postgres.describe('counts that instances exchange', () => {
   });
 
   it(
-    'wait while the store is away: each instance goes on with what it knows, says so once, and reports when it is back',
+    'continue locally while the store is unavailable, with one log line, and are reported when it is back',
     inOneWindow(async () => {
       const { counter, log } = instance({ url: proxy.url });
       const caller = randomUUID();
@@ -203,7 +203,7 @@ postgres.describe('counts that instances exchange', () => {
   );
 
   it(
-    'hold up nobody where the store does not answer',
+    'never delay requests if the store does not respond',
     inOneWindow(async () => {
       const { counter } = instance({ url: proxy.url, patience: { ...deadlines, lock: 50 } });
       take(counter, randomUUID(), 1, 1);
@@ -219,7 +219,7 @@ postgres.describe('counts that instances exchange', () => {
   );
 });
 
-postgres.describe('limits over two servers', () => {
+postgres.describe('rate limits on two servers', () => {
   const limits = { read: 30, write: 30, auth: 20 };
   let api: TestApi;
   let other: NestExpressApplication;
@@ -237,7 +237,7 @@ postgres.describe('limits over two servers', () => {
       .get('/api/public/me')
       .set({ 'X-API-Key': key, 'X-Forwarded-For': address });
 
-  it('hold for both together, and each says what is left of both', async () => {
+  it('apply to both together, and each states the common remainder', async () => {
     await start();
     await inOneWindow(async () => {
       const key = await api.key(await api.platform.user());
@@ -250,7 +250,7 @@ postgres.describe('limits over two servers', () => {
     })();
   });
 
-  it('hold for guesses at credentials from one address, and hold no good one back', async () => {
+  it('apply to guessed credentials per address, and delay no valid one', async () => {
     await start();
     await inOneWindow(async () => {
       const address = freshAddress();
@@ -267,7 +267,7 @@ postgres.describe('limits over two servers', () => {
     })();
   });
 
-  it('are never a reason to answer 503: a locked table of counts is a store that is away', async () => {
+  it('never cause a 503: a locked table of counts is treated as an unavailable store', async () => {
     await start({ databaseDeadlines: { ...deadlines, lock: 300 } });
     const key = await api.key(await api.platform.user());
     const runner = api.dataSource.createQueryRunner();

@@ -59,7 +59,7 @@ describe('GET /api/public/sync', () => {
     changes.map(({ resource, id, kind }) => `${resource} ${id} ${kind}`).toSorted();
 
   describe('starts', () => {
-    it('at a place, with nothing in it: what was there before is no change', async () => {
+    it('with a cursor and no items: existing records are not changes', async () => {
       const { id, key } = await member();
       await api.platform.participant(await api.platform.event(), id);
       await settled();
@@ -73,7 +73,7 @@ describe('GET /api/public/sync', () => {
       expect(await since(key, answer.next)).toEqual([]);
     });
 
-    it('for any credential, with what it may read', async () => {
+    it('for any credential, with the resources that it may read', async () => {
       const { id, key } = await member(['events:read', 'profile:write']);
       expect((await sync(key)).resources).toEqual(['events']);
       expect((await sync(key, { resources: 'profile,events' })).resources).toEqual(['events']);
@@ -86,12 +86,12 @@ describe('GET /api/public/sync', () => {
       expect(await since(key, cursor)).toEqual([updated('events', event)]);
     });
 
-    it('for nobody without a credential', async () => {
+    it('only with a credential', async () => {
       expect((await api.send('GET', '/api/public/sync')).status).toBe(401);
     });
   });
 
-  describe('tells of', () => {
+  describe('reports', () => {
     /** A member with one thing of each kind, and what else a case needs. */
     const world = async () => {
       const { id, key } = await member();
@@ -229,7 +229,7 @@ describe('GET /api/public/sync', () => {
       expect(await since(of.key, await start(of.key))).toEqual([]);
     });
 
-    it('nothing that the member never saw: drafts of others, what disabled people did', async () => {
+    it('nothing that the member never saw: others’ drafts, actions of disabled people', async () => {
       const { id, key } = await member();
       const draft = await api.platform.event({ status: 'draft' });
       const gone = await api.platform.user({ disabled_at: '2024-01-01T10:00:00Z' });
@@ -244,7 +244,7 @@ describe('GET /api/public/sync', () => {
       expect(await since(key, cursor, {})).toEqual([]);
     });
 
-    it('a draft that its organizer sees, and sees no more', async () => {
+    it('a draft to its organizer, and its removal', async () => {
       const { id, key } = await member();
       const draft = await api.platform.event({ status: 'draft', organizer_id: id });
       await api.platform.participant(draft, id, { role: 'organizer' });
@@ -278,7 +278,7 @@ connected_at = connected_at`,
         'progress = progress, earned_at = earned_at, pin_position = pin_position',
         'user_id',
       ],
-    ])('nothing where rows of %s are written as they are', async (table, assignments, owner) => {
+    ])('no change if rows of %s are rewritten unchanged', async (table, assignments, owner) => {
       const of = await world();
       const cursor = await start(of.key);
       const rows = `UPDATE ${table} SET ${assignments} WHERE ${owner} = $1 RETURNING 1`;
@@ -286,7 +286,7 @@ connected_at = connected_at`,
       expect(await since(of.key, cursor)).toEqual([]);
     });
 
-    it('nothing of other members, nor of what others answered', async () => {
+    it('nothing of other members or of other people’s RSVPs', async () => {
       const of = await world();
       const cursor = await start(of.key);
       await world();
@@ -297,31 +297,26 @@ connected_at = connected_at`,
   });
 
   describe('in pages', () => {
-    thorough.it(
-      'holds each thing once, the one that changed last at the end, however small they are',
-      async () => {
-        const { id, key } = await member();
-        const organizer = await api.platform.user();
-        const events: number[] = [];
-        for (let i = 0; i < 5; i++) {
-          events.push(await api.platform.event({ organizer_id: organizer }));
-          await api.platform.participant(events[i]!, id);
-        }
-        const cursor = await start(key);
-        // One row of the log, five things.
-        await sql(`UPDATE users SET first_name = 'new' WHERE id = $1`, [organizer]);
-        for (const limit of ['1', '2', '5', '1000'])
-          expect(await since(key, cursor, { limit })).toEqual(
-            events.map((event) => updated('events', event)),
-          );
-        await sql(`UPDATE events SET title = 'new' WHERE id = $1`, [events[1]]);
-        const order = [events[0], events[2], events[3], events[4], events[1]];
-        for (const limit of ['1', '3'])
-          expect((await since(key, cursor, { limit })).map(({ id: event }) => event)).toEqual(order);
-      },
-    );
+    thorough.it('contains each record once, the last changed one at the end, for any page size', async () => {
+      const { id, key } = await member();
+      const organizer = await api.platform.user();
+      const events: number[] = [];
+      for (let i = 0; i < 5; i++) {
+        events.push(await api.platform.event({ organizer_id: organizer }));
+        await api.platform.participant(events[i]!, id);
+      }
+      const cursor = await start(key);
+      // One row of the log, five things.
+      await sql(`UPDATE users SET first_name = 'new' WHERE id = $1`, [organizer]);
+      for (const limit of ['1', '2', '5', '1000'])
+        expect(await since(key, cursor, { limit })).toEqual(events.map((event) => updated('events', event)));
+      await sql(`UPDATE events SET title = 'new' WHERE id = $1`, [events[1]]);
+      const order = [events[0], events[2], events[3], events[4], events[1]];
+      for (const limit of ['1', '3'])
+        expect((await since(key, cursor, { limit })).map(({ id: event }) => event)).toEqual(order);
+    });
 
-    it('says that there is more only where there is, on a full page, too', async () => {
+    it('reports more only if there is more, also on a full page', async () => {
       const { id, key } = await member();
       const cursor = await start(key);
       for (let i = 0; i < 2; i++) await api.platform.participant(await api.platform.event(), id);
@@ -334,7 +329,7 @@ connected_at = connected_at`,
       ]);
     });
 
-    it('goes on where a thing changes again in the middle of it', async () => {
+    it('continues if a record changes again midway', async () => {
       const { id, key } = await member();
       const events = [await api.platform.event(), await api.platform.event()];
       const cursor = await start(key);
@@ -349,7 +344,7 @@ connected_at = connected_at`,
       ]);
     });
 
-    it('keeps one row of what was written again and again, and loses nothing by it', async () => {
+    it('keeps one row of a repeatedly changed record, and loses no change', async () => {
       const { id, key } = await member();
       const event = await api.platform.event();
       await api.platform.participant(event, id);
@@ -482,7 +477,7 @@ GROUP BY resource, user_id, kind`,
       }
     });
 
-    it('has at most 100 changes on a page, and says so', async () => {
+    it('has at most 100 changes on a page, and states that limit', async () => {
       const { key } = await member();
       expect((await api.get('/sync?include=data&limit=100', key)).status).toBe(200);
       for (const query of ['include=data&limit=101', 'include=', 'include=everything'])
@@ -492,8 +487,8 @@ GROUP BY resource, user_id, kind`,
     });
   });
 
-  describe('refuses', () => {
-    it('a cursor of another member, of other resources, an altered one, and one of a list: 400', async () => {
+  describe('rejects', () => {
+    it('with 400 a cursor of another member, of other resources, an altered one, and one of a list', async () => {
       const [one, other] = [await member(), await member()];
       const { next } = await sync(one.key);
       const narrow = await api.key(one.id, ['profile:read']);
@@ -516,14 +511,14 @@ GROUP BY resource, user_id, kind`,
     });
 
     it.each(['limit=0', 'limit=1001', 'resources=people', 'resources=', 'since=1', 'limit=1&limit=1'])(
-      '%s: 400',
+      'with 400: %s',
       async (query) => {
         const { key } = await member();
         expect((await api.get(`/sync?${query}`, key)).status).toBe(400);
       },
     );
 
-    it('a cursor from before what was swept: 410', async () => {
+    it('with 410 a cursor older than the retained changes', async () => {
       const { id, key } = await member();
       const cursor = await start(key);
       await sql(`UPDATE users SET bio = 'old' WHERE id = $1`, [id]);
@@ -538,7 +533,7 @@ GROUP BY resource, user_id, kind`,
       expect(await since(key, await start(key))).toEqual([]);
     });
 
-    it('nothing because of what another server had swept, of which the database was a dump', async () => {
+    it('no cursor of a restored dump because of another server’s sweep', async () => {
       const { id, key } = await member();
       await sql('UPDATE change_places SET changed_in = 9000000000000');
       await sql(
@@ -556,13 +551,13 @@ VALUES (9000000000001, $1, 'profile', $1, 'updated', now() - interval '31 days')
     });
   });
 
-  postgres.describe('beside other transactions', () => {
+  postgres.describe('with concurrent transactions', () => {
     let other: DataSource;
     beforeAll(async () => void (other = await createDataSource(api.config, 'maintenance').initialize()));
     afterAll(() => other.destroy());
 
     it.each(['READ COMMITTED', 'REPEATABLE READ'] as const)(
-      'leaves no gap that fills later: what was committed waits for what began before it (%s)',
+      'leaves no gap: committed changes wait for earlier transactions (%s)',
       async (isolation) => {
         const { id, key } = await member();
         const events = [await api.platform.event(), await api.platform.event()];
@@ -584,7 +579,7 @@ VALUES (9000000000001, $1, 'profile', $1, 'updated', now() - interval '31 days')
       },
     );
 
-    it('tells nothing of what was undone', async () => {
+    it('reports no change that was rolled back', async () => {
       const { id, key } = await member();
       const cursor = await start(key);
       const runner = other.createQueryRunner();
@@ -595,7 +590,7 @@ VALUES (9000000000001, $1, 'profile', $1, 'updated', now() - interval '31 days')
       expect(await since(key, cursor)).toEqual([]);
     });
 
-    it('starts before what is not committed yet: a full read after it misses nothing', async () => {
+    it('starts before uncommitted changes, so a later full read misses nothing', async () => {
       const { id, key } = await member();
       const runner = other.createQueryRunner();
       await runner.startTransaction();
@@ -608,7 +603,7 @@ VALUES (9000000000001, $1, 'profile', $1, 'updated', now() - interval '31 days')
     });
   });
 
-  it('has no row of a member who was erased', async () => {
+  it('keeps no row of an erased member', async () => {
     const { id } = await member();
     await sql(`UPDATE users SET bio = 'new' WHERE id = $1`, [id]);
     await eraseMembers(api.dataSource, [id], { actor: 'admin' });

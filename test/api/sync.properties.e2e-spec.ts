@@ -145,7 +145,7 @@ WHERE user_id = ${m} AND achievement_id = ${a} AND earned_at IS NOT NULL`,
     }
   }
 
-  it('keeps the copy of an app the same as a fresh full read after random histories of many writers, at any isolation level', async () => {
+  it('keeps an app’s copy equal to a full read after random histories of many writers, at any isolation level', async () => {
     const apps = FOLLOWED.map((id) => new App(id));
     await fc.assert(
       fc.asyncProperty(fc.array(statement, { minLength: 60, maxLength: 120 }), async (statements) => {
@@ -231,7 +231,7 @@ WHERE user_id = ${m} AND achievement_id = ${a} AND earned_at IS NOT NULL`,
     }
   }
 
-  it('keeps the copy of a partner the same as its routes give, by include=data alone, though responses get lost', async () => {
+  it('keeps a partner’s copy equal to its routes with include=data alone, even if responses get lost', async () => {
     const partners = FOLLOWED.map((id) => new Partner(id));
     await fc.assert(
       fc.asyncProperty(
@@ -268,7 +268,7 @@ WHERE user_id = ${m} AND achievement_id = ${a} AND earned_at IS NOT NULL`,
     for (const partner of partners) expect(partner.changes).toBeGreaterThan(5);
   });
 
-  it('keeps it the same after imports and erasures', async () => {
+  it('keeps it equal after imports and erasures', async () => {
     const apps = FOLLOWED.map((id) => new App(id));
     await api.dataSource.query('UPDATE users SET disabled_at = NULL');
     await Promise.all(apps.map((app) => app.readAll()));

@@ -15,7 +15,7 @@ interface Row {
   uses: number;
 }
 
-describe('what is counted as use', () => {
+describe('usage records', () => {
   let oauth: OauthTest;
   beforeAll(async () => void (oauth = await OauthTest.start()));
   afterAll(() => oauth.close());
@@ -30,7 +30,7 @@ GROUP BY user_id, app_kind, app_id, scope ORDER BY user_id, app_kind, app_id, sc
     );
   const keyId = (key: string) => key.split('_')[2]!;
 
-  it('is each answered request by member, app or key, and scope', async () => {
+  it('count each successful request by member, app or key, and scope', async () => {
     const member = await oauth.member();
     const client = await oauth.client();
     const { access_token } = await oauth.tokens(client, member.username);
@@ -57,7 +57,7 @@ GROUP BY user_id, app_kind, app_id, scope ORDER BY user_id, app_kind, app_id, sc
     ]);
   });
 
-  it('is no request that was refused: for its credential, scope, limit, query or body, or for what is not there', async () => {
+  it('exclude requests rejected for credential, scope, limit, query, body, or a missing resource', async () => {
     const member = await oauth.member();
     const key = await oauth.api.key(member.id, ['events:read', 'profile:write']);
     for (const [request, status] of [
@@ -83,7 +83,7 @@ GROUP BY user_id, app_kind, app_id, scope ORDER BY user_id, app_kind, app_id, sc
     expect(await counted([member.id])).toMatchObject([{ scope: 'events:read', uses: 2 }]);
   });
 
-  thorough.it('is exact after a flush, of thousands of mixed requests, with flushes in between', async () => {
+  thorough.it('are exact after a flush of thousands of mixed requests, with flushes in between', async () => {
     const members = await Promise.all(Array.from({ length: 5 }, () => oauth.api.platform.user()));
     const keys = await Promise.all(
       members.flatMap((member) => [oauth.api.key(member), oauth.api.key(member, ['events:read'])]),
@@ -121,7 +121,7 @@ GROUP BY user_id, app_kind, app_id, scope ORDER BY user_id, app_kind, app_id, sc
     expect([...expected.values()].reduce((sum, uses) => sum + uses, 0)).toBeGreaterThan(500);
   });
 
-  it('is kept where it cannot be written, and not counted twice', async () => {
+  it('are kept while they cannot be written, and not counted twice', async () => {
     const member = await oauth.api.platform.user();
     const key = await oauth.api.key(member);
     await oauth.api.get('/me', key);
@@ -134,7 +134,7 @@ GROUP BY user_id, app_kind, app_id, scope ORDER BY user_id, app_kind, app_id, sc
     expect(await counted([member])).toMatchObject([{ scope: 'profile:read', uses: 2 }]);
   });
 
-  it('is written a few rows at a time: on a busy machine, a thousand take longer than a statement may', async () => {
+  it('are written a few rows at a time, so that no statement times out on a busy host', async () => {
     await oauth.dataSource.query('CREATE TABLE written_at_once (rows integer)');
     const usage = oauth.api.app.get(Usage);
     const tally = usage.tally('a test', `INSERT INTO written_at_once SELECT count(*) FROM ${USED}`);
@@ -148,7 +148,7 @@ GROUP BY user_id, app_kind, app_id, scope ORDER BY user_id, app_kind, app_id, sc
     await oauth.dataSource.query('DROP TABLE written_at_once');
   });
 
-  it('is told to whoever listens as it happens, refused requests with their reason as well', async () => {
+  it('notify listeners at once, including rejected requests with their reason', async () => {
     const told: object[] = [];
     const hear = jest.spyOn(oauth.api.app.get(DeveloperRequests), 'finished');
     hear.mockImplementation(({ context: { credentialId: key, problem }, principal }, status) => {
@@ -175,8 +175,8 @@ GROUP BY user_id, app_kind, app_id, scope ORDER BY user_id, app_kind, app_id, sc
   });
 });
 
-postgres.describe('what two servers count as use', () => {
-  it('is exact after they have written, of ten thousand mixed requests; one that is killed loses what it counted since', async () => {
+postgres.describe('usage records of two servers', () => {
+  it('are exact after ten thousand mixed requests; a killed server loses only its unwritten counts', async () => {
     const oauth = await OauthTest.start();
     // Tokens are for the API of that name.
     const settings = { ...oauth.api.environment, PUBLIC_URL: oauth.issuer, RATE_LIMIT_READ: '0' };
@@ -263,8 +263,8 @@ postgres.describe('what two servers count as use', () => {
   });
 });
 
-postgres.describe('uses of a member who is erased', () => {
-  it('are removed with them, and none are added later', async () => {
+postgres.describe('usage records of an erased member', () => {
+  it('are deleted with the member, and none are added later', async () => {
     const oauth = await OauthTest.start();
     try {
       const member = await oauth.api.platform.user();

@@ -21,7 +21,7 @@ interface Reader {
   next: string;
 }
 
-describe('Whoever may read some of a member’s data', () => {
+describe('an app or key with access to some of a member’s data', () => {
   let api: TestApi;
   let receiver: Receiver;
   let readers: Reader[];
@@ -170,7 +170,7 @@ describe('Whoever may read some of a member’s data', () => {
     }
   }
 
-  it('learns nothing of what members did, which the platform alone is told', async () => {
+  it('does not see the member’s actions that only the platform is notified of', async () => {
     const changesFor = (key: string) => api.send('GET', '/api/platform/changes', { 'X-API-Key': key });
     for (const { key, scopes } of readers)
       expect([scopes, (await changesFor(key)).status]).toEqual([scopes, 403]);
@@ -179,7 +179,7 @@ describe('Whoever may read some of a member’s data', () => {
     expect((await api.get('/sync', platformKey)).status).toBe(403);
   });
 
-  it('never gets the export, which asks for the member', async () => {
+  it('never gets the data export, which requires the member', async () => {
     for (const key of [...readers.map((reader) => reader.key), platformKey]) {
       const { status, text } = await api.send('GET', '/account/data/download', { 'X-API-Key': key });
       expect(status).not.toBe(200);

@@ -39,7 +39,7 @@ describe('pua', () => {
 
   const run = (...args: string[]) => pua(api.environment, args);
   const json = <T>(...args: string[]) => puaJson<T>(api.environment, args);
-  /** Without a process of its own, where it is not `keys create` that is tested. */
+  /** Without a new process, except in tests of `keys create`. */
   const createKey = async (userId: number, more: Partial<NewKey> = {}): Promise<Key> => {
     const keys = new ApiKeysService(api.dataSource, api.config);
     const { key, id } = await keys.create({
@@ -70,7 +70,7 @@ describe('pua', () => {
   const refused = (key: string) => soon(async () => (await api.get('/me', key)).status === 401);
 
   describe('in general', () => {
-    it('shows its help, with an example, on stdout', async () => {
+    it('prints its help, with an example, on stdout', async () => {
       const { code, stdout, stderr } = await pua(api.environment, ['keys', 'create', '--help']);
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
       expect(stdout).toMatch(
@@ -78,7 +78,7 @@ describe('pua', () => {
       );
     });
 
-    it('names every command in the help of all, for which it loads none of them, and no library but Commander', async () => {
+    it('names every command in its help without loading any of them, or a library besides Commander', async () => {
       const url = new URL('../../dist/src/cli/program.js', import.meta.url).href;
       const script = `
         import { registerHooks } from 'node:module';
@@ -132,13 +132,13 @@ describe('pua', () => {
         ['users', 'set-password', 'ada', 'secret'],
         /required option '--password-stdin'/,
       ],
-    ])('calls %s wrong use, on stderr', async (_, args, message) => {
+    ])('reports wrong use of %s on stderr', async (_, args, message) => {
       const { code, stdout, stderr } = await run(...args);
       expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
       expect(stderr).toMatch(message);
     });
 
-    it('names every option that is missing, at once', async () => {
+    it('names all missing options at once', async () => {
       const { stderr } = await run('keys', 'create', '--user', '1');
       expect(stderr).toMatch(/^error: required options '--name <text>', '--scopes <list>' not specified\n/);
     });
@@ -149,7 +149,7 @@ describe('pua', () => {
       ['an unknown command', ['kyes'], 2, 'wrong_use', /^unknown command/],
       ['an unknown type', ['audit', '--type', 'key.made'], 2, 'wrong_use', /There is no type key\.made\./],
       ['what needs --yes', ['users', 'erase', '1'], 2, 'wrong_use', /--yes is missing/],
-    ])('tells of %s in one line of JSON on stderr, with --json', async (_, args, status, kind, message) => {
+    ])('reports %s in one line of JSON on stderr, with --json', async (_, args, status, kind, message) => {
       if (args[1] === 'erase') args[2] = String(await api.platform.user());
       const { code, stdout, stderr } = await run(...args, '--json');
       expect({ code, stdout }).toEqual({ code: status, stdout: '' });
@@ -157,13 +157,13 @@ describe('pua', () => {
       expect(JSON.parse(stderr)).toEqual({ error: { code: kind, message: expect.stringMatching(message) } });
     });
 
-    it('prints the version of the package', async () => {
+    it('prints the package’s version', async () => {
       const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
       expect(await run('--version')).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
     });
 
     thorough.it(
-      'shows examples as they work where it was typed: `npx pua` in a checkout, `pua` where it is installed',
+      'shows examples that work where they are read: `npx pua` in a checkout, `pua` if installed',
       async () => {
         const bin = mkdtempSync(join(process.env.TEST_FOLDER!, 'bin-'));
         symlinkSync(join(process.cwd(), 'bin/pua.mjs'), join(bin, 'pua'));
@@ -180,7 +180,7 @@ describe('pua', () => {
       },
     );
 
-    it('fails with one line where there is no such member', async () => {
+    it('fails with one line for an unknown member', async () => {
       const { code, stdout, stderr } = await run('users', 'show', 'nobody');
       expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
       expect(stderr).toBe(
@@ -188,7 +188,7 @@ describe('pua', () => {
       );
     });
 
-    it('says in one line that the database is away, with the code `unavailable`', async () => {
+    it('reports in one line that the database is unavailable, with the code `unavailable`', async () => {
       const DATABASE_URL = `postgres://postgres@127.0.0.1:${await closedPort()}/x`;
       const message =
         /^The database cannot be reached \(.*ECONNREFUSED.*\): start it, or correct DATABASE_URL\n?$/;
@@ -208,14 +208,14 @@ describe('pua', () => {
       expect(stderr).not.toContain('tooshort');
     });
 
-    it('writes no colour into a pipe, and steers no terminal by a member’s name', async () => {
+    it('writes no color into a pipe, and no control characters from a member’s name', async () => {
       const user = await api.platform.user({ first_name: 'Red \u001b[31m', username: 'red' });
       const { stdout } = await pua({ ...api.environment, CI: 'true' }, ['users', 'show', String(user)]);
       expect(stdout).toContain('Red \ufffd[31m');
       expect(stdout).not.toContain('\u001b');
     });
 
-    it('escapes in JSON what would steer a terminal, and changes nothing by that', async () => {
+    it('escapes control characters in JSON without changing the value', async () => {
       const first_name = 'Red \u009b31m \u202e \u007f\u{e0041} é 😀';
       const user = await api.platform.user({ first_name });
       const { stdout } = await run('users', 'show', String(user), '--json');
@@ -224,7 +224,7 @@ describe('pua', () => {
       expect(JSON.parse(stdout)).toMatchObject({ first_name });
     });
 
-    postgres.it('ends quietly where the reader of its output is gone', async () => {
+    postgres.it('ends silently when the reader of its output closes', async () => {
       const child = spawn(process.execPath, ['bin/pua.mjs', 'keys', 'list'], { env: api.environment });
       child.stdout.destroy();
       const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'close')]);
@@ -233,7 +233,7 @@ describe('pua', () => {
   });
 
   describe('keys create', () => {
-    it('prints the key alone, and the running server takes it', async () => {
+    it('prints only the key, which the running server accepts', async () => {
       const user = await api.platform.user({ username: 'key_owner' });
       const { code, stdout } = await run(
         'keys',
@@ -249,7 +249,7 @@ describe('pua', () => {
       expect((await api.get('/events', stdout.trim())).status).toBe(403);
     });
 
-    it('tells with --json all that is known of it', async () => {
+    it('prints all details of the key with --json', async () => {
       const user = await api.platform.user();
       const { key, ...details } = await createByCommand(
         user,
@@ -274,7 +274,7 @@ describe('pua', () => {
       expect(seconds(details.expires_at) - seconds(details.created_at)).toBe(90 * 86_400);
     });
 
-    it('gives no scope for an empty list: the key opens /credential alone', async () => {
+    it('grants no scope for an empty list: the key can only read /credential', async () => {
       const user = await api.platform.user();
       const { key, scopes } = await json<Key>(
         'keys',
@@ -291,7 +291,7 @@ describe('pua', () => {
       expect((await api.get('/me', key)).status).toBe(403);
     });
 
-    thorough.it('lets it live as long as asked, or without end for a reason', async () => {
+    thorough.it('sets the requested lifetime, or none if a reason is given', async () => {
       const user = await api.platform.user();
       const short = await createByCommand(user, '--expires', '2h');
       expect(seconds(short.expires_at) - seconds(short.created_at)).toBe(7200);
@@ -321,14 +321,14 @@ describe('pua', () => {
       ['a network that is none', ['--cidr', '203.0.113.0/33'], /must be a network such as/],
       ['another environment', ['--env', 'staging'], /Allowed choices are live, test/],
       ['no name', ['--name', ''], /1 to 100 characters/],
-    ])('calls %s wrong use', async (_, args, message) => {
+    ])('reports wrong use of %s', async (_, args, message) => {
       const base = ['keys', 'create', '--user', '1', '--name', 'x', '--scopes', ''];
       const { code, stdout, stderr } = await run(...base, ...args);
       expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
       expect(stderr).toMatch(message);
     });
 
-    thorough.it('warns where the owner is disabled', async () => {
+    thorough.it('warns if the owner is disabled', async () => {
       const user = await api.platform.user({ disabled_at: '2024-01-01T00:00:00Z' });
       const args = ['--name', 'x', '--scopes', ''];
       const { code, stdout, stderr } = await run('keys', 'create', '--user', String(user), ...args);
@@ -337,7 +337,7 @@ describe('pua', () => {
     });
   });
 
-  it('keys create says on stderr how to use the key, and never shows it there', async () => {
+  it('keys create prints on stderr how to use the key, without the key itself', async () => {
     const user = await api.platform.user();
     const { stdout, stderr } = await run(
       'keys',
@@ -357,7 +357,7 @@ describe('pua', () => {
 
   describe('keys list and show', () => {
     thorough.it(
-      'list --ending names keys that end soon and have no successor, the first to end first',
+      'list --ending names keys that expire soon without a successor, the first to expire first',
       async () => {
         const user = await api.platform.user();
         const make = (expiresInSeconds: number) => createKey(user, { expiresInSeconds });
@@ -382,7 +382,7 @@ describe('pua', () => {
       },
     );
 
-    it('tell where a key was used and exposed, and never the key', async () => {
+    it('show where a key was used and exposed, and never the key', async () => {
       const user = await api.platform.user();
       const older = await createKey(user);
       const newer = await createKey(user);
@@ -406,7 +406,7 @@ describe('pua', () => {
       );
     });
 
-    it('take a whole key for its id, and repeat no secret of one that is unknown or cut off', async () => {
+    it('accept a whole key as its id, and never repeat the secret of an unknown or truncated one', async () => {
       const { id, key } = await createKey(await api.platform.user());
       expect(await json('keys', 'show', key)).toMatchObject({ id });
       expect(await json('keys', 'show', `X-API-Key: ${key}`)).toMatchObject({ id });
@@ -426,7 +426,7 @@ describe('pua', () => {
   });
 
   describe('keys rotate', () => {
-    it('makes the same key anew, and the old one lives for a day', async () => {
+    it('creates an equal key, and keeps the old one valid for a day', async () => {
       const user = await api.platform.user();
       const old = await createKey(user, { cidrs: ['127.0.0.0/8'] });
       const { key, ...made } = await json<Key>('keys', 'rotate', old.id);
@@ -449,13 +449,13 @@ describe('pua', () => {
       expect((await api.get('/me', stdout.trim())).status).toBe(200);
     });
 
-    thorough.it('never lets the old key live longer than it would have', async () => {
+    thorough.it('never extends the old key’s lifetime', async () => {
       const old = await createKey(await api.platform.user(), { expiresInSeconds: 3600 });
       await run('keys', 'rotate', old.id, '--overlap', '2d');
       expect(await json('keys', 'show', old.id)).toMatchObject({ expires_at: old.expires_at });
     });
 
-    thorough.it('ends a key without end, and its successor has none for the same reason', async () => {
+    thorough.it('ends a key without expiry, whose successor has none for the same reason', async () => {
       const old = await createKey(await api.platform.user(), { noExpiryReason: 'device' });
       const made = await json<Key>('keys', 'rotate', old.id, '--overlap', '1h');
       expect(made).toMatchObject({ expires_at: null, no_expiry_reason: 'device' });
@@ -463,7 +463,7 @@ describe('pua', () => {
       expect(seconds(expires_at) - seconds(made.created_at)).toBe(3600);
     });
 
-    it('refuses what was revoked, has expired or was rotated, and makes nothing', async () => {
+    it('rejects a revoked, expired or rotated key, and creates nothing', async () => {
       const user = await api.platform.user();
       const [revoked, rotated, expired] = [
         await createKey(user),
@@ -485,7 +485,7 @@ describe('pua', () => {
       expect((await json<{ data: [] }>('keys', 'list', '--user', String(user))).data).toHaveLength(4);
     });
 
-    postgres.it('makes one successor, however many rotate it at once', async () => {
+    postgres.it('creates one successor for concurrent rotations', async () => {
       const user = await api.platform.user();
       const { id } = await createKey(user);
       const ended = await Promise.all(
@@ -498,7 +498,7 @@ describe('pua', () => {
   });
 
   describe('keys revoke', () => {
-    it('takes the whole key that was found, and records its id alone', async () => {
+    it('accepts a whole exposed key, and records only its id', async () => {
       const { id, key } = await createKey(await api.platform.user());
       expect(await json('keys', 'revoke', key, '--reason', 'leaked')).toMatchObject({ id, changed: true });
       expect((await api.get('/me', key)).status).toBe(401);
@@ -507,7 +507,7 @@ describe('pua', () => {
       expect(JSON.stringify(data)).not.toContain(key.slice(22));
     });
 
-    it('ends a key within a second, and a second time changes nothing', async () => {
+    it('revokes a key within a second, and changes nothing the second time', async () => {
       const { id, key } = await createKey(await api.platform.user());
       expect((await api.get('/me', key)).status).toBe(200);
       expect(await json('keys', 'revoke', id, '--reason', 'leaked')).toMatchObject({ id, changed: true });
@@ -536,7 +536,7 @@ describe('pua', () => {
       expect(stdout).toMatch(/^\d+ +findable_1 +\S.* enabled +no +20/m);
     });
 
-    it('update changes what is named alone, an empty text takes it away, and the trail says what changed', async () => {
+    it('update changes only the given fields, an empty text clears one, and the audit log names the changes', async () => {
       const user = await api.platform.user({ username: 'changeable', first_name: 'Ada', bio: 'Old' });
       await run('users', 'update', 'changeable', '--first-name', 'Augusta', '--bio', '');
       expect(await json('users', 'show', 'changeable')).toMatchObject({ first_name: 'Augusta', bio: null });
@@ -557,27 +557,24 @@ describe('pua', () => {
       ]);
     });
 
-    thorough.it(
-      'update refuses a username that is taken, and does nothing where nothing is named',
-      async () => {
-        await api.platform.user({ username: 'taken_name' });
-        const user = String(await api.platform.user({ username: 'wants_name' }));
-        expect(await run('users', 'update', user, '--username', 'TAKEN_name')).toEqual({
-          code: 1,
-          stdout: '',
-          stderr: 'The username TAKEN_name is taken: choose another\n',
-        });
-        expect(await run('users', 'update', user)).toMatchObject({
-          code: 2,
-          stderr: expect.stringContaining('nothing to change'),
-        });
-        expect((await run('users', 'update', user, '--username', 'wants_name')).stderr).toBe(
-          'wants_name already has these values: nothing changed\n',
-        );
-      },
-    );
+    thorough.it('update rejects a taken username, and does nothing without a field', async () => {
+      await api.platform.user({ username: 'taken_name' });
+      const user = String(await api.platform.user({ username: 'wants_name' }));
+      expect(await run('users', 'update', user, '--username', 'TAKEN_name')).toEqual({
+        code: 1,
+        stdout: '',
+        stderr: 'The username TAKEN_name is taken: choose another\n',
+      });
+      expect(await run('users', 'update', user)).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining('nothing to change'),
+      });
+      expect((await run('users', 'update', user, '--username', 'wants_name')).stderr).toBe(
+        'wants_name already has these values: nothing changed\n',
+      );
+    });
 
-    it('delete is another word for erase, and asks for --yes where nobody can be asked', async () => {
+    it('delete is an alias of erase, and requires --yes without a terminal', async () => {
       const user = String(await api.platform.user({ username: 'deletable' }));
       const { code, stderr } = await run('users', 'delete', 'deletable');
       expect(code).toBe(2);
@@ -601,7 +598,7 @@ describe('pua', () => {
       return row!.password_hash;
     };
 
-    it('create makes a member with a password from stdin', async () => {
+    it('create adds a member with a password from stdin', async () => {
       const args = [
         'users',
         'create',
@@ -644,31 +641,28 @@ describe('pua', () => {
       expect(await verifyPassword(await stored(user.id), 'nanoseconds')).toMatchObject({ matches: true });
     });
 
-    thorough.it(
-      'create, update and show know what another system calls a member, which nobody else is called',
-      async () => {
-        const user = await json('users', 'create', '--username', 'known', '--external-id', 'sub|Known');
-        expect(user).toMatchObject({ external_id: 'sub|Known' });
-        await json('users', 'create', '--username', 'unknown');
-        for (const verb of [
-          ['create', '--username', 'third'],
-          ['update', 'unknown'],
-        ])
-          expect(await run('users', ...verb, '--external-id', 'sub|Known')).toMatchObject({
-            code: 1,
-            stderr: 'The external id sub|Known belongs to another member\n',
-          });
-        expect(await json('users', 'update', 'known', '--external-id', 'sub|known')).toMatchObject({
-          external_id: 'sub|known',
+    thorough.it('create, update and show handle a unique external id', async () => {
+      const user = await json('users', 'create', '--username', 'known', '--external-id', 'sub|Known');
+      expect(user).toMatchObject({ external_id: 'sub|Known' });
+      await json('users', 'create', '--username', 'unknown');
+      for (const verb of [
+        ['create', '--username', 'third'],
+        ['update', 'unknown'],
+      ])
+        expect(await run('users', ...verb, '--external-id', 'sub|Known')).toMatchObject({
+          code: 1,
+          stderr: 'The external id sub|Known belongs to another member\n',
         });
-        expect(await json('users', 'update', 'known', '--external-id', '')).toMatchObject({
-          external_id: null,
-        });
-        expect(await json('users', 'show', 'known')).toMatchObject({ username: 'known', external_id: null });
-      },
-    );
+      expect(await json('users', 'update', 'known', '--external-id', 'sub|known')).toMatchObject({
+        external_id: 'sub|known',
+      });
+      expect(await json('users', 'update', 'known', '--external-id', '')).toMatchObject({
+        external_id: null,
+      });
+      expect(await json('users', 'show', 'known')).toMatchObject({ username: 'known', external_id: null });
+    });
 
-    thorough.it('create refuses a username that is taken in any case', async () => {
+    thorough.it('create rejects a username that is taken in any case', async () => {
       await api.platform.user({ username: 'Taken' });
       const { code, stderr } = await run('users', 'create', '--username', 'tAKEN');
       expect({ code, stderr }).toEqual({ code: 1, stderr: 'The username tAKEN is taken: choose another\n' });
@@ -678,11 +672,11 @@ describe('pua', () => {
       ['digits alone', ['--username', '12345']],
       ['a bio of 501 characters', ['--username', 'x', '--bio', 'x'.repeat(501)]],
       ['a picture that is no URL', ['--username', 'x', '--profile-picture', 'ftp://example.com/x']],
-    ])('create calls %s wrong use', async (_, args) => {
+    ])('create reports wrong use of %s', async (_, args) => {
       expect(await run('users', 'create', ...args)).toMatchObject({ code: 2, stdout: '' });
     });
 
-    thorough.it('create makes nobody where the password is too short', async () => {
+    thorough.it('create adds no member if the password is too short', async () => {
       const args = ['users', 'create', '--username', 'short', '--password-stdin'];
       const { code, stderr } = await pua(api.environment, args, 'seven77\n');
       expect({ code, stderr }).toEqual({
@@ -701,7 +695,7 @@ describe('pua', () => {
       expect(await verifyPassword(await stored(id), 'remember this')).toMatchObject({ matches: true });
     });
 
-    it('passkeys lists a member’s, remove-passkey takes one that was lost away, the last one too', async () => {
+    it('passkeys lists a member’s passkeys, and remove-passkey removes a lost one, even the last', async () => {
       const id = await api.platform.user({ username: 'phoneless' });
       await api.dataSource.query(
         `INSERT INTO passkeys (user_id, credential_id, user_handle, public_key, sign_count, backup_eligible, backed_up, name)
@@ -729,7 +723,7 @@ VALUES ($1, '\\x01', '\\x01', '\\x01', 0, true, true, 'Phone')`,
       expect(await run('users', 'remove-passkey', 'phoneless', 'x')).toMatchObject({ code: 2 });
     });
 
-    thorough.it('show takes an id before a username of the same digits', async () => {
+    thorough.it('show prefers an id to a username of the same digits', async () => {
       const id = await api.platform.user({ username: 'first' });
       await api.platform.user({ username: String(id) });
       expect(await json('users', 'show', String(id))).toMatchObject({ username: 'first' });
@@ -737,7 +731,7 @@ VALUES ($1, '\\x01', '\\x01', '\\x01', 0, true, true, 'Phone')`,
       expect(await json('users', 'show', '000777')).toMatchObject({ username: '000777' });
     });
 
-    it('disable ends the member’s keys, enable brings them back; twice changes nothing', async () => {
+    it('disable ends the member’s keys, enable restores them, and repeating either changes nothing', async () => {
       const id = await api.platform.user({ username: 'onoff' });
       const { key } = await createKey(id);
       expect((await api.get('/me', key)).status).toBe(200);
@@ -760,7 +754,7 @@ VALUES ($1, '\\x01', '\\x01', '\\x01', 0, true, true, 'Phone')`,
   });
 
   describe('audit', () => {
-    it('has a line for all that was done, without a secret, the newest first', async () => {
+    it('lists every recorded act, without a secret, the newest first', async () => {
       const user = await puaJson<{ id: number }>(
         api.environment,
         ['users', 'create', '--username', 'watched', '--password-stdin'],
@@ -814,7 +808,7 @@ VALUES ($1, '\\x01', '\\x01', '\\x01', 0, true, true, 'Phone')`,
       expect(await types('--since', '4d')).toEqual(['key.revoked', 'key.created', 'user.old']);
     });
 
-    thorough.it('finds what concerns one key, one app, and one error id', async () => {
+    thorough.it('finds the events of one key, one app, and one error id', async () => {
       const user = await api.platform.user({ username: 'searched' });
       const [{ id }] = [await createKey(user), await createKey(user)];
       const record = (columns: string, values: string) =>
@@ -859,7 +853,7 @@ VALUES ('error-3', '/oauth/authorize', 'invalid_client', 'unknown_client', 'typo
       expect(stdout).toMatch(/error-1/);
     });
 
-    it('prunes what is older than a week at least, says how many, and records that it did', async () => {
+    it('prunes events older than a week or more, prints their number, and records the pruning', async () => {
       const insert = (days: number) =>
         api.dataSource.query(
           `INSERT INTO auth_events (type, actor, occurred_at) SELECT 'user.created', 'system', now() - $1 * interval '1 day' FROM generate_series(1, 3)`,
@@ -878,7 +872,7 @@ VALUES ('error-3', '/oauth/authorize', 'invalid_client', 'unknown_client', 'typo
       expect(details).toEqual({ older_than_seconds: 8 * 86_400 });
     });
 
-    thorough.it('follows what is recorded, each event once, and ends with Ctrl-C', async () => {
+    thorough.it('follows new events, each once, and ends with Ctrl-C', async () => {
       const user = await api.platform.user({ username: 'followed' });
       const record = (name: string) =>
         api.dataSource.query(
@@ -914,7 +908,7 @@ VALUES ('error-3', '/oauth/authorize', 'invalid_client', 'unknown_client', 'typo
       }
     });
 
-    postgres.it('ends without a word when whoever reads stops', async () => {
+    postgres.it('ends silently when its reader closes', async () => {
       const user = await api.platform.user({ username: 'cut' });
       const record = () =>
         api.dataSource.query(
@@ -934,7 +928,7 @@ VALUES ('error-3', '/oauth/authorize', 'invalid_client', 'unknown_client', 'typo
 });
 
 describe('pua secrets generate', () => {
-  it('prints 32 random bytes that SECRET_KEY takes, without any database', async () => {
+  it('prints a SECRET_KEY of 32 random bytes, without a database', async () => {
     const broken = { DATABASE_URL: 'nonsense' };
     const [one, other] = [
       await pua(broken, ['secrets', 'generate']),
@@ -958,7 +952,7 @@ describe('pua on an empty database', () => {
   type Status = { applied: string[]; pending: string[]; unknown: string[] };
   const status = () => puaJson<Status>(environment, ['db', 'status']);
 
-  thorough.it('migrates it, says what was done, undoes and does it again', async () => {
+  thorough.it('migrates it, reports the migrations, and can undo and repeat them', async () => {
     const { pending } = await status();
     const applied = pending.slice(0, -1);
     expect([applied.length > 1, pending.at(-1)]).toEqual([true, 'schema/']);
@@ -982,7 +976,7 @@ describe('pua on an empty database', () => {
     expect(await run('db', 'migrate')).toEqual({ code: 0, stdout: '', stderr: 'Nothing was pending\n' });
   });
 
-  thorough.it('undoes nothing without --yes, and says what would be lost', async () => {
+  thorough.it('undoes nothing without --yes, and names the data that would be lost', async () => {
     const { applied } = await status();
     const { code, stdout, stderr } = await run('db', 'rollback');
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
@@ -991,7 +985,7 @@ describe('pua on an empty database', () => {
     expect(await status()).toMatchObject({ applied });
   });
 
-  thorough.it('undoes every migration except the first, and asks for --yes each time', async () => {
+  thorough.it('undoes every migration except the first, with --yes each time', async () => {
     const { applied } = await status();
     for (const name of applied.slice(1).toReversed()) {
       expect((await run('db', 'rollback')).stderr).toContain(name);
@@ -1008,7 +1002,7 @@ describe('pua on an empty database', () => {
     });
   });
 
-  thorough.it('refuses a database of a newer version, but to end access', async () => {
+  thorough.it('rejects a newer database, except for commands that end access', async () => {
     await run('users', 'create', '--username', 'one');
     const makeKey = () =>
       puaJson<{ id: string }>(
@@ -1030,7 +1024,7 @@ describe('pua on an empty database', () => {
     expect(stderr).toMatch(/newer than this version \(Future9999999999999\): use the newer version/);
     for (const yes of [[], ['--yes']])
       expect(await run('db', 'rollback', ...yes)).toMatchObject({ code: 1, stdout: '' });
-    // Whose access is to end, loses it, whatever the version.
+    // Commands that end access work with any version.
     expect(await run('keys', 'revoke', key.id, '--reason', 'leaked')).toMatchObject({ code: 0 });
     expect(await run('clients', 'disable', client.client_id)).toMatchObject({ code: 0 });
     expect(await run('users', 'disable', 'one')).toMatchObject({ code: 0, stdout: 'one is disabled\n' });
@@ -1049,8 +1043,8 @@ describe('pua on an empty database', () => {
 });
 
 // It is the embedded database that is tested; but these are many processes.
-postgres.describe('pua on an embedded database that nobody serves', () => {
-  it('migrates it once, whichever of many commands at the same moment is the first', async () => {
+postgres.describe('pua on an embedded database without a server', () => {
+  it('migrates it once, even if many commands start at the same moment', async () => {
     for (let round = 1; round <= 3; round++) {
       const DATA_DIR = mkdtempSync(join(process.env.TEST_FOLDER!, 'nobody-serves-'));
       const run = (...args: string[]) => puaProcess({ NODE_ENV: 'test', SECRET_KEY, DATA_DIR }, args);
@@ -1069,7 +1063,7 @@ postgres.describe('pua on an embedded database that nobody serves', () => {
 });
 
 postgres.describe('pua on an empty PostgreSQL', () => {
-  it('says that it wants migrating', async () => {
+  it('asks to migrate it first', async () => {
     const { environment, drop } = await createEmptyDatabase();
     const { code, stderr } = await pua(environment, ['users', 'create', '--username', 'first']);
     expect(code).toBe(1);
@@ -1118,7 +1112,7 @@ describe('pua doctor', () => {
     ['event_totals.attendees_count', 'DELETE FROM event_totals'],
     ['achievements.earners_count', 'UPDATE achievements SET earners_count = -3'],
     ['platform_totals.active_users_count', 'UPDATE platform_totals SET active_users_count = 99'],
-  ])('finds that %s is wrong, and mends it', async (name, sql) => {
+  ])('finds that %s is wrong, and repairs it', async (name, sql) => {
     await api.platform.fold();
     await api.dataSource.query(sql);
     const report = await examine();
@@ -1139,7 +1133,7 @@ describe('pua doctor', () => {
     ['participants', "starts_at = starts_at + interval '1 day', event_is_draft = true"],
     ['connections', "peer_name = 'zz', peer_is_disabled = true"],
     ['user_achievements', 'user_is_disabled = true'],
-  ])('finds that %s does not say what it copies, and mends it', async (table, columns) => {
+  ])('finds that %s differs from its source, and repairs it', async (table, columns) => {
     await api.dataSource.transaction(async (manager) => {
       await manager.query('SET LOCAL session_replication_role = replica');
       await manager.query(`UPDATE ${table} SET ${columns}`);
@@ -1149,7 +1143,7 @@ describe('pua doctor', () => {
     expect(await examine({}, ['--mend'])).toMatchObject({ code: 0, healthy: true });
   });
 
-  thorough.it('finds a sequence behind its table, and moves it on', async () => {
+  thorough.it('finds a sequence behind its table, and moves it forward', async () => {
     await api.dataSource.query(`SELECT setval('events_id_seq', 1)`);
     await api.platform.event({ id: 500 });
     expect(bad(await examine())).toEqual([
@@ -1168,7 +1162,7 @@ describe('pua doctor', () => {
   SELECT ${Number.MAX_SAFE_INTEGER}, 'Last', 'scheduled', 'public', now(), 'UTC', id FROM users LIMIT 1;
 SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
     ],
-  ])('finds a sequence at its end, %s, and moves it back to where it goes on', async (_, sql) => {
+  ])('finds an exhausted sequence, %s, and resets it to its next free value', async (_, sql) => {
     const last = await api.platform.event();
     await api.dataSource.query(sql);
     const report = bad(await examine());
@@ -1182,7 +1176,7 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
     );
   });
 
-  thorough.it('says how a sequence goes on whose own range ends below the ids of its table', async () => {
+  thorough.it('explains how to continue a sequence whose range ends below the table’s ids', async () => {
     await api.dataSource.query(`ALTER SEQUENCE events_id_seq MAXVALUE 400 RESTART 400`);
     await api.platform.event({ id: 1_000 });
     const [check] = bad(await examine({}, ['--mend']));
@@ -1192,12 +1186,12 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
     expect(await api.platform.event()).toBe(1_001);
   });
 
-  thorough.it('leaves out the ids of the demo, which are beyond every sequence on purpose', async () => {
+  thorough.it('ignores the ids of the demo, which are deliberately beyond every sequence', async () => {
     await api.platform.event({ id: 900_000_001 });
     expect(await examine()).toMatchObject({ code: 0, healthy: true });
   });
 
-  thorough.it('finds a trigger that records changes, but no replicated ones any more', async () => {
+  thorough.it('finds a change trigger that no longer fires for replicated rows', async () => {
     await api.dataSource.query('ALTER TABLE events ENABLE TRIGGER events_record_change');
     const [check, ...others] = bad(await examine());
     expect([check!.name, others]).toEqual(['trigger events.events_record_change', []]);
@@ -1205,7 +1199,7 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
     expect(await examine()).toMatchObject({ code: 0, healthy: true });
   });
 
-  thorough.it('finds a trigger that somebody disabled, and says how to enable it as it was', async () => {
+  thorough.it('finds a disabled trigger, and prints the statement that enables it as before', async () => {
     await api.dataSource.query('ALTER TABLE participants DISABLE TRIGGER participants_removed');
     const [check, ...others] = bad(await examine());
     expect([check!.name, others]).toEqual(['trigger participants.participants_removed', []]);
@@ -1217,7 +1211,7 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
     ['trigger participants.participants_removed', 'DROP TRIGGER participants_removed ON participants'],
     ['index events_organizer_id_idx', 'DROP INDEX events_organizer_id_idx'],
     ['constraint events.events_title_check', 'ALTER TABLE events DROP CONSTRAINT events_title_check'],
-  ])('finds that the %s was dropped, with the statement that makes it again', async (name, sql) => {
+  ])('finds that the %s was dropped, with the statement that creates it again', async (name, sql) => {
     await api.dataSource.query(sql);
     const [check, ...others] = bad(await examine());
     expect([check, others]).toEqual([expect.objectContaining({ name, message: 'is missing' }), []]);
@@ -1225,7 +1219,7 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
     expect(await examine()).toMatchObject({ code: 0, healthy: true });
   });
 
-  thorough.it('finds a function that was replaced, and one that was dropped', async () => {
+  thorough.it('finds a replaced function and a dropped one', async () => {
     const statement = /^-- function rarity_tier\(.*\n([^]*?);\n\n/m.exec(
       readFileSync('docs/schema.sql', 'utf8'),
     )![1]!;
@@ -1242,7 +1236,7 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
     expect(await examine()).toMatchObject({ code: 0, healthy: true });
   });
 
-  postgres.it('finds an index that was not built to its end', async () => {
+  postgres.it('finds an invalid index', async () => {
     await asSuperuser(api, (superuser) =>
       superuser.query(
         "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'events_organizer_id_idx'::regclass",
@@ -1255,7 +1249,7 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
   });
 
   thorough.it(
-    'with --watch writes every verdict once, then each that changes, both ways, and ends with what it was last',
+    'with --watch prints every verdict once, then each change, and ends with the last state',
     async () => {
       type Line = { time: string; name: string; was: string | null; status: string; mend: string | null };
       const child = startPua(api.environment, ['doctor', '--watch', '1s', '--json']);
@@ -1296,7 +1290,7 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
     },
   );
 
-  postgres.it('with --watch says that the database is away, and that it is back', async () => {
+  postgres.it('with --watch reports that the database is unavailable, and that it is back', async () => {
     const proxy = await TcpProxy.start(api.environment.DATABASE_URL!);
     const child = startPua({ ...api.environment, DATABASE_URL: proxy.url }, ['doctor', '--watch', '1s']);
     const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
@@ -1322,12 +1316,12 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
     }
   });
 
-  it('is told in one of two ways: to mend, or to watch', async () => {
+  it('accepts either repair or watch mode', async () => {
     expect(await pua(api.environment, ['doctor', '--watch', '--mend'])).toMatchObject({ code: 2 });
     expect(await pua(api.environment, ['doctor', '--watch', 'often'])).toMatchObject({ code: 2 });
   });
 
-  it('writes what it finds for Prometheus, all at once, in a file that it can write', async () => {
+  it('writes its findings for Prometheus into a file, atomically', async () => {
     const folder = mkdtempSync(join(process.env.TEST_FOLDER!, 'textfile-'));
     const file = join(folder, 'doctor.prom');
     const began = Math.floor(Date.now() / 1000);
@@ -1348,7 +1342,7 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
 
   // The stretches of a sample are drawn from ids that are there.
   postgres.it(
-    'recounts for one member in ten where there are many, with --full for all, and says so',
+    'recounts one member in ten in a large database, all with --full, and states which',
     async () => {
       const own = await createTestDatabase();
       const look = async (...args: string[]) => {
@@ -1373,7 +1367,7 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
     },
   );
 
-  thorough.it('finds a connection that has lost its other side', async () => {
+  thorough.it('finds a connection without its other side', async () => {
     const [ada, bob] = [await api.platform.user(), await api.platform.user()];
     const id = await api.platform.connection(ada, bob);
     await api.dataSource.query('DELETE FROM connections WHERE id = $1 AND user_id = $2', [id, bob]);
@@ -1419,7 +1413,7 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
     expect(bad(report)).toEqual([expect.objectContaining({ name, status: 'warn' })]);
   });
 
-  it('says which settings are wrong, and ends with 1', async () => {
+  it('names wrong settings, and exits with 1', async () => {
     const report = await examine({ TRUST_PROXY: 'yes' });
     expect(report).toMatchObject({ code: 1, healthy: false });
     expect(bad(report)).toEqual([
@@ -1431,7 +1425,7 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
     ]);
   });
 
-  it('says that the database is away, and ends with 1', async () => {
+  it('reports that the database is unavailable, and exits with 1', async () => {
     const url = `postgres://postgres@127.0.0.1:${await closedPort()}/x`;
     const report = await examine({ DATABASE_URL: url });
     expect(report.code).toBe(1);

@@ -179,7 +179,7 @@ VALUES ($1, '\\x01', '\\x01', '\\x01', 0, false, false, $2) RETURNING id`,
     return colored[index]!.written.replace(STYLES, '');
   };
 
-  it('is tried with every command that there is', async () => {
+  it('is tested with every command', async () => {
     const all = (await createProgram()).commands.flatMap((command) => [
       ...(exampleOf(command) === undefined ? [] : [command.name()]),
       ...command.commands.map((child) => `${command.name()} ${child.name()}`),
@@ -190,7 +190,7 @@ VALUES ($1, '\\x01', '\\x01', '\\x01', 0, false, false, $2) RETURNING id`,
     expect(new Set(tried)).toEqual(new Set(all));
   });
 
-  it('ends every command as it does elsewhere; those that need a pipe do nothing', () => {
+  it('ends every command as without a terminal; those that need a pipe do nothing', () => {
     const codes: Record<string, number> = {
       'users set-password': 2,
       'webhooks test': 1, // nobody is there
@@ -202,7 +202,7 @@ VALUES ($1, '\\x01', '\\x01', '\\x01', 0, false, false, $2) RETURNING id`,
     expect(commands.map(([first, second], i) => [`${first} ${second}`, colored[i]?.code])).toEqual(expected);
   });
 
-  it('has whole styles and nothing else that steers the terminal, whatever members and apps are called', () => {
+  it('prints complete styles and no other control sequence, regardless of names', () => {
     for (const [i, { written }] of colored.entries()) {
       const rest = withoutNames(written.replace(STYLES, '').replace(PROGRESS_BAR, ''));
       expect([commands[i], rest]).toEqual([
@@ -212,7 +212,7 @@ VALUES ($1, '\\x01', '\\x01', '\\x01', 0, false, false, $2) RETURNING id`,
     }
   });
 
-  it('shows U+FFFD only where a name holds a control character', () => {
+  it('shows U+FFFD only for a control character in a name', () => {
     for (const [i, { written }] of colored.entries()) {
       const ours = withoutNames(written);
       expect([commands[i], ours]).toEqual([commands[i], expect.not.stringContaining('\u{fffd}')]);
@@ -237,7 +237,7 @@ VALUES ($1, '\\x01', '\\x01', '\\x01', 0, false, false, $2) RETURNING id`,
     ['keys', 'list'],
     ['clients', 'list'],
     ['db', 'status'],
-  ])('%s %s has its columns under their heads', (...command) => {
+  ])('%s %s has its columns under their headings', (...command) => {
     const [head, ...rows] = written(...command)
       .trimEnd()
       .split('\n');
@@ -247,7 +247,7 @@ VALUES ($1, '\\x01', '\\x01', '\\x01', 0, false, false, $2) RETURNING id`,
         expect([row, row.slice(index - 2, index)]).toEqual([row, '  ']);
   });
 
-  it('is asked before anything is lost, and takes y alone for a yes', async () => {
+  it('asks before data is lost, and accepts only y as a yes', async () => {
     const [one, two] = [await oauth.member({ username: 'lost' }), await oauth.client({ name: 'Lost' })];
     const commands = [
       ['users', 'erase', String(one.id)],
@@ -274,14 +274,14 @@ VALUES ($1, '\\x01', '\\x01', '\\x01', 0, false, false, $2) RETURNING id`,
     expect(await puaJson(environment, ['db', 'status'])).toMatchObject({ pending: [] });
   });
 
-  it('is never asked with --json', async () => {
+  it('never asks with --json', async () => {
     const [{ code, written } = { code: 0, written: '' }] = await onTerminal(environment, [
       ['db', 'rollback', '--json'],
     ]);
     expect([code, written]).toEqual([2, expect.stringContaining('"code":"wrong_use"')]);
   });
 
-  it('has no table wider than its 120 columns: texts are cut, ids, types and times never', async () => {
+  it('prints tables of at most 120 columns: texts are cut, ids, types and times never', async () => {
     const { lists, shown } = await listsAt(120);
     for (const [i, written] of shown.entries())
       for (const line of written.split('\n'))
@@ -293,7 +293,7 @@ VALUES ($1, '\\x01', '\\x01', '\\x01', 0, false, false, $2) RETURNING id`,
     );
   });
 
-  it('has a block for each row where a table does not fit into 80 columns, without what says nothing', async () => {
+  it('prints one block per row if a table exceeds 80 columns, without empty fields', async () => {
     const { shown } = await listsAt(80);
     const [keys, clients, users, audit] = shown;
     for (const record of keys!.trim().split('\n\n'))
@@ -306,7 +306,7 @@ VALUES ($1, '\\x01', '\\x01', '\\x01', 0, false, false, $2) RETURNING id`,
     expect(audit).toMatch(/^TIME \(UTC\) +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\nTYPE +[a-z._]+\nACTOR /);
   });
 
-  it('says none where there is nothing', async () => {
+  it('prints “none” for an empty list', async () => {
     const nothing = [
       ['keys', 'list', '--user', 'imported'],
       ['users', 'sessions', 'imported'],
@@ -325,7 +325,7 @@ VALUES ($1, '\\x01', '\\x01', '\\x01', 0, false, false, $2) RETURNING id`,
     return { lists, shown: ended.map(({ written }) => written) };
   };
 
-  it('sees an import go on: its file, how fast, and how long it still takes', async () => {
+  it('shows an import’s progress: file, speed and remaining time', async () => {
     const folder = mkdtempSync(join(process.env.TEST_FOLDER!, 'big-'));
     const lines = Array.from(
       { length: 20_000 },
@@ -341,7 +341,7 @@ VALUES ($1, '\\x01', '\\x01', '\\x01', 0, false, false, $2) RETURNING id`,
     expect(written).toMatch(/\d+ % users(\.ndjson)?, [\d,]+ records\/s, \d+ (s|min) left/);
   });
 
-  it('has no style at all where NO_COLOR is set', () => {
+  it('prints no style if NO_COLOR is set', () => {
     expect(plain.map(({ code }) => code)).toEqual([0, 0, 0, 0]);
     for (const { written } of plain) expect(written).not.toContain('\u001b');
   });

@@ -25,7 +25,7 @@ interface Status {
 }
 
 describe('pua status', () => {
-  it('says on one screen that the server is ready, of which version it is, and what it has', async () => {
+  it('shows on one screen that the server is ready, its version and its contents', async () => {
     const user = String(await api.platform.user());
     await api.platform.user({ disabled_at: new Date() });
     await puaJson(environment, [
@@ -58,7 +58,7 @@ describe('pua status', () => {
     expect(stdout.split('\n').length).toBeLessThan(24);
   });
 
-  it('has the same as JSON', async () => {
+  it('prints the same as JSON', async () => {
     expect(await puaJson<Status>(environment, ['status'])).toMatchObject({
       healthy: true,
       server: { address: environment.PUBLIC_URL, ready: true, version: VERSION, problem: null },
@@ -81,7 +81,7 @@ describe('pua status', () => {
           .end('{"detail":"The database lacks migrations."}'),
       /^is not ready: The database lacks migrations\.$/,
     ],
-  ])('says that %s, and ends with 1', async (_, answer, problem) => {
+  ])('reports that %s, and exits with 1', async (_, answer, problem) => {
     const other = createServer(answer).listen(0, '127.0.0.1');
     const PUBLIC_URL = await new Promise<string>((resolve) =>
       other.once('listening', () => resolve(`http://127.0.0.1:${(other.address() as AddressInfo).port}`)),
@@ -94,13 +94,13 @@ describe('pua status', () => {
     expect(counts).not.toBe(null);
   });
 
-  it('says what the doctor found quickly, and what to do', async () => {
+  it('reports the doctor’s quick findings, and how to fix them', async () => {
     const { code, stdout } = await pua({ ...environment, TRUST_PROXY: '1' }, ['status']);
     expect(code).toBe(0);
     expect(stdout).toMatch(/^findings +1\nwarn proxy: [^\n]+\n +→ set TRUST_PROXY=0/m);
   });
 
-  it('says what it can where the database is away', async () => {
+  it('reports what it can if the database is unavailable', async () => {
     const DATABASE_URL = 'postgres://postgres@127.0.0.1:1/x';
     const { code, stdout } = await pua({ ...environment, DATABASE_URL }, ['status', '--json']);
     expect(code).toBe(1);
@@ -114,7 +114,7 @@ describe('pua status', () => {
 });
 
 describe('pua open', () => {
-  it('prints the address of a page, and needs no database for it', async () => {
+  it('prints a page’s URL, without a database', async () => {
     const away = { ...environment, DATABASE_URL: 'postgres://postgres@127.0.0.1:1/x' };
     expect(await pua(away, ['open', 'docs'])).toMatchObject({
       code: 0,
@@ -124,7 +124,7 @@ describe('pua open', () => {
     expect((await pua(away, ['open', 'nowhere'])).code).toBe(2);
   });
 
-  it('names pages that there are', async () => {
+  it('names the existing pages', async () => {
     for (const page of ['front', 'docs', 'openapi', 'account', 'activity']) {
       const { address } = await puaJson<{ address: string }>(environment, ['open', page]);
       const { status } = await fetch(address, { redirect: 'manual' });
@@ -132,10 +132,10 @@ describe('pua open', () => {
     }
   });
 
-  postgres.it('opens it where somebody sits at a desktop, and only there', () => {
+  postgres.it('opens the page only on a desktop', () => {
     const folder = mkdtempSync(join(process.env.TEST_FOLDER!, 'desktop-'));
     const [program, opened] = [join(folder, 'xdg-open'), join(folder, 'opened')];
-    // Whoever reads the pipe waits until the program that was started has written into it.
+    // The pipe's reader waits until the started program has written into it.
     execFileSync('mkfifo', [opened]);
     writeFileSync(program, `#!/bin/sh\necho "$1" > '${opened}'\n`);
     chmodSync(program, 0o755);
@@ -148,18 +148,18 @@ describe('pua open', () => {
     });
     expect(onDesktop.replaceAll('\r', '')).toBe(`${environment.PUBLIC_URL}/docs\n`.repeat(2));
     const elsewhere = execFileSync('sh', ['-c', line], { env: { ...env, DISPLAY: ':0' }, encoding: 'utf8' });
-    expect(elsewhere).toBe(`${environment.PUBLIC_URL}/docs\n`); // nobody reads the pipe now: whoever opened it would wait
+    expect(elsewhere).toBe(`${environment.PUBLIC_URL}/docs\n`); // nobody reads the pipe now: a writer that opened it would wait
   });
 });
 
-describe('completion', () => {
+describe('shell completion', () => {
   const next = async (...words: string[]) => {
     const { code, stdout, stderr } = await pua(environment, ['__complete', ...words]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     return stdout.split('\n').flatMap((line) => line.split('\t')[0] || []);
   };
 
-  it('completes commands, their options, and what options may be', async () => {
+  it('completes commands, their options, and the options’ values', async () => {
     expect(await next('cl')).toEqual(['clients']);
     expect(await next('keys', 're')).toEqual(['revoke']);
     expect(await next('keys', 'create', '--no')).toEqual(['--no-expiry']);
@@ -178,7 +178,7 @@ describe('completion', () => {
     expect(await next('webhooks', 'create', '--types', 'profile.')).toEqual(['profile.updated']);
   });
 
-  it('completes what the database has: members, keys, apps', async () => {
+  it('completes members, keys and apps from the database', async () => {
     const id = await api.platform.user({ username: 'complete-me' });
     const key = await puaJson<{ id: string }>(
       environment,
@@ -197,21 +197,21 @@ describe('completion', () => {
     expect(stdout).toBe(`${app.client_id}\tCalendar\n`);
   });
 
-  it('offers no name that a shell could take for a command', async () => {
+  it('offers no name that a shell could run as a command', async () => {
     for (const username of ['bad$(reboot)', 'bad;reboot', 'bad`x`', 'bad name', "bad'", 'bad>x', 'bad*'])
       await api.platform.user({ username });
     await api.platform.user({ username: 'bad.but-fine_ñ' });
     expect(await next('users', 'show', 'bad')).toEqual(['bad.but-fine_ñ']);
   });
 
-  it('is silent where something is wrong', async () => {
+  it('is silent on errors', async () => {
     const away = { ...environment, DATABASE_URL: 'postgres://postgres@127.0.0.1:1/x' };
     const nothing = { code: 0, stdout: '', stderr: '' };
     expect(await pua(away, ['__complete', 'users', 'show', ''])).toEqual(nothing);
     expect(await pua(environment, ['__complete', 'nothing', 'at', 'all'])).toEqual(nothing);
   });
 
-  postgres.it('works in bash as it is typed, also behind the colon of a scope', () => {
+  postgres.it('works in interactive bash, also after the colon of a scope', () => {
     const bin = mkdtempSync(join(process.env.TEST_FOLDER!, 'bash-'));
     writeFileSync(
       join(bin, 'pua'),

@@ -24,7 +24,7 @@ afterAll(async () => {
 });
 
 describe('pua db rollback --to', () => {
-  it('says what would be lost in which migration, and undoes nothing without --yes', async () => {
+  it('prints what each migration’s undoing would lose, and undoes nothing without --yes', async () => {
     const { code, stdout, stderr } = await pua(database.environment, ['db', 'rollback', '--to', BEFORE]);
     expect([code, stdout]).toEqual([2, '']);
     for (const { name } of AFTER) expect(stderr).toContain(`${name} would be undone`);
@@ -32,7 +32,7 @@ describe('pua db rollback --to', () => {
     expect((await lastMigrations(dataSource, BEFORE)).map(({ name }) => name)).toEqual(AFTER.map(({ name }) => name).toReversed()); // prettier-ignore
   });
 
-  it('undoes all that ran after that one, last first, and does nothing again', async () => {
+  it('undoes all later migrations, last first, and does nothing the second time', async () => {
     const names = AFTER.map(({ name }) => name).toReversed();
     expect(await puaJson(database.environment, ['db', 'rollback', '--to', BEFORE, '--yes'])).toEqual({ undone: names }); // prettier-ignore
     const { applied } = await puaJson<{ applied: string[] }>(database.environment, ['db', 'status']);
@@ -44,7 +44,7 @@ describe('pua db rollback --to', () => {
     });
   });
 
-  it('refuses one that has not run, and names none as undone', async () => {
+  it('rejects a migration that has not run, and undoes none', async () => {
     for (const name of ['Never1763700000001', AFTER[0]!.name]) {
       const { code, stderr } = await pua(database.environment, ['db', 'rollback', '--to', name, '--yes']);
       expect([code, stderr]).toEqual([1, `${name} has not run: \`npx pua db status\` shows the names of those that have\n`]); // prettier-ignore
@@ -56,7 +56,7 @@ describe('pua db migrate --plan', () => {
   const plan = async () =>
     (await puaJson<{ plan: PlannedStep[] }>(database.environment, ['db', 'migrate', '--plan'])).plan;
 
-  it('names each pending migration, runs none, and reads the same each time', async () => {
+  it('names each pending migration, runs none, and prints the same each time', async () => {
     const planned = await plan();
     const named = [...new Set(planned.map(({ migration }) => migration))]; // some have several steps
     expect(named).toEqual([...AFTER.map(({ name }) => name), 'schema/']);
@@ -64,7 +64,7 @@ describe('pua db migrate --plan', () => {
     expect(await planMigrations(dataSource)).toEqual(planned);
   });
 
-  it('says in some short lines who waits, for how long, and what for', async () => {
+  it('says briefly who waits, for how long, and for what', async () => {
     const { code, stdout } = await pua(database.environment, ['db', 'migrate', '--plan']);
     expect(code).toBe(0);
     expect(stdout).toContain(`FindLeasesByTime1763802300000: about 0 s
@@ -75,7 +75,7 @@ describe('pua db migrate --plan', () => {
     expect(Math.max(...stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
   });
 
-  it('estimates from the size of the table', async () => {
+  it('estimates from the table’s size', async () => {
     const seconds = async () => (await plan()).find(({ migration }) => migration.startsWith('TellClients'))!;
     await dataSource.query(
       `INSERT INTO oauth_clients (id, name, type, redirect_uris, scopes) SELECT 'client-' || n, repeat('x', 90), 'web', ARRAY['https://app.example/' || repeat('x', 1500)], '{}' FROM generate_series(1, 20000) n`,
@@ -87,17 +87,15 @@ describe('pua db migrate --plan', () => {
   });
 
   // In pg_locks, which the embedded database does not fill.
-  postgres.it(
-    'says what PostgreSQL then locks, of each migration and of every kind of statement',
-    async () => {
-      /** Modes for which readers, or only writers, wait (PostgreSQL, “Explicit Locking”). */
-      const WAITING: Record<string, string> = {
-        AccessExclusiveLock: 'readers and writers',
-        ExclusiveLock: 'writers',
-        ShareRowExclusiveLock: 'writers',
-        ShareLock: 'writers',
-      };
-      const KINDS = [
+  postgres.it('names PostgreSQL’s locks for each migration and every kind of statement', async () => {
+    /** Modes for which readers, or only writers, wait (PostgreSQL, “Explicit Locking”). */
+    const WAITING: Record<string, string> = {
+      AccessExclusiveLock: 'readers and writers',
+      ExclusiveLock: 'writers',
+      ShareRowExclusiveLock: 'writers',
+      ShareLock: 'writers',
+    };
+    const KINDS = [
       'CREATE INDEX made_up_idx ON events (title)',
       'DROP INDEX webhook_deliveries_leased_idx',
       'ALTER TABLE users ADD COLUMN made_up text; UPDATE users SET made_up = username',
@@ -109,54 +107,50 @@ describe('pua db migrate --plan', () => {
       'ALTER TABLE users ENABLE ALWAYS TRIGGER users_derive',
       'DELETE FROM connections WHERE id = 1; -- nobody waits; truly\nUPDATE events SET title = title',
     ]; // prettier-ignore
-      const locked = async (statements: readonly string[]) => {
-        // Read before: a table that a statement drops is in pg_locks only.
-        const tables = await dataSource.query<{ oid: number; name: string }[]>(
-          `SELECT oid, relname AS name FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace`,
+    const locked = async (statements: readonly string[]) => {
+      // Read before: a table that a statement drops is in pg_locks only.
+      const tables = await dataSource.query<{ oid: number; name: string }[]>(
+        `SELECT oid, relname AS name FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace`,
+      );
+      const runner = dataSource.createQueryRunner();
+      await runner.startTransaction();
+      try {
+        for (const statement of statements) await runner.query(statement);
+        const rows = await runner.manager.query<{ relation: number; mode: string }[]>(
+          'SELECT relation, mode FROM pg_locks WHERE pid = pg_backend_pid()',
         );
-        const runner = dataSource.createQueryRunner();
-        await runner.startTransaction();
-        try {
-          for (const statement of statements) await runner.query(statement);
-          const rows = await runner.manager.query<{ relation: number; mode: string }[]>(
-            'SELECT relation, mode FROM pg_locks WHERE pid = pg_backend_pid()',
-          );
-          return rows.flatMap(({ relation, mode }) => {
-            const table = tables.find(({ oid }) => oid === relation);
-            return WAITING[mode] && table ? [`${WAITING[mode]} of ${table.name}`] : [];
-          });
-        } finally {
-          await runner.rollbackTransaction();
-          await runner.release();
-        }
-      };
-      const expected = (locks: PlannedStep['locks']) =>
-        Object.entries(locks).flatMap(([name, waiting]) =>
-          waiting === 'nobody' ? [] : [`${waiting} of ${name}`],
-        );
-      const strongest = (found: string[]) =>
-        [...new Set(found)].filter((one) => !found.includes(`readers and ${one}`)).toSorted();
-      for (const sql of KINDS) {
-        class MadeUp {
-          up = (runner: { query(sql: string): Promise<unknown> }) => runner.query(sql);
-        }
-        const [planned] = await planMigration(dataSource, new MadeUp() as never);
-        expect([sql, strongest(expected(planned!.locks))]).toEqual([
-          sql,
-          strongest(await locked(split(sql))),
-        ]);
-      }
-      for (const Migration of AFTER) {
-        const migration = new Migration();
-        const planned = (await planMigration(dataSource, migration)).at(-1);
-        const { name } = Migration;
-        for (const step of stepsOf(migration)) await dataSource.query(step);
-        const found = await locked(await statementsOf(migration, 'up'));
-        expect([name, strongest(expected(planned!.locks))]).toEqual([name, strongest(found)]);
-        const runner = dataSource.createQueryRunner();
-        await migration.up(runner);
+        return rows.flatMap(({ relation, mode }) => {
+          const table = tables.find(({ oid }) => oid === relation);
+          return WAITING[mode] && table ? [`${WAITING[mode]} of ${table.name}`] : [];
+        });
+      } finally {
+        await runner.rollbackTransaction();
         await runner.release();
       }
-    },
-  );
+    };
+    const expected = (locks: PlannedStep['locks']) =>
+      Object.entries(locks).flatMap(([name, waiting]) =>
+        waiting === 'nobody' ? [] : [`${waiting} of ${name}`],
+      );
+    const strongest = (found: string[]) =>
+      [...new Set(found)].filter((one) => !found.includes(`readers and ${one}`)).toSorted();
+    for (const sql of KINDS) {
+      class MadeUp {
+        up = (runner: { query(sql: string): Promise<unknown> }) => runner.query(sql);
+      }
+      const [planned] = await planMigration(dataSource, new MadeUp() as never);
+      expect([sql, strongest(expected(planned!.locks))]).toEqual([sql, strongest(await locked(split(sql)))]);
+    }
+    for (const Migration of AFTER) {
+      const migration = new Migration();
+      const planned = (await planMigration(dataSource, migration)).at(-1);
+      const { name } = Migration;
+      for (const step of stepsOf(migration)) await dataSource.query(step);
+      const found = await locked(await statementsOf(migration, 'up'));
+      expect([name, strongest(expected(planned!.locks))]).toEqual([name, strongest(found)]);
+      const runner = dataSource.createQueryRunner();
+      await migration.up(runner);
+      await runner.release();
+    }
+  });
 });

@@ -72,13 +72,13 @@ postgres.describe('the Go client', () => {
     expect(readFileSync(`${PACKAGE}/schema.go`, 'utf8')).toBe(goTypesOf(document));
   });
 
-  it('is as gofmt has it, nothing that vet finds fault with, and needs no other module', async () => {
+  it('is formatted by gofmt, passes vet, and needs no other module', async () => {
     expect((await run('gofmt', ['-l', PACKAGE])).stdout).toBe('');
     await run('go', ['-C', PACKAGE, 'vet', './...'], { env: environment });
     expect(readFileSync(`${PACKAGE}/go.mod`, 'utf8')).toBe(`module ${MODULE}\n\ngo 1.24\n`);
   });
 
-  it('does what its README says', async () => {
+  it('runs the program of its README', async () => {
     const [, program, signIn] = Array.from(
       readFileSync(`${PACKAGE}/README.md`, 'utf8').matchAll(/```(?:go|sh)\n([^]*?)```/g),
       ([, code]) => code!,
@@ -104,7 +104,7 @@ func main() { _, _ = apiOf(&Session{}) }
 `);
   });
 
-  it('makes every call of the API, and each page when it is asked for', async () => {
+  it('calls every operation, and each page on demand', async () => {
     const { id, env } = await member(5);
     const program = `package main
 
@@ -202,7 +202,7 @@ func main() {
     });
   });
 
-  describe('in front of a server of its own', () => {
+  describe('with its own server', () => {
     let server: Server;
     let answers: ((request: IncomingMessage, response: ServerResponse) => void)[];
     const seen: IncomingMessage['headers'][] = [];
@@ -222,7 +222,7 @@ func main() {
       server.closeAllConnections();
     });
 
-    it('waits, tries again, renews and gives up as it is told', async () => {
+    it('waits, retries, renews and times out as configured', async () => {
       const API_URL = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
       const now = { 'Retry-After': '0' };
       const html = { 'Content-Type': 'text/html; charset=utf-8' };
@@ -419,7 +419,7 @@ ${body}
     });
   });
 
-  it('reads a webhook that is genuine, and no other', async () => {
+  it('accepts only a genuine webhook', async () => {
     const [secret, other] = [makeWebhookSecret(), makeWebhookSecret()];
     const body = JSON.stringify({
       type: 'events.updated',

@@ -66,7 +66,7 @@ with urllib.request.urlopen(os.environ["API_URL"] + "/api/public/openapi.json") 
     expect(await output(program)).toBe(readFileSync(join(PACKAGE, 'src/public_user_api/schema.py'), 'utf8'));
   });
 
-  it('builds alone: in a copy of its folder, build makes what the server offers', async () => {
+  it('builds in a copy of its folder, with the same package as the server offers', async () => {
     const copy = join(folder, 'copy');
     cpSync(PACKAGE, copy, { recursive: true });
     await run(python, ['-m', 'build', '--outdir', folder, copy]);
@@ -126,7 +126,7 @@ def use(tokens: Tokens, sign_in: SignIn) -> None:
     ]);
   });
 
-  it('does what its README says', async () => {
+  it('runs the program of its README', async () => {
     const [, program] = /```python\n([^]*?)```/.exec(readFileSync(join(PACKAGE, 'README.md'), 'utf8'))!;
     const { env } = await member(2);
     expect(await output(program!, env)).toMatch(
@@ -137,7 +137,7 @@ def use(tokens: Tokens, sign_in: SignIn) -> None:
   it.each([
     ['sync', 'Client', (text: string) => text.replace(/\b(await|async) /g, '')],
     ['async', 'AsyncClient', (text: string) => text],
-  ])('makes every call of the API, %s', async (_, name, asWritten) => {
+  ])('calls every operation, %s', async (_, name, asWritten) => {
     const { id, env } = await member(5);
     const program = asWritten(`
 import asyncio, json, os
@@ -191,7 +191,7 @@ asyncio.run(main())
   });
 
   it.each(['0.27.0', 'newest'])(
-    'keeps its timeout and the headers of httpx %s, or of the client that it is given',
+    'keeps its timeout and the headers of httpx %s, or of a given client',
     async (version) => {
       const versions = join(folder, `httpx-${version}`);
       if (version !== 'newest')
@@ -259,7 +259,7 @@ asyncio.run(main())
     },
   );
 
-  it('tries again after 503 as it is told, and says so where something in between answers', async () => {
+  it('retries after 503 as configured, and reports responses of intermediaries', async () => {
     const answers: [number, Record<string, string>, string][] = [
       [503, { 'Retry-After': '0' }, ''],
       [200, { 'Content-Type': 'application/json' }, '{"id": 7}'],
@@ -374,7 +374,7 @@ async def main():
     });
   });
 
-  it('reads a webhook that is genuine, and no other', async () => {
+  it('accepts only a genuine webhook', async () => {
     const [secret, other] = [makeWebhookSecret(), makeWebhookSecret()];
     const body = JSON.stringify({ type: 'events.updated', data: { id: 5 } });
     const now = Math.floor(Date.now() / 1_000);

@@ -96,7 +96,7 @@ postgres.describe('the TypeScript client', () => {
     expect((await run('node_modules/.bin/tsc', ['-p', PACKAGE])).stdout).toBe('');
   });
 
-  it('builds alone: in a copy of its folder, npm pack makes what the server offers', async () => {
+  it('builds in a copy of its folder, with the same package as the server offers', async () => {
     const folder = join(installed, '../../copy');
     cpSync(PACKAGE, folder, { recursive: true, filter: (path) => !/node_modules|dist$/.test(path) });
     symlinkSync(resolve('node_modules'), join(folder, 'node_modules')); // as npm install leaves it
@@ -133,7 +133,7 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
     }
   });
 
-  it('has source maps that lead to its sources', () => {
+  it('has source maps that name its sources', () => {
     const maps = readdirSync(join(installed, 'dist'), { recursive: true, encoding: 'utf8' })
       .filter((name) => name.endsWith('.map'))
       .map((name) => join(installed, 'dist', name));
@@ -155,7 +155,7 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
     expect(gzipSync(Buffer.concat(code)).length).toBeLessThanOrEqual(5 * 1024);
   });
 
-  it('makes every call of the API', async () => {
+  it('calls every operation', async () => {
     const { id, username } = await member(3);
     const api = new client.PublicUserApi({
       baseUrl: oauth.issuer,
@@ -187,7 +187,7 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
     });
   });
 
-  it('gives a whole list, page by page as it is asked for', async () => {
+  it('iterates over a list, page by page on demand', async () => {
     const { id } = await member(7);
     const { calls, send } = counted();
     const credentials = client.apiKey(await oauth.api.key(id));
@@ -203,7 +203,7 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
     expect(calls).toHaveLength(4);
   });
 
-  it('does what its README says', async () => {
+  it('runs the program of its README', async () => {
     const { id } = await member(2);
     const [snippet] = /(?<=```js\n)[^`]*`[^]*?(?=```)/.exec(readFileSync(`${PACKAGE}/README.md`, 'utf8'))!;
     const program = join(installed, '../../program.js');
@@ -217,7 +217,7 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
     expect(stdout).toMatch(/^The events of Ada:\n[\d :-]+ Event \d\n[\d :-]+ Event \d\n$/);
   });
 
-  it('asks with the ETag of what it has, and takes 304 for it', async () => {
+  it('sends the ETag of its copy, and handles a 304', async () => {
     const { id } = await member(1);
     const { calls, send } = counted();
     const credentials = client.apiKey(await oauth.api.key(id));
@@ -227,7 +227,7 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
     expect(calls.map(({ status }) => status)).toEqual([200, 304]);
   });
 
-  it('refuses to overwrite what somebody else changed', async () => {
+  it('does not overwrite another writer’s change', async () => {
     const { id } = await member();
     const credentials = client.apiKey(await oauth.api.key(id));
     const api = new client.PublicUserApi({ baseUrl: oauth.issuer, credentials });
@@ -241,7 +241,7 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
     expect((await api.profile()).bio).toBe('mine');
   });
 
-  it('throws the problem as the API says it', async () => {
+  it('throws the API’s problem document', async () => {
     const { id } = await member();
     const credentials = client.apiKey(await oauth.api.key(id));
     const api = new client.PublicUserApi({ baseUrl: oauth.issuer, credentials });
@@ -255,7 +255,7 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
     });
   });
 
-  describe('in front of a server without room', () => {
+  describe('with an overloaded server', () => {
     let server: Server;
     let answers: ((request: IncomingMessage, response: ServerResponse) => void)[];
     let api: Client.PublicUserApi;
@@ -284,12 +284,12 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
       ['502', refuse(502, { 'Retry-After': '0' })],
       ['504', refuse(504, { 'Retry-After': '0' })],
       ['a connection that breaks', (request: IncomingMessage) => request.socket.destroy()],
-    ])('tries again after %s', async (_, first) => {
+    ])('retries after %s', async (_, first) => {
       answers = [first, answer];
       expect(await api.me()).toEqual({ id: 1 });
     });
 
-    it('gives up after three tries, and never waits longer than it may', async () => {
+    it('stops after three tries, and never waits longer than configured', async () => {
       const wait = refuse(503, { 'Retry-After': '0' });
       answers = [wait, wait, wait];
       await expect(api.me()).rejects.toMatchObject({ status: 503 });
@@ -297,13 +297,13 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
       await expect(api.me()).rejects.toMatchObject({ status: 429, retryAfter: 60 });
     });
 
-    it('does not try again what may have been changed behind a proxy', async () => {
+    it('does not retry a request that a proxy may have passed on', async () => {
       answers = [refuse(502, { 'Retry-After': '0' }), answer];
       await expect(api.updateProfile({ bio: 'once' })).rejects.toMatchObject({ status: 502 });
       expect(answers).toHaveLength(1);
     });
 
-    it('sends no credential again that was refused, and another one once', async () => {
+    it('never repeats a rejected credential, and tries another one once', async () => {
       const seen: (string | undefined)[] = [];
       const no = (request: IncomingMessage, response: ServerResponse) => {
         seen.push(request.headers.authorization);
@@ -321,7 +321,7 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
       expect(seen).toEqual(['Bearer token', 'Bearer token-0', 'Bearer token-1']);
     });
 
-    it('ends when it is told to', async () => {
+    it('stops when it is aborted', async () => {
       answers = [refuse(503, { 'Retry-After': '4' })];
       const controller = new AbortController();
       const call = api.me({ signal: controller.signal });
@@ -329,7 +329,7 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
       await expect(call).rejects.toThrow('the page was left');
     });
 
-    it('says so where something in between answers', async () => {
+    it('reports responses of intermediaries', async () => {
       for (const status of [200, 400]) {
         answers = [
           (_, response) =>
@@ -357,7 +357,7 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
     });
   });
 
-  describe('reads a webhook', () => {
+  describe('checks a webhook, and', () => {
     const secret = makeWebhookSecret();
     const body = JSON.stringify({ type: 'events.updated', data: { member_id: 7, id: 5, kind: 'updated' } });
     const signed = (seconds = Math.floor(Date.now() / 1_000), by = secret) => ({
@@ -366,7 +366,7 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
       'webhook-signature': `v1,AAAA ${signWebhook(by, 'msg_1', seconds, body)}`,
     });
 
-    it('that is genuine, by the old secret and by the new', async () => {
+    it('accepts one signed with the old or the new secret', async () => {
       const secrets = [makeWebhookSecret(), secret];
       expect(await client.verifyWebhook(secrets, signed(), body)).toMatchObject({ data: { id: 5 } });
       const bytes = new TextEncoder().encode(body);
@@ -381,14 +381,14 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
       ['is six minutes old', signed(Math.floor(Date.now() / 1_000) - 360), body],
       ['has no signature', { ...signed(), 'webhook-signature': undefined }, body],
       ['has no time', { ...signed(), 'webhook-timestamp': 'now' }, body],
-    ])('but none that %s', async (_, headers, text) => {
+    ])('rejects one that %s', async (_, headers, text) => {
       await expect(client.verifyWebhook(secret, headers, text)).rejects.toMatchObject({
         name: 'WebhookError',
       });
     });
   });
 
-  describe('signs a member in', () => {
+  describe('during a sign-in', () => {
     async function signIn(scope = SCOPE) {
       const { id, username } = await member();
       const clientId = await oauth.client();
@@ -403,7 +403,7 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
       return { id, session, back, api, kept, settings, refreshes, calls };
     }
 
-    it('with PKCE, and calls the API for them', async () => {
+    it('uses PKCE, and then calls the API for the member', async () => {
       const { id, session, back, api } = await signIn();
       expect(session.signedIn).toBe(false);
       expect((await session.finish(back)).split(' ')).toEqual(expect.arrayContaining(SCOPE.split(' ')));
@@ -411,7 +411,7 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
       expect((await api.me()).id).toBe(id);
     });
 
-    it('and refuses an answer that is none to its own question', async () => {
+    it('rejects a response to another request', async () => {
       const { session, back } = await signIn();
       const foreign = new URL(back);
       foreign.searchParams.set('state', 'another');
@@ -422,7 +422,7 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
       await expect(other.session.finish(other.back)).rejects.toMatchObject({ code: 'state_mismatch' });
     });
 
-    it('and says what the member said', async () => {
+    it('reports the member’s denial', async () => {
       const { session, back } = await signIn();
       back.searchParams.delete('code');
       back.searchParams.set('error', 'access_denied');
@@ -432,7 +432,7 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
       });
     });
 
-    it('and renews a token once, however many calls need it', async () => {
+    it('renews a token once for several requests', async () => {
       const { id, session, back, api, kept, settings, refreshes } = await signIn();
       await session.finish(back);
       const name = `public-user-api:${settings.clientId}:tokens`;
@@ -443,7 +443,7 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
       expect(refreshes()).toBe(1);
     });
 
-    it('and renews a token that the API no longer takes', async () => {
+    it('renews a token that the API rejects', async () => {
       const { id, session, back, api, kept, settings, refreshes } = await signIn();
       await session.finish(back);
       const name = `public-user-api:${settings.clientId}:tokens`;
@@ -453,7 +453,7 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
       expect(refreshes()).toBe(1);
     });
 
-    it('out again: the tokens are revoked and forgotten', async () => {
+    it('signs out: the tokens are revoked and forgotten', async () => {
       const { session, back, api, kept, settings } = await signIn();
       await session.finish(back);
       const token = await session.accessToken();

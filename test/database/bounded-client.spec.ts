@@ -4,8 +4,8 @@ import { isUnavailable } from '../../src/database/postgres/unavailable.js';
 import { createEmptyDatabase, postgres } from '../support/database.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 
-postgres.describe('a client of a pool', () => {
-  it('whose statement was given up does not end the process when its connection breaks', async () => {
+postgres.describe('a pooled client', () => {
+  it('keeps the process running when its connection breaks after a statement timed out', async () => {
     const database = await createEmptyDatabase();
     const proxy = await TcpProxy.start(database.environment.DATABASE_URL!);
     const client = new BoundedClient({

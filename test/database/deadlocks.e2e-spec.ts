@@ -4,7 +4,7 @@ import { audited } from '../../src/audit/audit.js';
 import { TestApi } from '../support/api.js';
 import { asSuperuser, postgres, waitingForLock } from '../support/database.js';
 
-postgres.describe('Two transactions that wait for each other', () => {
+postgres.describe('two deadlocked transactions', () => {
   let api: TestApi;
   beforeAll(async () => void (api = await TestApi.start()));
   afterAll(() => api.close());
@@ -15,13 +15,13 @@ postgres.describe('Two transactions that wait for each other', () => {
       <T>(source: DataSource, act: (manager: EntityManager) => Promise<T>) => source.transaction(act),
     ],
     ['an act of the audit trail', audited],
-  ])('both come to their end: the one that the database ends is tried again (%s)', async (_, run) => {
+  ])('both commit, because the one that the database aborts is retried (%s)', async (_, run) => {
     const [one, other] = [await api.platform.user(), await api.platform.user()];
     const lock = 'SELECT FROM users WHERE id = $1 FOR UPDATE';
     let attempts = 0;
     const [holdsOne, bothHoldOne] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
 
-    // Who waits looks for deadlocks once, after a second, and ends its own transaction: the other one must not be the one that looks.
+    // The waiting session checks for deadlocks once, after a second, and aborts its own transaction: the other must not check first.
     const waiting = await asSuperuser(api, (superuser) =>
       superuser.transaction(async (holder) => {
         await holder.query("SET LOCAL deadlock_timeout = '1min'");

@@ -87,7 +87,7 @@ describe('the embedded database, with many connections', () => {
     expect(rows).toEqual(Array.from({ length: 4 }, () => ({ n: 40 })));
   });
 
-  it('answers what comes again as it is meant by then, whoever sends it', async () => {
+  it('responds to repeated statements with their current meaning, for every sender', async () => {
     await connected((client) => client.query('CREATE TABLE thing (id int PRIMARY KEY, name text)'));
     const read = (id: number) =>
       connected(
@@ -111,7 +111,7 @@ describe('the embedded database, with many connections', () => {
     expect(await read(2)).toEqual([]);
   });
 
-  it('undoes what a connection had begun that is cut, and nothing else', async () => {
+  it('rolls back only the transaction of a broken connection', async () => {
     await connected((client) => client.query('CREATE TABLE note (text text)'));
     const cut = await connect();
     await cut.query('BEGIN');
@@ -136,7 +136,7 @@ describe('the files of the embedded database', () => {
       (error: Error) => error.message,
     );
 
-  it('are for their owner alone, also in a folder that others may look into, and where they were open before', async () => {
+  it('are private to their owner, also in a readable folder, and after they were readable', async () => {
     const folder = inFolder();
     chmodSync(folder, 0o755);
     mkdirSync(join(folder, 'embedded'), { mode: 0o777 });
@@ -148,7 +148,7 @@ describe('the files of the embedded database', () => {
     await database!.close();
   });
 
-  it('are not made where others may write, or may have written', async () => {
+  it('are rejected in a folder that others can or could write', async () => {
     const folder = inFolder();
     chmodSync(folder, 0o775);
     expect(await refusal(folder)).toMatch(/ may be written to by others: run `chmod 700 /);
@@ -156,7 +156,7 @@ describe('the files of the embedded database', () => {
     expect(await refusal(foreignFolder(folder))).toMatch(/ belongs to another user/);
   });
 
-  it('have their socket in no folder of the temporary directory that somebody else may have made', async () => {
+  it('have their socket in a private folder of the temporary directory', async () => {
     const dataDir = join(inFolder(), 'long'.repeat(30)); // too long for the path of a socket
     const { host } = embeddedAddress(dataDir);
     expect(host.startsWith(tmpdir())).toBe(true);
@@ -177,9 +177,9 @@ describe('the files of the embedded database', () => {
   });
 });
 
-// Processes of their own: not for every `npm test`.
+// Starts processes: not for every `npm test`.
 postgres.describe('the lock of the embedded database', () => {
-  it("is one process's at a time, however many want it, and though holders are killed", async () => {
+  it('is held by one process at a time, even if many compete and holders are killed', async () => {
     const folder = mkdtempSync(join(process.env.TEST_FOLDER!, 'lock-'));
     let killed = 0;
     const contend = async (): Promise<void> => {
@@ -201,7 +201,7 @@ postgres.describe('the lock of the embedded database', () => {
   });
 });
 
-// On the embedded database, whatever the other tests run on. Each makes databases from nothing: not for every `npm test`.
+// Always on the embedded database. Each creates databases from nothing: not for every `npm test`.
 postgres.describe('the snapshot that embedded databases begin with', () => {
   /** The program as it was built, without what it has made since. */
   const program = () => {
@@ -212,7 +212,7 @@ postgres.describe('the snapshot that embedded databases begin with', () => {
     writeFileSync(join(folder, 'package.json'), '{"type":"module"}');
     return { folder, snapshots: join(folder, 'dist/.snapshots') };
   };
-  /** Runs statements of such a program in a process of its own. */
+  /** Runs statements of such a program in a new process. */
   const start = (folder: string, statements: string) =>
     spawn(process.execPath, ['--liftoff-only', '-e', statements], {
       cwd: folder,
@@ -221,7 +221,7 @@ postgres.describe('the snapshot that embedded databases begin with', () => {
   const MAKE = `const { readySnapshot } = await import('./dist/src/database/embedded/snapshot.js');
     console.log(await readySnapshot());`;
 
-  it('is made once and whole, however many processes make it at once, and though one was killed at it', async () => {
+  it('is created once and completely, even if processes compete and one is killed', async () => {
     const { folder, snapshots } = program();
     const killed = start(folder, MAKE);
     const ended = once(killed, 'close');
@@ -243,7 +243,7 @@ postgres.describe('the snapshot that embedded databases begin with', () => {
     expect(readFileSync(join(snapshots, name, 'PG_VERSION'))).toEqual(again);
   });
 
-  it('is done without where nothing can be written beside the program', async () => {
+  it('is skipped if the program’s folder is read-only', async () => {
     const { folder, snapshots } = program();
     writeFileSync(snapshots, ''); // no folder can be made there
     const dataDir = join(folder, 'data');

@@ -38,7 +38,7 @@ const SETTINGS = {
 const MANY = 5_000;
 /** Rows of such a table that one statement may look at and then not use: some of one member's, or of one batch. */
 const MOST_LOOKED_AT = 2_000;
-/** A batch of uses is planned anew each time, with the size that its table has: it reads a table whole only while that costs less. */
+/** A batch of uses is planned each time with its table's size: it scans a table only while that costs less. */
 const BATCH = /jsonb_to_recordset/;
 /** Without statistics, a page of what the platform has not read yet is sorted instead of read in order: no more than is unread. */
 const UNREAD = /FROM platform_changes WHERE \(changed_in, sequence\) > \(\$1, \$2\)/;
@@ -126,7 +126,7 @@ const nodes = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodes
 postgres.describe('the first minute of a new database', () => {
   const folder = mkdtempSync(join(tmpdir(), 'pua-first-minute-'));
   let cluster: Cluster;
-  /** For everything that is no part of the program: its plans are not of interest. */
+  /** For statements from outside the program: their plans are irrelevant. */
   let admin: pg.Client;
   /** Of a test: to be ended after it. */
   const open: { end: () => Promise<unknown> }[] = [];
@@ -377,7 +377,7 @@ postgres.describe('the first minute of a new database', () => {
   };
 
   it.each(Object.entries(STATES))(
-    'reads no table whole with statistics %s, in old sessions and in new ones',
+    'scans no table completely with statistics %s, in old and new sessions',
     async (_, prepare) => {
       const database = `first_${++marks}`;
       await admin.query(`CREATE DATABASE ${database} TEMPLATE template_pua`);
@@ -412,7 +412,7 @@ postgres.describe('the first minute of a new database', () => {
     },
   );
 
-  it('looks up what a feed names, however many there are', async () => {
+  it('looks up a feed’s records by index, regardless of their number', async () => {
     const database = `first_${++marks}`;
     await admin.query(`CREATE DATABASE ${database} TEMPLATE template_pua`);
     const aside = await connect(database);

@@ -64,7 +64,7 @@ interface Achievement {
   earned_at: string | null;
 }
 
-thorough.describe('counts', () => {
+thorough.describe('the counts', () => {
   let api: TestApi;
   beforeAll(async () => void (api = await TestApi.start()));
   afterAll(() => api.close());
@@ -305,7 +305,7 @@ thorough.describe('counts', () => {
     return { events, connections, earned, all };
   }
 
-  it('are what a plain model counts, in profile, lists and statistics alike, whatever changes', async () => {
+  it('equal a plain model in profile, lists and statistics, after any change', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(change, { minLength: 25, maxLength: 60 }),
@@ -346,7 +346,7 @@ thorough.describe('counts', () => {
   });
 
   // The embedded database takes one statement after the other: there is nothing to race.
-  postgres.it('stay true while the platform changes everything at once', async () => {
+  postgres.it('stay correct while the platform changes everything concurrently', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(change, { minLength: 150, maxLength: 150 }), async (changes) => {
         const world = await makeWorld();

@@ -91,7 +91,7 @@ describe('migrations', () => {
 
   const schema = () => readObjects(dataSource.manager);
 
-  it('run in the order of their files, of which each contains the one that it is named after', () => {
+  it('run in the order of their files, and each file contains the migration of its name', () => {
     const named = readdirSync('migrations')
       .toSorted()
       .map((file) => {
@@ -101,12 +101,12 @@ describe('migrations', () => {
     expect(dataSource.migrations.map((migration) => migration.constructor.name)).toEqual(named);
   });
 
-  it('make what docs/schema.sql and docs/contributors/tables.md say (npm run docs), whatever the version of PostgreSQL', async () => {
+  it('create the schema of docs/schema.sql and docs/contributors/tables.md (npm run docs), on every version of PostgreSQL', async () => {
     expect(await schema()).toEqual(readExpected());
     expect(readFileSync('docs/contributors/tables.md', 'utf8')).toContain(drawTables(await schema()));
   });
 
-  postgres.it('make what the statements of docs/schema.sql make in an empty database', async () => {
+  postgres.it('create the same schema as docs/schema.sql in an empty database', async () => {
     const empty = await createEmptyDatabase();
     const dataSource = await createDataSource(testConfig(empty.environment), 'maintenance').initialize();
     try {
@@ -120,7 +120,7 @@ describe('migrations', () => {
     }
   });
 
-  it('make what the entities say: columns, types, keys and references', async () => {
+  it('match the entities: columns, types, keys and references', async () => {
     const tables = await dataSource.query<Table[]>(TABLES);
     for (const entity of tablesOfEntities(dataSource)) {
       const table = tables.find(({ table: name }) => name === entity.table);
@@ -128,7 +128,7 @@ describe('migrations', () => {
     }
   });
 
-  it('index no achievement that is not pinned, since hardly any is', async () => {
+  it('index only pinned achievements, since few are', async () => {
     const [index] = await dataSource.query<object[]>(
       `SELECT indexdef AS definition FROM pg_indexes WHERE indexname = 'user_achievements_pin_key'`,
     );
@@ -138,7 +138,7 @@ describe('migrations', () => {
     });
   });
 
-  it('compare folded text by code points, in a database of whatever language', async () => {
+  it('compare folded text by code points, for any database locale', async () => {
     const folded = await dataSource.query<{ collation: string }[]>(
       `SELECT table_name || '.' || column_name AS column, collation_name AS collation FROM information_schema.columns
 WHERE table_schema = 'public' AND column_name ~ '^(folded_|peer_(user)?name)'`,
@@ -152,7 +152,7 @@ WHERE indexrelid = 'users_username_key'::regclass`,
     expect(index).toEqual({ collation: 'C' });
   });
 
-  describe('of a database of 1.1.0', () => {
+  describe('on a database of 1.1.0', () => {
     let old: TestDatabase;
     let dataSource: DataSource;
     beforeEach(async () => {
@@ -177,7 +177,7 @@ WHERE indexrelid = 'users_username_key'::regclass`,
   (SELECT json_agg(a ORDER BY id) FROM achievements a) AS achievements`);
       return row;
     };
-    it('keep every row, and undo to the schema of 1.1.0', async () => {
+    it('keep every row, and can be undone to the schema of 1.1.0', async () => {
       const [before, had] = [await rows(), await objectsOf(dataSource)];
       const { applied, pending } = await readSchema(dataSource);
       expect([applied, pending.length > 10]).toEqual([[BASELINE], true]);
@@ -198,7 +198,7 @@ WHERE indexrelid = 'users_username_key'::regclass`,
       expect(recorded).toHaveLength(38); // 1.1.0 finds every migration that it knows
     }); // prettier-ignore
 
-    it('reject a database that is older than 1.1.0, and name 1.1.0 as the step between', async () => {
+    it('reject a database older than 1.1.0, and name 1.1.0 as the intermediate version', async () => {
       await dataSource.query(`DELETE FROM migrations WHERE name = '${BASELINE}'`);
       const reason =
         /^The database is older than version 1\.1\.0 \(WriteChangesCheaply1763700121000\): run `npx pua db migrate` of version 1\.1\.0 first, then of this version$/;
@@ -207,7 +207,7 @@ WHERE indexrelid = 'users_username_key'::regclass`,
       await expect(planMigrations(dataSource)).rejects.toThrow(reason);
     });
 
-    postgres.it('continue where a process was killed while it waited for a lock', async () => {
+    postgres.it('continue after a process was killed while it waited for a lock', async () => {
       const before = await rows();
       const holder = dataSource.createQueryRunner();
       await holder.startTransaction();
@@ -234,7 +234,7 @@ WHERE indexrelid = 'users_username_key'::regclass`,
     expect(me).toEqual({ superuser: false, owner: true });
   });
 
-  it('make no table that no entity describes', async () => {
+  it('create no table without an entity', async () => {
     const tables = await dataSource.query<Table[]>(TABLES);
     const entities = tablesOfEntities(dataSource).map(({ table }) => table);
     const undescribed = tables.filter(({ table }) => !entities.includes(table));
@@ -249,7 +249,7 @@ WHERE indexrelid = 'users_username_key'::regclass`,
     ).toEqual(['achievement_total_deltas', 'event_totals', 'platform_total_deltas', 'user_totals']);
   });
 
-  it('undo down to the first, which cannot be undone, and make the same again', async () => {
+  it('can be undone except the first, and repeated', async () => {
     const fresh = await createTestDatabase();
     const again = await createDataSource(testConfig(fresh.environment), 'maintenance').initialize();
     try {
@@ -263,7 +263,7 @@ WHERE indexrelid = 'users_username_key'::regclass`,
     }
   });
 
-  it('refuse a database that is newer than the program, unless older programs may work over it', async () => {
+  it('reject a database that is newer than the program, unless it lists the older version as compatible', async () => {
     await dataSource.query(
       `INSERT INTO migrations (timestamp, name) VALUES (9999999999999, 'FromTheFuture9999999999999')`,
     );
@@ -281,7 +281,7 @@ WHERE indexrelid = 'users_username_key'::regclass`,
     await dataSource.query('DELETE FROM compatible_migrations');
   });
 
-  it('write functions and triggers again where schema/ has changed, and drop what only the version before had', async () => {
+  it('rewrite changed functions and triggers of schema/, and drop those that only the previous version had', async () => {
     const byName = async () => (await schema()).toSorted((a, b) => (a.name < b.name ? -1 : 1)); // new ones are last
     const before = await byName();
     // As a version before would have left it: one function was another, one trigger and one function were not there, two were more.
@@ -303,7 +303,7 @@ UPDATE schema_versions SET digest = 'the version before', objects = objects - 'T
     await dataSource.query('DROP FUNCTION operators_own');
   });
 
-  it('leave functions and triggers that a newer version has written since', async () => {
+  it('leave functions and triggers of a newer version in place', async () => {
     await dataSource.query(`
 INSERT INTO schema_versions (digest, objects) VALUES ('a newer version', '{"FUNCTION newer": ""}');
 CREATE FUNCTION newer() RETURNS int LANGUAGE sql RETURN 1`);
@@ -321,7 +321,7 @@ CREATE FUNCTION newer() RETURNS int LANGUAGE sql RETURN 1`);
   });
 
   // The embedded database has one session: nobody else holds a lock there.
-  postgres.it('are undone once by two who undo the same at once, and no other in its place', async () => {
+  postgres.it('are undone once by two concurrent processes, and no others are undone', async () => {
     const { applied } = await readSchema(dataSource);
     const other = await createDataSource(testConfig(database.environment), 'maintenance').initialize();
     const [last, before] = [applied.at(-1), applied.at(-2)];
@@ -332,7 +332,7 @@ CREATE FUNCTION newer() RETURNS int LANGUAGE sql RETURN 1`);
     await migrate(dataSource);
   });
 
-  postgres.it('give way where somebody holds a lock, and come again', async () => {
+  postgres.it('release their lock attempt if a lock is held, and retry', async () => {
     // As far as one that changes a table which requests read.
     const undone = [await rollback(dataSource)];
     while (undone[0] !== ReadClientsKeySets1764200000000.name) undone.unshift(await rollback(dataSource));

@@ -7,7 +7,7 @@ import { postgres, thorough } from '../support/database.js';
 
 const [ADA, BJÖRN, CHLOE, DMITRI] = [1, 2, 3, 4];
 
-describe('names of other members, by which connections are searched and sorted', () => {
+describe('names of other members', () => {
   let api: TestApi;
   let others: DataSource;
   let ada: string;
@@ -36,7 +36,7 @@ describe('names of other members, by which connections are searched and sorted',
     await api.platform.settleNames();
     return findStaleCopies(api.dataSource.manager);
   };
-  /** What another program does in one transaction until it is told to commit. */
+  /** Another database client's transaction, which commits on request. */
   async function beside(isolation: 'READ COMMITTED' | 'REPEATABLE READ' = 'READ COMMITTED') {
     const runner = others.createQueryRunner();
     await runner.startTransaction(isolation);
@@ -54,7 +54,7 @@ describe('names of other members, by which connections are searched and sorted',
 INSERT INTO connections (id, user_id, peer_id, status, connected_at)
 SELECT id, ${CHLOE}, ${DMITRI}, 'accepted', now() FROM c UNION ALL SELECT id, ${DMITRI}, ${CHLOE}, 'accepted', now() FROM c`;
 
-  it('are shown at once after a rename through the API, and found when they are copied', async () => {
+  it('change at once after a rename through the API, and are found once copied', async () => {
     const answer = await api.put('/profile', björn, { first_name: 'Håkan' });
     expect(answer.status).toBe(200);
     await api.platform.copyNames();
@@ -62,13 +62,13 @@ SELECT id, ${CHLOE}, ${DMITRI}, 'accepted', now() FROM c UNION ALL SELECT id, ${
     expect(await found('before2')).toEqual([]);
   });
 
-  thorough.it('are copied by every server beside its requests', async () => {
+  thorough.it('are copied by every server in the background', async () => {
     await rename(BJÖRN, 'Ingrid');
     while ((await found('ingrid')).length === 0);
     expect(await found('ingrid')).toEqual([BJÖRN]);
   });
 
-  it('are copied a few at a time, and to members who were renamed meanwhile as well', async () => {
+  it('are copied a few at a time, also to members renamed meanwhile', async () => {
     await rename(BJÖRN, 'Once');
     await api.dataSource.query('SELECT copy_names(1)');
     await rename(BJÖRN, 'Twice');
@@ -78,8 +78,8 @@ SELECT id, ${CHLOE}, ${DMITRI}, 'accepted', now() FROM c UNION ALL SELECT id, ${
   });
 
   // The embedded database has one session: nobody else is in the middle of something there.
-  postgres.describe('beside other programs', () => {
-    it('never make a rename wait for those who are connected', async () => {
+  postgres.describe('with other database clients', () => {
+    it('never make a rename wait for connected members', async () => {
       const program = await beside();
       await program.query(`UPDATE connections SET source = 'search' WHERE peer_id = ${BJÖRN}`);
       expect((await api.put('/profile', björn, { first_name: 'Jonna' })).status).toBe(200);
@@ -93,7 +93,7 @@ SELECT id, ${CHLOE}, ${DMITRI}, 'accepted', now() FROM c UNION ALL SELECT id, ${
       expect(await found('jonna')).toEqual([BJÖRN]);
     });
 
-    it('are right in a connection that was being added when the member was renamed', async () => {
+    it('are correct in a connection that was added during the rename', async () => {
       const program = await beside();
       await program.query(connect);
       await rename(CHLOE, 'Lotta');
@@ -109,7 +109,7 @@ SELECT id, ${CHLOE}, ${DMITRI}, 'accepted', now() FROM c UNION ALL SELECT id, ${
       ).toContainEqual({ peer_name: expect.stringContaining('maksim') as unknown });
     });
 
-    it('are none that a transaction had read before the rename', async () => {
+    it('never revert to a value that a transaction read before the rename', async () => {
       await api.dataSource.query(
         `DELETE FROM connections WHERE (user_id, peer_id) IN ((${CHLOE}, ${DMITRI}), (${DMITRI}, ${CHLOE}))`,
       );
@@ -122,7 +122,7 @@ SELECT id, ${CHLOE}, ${DMITRI}, 'accepted', now() FROM c UNION ALL SELECT id, ${
     });
   });
 
-  it('are derived again, whatever another program writes in their place', async () => {
+  it('are derived again if another client overwrites them', async () => {
     const derived = () =>
       api.dataSource.query(
         'SELECT display_name, folded_name, folded_username, card FROM users WHERE id = $1',
@@ -136,7 +136,7 @@ SELECT id, ${CHLOE}, ${DMITRI}, 'accepted', now() FROM c UNION ALL SELECT id, ${
     expect(await derived()).toEqual(before);
   });
 
-  it('do not matter to who is disabled: they vanish from all lists at once, copied or not', async () => {
+  it('vanish from all lists at once when their member is disabled', async () => {
     await rename(BJÖRN, 'Olle');
     await api.dataSource.query(`UPDATE users SET disabled_at = now() WHERE id = ${BJÖRN}`);
     expect((await api.get('/connections', ada)).body).toMatchObject({ data: [], pagination: { total: 0 } });

@@ -10,7 +10,7 @@ import { eventually } from '../support/timing.js';
 /** Sessions that PgBouncer lends out: fewer than there are connections to it. */
 const SESSIONS = 3;
 
-postgres.describe('behind PgBouncer in transaction mode', () => {
+postgres.describe('with PgBouncer in transaction mode', () => {
   let direct: OauthTest;
   let pooler: Awaited<ReturnType<typeof startPgbouncer>>;
   let oauth: OauthTest;
@@ -78,7 +78,7 @@ postgres.describe('behind PgBouncer in transaction mode', () => {
     }
   }
 
-  it('members sign in, read, write, refresh, and are refused what was revoked', async () => {
+  it('sign-in, reads, writes, refresh and revocation work', async () => {
     const { id, username } = await oauth.member();
     const clientId = await oauth.client();
     const { access_token, refresh_token } = await oauth.tokens(clientId, username);
@@ -98,7 +98,7 @@ postgres.describe('behind PgBouncer in transaction mode', () => {
     await eventually(async () => ((await call('/me', key)).status === 401 ? true : undefined));
   });
 
-  it('what is read often stays prepared in the sessions, under a name made of its text', async () => {
+  it('frequent reads stay prepared in the sessions, under a name derived from their text', async () => {
     const key = await oauth.api.key(await oauth.api.platform.user());
     await Promise.all(Array.from({ length: 200 }, () => call('/profile', key)));
     const rows = await inEverySession('SELECT name, statement FROM pg_prepared_statements');
@@ -110,7 +110,7 @@ postgres.describe('behind PgBouncer in transaction mode', () => {
     for (const { name, statement } of rows) expect(texts.get(name as string)).toBe(statement);
   });
 
-  it('each who asks gets their own answer, whichever sessions they meet and whatever those have forgotten', async () => {
+  it('each caller gets its own response, regardless of the session and its state', async () => {
     const connections = await Promise.all(Array.from({ length: 2 * SESSIONS }, connected));
     const double = { name: 'double', text: 'SELECT 2 * $1::int AS number, repeat($2, $1) AS text' };
     const triple = { name: 'triple', text: 'SELECT 3 * $1::int AS number, $2::text AS text' };
@@ -128,7 +128,7 @@ postgres.describe('behind PgBouncer in transaction mode', () => {
     }
   });
 
-  it('a failing statement fails alone, and no column is read wrong where a table has changed', async () => {
+  it('a failing statement fails alone, and a changed table causes no wrong column', async () => {
     const connection = await connected();
     await inEverySession('SELECT');
     const division = { name: 'division', text: 'SELECT 1 / $1::int AS one' };
@@ -152,7 +152,7 @@ postgres.describe('behind PgBouncer in transaction mode', () => {
     for (const rows of await everywhere()) expect(rows).toEqual([{ b: 'one', a: 'two' }]);
   });
 
-  it('a statement that takes too long is ended in PostgreSQL, and its session serves the next', async () => {
+  it('a slow statement is canceled in PostgreSQL, and its session serves the next one', async () => {
     const key = await oauth.api.key(await oauth.api.platform.user());
     const other = new pg.Client({ connectionString: oauth.api.config.databaseDirectUrl });
     await other.connect();

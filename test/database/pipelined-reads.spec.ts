@@ -21,7 +21,7 @@ postgres.describe('pipelined reads', () => {
   });
   afterEach(() => reads.end());
 
-  /** @returns undefined where the pool is to be asked */
+  /** @returns undefined if the pool must run the query */
   const rows = (statement: NamedStatement, values: readonly unknown[]) => {
     let pooled = false;
     return reads
@@ -41,7 +41,7 @@ postgres.describe('pipelined reads', () => {
     }
   };
 
-  it('keep their connections where this process was too busy to read the answers in time', async () => {
+  it('keep their connections if this process was too busy to read the responses in time', async () => {
     await connected();
     const answers = Promise.all(Array.from({ length: 40 }, () => rows(ONE, [])));
     await turn(); // sent
@@ -49,7 +49,7 @@ postgres.describe('pipelined reads', () => {
     expect(await answers).toEqual(Array.from({ length: 40 }, () => [{ one: 1 }]));
   });
 
-  it('read what the pool reads, the first time on a connection and ever after', async () => {
+  it('return the same as the pool, the first time on a connection and later', async () => {
     await connected();
     const values = [7, 'a “b” \\', null, true, Buffer.from([0, 255])];
     const every = {
@@ -73,7 +73,7 @@ postgres.describe('pipelined reads', () => {
     }
   });
 
-  it('read no column wrong where a table has changed', async () => {
+  it('return no wrong column after a table has changed', async () => {
     const pool = openPool({ connectionString: process.env.TEST_DATABASE_URL! });
     const table = `changing_${process.pid}_${Date.now()}`;
     const all = { name: 'all-of-it', text: `SELECT * FROM ${table}` };
@@ -90,7 +90,7 @@ postgres.describe('pipelined reads', () => {
     }
   });
 
-  it('are given up, to be asked elsewhere, where a connection does not answer for a quarter of a second', async () => {
+  it('time out after a quarter of a second, and are repeated elsewhere', async () => {
     await connected();
     const sleep = { name: 'sleep', text: 'SELECT pg_sleep(20)' };
     expect(await Promise.all([rows(sleep, []), rows(sleep, [])])).toEqual([undefined, undefined]);
@@ -101,7 +101,7 @@ postgres.describe('pipelined reads', () => {
 describe('PipelinedReads', () => {
   afterEach(() => void jest.useRealTimers());
 
-  it('does not connect again once it was ended, though it was about to', async () => {
+  it('do not reconnect after they were closed', async () => {
     jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask', 'Date', 'performance'] });
     let connections = 0;
     const server = createServer((socket) => {

@@ -19,9 +19,9 @@ const GROWING = [
 
 const LOADED = ['users', 'events', 'participants', 'connections', 'achievements', 'user_achievements'];
 const USERS = 200_000;
-/** Who has some hundreds of everything; 20,000 events; 100,000 connections; about forty of each. */
+/** Members with some hundreds of everything; 20,000 events; 100,000 connections; about forty of each. */
 const [USUAL, MANY_EVENTS, MANY_CONNECTIONS, LIKE_MOST] = [7, 8, 9, 6];
-/** So many rows of a member are read at once, whatever the filter. */
+/** So many rows of a member are read at once, with any filter. */
 const FEW = 200;
 
 interface Plan {
@@ -35,7 +35,7 @@ interface Plan {
   Plans?: Plan[];
 }
 
-postgres.describe('plans over 200,000 members', () => {
+postgres.describe('query plans over 200,000 members', () => {
   let api: TestApi;
   let key: string;
   let manyEvents: string;
@@ -98,7 +98,7 @@ postgres.describe('plans over 200,000 members', () => {
       return read.call(database, statement, values) as never;
     };
     database.rows = (text, values) => {
-      // Uses are written when it suits the instance: those are no statements of a request.
+      // The instance writes uses in the background: they do not belong to a request.
       if (!/api_key_usage|oauth_grant_usage|member_usage/.test(text)) statements.push({ text, values });
       return rows.call(database, text, values) as never;
     };
@@ -121,7 +121,7 @@ postgres.describe('plans over 200,000 members', () => {
     ...(plan.Plans ?? []).flatMap(scans),
   ];
 
-  it.each(CALLS)('%s scans no table that grows', async (call) => {
+  it.each(CALLS)('%s scans no growing table', async (call) => {
     statements.length = 0;
     const first = await api.get(call, key);
     expect(first.status).toBe(200);
@@ -132,7 +132,7 @@ postgres.describe('plans over 200,000 members', () => {
   });
 
   // Of those in plpgsql and those that look something up there is one call per statement at most, and none per row.
-  it.each(CALLS)('%s calls no function in SQL that PostgreSQL has not inlined', async (call) => {
+  it.each(CALLS)('%s calls no SQL function that PostgreSQL has not inlined', async (call) => {
     const functions = await api.dataSource.query<{ proname: string }[]>(`
       SELECT proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace AND prolang = (SELECT oid FROM pg_language WHERE lanname = 'sql')
         AND proname <> 'last_mark_before'`);
@@ -152,7 +152,7 @@ postgres.describe('plans over 200,000 members', () => {
       .reduce((sum, node) => sum + Math.max(1, node['Actual Rows']!) * node['Actual Loops']!, 0);
 
   it.each(CALLS.filter((call) => /^\/(events|connections)\?/.test(call)))(
-    '%s of a member with very many looks at nobody else’s rows, and at people for its page alone',
+    '%s of a large member reads no other member’s rows, and people only for its page',
     async (call) => {
       const credential = call.startsWith('/events') ? manyEvents : manyConnections;
       statements.length = 0;
@@ -173,7 +173,7 @@ postgres.describe('plans over 200,000 members', () => {
   const FILTERED = CALLS.filter((call) => /^\/(events|connections)\?(?!sort=)/.test(call));
 
   it.each(FILTERED)(
-    '%s of a member like most takes one statement, which reads each of their rows three times at most, and others’ for its page alone',
+    '%s of a typical member takes one statement, which reads their rows three times at most, and others’ only for its page',
     async (call) => {
       const credential = await api.key(LIKE_MOST);
       const table = call.startsWith('/events') ? 'participants' : 'connections';
@@ -195,7 +195,7 @@ postgres.describe('plans over 200,000 members', () => {
   );
 
   it.each(FILTERED)(
-    '%s of a member with very many waits for its turn among long ones after a look at so many rows',
+    '%s of a large member is classified as long after a bounded number of rows',
     async (call) => {
       const many = call.startsWith('/events') ? manyEvents : manyConnections;
       await api.get('/credential', many); // its credential is known for a while
@@ -211,7 +211,7 @@ postgres.describe('plans over 200,000 members', () => {
   );
 
   it.each(['/me', '/profile', '/events', '/connections', '/achievements', '/achievements?action=stats'])(
-    '%s sends one statement where the credential is known',
+    '%s sends one statement for a cached credential',
     async (call) => {
       await api.get(call, key);
       statements.length = 0;
@@ -222,7 +222,7 @@ postgres.describe('plans over 200,000 members', () => {
 
   // Among millions PostgreSQL took an index of peers alone, which was smaller, for pairs, too, and read all rows of a peer who has very
   // many, for each line of an import.
-  it('no index leads to all rows of a member or an event where the pair is looked for', async () => {
+  it('no index covers all rows of a member or an event for queries of a pair', async () => {
     const some = await api.dataSource.query<{ index: string }[]>(`SELECT i.indexrelid::regclass::text AS index
       FROM pg_index k JOIN pg_index i ON i.indrelid = k.indrelid AND i.indexrelid <> k.indexrelid AND i.indpred IS NULL
       WHERE k.indisunique AND k.indpred IS NULL AND k.indnkeyatts = 2 AND k.indrelid IN ('connections'::regclass, 'participants'::regclass)
@@ -231,8 +231,8 @@ postgres.describe('plans over 200,000 members', () => {
     expect(some.map(({ index }) => index)).toEqual(['connections_id_idx', 'connections_pkey']);
   });
 
-  // Each statement would plan it anew, and each call start an executor, in stored columns and CHECKs too: half of an UPDATE of an event was that.
-  it('PostgreSQL puts the body of every function in SQL that is IMMUTABLE in the place of the call', async () => {
+  // Each statement would plan it again, and each call start an executor, in stored columns and CHECKs too: half of an UPDATE of an event was that.
+  it('PostgreSQL inlines every IMMUTABLE function in SQL', async () => {
     const functions = await api.dataSource.query<{ name: string; given: string; values: string }[]>(`SELECT proname AS name,
         (SELECT string_agg(format('a%s', n), ', ') FROM generate_series(1, pronargs) n) AS given,
         (SELECT string_agg(format('NULL::%s AS a%s', type::regtype, n), ', ') FROM unnest(proargtypes) WITH ORDINALITY a (type, n)) AS values

@@ -66,7 +66,7 @@ async function autoanalyze({ dataSource }: OauthTest): Promise<void> {
   await dataSource.query(`ANALYZE ${changed.join(', ')}`);
 }
 
-postgres.describe('statements that are prepared', () => {
+postgres.describe('prepared statements', () => {
   let oauth: OauthTest;
   let user: { id: number; username: string };
   let clientId: string;
@@ -101,7 +101,7 @@ postgres.describe('statements that are prepared', () => {
     return rows;
   }
 
-  /** What was prepared at any time: a connection for pipelined reads that is lost takes what it had prepared with it. */
+  /** All prepared statements so far: a lost connection for pipelined reads loses its own. */
   class Seen {
     readonly #rows = new Map<string, Prepared>();
 
@@ -138,7 +138,7 @@ postgres.describe('statements that are prepared', () => {
     });
   }
 
-  it('are planned for their parameters five times at most, whatever route of the API they serve', async () => {
+  it('are planned at most five times per route of the API', async () => {
     const paths = await reads();
     expect(paths).toEqual(expect.arrayContaining(['/profile', '/events', '/events?sort=title&id=1']));
     const key = await oauth.api.key(user.id);
@@ -157,10 +157,10 @@ postgres.describe('statements that are prepared', () => {
     expect(plannedAnew(rows)).toEqual([]);
   });
 
-  it('are planned for their parameters five times at most by sign-ins, exchanges, refreshes and revocations', async () => {
+  it('are planned at most five times by sign-ins, exchanges, refreshes and revocations', async () => {
     const browser = oauth.browser();
     for (let run = 0; run < READS; run++) {
-      const { access_token, refresh_token } = await oauth.tokens(clientId, user.username); // a browser of its own
+      const { access_token, refresh_token } = await oauth.tokens(clientId, user.username); // a new browser
       const code = await oauth.code(clientId, user.username, {}, browser); // signed in, from the second run on
       expect((await oauth.token(code)).status).toBe(200);
       const refreshed = await oauth.refresh(clientId, refresh_token);
@@ -194,8 +194,8 @@ postgres.describe('statements that are prepared', () => {
     expect(plannedAnew(rows)).toEqual([]);
   });
 
-  it('are those with a filter, too, as many as a session may keep', async () => {
-    // A list of its own: those of the program are the same for all tests of a process, which may have used up what is kept of them.
+  it('include filtered queries, up to the limit of a session', async () => {
+    // A new list: all tests of a process share the program's lists, and may have used up their limit.
     const list = new List<OwnQuery>({
       ...listOf('events'),
       name: 'events-of-this-test',
@@ -266,7 +266,7 @@ postgres.describe('statements that are prepared', () => {
     throw new Error('connections are lost all the time');
   }
 
-  it('are one that reads and one that writes for an authorization, an exchange and a refresh', async () => {
+  it('are one read and one write for an authorization, an exchange and a refresh', async () => {
     const browser = oauth.browser();
     const code = () => oauth.code(clientId, user.username, {}, browser);
     await code(); // signs in

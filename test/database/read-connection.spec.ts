@@ -59,7 +59,7 @@ postgres.describe('a connection for reads', () => {
     return url.href;
   }
 
-  it('reads what arrives in pieces of any length, pages of any length among them', async () => {
+  it('reads messages in pieces of any length, and pages of any length', async () => {
     for (const size of [1, 3, 7, 4_096]) {
       const connection = await open(
         await through((bytes, to) => {
@@ -72,7 +72,7 @@ postgres.describe('a connection for reads', () => {
     }
   });
 
-  it('gives each who asks together their own answer, in whichever order they fail', async () => {
+  it('gives each concurrent caller its own response, regardless of the order of failures', async () => {
     const connection = await open();
     const asked = Array.from({ length: 60 }, (_, i) => connection.read(DIVISION, [i % 3])!);
     const answers = await Promise.allSettled(asked);
@@ -86,7 +86,7 @@ postgres.describe('a connection for reads', () => {
     expect([connection.underWay, state]).toEqual([0, 'open']);
   });
 
-  it('prepares again what PostgreSQL did not take the first time, and describes what it could not yet', async () => {
+  it('prepares a statement again that PostgreSQL rejected the first time, and describes it then', async () => {
     const connection = await open();
     const bad = { name: 'bad', text: `SELECT 'x'::int` };
     for (let time = 0; time < 3; time++) {
@@ -100,7 +100,7 @@ postgres.describe('a connection for reads', () => {
     expect(await connection.read(DIVISION, [1])).toEqual([{ one: 1 }]);
   });
 
-  it('sends values as pg does', async () => {
+  it('sends values like pg', async () => {
     const connection = await open();
     const values = {
       name: 'values',
@@ -111,7 +111,7 @@ postgres.describe('a connection for reads', () => {
     ]);
   });
 
-  it('refuses everybody who waits when it is lost, and whoever asks later, and says so', async () => {
+  it('rejects current and later callers with the cause when it is lost', async () => {
     const sockets: Socket[] = [];
     const url = await through((bytes, to) => {
       sockets.push(to);
@@ -128,7 +128,7 @@ postgres.describe('a connection for reads', () => {
     await connection.loss;
   });
 
-  it('says that a statement was cancelled, or took too long, and goes on with the next one', async () => {
+  it('reports a canceled or slow statement, and continues with the next one', async () => {
     const connection = await open(URL_OF_DATABASE(), { statement_timeout: 1_000 });
     const [me] = (await connection.read<{ pid: number }>(
       { name: 'me', text: 'SELECT pg_backend_pid() AS pid' },
@@ -155,7 +155,7 @@ postgres.describe('a connection for reads', () => {
     expect(await patient.read(DIVISION, [1])).toEqual([{ one: 1 }]);
   });
 
-  it('is as good over TLS', async () => {
+  it('works over TLS', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'pua-tls-'));
     const cluster = await startPostgres(join(folder), { fsync: 'off' });
     const database = new pg.Client(cluster.url);

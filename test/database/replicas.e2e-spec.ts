@@ -30,7 +30,7 @@ const SETTINGS = {
 
 type Cluster = Awaited<ReturnType<typeof startPostgres>>;
 
-postgres.describe('with streaming replicas', () => {
+postgres.describe('streaming replicas', () => {
   const folders = ['primary', 'first', 'second'].map((name) => mkdtempSync(join(tmpdir(), `pua-${name}-`)));
   let primary: Cluster;
   let replicas: Cluster[];
@@ -38,7 +38,7 @@ postgres.describe('with streaming replicas', () => {
   let sessions: DataSource[];
   let api: TestApi;
   let channel: TcpProxy;
-  /** Another instance, which hears of writes through the proxy. */
+  /** Another instance, which is notified of writes through the proxy. */
   let other: NestExpressApplication;
   let urls: string[];
 
@@ -117,7 +117,7 @@ postgres.describe('with streaming replicas', () => {
     return { id, key };
   }
 
-  it('answers from each of them: members are spread over them, and the table is looked up there', async () => {
+  it('serve reads: members are spread over them, and their table is queried there', async () => {
     const lookUps = (session: DataSource) =>
       session
         .query<{ n: number }[]>(
@@ -134,7 +134,7 @@ postgres.describe('with streaming replicas', () => {
       });
   });
 
-  it('knows credentials from the primary alone: one that was just made is taken, one that was revoked refused', async () => {
+  it('never decide on credentials: a new one is accepted, and a revoked one rejected', async () => {
     const { id, key } = await member();
     await pause();
     const made = await api.key(id);
@@ -147,7 +147,7 @@ postgres.describe('with streaming replicas', () => {
       await eventually(async () => (await get('/profile', key, instance)).status === 401 || undefined);
   });
 
-  it('shows a member who is new what is theirs, whether or not the replicas have heard of them', async () => {
+  it('show a new member their data before they have received it', async () => {
     await pause();
     const id = await api.platform.user({ bio: 'new' });
     const event = await api.platform.event({ organizer_id: id });
@@ -161,7 +161,7 @@ postgres.describe('with streaming replicas', () => {
     }
   });
 
-  it('is not used for a member who learned of a change, from a refusal or from /sync, until it has the change', async () => {
+  it('are skipped for a member who learned of a change, by a rejection or from /sync, until they have it', async () => {
     const { id, key } = await member();
     const start = (await get('/sync', key, 0)).body.next as string;
     await Promise.all([0, 1].map((instance) => readFromReplicas(key, instance)));
@@ -194,7 +194,7 @@ postgres.describe('with streaming replicas', () => {
     }
   });
 
-  it('is not used for a member whom a webhook message was about, until it has the change', async () => {
+  it('are skipped for a member after a webhook message about them, until they have the change', async () => {
     const { id, key } = await member();
     const receiver = await Receiver.start();
     const webhooks = new WebhooksService(api.dataSource, api.config);
@@ -222,7 +222,7 @@ postgres.describe('with streaming replicas', () => {
     }
   });
 
-  it('is named by the doctor, with what is wrong', async () => {
+  it('are named by the doctor, with their faults', async () => {
     const check = (...read: string[]) => checkReplicas(api.dataSource, read);
     const [first, second] = replicas as [Cluster, Cluster];
     await eventually(async () =>
@@ -242,7 +242,7 @@ postgres.describe('with streaming replicas', () => {
     expect(await check()).toEqual([]);
   });
 
-  it('that is paused shows nobody less than the platform has fed, on any instance', async () => {
+  it('show no less than the platform has fed when paused, on any instance', async () => {
     const { id, key } = await member();
     const platform = await api.platformKey();
     await pause();
@@ -252,7 +252,7 @@ postgres.describe('with streaming replicas', () => {
     expect([await bioOf(key, 0), await bioOf(key, 1)]).toEqual(['fed', 'fed']);
   });
 
-  it('is not used when it is more than five seconds behind', async () => {
+  it('are skipped if more than five seconds behind', async () => {
     const { id, key } = await member();
     await pause();
     await write(id, 'five seconds ago');
@@ -262,7 +262,7 @@ postgres.describe('with streaming replicas', () => {
       ).toBe(true);
   });
 
-  it('is not used by an instance that is not notified of writes elsewhere', async () => {
+  it('are skipped by an instance without notifications of writes elsewhere', async () => {
     const { id, key } = await member();
     await pause();
     await write(id, 'unheard');
@@ -277,7 +277,7 @@ postgres.describe('with streaming replicas', () => {
     expect(await bioOf(key, 1)).toBe('written elsewhere');
   });
 
-  it('has to prove that it follows this primary, whatever position it reports', async () => {
+  it('must prove that they follow this primary, regardless of the position that they report', async () => {
     const need = { position: 0, epoch: 1, server: '' };
     const proofs = await api.dataSource.query<{ proof: string }[]>(
       'SELECT taken_at::text AS proof FROM change_marks ORDER BY taken_at DESC LIMIT 1',
@@ -296,7 +296,7 @@ postgres.describe('with streaming replicas', () => {
         expect(replica.sessionWith(stranger)).toBeUndefined();
       }
       expect(await replica.query({ text: 'SELECT 1' }, stranger)).toBeUndefined();
-      // What is no standby is none of ours: a server that was promoted, or the primary by mistake.
+      // Only a standby qualifies: not a promoted server, nor the primary by mistake.
       await eventually(async () => ((await itself.lag({ ...need, proof })) === Infinity ? true : undefined));
       expect(itself.sessionWith({ ...need, proof })).toBeUndefined();
     } finally {
@@ -304,7 +304,7 @@ postgres.describe('with streaming replicas', () => {
     }
   });
 
-  it('tells how far each is behind, how many are asked, and where reads are answered', async () => {
+  it('report their lag, their number, and where reads run', async () => {
     const { id, key } = await member();
     const port = await freePort();
     const app = await createApp({ ...api.config, metricsPort: port });
@@ -335,7 +335,7 @@ postgres.describe('with streaming replicas', () => {
     await closeApp(app);
   });
 
-  it('are reported in log and metrics when they are not used because notifications are missing, once each time', async () => {
+  it('are logged and counted once per period in which missing notifications exclude them', async () => {
     const direct = await TcpProxy.start(primary.url);
     const metricsPort = await freePort();
     const server = await ServerProcess.start({
@@ -380,7 +380,7 @@ postgres.describe('with streaming replicas', () => {
     }
   });
 
-  it('of which one is half a second late shows none of 2,000 readers less than they wrote, on any instance', async () => {
+  it('show none of 2,000 readers less than they wrote, on any instance, with half a second of lag', async () => {
     await sessions[1]!.query("ALTER SYSTEM SET recovery_min_apply_delay = '500ms'");
     await sessions[1]!.query('SELECT pg_reload_conf()');
     const members = await Promise.all(Array.from({ length: 50 }, () => member()));
@@ -407,7 +407,7 @@ postgres.describe('with streaming replicas', () => {
     await sessions[1]!.query('SELECT pg_reload_conf()');
   });
 
-  it('that is killed, or stands still, fails no request; nor does it matter to readiness, or to a start', async () => {
+  it('fail no request, readiness check or start when killed or frozen', async () => {
     const { key } = await member();
     const paths = ['/me', '/profile', '/events', '/events?q=nothing', '/connections', '/achievements'];
     const statuses = new Set<number>();

@@ -13,7 +13,7 @@ import { eventually } from '../support/timing.js';
 
 type Cluster = Awaited<ReturnType<typeof startPostgres>>;
 
-/** A log of every statement, in which a line that begins with something else than `|` goes on with the one before. */
+/** A log of every statement; a line without a leading `|` continues the previous line. */
 const LOGGING = {
   logging_collector: 'on',
   log_filename: 'log',
@@ -72,7 +72,7 @@ postgres.describe('PostgreSQL’s own log', () => {
   const call = (api: TestApi, path: string, id: string, init: RequestInit & { headers?: object } = {}) =>
     fetch(api.url + path, { ...init, headers: { 'X-API-Key': key, 'X-Request-Id': id, ...init.headers } });
 
-  it('has the id of the response behind each statement of a read, of a write and of its transaction', async () => {
+  it('has the response’s id in each statement of a read, of a write and of its transaction', async () => {
     const read = await call(marked, '/api/public/profile', 'a-read');
     expect([read.status, read.headers.get('x-request-id')]).toEqual([200, 'a-read']);
     const reads = await statementsOf('a-read', 'FROM users');
@@ -97,7 +97,7 @@ postgres.describe('PostgreSQL’s own log', () => {
     await statementsOf('a-token-request', 'oauth_clients');
   });
 
-  it('has the id of the member’s own request, of very many that wait for two connections', async () => {
+  it('has the member’s own request id, among many requests that wait for two connections', async () => {
     const members = await Promise.all(
       Array.from({ length: 20 }, async () => {
         const id = await plain.platform.user();
@@ -128,7 +128,7 @@ postgres.describe('PostgreSQL’s own log', () => {
     expect(pairs.filter(([id, parameter]) => id !== parameter)).toEqual([]);
   });
 
-  it('has no word of a client in a statement but an id that is one', async () => {
+  it('contains no client text in a statement except a valid id', async () => {
     const hostile = "'*/; DROP TABLE users; --";
     const response = await call(marked, '/api/public/profile', hostile);
     const id = response.headers.get('x-request-id')!;
@@ -137,7 +137,7 @@ postgres.describe('PostgreSQL’s own log', () => {
     expect(logOf(0)).not.toContain(hostile);
   });
 
-  it('has none where the setting is off, and statements are prepared', async () => {
+  it('has no ids if the setting is off, and statements are prepared', async () => {
     const id = randomUUID();
     const [{ id: member }] = (await plain.dataSource.query('SELECT max(id) AS id FROM users')) as [
       { id: number },
@@ -154,7 +154,7 @@ postgres.describe('PostgreSQL’s own log', () => {
     expect(logOf(0)).not.toContain(id);
   });
 
-  it('of a replica has it, too, for short reads and for lists', async () => {
+  it('of a replica has the ids too, for short reads and lists', async () => {
     const api = await TestApi.start({ ...marked.config, databaseReadUrls: [replica.url] }, plain);
     try {
       const { reads } = api.app.get(MemberReads);

@@ -15,7 +15,7 @@ const QUICK = { fsync: 'off', full_page_writes: 'off', max_connections: 100, sha
 
 type Cluster = Awaited<ReturnType<typeof startPostgres>>;
 
-postgres.describe('a server whose database’s address leads to a standby for a while', () => {
+postgres.describe('a server whose database URL temporarily leads to a standby', () => {
   const folders = ['primary', 'standby'].map((name) => mkdtempSync(join(tmpdir(), `pua-${name}-`)));
   let primary: Cluster;
   let standby: Cluster;
@@ -70,7 +70,7 @@ postgres.describe('a server whose database’s address leads to a standby for a 
   const until = (status: number, asked: () => Promise<number>) =>
     eventually(async () => ((await asked()) === status ? status : undefined));
 
-  it('believes nothing that a standby says: not a key that it does not know to be revoked', async () => {
+  it('trusts no read of the standby, such as a key that it does not know to be revoked', async () => {
     await until(200, () => ask(profile, revoked));
     await eventually(async () => {
       const sql = 'SELECT FROM api_keys HAVING count(*) = 2';
@@ -88,7 +88,7 @@ postgres.describe('a server whose database’s address leads to a standby for a 
     proxy.leadTo(standby.url);
     proxy.cut();
     proxy.mend();
-    // More than the pool has connections, so that each of them is made anew.
+    // More than the pool has connections, so that each of them is created again.
     for (let round = 0; round < 20; round++) {
       for (const key of [kept, revoked]) expect(await ask(profile, key)).toBe(503);
       expect(await ask(profile, kept, { bio: 'on a standby' })).toBe(503);
@@ -96,7 +96,7 @@ postgres.describe('a server whose database’s address leads to a standby for a 
     }
   });
 
-  it('is good again by itself when the address leads to the primary, while the standby runs on', async () => {
+  it('recovers when the URL leads to the primary, while the standby keeps running', async () => {
     proxy.leadTo(primary.url);
     await until(200, () => ask(profile, kept));
     await until(200, () => ask(profile, kept, { bio: 'on the primary' }));

@@ -71,13 +71,13 @@ describe('a migration with steps', () => {
       `SELECT (SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass('users_pronouns_idx')) AS is`,
     );
 
-  it('makes the same of an empty database, in which all is one transaction', async () => {
+  it('creates the same schema in an empty database, in one transaction', async () => {
     await open(createEmptyDatabase());
     expect(await migrate()).toEqual(expect.arrayContaining([FILLED]));
     expect(await index()).toBe(true);
   });
 
-  it('runs them until there is nothing left to fill, and before its statements', async () => {
+  it('runs its steps until no row is left to fill, before its statements', async () => {
     await open(createTestDatabase());
     await dataSource.query(`INSERT INTO users (username) SELECT 'member' || n FROM generate_series(1, 25) n`);
     expect(await migrate()).toEqual(['AddPronouns1763999999000', FILLED]);
@@ -85,7 +85,7 @@ describe('a migration with steps', () => {
     expect(await ask(`SELECT convalidated AS is FROM pg_constraint WHERE conname = 'users_pronouns_check'`)).toBe(true); // prettier-ignore
   });
 
-  it('runs those back before it is undone, outside of its transaction', async () => {
+  it('runs its undo steps before it is undone, outside of its transaction', async () => {
     await open(createTestDatabase());
     await migrate();
     const { code, stderr } = await puaProcess(database.environment, ['db', 'rollback', '--yes'], next);
@@ -127,7 +127,7 @@ describe('a migration with steps', () => {
       );
     }; // prettier-ignore
 
-    it('while it fills: what was filled stays, others are neither locked out nor waited for, and the next call fills the rest', async () => {
+    it('while it fills keeps the filled rows, blocks no other client, and fills the rest in the next run', async () => {
       await holder.query(`UPDATE users SET bio = 'being written' WHERE username = 'member15'`);
       await killOnce(async () => (await filled()) === 10);
       expect([await filled(), await index()]).toEqual([10, null]);
@@ -135,7 +135,7 @@ describe('a migration with steps', () => {
       expect([await filled(), await index()]).toEqual([25, true]);
     });
 
-    it('while it makes an index: meanwhile others write, what is left is invalid, and the next call makes it anew', async () => {
+    it('while it creates an index allows writes, leaves an invalid index, and creates it again in the next run', async () => {
       await holder.query('LOCK TABLE users IN ROW EXCLUSIVE MODE');
       await killOnce(async () => {
         if ((await index()) !== false) return false;

@@ -23,7 +23,7 @@ const QUICK = { fsync: 'off', full_page_writes: 'off', max_connections: 100, sha
 
 type Cluster = Awaited<ReturnType<typeof startPostgres>>;
 
-postgres.describe('with a synchronous standby', () => {
+postgres.describe('a synchronous standby', () => {
   const folders = ['primary', 'standby'].map((name) => mkdtempSync(join(tmpdir(), `pua-${name}-`)));
   let primary: Cluster;
   let standby: Cluster;
@@ -80,7 +80,7 @@ postgres.describe('with a synchronous standby', () => {
   /** Writes that were refused for want of a standby are tried again each second. */
   const goodAgain = () => until(async () => (await put('confirmed')).status === 200);
 
-  it('writes', async () => {
+  it('receives writes', async () => {
     expect((await put('confirmed')).status).toBe(200);
   });
 
@@ -113,12 +113,12 @@ postgres.describe('with a synchronous standby', () => {
         stderr: expect.stringContaining('the command may or may not have taken effect'),
       },
     ],
-  ])('does not take the end of the wait for its confirmation: %s', async (_what, write, outcome) => {
+  ])('does not count as confirmed when the wait is canceled: %s', async (_what, write, outcome) => {
     code = await oauth.code(clientId, (await oauth.member()).username);
     await standby.stop();
     let ended = false;
     const answered = write().finally(() => (ended = true));
-    // The server writes on its own each second, and waits as well: whoever waits is cancelled, until this one has its answer.
+    // The server writes on its own each second, and waits as well: every waiting statement is canceled, until this one has its response.
     for (; !ended; await setTimeout(10)) await count(WAITING);
     expect(await answered).toEqual(outcome);
     await startStandby();
@@ -126,7 +126,7 @@ postgres.describe('with a synchronous standby', () => {
   });
   let code: Record<string, string>;
 
-  it('that is lost refuses every write, takes no connection more, and reads go on; good again afterwards', async () => {
+  it('causes every write to be rejected while lost, while reads continue, and the server recovers', async () => {
     const { username } = await oauth.member();
     const code = await oauth.code(clientId, username);
     const { refresh_token } = await oauth.tokens(clientId, username);

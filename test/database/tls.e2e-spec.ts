@@ -17,14 +17,14 @@ import { eventually, until } from '../support/timing.js';
 
 type Cluster = Awaited<ReturnType<typeof startPostgres>>;
 
-/** Who does not speak TLS is let in by none of them. */
+/** They accept only TLS connections. */
 const HBA = `hostssl all all 127.0.0.1/32 trust
 hostssl all all ::1/128 trust
 hostssl replication all 127.0.0.1/32 trust
 hostssl replication all ::1/128 trust
 `;
 
-postgres.describe('a primary and a replica that speak TLS alone', () => {
+postgres.describe('a primary and a replica that require TLS', () => {
   const folder = mkdtempSync(join(tmpdir(), 'pua-tls-'));
   const [primaryFolder, replicaFolder] = ['primary', 'replica'].map((name) =>
     mkdtempSync(join(tmpdir(), `pua-tls-${name}-`)),
@@ -85,7 +85,7 @@ postgres.describe('a primary and a replica that speak TLS alone', () => {
     const dataSource = await createDataSource(config, 'maintenance').initialize();
     await migrate(dataSource);
     await dataSource.destroy();
-    // libpq looks for a certificate of its own in the home folder, which is not that of PostgreSQL's user, unless one is named.
+    // libpq searches the home folder for its own certificate, which is not that of PostgreSQL's user, unless one is named.
     const follow = `${urlOf(primary)}&sslcert=${file('none.pem')}`;
     replica = await startPostgres(replicaFolder, settings, follow);
     api = await TestApi.start({
@@ -122,7 +122,7 @@ WHERE application_name LIKE 'public-user-api%' ORDER BY name`,
       return reads.reads.replica > before || undefined;
     });
 
-  it('are read over encrypted sessions, short reads and lists that filter, and the doctor finds the replica well', async () => {
+  it('serve short reads and filtered lists over encrypted sessions, and the doctor finds the replica healthy', async () => {
     const key = await api.key(await api.platform.user());
     await readFromReplica('/profile', key);
     const { id } = (await api.get('/profile', key)).body as { id: number };
@@ -157,23 +157,26 @@ WHERE organizer_id = $1 ON CONFLICT DO NOTHING`,
   it.each([
     ['a certificate that another CA has issued', { ca: 'stranger' }, /self-signed certificate|unable to/],
     ['a certificate of another name', { host: '127.0.0.1' }, /does not match certificate/],
-  ])('are refused with verify-full if they present %s, which the error names', async (_, address, reason) => {
-    const url = urlOf(replica, address);
-    await expect(ReadConnection.open({ connectionString: url, primary: false })).rejects.toThrow(reason);
-    expect(await checkReplicas(api.dataSource, [url])).toMatchObject([
-      { status: 'warn', message: expect.stringMatching(reason) },
-    ]);
-    const beside = await TestApi.start({ ...api.config, databaseReadUrls: [url] }, api);
-    try {
-      const key = await api.key(await api.platform.user());
-      expect((await beside.get('/profile', key)).status).toBe(200);
-      expect(await beside.app.get(MemberReads).lags()).toEqual([Infinity]);
-    } finally {
-      await beside.close();
-    }
-  });
+  ])(
+    'are rejected with verify-full if they present %s, which the error names',
+    async (_, address, reason) => {
+      const url = urlOf(replica, address);
+      await expect(ReadConnection.open({ connectionString: url, primary: false })).rejects.toThrow(reason);
+      expect(await checkReplicas(api.dataSource, [url])).toMatchObject([
+        { status: 'warn', message: expect.stringMatching(reason) },
+      ]);
+      const beside = await TestApi.start({ ...api.config, databaseReadUrls: [url] }, api);
+      try {
+        const key = await api.key(await api.platform.user());
+        expect((await beside.get('/profile', key)).status).toBe(200);
+        expect(await beside.app.get(MemberReads).lags()).toEqual([Infinity]);
+      } finally {
+        await beside.close();
+      }
+    },
+  );
 
-  it('are found again by a server that could not read the certificate of their CA for a while', async () => {
+  it('are reached again after the server could not read their CA’s certificate for a while', async () => {
     const key = await api.key(await api.platform.user());
     const channel = api.app.get(RevocationChannel);
     await eventually(() => channel.trusted || undefined);

@@ -22,7 +22,7 @@ thorough.describe('maintained totals', () => {
   };
   const RIGHT = { drift: [], stale: [], sides: 0 };
 
-  it('are 0 of a member of whom nothing was ever counted', async () => {
+  it('are 0 for a member without rows', async () => {
     const id = await api.platform.user({ id: 500 });
     expect(await api.dataSource.query('SELECT FROM user_totals WHERE user_id = $1', [id])).toEqual([]);
     const key = await api.key(id);
@@ -35,7 +35,7 @@ thorough.describe('maintained totals', () => {
   });
 
   postgres.it(
-    'of achievements are folded when who writes the catalogue has ended; all others meanwhile',
+    'of achievements are compacted after the catalog’s writer has ended; all others meanwhile',
     async () => {
       const program = api.dataSource.createQueryRunner();
       await program.startTransaction();
@@ -57,7 +57,7 @@ thorough.describe('maintained totals', () => {
     },
   );
 
-  it('are what a program finds that knows neither copies nor totals', async () => {
+  it('are found by a database client that knows neither denormalized columns nor totals', async () => {
     const event = await api.platform.event({
       id: 900,
       organizer_id: 1,
@@ -140,7 +140,7 @@ SELECT 999, title, status, visibility, starts_at, timezone, organizer_id, '-infi
       `UPDATE users SET created_at = '0001-01-01 BC'`,
       /users_created_at_range_check/,
     ],
-  ])('are kept right by refusing %s', async (_, sql, message) => {
+  ])('stay correct because the database rejects %s', async (_, sql, message) => {
     await api.dataSource.query(
       `INSERT INTO user_achievements (user_id, achievement_id) VALUES (1, 1), (1, 2) ON CONFLICT DO NOTHING`,
     );
@@ -149,7 +149,7 @@ SELECT 999, title, status, visibility, starts_at, timezone, organizer_id, '-infi
     expect(await wrong()).toEqual(RIGHT);
   });
 
-  postgres.it('let nobody wait who refers to a member or an event that somebody is changing', async () => {
+  postgres.it('never block statements that refer to a member or an event that is being changed', async () => {
     const writer = api.dataSource.createQueryRunner();
     await writer.startTransaction();
     await writer.query(`UPDATE users SET bio = 'imported' WHERE id = 1`);
@@ -166,7 +166,7 @@ SELECT 999, title, status, visibility, starts_at, timezone, organizer_id, '-infi
     await writer.release();
   });
 
-  it('find their tables whatever the search_path of who writes', async () => {
+  it('find their tables with any search_path of the writer', async () => {
     // Where that is not set by the function, it names tables and functions of ours in full.
     const functions = await api.dataSource.query<{ name: string; body: string; sets: boolean }[]>(
       `SELECT proname AS name, prosrc AS body, COALESCE(proconfig::text LIKE '%search_path=%', false) AS sets FROM pg_proc

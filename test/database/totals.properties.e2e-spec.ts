@@ -45,7 +45,7 @@ thorough.describe('maintained totals, after random histories', () => {
   };
   const RIGHT = { drift: [], stale: [], sides: 0 };
 
-  /** All writers at once, each its own statements; folding goes on meanwhile, as it does beside a server. */
+  /** All writers at once, each its own statements; compaction runs meanwhile, as it does alongside a server. */
   async function writeAll(
     statements: string[],
     write: (writer: DataSource, sql: string, n: number) => Promise<unknown>,
@@ -63,7 +63,7 @@ thorough.describe('maintained totals, after random histories', () => {
   it.each([
     ['one thing at a time was done by many, who never block each other for good', oneThing, []],
     ['many things were done at once', manyThings, [DEADLOCK]],
-  ])('are right after %s, at any isolation level', async (_, statement, mayHappen) => {
+  ])('are correct after %s, at any isolation level', async (_, statement, mayHappen) => {
     const lostRaces = [UNIQUE_VIOLATION, FOREIGN_KEY_VIOLATION, SERIALIZATION_FAILURE];
     const expected = new Set<string>([...lostRaces, ...mayHappen]);
     let done = 0;
@@ -84,7 +84,7 @@ thorough.describe('maintained totals, after random histories', () => {
     expect(done).toBeGreaterThan(100);
   });
 
-  it('are those of the API', async () => {
+  it('equal those of the API', async () => {
     for (let id = 1; id <= MEMBERS; id++) {
       await api.dataSource.query('UPDATE users SET disabled_at = NULL WHERE id = $1', [id]);
     }

@@ -45,7 +45,7 @@ const lengths = Object.entries(LENGTHS).flatMap(([table, columns]) =>
   Object.entries<Length>(columns).map(([column, length]) => [`${table}.${column}`, length] as const),
 );
 
-describe('the vocabulary is what the database checks', () => {
+describe('the limits that the code and the database share', () => {
   let database: TestDatabase;
   let dataSource: DataSource;
   let checks: Check[];
@@ -72,14 +72,14 @@ describe('the vocabulary is what the database checks', () => {
     );
     return row!.accepted;
   };
-  /** Columns with a check of their own that has this in it. */
+  /** Columns with their own CHECK that contains this. */
   const checkedWith = (part: RegExp) =>
     checks
       .filter(({ columns, expression }) => columns.length === 1 && part.test(expression))
       .map(({ table, columns }) => `${table}.${columns[0]}`)
       .toSorted();
 
-  it('of texts, every one that it bounds', () => {
+  it('cover every bounded text', () => {
     expect(checkedWith(/char_length/)).toEqual(lengths.map(([name]) => name).toSorted());
   });
 
@@ -93,7 +93,7 @@ describe('the vocabulary is what the database checks', () => {
     if (least > 0) expect(await ofLength(least - 1)).toBe(false);
   });
 
-  it('of words, every column that has them', () => {
+  it('cover every column with an enum', () => {
     expect(checkedWith(/ANY \(ARRAY/)).toEqual(Object.keys(WORDS).toSorted());
   });
 
@@ -111,7 +111,7 @@ describe('the vocabulary is what the database checks', () => {
       ]);
   });
 
-  it('of answers: to each role those that belong to it', async () => {
+  it('cover RSVPs: to each role its own', async () => {
     for (const role of EVENT_ROLES) {
       const own: readonly (string | null)[] =
         RSVP_STATUSES_BY_ROLE[role].length > 0 ? RSVP_STATUSES_BY_ROLE[role] : [null];
@@ -126,7 +126,7 @@ describe('the vocabulary is what the database checks', () => {
     }
   });
 
-  it('of numbers: degrees, pins and tags', async () => {
+  it('cover numbers: degrees, pins and tags', async () => {
     const bounds: [table: string, column: string, type: string, least: number, most: number][] = [
       ['events', 'location_latitude', 'float8', -MAX_LATITUDE, MAX_LATITUDE],
       ['events', 'location_longitude', 'float8', -MAX_LONGITUDE, MAX_LONGITUDE],
@@ -145,12 +145,12 @@ describe('the vocabulary is what the database checks', () => {
     }
   });
 
-  it('of country codes', () => {
+  it('cover country codes', () => {
     const { expression } = checks.find(({ columns }) => columns[0] === 'location_country_code')!;
     expect(expression).toContain(`'${COUNTRY_CODE_PATTERN}'`);
   });
 
-  it('of tiers: all that rarity_tier gives, and no other', async () => {
+  it('cover tiers: every result of rarity_tier, and no other', async () => {
     const rows = await dataSource.query<{ tier: string }[]>(
       `SELECT DISTINCT rarity_tier(earners, eligible) AS tier FROM generate_series(0, 200) earners, (VALUES (9), (200)) AS e (eligible)`,
     );

@@ -55,7 +55,7 @@ const RENDERED = {
     return { status, lines: stdout.trimEnd().replaceAll(`${file} `, '').split('\n') };
   }
 
-  it('match the schemas of the oldest and the newest Kubernetes, every object of them', () => {
+  it('the Kubernetes manifests match the schemas of the oldest and the newest version, every object of them', () => {
     const { status, lines } = validate(manifests);
     expect(lines).toEqual(
       VERSIONS.flatMap((version) =>
@@ -83,25 +83,22 @@ const RENDERED = {
     ['PodDisruptionBudget', 'maxUnavailable:', 'maxUnavailble:', 'spec'],
     ['Deployment', 'initContainers:', 'initcontainers:', 'spec.template.spec'],
     ['NetworkPolicy', 'podSelector:', 'podSelectors:', 'spec'],
-  ])(
-    'are checked strictly: a mistake in the %s is found, %j written as %j',
-    (kind, correct, wrong, where) => {
-      const objects = manifests.split(/^---\n/m).map((text) => `\n${text}`);
-      const object = objects.find((text) => text.includes(`\nkind: ${kind}\n`))!;
-      expect(object).toContain(correct);
-      const { status, lines } = validate(object.replace(correct, wrong));
-      expect(lines).toEqual(
-        VERSIONS.map((version) =>
-          expect.stringMatching(
-            new RegExp(`^ERROR did not validate for resource \\S+ against version ${version}: ${where}: `),
-          ),
+  ])('the schema check finds a mistake in the %s: %j written as %j', (kind, correct, wrong, where) => {
+    const objects = manifests.split(/^---\n/m).map((text) => `\n${text}`);
+    const object = objects.find((text) => text.includes(`\nkind: ${kind}\n`))!;
+    expect(object).toContain(correct);
+    const { status, lines } = validate(object.replace(correct, wrong));
+    expect(lines).toEqual(
+      VERSIONS.map((version) =>
+        expect.stringMatching(
+          new RegExp(`^ERROR did not validate for resource \\S+ against version ${version}: ${where}: `),
         ),
-      );
-      expect(status).toBe(1);
-    },
-  );
+      ),
+    );
+    expect(status).toBe(1);
+  });
 
-  it('scrape instances by a PodMonitor that the Prometheus Operator takes; a mistake in it is found', () => {
+  it('the PodMonitor scrapes instances with the Prometheus Operator’s schema, which finds a mistake in it', () => {
     /** What the compiler says of the object, as a literal: a field that its type does not have is an error. */
     const faults = (yaml: string) => {
       const json = 'import json, sys, yaml; json.dump(yaml.safe_load(sys.stdin), sys.stdout)';

@@ -20,11 +20,14 @@ const SMOKE = {
   });
   afterAll(() => signIns.close());
 
-  it.each(Object.entries(SMOKE))('in %s sign a member in and call the API: %s', async (name, program) => {
-    await signIns.install(name);
-    const [run] = runsOf(LANGUAGES[name]!).filter(([one]) => one === program);
-    await signIns.signIn(name, run!);
-  });
+  it.each(Object.entries(SMOKE))(
+    'libraries in %s sign a member in and call the API: %s',
+    async (name, program) => {
+      await signIns.install(name);
+      const [run] = runsOf(LANGUAGES[name]!).filter(([one]) => one === program);
+      await signIns.signIn(name, run!);
+    },
+  );
 
   const { client } = ASSISTANTS.node.programs;
   describeAssistants({ node: { ...ASSISTANTS.node, programs: { client: client! } } });

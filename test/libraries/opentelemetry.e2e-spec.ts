@@ -16,7 +16,7 @@ import { ServerProcess } from '../support/server.js';
 import { eventually } from '../support/timing.js';
 
 /*
- * What deploy/opentelemetry installs, beside a server as it is run, and what arrives at a collector of OpenTelemetry's protocol.
+ * The packages of deploy/opentelemetry in a running server, and the traces that arrive at an OTLP collector.
  */
 
 const SERVER = 2;
@@ -104,7 +104,7 @@ const newTrace = () => {
     rmSync(packages, { recursive: true, force: true });
   });
 
-  describe.each(['PostgreSQL', 'the embedded database'])('over %s', (name) => {
+  describe.each(['PostgreSQL', 'the embedded database'])('traces over %s', (name) => {
     const onPostgres = name === 'PostgreSQL';
     const folder = mkdtempSync(join(tmpdir(), 'pua-traces-'));
     const dataDir = mkdtempSync(join(tmpdir(), 'pua-traces-'));
@@ -144,7 +144,7 @@ const newTrace = () => {
       return { response, caller, ...(await collector.trace(traceId)) };
     };
 
-    it('lead from the caller over the request, by its route, to its SQL, which has no values', async () => {
+    it('lead from the caller over the request and its route to its SQL, without values', async () => {
       // What is read in pipeline mode goes to the pool until its connections stand.
       const { response, caller, request, others } = await eventually(async () => {
         const trace = await call('/api/public/profile');
@@ -179,7 +179,7 @@ const newTrace = () => {
       expect(JSON.stringify(others)).not.toContain(String(FIRST_ID));
     });
 
-    it('hold each statement of a write', async () => {
+    it('contain each statement of a write', async () => {
       const { response, request, others } = await call('/api/public/profile', {
         method: 'PUT',
         headers: { 'X-API-Key': key, 'Content-Type': 'application/json' },
@@ -192,7 +192,7 @@ const newTrace = () => {
       expect(others.filter(({ parentSpanId }) => parentSpanId === undefined)).toEqual([]);
     });
 
-    it('are those of their own request, of several that come on one connection at once', async () => {
+    it('belong to their own request, among several concurrent ones on one connection', async () => {
       const traces = Array.from({ length: 5 }, newTrace);
       const { port } = new URL(server.url);
       const socket = connect(Number(port), '127.0.0.1');
@@ -214,7 +214,7 @@ const newTrace = () => {
       }
     });
 
-    it('are named in the log, also where they begin here', async () => {
+    it('are named in the log, also if they begin here', async () => {
       const id = `log-${randomBytes(4).toString('hex')}`;
       const response = await fetch(`${server.url}/api/public/me`, {
         headers: { 'X-API-Key': key, 'X-Request-Id': id },
@@ -232,7 +232,7 @@ const newTrace = () => {
       expect(JSON.parse(line)).toMatchObject({ request_id: id, trace_id: request.traceId });
     });
 
-    it('have no key, token, code or password, whatever becomes of a sign-in and of calls; and nothing but requests', async () => {
+    it('contain requests only, and no key, token, code or password from a sign-in or an API request', async () => {
       const browser = new Browser(server.url, server.url);
       const [verifier, state] = [client.randomPKCECodeVerifier(), client.randomState()];
       const redirectUri = `${server.url}/demo/callback`;

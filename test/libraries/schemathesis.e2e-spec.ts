@@ -36,7 +36,7 @@ const NOT_CHECKED = 'positive_data_acceptance';
     ['members', '/api/public/openapi.json', 16],
     // Without the feed, whose lines of JSON it does not know how to write: bench/fuzz.mjs does.
     ['the platform', '/api/platform/openapi.json', 1],
-  ])('finds no response for %s that is not in %s', async (whose, document, operations) => {
+  ])('Schemathesis finds no response for %s that is not in %s', async (whose, document, operations) => {
     const { platform } = oauth.api;
     const { id } = await oauth.member();
     await platform.participant(await platform.event(), id);

@@ -76,7 +76,7 @@ describe('the consent page', () => {
       ['once', '30', '180', 'unlimited'],
       '180',
     ],
-  ] as const)('offers what %s may have', async (kind, make, offered, selected) => {
+  ] as const)('offers the durations that %s may have', async (kind, make, offered, selected) => {
     const parameters = kind === 'a native app' ? { redirect_uri: NATIVE } : {};
     expect(await offers(await make(), parameters)).toEqual({ offered, selected: [selected] });
   });
@@ -91,13 +91,13 @@ describe('the consent page', () => {
     ['30', ['once', '30'], '30'],
     ['unlimited', ['once', '30', '180', 'unlimited'], '30'],
   ] as const)(
-    'offers at most what an admin allowed the app: %s',
+    'offers at most the duration that an admin allowed: %s',
     async (longest_access, offered, selected) => {
       expect(await offers(await oauth.client({ longest_access }))).toEqual({ offered, selected: [selected] });
     },
   );
 
-  it('offers 180 days at most to an app that a member registered', async () => {
+  it('offers at most 180 days to an app that a member registered', async () => {
     const clientId = await native();
     await oauth.dataSource.query('UPDATE oauth_clients SET owner_id = $2 WHERE id = $1', [
       clientId,
@@ -136,7 +136,7 @@ describe('the consent page', () => {
 });
 
 describe('access for 30 days', () => {
-  it('ends 30 days after the consent and is not extended by a refresh', async () => {
+  it('ends 30 days after the consent, and a refresh does not extend it', async () => {
     const [clientId, { username }] = [await native(), await oauth.member()];
     const first = await access(clientId, username, '30', { redirect_uri: NATIVE });
     expect(first.refresh_token_expires_in).toBeGreaterThan(30 * DAY - 60);
@@ -156,7 +156,7 @@ describe('access for 30 days', () => {
     expect([late.status, late.body.error]).toEqual([400, 'invalid_grant']);
   });
 
-  it('tells the app its end', async () => {
+  it('is announced to the app with its end', async () => {
     const [client, { username }] = [await clientWithKey(oauth, {}), await oauth.member()];
     const { url, verifier } = oauth.request(client.id, { scope: SCOPE });
     const back = await oauth.browser().authorize(url, { username, duration: '30' });
@@ -177,7 +177,7 @@ describe('access for 30 days', () => {
     expect(((introspected.exp as number) - Date.now() / 1000) / DAY).toBeCloseTo(30, 2);
   });
 
-  it('counts its end down where a response is repeated', async () => {
+  it('has a decreasing lifetime in repeated responses', async () => {
     const [clientId, { username }] = [await oauth.client(), await oauth.member()];
     const { refresh_token } = await access(clientId, username, '30');
     const { body } = await oauth.refresh(clientId, refresh_token);
@@ -190,7 +190,7 @@ describe('access for 30 days', () => {
     expect(again.body.refresh_token_expires_in).toBeLessThanOrEqual(end - 5);
   });
 
-  it('is remembered for a web app until it ends, and then asked for with the earlier answers', async () => {
+  it('is remembered for a web app until it ends, and then requested with the earlier choices', async () => {
     const [clientId, { username }] = [await oauth.client(), await oauth.member()];
     const browser = oauth.browser();
     const signIn = (await browser.open(oauth.request(clientId, { scope: SCOPE }).url)) as FormPage;
@@ -215,7 +215,7 @@ describe('access for 30 days', () => {
   });
 });
 
-describe('access for once', () => {
+describe('one-time access', () => {
   it('has no refresh token, ends with its access token, and is not remembered', async () => {
     const [clientId, { username }] = [await oauth.client(), await oauth.member()];
     const browser = oauth.browser();
@@ -235,7 +235,7 @@ describe('access for once', () => {
 });
 
 describe('access without an end', () => {
-  it('has none in any response, and lasts as long as it is used', async () => {
+  it('states none in any response, and lasts while it is used', async () => {
     const [clientId, { username }] = [await native(), await oauth.member()];
     let body = await access(clientId, username, 'unlimited', { redirect_uri: NATIVE });
     for (let halfYear = 0; halfYear < 4; halfYear++) {
@@ -292,7 +292,7 @@ describe('/account/apps', () => {
       [clientId],
     );
 
-  it('makes access longer, up to the limit of the app, and shorter, with one click', async () => {
+  it('extends access up to the app’s limit, or shortens it, with one click', async () => {
     const { clientId, id, browser, tokens } = await withAccess('30');
     const page = (await browser.open('/account/apps')) as FormPage;
     const buttons = [...page.html.matchAll(/name="duration" value="(\w+)"/g)].map(([, value]) => value);
@@ -323,7 +323,7 @@ describe('/account/apps', () => {
     expect(await ends(clientId)).toEqual([{ days: 30 }]);
   });
 
-  it('does not bring back access that has ended, or make access for once longer', async () => {
+  it('neither restores ended access nor extends one-time access', async () => {
     const { clientId, id, browser } = await withAccess('30');
     const page = (await browser.open('/account/apps')) as FormPage;
     await new ConnectedApps(oauth.dataSource).revoke(id, clientId, { actor: 'user' });
@@ -341,7 +341,7 @@ describe('/account/apps', () => {
     ).toEqual([]);
   });
 
-  it('has one winner where the member ends access and changes its end at once', async () => {
+  it('has one winner if the member ends access and changes its end at once', async () => {
     for (let round = 0; round < 5; round++) {
       const { clientId, browser, tokens } = await withAccess('30');
       const page = (await browser.open('/account/apps')) as FormPage;
@@ -356,8 +356,8 @@ describe('/account/apps', () => {
   });
 });
 
-describe('what there was before members could choose', () => {
-  it('keeps its end: each sign-in of a consent from then lasts 14 days', async () => {
+describe('a consent from before members could choose', () => {
+  it('keeps its end: each sign-in lasts 14 days', async () => {
     const [clientId, { username }] = [await oauth.client(), await oauth.member()];
     const browser = oauth.browser();
     await access(clientId, username, '180', { browser });

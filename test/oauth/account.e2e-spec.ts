@@ -29,7 +29,7 @@ function formOf(page: FormPage, clientId: string): number {
 }
 
 describe('GET and POST /account/apps', () => {
-  it('leads through sign-in and back, lists the apps and revokes the access of one at once', async () => {
+  it('sign the member in, list the apps, and revoke the access of one at once', async () => {
     const member = await oauth.member();
     const [cut, kept] = [await oauth.client({ name: 'Cut me' }), await oauth.client({ name: 'Keep me' })];
     const devices = [
@@ -55,7 +55,7 @@ describe('GET and POST /account/apps', () => {
     expect((await oauth.refresh(cut, devices[0]!.refresh_token)).status).toBe(400);
   });
 
-  it('lists the scopes of an app in the order of the consent page', async () => {
+  it('list the scopes of an app in the order of the consent page', async () => {
     const member = await oauth.member();
     const clientId = await oauth.client();
     await oauth.tokens(clientId, member.username, {
@@ -69,7 +69,7 @@ describe('GET and POST /account/apps', () => {
     expect(places).toEqual(places.toSorted((a, b) => a - b));
   });
 
-  it('says when an app was last used seconds after it was', async () => {
+  it('show an app’s last use within seconds', async () => {
     const member = await oauth.member();
     const { access_token } = await oauth.tokens(await oauth.client(), member.username);
     const browser = oauth.browser();
@@ -85,7 +85,7 @@ describe('GET and POST /account/apps', () => {
     expect(ago).toBe('now');
   });
 
-  it('shows nothing of another member, and revokes nothing of theirs', async () => {
+  it('show nothing of another member, and revoke nothing of theirs', async () => {
     const [mine, theirs] = [await oauth.member(), await oauth.member()];
     const clientId = await oauth.client({ name: 'Their app' });
     const tokens = await oauth.tokens(clientId, theirs.username);
@@ -99,7 +99,7 @@ describe('GET and POST /account/apps', () => {
     expect(await oauth.me(tokens.access_token)).toBe(200);
   });
 
-  thorough.it('revokes the access of a client whose id holds what no path can', async () => {
+  thorough.it('revoke the access of a client whose id cannot be in a path', async () => {
     const member = await oauth.member();
     const clientId = await oauth.client({ id: 'https://app.example/client?a=1' });
     const tokens = await oauth.tokens(clientId, member.username);
@@ -109,7 +109,7 @@ describe('GET and POST /account/apps', () => {
     expect(await oauth.me(tokens.access_token)).toBe(401);
   });
 
-  thorough.it('knows when an app was used, whatever else was used since', async () => {
+  thorough.it('know when an app was used, regardless of later uses of others', async () => {
     const member = await oauth.member();
     const { access_token } = await oauth.tokens(await oauth.client(), member.username);
     const { grants } = oauth.api.app.get(Usage);
@@ -125,7 +125,7 @@ describe('GET and POST /account/apps', () => {
     expect(written).toHaveLength(1);
   });
 
-  it('cannot be posted to without the token of its form', async () => {
+  it('reject a form without its token', async () => {
     const member = await oauth.member();
     const clientId = await oauth.client();
     const tokens = await oauth.tokens(clientId, member.username);
@@ -141,7 +141,7 @@ describe('GET and POST /account/apps', () => {
 });
 
 thorough.describe('the sign-in page', () => {
-  it('says that too many sign in at once, and lets the member in a moment later', async () => {
+  it('says that too many members sign in at once, and accepts the member a moment later', async () => {
     const patience = await OauthTest.start({ signInPatience: 50 });
     const throttle = patience.api.app.get(SignInThrottle);
     const { username } = await patience.member();
@@ -160,8 +160,8 @@ thorough.describe('the sign-in page', () => {
   });
 });
 
-thorough.describe('GET /account/apps of a member with very many', () => {
-  it('shows 100 of 1,000 apps, and says how many more there are', async () => {
+thorough.describe('GET /account/apps of a member with many apps', () => {
+  it('shows 100 of 1,000 apps, and the number of the others', async () => {
     const member = await oauth.member();
     const browser = oauth.browser();
     await signedIn(browser, '/account/apps', member.username);
@@ -181,7 +181,7 @@ thorough.describe('GET /account/apps of a member with very many', () => {
 });
 
 describe('GET and POST /account/sessions', () => {
-  it('lists the browsers of the member, and ends one', async () => {
+  it('list the member’s browsers, and end one session', async () => {
     const member = await oauth.member();
     const [phone, laptop] = [oauth.browser(), oauth.browser()];
     await signedIn(phone, '/account/sessions', member.username);
@@ -201,7 +201,7 @@ describe('GET and POST /account/sessions', () => {
     expect(stays.html).not.toMatch(/type="password"/);
   });
 
-  it('ends all others at once, and those of nobody else', async () => {
+  it('end all other sessions of this member at once', async () => {
     const [member, neighbour] = [await oauth.member(), await oauth.member()];
     const [phone, tablet, laptop, other] = Array.from({ length: 4 }, () => oauth.browser());
     for (const browser of [phone!, tablet!]) await signedIn(browser, '/account/sessions', member.username);
@@ -218,7 +218,7 @@ describe('GET and POST /account/sessions', () => {
     ]);
   });
 
-  it('ends nothing if one of apps, links and other browsers cannot be ended', async () => {
+  it('end nothing if one of apps, links and other browsers cannot be ended', async () => {
     const member = await oauth.member();
     const [laptop, phone] = [oauth.browser(), oauth.browser()];
     await signedIn(phone, '/account/sessions', member.username);
@@ -253,14 +253,14 @@ CREATE TRIGGER keep_links BEFORE DELETE ON calendar_links FOR EACH ROW EXECUTE F
     expect(await counts()).toEqual([{ sessions: 1, grants: 0, links: 0 }]);
   });
 
-  it('advises nothing that no page does', async () => {
+  it('mention only actions that a page offers', async () => {
     const { username } = await oauth.member();
     const page = await signedIn(oauth.browser(), '/account/sessions', username);
     expect(page.html).toContain('tell the platform');
     expect(page.html).not.toMatch(/change your password/i);
   });
 
-  it('signs the browser out', async () => {
+  it('sign the browser out', async () => {
     const member = await oauth.member();
     const browser = oauth.browser();
     const page = await signedIn(browser, '/account/sessions', member.username);
@@ -271,7 +271,7 @@ CREATE TRIGGER keep_links BEFORE DELETE ON calendar_links FOR EACH ROW EXECUTE F
   });
 
   thorough.it(
-    'shows 100 of 8,000 sessions, this browser’s first, says how many more there are, and ends them all',
+    'show 100 of 8,000 sessions, this browser’s first, with the number of others, and end them all',
     async () => {
       const member = await oauth.member();
       const browser = oauth.browser();
@@ -313,7 +313,7 @@ FROM generate_series(1, 7999) n`,
     },
   );
 
-  it('never takes over the session that a browser had before', async () => {
+  it('never take over a browser’s previous session', async () => {
     const member = await oauth.member();
     const browser = oauth.browser();
     await browser.send('/oauth/logout'); // an anonymous session
@@ -324,7 +324,7 @@ FROM generate_series(1, 7999) n`,
 });
 
 describe('GET and POST /account/activity', () => {
-  it('leads through sign-in, and shows who used what of the member, how often, and how access changed', async () => {
+  it('sign the member in, and show who used which data, how often, and how access changed', async () => {
     const [member, other] = [await oauth.member(), await oauth.member()];
     const client = await oauth.client({ name: 'Reads <b>me</b>' });
     const { access_token } = await oauth.tokens(client, member.username);
@@ -345,7 +345,7 @@ describe('GET and POST /account/activity', () => {
     expect(page.html).not.toContain('Reads others');
   });
 
-  it('has a line for each sign-in and each that was refused: device, network and method', async () => {
+  it('list each accepted and rejected sign-in: device, network and method', async () => {
     const member = await oauth.member();
     const browser = oauth.browser();
     browser.headers['User-Agent'] = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0';
@@ -367,7 +367,7 @@ describe('GET and POST /account/activity', () => {
     expect(recorded).toEqual([{ details }]);
   });
 
-  it('says of an address only its network, and never lets refused sign-ins take the room of the others', async () => {
+  it('show only the network of an address, and never let rejected sign-ins displace others', async () => {
     const member = await oauth.member();
     const record = (type: string, ip: string, count = 1) =>
       oauth.dataSource.query(
@@ -385,7 +385,7 @@ SELECT $1, 'user', $2, $3, '{"method": "passkey"}' FROM generate_series(1, $4)`,
     expect(signIns).toHaveLength(27);
   });
 
-  thorough.it('says that nobody used anything where nobody did', async () => {
+  thorough.it('state that nothing was used if nothing was', async () => {
     const member = await oauth.member();
     const page = await signedIn(oauth.browser(), '/account/activity', member.username);
     expect(page.html).toContain('Nobody used your data in the last 90 days.');
@@ -393,7 +393,7 @@ SELECT $1, 'user', $2, $3, '{"method": "passkey"}' FROM generate_series(1, $4)`,
 });
 
 describe('GET and POST /account/keys', () => {
-  it('shows which keys act for the member, what they may and when they were used, and revokes one at once', async () => {
+  it('show which keys act for the member, their scopes and last use, and revoke one at once', async () => {
     const member = await oauth.member();
     const [cut, kept] = [
       await oauth.api.key(member.id, ['profile:read', 'events:read']),
@@ -432,7 +432,7 @@ describe('GET and POST /account/keys', () => {
     });
   });
 
-  it('shows nothing of another member or of the platform, and revokes no key of theirs, nor by a form that is not ours', async () => {
+  it('show nothing of another member or the platform, and revoke only own keys by this server’s form', async () => {
     const [owner, other] = [await oauth.member(), await oauth.member()];
     const key = await oauth.api.key(owner.id);
     const platform = await oauth.api.platformKey();
@@ -459,7 +459,7 @@ describe('GET and POST /account/keys', () => {
   });
 });
 
-describe('GET /account/data and the file', () => {
+describe('GET /account/data and the data export', () => {
   interface MemberData {
     readonly [section: string]: readonly Record<string, unknown>[];
   }
@@ -474,7 +474,7 @@ describe('GET /account/data and the file', () => {
     });
   }
 
-  it('is everything that the API shows of the member and what the account pages do, without secrets and others’ private data', async () => {
+  it('contain everything in the API and on the account pages, without secrets and others’ private data', async () => {
     const { platform } = oauth.api;
     const member = await oauth.member({ first_name: 'Ada', bio: 'Ünïcode "bio"\n🎉' });
     const peer = await platform.user({
@@ -563,7 +563,7 @@ VALUES ($1, $2, $2, $2, 0, true, true, 'Laptop')`,
     for (const secret of secrets) expect(text).not.toContain(secret);
   });
 
-  it('comes to nobody but the member, by a form of ours', async () => {
+  it('are available only to the member, by this server’s form', async () => {
     const member = await oauth.member();
     const browser = oauth.browser();
     await signedIn(browser, '/account/data', member.username);
@@ -582,7 +582,7 @@ VALUES ($1, $2, $2, $2, 0, true, true, 'Laptop')`,
   });
 
   postgres.it(
-    'of a member with many connections and a long trail is whole, and others are answered while it is sent',
+    'are complete for a member with many connections and a long audit log, and do not block others',
     async () => {
       const member = await oauth.member();
       const many = 20_000;

@@ -46,7 +46,7 @@ async function signedIn(more: Record<string, string | undefined> = {}, fields: P
 }
 
 describe('an assistant', () => {
-  it('signs a member in from its address, on any port of their device, and reads with what it got', async () => {
+  it('signs a member in from its URL, on any port of their device, and reads with its token', async () => {
     const { status, body } = await signedIn();
     expect([status, body.scope]).toEqual([200, 'profile:read events:read']);
     const { result } = (await (await use(body.access_token, 'list_events')).json()) as { result: object };
@@ -54,7 +54,7 @@ describe('an assistant', () => {
     expect(await oauth.me(body.access_token)).toBe(200);
   });
 
-  it('is offered each tool whose scope its app may ask the member for', async () => {
+  it('is offered each tool whose scope its app may request', async () => {
     const offered = async (scope: string, scopes?: string[]) => {
       const { body } = await signedIn({ scope }, scopes ? { scopes } : {});
       const answer = await send({ Authorization: `Bearer ${body.access_token}` }, 'tools/list');
@@ -71,7 +71,7 @@ describe('an assistant', () => {
     ]);
   });
 
-  it('is told which scope a tool needs, in the protocol, and asks the member for it', async () => {
+  it('is notified in the protocol which scope a tool needs, and requests it from the member', async () => {
     const { body, clientId, username } = await signedIn();
     const refused = await send({ Authorization: `Bearer ${body.access_token}` }, 'tools/call', {
       name: 'update_profile',
@@ -98,14 +98,14 @@ describe('an assistant', () => {
     expect(changed.status).toBe(200);
   });
 
-  it('renews its access for the same address', async () => {
+  it('renews its access for the same URL', async () => {
     const { clientId, body } = await signedIn();
     const renewed = await oauth.refresh(clientId, body.refresh_token, { resource: address() });
     expect(renewed.status).toBe(200);
     expect((await use(renewed.body.access_token, 'get_profile')).status).toBe(200);
   });
 
-  it('is served at its address with a slash at the end, from the sign-in on', async () => {
+  it('works at its URL with a trailing slash, from the sign-in on', async () => {
     const slashed = `${address()}/`;
     const post = (headers: Record<string, string>) =>
       fetch(slashed, {
@@ -127,7 +127,7 @@ describe('an assistant', () => {
       expect([other, (await fetch(oauth.issuer + other)).status]).toEqual([other, 404]);
   });
 
-  it('asks for the reading scopes that it may have where it names none', async () => {
+  it('requests the allowed reading scopes if it names none', async () => {
     const { body } = await signedIn({ scope: undefined });
     expect(new Set(body.scope.split(' '))).toEqual(new Set(FIRST_SCOPES));
     const fewer = await signedIn({ scope: undefined }, { scopes: ['profile:write', 'events:read'] });
@@ -148,7 +148,7 @@ describe('an assistant', () => {
     expect(ofApi.headers.get('location')).toContain('error=invalid_scope');
   });
 
-  it('that tries to register is told how a client becomes known', async () => {
+  it('gets an explanation of how clients become known when it tries to register', async () => {
     const { status, headers, body } = await oauth.post('/register', {});
     expect([status, headers.get('access-control-allow-origin'), body]).toMatchObject([
       403,
@@ -166,7 +166,7 @@ describe('an assistant', () => {
     expect((await fetch(`${oauth.issuer}/register`)).status).toBe(405);
   });
 
-  it('with a wrong key is told that the key is at fault', async () => {
+  it('with a wrong key gets an error that names the key', async () => {
     const { status, headers } = await send({ 'X-API-Key': 'pua_live_wrong' }, 'ping');
     expect([status, headers.get('www-authenticate')]).toEqual([
       401,
@@ -174,7 +174,7 @@ describe('an assistant', () => {
     ]);
   });
 
-  it('in a page is served at the origins of its app and of this server, and at no other', async () => {
+  it('in a page works from the origins of its app and this server only', async () => {
     const at = async (token: string, Origin: string) => {
       const { status, body } = await oauth
         .post(PATH, {}, { Authorization: `Bearer ${token}`, Origin })
@@ -214,7 +214,7 @@ describe('an assistant', () => {
     expect(response.headers.get('location')).toContain('error=invalid_target');
   });
 
-  it('is refused with a token for another audience, or one that has expired', async () => {
+  it('is rejected with a token for another audience, or an expired one', async () => {
     for (const change of [
       `payload = t.payload || '{"aud":"https://other.example/mcp"}'`,
       `expires_at = now() - interval '1 second'`,
@@ -232,7 +232,7 @@ describe('an assistant', () => {
     }
   });
 
-  it('is shown to the member, and ended there in the middle of a conversation', async () => {
+  it('is shown to the member, who ends its access in the middle of a conversation', async () => {
     const { body, username, clientId } = await signedIn();
     expect((await use(body.access_token, 'get_profile')).status).toBe(200);
     await oauth.api.app.get(Usage).flush();
@@ -245,7 +245,7 @@ describe('an assistant', () => {
     await refusedSoon(body.access_token);
   });
 
-  it('that proved a key is served with a proof for each message, and with nothing less', async () => {
+  it('with a DPoP key must prove it in each message', async () => {
     const clientId = await oauth.client({ name: 'Bound' });
     const [own, other] = [await dpopKey(oauth), await dpopKey(oauth)];
     const { username } = await oauth.member();
@@ -290,7 +290,7 @@ async function refusedSoon(token: string): Promise<void> {
   expect((await use(token, 'list_events')).status).toBe(401);
 }
 
-postgres.describe('a client that nobody registered', () => {
+postgres.describe('an unregistered client', () => {
   let site: DocumentSite;
   beforeAll(async () => {
     site = await DocumentSite.start(({ headers: { host }, url }, response) =>
@@ -307,7 +307,7 @@ postgres.describe('a client that nobody registered', () => {
 
   const read = async (url: string) => (await (await fetch(url)).json()) as Record<string, string & string[]>;
 
-  it('goes from the pasted address to what a member has on this week, is shown to them, and ended', async () => {
+  it('goes from the pasted URL to a member’s events of this week, is shown to them, and ended', async () => {
     const { id, username } = await oauth.member();
     const { platform } = oauth.api;
     const soon = new Date(Date.now() + 86_400_000).toISOString();

@@ -26,7 +26,7 @@ async function disableAlone(userId: number): Promise<void> {
 }
 
 describe('an authorization code', () => {
-  it('redeemed twice is refused, and what it was redeemed for dies', async () => {
+  it('is rejected when redeemed twice, and its tokens are revoked', async () => {
     const form = await oauth.code(await oauth.client(), (await oauth.member()).username);
     const { body } = await oauth.token(form);
     expect(await oauth.me(body.access_token)).toBe(200);
@@ -35,7 +35,7 @@ describe('an authorization code', () => {
     expect((await oauth.refresh(form.client_id!, body.refresh_token)).status).toBe(400);
   });
 
-  thorough.it('redeemed again minutes later still betrays a theft', async () => {
+  thorough.it('redeemed again minutes later still reveals a theft', async () => {
     const form = await oauth.code(await oauth.client(), (await oauth.member()).username);
     const { body } = await oauth.token(form);
     await oauth.age('oauth_tokens', 120);
@@ -45,7 +45,7 @@ describe('an authorization code', () => {
     expect(await oauth.me(body.access_token)).toBe(401);
   });
 
-  it('presented by another client is refused, and not burned', async () => {
+  it('presented by another client is rejected without being consumed', async () => {
     const form = await oauth.code(await oauth.client(), (await oauth.member()).username);
     expect(await errorOf({ ...form, client_id: await oauth.client() })).toBe('invalid_grant');
     expect((await oauth.token(form)).status).toBe(200);
@@ -57,19 +57,19 @@ describe('an authorization code', () => {
     ['a short verifier', { code_verifier: 'short' }, 'invalid_grant'],
     ['another redirect_uri', { redirect_uri: 'https://app.example/other' }, 'invalid_grant'],
     ['no redirect_uri', { redirect_uri: '' }, 'invalid_request'],
-  ])('with %s is refused, and not burned', async (_, wrong, error) => {
+  ])('with %s is rejected without being consumed', async (_, wrong, error) => {
     const form = await oauth.code(await oauth.client(), (await oauth.member()).username);
     expect([error, 'invalid_request']).toContain(await errorOf({ ...form, ...wrong }));
     expect((await oauth.token(form)).status).toBe(200);
   });
 
-  it('is refused after 60 seconds, by the clock of the database', async () => {
+  it('is rejected after 60 seconds, by the database’s clock', async () => {
     const form = await oauth.code(await oauth.client(), (await oauth.member()).username);
     await oauth.age('oauth_tokens', 61);
     expect(await errorOf(form)).toBe('invalid_grant');
   });
 
-  thorough.it('of a member who was disabled meanwhile gives nothing, nor does a refresh token', async () => {
+  thorough.it('of a member who was disabled meanwhile is rejected, and so is a refresh token', async () => {
     const { id, username } = await oauth.member();
     const clientId = await oauth.client();
     const form = await oauth.code(clientId, username);
@@ -85,7 +85,7 @@ describe('an authorization code', () => {
     expect(await errorOf(again)).toBe('invalid_grant'); // its grant is gone
   });
 
-  it('of a client that was disabled a moment ago gives nothing, nor does a refresh token, though nobody was told', async () => {
+  it('of a just disabled client is rejected before any notification, and so is a refresh token', async () => {
     const { username } = await oauth.member();
     const clientId = await oauth.client();
     const form = await oauth.code(clientId, username);
@@ -93,14 +93,14 @@ describe('an authorization code', () => {
     await oauth.dataSource.query('ALTER TABLE oauth_clients DISABLE TRIGGER oauth_clients_announce');
     await oauth.dataSource.query('UPDATE oauth_clients SET disabled_at = now() WHERE id = $1', [clientId]);
     await oauth.dataSource.query('ALTER TABLE oauth_clients ENABLE ALWAYS TRIGGER oauth_clients_announce');
-    // Where the client is remembered from a moment ago, its grant is refused; else the client.
+    // If the client is still cached, its grant is rejected; otherwise the client.
     const refused = /^invalid_(grant|client)$/;
     expect(await errorOf(form)).toMatch(refused);
     expect((await oauth.refresh(clientId, refresh_token)).body.error).toMatch(refused);
   });
 });
 
-thorough.describe('what may be used once', () => {
+thorough.describe('a single-use value', () => {
   const adapter = (model: string) => {
     const { app } = oauth.api;
     return adapterFactory(app.get(OauthDatabase), app.get(ClientCache), new Set(['ES256']))(model);
@@ -109,7 +109,7 @@ thorough.describe('what may be used once', () => {
     (await Promise.allSettled(uses)).map(({ status }) => status).sort();
   const one = (of: number) => ['fulfilled', ...Array.from({ length: of - 1 }, () => 'rejected')];
 
-  it('is used by one of 10 at once, and what that one got dies: a code', async () => {
+  it('succeeds once of 10 concurrent uses, after which its tokens are revoked: a code', async () => {
     const form = await oauth.code(await oauth.client(), (await oauth.member()).username);
     const answers = await Promise.all(Array.from({ length: 10 }, () => oauth.token(form)));
     const won = answers.filter(({ status }) => status === 200);
@@ -118,7 +118,7 @@ thorough.describe('what may be used once', () => {
     expect(await oauth.me(won[0]!.body.access_token)).toBe(401);
   });
 
-  it('is used by one of 10 at once: a refresh token, of which all get the same successor', async () => {
+  it('succeeds once of 10 concurrent uses, with one successor for all: a refresh token', async () => {
     const [clientId, { id, username }] = [await oauth.client(), await oauth.member()];
     const { refresh_token } = await oauth.tokens(clientId, username);
     const answers = await Promise.all(
@@ -133,7 +133,7 @@ WHERE g.user_id = $1 AND t.model = 'RefreshToken'`,
     expect(row!.count).toBe(2);
   });
 
-  it('is used by one of 10 at once: a pushed request', async () => {
+  it('succeeds once of 10 concurrent uses: a pushed request', async () => {
     const { searchParams } = oauth.request(await oauth.client()).url;
     const { body } = await oauth.post('/oauth/par', Object.fromEntries(searchParams));
     const id = (body.request_uri as string).split(':').pop()!;
@@ -142,7 +142,7 @@ WHERE g.user_id = $1 AND t.model = 'RefreshToken'`,
     expect(await outcomes(uses)).toEqual(one(10));
   });
 
-  it('is remembered by one of 10 at once: a proof or assertion', async () => {
+  it('is remembered once of 10 concurrent uses: a proof or assertion', async () => {
     const uses = Array.from({ length: 10 }, () => adapter('ReplayDetection').upsert('x'.repeat(43), {}, 60));
     expect(await outcomes(uses)).toEqual(one(10));
   });
@@ -169,7 +169,7 @@ describe('an authorization request', () => {
     ['by form_post', { response_mode: 'form_post' }, 'unsupported_response_mode'],
     ['with a request object', { request: 'e30.e30.' }, 'request_not_supported'],
     ['for another resource', { resource: 'https://other.example/' }, 'invalid_target'],
-  ])('%s is refused by a redirect to the verified URI', async (_, parameters, error) => {
+  ])('%s is rejected by a redirect to the verified URI', async (_, parameters, error) => {
     const { url } = oauth.request(await oauth.client(), parameters);
     const back = (await oauth.browser().open(url)) as URL;
     expect(back.origin + back.pathname).toBe(REDIRECT_URI);
@@ -204,7 +204,7 @@ describe('an authorization request', () => {
     }
   });
 
-  it('with a parameter twice is refused', async () => {
+  it('with a repeated parameter is rejected', async () => {
     const { url } = oauth.request(await oauth.client());
     const twice = (await oauth.browser().open(`${url}&redirect_uri=https://evil.example/`)) as FormPage;
     expect(twice).not.toBeInstanceOf(URL);
@@ -212,13 +212,13 @@ describe('an authorization request', () => {
     expect(scopes.searchParams.get('error')).toBe('invalid_request');
   });
 
-  it('of a web client with a loopback redirect keeps to its port', async () => {
+  it('of a web client with a loopback redirect keeps its port', async () => {
     const clientId = await oauth.client({ redirect_uris: ['http://127.0.0.1:5173/cb'] });
     const { url } = oauth.request(clientId, { redirect_uri: 'http://127.0.0.1:5174/cb' });
     expect(await oauth.browser().open(url)).not.toBeInstanceOf(URL);
   });
 
-  it('of an unknown or disabled client is a page with an error id', async () => {
+  it('of an unknown or disabled client gets a page with an error id', async () => {
     const disabled = await oauth.client();
     await oauth.dataSource.query('UPDATE oauth_clients SET disabled_at = now() WHERE id = $1', [disabled]);
     for (const clientId of ['nobody', disabled, 'a\u0000b', 'x'.repeat(5000)]) {
@@ -229,7 +229,7 @@ describe('an authorization request', () => {
   });
 });
 
-describe('a request to the token endpoint', () => {
+describe('a token request', () => {
   it.each([
     'password',
     'client_credentials',
@@ -237,7 +237,7 @@ describe('a request to the token endpoint', () => {
     'urn:ietf:params:oauth:grant-type:device_code',
     'urn:ietf:params:oauth:grant-type:jwt-bearer',
     'urn:ietf:params:oauth:grant-type:token-exchange',
-  ])('of the grant type %s is refused', async (grant_type) => {
+  ])('of the grant type %s is rejected', async (grant_type) => {
     const { username } = await oauth.member();
     const client_id = await oauth.client();
     expect(await errorOf({ grant_type, client_id, username, password: PASSWORD })).toBe(
@@ -245,7 +245,7 @@ describe('a request to the token endpoint', () => {
     );
   });
 
-  it('with a parameter twice is refused, and burns nothing', async () => {
+  it('with a repeated parameter is rejected, and consumes nothing', async () => {
     const form = await oauth.code(await oauth.client(), (await oauth.member()).username);
     for (const name of ['code', 'code_verifier', 'redirect_uri', 'client_id']) {
       const body = new URLSearchParams(form);
@@ -256,14 +256,14 @@ describe('a request to the token endpoint', () => {
     expect((await oauth.token(form)).status).toBe(200);
   });
 
-  it('takes nothing from the query', async () => {
+  it('ignores the query', async () => {
     const form = await oauth.code(await oauth.client(), (await oauth.member()).username);
     const { status } = await oauth.post(`/oauth/token?${new URLSearchParams(form)}`, {});
     expect(status).toBe(400);
     expect((await oauth.token(form)).status).toBe(200);
   });
 
-  it('tells codes, access and refresh tokens apart', async () => {
+  it('distinguishes codes, access and refresh tokens', async () => {
     const [client_id, { username }] = [await oauth.client(), await oauth.member()];
     const form = await oauth.code(client_id, username);
     const { access_token, refresh_token, id_token } = await oauth.tokens(client_id, username);
@@ -276,7 +276,7 @@ describe('a request to the token endpoint', () => {
     expect((await oauth.refresh(client_id, refresh_token)).status).toBe(200);
   });
 
-  it('of a confidential client is refused with an assertion that was used, is old, or is for another', async () => {
+  it('of a confidential client is rejected with a used or old assertion, or one for another client', async () => {
     const { publicKey, privateKey } = await generateKeyPair('ES256');
     const client_id = await oauth.client({ jwks: { keys: [(await exportJWK(publicKey)) as never] } });
     const { refresh_token } = await oauth.tokens(await oauth.client(), (await oauth.member()).username);
@@ -319,7 +319,7 @@ describe('a request to the token endpoint', () => {
 });
 
 describe('a pushed request', () => {
-  it('is of no use to another client, which learns nothing of it', async () => {
+  it('is rejected for another client, which learns nothing of it', async () => {
     const { searchParams } = oauth.request(await oauth.client(), { state: 'of the owner' }).url;
     const { body } = await oauth.post('/oauth/par', Object.fromEntries(searchParams));
     const query = new URLSearchParams({
@@ -337,7 +337,7 @@ describe('a pushed request', () => {
     expect(await oauth.browser().open(`/oauth/authorize?${query}`)).toMatchObject({ status: 200 });
   });
 
-  it('is refused for a redirect URI that is not registered, and is held to what was pushed', async () => {
+  it('is rejected for an unregistered redirect URI, and fixes its parameters', async () => {
     const clientId = await oauth.client();
     const wrong = oauth.request(clientId, { redirect_uri: 'https://evil.example/' }).url.searchParams;
     expect((await oauth.post('/oauth/par', Object.fromEntries(wrong))).status).toBe(400);
@@ -361,7 +361,7 @@ describe('a pushed request', () => {
 });
 
 describe('an access token', () => {
-  it('is taken from the header only', async () => {
+  it('is read only from the header', async () => {
     const { access_token } = await oauth.tokens(await oauth.client(), (await oauth.member()).username);
     const inQuery = await fetch(`${oauth.issuer}/api/public/me?access_token=${access_token}`);
     expect(inQuery.status).toBe(401);
@@ -373,7 +373,7 @@ describe('an access token', () => {
   });
 
   it.each(['a.b.c', 'x'.repeat(44), 'x'.repeat(8000), 'é'.repeat(43), 'x'.repeat(43)])(
-    'that was never issued is 401 with a challenge: %.10s…',
+    'that was never issued gets 401 with a challenge: %.10s…',
     async (token) => {
       const response = await new Promise<{ status: number; challenge: string | undefined }>(
         (resolve, reject) => {
@@ -394,7 +394,7 @@ describe('an access token', () => {
     },
   );
 
-  it('for another audience is refused', async () => {
+  it('for another audience is rejected', async () => {
     const { access_token } = await oauth.tokens(await oauth.client(), (await oauth.member()).username);
     await oauth.dataSource.query(
       `UPDATE oauth_tokens SET payload = payload || '{"aud": "https://other.example/"}' WHERE model = 'AccessToken'`,
@@ -402,7 +402,7 @@ describe('an access token', () => {
     expect(await oauth.me(access_token)).toBe(401);
   });
 
-  it('is refused at the next request once its client or its member is disabled', async () => {
+  it('is rejected at the next request once its client or its member is disabled', async () => {
     const member = await oauth.member();
     const clientId = await oauth.client();
     const { access_token } = await oauth.tokens(clientId, member.username);
@@ -418,7 +418,7 @@ describe('an access token', () => {
   });
 
   thorough.it(
-    'of a disabled member is refused by the guard itself, though the grant were still there',
+    'of a disabled member is rejected by the guard itself, even if the grant still exists',
     async () => {
       const { id, username } = await oauth.member();
       const { access_token } = await oauth.tokens(await oauth.client(), username);
@@ -427,19 +427,19 @@ describe('an access token', () => {
     },
   );
 
-  it('has the life that it was issued with, by the clock of the database', async () => {
+  it('has the lifetime of its issue, by the database’s clock', async () => {
     const { access_token } = await oauth.tokens(await oauth.client(), (await oauth.member()).username);
     await oauth.age('oauth_tokens', 599);
     expect(await oauth.me(access_token)).toBe(200);
   });
 
-  it('is refused after 10 minutes', async () => {
+  it('is rejected after 10 minutes', async () => {
     const { access_token } = await oauth.tokens(await oauth.client(), (await oauth.member()).username);
     await oauth.age('oauth_tokens', 601);
     expect(await oauth.me(access_token)).toBe(401);
   });
 
-  thorough.it('is known to the guard exactly where the library knows it', async () => {
+  thorough.it('is valid for the guard exactly when it is valid for the library', async () => {
     const { AuthorizationServer } = await import('../../src/authorization-server/authorization-server.js');
     const { provider } = oauth.api.app.get(AuthorizationServer);
     const { access_token } = await oauth.tokens(await oauth.client(), (await oauth.member()).username);
@@ -487,7 +487,7 @@ describe('a token bound by DPoP', () => {
     return { body, proof, good, me, form };
   }
 
-  it('is accepted with a fresh proof, once', async () => {
+  it('is accepted once with a fresh proof', async () => {
     const { proof, good, me, body } = await bound();
     expect(body.token_type).toBe('DPoP');
     const dpop = await proof(good);
@@ -499,13 +499,13 @@ describe('a token bound by DPoP', () => {
     ]);
   });
 
-  it('is refused as Bearer, with or without a proof', async () => {
+  it('is rejected as Bearer, with or without a proof', async () => {
     const { proof, good, me } = await bound();
     expect((await me(undefined, 'Bearer')).status).toBe(401);
     expect((await me(await proof(good), 'Bearer')).status).toBe(401);
   });
 
-  it('is refused with a proof for something else', async () => {
+  it('is rejected with a proof for another request', async () => {
     const { proof, good, me } = await bound();
     const other = await generateKeyPair('ES256');
     const wrong = [
@@ -526,7 +526,7 @@ describe('a token bound by DPoP', () => {
     expect((await me(await proof(good))).status).toBe(200);
   });
 
-  it('cannot be had twice with one proof at the token endpoint', async () => {
+  it('is issued once per proof at the token endpoint', async () => {
     const { proof, form } = await bound();
     const dpop = await proof({ htm: 'POST', htu: `${oauth.issuer}/oauth/token` });
     const codes = [
@@ -537,7 +537,7 @@ describe('a token bound by DPoP', () => {
     expect(answers.map(({ status }) => status).sort((a, b) => a - b)).toEqual([200, 400]);
   });
 
-  it('is not issued for a proof that was made for something else, and the code is not burned', async () => {
+  it('is not issued for a proof of another request, and the code is not consumed', async () => {
     const { proof } = await bound();
     const form = await oauth.code(await oauth.client(), (await oauth.member()).username);
     const good = { htm: 'POST', htu: `${oauth.issuer}/oauth/token` };
@@ -555,7 +555,7 @@ describe('a token bound by DPoP', () => {
     expect((await oauth.token(form, { DPoP: await proof(good) })).body.token_type).toBe('DPoP');
   });
 
-  thorough.it('costs its proof also where the request is refused for another reason', async () => {
+  thorough.it('consumes its proof even if the request is rejected for another reason', async () => {
     const { proof } = await bound();
     const [clientId, { username }] = [await oauth.client(), await oauth.member()];
     const { refresh_token } = await oauth.tokens(clientId, username);
@@ -567,7 +567,7 @@ describe('a token bound by DPoP', () => {
     expect((await oauth.token(form)).status).toBe(200);
   });
 
-  it('is not made of a token that was issued without a proof', async () => {
+  it('cannot be derived from a token that was issued without a proof', async () => {
     const { access_token } = await oauth.tokens(await oauth.client(), (await oauth.member()).username);
     const response = await fetch(`${oauth.issuer}/api/public/me`, {
       headers: { Authorization: `DPoP ${access_token}` },
@@ -577,7 +577,7 @@ describe('a token bound by DPoP', () => {
 });
 
 describe('another client', () => {
-  it('learns nothing from introspection, and revokes nothing', async () => {
+  it('learns nothing from introspection, and can revoke nothing', async () => {
     const { access_token } = await oauth.tokens(await oauth.client(), (await oauth.member()).username);
     const other = await oauth.client();
     const seen = await oauth.post('/oauth/introspect', { token: access_token, client_id: other });
@@ -588,7 +588,7 @@ describe('another client', () => {
 });
 
 describe('a page of another origin', () => {
-  it('may use the token endpoint where it is registered, and nowhere else', async () => {
+  it('may use the token endpoint only if its origin is registered', async () => {
     const clientId = await oauth.client({ allowed_origins: ['https://app.example'] });
     const { username } = await oauth.member();
     for (const Origin of ['https://evil.example', 'null', 'https://app.example.evil.example']) {
@@ -603,7 +603,7 @@ describe('a page of another origin', () => {
     expect(headers.get('access-control-allow-credentials')).toBeNull();
   });
 
-  it('is never allowed to send cookies, nor to read a page', async () => {
+  it('is never allowed to send cookies, or to read a page', async () => {
     const clientId = await oauth.client({ allowed_origins: ['https://app.example'] });
     const { access_token } = await oauth.tokens(clientId, (await oauth.member()).username);
     const authorize = oauth.request(clientId).url;
@@ -631,7 +631,7 @@ describe('a page of another origin', () => {
     }
   });
 
-  thorough.it('may revoke and look into tokens only where it is registered', async () => {
+  thorough.it('may revoke and introspect tokens only if its origin is registered', async () => {
     const client_id = await oauth.client({ allowed_origins: ['https://app.example'] });
     const { access_token: token } = await oauth.tokens(client_id, (await oauth.member()).username);
     for (const path of ['/oauth/introspect', '/oauth/revoke'])
@@ -647,7 +647,7 @@ describe('a page of another origin', () => {
   });
 });
 
-describe('what a proxy or caller claims', () => {
+describe('a forged header of a proxy or caller', () => {
   function get(
     path: string,
     headers: Record<string, string>,
@@ -666,7 +666,7 @@ describe('what a proxy or caller claims', () => {
     });
   }
 
-  it('does not reach metadata or the way back', async () => {
+  it('does not affect metadata or redirects', async () => {
     const poisoned = {
       Host: 'evil.example',
       'X-Forwarded-Host': 'evil.example',
@@ -691,12 +691,12 @@ describe('what a proxy or caller claims', () => {
     '/oauth//token',
     '/oauth/%74oken',
     '/.Well-Known/openid-configuration',
-  ])('of another spelling, %s, is not found', async (path) => {
+  ])('with another spelling, %s, gets a 404', async (path) => {
     expect((await get(path, {})).status).toBe(404);
   });
 });
 
-describe('every answer', () => {
+describe('every response', () => {
   it('without a body has no Content-Type', async () => {
     const client_id = await oauth.client();
     const { access_token: token } = await oauth.tokens(client_id, (await oauth.member()).username);
@@ -716,7 +716,7 @@ describe('every answer', () => {
       expect([await answer.text(), answer.headers.get('content-type')]).toEqual(['', null]);
   });
 
-  it('of the authorization server has the security headers, redirects too', async () => {
+  it('of the authorization server has the security headers, including redirects', async () => {
     const clientId = await oauth.client();
     const { url } = oauth.request(clientId);
     const browser = oauth.browser();

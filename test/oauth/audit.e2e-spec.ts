@@ -13,8 +13,8 @@ const events = (clientId: string, userId: number) =>
     [clientId, userId],
   );
 
-describe('the audit trail', () => {
-  it('tells who signed in, what was consented to, and what became of the tokens', async () => {
+describe('the audit log', () => {
+  it('records who signed in, the consent, and the use of the tokens', async () => {
     const member = await oauth.member();
     const clientId = await oauth.client();
     const { body } = await oauth.token(await oauth.code(clientId, member.username));
@@ -39,7 +39,7 @@ describe('the audit trail', () => {
     });
   });
 
-  it('holds what was consented to, or the consent counts for nothing', async () => {
+  it('is written together with a consent, or the consent is not stored', async () => {
     const member = await oauth.member();
     const clientId = await oauth.client();
     await oauth.dataSource.query(`CREATE FUNCTION refuse_consents() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -58,7 +58,7 @@ CREATE TRIGGER refuse_consents BEFORE INSERT ON auth_events FOR EACH ROW
   });
 
   // The log is what a process of its own writes, and the embedded database serves one process alone.
-  postgres.it('and the log hold the true reason of a refusal under its error id', async () => {
+  postgres.it('and the server log have the true reason of a rejection under its error id', async () => {
     const server = await ServerProcess.start({
       ...oauth.api.environment,
       PUBLIC_URL: oauth.issuer,

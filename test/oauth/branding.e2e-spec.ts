@@ -48,7 +48,7 @@ describe('the platform’s logo', () => {
     ['a file', 'image/png', () => pathToFileURL(fileOf('logo.png', PNG)).href],
     ['data', 'image/png', () => `data:image/png;base64,${PNG.toString('base64')}`],
     ['a drawing', 'image/svg+xml', () => pathToFileURL(fileOf('logo.svg', SVG)).href],
-  ])('is served from here, and stands on the pages: %s', async (_, type, urlOf) => {
+  ])('is served by this server, and appears on the pages: %s', async (_, type, urlOf) => {
     const oauth = await withLogo(urlOf());
     expect(await signInPage(oauth)).toContain('<img class="brand-logo" src="/logos/platform" alt="">');
     const response = await fetch(`${oauth.issuer}/logos/platform`);
@@ -65,7 +65,7 @@ describe('the platform’s logo', () => {
   });
 
   thorough.it(
-    'is fetched once, at start, without following a redirect, and never a page of another kind or size',
+    'is fetched once at startup, without following a redirect, and only in the right type and size',
     async () => {
       let asked: string[] = [];
       const host: Server = createServer((request, response) => {
@@ -98,18 +98,18 @@ describe('the platform’s logo', () => {
   );
 });
 
-describe('what a platform says of itself', () => {
+describe('the platform’s name and texts', () => {
   let oauth: OauthTest;
   beforeAll(async () => void (oauth = await OauthTest.start({ platformName: 'Gipfel' }, plain)));
   afterAll(() => oauth.close());
 
-  it('stands on its pages and in the metadata of its API', async () => {
+  it('appear on its pages and in the metadata of its API', async () => {
     expect(await signInPage(oauth)).toContain('<title>Sign in · Gipfel</title>');
     const metadata = await fetch(`${oauth.issuer}/.well-known/oauth-protected-resource/api/public`);
     expect(await metadata.json()).toMatchObject({ resource_name: 'Gipfel API' });
   });
 
-  it('is in the language of the browser, and caches are told so', async () => {
+  it('are in the browser’s language, with a Vary header', async () => {
     const response = await fetch(`${oauth.issuer}/account/apps`, { headers: { 'Accept-Language': 'de-CH' } });
     const html = await response.text();
     expect(html).toContain('<html lang="de">');
@@ -118,7 +118,7 @@ describe('what a platform says of itself', () => {
     expect(response.headers.get('vary')).toBe('Accept-Language, Cookie');
   });
 
-  it('is in the language that the app asks for, from the sign-in to the consent, and on its errors', async () => {
+  it('are in the language that the app requests, from the sign-in to the consent, and on its errors', async () => {
     const clientId = await oauth.client();
     const { username } = await oauth.member();
     const browser = oauth.browser();
@@ -135,7 +135,7 @@ describe('what a platform says of itself', () => {
     );
   });
 
-  it('is in the language that the member chose at the foot of a page, from then on, and before what an app asks for', async () => {
+  it('are in the language that the member chose in a page’s footer, before the app’s', async () => {
     const browser = oauth.browser();
     const signIn = (await browser.open('/account/apps?other=1')) as FormPage;
     expect(signIn.html).toContain('href="?other=1&amp;ui_locales=fr" lang="fr" hreflang="fr">Français</a>');
@@ -157,7 +157,7 @@ describe('what a platform says of itself', () => {
     expect(((await browser.open('/account/apps?other=1&code=x')) as FormPage).html).not.toContain('hreflang');
   });
 
-  it('is in the language that the member chooses on the steps of a sign-in, and after a form was refused', async () => {
+  it('are in the language that the member chooses during a sign-in, also after a rejected form', async () => {
     const browser = oauth.browser();
     const { username } = await oauth.member();
     const choose = async (page: FormPage, language: string) => {
@@ -177,7 +177,7 @@ describe('what a platform says of itself', () => {
     expect((await choose(consent, 'en')).html).toContain('It would be able to');
   });
 
-  it('is in the language that the member chooses on the authorization server’s own pages, by a form that repeats the request', async () => {
+  it('are in the language that the member chooses on the authorization server’s pages, by a form that repeats the request', async () => {
     const browser = oauth.browser();
     const app = oauth.request(await oauth.client(), {
       ui_locales: 'de',
@@ -204,7 +204,7 @@ describe('what a platform says of itself', () => {
     ['a malformed sign-out', `/oauth/logout?ui_locales=de${MANY}`],
     ['a secret in its address', '/oauth/authorize?client_secret=s&ui_locales=de'],
   ])(
-    'is in the language of the app, or else of the browser, on the page about %s, which offers no other',
+    'are in the language of the app or the browser on the page about %s, which offers no other',
     async (_, address) => {
       for (const [path, accepted, language] of [
         [address, 'fr', 'de'],
@@ -220,7 +220,7 @@ describe('what a platform says of itself', () => {
     },
   );
 
-  it('is in the language of the app, or else of the browser, where there were too many requests', async () => {
+  it('are in the language of the app or the browser on the rate-limit page', async () => {
     const limited = await OauthTest.start({ rateLimits: { read: 1, write: 1, auth: 1 } }, plain);
     try {
       let response: Response;
@@ -247,7 +247,7 @@ describe('what a platform says of itself', () => {
     ['javascript:alert(1)', 'de'],
     ['', 'de'],
     ['/oauth/logout', 'xx'],
-  ])('leads nowhere else, and has no other language: %s, %s', async (to, language) => {
+  ])('redirect nowhere else, and have no other language: %s, %s', async (to, language) => {
     const browser = oauth.browser();
     const { html } = (await browser.open('/oauth/logout?x')) as FormPage;
     const csrf = /name="csrf" value="([^"]+)"/.exec(html)![1]!;
@@ -260,13 +260,13 @@ describe('what a platform says of itself', () => {
     ]);
   });
 
-  it('says in the metadata which languages there are', async () => {
+  it('list the languages in the metadata', async () => {
     const metadata = await fetch(`${oauth.issuer}/.well-known/openid-configuration`);
     expect(await metadata.json()).toMatchObject({ ui_locales_supported: ['en', 'de', 'fr'] });
   });
 });
 
-describe('an app that is described', () => {
+describe('a described app', () => {
   const create = (...more: string[]) =>
     pua(plain.api.environment, [
       'clients',
@@ -280,7 +280,7 @@ describe('an app that is described', () => {
       ...more,
     ]);
 
-  it('shows its image, page and privacy page where a member is asked, and its image in the account', async () => {
+  it('shows its image, page and privacy page on the consent page, and its image in the account', async () => {
     const { stdout } = await create(
       '--client-uri',
       'https://trailmix.example/',
@@ -308,12 +308,12 @@ describe('an app that is described', () => {
     expect(Buffer.from(await response.arrayBuffer()).equals(PNG)).toBe(true);
   });
 
-  it('has no image that could hold a script, whatever its file is called', async () => {
+  it('has no image that could contain a script, regardless of the file’s name', async () => {
     const { code, stderr } = await create('--logo-file', fileOf('logo2.png', SVG));
     expect([code, stderr]).toEqual([1, expect.stringContaining('the logo must be a PNG, JPEG, WebP or GIF')]);
   });
 
-  it('has none at any address that is made up', async () => {
+  it('has no image at a made-up path', async () => {
     const without = await plain.client();
     for (const query of [
       '',

@@ -16,7 +16,7 @@ const ONWARD: Readonly<Record<string, (appUrl: string) => string>> = {
 
 const ARRIVED = /^(http:\/\/localhost:\d+|trailmix:\/)\/arrived/;
 
-postgres.describe('A member in Chromium, with the client on another origin', () => {
+postgres.describe('a member in Chromium, with the client on another origin', () => {
   let oauth: OauthTest;
   let browser: Browser;
   let app: Server;
@@ -43,7 +43,7 @@ postgres.describe('A member in Chromium, with the client on another origin', () 
     await oauth.close();
   });
 
-  /** An authorization request by openid-client, opened in a browser of its own. */
+  /** An authorization request by openid-client, opened in a new browser. */
   async function start(
     scope: string,
     options: BrowserContextOptions = { javaScriptEnabled: false },
@@ -88,7 +88,7 @@ postgres.describe('A member in Chromium, with the client on another origin', () 
     return { page, violations, configuration, clientId, signIn, ask, redeem };
   }
 
-  it('signs in, unticks a scope, allows the rest, and revokes the access of the app again', async () => {
+  it('signs in, unticks a scope, allows the rest, and revokes the access of the app', async () => {
     const { username } = await oauth.member({ stored_display_name: 'Ada Lovelace' });
     const { page, violations, configuration, signIn, redeem } = await start(
       'openid profile:read connections:read',
@@ -124,7 +124,7 @@ postgres.describe('A member in Chromium, with the client on another origin', () 
     expect(violations).toEqual([]);
   });
 
-  it('makes a calendar link, revokes it and a key, and downloads what is held about them, by keyboard alone', async () => {
+  it('creates a calendar link, revokes it and a key, and downloads their data, with the keyboard only', async () => {
     const { id, username } = await oauth.member();
     const key = await oauth.api.key(id);
     const page = await (await browser.newContext({ acceptDownloads: true })).newPage();
@@ -183,7 +183,7 @@ postgres.describe('A member in Chromium, with the client on another origin', () 
     expect(data.profile).toMatchObject({ id, username });
   });
 
-  it('is asked again for what it refused, where the app asks for that alone', async () => {
+  it('sees a refused scope again if the app requests only that one', async () => {
     const { username } = await oauth.member();
     const { page, signIn, ask, redeem } = await start('profile:read events:read');
     await signIn(username);
@@ -198,7 +198,7 @@ postgres.describe('A member in Chromium, with the client on another origin', () 
     expect((await redeem()).scope).toBe('events:read');
   });
 
-  it('says no, and is back at the app', async () => {
+  it('denies, and returns to the app', async () => {
     const { username } = await oauth.member();
     const { page, signIn, redeem } = await start('openid profile:read');
     await signIn(username);
@@ -207,14 +207,14 @@ postgres.describe('A member in Chromium, with the client on another origin', () 
     await expect(redeem()).rejects.toMatchObject({ error: 'access_denied' });
   });
 
-  it('goes back to the app without signing in', async () => {
+  it('returns to the app without signing in', async () => {
     const { page, redeem } = await start('openid');
     await page.getByRole('button', { name: 'Cancel and go back to the app' }).click();
     await page.waitForURL(`${appUrl}/callback?*`);
     await expect(redeem()).rejects.toMatchObject({ error: 'access_denied' });
   });
 
-  describe.each(Object.keys(ONWARD))('with a callback that redirects again, at %s', (path) => {
+  describe.each(Object.keys(ONWARD))('using a callback that redirects again, at %s', (path) => {
     it.each([
       ['a link', 'query', true],
       ['a refresh, without JavaScript', 'query', false],
@@ -254,7 +254,7 @@ postgres.describe('A member in Chromium, with the client on another origin', () 
     });
   });
 
-  it('mistypes the password, and tries again where the cursor is', async () => {
+  it('mistypes the password, and tries again with the cursor in the field', async () => {
     const { username } = await oauth.member();
     const { page, signIn } = await start('profile:read', {});
     await signIn(username, 'mistyped');
@@ -266,7 +266,7 @@ postgres.describe('A member in Chromium, with the client on another origin', () 
     await page.getByRole('button', { name: 'Allow' }).waitFor();
   });
 
-  it('is asked for a name and a password by a page that no other site can frame', async () => {
+  it('enters name and password on a page that other sites cannot frame', async () => {
     const { page } = await start('profile:read');
     const framing = await page.context().newPage();
     const refused = framing.waitForEvent('console', {
@@ -277,7 +277,7 @@ postgres.describe('A member in Chromium, with the client on another origin', () 
     expect((await refused).text()).toMatch(/frame-ancestors|X-Frame-Options/);
   });
 
-  it('is told where a sign-in has expired, and not sent anywhere', async () => {
+  it('sees that a sign-in has expired, without a redirect', async () => {
     const { page } = await start('profile:read');
     const step = page.url();
     await page.context().clearCookies();

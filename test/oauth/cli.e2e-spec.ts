@@ -6,7 +6,7 @@ import { eventually, soon } from '../support/timing.js';
 
 const CREATE = ['clients', 'create', '--name', 'App', '--type', 'web', '--redirect-uri', REDIRECT_URI];
 
-describe('pua', () => {
+describe('pua for OAuth', () => {
   let oauth: OauthTest;
   beforeAll(async () => void (oauth = await OauthTest.start()));
   afterAll(() => oauth.close());
@@ -32,7 +32,7 @@ describe('pua', () => {
     expect(await oauth.me(access_token)).toBe(200);
   });
 
-  it('says on stderr where to send members to sign in, after a client is registered', async () => {
+  it('prints on stderr where to send members to sign in, after a client is registered', async () => {
     const { stdout, stderr } = await pua({ ...oauth.api.environment, PUBLIC_URL: oauth.issuer }, [
       ...CREATE,
       '--scopes',
@@ -51,7 +51,7 @@ describe('pua', () => {
     });
   });
 
-  it('registers where common assistants come back to, at exactly these addresses', async () => {
+  it('registers exactly the callback URLs of common assistants', async () => {
     const clientId = (await json('clients', 'create', '--name', 'Helper', '--assistant')) as {
       client_id: string;
     };
@@ -74,7 +74,7 @@ describe('pua', () => {
     expect(((await browser.open(unproven.url)) as URL).searchParams.get('error')).toBe('invalid_request');
   });
 
-  it('changes what is registered of a client, adding and taking away, and the next sign-in knows it', async () => {
+  it('adds and removes values of a client, which take effect at the next sign-in', async () => {
     const clientId = await oauth.client({ name: 'Before', redirect_uris: [REDIRECT_URI] });
     const { username } = await oauth.member();
     const other = 'https://other.example/callback';
@@ -124,52 +124,46 @@ describe('pua', () => {
     });
   });
 
-  thorough.it(
-    'ends the sign-ins of an app that hold a scope which is taken from it, and no others',
-    async () => {
-      const clientId = await oauth.client();
-      const { username } = await oauth.member();
-      const both = await oauth.tokens(clientId, username, { scope: 'profile:read events:read' });
-      const one = await oauth.tokens(clientId, username, { scope: 'profile:read' });
-      const { code, stderr } = await run('clients', 'update', clientId, '--remove-scopes', 'events:read');
-      expect({ code, stderr }).toEqual({
-        code: 0,
-        stderr: '1 grant that included a removed scope has ended\n',
-      });
-      await refusedSoon(both.access_token);
-      expect(await oauth.me(one.access_token)).toBe(200);
-      expect(await json('clients', 'show', clientId)).toMatchObject({
-        scopes: expect.not.arrayContaining(['events:read']),
-      });
-    },
-  );
+  thorough.it('ends only the sign-ins of an app with a scope that is removed from it', async () => {
+    const clientId = await oauth.client();
+    const { username } = await oauth.member();
+    const both = await oauth.tokens(clientId, username, { scope: 'profile:read events:read' });
+    const one = await oauth.tokens(clientId, username, { scope: 'profile:read' });
+    const { code, stderr } = await run('clients', 'update', clientId, '--remove-scopes', 'events:read');
+    expect({ code, stderr }).toEqual({
+      code: 0,
+      stderr: '1 grant that included a removed scope has ended\n',
+    });
+    await refusedSoon(both.access_token);
+    expect(await oauth.me(one.access_token)).toBe(200);
+    expect(await json('clients', 'show', clientId)).toMatchObject({
+      scopes: expect.not.arrayContaining(['events:read']),
+    });
+  });
 
-  thorough.it(
-    'changes nothing of a client where the outcome would not be allowed, and says why',
-    async () => {
-      const clientId = await oauth.client({ redirect_uris: [REDIRECT_URI] });
-      const update = (...args: string[]) => run('clients', 'update', clientId, ...args);
-      const refusals: [string[], number, RegExp][] = [
-        [['--remove-redirect-uri', REDIRECT_URI], 1, /at least one redirect URI is needed/],
-        [['--remove-redirect-uri', 'https://nobody.example/'], 1, /is not registered: nothing was changed/],
-        [['--add-redirect-uri', 'http://app.example/cb'], 1, /must be https/],
-        [['--add-scopes', 'admin'], 2, /There is no scope admin/],
-        [[], 2, /nothing to change/],
-      ];
-      for (const [args, status, message] of refusals) {
-        const { code, stderr } = await update(...args);
-        expect([code, stderr]).toEqual([status, expect.stringMatching(message)]);
-      }
-      expect((await update('--add-redirect-uri', REDIRECT_URI)).stderr).toBe(
-        `${clientId} already has these values: nothing changed\n`,
-      );
-      expect((await run('clients', 'update', 'nobody', '--name', 'x')).stderr).toMatch(
-        /There is no client nobody/,
-      );
-    },
-  );
+  thorough.it('rejects an invalid change of a client, and explains why', async () => {
+    const clientId = await oauth.client({ redirect_uris: [REDIRECT_URI] });
+    const update = (...args: string[]) => run('clients', 'update', clientId, ...args);
+    const refusals: [string[], number, RegExp][] = [
+      [['--remove-redirect-uri', REDIRECT_URI], 1, /at least one redirect URI is needed/],
+      [['--remove-redirect-uri', 'https://nobody.example/'], 1, /is not registered: nothing was changed/],
+      [['--add-redirect-uri', 'http://app.example/cb'], 1, /must be https/],
+      [['--add-scopes', 'admin'], 2, /There is no scope admin/],
+      [[], 2, /nothing to change/],
+    ];
+    for (const [args, status, message] of refusals) {
+      const { code, stderr } = await update(...args);
+      expect([code, stderr]).toEqual([status, expect.stringMatching(message)]);
+    }
+    expect((await update('--add-redirect-uri', REDIRECT_URI)).stderr).toBe(
+      `${clientId} already has these values: nothing changed\n`,
+    );
+    expect((await run('clients', 'update', 'nobody', '--name', 'x')).stderr).toMatch(
+      /There is no client nobody/,
+    );
+  });
 
-  it('deletes a client with all access that members gave it, and only with --yes', async () => {
+  it('deletes a client with all access that members gave it, only with --yes', async () => {
     const clientId = await oauth.client({ name: 'Gone' });
     const { username } = await oauth.member();
     const { access_token, refresh_token } = await oauth.tokens(clientId, username);
@@ -192,14 +186,14 @@ describe('pua', () => {
     });
   });
 
-  it('says why a client cannot be registered', async () => {
+  it('explains why a client cannot be registered', async () => {
     const parameters = ['--name', 'x', '--type', 'web', '--redirect-uri', 'http://app.example/cb'];
     const { code, stdout, stderr } = await run('clients', 'create', ...parameters);
     expect([code, stdout]).toEqual([1, '']);
     expect(stderr).toContain('must be https');
   });
 
-  it('shows where a member is signed in, and ends it all', async () => {
+  it('shows where a member is signed in, and ends all sessions', async () => {
     const { id, username } = await oauth.member();
     const clientId = await oauth.client();
     const { access_token, refresh_token } = await oauth.tokens(clientId, username);
@@ -215,7 +209,7 @@ describe('pua', () => {
     expect(await json('users', 'sessions', username)).toMatchObject({ sessions: [], apps: [] });
   });
 
-  thorough.it('ends the access of one client alone where one is named', async () => {
+  thorough.it('ends the access of one named client only', async () => {
     const { username } = await oauth.member();
     const [one, two] = [await oauth.client(), await oauth.client()];
     const [ended, kept] = [await oauth.tokens(one, username), await oauth.tokens(two, username)];

@@ -121,7 +121,7 @@ const DOCUMENTS: [{ client_id: string; client_name: string; [said: string]: unkn
   ],
 ];
 
-describe('the address of a document', () => {
+describe('the URL of a client document', () => {
   it.each([
     'http://agent.example/client.json',
     'https://agent.example',
@@ -133,7 +133,7 @@ describe('the address of a document', () => {
     'https://agent.example:443/c',
     'https://agent.example/a b',
     `https://agent.example/${'x'.repeat(100)}`,
-  ])('is not %s', (clientId) => expect(isDocumentUrl(clientId)).toBe(false));
+  ])('must not be %s', (clientId) => expect(isDocumentUrl(clientId)).toBe(false));
 
   it('is https with a path, spelled in one way', () => {
     expect(isDocumentUrl('https://agent.example/client.json')).toBe(true);
@@ -145,12 +145,12 @@ describe('the address of a document', () => {
     ['\u200b', 'agent.example'],
     [7, 'agent.example'],
     ['x'.repeat(200), 'x'.repeat(100)],
-  ])('leads to a client whose name %j is read as it is shown, %j', (client_name, name) => {
+  ])('identifies a client whose name %j is read as it is displayed, %j', (client_name, name) => {
     const clientId = 'https://agent.example/c';
     expect(clientOf(clientId, documentOf(clientId, { client_name }), true).name).toBe(name);
   });
 
-  it('is read in a time that grows with its size, however many keys and redirect URIs it holds', async () => {
+  it('is read in time linear to its size, with any number of keys and redirect URIs', async () => {
     const { publicKey } = await generateKeyPair('ES256');
     const key = await exportJWK(publicKey);
     const clientId = 'https://agent.example/c';
@@ -167,7 +167,7 @@ describe('the address of a document', () => {
   });
 
   it.each([undefined, null, false, 0, '', 'keys', {}, { keys: [] }])(
-    'leads to no client where it says that it has keys, and they are %j: never to one without',
+    'identifies no client if it declares keys, and they are %j: never a client without keys',
     (jwks) => {
       const clientId = 'https://agent.example/c';
       const document = documentOf(clientId, { token_endpoint_auth_method: 'private_key_jwt', jwks });
@@ -176,7 +176,7 @@ describe('the address of a document', () => {
   );
 
   it.each(DOCUMENTS.map(([said, described]) => [said.client_name, said, described] as const))(
-    'of %s leads to a client that can be used',
+    'of %s identifies a usable client',
     (_name, said, described) => {
       const jwks = 'jwks_uri' in said ? { keys: [RSA_KEY] } : undefined;
       const client = clientOf(said.client_id, said, true, jwks);
@@ -184,7 +184,7 @@ describe('the address of a document', () => {
     },
   );
 
-  it('leads to a client whose pages are on its own origin, and no other', () => {
+  it('identifies a client whose pages are all on its own origin', () => {
     const clientId = 'https://agent.example/c';
     const pagesOf = (uri: unknown) => {
       const { client_uri, policy_uri } = clientOf(
@@ -205,7 +205,7 @@ describe('the address of a document', () => {
       expect(pagesOf(other)).toEqual([null, null]);
   });
 
-  it('leads to a client that may leave its signature out where it names both methods and has no keys', () => {
+  it('identifies a client that may omit its signature if it names both methods and has no keys', () => {
     const clientId = 'https://agent.example/c';
     const both = { token_endpoint_auth_methods_supported: ['none', 'private_key_jwt'] };
     expect(clientOf(clientId, documentOf(clientId, both), true)).toMatchObject({ jwks: null });
@@ -214,13 +214,13 @@ describe('the address of a document', () => {
     expect(clientOf(clientId, fapi2, true)).toMatchObject({ profile: 'fapi2', assertion_optional: false });
   });
 
-  it('leads to no client if the keys at its jwks_uri are unusable', () => {
+  it('identifies no client if the keys at its jwks_uri are unusable', () => {
     const said = DOCUMENTS[0]![0];
     for (const keys of [{}, { keys: [] }, { keys: [{ kty: 'oct', k: 'x' }] }, [], 'keys'])
       expect(() => clientOf(said.client_id, said, true, keys as object)).toThrow('key set');
   });
 
-  it('leads to a client that is told of sign-outs at its own origin, and nowhere else', () => {
+  it('identifies a client that gets logout notifications only at its own origin', () => {
     const clientId = 'https://agent.example/c';
     const told = (backchannel_logout_uri: unknown) =>
       clientOf(clientId, documentOf(clientId, { backchannel_logout_uri }), true).backchannel_logout_uri;
@@ -237,7 +237,7 @@ describe('the address of a document', () => {
     expect(() => told('https://agent.example/#here')).toThrow('cannot be told of sign-outs');
   });
 
-  it('leads to a client of its own pages and of the member’s device, and of nobody else', () => {
+  it('identifies a client that redirects only to its own pages and the member’s device', () => {
     const clientId = 'https://agent.example/c';
     const client = clientOf(
       clientId,
@@ -265,7 +265,7 @@ describe('the address of a document', () => {
   });
 });
 
-postgres.describe('with documents on a server', () => {
+postgres.describe('client documents on a server', () => {
   let oauth: OauthTest;
   let site: DocumentSite;
   let at: string;
@@ -305,9 +305,9 @@ postgres.describe('with documents on a server', () => {
     site.answer = describing;
   });
 
-  describe('a client that is described by a document', () => {
+  describe('a client with a document', () => {
     it(
-      'is not kept without its line in the audit trail',
+      'is not stored without its audit event',
       allowed(async () => {
         const clientId = `${at}/unrecorded.json`;
         const { username } = await oauth.member();
@@ -321,7 +321,7 @@ postgres.describe('with documents on a server', () => {
     );
 
     it(
-      'signs a member in, under the host of its document, and is kept from then on',
+      'signs a member in under its document’s host, and is stored from then on',
       allowed(async () => {
         const clientId = `${at}/client.json`;
         const { username } = await oauth.member();
@@ -388,7 +388,7 @@ postgres.describe('with documents on a server', () => {
     );
 
     it(
-      'goes on for a day where its document cannot be read any more, and no longer',
+      'works for one day after its document becomes unreadable',
       allowed(async () => {
         const clientId = `${at}/short-lived.json`;
         const { username } = await oauth.member();
@@ -416,7 +416,7 @@ postgres.describe('with documents on a server', () => {
     );
 
     it(
-      'is refused with a redirect URI that its document does not have',
+      'is rejected with a redirect URI that its document does not contain',
       allowed(async () => {
         const page = await oauth.browser().open(ask(`${at}/other.json`, { redirect_uri: REDIRECT_URI }).url);
         expect((page as FormPage).html).toContain('<code>invalid_redirect_uri</code>');
@@ -463,7 +463,7 @@ postgres.describe('with documents on a server', () => {
       ],
       ['an error', 'the answer is 500', (response) => response.writeHead(500).end()],
       ['a broken connection', 'socket hang up', (response) => response.destroy()],
-    ])('is unknown where the answer is %s, and says so to developers', (what, why, respond) =>
+    ])('is unknown if the response is %s, and developers see that', (what, why, respond) =>
       allowed(async () => {
         site.answer = (request, response) => respond(response, at + request.url);
         const clientId = `${at}/${encodeURIComponent(what)}.json`;
@@ -486,7 +486,7 @@ postgres.describe('with documents on a server', () => {
     );
 
     it(
-      'says to developers why a redirect URI of its document is not used',
+      'shows developers why a redirect URI of its document is ignored',
       allowed(async () => {
         const { url } = ask(`${at}/elsewhere.json`, { redirect_uri: 'https://other.example/cb' });
         const { html } = (await oauth.browser().open(url)) as FormPage;
@@ -540,7 +540,7 @@ postgres.describe('with documents on a server', () => {
     );
 
     it(
-      'that signs with another key learns why its keys could not be read, and keeps those that are known',
+      'that signs with another key sees why its keys could not be read, and keeps the known ones',
       allowed(async () => {
         const clientId = `${at}/losing.json`;
         site.answer = (request, response) =>
@@ -575,7 +575,7 @@ postgres.describe('with documents on a server', () => {
     );
 
     it(
-      'that may leave its signature out gets tokens with one and without, and never with a wrong one',
+      'that may omit its signature gets tokens with and without one, and never with a wrong one',
       allowed(async () => {
         const clientId = `${at}/both.json`;
         site.answer = (request, response) =>
@@ -604,7 +604,7 @@ postgres.describe('with documents on a server', () => {
     );
 
     it(
-      'is asked for once, however often somebody comes with it',
+      'has its document fetched once for concurrent requests',
       allowed(async () => {
         const { url } = ask(`${at}/popular.json`);
         const pages = await Promise.all(Array.from({ length: 10 }, () => oauth.browser().open(url)));
@@ -614,7 +614,7 @@ postgres.describe('with documents on a server', () => {
     );
   });
 
-  describe('what strangers ask for', () => {
+  describe('requests of anonymous clients', () => {
     /** An instance that has not read anything yet. */
     let server: OauthTest;
 
@@ -624,7 +624,7 @@ postgres.describe('with documents on a server', () => {
     });
     afterEach(() => server.close());
 
-    /** The address of a document, at a host of its own. */
+    /** The URL of a document, at its own host. */
     const clientAt = (host: string, path = '/client.json') =>
       `https://${host}.agents.localhost:${site.port}${path}`;
     /** The status of an authorization request that comes from an address: 303 leads to the sign-in. */
@@ -640,7 +640,7 @@ postgres.describe('with documents on a server', () => {
     const isRefused = async (clientId: string, address: string) =>
       (await statusFor(clientId, address)) === 503;
 
-    it('uses up what their address may have read, and nobody else’s', async () => {
+    it('use up only the limit of their address', async () => {
       const refused: boolean[] = [];
       for (let i = 0; i < 70; i++) refused.push(await isRefused(clientAt(`stranger-${i}`), '192.0.2.1'));
       expect(refused).toEqual([...Array<boolean>(30).fill(false), ...Array<boolean>(40).fill(true)]);
@@ -650,7 +650,7 @@ postgres.describe('with documents on a server', () => {
       expect(await isRefused(clientAt('network'), '2001:db8::ffff')).toBe(true);
     });
 
-    it('is read from one host 60 times a minute, and from others all the same', async () => {
+    it('read documents 60 times per minute and host, and other hosts regardless', async () => {
       const address = (i: number) => `192.0.2.${Math.floor(i / 30)}`;
       for (let i = 0; i < 60; i++)
         expect(await isRefused(clientAt('flooded', `/${i}.json`), address(i))).toBe(false);
@@ -659,7 +659,7 @@ postgres.describe('with documents on a server', () => {
       expect(await isRefused(clientAt('spared'), address(60))).toBe(false);
     });
 
-    it('takes no place of those who sign in to other apps, though no document ever comes', async () => {
+    it('do not delay sign-ins to other apps, even if no document arrives', async () => {
       const registered = await oauth.client();
       site.answer = () => undefined;
       const ended = Promise.all(
@@ -674,7 +674,7 @@ postgres.describe('with documents on a server', () => {
       expect(new Set(await ended)).toEqual(new Set([400]));
     });
 
-    it('does not keep an app waiting that members use: its document is read again meanwhile', async () => {
+    it('do not delay apps in use, whose documents are read meanwhile', async () => {
       const clientId = clientAt('in-use');
       const { username } = await oauth.member();
       await allowed(async () => void (await oauth.browser().authorize(ask(clientId).url, { username })))();
@@ -698,8 +698,8 @@ postgres.describe('with documents on a server', () => {
     });
   });
 
-  describe('an address inside our own network', () => {
-    it('is not connected to, by name or number', async () => {
+  describe('a URL inside the private network', () => {
+    it('is never connected to, by name or number', async () => {
       const { port } = new URL(at);
       for (const host of ['localhost', '127.0.0.1', '[::1]', '[::ffff:7f00:1]']) {
         const clientId = new URL(`https://${host}:${port}/inside.json`).href;
@@ -709,7 +709,7 @@ postgres.describe('with documents on a server', () => {
       expect(site.connections).toBe(0);
     });
 
-    it('is checked when it is connected to: a name is refused if one of its addresses is inside', async () => {
+    it('is checked at the connection: a name is rejected if one of its addresses is private', async () => {
       const guard = oauth.api.app.get(PublicHttps);
       const asked: string[] = [];
       guard.isAllowed = (address) => {
@@ -723,7 +723,7 @@ postgres.describe('with documents on a server', () => {
     });
   });
 
-  it('is nothing unless the operator allows it, which the metadata says', async () => {
+  it('client documents are off unless the operator allows them, as the metadata states', async () => {
     const closed = await OauthTest.start();
     const metadata = async (issuer: string) =>
       (await (await fetch(`${issuer}/.well-known/oauth-authorization-server`)).json()) as object;

@@ -44,7 +44,7 @@ describe('a client with a secret', () => {
     },
   );
 
-  it('gets nothing without it, with another client’s, with half of it, or sent in two ways', async () => {
+  it('is rejected without the secret, with another client’s, with half of it, or with one sent in two ways', async () => {
     const { id, secret } = await clientWithSecret(oauth);
     const other = await clientWithSecret(oauth);
     const wrong = [
@@ -61,14 +61,14 @@ describe('a client with a secret', () => {
     expect((await authenticate({}, basic(id, secret))).status).toBe(200);
   });
 
-  it('is not helped by a secret where it is a public client, or has keys', async () => {
+  it('cannot use a secret if it is public, or has keys', async () => {
     const publicClient = await oauth.client({ profile: 'oidc' });
     await storeSecret(oauth, publicClient, 'stored-all-the-same');
     const { status, body } = await authenticate({}, basic(publicClient, 'stored-all-the-same'));
     expect([status, body.error]).toEqual([401, 'invalid_client']);
   });
 
-  it('is stored as an HMAC: the secret is in no row, event or log', async () => {
+  it('has it stored as an HMAC: the secret is in no row, event or log', async () => {
     const { id, secret } = await clientWithSecret(oauth);
     await authenticate({}, basic(id, secret));
     const rows = await oauth.dataSource.query<object[]>(
@@ -81,7 +81,7 @@ UNION ALL SELECT c::text FROM oauth_clients c WHERE id = $1 UNION ALL SELECT e::
     expect(secret).toMatch(/^pua_secret_[0-9A-Za-z]{43}$/);
   });
 
-  it('has an empty set of keys as well, as the database demands: programs of the version before take a client without keys for a public one', async () => {
+  it('has an empty key set too, so that the previous version rejects it instead of treating it as public', async () => {
     const keysOf = (id: string) =>
       oauth.dataSource.query('SELECT jwks FROM oauth_clients WHERE id = $1', [id]);
     const { id } = await clientWithSecret(oauth);
@@ -100,7 +100,7 @@ UNION ALL SELECT c::text FROM oauth_clients c WHERE id = $1 UNION ALL SELECT e::
     expect(await keysOf(id)).toEqual([{ jwks: { keys: [] } }]);
   });
 
-  it('has two while one is replaced, and never a third', async () => {
+  it('has two secrets during a replacement, and never a third', async () => {
     const { id, secret: first } = await clientWithSecret(oauth);
     const second = await rotate(oauth, id);
     const statuses = async (...secrets: string[]) => {
@@ -115,7 +115,7 @@ UNION ALL SELECT c::text FROM oauth_clients c WHERE id = $1 UNION ALL SELECT e::
     expect((await events(id)).map(({ type }) => type)).toContain('client.secret_rotated');
   });
 
-  it('is refused with a secret that has expired, and the audit trail says why', async () => {
+  it('is rejected with an expired secret, and the audit log names the reason', async () => {
     const { id } = await clientWithSecret(oauth);
     const secret = await rotate(oauth, id, { expiresInSeconds: 0 });
     forget();
@@ -124,7 +124,7 @@ UNION ALL SELECT c::text FROM oauth_clients c WHERE id = $1 UNION ALL SELECT e::
     expect((await events(id)).map(({ details }) => details.reason)).toContain('client_secret_expired');
   });
 
-  it('says when a secret was last used', async () => {
+  it('shows when a secret was last used', async () => {
     const { id, secret } = await clientWithSecret(oauth);
     const clients = oauth.api.app.get(ClientsService);
     expect((await clients.find(id)).secrets).toMatchObject([{ last_used_at: null, expires_at: null }]);
@@ -135,7 +135,7 @@ UNION ALL SELECT c::text FROM oauth_clients c WHERE id = $1 UNION ALL SELECT e::
     ]);
   });
 
-  it('may guess ten times a minute from an address: then even the right one is refused there, and no other client is', async () => {
+  it('may guess ten times per minute and address, after which only this client is rejected there', async () => {
     const { id, secret } = await clientWithSecret(oauth);
     const other = await clientWithSecret(oauth);
     for (let i = 0; i < 10; i++)
@@ -148,7 +148,7 @@ UNION ALL SELECT c::text FROM oauth_clients c WHERE id = $1 UNION ALL SELECT e::
     expect(reasons).toContain('too_many_wrong_secrets');
   });
 
-  it('may not be asked for by a page: a browser’s request is refused', async () => {
+  it('cannot use its secret from a page: a browser’s request is rejected', async () => {
     const { id, secret } = await clientWithSecret(oauth);
     const { status, body } = await authenticate(
       {},
@@ -164,7 +164,7 @@ describe('a secret in a URL', () => {
     ['POST', '/oauth/par'],
     ['GET', '/oauth/authorize'],
     ['GET', '/oauth/logout'],
-  ])('is refused, right or wrong, and audited without it: %s %s', async (method, path) => {
+  ])('is rejected, right or wrong, and audited without the secret: %s %s', async (method, path) => {
     const { id, secret } = await clientWithSecret(oauth);
     const query = new URLSearchParams({ client_id: id, client_secret: secret });
     const response = await fetch(`${oauth.issuer}${path}?${query}`, {
@@ -182,7 +182,7 @@ describe('a secret in a URL', () => {
     expect(JSON.stringify([kept, await events(id)])).not.toContain(secret);
   });
 
-  it('is not led into one by a form that is answered with a redirect', async () => {
+  it('is not created by redirecting a form', async () => {
     const { id, secret } = await clientWithSecret(oauth);
     const { status, headers } = await oauth.post('/oauth/authorize', {
       client_id: id,
@@ -191,7 +191,7 @@ describe('a secret in a URL', () => {
     expect([status, headers.get('location')]).toEqual([400, null]);
   });
 
-  it('of a made-up client is not audited: anybody could fill the trail', async () => {
+  it('of a made-up client is not audited, so that nobody can fill the audit log', async () => {
     const made = `made-up-${Date.now()}`;
     await fetch(`${oauth.issuer}/oauth/authorize?client_id=${made}&client_secret=x`);
     expect(await events(made)).toEqual([]);
@@ -201,7 +201,7 @@ describe('a secret in a URL', () => {
 describe('a secret with characters that encodings change (RFC 6749 §2.3.1)', () => {
   const server = { issuer: 'https://server.example' };
 
-  it.each(ODD_SECRETS)('arrives as it is from three clients, in header and body: %s', async (secret) => {
+  it.each(ODD_SECRETS)('is accepted from three clients, in header and body: %s', async (secret) => {
     const { id } = await clientWithSecret(oauth);
     await storeSecret(oauth, id, secret);
     const as = { ...server, issuer: oauth.issuer, revocation_endpoint: `${oauth.issuer}/oauth/revoke` };
@@ -226,7 +226,7 @@ describe('a secret with characters that encodings change (RFC 6749 §2.3.1)', ()
     expect((await authenticate({ client_id: id, client_secret: secret })).status).toBe(200);
   });
 
-  it.each(['%zz', 'a%', '%C3', '%00'])('is invalid_request where it is not encoded: %s', async (half) => {
+  it.each(['%zz', 'a%', '%C3', '%00'])('is invalid_request if it is not encoded: %s', async (half) => {
     const { id } = await clientWithSecret(oauth);
     const Authorization = `Basic ${Buffer.from(`${id}:${half}`).toString('base64')}`;
     const { status, body } = await authenticate({}, { Authorization });
@@ -234,13 +234,13 @@ describe('a secret with characters that encodings change (RFC 6749 §2.3.1)', ()
   });
 });
 
-describe('pua clients', () => {
+describe('pua clients with secrets', () => {
   const run = (...parameters: string[]) => pua(oauth.api.environment, parameters);
   const json = (...parameters: string[]) =>
     puaJson<Record<string, unknown>>(oauth.api.environment, parameters);
   const create = ['clients', 'create', '--name', 'App', '--type', 'web', '--redirect-uri', REDIRECT_URI];
 
-  it('creates a client with a secret, which is shown once; show says what it is', async () => {
+  it('creates a client with a secret that is shown once, and shows its details later', async () => {
     const { stdout } = await run(...create, '--profile', 'oidc', '--auth', 'client_secret_basic');
     const [id, secret] = stdout.trim().split('\n') as [string, string];
     expect((await authenticate({}, basic(id, secret))).status).toBe(200);
@@ -267,7 +267,7 @@ describe('pua clients', () => {
     ]);
   });
 
-  it('takes the secrets of a client that is to authenticate otherwise', async () => {
+  it('removes the secrets of a client that changes its authentication', async () => {
     const { id, secret } = await clientWithSecret(oauth);
     expect(await json('clients', 'update', id, '--auth', 'none')).toMatchObject({
       token_endpoint_auth_method: 'none',
@@ -292,13 +292,13 @@ describe('pua clients', () => {
       'a page cannot',
     ],
     [['--auth', 'client_secret_jwt'], 'client_secret_jwt'],
-  ])('refuses %j, and says which rule it breaks', async (options, why) => {
+  ])('rejects %j, and names the violated rule', async (options, why) => {
     const { code, stderr } = await run(...create, ...options);
     expect(code).not.toBe(0);
     expect(stderr).toContain(why);
   });
 
-  it('never lets an app on a device have a secret, nor an update take from a client all that it authenticates with', async () => {
+  it('never gives a secret to an app on a device, nor removes all of a client’s credentials', async () => {
     const native = await oauth.client({
       type: 'native',
       redirect_uris: ['com.example.app:/cb'],

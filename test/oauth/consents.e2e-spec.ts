@@ -41,7 +41,7 @@ function together(browser: Browser, action: string, form: Record<string, string>
   );
 }
 
-describe('an answer that is sent several times at once', () => {
+describe('a consent form sent several times at once', () => {
   async function counts(clientId: string) {
     const [found] = await oauth.dataSource.query<Record<string, number>[]>(
       `SELECT (SELECT count(*) FROM oauth_grants WHERE client_id = $1)::int AS grants,
@@ -61,7 +61,7 @@ describe('an answer that is sent several times at once', () => {
     return { username, clientId, browser, consent };
   }
 
-  it('is one decision: one grant and one code come of a consent', async () => {
+  it('is one decision: it creates one grant and one code', async () => {
     for (let round = 0; round < 5; round++) {
       const { clientId, browser, consent } = await atConsent();
       const form = { csrf: csrfOf(consent), decision: 'allow', scope: 'profile:read' };
@@ -71,7 +71,7 @@ describe('an answer that is sent several times at once', () => {
     }
   });
 
-  it('is one decision, too, where one allows what the other denies', async () => {
+  it('is one decision even if one allows and the other denies', async () => {
     for (let round = 0; round < 5; round++) {
       const { clientId, browser, consent } = await atConsent();
       const action = `${consent.url.pathname}/consent`;
@@ -93,7 +93,7 @@ describe('an answer that is sent several times at once', () => {
     }
   });
 
-  it('is one sign-in: it leads on to one consent page, or to one code', async () => {
+  it('is one sign-in: it leads to one consent page, or to one code', async () => {
     const { username } = await oauth.member();
     const clientId = await oauth.client();
     await oauth.code(clientId, username, { scope: SCOPE });
@@ -104,7 +104,7 @@ describe('an answer that is sent several times at once', () => {
     expect(ends.map(codeIn).filter((code) => code !== null)).toHaveLength(1);
   });
 
-  it('leads a second click on to the app where the first did not arrive there', async () => {
+  it('redirects a second click to the app if the first response was lost', async () => {
     const { browser, consent } = await atConsent();
     const action = `${consent.url.pathname}/consent`;
     const form = new URLSearchParams({ csrf: csrfOf(consent), decision: 'allow', scope: 'profile:read' });
@@ -118,8 +118,8 @@ describe('an answer that is sent several times at once', () => {
 const narrow = (clientId: string, username: string, untick: string[], browser = oauth.browser()) =>
   browser.authorize(oauth.request(clientId, { scope: SCOPE, prompt: 'consent' }).url, { username, untick });
 
-describe('a consent that is narrowed', () => {
-  it('takes the scope from every token of earlier sign-ins with the next request, and nothing else', async () => {
+describe('a narrowed consent', () => {
+  it('removes the scope from every earlier token at the next request, and changes nothing else', async () => {
     const { id, username } = await oauth.member();
     const clientId = await oauth.client();
     const tokens = await oauth.tokens(clientId, username, { scope: SCOPE });
@@ -149,7 +149,7 @@ describe('a consent that is narrowed', () => {
     expect(grants!.held.toSorted()).toEqual(['achievements:read', 'profile:read']);
   });
 
-  it('may leave nothing of the API, and then the tokens still say who the member is', async () => {
+  it('may keep no API scope, and tokens then still identify the member', async () => {
     const { username } = await oauth.member();
     const clientId = await oauth.client();
     const { access_token, refresh_token } = await oauth.tokens(clientId, username, { scope: SCOPE });
@@ -164,7 +164,7 @@ describe('a consent that is narrowed', () => {
     expect(userinfo.status).toBe(200);
   });
 
-  it('holds for a code that is not redeemed yet', async () => {
+  it('applies to a code that is not redeemed yet', async () => {
     const { username } = await oauth.member();
     const clientId = await oauth.client();
     const code = await oauth.code(clientId, username, { scope: SCOPE });
@@ -173,7 +173,7 @@ describe('a consent that is narrowed', () => {
     expect(body.scope).toBe('profile:read achievements:read');
   });
 
-  it('is not narrowed by asking for less, or by denying', async () => {
+  it('is unaffected by requests for fewer scopes, or by a denial', async () => {
     const { username } = await oauth.member();
     const clientId = await oauth.client();
     const { access_token } = await oauth.tokens(clientId, username, { scope: SCOPE });
@@ -184,7 +184,7 @@ describe('a consent that is narrowed', () => {
     expect(await status('events', access_token)).toBe(200);
   });
 
-  postgres.it('is known to every other process, whose cache has the token, within a second', async () => {
+  postgres.it('applies in every other process with a cached token within a second', async () => {
     const other = await OauthTest.start({ publicUrl: oauth.issuer }, oauth);
     const origin = await other.api.app.getUrl();
     const { username } = await oauth.member();
@@ -198,7 +198,7 @@ describe('a consent that is narrowed', () => {
     await other.close();
   });
 
-  postgres.it('leaves no wider grant where a code is issued at the same moment', async () => {
+  postgres.it('leaves no wider grant if a code is issued at the same moment', async () => {
     const { username } = await oauth.member();
     for (let round = 0; round < 10; round++) {
       const clientId = await oauth.client();
@@ -239,7 +239,7 @@ describe('a consent', () => {
     oauth.api.app.get(RevocationChannel).announce({ kind: 'client', id: clientId });
   }
 
-  it.each(ELSEWHERE)('does not count for a redirect URI that is added at %s', async (added) => {
+  it.each(ELSEWHERE)('does not apply to a redirect URI that is added at %s', async (added) => {
     const { username } = await oauth.member();
     const clientId = await oauth.client();
     const browser = oauth.browser();
@@ -264,7 +264,7 @@ describe('a consent', () => {
       ).not.toBeNull();
   });
 
-  it('counts for another path of the same origin', async () => {
+  it('applies to another path of the same origin', async () => {
     const { username } = await oauth.member();
     const clientId = await oauth.client();
     const browser = oauth.browser();
@@ -276,7 +276,7 @@ describe('a consent', () => {
     ).not.toBeNull();
   });
 
-  it('from before it knew its origins counts for those that the app had, and for no other', async () => {
+  it('from before origins were stored applies only to the app’s origins of that time', async () => {
     const { username } = await oauth.member();
     const clientId = await oauth.client();
     const browser = oauth.browser();
@@ -293,7 +293,7 @@ describe('a consent', () => {
   });
 });
 
-describe('a consent to an app that nobody reviewed', () => {
+describe('a consent to an unreviewed app', () => {
   let described: OauthTest;
   beforeAll(async () => void (described = await OauthTest.start({ clientIdMetadataDocuments: true })));
   afterAll(() => described.close());
@@ -340,22 +340,19 @@ describe('a consent to an app that nobody reviewed', () => {
       ['redirect_uris', [REDIRECT_URI, 'https://app.example/other']],
       ['jwks', OTHER_KEYS],
       ['profile', 'oidc'],
-    ])(
-      'does not count any more once its %s has changed, until the member answers again',
-      async (column, value) => {
-        const { username } = await described.member();
-        const clientId = await unreviewed(kind);
-        const browser = described.browser();
-        await browser.authorize(request(clientId), { username });
-        expect(await isSilent(browser, clientId)).toBe(true);
-        await change(clientId, column, value);
-        expect(await isSilent(browser, clientId)).toBe(false);
-        expect(codeIn(await allow(browser, await browser.open(request(clientId))))).not.toBeNull();
-        expect(await isSilent(browser, clientId)).toBe(true);
-      },
-    );
+    ])('expires once the app’s %s has changed, until the member consents again', async (column, value) => {
+      const { username } = await described.member();
+      const clientId = await unreviewed(kind);
+      const browser = described.browser();
+      await browser.authorize(request(clientId), { username });
+      expect(await isSilent(browser, clientId)).toBe(true);
+      await change(clientId, column, value);
+      expect(await isSilent(browser, clientId)).toBe(false);
+      expect(codeIn(await allow(browser, await browser.open(request(clientId))))).not.toBeNull();
+      expect(await isSilent(browser, clientId)).toBe(true);
+    });
 
-    it('allows nothing of an earlier one, when the app was another', async () => {
+    it('keeps no scope of an earlier consent if the app has changed', async () => {
       const { username, id } = await described.member();
       const clientId = await unreviewed(kind);
       const browser = described.browser();
@@ -367,7 +364,7 @@ describe('a consent to an app that nobody reviewed', () => {
       ).toEqual([{ granted: ['profile:read'] }]);
     });
 
-    it('is asked for again where the app changed while the member read the page', async () => {
+    it('is requested again if the app changed while the member read the page', async () => {
       const { username } = await described.member();
       const clientId = await unreviewed(kind);
       const browser = described.browser();
@@ -384,7 +381,7 @@ describe('a consent to an app that nobody reviewed', () => {
       expect(codeIn(await allow(browser, after))).not.toBeNull();
     });
 
-    it('from before it was tied to what the member saw is asked for once more', async () => {
+    it('from before it recorded the shown values is requested once more', async () => {
       const { username, id } = await described.member();
       const clientId = await unreviewed(kind);
       const browser = described.browser();
@@ -394,7 +391,7 @@ describe('a consent to an app that nobody reviewed', () => {
     });
   });
 
-  it('names the host of each link of a member’s app, which may be to another site', async () => {
+  it('names the host of each link of a member’s app, which may be another site', async () => {
     const { username } = await described.member();
     const clientId = await unreviewed('a member');
     await change(clientId, 'client_uri', 'https://claude.ai/');
@@ -413,7 +410,7 @@ describe('a consent to an app that nobody reviewed', () => {
     expect(done.html).toMatch(/href="https:\/\/claude.ai\/">Go to claude.ai</);
   });
 
-  it('stays while the keys at the address that its document names change', async () => {
+  it('remains while the keys at its document’s URL change', async () => {
     const { username } = await described.member();
     const clientId = await unreviewed('a document');
     await change(clientId, 'jwks_uri', 'https://app.example/keys.json');

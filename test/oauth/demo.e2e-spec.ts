@@ -17,7 +17,7 @@ describe('GET /demo', () => {
   beforeAll(async () => void (oauth = await OauthTest.start({ seedDemo: true })));
   afterAll(() => oauth.close());
 
-  it('serves the demo app, with a policy that lets it load and call nothing but this server', async () => {
+  it('serves the demo app, with a policy that allows only this server', async () => {
     for (const path of [
       '/demo',
       '/demo/callback?code=x&state=y',
@@ -36,7 +36,7 @@ describe('GET /demo', () => {
       expect((await fetch(`${oauth.issuer}/demo/${path}`)).status).toBe(404);
   });
 
-  it('is a client that signs members in, wherever PUBLIC_URL is', async () => {
+  it('is a client that signs members in, for any PUBLIC_URL', async () => {
     const { dataSource, api } = oauth;
     await registerDemoClient(dataSource, { ...api.config, publicUrl: 'http://localhost:1' });
     await registerDemoClient(dataSource, api.config);
@@ -49,7 +49,7 @@ describe('GET /demo', () => {
   });
 });
 
-postgres.describe('The demo app in Chromium', () => {
+postgres.describe('the demo app in Chromium', () => {
   let oauth: OauthTest;
   let browser: Browser;
   beforeAll(async () => {
@@ -94,14 +94,14 @@ postgres.describe('The demo app in Chromium', () => {
     return { page, complaints, secrets };
   }
 
-  it('says who to sign in as', async () => {
+  it('names the account to sign in with', async () => {
     const { page } = await open();
     await page.goto(`${oauth.issuer}/demo`);
     const said = await page.locator('#who code').allTextContents();
     expect(said).toEqual([...DEMO_USERNAMES, DEMO_PASSWORD]);
   });
 
-  it('shows the four steps with what was sent and what came back, and no secret whole', async () => {
+  it('shows the four steps with requests and responses, and no complete secret', async () => {
     const { page, complaints, secrets } = await open();
     await signIn(page);
     await page.getByRole('heading', { name: 'Achievements' }).waitFor();
@@ -120,7 +120,7 @@ postgres.describe('The demo app in Chromium', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('is the member’s page: profile, events in their own time zones, connections, achievements with pins and rarity', async () => {
+  it('shows the member’s profile, events in their own time zones, connections, achievements with pins and rarity', async () => {
     const { page } = await open({ timezoneId: 'Asia/Tokyo' });
     await signIn(page);
     await page.locator('meter').first().waitFor();
@@ -142,7 +142,7 @@ FROM events e JOIN participants p ON p.event_id = e.id WHERE p.user_id = 9000000
     expect(await page.locator('meter').first().getAttribute('aria-label')).toMatch(/% of members have it$/);
   });
 
-  it('refreshes, revokes, and then its token is refused', async () => {
+  it('refreshes and revokes its token, which is then rejected', async () => {
     const { page } = await open();
     await signIn(page);
     await page.getByRole('heading', { name: 'Achievements' }).waitFor();
@@ -158,7 +158,7 @@ FROM events e JOIN participants p ON p.event_id = e.id WHERE p.user_id = 9000000
     expect(await later.textContent()).toContain('invalid_credentials');
   });
 
-  it('says in a frame that the member denied it', async () => {
+  it('shows in a frame that the member denied it', async () => {
     const { page } = await open();
     await page.goto(`${oauth.issuer}/demo`);
     await page.getByRole('button', { name: 'Sign in' }).click();
@@ -169,7 +169,7 @@ FROM events e JOIN participants p ON p.event_id = e.id WHERE p.user_id = 9000000
     expect(await notice.evaluate((frame) => getComputedStyle(frame).borderTopStyle)).toBe('solid');
   });
 
-  it('says what it was not allowed, and asks for it again', async () => {
+  it('shows a missing scope, and requests it again', async () => {
     const { page } = await open();
     await signIn(page, ['See the events']);
     const notice = page.locator('#refused');
@@ -197,7 +197,7 @@ FROM events e JOIN participants p ON p.event_id = e.id WHERE p.user_id = 9000000
     );
   });
 
-  it('works on another origin, by two attributes of its page', async () => {
+  it('works on another origin, with two attributes of its page', async () => {
     const site = createServer((request, response) => {
       const name = request.url!.replace(/\?.*/, '').replace(/^\/demo\/?/, '');
       if (request.url === '/favicon.ico') {

@@ -7,7 +7,7 @@ import { launchChromium } from '../support/chromium.js';
 import { postgres } from '../support/database.js';
 import { OauthTest, PASSWORD } from '../support/oauth.js';
 
-postgres.describe('A developer in Chromium', () => {
+postgres.describe('a developer in Chromium', () => {
   let oauth: OauthTest;
   let browser: Browser;
   let app: Server;
@@ -42,7 +42,7 @@ postgres.describe('A developer in Chromium', () => {
     return page.getByRole('row').filter({ hasText: errorId }).innerText();
   };
 
-  it('registers an app, breaks it, finds out why in the list of requests, and mends it, without an admin', async () => {
+  it('registers an app, breaks it, finds the cause in the list of requests, and repairs it, without an admin', async () => {
     const { username } = await oauth.member();
     const page = await (await browser.newContext()).newPage();
     const violations: string[] = [];
@@ -118,7 +118,7 @@ postgres.describe('A developer in Chromium', () => {
     expect(violations).toEqual([]);
   });
 
-  it('copies what is shown once: a key, and a calendar link, which a calendar program opens, too', async () => {
+  it('copies values that are shown once: a key, and a calendar link that a calendar app opens', async () => {
     const { username } = await oauth.member();
     const context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'] });
     const page = await context.newPage();
@@ -144,7 +144,7 @@ postgres.describe('A developer in Chromium', () => {
     expect(await opened.getAttribute('href')).toBe(link.replace('http:', 'webcal:'));
   });
 
-  it('makes a key and rotates it by keyboard alone, on a phone, without JavaScript', async () => {
+  it('creates a key and rotates it with the keyboard only, on a phone, without JavaScript', async () => {
     const { username } = await oauth.member();
     const context = await browser.newContext({
       viewport: { width: 390, height: 844 },

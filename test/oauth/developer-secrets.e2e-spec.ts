@@ -26,7 +26,7 @@ const profileOf = async (of: OauthTest, ownerId: number) =>
   of.dataSource.query('SELECT profile, secret_auth_method FROM oauth_clients WHERE owner_id = $1', [ownerId]);
 
 describe('/developer, with DEVELOPER_OIDC', () => {
-  it('registers an app with a secret, which is shown once and works; another takes its place', async () => {
+  it('registers an app with a secret, which is shown once and works, and replaces it', async () => {
     const { browser, register } = await atForm();
     const page = await register({ profile: 'oidc', secret_auth_method: 'client_secret_basic' });
     const [, id] = /^\/developer\/clients\/([\w-]{36})$/.exec(page.url.pathname)!;
@@ -46,7 +46,7 @@ describe('/developer, with DEVELOPER_OIDC', () => {
     expect(html).not.toContain(second);
   });
 
-  it('offers oauth21 and oidc, and takes no other profile from a form', async () => {
+  it('offers oauth21 and oidc, and accepts no other profile from a form', async () => {
     const { member, form, register } = await atForm();
     const offered = [...form.html.matchAll(/name="profile" value="(\w+)"/g)].map(([, profile]) => profile);
     expect(offered).toEqual(['oauth21', 'oidc']);
@@ -54,7 +54,7 @@ describe('/developer, with DEVELOPER_OIDC', () => {
     expect(await profileOf(oauth, member.id)).toEqual([{ profile: 'oauth21', secret_auth_method: null }]);
   });
 
-  it('says what is wrong where a profile and a secret do not go together', async () => {
+  it('explains the conflict between a profile and a secret', async () => {
     const { register } = await atForm();
     const page = await register({ profile: 'oauth21', secret_auth_method: 'client_secret_post' });
     expect([page.status, page.html]).toEqual([
@@ -63,7 +63,7 @@ describe('/developer, with DEVELOPER_OIDC', () => {
     ]);
   });
 
-  it('makes no secret for an app of another member, nor for one without', async () => {
+  it('creates no secret for an app of another member, or for an app without one', async () => {
     const [one, other] = [await atForm(), await atForm()];
     const page = await one.register({ profile: 'oidc', secret_auth_method: 'client_secret_basic' });
     const [, csrf] = /name="csrf" value="([^"]+)"/.exec(other.form.html)!;
@@ -82,7 +82,7 @@ describe('/developer, with DEVELOPER_OIDC', () => {
 });
 
 describe('/developer, without DEVELOPER_OIDC', () => {
-  it('offers no profile, and takes none', async () => {
+  it('offers no profile, and accepts none', async () => {
     const without = await OauthTest.start({ developerConsole: true }, oauth);
     const { member, form, register } = await atForm(without);
     expect(form.html).not.toContain('name="profile"');

@@ -93,8 +93,8 @@ async function call(path: string, headers: Record<string, string>): Promise<Resp
   return fetch(new URL(path, oauth.issuer), { headers });
 }
 
-describe('/developer, where DEVELOPER_CONSOLE is not true', () => {
-  it('does not exist, like any unknown page', async () => {
+describe('/developer, with DEVELOPER_CONSOLE disabled', () => {
+  it('responds 404, like any unknown page', async () => {
     const without = await OauthTest.start({}, oauth);
     for (const Accept of ['text/html', 'application/json']) {
       const ask = async (path: string) => {
@@ -112,8 +112,8 @@ describe('/developer, where DEVELOPER_CONSOLE is not true', () => {
   });
 });
 
-describe('An app of a member’s own', () => {
-  it('is registered after sign-in, and signs other members in for what its developer chose', async () => {
+describe('a member’s app', () => {
+  it('is registered after sign-in, and signs other members in with the chosen settings', async () => {
     const ada = await developer();
     const clientId = await ada.register();
     const other = await oauth.member();
@@ -130,7 +130,7 @@ describe('An app of a member’s own', () => {
   });
 
   thorough.it(
-    'tells who is asked for consent that a member registered it; one of the platform’s does not',
+    'is marked as registered by a member on the consent page, unlike the platform’s apps',
     async () => {
       const ada = await developer();
       const { username } = await oauth.member();
@@ -159,7 +159,7 @@ describe('An app of a member’s own', () => {
     ['web', 'com.example.app:/callback'],
     ['native', 'http://192.168.0.1/callback'],
   ])(
-    'of the kind %s is not registered with the redirect URI %s, as one types it nor when it is sent',
+    'of the kind %s is not registered with the redirect URI %s, neither while typing nor when sent',
     async (type, uri) => {
       const ada = await developer();
       const form = await ada.open('/developer/new-client');
@@ -203,7 +203,7 @@ describe('An app of a member’s own', () => {
       jwks: '{"keys": [{"kty": "OKP", "crv": "Ed25519", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo", "kid": "\\u0000"}]}',
     },
     { jwks: `${'['.repeat(50)}${']'.repeat(50)}` },
-  ])('is refused, and fails nothing, with %j', async (fields) => {
+  ])('is rejected without a server error with %j', async (fields) => {
     const ada = await developer();
     const form = await ada.open('/developer/new-client');
     const wanted = { name: 'App', type: 'web', redirect_uris: REDIRECT_URI, ...fields };
@@ -211,7 +211,7 @@ describe('An app of a member’s own', () => {
     expect([refused.status, refused.html.includes('role="alert"')]).toEqual([400, true]);
   });
 
-  thorough.it('is refused with a key set that is nested without end', async () => {
+  thorough.it('is rejected with a deeply nested key set', async () => {
     const ada = await developer();
     for (const jwks of [
       '['.repeat(8_000),
@@ -222,7 +222,7 @@ describe('An app of a member’s own', () => {
     }
   });
 
-  it('is changed, disabled, enabled and deleted by its developer, each of which is recorded', async () => {
+  it('is changed, disabled, enabled and deleted by its developer, and each act is audited', async () => {
     const ada = await developer();
     const id = await ada.register({ name: 'First' });
     const page = await ada.open(`/developer/clients/${id}`);
@@ -264,7 +264,7 @@ describe('An app of a member’s own', () => {
     );
   });
 
-  thorough.it('takes a logo that holds pixels, and no other file', async () => {
+  thorough.it('accepts a logo with pixels, and no other file', async () => {
     const ada = await developer();
     const id = await ada.register();
     const png = Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), Buffer.alloc(60_000)]);
@@ -295,7 +295,7 @@ describe('An app of a member’s own', () => {
     expect(broken.status).toBe(400);
   });
 
-  thorough.it('stays disabled where an admin disabled it, whatever its developer sends', async () => {
+  thorough.it('stays disabled if an admin disabled it, regardless of the developer’s requests', async () => {
     const ada = await developer();
     const admin = new ClientsService(oauth.dataSource, oauth.api.config);
     for (const disabledBefore of [false, true]) {
@@ -332,7 +332,7 @@ describe('An app of a member’s own', () => {
     }
   });
 
-  thorough.it('is no more than ten times a member’s, of fifty that are sent at once', async () => {
+  thorough.it('is limited to ten per member, of fifty concurrent requests', async () => {
     const ada = await developer();
     const sent = Array.from({ length: 50 }, (_, i) =>
       ada.post('/developer/clients', { name: `App ${i}`, type: 'web', redirect_uris: REDIRECT_URI }),
@@ -347,8 +347,8 @@ describe('An app of a member’s own', () => {
   });
 });
 
-describe('A key of a member’s own', () => {
-  it('opens their data with the scopes that they chose, and is shown this once', async () => {
+describe('a member’s API key', () => {
+  it('reads their data with the chosen scopes, and is shown once', async () => {
     const ada = await developer();
     const key = await ada.makeKey();
     expect(key).toMatch(/^pua_test_/);
@@ -380,19 +380,19 @@ describe('A key of a member’s own', () => {
     { days: '365' },
     { days: 'x' },
     { days: '' },
-  ])('is not made with %j', async (fields) => {
+  ])('is not created with %j', async (fields) => {
     const ada = await developer();
     const form = await ada.open('/developer/new-key');
     const page = await ada.submit(form, /keys$/, { name: 'Key', days: '7', ...fields });
     expect([page.status, page.html.includes('role="alert"')]).toEqual([400, true]);
   });
 
-  it('is made and rotated only by who signed in within five minutes', async () => {
+  it('is created and rotated only after a sign-in within five minutes', async () => {
     const ada = await developer();
     const key = await ada.makeKey();
     await longAgo(ada.id);
     const again = await ada.open('/developer/new-key');
-    expect(again.html).toContain('Show once more that it is you');
+    expect(again.html).toContain('Sign in again to confirm that it’s you');
     const refused = await ada.post('/developer/keys', { name: 'Key', days: '7' });
     expect([refused.status, refused.headers.get('location')]).toEqual([303, '/developer/new-key/confirm']);
     const rotation = await ada.post(`/developer/keys/${idOfKey(key)}/rotate`);
@@ -406,7 +406,7 @@ describe('A key of a member’s own', () => {
     expect(form.html).toContain('action="/developer/keys"');
   });
 
-  thorough.it('is rotated by one of ten who ask at once, and the one before ends', async () => {
+  thorough.it('is rotated once by ten concurrent requests, and the previous one expires', async () => {
     const ada = await developer();
     const key = await ada.makeKey();
     const path = `/developer/keys/${idOfKey(key)}/rotate`;
@@ -432,30 +432,27 @@ describe('A key of a member’s own', () => {
     expect(page2.html).not.toContain('/rotate"');
   });
 
-  thorough.it(
-    'is no more than ten times a member’s, of fifty that are sent at once, also by rotating',
-    async () => {
-      const ada = await developer();
-      await ada.open('/developer/new-key');
-      const sent = Array.from({ length: 50 }, (_, i) =>
-        ada.post('/developer/keys', { name: `Key ${i}`, days: '1' }),
+  thorough.it('is limited to ten per member, of fifty concurrent requests, also by rotation', async () => {
+    const ada = await developer();
+    await ada.open('/developer/new-key');
+    const sent = Array.from({ length: 50 }, (_, i) =>
+      ada.post('/developer/keys', { name: `Key ${i}`, days: '1' }),
+    );
+    for (const { status } of await Promise.all(sent)) expect([303, 409, 503]).toContain(status);
+    const accepted = async () =>
+      oauth.dataSource.query<{ id: string }[]>(
+        'SELECT id FROM api_keys WHERE user_id = $1 AND revoked_at IS NULL AND expires_at > now()',
+        [ada.id],
       );
-      for (const { status } of await Promise.all(sent)) expect([303, 409, 503]).toContain(status);
-      const accepted = async () =>
-        oauth.dataSource.query<{ id: string }[]>(
-          'SELECT id FROM api_keys WHERE user_id = $1 AND revoked_at IS NULL AND expires_at > now()',
-          [ada.id],
-        );
-      const keys = await accepted();
-      expect(keys).toHaveLength(10);
-      await Promise.all(keys.map(({ id }) => ada.post(`/developer/keys/${id}/rotate`)));
-      expect((await accepted()).length).toBeLessThanOrEqual(10);
-    },
-  );
+    const keys = await accepted();
+    expect(keys).toHaveLength(10);
+    await Promise.all(keys.map(({ id }) => ada.post(`/developer/keys/${id}/rotate`)));
+    expect((await accepted()).length).toBeLessThanOrEqual(10);
+  });
 });
 
-describe('What a developer can do again and again', () => {
-  it('is bounded by the day, since the audit trail keeps it; undoing it is always possible', async () => {
+describe('a developer’s repeatable action', () => {
+  it('is limited per day to protect the audit log, except its undoing', async () => {
     const ada = await developer();
     const [app, key] = [await ada.register(), await ada.makeKey()];
     await ada.post(`/developer/clients/${app}/disable`);
@@ -499,8 +496,8 @@ describe('What a developer can do again and again', () => {
   });
 });
 
-describe('What is another member’s, or the platform’s', () => {
-  it('is not there: it is neither shown nor changed', async () => {
+describe('an app or key of another member or the platform', () => {
+  it('is neither shown nor changed', async () => {
     const [ada, mallory] = [await developer(), await developer()];
     const clientId = await ada.register({ name: 'Ada’s' });
     const keyId = idOfKey(await ada.makeKey());
@@ -537,7 +534,7 @@ describe('What is another member’s, or the platform’s', () => {
     expect(await clients.find(ofPlatform)).toMatchObject({ disabled_at: null });
   });
 
-  thorough.it('is not reached by a form of somebody else’s, nor without a sign-in', async () => {
+  thorough.it('cannot be reached by a foreign form, or without a sign-in', async () => {
     const ada = await developer();
     const id = await ada.register();
     const key = await ada.makeKey();
@@ -564,8 +561,8 @@ describe('What is another member’s, or the platform’s', () => {
   });
 });
 
-describe('The last requests of a developer', () => {
-  it('say of each refused one what was wrong, under the error id of its response', async () => {
+describe('a developer’s recent requests', () => {
+  it('show the cause of each rejection, under the error id of its response', async () => {
     const ada = await developer();
     const clientId = await ada.register({ name: 'Trailmix' });
     const key = await ada.makeKey({ name: 'Script' });
@@ -605,7 +602,7 @@ describe('The last requests of a developer', () => {
     has('Script', 'GET /api/public/connections 403', 'insufficient_scope', 'connections:read');
     has('Script', 'GET /api/public/me 400', 'unknown_parameter', 'nonsense');
     has('Script', 'GET /api/public/me 401', 'invalid_credentials', 'send it as X-API-Key');
-    has('Script', 'GET /api/public/me 401', 'invalid_credentials', 'not copied whole');
+    has('Script', 'GET /api/public/me 401', 'invalid_credentials', 'The key is incomplete');
     has(
       'Trailmix',
       'GET /oauth/authorize',
@@ -622,7 +619,7 @@ describe('The last requests of a developer', () => {
     ).toBe(true);
   });
 
-  it('are counted by result, hour by hour for 30 days, also where more were sent than are kept', async () => {
+  it('are counted by result per hour for 30 days, even beyond the stored number', async () => {
     const ada = await developer();
     const key = await ada.makeKey({ name: 'Script' });
     for (let i = 0; i < 110; i++) await call('/api/public/me', { 'X-API-Key': key });
@@ -648,7 +645,7 @@ SELECT $1, date_trunc('hour', now() - $2::interval), 'GET', '/old', 503, 'tempor
     expect(new RegExp(`<tr id="request-${row}">[^]*?</tr>`).exec(html)![0]).toContain('/api/public/events');
   });
 
-  thorough.it('show an app its tokens’ requests, and one that is disabled that it is', async () => {
+  thorough.it('show an app its tokens’ requests, and that it is disabled', async () => {
     const ada = await developer();
     const clientId = await ada.register({ name: 'Trailmix' });
     const { username } = await oauth.member();
@@ -669,7 +666,7 @@ SELECT $1, date_trunc('hour', now() - $2::interval), 'GET', '/old', 503, 'tempor
     expect(page.html).not.toContain(username);
   });
 
-  thorough.it('are a hundred of each app, of those that came last', async () => {
+  thorough.it('include the latest hundred per app', async () => {
     const ada = await developer();
     const key = await ada.makeKey();
     for (let i = 0; i < 60; i++) await call('/api/public/me', { 'X-API-Key': key });
@@ -685,7 +682,7 @@ SELECT $1, date_trunc('hour', now() - $2::interval), 'GET', '/old', 503, 'tempor
     expect(kept!.count).toBe(100);
   });
 
-  thorough.it('are those of every instance, once each has written', async () => {
+  thorough.it('include every instance, once each has written', async () => {
     const other = await OauthTest.start({ developerConsole: true }, oauth);
     const ada = await developer();
     const key = await ada.makeKey();
@@ -699,7 +696,7 @@ SELECT $1, date_trunc('hour', now() - $2::interval), 'GET', '/old', 503, 'tempor
   });
 
   thorough.it(
-    'hold nothing of apps and keys that no member registered, nor of those that do not exist',
+    'contain nothing of apps and keys that no member registered, or that do not exist',
     async () => {
       const ada = await developer();
       const count = async () => {
@@ -721,7 +718,7 @@ SELECT $1, date_trunc('hour', now() - $2::interval), 'GET', '/old', 503, 'tempor
     },
   );
 
-  it('are kept of 200 apps until the next write, where requests only name them: strangers fill no memory', async () => {
+  it('are buffered for 200 apps until the next write, so that anonymous clients fill no memory', async () => {
     await oauth.api.app.get(PeriodicWork).beforeApplicationShutdown(); // it writes every half minute
     const ada = await developer();
     const key = await ada.makeKey();
@@ -737,7 +734,7 @@ SELECT $1, date_trunc('hour', now() - $2::interval), 'GET', '/old', 503, 'tempor
     expect(await shown()).toEqual(['401', '200']);
   });
 
-  it('hold no key, token or code, wherever somebody puts it', async () => {
+  it('contain no key, token or code, in any part of a request', async () => {
     const ada = await developer();
     const clientId = await ada.register();
     const key = await ada.makeKey();
@@ -765,8 +762,8 @@ SELECT $1, date_trunc('hour', now() - $2::interval), 'GET', '/old', 503, 'tempor
   });
 });
 
-thorough.describe('With the platform’s own login alone', () => {
-  it('a member signs in to the console there, and shows anew who they are before a key is made', async () => {
+thorough.describe('with only the external identity provider', () => {
+  it('a member signs in to the console, and authenticates again before a key is created', async () => {
     const { oauth: here, upstream } = await startWithUpstream(
       {},
       { developerConsole: true, localSignIn: false },
@@ -789,8 +786,8 @@ thorough.describe('With the platform’s own login alone', () => {
   });
 });
 
-describe('A developer who is erased', () => {
-  it('leaves no app and no key, and what the apps had is over', async () => {
+describe('an erased developer', () => {
+  it('leaves no app and no key, and the apps’ access is revoked', async () => {
     const ada = await developer();
     const clientId = await ada.register();
     const key = await ada.makeKey();

@@ -8,7 +8,7 @@ let oauth: OauthTest;
 beforeAll(async () => void (oauth = await OauthTest.start()));
 afterAll(() => oauth.close());
 
-/** Signs proofs for the token endpoint with a key of its own. */
+/** Signs proofs for the token endpoint with its own key. */
 async function prover() {
   const { publicKey, privateKey } = await generateKeyPair('ES256');
   const jwk = await exportJWK(publicKey);
@@ -46,7 +46,7 @@ async function clientOf(kind: string) {
 }
 
 describe.each(['public', 'confidential'])('a refresh token of a %s client that proved a key', (kind) => {
-  it('is refused with another key, or with none, and kept for its own', async () => {
+  it('is rejected with another key, or with none, without being consumed', async () => {
     const { id, authentication } = await clientOf(kind);
     const [own, other] = [await prover(), await prover()];
     const { username } = await oauth.member();

@@ -30,8 +30,8 @@ async function fileOf(userId: number) {
   return { pieces, text, data: JSON.parse(text) as Record<string, Record<string, unknown>[]> };
 }
 
-describe('the file of a member’s data', () => {
-  it('has the requests and the webhook receivers of the member’s own apps and keys, what they allowed, and no other’s', async () => {
+describe('the data export', () => {
+  it('contains the requests and webhook endpoints of the member’s own apps and keys, and their consents, and no other’s', async () => {
     const [member, other] = [await oauth.member(), await oauth.member()];
     const clients = new ClientsService(oauth.dataSource, oauth.api.config);
     const keys = new ApiKeysService(oauth.dataSource, oauth.api.config);
@@ -106,7 +106,7 @@ describe('the file of a member’s data', () => {
     expect(text).not.toContain(`/${other.id}"`);
   });
 
-  it('is read in pieces of a megabyte at most, whatever is in the texts', async () => {
+  it('is read in chunks of at most a megabyte, regardless of its texts', async () => {
     const { platform } = oauth.api;
     const id = await platform.user();
     const many = 12;
@@ -125,7 +125,7 @@ describe('the file of a member’s data', () => {
     expect(Math.max(...pieces.map(({ length }) => length))).toBeLessThan(1_000_000);
   });
 
-  it('has every row where there are more than are read at a time', async () => {
+  it('contains every row, even beyond the size of one read', async () => {
     const { id } = await oauth.member();
     await oauth.dataSource.query(
       `INSERT INTO member_usage (user_id, day, app_kind, app_id, scope, uses, last_used_at)
@@ -146,7 +146,7 @@ SELECT 'session.ended', 'user', $1, jsonb_build_object('sessions', n) FROM gener
 });
 
 describe('POST /account/data/download', () => {
-  it('is not answered with a second file while the member downloads one, nor with a fifth one of all', async () => {
+  it('rejects a second export during a member’s download, and a fifth one in total', async () => {
     const member = await oauth.member();
     const browser = oauth.browser();
     const page = await signedIn(member.username, browser);
@@ -155,7 +155,7 @@ describe('POST /account/data/download', () => {
     const own = downloads.run(member.id, () => ended.promise);
     const again = (await browser.submit(page, {}, /download$/)) as FormPage;
     expect([again.status, again.headers.get('retry-after')]).toEqual([429, '10']);
-    expect(again.html).toContain('Your data are being downloaded already.');
+    expect(again.html).toContain('Your data is already being downloaded.');
     ended.resolve();
     await own;
     const others = Promise.withResolvers<void>();
@@ -169,7 +169,7 @@ describe('POST /account/data/download', () => {
     expect(JSON.parse(html)).toMatchObject({ profile: { id: member.id } });
   });
 
-  it('cuts the data export when the member’s sign-ins end', async () => {
+  it('aborts the data export when the member’s sign-ins end', async () => {
     const { id, username } = await oauth.member();
     const browser = oauth.browser();
     const page = await signedIn(username, browser);
@@ -186,14 +186,14 @@ describe('POST /account/data/download', () => {
     sending.mockRestore();
   });
 
-  it('wants a sign-in of the last five minutes, which the page asks for', async () => {
+  it('requires a sign-in within five minutes, which the page requests', async () => {
     const member = await oauth.member();
     const browser = oauth.browser();
     const page = await signedIn(member.username, browser);
     await oauth.ageSignIns(member.id, 301);
     const again = (await browser.submit(page, {}, /download$/)) as FormPage;
     expect(again.url.pathname).toBe('/account/data/confirm');
-    expect(again.html).toContain('Show once more that it is you');
+    expect(again.html).toContain('Sign in again to confirm that it’s you');
     const shown = (await browser.open('/account/data')) as FormPage;
     expect(shown.html).not.toContain('action="/account/data/download"');
     expect(shown.html).toContain('href="/account/data/confirm"');
@@ -206,7 +206,7 @@ describe('POST /account/data/download', () => {
   });
 });
 
-postgres.describe('downloads that nobody reads', () => {
+postgres.describe('downloads that stop reading', () => {
   const MANY = 40;
 
   /** A member whose file is larger than what the system accepts for a reader who takes nothing. */
@@ -242,7 +242,7 @@ postgres.describe('downloads that nobody reads', () => {
     return socket;
   }
 
-  it('hold nothing that others need, and end by themselves', async () => {
+  it('occupy no shared resource, and end on their own', async () => {
     const downloads = oauth.api.app.get(Downloads);
     const readers: { browser: Browser; page: FormPage }[] = [];
     for (let n = 0; n < 5; n++) {
@@ -265,7 +265,7 @@ postgres.describe('downloads that nobody reads', () => {
       return downloads.underWay === 0;
     });
     for (const socket of sockets) socket.destroy();
-    // Whoever reads gets the whole file.
+    // A client that reads gets the whole file.
     const { browser, page } = readers[0]!;
     const { html } = (await browser.submit(page, {}, /download$/)) as FormPage;
     expect((JSON.parse(html) as { events: unknown[] }).events).toHaveLength(1_200);

@@ -36,7 +36,7 @@ describe('FAPI 2.0', () => {
     ).status;
   }
 
-  it('gives tokens for a DPoP key alone, and says so; the code is not used up by a request without one', async () => {
+  it('issues tokens only for a DPoP key, and says so; a request without one does not consume the code', async () => {
     const fapi = await clientWithKey(oauth, { profile: 'fapi2' });
     const form = await signedIn(fapi);
     const bare = await oauth.token({ ...form, ...(await fapi.assertion()) });
@@ -51,7 +51,7 @@ describe('FAPI 2.0', () => {
     expect(await oauth.me(body.access_token)).toBe(401); // not as Bearer
   });
 
-  it('keeps a refresh token, bound to the client: it works again and again, with any DPoP key, but with none and for no other client', async () => {
+  it('keeps a refresh token, bound to the client: it works repeatedly with any DPoP key, but never without one or for another client', async () => {
     const fapi = await clientWithKey(oauth, { profile: 'fapi2' });
     const [proof, other] = [await dpopKey(oauth), await dpopKey(oauth)];
     const form = await signedIn(fapi);

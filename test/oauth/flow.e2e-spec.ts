@@ -65,7 +65,7 @@ describe('a public web client', () => {
     });
   });
 
-  it('pushes its request first, where it wants to', async () => {
+  it('may push its request first', async () => {
     const member = await oauth.member();
     const configuration = await oauth.configuration(await oauth.client());
     const verifier = client.randomPKCECodeVerifier();
@@ -109,7 +109,7 @@ describe('a public web client', () => {
     });
   });
 
-  it('looks into its token, and revokes it with its whole family', async () => {
+  it('introspects its token, and revokes it with its whole family', async () => {
     const member = await oauth.member();
     const configuration = await oauth.configuration(await oauth.client());
     const { tokens } = await signIn(configuration, member.username);
@@ -128,22 +128,19 @@ describe('a public web client', () => {
 });
 
 describe('a native client', () => {
-  it.each(['http://127.0.0.1:51234/cb', 'http://[::1]:9/cb'])(
-    'comes back to %s, whatever its port',
-    async (uri) => {
-      const member = await oauth.member();
-      const clientId = await oauth.client({
-        type: 'native',
-        redirect_uris: ['http://127.0.0.1/cb', 'http://[::1]/cb'],
-      });
-      const configuration = await oauth.configuration(clientId);
-      const { tokens, back } = await signIn(configuration, member.username, { redirect_uri: uri });
-      expect(back.href.startsWith(`${uri}?`)).toBe(true);
-      expect(await oauth.me(tokens.access_token)).toBe(200);
-    },
-  );
+  it.each(['http://127.0.0.1:51234/cb', 'http://[::1]:9/cb'])('redirects to %s on any port', async (uri) => {
+    const member = await oauth.member();
+    const clientId = await oauth.client({
+      type: 'native',
+      redirect_uris: ['http://127.0.0.1/cb', 'http://[::1]/cb'],
+    });
+    const configuration = await oauth.configuration(clientId);
+    const { tokens, back } = await signIn(configuration, member.username, { redirect_uri: uri });
+    expect(back.href.startsWith(`${uri}?`)).toBe(true);
+    expect(await oauth.me(tokens.access_token)).toBe(200);
+  });
 
-  it('comes back to a scheme of its own, and is asked for consent each time', async () => {
+  it('redirects to its own scheme, and requests consent each time', async () => {
     const member = await oauth.member();
     const redirect_uri = 'com.example.app:/callback';
     const clientId = await oauth.client({ type: 'native', redirect_uris: [redirect_uri] });
@@ -158,7 +155,7 @@ describe('a native client', () => {
 });
 
 describe('a confidential client', () => {
-  it('signs itself in with private_key_jwt', async () => {
+  it('authenticates with private_key_jwt', async () => {
     const { publicKey, privateKey } = await generateKeyPair('ES256');
     const member = await oauth.member();
     const clientId = await oauth.client({ jwks: { keys: [(await exportJWK(publicKey)) as never] } });
@@ -172,7 +169,7 @@ describe('a confidential client', () => {
 });
 
 describe('consent', () => {
-  it('gives what stayed ticked, is remembered, and is asked for again when the client wants more', async () => {
+  it('grants the ticked scopes, is remembered, and is requested again for more scopes', async () => {
     const member = await oauth.member();
     const clientId = await oauth.client();
     const browser = oauth.browser();
@@ -202,7 +199,7 @@ describe('consent', () => {
     expect(scopesOn(more.html)).toContain('connections:read');
   });
 
-  it('asks again for a scope that was refused where it is asked for by itself, and not among others', async () => {
+  it('requests a refused scope again only if it is requested alone', async () => {
     const member = await oauth.member();
     const clientId = await oauth.client();
     const browser = oauth.browser();
@@ -237,7 +234,7 @@ describe('consent', () => {
     expect(await browser.open(oauth.request(clientId, { scope: 'events:read' }).url)).toBeInstanceOf(URL);
   });
 
-  it('is asked for anew with prompt=consent, what was refused left unticked', async () => {
+  it('is requested again with prompt=consent, with refused scopes unticked', async () => {
     const member = await oauth.member();
     const clientId = await oauth.client();
     const browser = oauth.browser();
@@ -255,7 +252,7 @@ describe('consent', () => {
     expect(allowed.searchParams.get('code')).not.toBeNull();
   });
 
-  it('is over where all is refused again: the client is told, and nobody is asked in a circle', async () => {
+  it('ends if all scopes are refused again: the client gets an error, and no loop follows', async () => {
     const member = await oauth.member();
     const clientId = await oauth.client();
     const browser = oauth.browser();
@@ -267,7 +264,7 @@ describe('consent', () => {
     }
   });
 
-  it('tells the client when the member denies', async () => {
+  it('returns an error to the client when the member denies', async () => {
     const member = await oauth.member();
     const { url } = oauth.request(await oauth.client(), { state: 's1' });
     const back = await oauth.browser().authorize(url, { username: member.username, deny: true });
@@ -278,7 +275,7 @@ describe('consent', () => {
     });
   });
 
-  it('refuses a scope that the client is not registered for', async () => {
+  it('rejects a scope that the client is not registered for', async () => {
     const { url } = oauth.request(await oauth.client({ scopes: ['profile:read'] }));
     const back = (await oauth.browser().open(url)) as URL;
     expect(back.searchParams.get('error')).toBe('invalid_scope');
@@ -286,7 +283,7 @@ describe('consent', () => {
 });
 
 describe('sign-in', () => {
-  it('answers prompt=none with login_required, and with a code where everything is known', async () => {
+  it('responds to prompt=none with login_required, and with a code if sign-in and consent exist', async () => {
     const member = await oauth.member();
     const clientId = await oauth.client();
     const browser = oauth.browser();
@@ -297,7 +294,7 @@ describe('sign-in', () => {
     expect(known.searchParams.get('code')).not.toBeNull();
   });
 
-  it('lets another member sign in where one was signed in', async () => {
+  it('lets another member sign in after one was signed in', async () => {
     const [one, two] = [await oauth.member(), await oauth.member()];
     const clientId = await oauth.client();
     const browser = oauth.browser();
@@ -308,7 +305,7 @@ describe('sign-in', () => {
     expect(await me.json()).toMatchObject({ id: two.id });
   });
 
-  it('lets somebody else sign in from the consent page', async () => {
+  it('lets another person sign in from the consent page', async () => {
     const [one, two] = [await oauth.member(), await oauth.member()];
     const clientId = await oauth.client();
     const browser = oauth.browser();
@@ -336,7 +333,7 @@ describe('sign-in', () => {
     expect(await me.json()).toMatchObject({ id: two.id });
   });
 
-  it('changes the id of the session', async () => {
+  it('changes the session id', async () => {
     const member = await oauth.member();
     const clientId = await oauth.client();
     const browser = oauth.browser();
@@ -359,7 +356,7 @@ describe('sign-in', () => {
   });
 });
 
-describe('where nobody can be sent back to the app', () => {
+describe('an error without a redirect to the app', () => {
   it.each([
     ['an unknown client', { client_id: 'nobody' }, 'This app is not known here', 'invalid_client'],
     ['no client', { client_id: undefined }, 'The app made a mistake', 'invalid_request'],
@@ -376,7 +373,7 @@ describe('where nobody can be sent back to the app', () => {
       'This sign-in has expired',
       'invalid_request_uri',
     ],
-  ])('says what happened in words for members, and the code for developers: %s', async (...row) => {
+  ])('is explained in words for members, with the code for developers: %s', async (...row) => {
     const [, parameters, title, code] = row;
     const page = (await oauth
       .browser()
@@ -397,7 +394,7 @@ describe('where nobody can be sent back to the app', () => {
       REDIRECT_URI,
     ],
   ])(
-    'shows developers the %s that was sent, and what is registered',
+    'shows developers the %s that was sent, and the registered ones',
     async (name, sent, shown, registered) => {
       const { url } = oauth.request(await oauth.client(), sent);
       const { html } = (await oauth.browser().open(url)) as FormPage;
@@ -415,7 +412,7 @@ describe('where nobody can be sent back to the app', () => {
     expect(html).toContain('<code>post_logout_redirect_uri=https://evil.example</code>');
   });
 
-  it('says so at sign-out, and at a sign-in that another tab has finished', async () => {
+  it('is explained at sign-out, and at a sign-in that another tab has finished', async () => {
     const browser = oauth.browser();
     const bye = `/oauth/logout?client_id=${await oauth.client()}&post_logout_redirect_uri=https://evil.example`;
     const wrong = (await browser.open(bye)) as FormPage;
@@ -426,7 +423,7 @@ describe('where nobody can be sent back to the app', () => {
     expect(late.html).not.toMatch(/interaction|session not found/);
   });
 
-  it('still tells a program what the library knows', async () => {
+  it('is sent to programs as the library words it', async () => {
     const answer = await fetch(`${oauth.issuer}/oauth/logout?id_token_hint=x`, {
       headers: { Accept: 'application/json' },
     });
@@ -438,7 +435,7 @@ describe('where nobody can be sent back to the app', () => {
 });
 
 describe('sign-out', () => {
-  it('ends the browser session and leaves the apps their access', async () => {
+  it('ends the browser session and keeps the apps’ access', async () => {
     const member = await oauth.member();
     const clientId = await oauth.client({ post_logout_redirect_uris: ['https://app.example/bye'] });
     const browser = oauth.browser();
@@ -458,7 +455,7 @@ describe('sign-out', () => {
     expect((await oauth.refresh(clientId, body.refresh_token)).status).toBe(200);
   });
 
-  it('of nobody leads straight back, without a page that submits itself', async () => {
+  it('without a session redirects directly, without a page that submits itself', async () => {
     const clientId = await oauth.client({ post_logout_redirect_uris: ['https://app.example/bye'] });
     const back = (await oauth
       .browser()

@@ -54,8 +54,8 @@ async function sendThrice(
 const KEY_FIELDS = { name: 'Mine', days: '7', scopes: ['profile:read'] };
 const APP_FIELDS = { name: 'Mine', type: 'web', redirect_uris: REDIRECT_URI };
 
-describe('a form that makes something', () => {
-  it('makes one calendar link, however often it is sent, and shows it once', async () => {
+describe('a form that creates a resource', () => {
+  it('creates one calendar link, even if sent several times, and shows it once', async () => {
     const signed = await signedIn('/account/calendar');
     const pages = await sendThrice(signed, signed.page, { name: 'Phone' }, /create$/);
     expect(pages.map(({ status, url }) => [status, url.pathname])).toEqual(
@@ -71,7 +71,7 @@ describe('a form that makes something', () => {
     expect(await count('calendar_links WHERE user_id', signed.id)).toBe(2);
   });
 
-  it('makes and rotates one key, and shows it once', async () => {
+  it('creates and rotates one key, and shows it once', async () => {
     const signed = await signedIn('/developer/new-key');
     const made = await sendThrice(signed, signed.page, KEY_FIELDS, /keys$/);
     expect(made.filter(({ html }) => KEY.test(html))).toHaveLength(1);
@@ -83,7 +83,7 @@ describe('a form that makes something', () => {
     expect(await count('api_keys WHERE user_id', signed.id)).toBe(2);
   });
 
-  it('registers one app, and leads to it each time', async () => {
+  it('registers one app, and redirects to it each time', async () => {
     const signed = await signedIn('/developer');
     const form = (await signed.browser.open('/developer/new-client')) as FormPage;
     const pages = await sendThrice(signed, form, APP_FIELDS, /clients$/);
@@ -92,7 +92,7 @@ describe('a form that makes something', () => {
     expect(await count('oauth_clients WHERE owner_id', signed.id)).toBe(1);
   });
 
-  it('shows nothing to another member, and is another form of theirs', async () => {
+  it('shows nothing to another member, and acts as their own form for them', async () => {
     const [ada, eve] = [await signedIn('/account/calendar'), await signedIn('/account/calendar')];
     const idOf = ({ html }: FormPage) => /name="form" value="([^"]*)"/.exec(html)![1]!;
     const csrf = /name="csrf" value="([^"]*)"/.exec(ada.page.html)![1]!;
@@ -112,7 +112,7 @@ describe('a form that makes something', () => {
     }
   });
 
-  it('can be sent again where it was refused', async () => {
+  it('can be sent again after a rejection', async () => {
     const signed = await signedIn('/account/calendar');
     const links = oauth.api.app.get(CalendarLinks);
     for (let n = 0; n < 10; n++) await links.create(signed.id, `Link ${n}`, { actor: 'user' });
@@ -123,7 +123,7 @@ describe('a form that makes something', () => {
     expect(made.html).toMatch(LINK);
   });
 
-  it('wants a sign-in of the last five minutes where it makes a calendar link, and asks for it on the page', async () => {
+  it('requires a sign-in within five minutes for a calendar link, and requests it on the page', async () => {
     const signed = await signedIn('/account/calendar');
     await oauth.ageSignIns(signed.id, 301);
     const again = (await signed.browser.submit(signed.page, { name: 'Phone' }, /create$/)) as FormPage;
@@ -254,8 +254,8 @@ const OTHERS = [
   /\/redirect-uris$/,
   /\/backchannel-logout$/,
   /\/passkey$/, // the proof counts once
-  /^\/account\/security\/passkeys$/, // as above; a test of its own
-  /^\/interaction\/:uid\/(consent|cancel)$/, // the app has the answer: tests of their own
+  /^\/account\/security\/passkeys$/, // as above; it has its own test
+  /^\/interaction\/:uid\/(consent|cancel)$/, // the app has the response: they have their own tests
   /^\/account\/data\/download$/, // one at a time
   /\/redeliver$/, // only what was sent
   /^\/developer\/webhooks\//, // test/webhooks/developer.e2e-spec.ts sends each twice
@@ -336,7 +336,7 @@ describe('a form sent twice at once and again a minute later', () => {
     return () => browser.submit(page, { username, password: PASSWORD }, /sign-in$/);
   }
 
-  it('is tested at each route of a form', () => {
+  it('is tested at each form’s route', () => {
     const routes = oauth.api.app
       .get(RouteTable)
       .routes.filter(({ method, path }) => method === 'POST' && !path.startsWith('/api/'))
@@ -354,7 +354,7 @@ describe('a form sent twice at once and again a minute later', () => {
       if (!(response instanceof URL)) expect([response.status, faultOn(response)]).toEqual([200, undefined]);
   });
 
-  it('adds a passkey, and says so again', async () => {
+  it('adds a passkey, and confirms it again', async () => {
     const { browser } = await signedIn('/account/security');
     const page = (await browser.open('/account/security')) as FormPage;
     const credential = new Authenticator(oauth.issuer).register(await optionsFor(browser, page));
@@ -364,7 +364,7 @@ describe('a form sent twice at once and again a minute later', () => {
     }
   });
 
-  it('does not say that a password was set that differs from the first one', async () => {
+  it('does not confirm a password that differs from the first one', async () => {
     const { browser, page } = await atNewPassword();
     const set = async (new_password: string) =>
       ((await browser.submit(page, { new_password }, /set$/)) as FormPage).status;
@@ -372,7 +372,7 @@ describe('a form sent twice at once and again a minute later', () => {
     expect(await set('a different horse battery staple')).toBe(410);
   });
 
-  it('leads back to the app that asked for the sign-out', async () => {
+  it('redirects back to the app that requested the sign-out', async () => {
     const bye = 'https://app.example/bye';
     const clientId = await oauth.client({ post_logout_redirect_uris: [bye] });
     for (const fields of [{ logout: 'yes' }, {}] as Record<string, string>[]) {
@@ -388,7 +388,7 @@ describe('a form sent twice at once and again a minute later', () => {
 /** What a page says is wrong. */
 const faultOn = ({ html }: FormPage) => /role="alert">([^]*?)<\/div>/.exec(html)?.[1];
 
-describe('a step of a sign-in that ended', () => {
+describe('a step of a completed sign-in', () => {
   async function atSignIn(parameters: Record<string, string> = {}, fields = {}) {
     const member = await oauth.member();
     const clientId = await oauth.client(fields);
@@ -397,7 +397,7 @@ describe('a step of a sign-in that ended', () => {
     return { ...member, browser, page };
   }
 
-  it('leads to the open consent after Back and a second click, and to the sign-in where the browser lost the session', async () => {
+  it('redirects to the open consent after Back and a second click, and to the sign-in if the session is lost', async () => {
     const { browser, page, username } = await atSignIn();
     const before = new Map(browser.cookies);
     const signIn = () => browser.submit(page, { username, password: PASSWORD }) as Promise<FormPage>;
@@ -411,7 +411,7 @@ describe('a step of a sign-in that ended', () => {
     expect((await signIn()).url.pathname).toMatch(/^\/interaction\//);
   });
 
-  it('says that it is done, with the way back to the app, after Back, a reload and a second click', async () => {
+  it('reports completion with a link back to the app, after Back, a reload and a second click', async () => {
     const { browser, page, username } = await atSignIn();
     const consent = (await browser.submit(page, { username, password: PASSWORD })) as FormPage;
     expect(consent.html).toContain('name="decision"');
@@ -428,7 +428,7 @@ describe('a step of a sign-in that ended', () => {
     }
   });
 
-  it('never says that it has expired where it is sent twice at once', async () => {
+  it('never reports an expiry if it is sent twice at once', async () => {
     const { browser, page, username } = await atSignIn();
     const consent = (await browser.submit(page, { username, password: PASSWORD })) as FormPage;
     const allow = () => browser.submit(consent, { decision: 'allow', scope: 'profile:read' }, /consent$/);
@@ -436,7 +436,7 @@ describe('a step of a sign-in that ended', () => {
       if (!(answer instanceof URL)) expect(answer.html).toContain('This is done already');
   });
 
-  it('leads to the app’s own page where it has one, and to none for an app on the device', async () => {
+  it('links the app’s own page if it has one, and none for an app on the device', async () => {
     const sites = { client_uri: 'https://site.example/start' };
     const web = await atSignIn({}, sites);
     const native = await atSignIn(
@@ -455,7 +455,7 @@ describe('a step of a sign-in that ended', () => {
     }
   });
 
-  it('is an expired one in another browser, and ends with all sign-ins of its member', async () => {
+  it('is expired in another browser, and ends with all sign-ins of its member', async () => {
     const { browser, page, username, id } = await atSignIn();
     const consent = (await browser.submit(page, { username, password: PASSWORD })) as FormPage;
     await browser.submit(consent, { decision: 'allow', scope: 'profile:read' }, /consent$/);
@@ -468,7 +468,7 @@ describe('a step of a sign-in that ended', () => {
 });
 
 describe('POST /account/sign-out', () => {
-  it('leads to a page that can be loaded again, each time that it is sent', async () => {
+  it('redirects to a page that can be reloaded, each time that it is sent', async () => {
     const { browser, page } = await signedIn('/account/apps');
     for (let n = 0; n < 2; n++) {
       const after = (await browser.submit(page, {}, /sign-out$/)) as FormPage;
@@ -478,8 +478,8 @@ describe('POST /account/sign-out', () => {
   });
 });
 
-describe('signing out of all others', () => {
-  it('says that apps and calendar links stay, and ends those that the member chooses', async () => {
+describe('ending all other sessions', () => {
+  it('mentions remaining apps and calendar links, and ends the chosen ones', async () => {
     const signed = await signedIn('/account/sessions');
     const { id, username, browser } = signed;
     const links = oauth.api.app.get(CalendarLinks);

@@ -46,7 +46,7 @@ const WRONG: [string, string, string][] = [
 ];
 
 describe('an authorization request', () => {
-  it.each(WRONG)('with %s in %s is refused by a redirect to the verified URI', async (_, name, value) => {
+  it.each(WRONG)('with %s in %s is rejected by a redirect to the verified URI', async (_, name, value) => {
     const { status, location } = await authorize({ [name]: value });
     expect(status).toBe(303);
     const back = new URL(location!);
@@ -56,7 +56,7 @@ describe('an authorization request', () => {
     expect(back.searchParams.get('iss')).toBe(oauth.issuer);
   });
 
-  it.each(WRONG)('that is pushed with %s in %s is refused as JSON', async (_, name, value) => {
+  it.each(WRONG)('that is pushed with %s in %s is rejected with JSON', async (_, name, value) => {
     const { status, body, headers } = await push({ [name]: value });
     expect([status, body.error]).toEqual([400, 'invalid_request']);
     expect(body.error_description).toMatch(new RegExp(`^${name} must `));
@@ -64,7 +64,7 @@ describe('an authorization request', () => {
     expect(headers.get('cache-control')).toBe('no-store');
   });
 
-  it('is judged as the library reads it: behind a second question mark, and behind many names', async () => {
+  it('is checked as the library reads it: after a second question mark, and after many names', async () => {
     const { search } = oauth.request(clientId).url;
     for (const query of [
       `?${search}&nonce=%00`,
@@ -84,7 +84,7 @@ describe('an authorization request', () => {
     expect([response.status, await response.json()]).toMatchObject([400, { error: 'invalid_request' }]);
   });
 
-  it('never leads to a URI that is not verified, whatever else is wrong with it', async () => {
+  it('never redirects to an unverified URI, with any other error', async () => {
     for (const [, name, value] of WRONG)
       for (const redirect_uri of [
         'https://evil.example/callback',
@@ -103,7 +103,7 @@ describe('an authorization request', () => {
       expect(await authorize({ client_id, state: '\0' })).toMatchObject({ status: 400, location: null });
   });
 
-  it('is refused where its parameters are too long together, though each of them is not', async () => {
+  it('is rejected if its parameters are too long in total', async () => {
     const many = { state: '"'.repeat(2048), nonce: '\\'.repeat(512) };
     expect((await authorize({ state: many.state })).location).toContain('/interaction/');
     const { location } = await authorize(many);
@@ -117,7 +117,7 @@ describe('an authorization request', () => {
     });
   });
 
-  it('ignores what it does not know, however long, and stores none of it', async () => {
+  it('ignores unknown parameters of any length, and stores none', async () => {
     const largest = async (model: string) => {
       const [row] = await oauth.dataSource.query<{ bytes: number }[]>(
         'SELECT max(octet_length(payload))::int AS bytes FROM oauth_state WHERE model = $1',
@@ -142,7 +142,7 @@ describe('an authorization request', () => {
   });
 
   thorough.it(
-    'is stored in under 8 KB, as an interaction and pushed, at its longest and with what JSON has to escape',
+    'takes at most 8 KB in storage, as an interaction and pushed, at its longest and with escapes',
     async () => {
       for (const character of ['x', '"', '\\', 'é', '💙']) {
         // As long as it may be, found by halving.
@@ -175,7 +175,7 @@ describe('an authorization request', () => {
     },
   );
 
-  it('with the longest of each parameter that a client has a use for signs the member in', async () => {
+  it('signs the member in with the longest useful value of each parameter', async () => {
     const parameters = {
       state: 's'.repeat(2048),
       nonce: 'n'.repeat(512),
@@ -196,7 +196,7 @@ describe('an authorization request', () => {
   });
 });
 
-describe('a form for a program', () => {
+describe('a form sent to a program endpoint', () => {
   const PATHS = ['/oauth/token', '/oauth/revoke', '/oauth/introspect', '/oauth/par'];
   const send = async (path: string, type: string, body: string | Uint8Array<ArrayBuffer>) => {
     const response = await fetch(oauth.issuer + path, {
@@ -210,27 +210,24 @@ describe('a form for a program', () => {
     };
   };
 
-  it.each(PATHS)(
-    'that is empty, too long, or in another character set, is invalid_request: %s',
-    async (path) => {
-      const form = 'application/x-www-form-urlencoded';
-      const utf16 = Uint8Array.from(Buffer.from(`client_id=${clientId}&nonce=\0`, 'utf16le'));
-      for (const [type, body] of [
-        [form, ''],
-        [form, `client_id=${clientId}&token=${'x'.repeat(16_384)}`],
-        [`${form}; charset=utf-16le`, utf16],
-        [`${form};charset=UTF-8;charset=utf-16le`, utf16],
-        [`${form}; charset=nonsense`, `client_id=${clientId}`],
-        ['application/json', '{"client_id":"\\u0000"}'],
-        ['multipart/form-data; boundary=x', '--x--'],
-      ] as const) {
-        const answer = await send(path, type, body);
-        expect([type, answer.status, answer.body.error]).toEqual([type, 400, 'invalid_request']);
-      }
-    },
-  );
+  it.each(PATHS)('is invalid_request if empty, too long, or in another character set: %s', async (path) => {
+    const form = 'application/x-www-form-urlencoded';
+    const utf16 = Uint8Array.from(Buffer.from(`client_id=${clientId}&nonce=\0`, 'utf16le'));
+    for (const [type, body] of [
+      [form, ''],
+      [form, `client_id=${clientId}&token=${'x'.repeat(16_384)}`],
+      [`${form}; charset=utf-16le`, utf16],
+      [`${form};charset=UTF-8;charset=utf-16le`, utf16],
+      [`${form}; charset=nonsense`, `client_id=${clientId}`],
+      ['application/json', '{"client_id":"\\u0000"}'],
+      ['multipart/form-data; boundary=x', '--x--'],
+    ] as const) {
+      const answer = await send(path, type, body);
+      expect([type, answer.status, answer.body.error]).toEqual([type, 400, 'invalid_request']);
+    }
+  });
 
-  it.each(PATHS)('may say that it is in UTF-8, and is read as it came: %s', async (path) => {
+  it.each(PATHS)('may declare UTF-8, and is read unchanged: %s', async (path) => {
     for (const type of [
       'application/x-www-form-urlencoded; charset=UTF-8',
       'application/x-www-form-urlencoded;charset="utf-8"',
@@ -240,7 +237,7 @@ describe('a form for a program', () => {
     }
   });
 
-  it('is read whole where it comes in pieces, with or without a length', async () => {
+  it('is read completely if chunked, with or without a length', async () => {
     const { refresh_token } = await oauth.tokens(clientId, username);
     const body = `grant_type=refresh_token&client_id=${clientId}&refresh_token=${refresh_token}`;
     const { port } = new URL(oauth.issuer);
@@ -274,7 +271,7 @@ describe('a form for a program', () => {
     );
   });
 
-  it('can be read by the page that sent it where it is refused', async () => {
+  it('has a rejection that its page can read', async () => {
     const response = await fetch(`${oauth.issuer}/oauth/token`, {
       method: 'POST',
       headers: { Origin: 'https://app.example' },
@@ -349,13 +346,13 @@ describe('a client assertion', () => {
     ['of a list', () => ({ sub: [confidential] })],
     ['of U+0000', () => ({ sub: '\0', iss: '\0' })],
     ['of a lone surrogate', () => ({ sub: '\ud800', iss: '\ud800' })],
-  ])('%s is refused', async (_, claims) => {
+  ])('%s is rejected', async (_, claims) => {
     const [status, error] = await errorWith(await sign(claims()));
     expect([400, 401]).toContain(status);
     expect(['invalid_client', 'invalid_request']).toContain(error);
   });
 
-  it('for another endpoint is refused there, too', async () => {
+  it('for another endpoint is rejected there', async () => {
     const { searchParams } = oauth.request(confidential).url;
     const push = async (aud: string) =>
       oauth.post('/oauth/par', {
@@ -368,7 +365,7 @@ describe('a client assertion', () => {
       expect((await push(aud)).status).toBe(201);
   });
 
-  it('with numbers that only JSON can write is refused', async () => {
+  it('with numbers that only JSON can express is rejected', async () => {
     const [header, , signature] = (await sign({})).split('.');
     for (const exp of ['1e999', '-1e999', '1e15']) {
       const claims = `{"iss":"${confidential}","sub":"${confidential}","aud":"${oauth.issuer}","jti":"a","exp":${exp}}`;
@@ -377,7 +374,7 @@ describe('a client assertion', () => {
     }
   });
 
-  it('is remembered for as long as it could be used again, and no longer', async () => {
+  it('is remembered as long as it could be reused, and no longer', async () => {
     await oauth.dataSource.query(`DELETE FROM oauth_state WHERE model = 'ReplayDetection'`);
     for (const exp of [20, 295]) await errorWith(await sign({ exp: inSeconds(exp) }));
     await errorWith(await sign({ exp: inSeconds(1000) }));
@@ -393,7 +390,7 @@ WHERE model = 'ReplayDetection' ORDER BY expires_at`,
   });
 });
 
-describe('a path of a page', () => {
+describe('a page’s path parameter', () => {
   const SEGMENTS = ['%ff', '%00', '%2e%2e%2f', '%2f', '%', '%ED%A0%80', 'ü', '..;', 'x'.repeat(7000)];
   let browser: ReturnType<typeof oauth.browser>;
   let csrf: string;
@@ -414,7 +411,7 @@ describe('a path of a page', () => {
     ['POST', '/account/sessions/:id/end'],
     ['GET', '/account/:id'],
     ['GET', '/oauth/authorize/:id'],
-  ])('that is no id of ours is answered in words, signed in and not: %s %s', async (method, route) => {
+  ])('gets an error page if the id is invalid, with and without a sign-in: %s %s', async (method, route) => {
     for (const who of [browser, oauth.browser()])
       for (const segment of SEGMENTS) {
         const path = route.replace(':id', segment);
@@ -430,7 +427,7 @@ describe('a path of a page', () => {
       }
   });
 
-  it('that is no client of ours, or no text, is answered in words where its access is to be revoked', async () => {
+  it('gets an error page when revoking an unknown or malformed client', async () => {
     for (const clientId of ['', 'x'.repeat(101), 'a\0b', '\ud800', '../x', 'nobody']) {
       const body = new URLSearchParams({ csrf, client_id: clientId });
       const response = await browser.send('/account/apps/revoke', { method: 'POST', body });
@@ -444,7 +441,7 @@ describe('a path of a page', () => {
     ).toBe(400);
   });
 
-  it('that is raw bytes is answered, too', async () => {
+  it('gets a response even with raw bytes', async () => {
     const { port } = new URL(oauth.issuer);
     for (const target of ['/interaction/\xff', '/account/sessions/%ff/end', '/interaction/%C0%AF']) {
       const answer = await new Promise<string>((resolve, reject) => {
@@ -466,7 +463,7 @@ describe('a path of a page', () => {
   });
 });
 
-describe('any input whatever', () => {
+describe('any generated input', () => {
   const hostile = fc.oneof(
     {
       weight: 4,
@@ -541,7 +538,7 @@ __proto__ unknown`.split(/\s/);
     ];
   };
 
-  thorough.it('never fails the server, and leads to no URI that is not registered', async () => {
+  thorough.it('never fails the server, and never redirects to an unregistered URI', async () => {
     const numRuns = isThorough ? 25 : 8;
     let asked = 0;
     await fc.assert(
@@ -581,7 +578,7 @@ __proto__ unknown`.split(/\s/);
     expect(asked).toBe(numRuns * endpoints().length);
   });
 
-  thorough.it('that a member sends along with a whole sign-in never fails the server', async () => {
+  thorough.it('sent along with a whole sign-in never fails the server', async () => {
     const texts = ['\0', '\ufffd\r\n', 'x'.repeat(511), '💙'.repeat(50), '"\\'.repeat(50)];
     for (const name of [
       'state',

@@ -55,7 +55,7 @@ describe('a new SECRET_KEY', () => {
       expect(await oauth.me(access_token, url)).toBe(200);
     });
 
-    it('lets refresh tokens refresh, and answers a repeated one alike', async () => {
+    it('lets refresh tokens refresh, and repeats a response', async () => {
       const { refresh_token } = await oauth.tokens(clientId, (await oauth.member()).username);
       const before = await oauth.refresh(clientId, refresh_token);
       const repeated = await oauth.refresh(clientId, refresh_token, {}, url);
@@ -66,7 +66,7 @@ describe('a new SECRET_KEY', () => {
       expect((await oauth.refresh(clientId, after.body.refresh_token, {}, url)).status).toBe(200);
     });
 
-    it('still notices a refresh token that is used again later', async () => {
+    it('still detects a refresh token that is reused later', async () => {
       const { refresh_token } = await oauth.tokens(clientId, (await oauth.member()).username);
       const { body } = await oauth.refresh(clientId, refresh_token);
       await oauth.age('oauth_tokens', 11);
@@ -74,7 +74,7 @@ describe('a new SECRET_KEY', () => {
       expect((await oauth.refresh(clientId, body.refresh_token, {}, url)).body.error).toBe('invalid_grant');
     });
 
-    it('redeems codes, once', async () => {
+    it('redeems codes once', async () => {
       const code = await oauth.code(clientId, (await oauth.member()).username);
       const { status, body } = await oauth.token(code, {}, url);
       expect(status).toBe(200);
@@ -96,7 +96,7 @@ describe('a new SECRET_KEY', () => {
       expect(await isSignedIn(after)).toBe(false);
     });
 
-    it('lets a sign-in and a consent that had begun go on, form tokens and all', async () => {
+    it('continues a started sign-in and consent, including form tokens', async () => {
       const { username } = await oauth.member();
       const { url: request, verifier } = oauth.request(clientId);
       const before = oauth.browser();
@@ -140,7 +140,7 @@ describe('a new SECRET_KEY', () => {
       }
     });
 
-    it('knows the secrets of clients, and hashes each anew when it is used', async () => {
+    it('accepts client secrets, and hashes each again when it is used', async () => {
       const { id, secret } = await clientWithSecret(oauth);
       const answers = async (origin: string) =>
         (await oauth.post('/oauth/revoke', { token: 'x'.repeat(43) }, basic(id, secret), origin)).status;
@@ -159,7 +159,7 @@ describe('a new SECRET_KEY', () => {
       expect(await answers(url)).toBe(200);
     });
 
-    it('lets a pushed request be used', async () => {
+    it('accepts a pushed request', async () => {
       const { searchParams } = oauth.request(clientId).url;
       const { body } = await oauth.post('/oauth/par', Object.fromEntries(searchParams));
       const page = (await oauth
@@ -172,17 +172,14 @@ describe('a new SECRET_KEY', () => {
   });
 
   describe('without SECRET_KEY_PREVIOUS', () => {
-    thorough.it(
-      'does not start over signing keys that it cannot open, and says what is missing',
-      async () => {
-        const other = Buffer.alloc(32, 'other');
-        const unfit = await createApp({ ...oauth.api.config, secrets: new Secrets(other) });
-        await expect(unfit.init()).rejects.toThrow(/signing key .* SECRET_KEY_PREVIOUS/);
-        await endApp(unfit);
-      },
-    );
+    thorough.it('rejects startup with signing keys that it cannot decrypt, and explains that', async () => {
+      const other = Buffer.alloc(32, 'other');
+      const unfit = await createApp({ ...oauth.api.config, secrets: new Secrets(other) });
+      await expect(unfit.init()).rejects.toThrow(/signing key .* SECRET_KEY_PREVIOUS/);
+      await endApp(unfit);
+    });
 
-    it('refuses everything that was issued before, and fails at nothing', async () => {
+    it('rejects everything issued before, without an internal error', async () => {
       const { username } = await oauth.member();
       const browser = oauth.browser();
       const { body } = await oauth.token(await oauth.code(clientId, username, {}, browser));

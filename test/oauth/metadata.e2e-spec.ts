@@ -19,7 +19,7 @@ const read = async (path: string) => {
 
 describe('metadata', () => {
   it.each(['/.well-known/oauth-authorization-server', '/.well-known/openid-configuration'])(
-    'at %s says what holds here',
+    'at %s states the server’s capabilities',
     async (path) => {
       const { body, headers } = await read(path);
       const { issuer } = oauth;
@@ -52,7 +52,7 @@ describe('metadata', () => {
     },
   );
 
-  it('of the API as a protected resource leads to the authorization server (RFC 9728)', async () => {
+  it('of the API as a protected resource names the authorization server (RFC 9728)', async () => {
     const { body } = await read('/.well-known/oauth-protected-resource/api/public');
     expect(body).toMatchObject({
       resource: `${oauth.issuer}/api/public`,
@@ -65,7 +65,7 @@ describe('metadata', () => {
 describe('signing keys', () => {
   const jwks = async () => (await read('/oauth/jwks')).body as { keys: Record<string, string>[] };
 
-  it('are published without their private halves, and may be kept for a minute', async () => {
+  it('are published without private halves, and may be cached for a minute', async () => {
     const { headers, body } = await read('/oauth/jwks');
     expect(headers.get('cache-control')).toBe('public, max-age=60');
     expect((body.keys as object[]).length).toBeGreaterThanOrEqual(2);
@@ -73,7 +73,7 @@ describe('signing keys', () => {
   });
 
   thorough.it(
-    'are rotated while the server runs: what was signed before stays valid, what comes after has the next key',
+    'rotate while the server runs: earlier signatures stay valid, later ones use the next key',
     async () => {
       const service = new SigningKeysService(oauth.dataSource, oauth.api.config);
       const [clientId, member] = [await oauth.client(), await oauth.member()];

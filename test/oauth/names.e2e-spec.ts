@@ -20,7 +20,7 @@ const usernameOf = async (id: number) =>
   (await oauth.dataSource.query<{ username: string }[]>('SELECT username FROM users WHERE id = $1', [id]))[0]
     ?.username;
 
-describe('White space around a username', () => {
+describe('white space around a username', () => {
   const SPACES = [
     '\t',
     ' ',
@@ -36,7 +36,7 @@ describe('White space around a username', () => {
   ];
   const around = (text: string) => SPACES.join('') + text + SPACES.join('');
 
-  it('does not keep the member from signing in, for an app and on the account pages; around a password it counts', async () => {
+  it('is ignored at the sign-in for apps and account pages, unlike around a password', async () => {
     const { username } = await oauth.member();
     const code = await oauth.code(await oauth.client(), around(username));
     expect((await oauth.token(code)).status).toBe(200);
@@ -47,7 +47,7 @@ describe('White space around a username', () => {
     expect([await signIn(`${PASSWORD} `), await signIn(PASSWORD)]).toEqual([401, 200]);
   });
 
-  it('is ignored by pua where it names a member', async () => {
+  it('is ignored by pua’s member arguments', async () => {
     const { id, username } = await oauth.member();
     await oauth.api.key(id);
     const listed = await run('keys', 'list', '--user', around(username), '--json');
@@ -56,8 +56,8 @@ describe('White space around a username', () => {
   });
 });
 
-describe('A username that could pass for another', () => {
-  it.each(LOOK_ALIKES)('is given to nobody by command, import or feed: %j', async (username) => {
+describe('a username that looks like another', () => {
+  it.each(LOOK_ALIKES)('is rejected by command, import and feed: %j', async (username) => {
     const created = await run('users', 'create', '--username', username);
     expect([created.code, created.stderr]).toEqual([2, expect.stringContaining('NFKC')]);
     const { id } = await oauth.member();
@@ -77,7 +77,7 @@ describe('A username that could pass for another', () => {
     expect(await usernameOf(7_000_001)).toBeUndefined();
   });
 
-  it('keeps working where a member has it, and doctor names them', async () => {
+  it('keeps working for its existing member, and doctor names it', async () => {
     const username = 'old\u200bname';
     const { id } = await oauth.member({ username });
     const key = await oauth.api.platformKey(['platform:write']);
@@ -99,10 +99,10 @@ describe('A username that could pass for another', () => {
   });
 });
 
-describe('The name of an app, key or link', () => {
+describe('the name of an app, key or link', () => {
   const odd = ' Ac\u200bme\u202e  Travel\u00a0';
 
-  it('is refused by command where it is not shown as it is', async () => {
+  it('is rejected by command if it is not displayed unchanged', async () => {
     const { id } = await oauth.member();
     const key = ['keys', 'create', '--user', String(id), '--scopes', ''];
     const app = ['clients', 'create', '--type', 'web', '--redirect-uri', REDIRECT_URI];
@@ -112,7 +112,7 @@ describe('The name of an app, key or link', () => {
     }
   });
 
-  it('is stored by pages as it is shown', async () => {
+  it('is stored by pages as displayed', async () => {
     const { id, username } = await oauth.member();
     const browser = oauth.browser();
     const signIn = (await browser.open('/developer')) as FormPage;
@@ -134,7 +134,7 @@ describe('The name of an app, key or link', () => {
     expect(named.map(({ name }) => name)).toEqual(['Acme Travel', 'Acme Travel', 'Acme Travel']);
   });
 
-  it('does not keep an app from being changed that has had it since before', async () => {
+  it('remains while an app that has had it is changed', async () => {
     const clientId = await oauth.client();
     await oauth.dataSource.query('UPDATE oauth_clients SET name = $2 WHERE id = $1', [clientId, odd]);
     const { code } = await run('clients', 'update', clientId, '--client-uri', 'https://acme.example/');

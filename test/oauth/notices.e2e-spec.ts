@@ -60,7 +60,7 @@ const chosenBy = async (id: number) =>
     [id],
   );
 
-describe('A notice to a member', () => {
+describe('a notice to a member', () => {
   it('is one email, which other programs recognize as automatic', async () => {
     const one = await member();
     await createKey(one.id, 'My\u202e calendar');
@@ -123,7 +123,7 @@ describe('A notice to a member', () => {
   });
 });
 
-describe('A mail server that', () => {
+describe('a mail server that', () => {
   it('rejects one address delays no other email; after three days the audit log says so', async () => {
     const [rejected, other] = [await member(), await member()];
     mails.refusal = (address) => (address === rejected.email ? new Error('no such mailbox') : undefined);
@@ -184,13 +184,13 @@ describe('A mail server that', () => {
   });
 });
 
-describe('The member chooses emails', () => {
+describe('the member chooses emails', () => {
   const choose = async (username: string, notice: string[]) => {
     const { browser, page } = await atSecurity(oauth, username);
     return (await browser.submit(page, { notice }, /notices$/)) as FormPage;
   };
 
-  it('on /account/security: ticked ones only, others stay records for the platform', async () => {
+  it('on /account/security: only ticked ones, and others stay records for the platform', async () => {
     const one = await member();
     const { page } = await atSecurity(oauth, one.username);
     expect(page.html.match(/name="notice" value="[\w.]+" checked/g)).toHaveLength(5);
@@ -206,14 +206,14 @@ describe('The member chooses emails', () => {
     expect(await chosenBy(one.id)).toEqual([{ muted: ['key.created', 'key.ending', 'key.rotated'] }]);
   });
 
-  it('among those that can be muted alone', async () => {
+  it('only among those that can be muted', async () => {
     const one = await member();
     for (const notice of [['passkey.added'], ['nothing'], ['toString']])
       expect((await choose(one.username, notice)).status).toBe(400);
     expect(await chosenBy(one.id)).toEqual([]);
   });
 
-  it('by the link of an email, with one click and without a sign-in; opening it changes nothing', async () => {
+  it('by the link of an email, with one click and without a sign-in, and opening it changes nothing', async () => {
     const one = await member();
     await createKey(one.id);
     const [mail] = await mailsTo(one);
@@ -234,7 +234,7 @@ describe('The member chooses emails', () => {
     expect(await mailsTo(one)).toEqual([]);
   });
 
-  it('of nobody else: a link that was changed is not found', async () => {
+  it('only for themselves: an altered link gets a 404', async () => {
     const [one, other] = [await member(), await member()];
     const link = oauth.issuer + oauth.api.app.get(NoticeChoices).linkTo(one.id, 'key.created');
     const [, code] = /-([\w-]{43})$/.exec(link)!;

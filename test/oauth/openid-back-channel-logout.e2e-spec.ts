@@ -31,7 +31,7 @@ afterEach(async () => {
   await Promise.all(receivers.splice(0).map((receiver) => receiver.close()));
 });
 
-/** An app that is told of sign-outs. */
+/** An app that gets logout notifications. */
 async function toldApp(fields: Parameters<OauthTest['client']>[0] = {}) {
   const receiver = await Receiver.start();
   receivers.push(receiver);
@@ -125,7 +125,7 @@ const WAYS: Record<string, (member: SignedIn, clientId: string) => Promise<unkno
 };
 
 describe('an app with a back-channel logout URI', () => {
-  it('finds in discovery that it is told, by the session; and nothing of the front channel', async () => {
+  it('finds back-channel logout by session in discovery, and no front channel', async () => {
     const response = await fetch(`${oauth.issuer}/.well-known/openid-configuration`);
     const metadata = (await response.json()) as Record<string, unknown>;
     expect(metadata).toMatchObject({
@@ -135,7 +135,7 @@ describe('an app with a back-channel logout URI', () => {
     expect(Object.keys(metadata).filter((name) => name.startsWith('frontchannel'))).toEqual([]);
   });
 
-  it('finds the session in its ID tokens: the same one for a browser and after a refresh, another one elsewhere; others find none', async () => {
+  it('finds the session in its ID tokens: one per browser, kept by a refresh; other apps find none', async () => {
     const { clientId } = await toldApp();
     const member = await signIn(clientId);
     expect(member.sid).toMatch(/^[\w-]{20,}$/);
@@ -150,7 +150,7 @@ describe('an app with a back-channel logout URI', () => {
     expect((await signIn(await oauth.client(), member)).sid).toBeUndefined();
   });
 
-  it.each(Object.keys(WAYS))('is told within a second when %s', async (way) => {
+  it.each(Object.keys(WAYS))('is notified within a second when %s', async (way) => {
     const { clientId, receiver } = await toldApp();
     const member = await signIn(clientId);
     const before = Math.floor(Date.now() / 1000);
@@ -174,7 +174,7 @@ describe('an app with a back-channel logout URI', () => {
     expect(receiver.received).toHaveLength(1);
   });
 
-  it('is told once of each of its sessions, and every app of its own', async () => {
+  it('is notified once per session, as is every other app', async () => {
     const [one, two] = [await toldApp(), await toldApp()];
     const member = await signIn(one.clientId);
     const there = await signIn(two.clientId, member);
@@ -187,7 +187,7 @@ describe('an app with a back-channel logout URI', () => {
     expect(await sids(two)).toEqual([there.sid]);
   });
 
-  it('alone is told where the member signs out of it and stays signed in here', async () => {
+  it('is the only one notified if the member signs out of it alone', async () => {
     const [one, two] = [await toldApp(), await toldApp()];
     const member = await signIn(one.clientId);
     await signIn(two.clientId, member);
@@ -202,7 +202,7 @@ describe('an app with a back-channel logout URI', () => {
     expect([await queued(), two.receiver.received]).toEqual([[], []]);
   });
 
-  it('is not told while the session only gets a new id, nor when it has expired', async () => {
+  it('is not notified when the session only gets a new id, or expires', async () => {
     const { clientId, receiver } = await toldApp();
     const member = await signIn(clientId);
     for (const prompt of ['login', 'consent', undefined])
@@ -215,7 +215,7 @@ describe('an app with a back-channel logout URI', () => {
     expect([await queued(), receiver.received]).toEqual([[], []]);
   });
 
-  it('is not told while it is disabled, and nothing is noted for an app without one', async () => {
+  it('is not notified while disabled, and apps without a URI cause no record', async () => {
     const { clientId } = await toldApp();
     const member = await signIn(clientId);
     await signIn(await oauth.client(), member);
@@ -224,7 +224,7 @@ describe('an app with a back-channel logout URI', () => {
     expect(await queued()).toEqual([]);
   });
 
-  it('that is slow delays no other app, nor other messages to itself', async () => {
+  it('that is slow delays no other app, and no other messages to itself', async () => {
     const [slow, quick] = [await toldApp(), await toldApp()];
     slow.receiver.respond = () => undefined; // never
     const members = await Promise.all([1, 2, 3].map(() => signIn(slow.clientId)));
@@ -236,7 +236,7 @@ describe('an app with a back-channel logout URI', () => {
     expect((await queued()).filter(({ client_id }) => client_id === slow.clientId)).toHaveLength(3);
   });
 
-  it('that fails is told again, by a new token for the same session', async () => {
+  it('that fails gets another notification, with a new token for the same session', async () => {
     const { clientId, receiver } = await toldApp();
     receiver.respond = (_, response) =>
       void response.writeHead(receiver.received.length === 1 ? 503 : 200).end();
@@ -258,7 +258,7 @@ describe('an app with a back-channel logout URI', () => {
     await until(async () => (await queued()).length === 0, 'that it is done');
   });
 
-  it('is told again no sooner than its Retry-After of 429 or 503 says', async () => {
+  it('gets the next attempt no sooner than its Retry-After of 429 or 503', async () => {
     const { clientId, receiver } = await toldApp();
     receiver.respond = (_, response) => void response.writeHead(429, { 'Retry-After': '3600' }).end();
     const member = await signIn(clientId);
@@ -291,7 +291,7 @@ describe('an app with a back-channel logout URI', () => {
     expect(found).toEqual({ uri: null, events: [details] });
   });
 
-  it('is told at the URI that was registered while the old one responded with 410', async () => {
+  it('is notified at the URI that was registered while the old one responded with 410', async () => {
     const { clientId, receiver } = await toldApp();
     const { receiver: next } = await toldApp();
     const update = 'UPDATE oauth_clients SET backchannel_logout_uri = $2 WHERE id = $1';
@@ -305,7 +305,7 @@ describe('an app with a back-channel logout URI', () => {
     );
   });
 
-  it('that fails for a day is given up', async () => {
+  it('that fails for a day gets no further attempts', async () => {
     const { clientId, receiver } = await toldApp();
     receiver.respond = (_, response) => void response.writeHead(302, { Location: receiver.url }).end();
     const member = await signIn(clientId);
@@ -318,7 +318,7 @@ describe('an app with a back-channel logout URI', () => {
     expect(receiver.received).toHaveLength(1); // no redirect is followed
   });
 
-  it('whose name leads into the network of the server is not connected to', async () => {
+  it('is not connected to if its name leads into the server’s network', async () => {
     const https = oauth.api.app.get(PublicHttps, { strict: false });
     const lookUp = https.lookUp;
     const asked: string[] = [];
@@ -372,7 +372,7 @@ describe('the back-channel logout URI of an app', () => {
     'app.example/logout',
     'javascript:alert(1)',
     `https://app.example/${'a'.repeat(2000)}`,
-  ])('is refused where nobody could be told safely: %s', async (uri) => {
+  ])('is rejected if it is not safe: %s', async (uri) => {
     await expect(oauth.client({ backchannel_logout_uri: uri })).rejects.toThrow(
       /cannot be told of sign-outs.*https URL/,
     );

@@ -82,8 +82,8 @@ async function signedIn(parameters: Parameters = {}, client = app) {
 const userinfo = (init: RequestInit) => fetch(`${oauth.issuer}/oauth/userinfo`, init);
 const inHeader = ({ access_token }: TokenBody) => ({ headers: { Authorization: `Bearer ${access_token}` } });
 
-describe.each(['query', 'form_post'])('an app that is answered by %s', (response_mode) => {
-  it('signs a member in; its ID token has its nonce, and nothing that it did not ask for', async () => {
+describe.each(['query', 'form_post'])('an app with responses by %s', (response_mode) => {
+  it('signs a member in; its ID token has its nonce, and no unrequested claim', async () => {
     const { sub, tokens } = await signedIn({ response_mode });
     const { iat, exp, auth_time, ...claims } = decodeJwt(tokens.id_token!);
     expect(claims).toEqual({ iss: oauth.issuer, aud: app.id, sub, nonce: 'n-1', amr: ['pwd'] });
@@ -100,7 +100,7 @@ describe.each(['query', 'form_post'])('an app that is answered by %s', (response
       'request_uri_not_supported',
     ],
   ] as [string, Parameters, string][])(
-    'is told that a request is refused, and nothing but that: %s',
+    'is notified only that a request is rejected: %s',
     async (_, parameters, error) => {
       const told = toldBy(response_mode, await open(requestOf(app, { response_mode, ...parameters }), {}));
       const { error_description: description = '', ...rest } = told;
@@ -109,7 +109,7 @@ describe.each(['query', 'form_post'])('an app that is answered by %s', (response
     },
   );
 
-  it('is told by the mode in a request object that the object is refused', async () => {
+  it('gets the rejection of a request object in the object’s response mode', async () => {
     const request = new UnsecuredJWT({ response_mode, state: 'another' }).encode();
     for (const outside of [undefined, 'query', 'form_post']) {
       const url = requestOf(app, { response_mode: outside, request });
@@ -121,7 +121,7 @@ describe.each(['query', 'form_post'])('an app that is answered by %s', (response
   });
 
   it.each([{}, { request: 'eyJhbGciOiJub25lIn0.e30.' }, { prompt: 'none' }] as Parameters[])(
-    'is told nothing at an address that is not registered: the member sees a page: %j',
+    'gets nothing at an unregistered URL: the member sees a page: %j',
     async (parameters) => {
       const url = requestOf(app, { response_mode, redirect_uri: `${REDIRECT_URI}/x`, ...parameters });
       const page = (await open(url, {})) as FormPage;
@@ -131,20 +131,20 @@ describe.each(['query', 'form_post'])('an app that is answered by %s', (response
   );
 });
 
-describe('an app that sends a parameter without a value', () => {
-  it('signs a member in as if it had left out response_mode', async () => {
+describe('an app with an empty parameter', () => {
+  it('signs a member in as without response_mode', async () => {
     await signedIn({ response_mode: '' });
   });
 
-  it('is told the same as if it had left out response_type', async () => {
+  it('gets the same error as without response_type', async () => {
     const told = async (response_type?: string) =>
       toldBy('query', await open(requestOf(app, { response_type }), {}));
     expect(await told('')).toEqual(await told(undefined));
   });
 });
 
-describe('an app that pushes its request', () => {
-  it('with its secret in the form, PKCE and form_post, as ASP.NET Core does, signs a member in', async () => {
+describe('an app with a pushed request', () => {
+  it('signs a member in with its secret in the form, PKCE and form_post, like ASP.NET Core', async () => {
     const { id, secret } = await clientWithSecret(oauth, { secret_auth_method: 'client_secret_post' });
     const own = { client_id: id, client_secret: secret };
     const { url, verifier } = oauth.request(id, {
@@ -174,7 +174,7 @@ describe('an app that pushes its request', () => {
 });
 
 describe('userinfo', () => {
-  it('takes the token by GET and POST in the header, and by POST in a form', async () => {
+  it('accepts the token by GET and POST in the header, and by POST in a form', async () => {
     const { sub, tokens } = await signedIn();
     const { access_token } = tokens;
     for (const init of [
@@ -219,7 +219,7 @@ describe('userinfo', () => {
       body?: string;
       authorization?: string;
     },
-  ][])('takes none %s: %i', async (_, status, sent) => {
+  ][])('rejects it %s: %i', async (_, status, sent) => {
     const { tokens } = await signedIn();
     const { path = '', method = 'POST', type, body, authorization } = sent(tokens.access_token);
     const response = await fetch(`${oauth.issuer}/oauth/userinfo${path}`, {
@@ -233,7 +233,7 @@ describe('userinfo', () => {
     expect(response.status).toBe(status);
   });
 
-  it('takes none in a form that is bound to a key', async () => {
+  it('rejects a form with a token bound to a key', async () => {
     const proof = await dpopKey(oauth);
     const { username } = await oauth.member();
     const clientId = await oauth.client();
@@ -245,9 +245,9 @@ describe('userinfo', () => {
   });
 });
 
-describe('a scope that this server has nothing for', () => {
+describe('an unsupported scope', () => {
   it.each(['email', 'address', 'phone'])(
-    'is not in discovery, is in the way of nothing in any order, and gives nothing: %s',
+    'is absent from discovery, is harmless in any order, and grants nothing: %s',
     async (scope) => {
       const found = await fetch(`${oauth.issuer}/.well-known/openid-configuration`);
       const { scopes_supported } = (await found.json()) as { scopes_supported: string[] };
@@ -262,7 +262,7 @@ describe('a scope that this server has nothing for', () => {
 });
 
 describe('a refresh token', () => {
-  it('of offline_access is renewed with the scope of the request; the new ID token is of the same sign-in', async () => {
+  it('of offline_access is renewed with the request’s scope, and the new ID token belongs to the same sign-in', async () => {
     const scope = 'openid offline_access';
     const { sub, tokens } = await signedIn({ scope, prompt: 'consent' });
     const { status, headers, body } = await refresh(app, tokens, scope);

@@ -9,7 +9,7 @@ afterAll(() => oauth.close());
 describe('PKCE', () => {
   const without = { code_challenge: undefined, code_challenge_method: undefined };
 
-  it('is left out without a nonce, too, by one that is registered for that; where it is sent, it counts', async () => {
+  it('may be omitted with a nonce by a client registered for that, and counts if sent', async () => {
     const { id, secret } = await clientWithSecret(oauth, { pkce: 'off' });
     const { username } = await oauth.member();
     const form = { grant_type: 'authorization_code', redirect_uri: REDIRECT_URI };
@@ -32,7 +32,7 @@ describe('PKCE', () => {
       { nonce: 'n', scope: 'profile:read' },
       'openid scope must be requested when using the nonce parameter',
     ],
-  ])('is not left out without it: %s', async (_what, parameters, said) => {
+  ])('is required without one: %s', async (_what, parameters, said) => {
     const { id } = await clientWithSecret(oauth, { pkce: 'optional' });
     const back = (await oauth.browser().open(oauth.request(id, { ...without, ...parameters }).url)) as URL;
     expect(Object.fromEntries(back.searchParams)).toMatchObject({
@@ -82,7 +82,7 @@ describe('form_post', () => {
     return { id, page, fields, verifier };
   }
 
-  it('sends the code in a form, which a script of one hash submits and a button without one', async () => {
+  it('sends the code in a form, submitted by one hashed script or a button', async () => {
     const { id, page, fields, verifier } = await response();
     const policy = page.headers.get('content-security-policy')!;
     expect(/script-src ([^;]+)/.exec(policy)![1]!.match(/'sha256-[^']+'/g)).toHaveLength(1);
@@ -102,7 +102,7 @@ describe('form_post', () => {
     expect(status).toBe(200);
   });
 
-  it('leads nobody by a script to a member’s app that they do not know: they get a button', async () => {
+  it('shows a button instead for a member’s app that the member does not know', async () => {
     const id = await oauth.client({ profile: 'oidc' });
     const { id: owner } = await oauth.member();
     await oauth.dataSource.query('UPDATE oauth_clients SET owner_id = $2 WHERE id = $1', [id, owner]);

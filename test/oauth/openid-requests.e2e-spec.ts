@@ -55,8 +55,8 @@ async function idTokenOf(username: string, parameters: Parameters, browser = oau
   return { ...claims, raw: body.id_token! } as JWTPayload & { raw: string };
 }
 
-describe('a request for a sign-in that is not too old', () => {
-  it('asks again where max_age has passed, and the ID token has the new auth_time', async () => {
+describe('a request for a recent sign-in', () => {
+  it('asks again after max_age, and the ID token has the new auth_time', async () => {
     const { id, username } = await oauth.member();
     const browser = oauth.browser();
     await idTokenOf(username, {}, browser);
@@ -70,7 +70,7 @@ describe('a request for a sign-in that is not too old', () => {
     expect(answerOf(await send(browser, { max_age: '50', prompt: 'none' }))).toBe('login_required');
   });
 
-  it('by prompt=login always asks, and the ID token has the new auth_time', async () => {
+  it('with prompt=login always asks, and the ID token has the new auth_time', async () => {
     const { id, username } = await oauth.member();
     const browser = oauth.browser();
     const first = await idTokenOf(username, {}, browser);
@@ -81,7 +81,7 @@ describe('a request for a sign-in that is not too old', () => {
     expect(asksForPassword(await send(browser, { prompt: 'login' }))).toBe(true);
   });
 
-  it('by prompt=none asks nobody: the app has a code, or is told that somebody has to sign in', async () => {
+  it('with prompt=none shows no page: the app gets a code, or an error that requires a sign-in', async () => {
     const { username } = await oauth.member();
     const browser = oauth.browser();
     expect(answerOf(await send(browser, { prompt: 'none' }))).toBe('login_required');
@@ -91,7 +91,7 @@ describe('a request for a sign-in that is not too old', () => {
 });
 
 describe('a request with id_token_hint', () => {
-  it('of the member who is signed in is answered without a page; of another one prompt=none is login_required', async () => {
+  it('of the signed-in member gets a response without a page; of another one prompt=none is login_required', async () => {
     const [ada, bob] = [await oauth.member(), await oauth.member()];
     const browser = oauth.browser();
     const { raw } = await idTokenOf(ada.username, {}, browser);
@@ -103,14 +103,14 @@ describe('a request with id_token_hint', () => {
     expect(asksForPassword(await send(browser, { id_token_hint: other.raw }))).toBe(true);
   });
 
-  it('that is none is refused', async () => {
+  it('that is malformed is rejected', async () => {
     expect(answerOf(await send(oauth.browser(), { id_token_hint: 'x.y.z', prompt: 'none' }))).toBe(
       'invalid_request',
     );
   });
 });
 
-describe('a request with a wish that this server has nothing for', () => {
+describe('a request with an unsupported parameter', () => {
   it.each([
     { display: 'page' },
     { display: 'popup' },
@@ -125,24 +125,24 @@ describe('a request with a wish that this server has nothing for', () => {
     { claims: JSON.stringify({ userinfo: { name: { essential: true } }, id_token: { picture: null } }) },
     { claims: claimsWith({ value: 'gold' }) },
     { claims: claimsWith({ essential: true }) },
-  ] as Parameters[])('is answered as without it: %j', async (wish) => {
+  ] as Parameters[])('is treated as without it: %j', async (wish) => {
     const { id, username } = await oauth.member({ stored_display_name: 'Ada' });
     const claims = await idTokenOf(username, wish);
     expect(claims).toMatchObject({ sub: String(id), amr: ['pwd'] });
     for (const claim of ['name', 'picture', 'acr']) expect(claims).not.toHaveProperty(claim);
   });
 
-  it('finds in discovery that claims are not to be asked for one by one', async () => {
+  it('finds in discovery that single claims cannot be requested', async () => {
     const response = await fetch(`${oauth.issuer}/.well-known/openid-configuration`);
     expect(await response.json()).toMatchObject({ claims_parameter_supported: false });
   });
 });
 
-describe('a request for a class of sign-in', () => {
+describe('a request for an authentication class', () => {
   /** Every class in the metadata. */
   const CLASSES = 'phr phrh';
 
-  it('by acr_values is voluntary: a member without a passkey signs in as they can, and is not asked again', async () => {
+  it('by acr_values is voluntary: a member without a passkey signs in once, with another method', async () => {
     const { username } = await oauth.member();
     const browser = oauth.browser();
     const claims = await idTokenOf(username, { acr_values: CLASSES }, browser);
@@ -153,13 +153,13 @@ describe('a request for a class of sign-in', () => {
   it.each([
     ['a class that there is not', { essential: true, value: 'gold' }],
     ['one of several that there are not', { essential: true, values: ['gold', 'silver'] }],
-  ])('in claims, essential, of %s is refused at once', async (_, acr) => {
+  ])('in claims, essential, of %s is rejected at once', async (_, acr) => {
     const at = await send(oauth.browser(), { claims: claimsWith(acr) });
     expect(answerOf(at)).toBe('unmet_authentication_requirements');
   });
 
   it.each([{ value: 'phr' }, { values: ['phr', 'phrh'] }])(
-    'in claims, essential, is refused where the member has no passkey, signed in or not: %j',
+    'in claims, essential, is rejected if the member has no passkey, signed in or not: %j',
     async (wanted) => {
       const { username } = await oauth.member();
       const claims = claimsWith({ essential: true, ...wanted });
@@ -179,7 +179,7 @@ describe('a request for a class of sign-in', () => {
     ['acr_values', { acr_values: 'phrh' }],
     ['claims, essential', { claims: claimsWith({ essential: true, values: ['phrh'] }) }],
   ])(
-    'by %s asks a member who has a passkey for it, also after the password, and the ID token says so',
+    'by %s asks a member with a passkey for it, also after the password, and the ID token states it',
     async (_, parameters: Parameters) => {
       const { username, authenticator } = await memberWithPasskey(oauth);
       const browser = oauth.browser();
@@ -207,7 +207,7 @@ describe('a request for a class of sign-in', () => {
   );
 
   thorough.it(
-    'by acr_values takes a passkey of another class where there is no better one, which essential does not',
+    'by acr_values accepts a passkey of another class if there is no better one, unlike essential',
     async () => {
       const synced = new Authenticator(oauth.issuer, 0, { eligible: true, done: true });
       const { username } = await memberWithPasskey(oauth, synced);
@@ -224,7 +224,7 @@ describe('a request for a class of sign-in', () => {
     },
   );
 
-  it('that is pushed first is answered the same', async () => {
+  it('that is pushed first gets the same response', async () => {
     const claims = claimsWith({ essential: true, value: 'gold' });
     const { url } = oauth.request(clientId, { scope: 'openid', state: 's', claims });
     const pushed = await oauth.post('/oauth/par', Object.fromEntries(url.searchParams));
@@ -246,15 +246,15 @@ describe('a request for a class of sign-in', () => {
     '{"id_token":{"acr":{"essential":true,"values":[1]}}}',
     `{"id_token":{"acr":{"essential":true,"value":{"a":"b"}}}}`,
     '['.repeat(1000),
-  ])('in claims that are malformed is refused as such: %s', async (claims) => {
+  ])('in claims that are malformed is rejected as such: %s', async (claims) => {
     const expected = claims === 'null' ? 'page' : 'invalid_request';
     const at = await send(oauth.browser(), { claims });
     expect(at instanceof URL ? answerOf(at) : 'page').toBe(expected);
   });
 });
 
-describe('a rotation of the keys in the middle of it', () => {
-  it('leaves valid what the old key has signed, and the new one has been published before', async () => {
+describe('a key rotation during a request', () => {
+  it('keeps the old key’s signatures valid, and has published the new key before', async () => {
     const keySet = async () => {
       const response = await fetch(`${oauth.issuer}/oauth/jwks`);
       expect(response.headers.get('cache-control')).toBe('public, max-age=60');

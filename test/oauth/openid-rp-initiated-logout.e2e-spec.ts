@@ -61,7 +61,7 @@ async function signedAgain(idToken: string, claims: JWTPayload): Promise<string>
 
 describe('an app that signs its member out (RP-Initiated Logout 1.0)', () => {
   it.each(['GET', 'POST'])(
-    'by %s with id_token_hint, a registered address and state gets the browser back there, with the state, and the session is over',
+    'by %s with id_token_hint, a registered URL and state gets the browser back there, with the state, and the session ends',
     async (method) => {
       const member = await signIn();
       const parameters = { id_token_hint: member.idToken, post_logout_redirect_uri: BYE, state: 'a b&ä' };
@@ -71,13 +71,13 @@ describe('an app that signs its member out (RP-Initiated Logout 1.0)', () => {
     },
   );
 
-  it('gets the browser back without state where it sent none', async () => {
+  it('gets the browser back without state if it sent none', async () => {
     const member = await signIn();
     const parameters = { id_token_hint: member.idToken, post_logout_redirect_uri: BYE };
     expect(((await signOut(member, parameters)) as URL).href).toBe(BYE);
   });
 
-  it('may name itself by client_id alone', async () => {
+  it('may identify itself by client_id only', async () => {
     const member = await signIn();
     const parameters = { client_id: clientId, post_logout_redirect_uri: BYE, state: 's' };
     expect(((await signOut(member, parameters)) as URL).href).toBe(`${BYE}?state=s`);
@@ -90,7 +90,7 @@ describe('an app that signs its member out (RP-Initiated Logout 1.0)', () => {
     ['with state alone', () => ({ state: 's' })],
     ['with an address, but nothing that says whose', () => ({ post_logout_redirect_uri: BYE, state: 's' })],
   ] as [string, (idToken: string) => Record<string, string>][])(
-    '%s leaves the member at a page that says that they are signed out',
+    '%s leaves the member on a page that confirms the sign-out',
     async (_, parametersFor) => {
       const member = await signIn();
       const page = (await signOut(member, parametersFor(member.idToken))) as FormPage;
@@ -100,7 +100,7 @@ describe('an app that signs its member out (RP-Initiated Logout 1.0)', () => {
     },
   );
 
-  it('may show an ID token that has expired', async () => {
+  it('may send an expired ID token', async () => {
     const member = await signIn();
     const seconds = Math.floor(Date.now() / 1000) - 86_400;
     const id_token_hint = await signedAgain(member.idToken, { iat: seconds, exp: seconds + 600 });
@@ -109,7 +109,7 @@ describe('an app that signs its member out (RP-Initiated Logout 1.0)', () => {
   });
 
   it.each(['another member', 'another browser'])(
-    'signs nobody out before they agreed, where the ID token is of %s',
+    'requires the member’s confirmation if the ID token is of %s',
     async (whose) => {
       const [member, other] = [await signIn(), await signIn()];
       const { sub } = decodeJwt(member.idToken);
@@ -122,7 +122,7 @@ describe('an app that signs its member out (RP-Initiated Logout 1.0)', () => {
     },
   );
 
-  it('is shown the question for a member who came from no app, and a member who stays is not told that they left', async () => {
+  it('asks a member who came from no app, and a member who stays signed in causes no notification', async () => {
     const member = await signIn();
     const page = (await ask(member, {})) as FormPage;
     expect(page.html).toContain(QUESTION);
@@ -142,7 +142,7 @@ describe('an app that signs its member out (RP-Initiated Logout 1.0)', () => {
     'https://evil.example/bye',
     'javascript:alert(1)',
     'bye',
-  ])('is answered with a page where the address is not one of its own to the letter: %s', async (target) => {
+  ])('gets a page if the URL does not match exactly: %s', async (target) => {
     const member = await signIn();
     const parameters = { id_token_hint: member.idToken, post_logout_redirect_uri: target, state: 's' };
     const page = (await ask(member, parameters)) as FormPage;
@@ -180,7 +180,7 @@ describe('an app that signs its member out (RP-Initiated Logout 1.0)', () => {
     ['that is no token', () => 'x.y.z'],
     ['that is empty but for dots', () => '..'],
   ] as [string, (token: string) => string | Promise<string>][])(
-    'is answered with a page where it shows an ID token %s, and the member stays signed in',
+    'gets a page if it sends an ID token %s, and the member stays signed in',
     async (_, changed) => {
       const member = await signIn();
       const id_token_hint = await changed(member.idToken);
@@ -194,7 +194,7 @@ describe('an app that signs its member out (RP-Initiated Logout 1.0)', () => {
     },
   );
 
-  it('is answered with a page where the ID token is of another app than client_id says, or the app is unknown', async () => {
+  it('gets a page if the ID token does not match client_id, or the app is unknown', async () => {
     const member = await signIn();
     const other = await oauth.client({ post_logout_redirect_uris: [BYE] });
     for (const parameters of [
@@ -207,7 +207,7 @@ describe('an app that signs its member out (RP-Initiated Logout 1.0)', () => {
     expect(await isSignedIn(member)).toBe(true);
   });
 
-  it('may ask by GET and POST alone', async () => {
+  it('accepts only GET and POST', async () => {
     const response = await fetch(`${oauth.issuer}/oauth/logout`, { method: 'PUT' });
     expect([response.status, response.headers.get('allow')]).toEqual([405, 'GET, HEAD, POST']);
   });

@@ -31,8 +31,8 @@ async function signedIn(scope: string, fields: Record<string, unknown> = {}) {
   return { member, clientId, body, claims: decodeJwt(body.id_token!) };
 }
 
-describe('what an OpenID library asks for', () => {
-  it('by the scope profile: the ID token says name, username and picture, as userinfo does, also after a refresh', async () => {
+describe('an OpenID library’s request', () => {
+  it('for profile gets name, username and picture in ID token and userinfo, also after a refresh', async () => {
     const picture = 'https://img.example/ada.png';
     const { member, clientId, body, claims } = await signedIn('openid profile email', {
       stored_display_name: 'Ada Lovelace',
@@ -50,14 +50,14 @@ describe('what an OpenID library asks for', () => {
     expect(decodeJwt(again.body.id_token!)).toMatchObject(said);
   });
 
-  it('leaves out a claim that the member has nothing for, and never says null', async () => {
+  it('gets no claim without a value, and never null', async () => {
     const { body, claims } = await signedIn('openid profile');
     expect(claims).not.toHaveProperty('picture');
     expect(await userinfo(body.access_token)).not.toHaveProperty('picture');
   });
 
   it.each(['openid', 'openid events:read', 'openid profile:read'])(
-    'without the scope profile the ID token says who it is, and no more: %s',
+    'without profile gets only the member’s id in the ID token: %s',
     async (scope) => {
       const { claims, member } = await signedIn(scope);
       expect(claims.sub).toBe(String(member.id));
@@ -74,7 +74,7 @@ describe('what an OpenID library asks for', () => {
     ['openid profile:read', true],
     ['openid profile', true],
     ['openid profile events:read', true],
-  ])('userinfo answers a token of %j, with the profile: %s', async (scope, withProfile) => {
+  ])('to userinfo with a token of %j gets the profile: %s', async (scope, withProfile) => {
     const picture = 'https://img.example/ada.png';
     const { username, id } = await oauth.member({
       stored_display_name: 'Ada Lovelace',
@@ -85,7 +85,7 @@ describe('what an OpenID library asks for', () => {
     expect(await userinfo(access_token)).toEqual({ sub: String(id), ...(withProfile ? profile : {}) });
   });
 
-  it('by the scope email: nothing, because none is stored, and the member is not asked about it', async () => {
+  it('for email gets nothing, because none is stored, and the member is not asked about it', async () => {
     const { username } = await oauth.member();
     const { url } = oauth.request(await oauth.client(), { scope: 'openid email profile:read' });
     const browser = oauth.browser();
@@ -101,7 +101,7 @@ describe('what an OpenID library asks for', () => {
     expect(stored).toEqual([]);
   });
 
-  it('by scopes that nobody knows: nothing, and they do not stand in the way (Core §3.1.2.1)', async () => {
+  it('for unknown scopes is accepted, and they are ignored (Core §3.1.2.1)', async () => {
     const { body } = await signedIn('openid groups profile:read https://graph.example/User.Read phone');
     expect(body.scope).toBe('profile:read');
     const none = oauth.request(await oauth.client(), { scope: 'groups phone' }).url;
@@ -109,7 +109,7 @@ describe('what an OpenID library asks for', () => {
     expect(back.searchParams.get('error')).toBe('invalid_scope');
   });
 
-  it('is remembered like everything else: who signs in again is not asked again', async () => {
+  it('is remembered: a later sign-in needs no new consent', async () => {
     const { username } = await oauth.member();
     const clientId = await oauth.client();
     const browser = oauth.browser();
@@ -121,7 +121,7 @@ describe('what an OpenID library asks for', () => {
   });
 });
 
-describe('a request that is sent by POST', () => {
+describe('an authorization request by POST', () => {
   const send = (path: string, form: URLSearchParams | string, browser = oauth.browser()) =>
     browser.open(path, {
       method: 'POST',
@@ -129,7 +129,7 @@ describe('a request that is sent by POST', () => {
       headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
     });
 
-  it('asks for a code as one by GET does (Core §3.1.2.1), also where the member is signed in', async () => {
+  it('gets a code like one by GET (Core §3.1.2.1), also if the member is signed in', async () => {
     const { username } = await oauth.member();
     const clientId = await oauth.client();
     const browser = oauth.browser();
@@ -142,7 +142,7 @@ describe('a request that is sent by POST', () => {
     expect(back.searchParams.get('state')).toBe('a b&c=ä');
   });
 
-  it('never leads to an address that is not verified, and splits no header', async () => {
+  it('never redirects to an unverified URI, and injects no header', async () => {
     const clientId = await oauth.client();
     const { searchParams } = oauth.request(clientId, { redirect_uri: 'https://evil.example/' }).url;
     for (const form of [
@@ -183,7 +183,7 @@ thorough.describe('a client that is registered for RS256', () => {
     return (await oauth.tokens(clientId, username)).id_token!;
   }
 
-  it('gets its ID tokens in it, by keys that are published and rotate as the others do', async () => {
+  it('gets ID tokens signed with it, by keys that are published and rotated like the others', async () => {
     const { client_id: clientId, id_token_signed_response_alg } = await create('--id-token-alg', 'RS256');
     expect(id_token_signed_response_alg).toBe('RS256');
     const before = await idToken(clientId);
@@ -218,12 +218,12 @@ thorough.describe('a client that is registered for RS256', () => {
       for (const member of ['d', 'p', 'q', 'dp', 'dq', 'qi']) expect(key).not.toHaveProperty(member);
   });
 
-  it('leaves all others with ES256', async () => {
+  it('leaves other clients with ES256', async () => {
     const { client_id: clientId } = await create();
     expect(decodeProtectedHeader(await idToken(clientId)).alg).toBe('ES256');
   });
 
-  it('is verified by a library that was told RS256 and nothing else', async () => {
+  it('is verified by a library that accepts only RS256', async () => {
     const { client_id: clientId } = await create('--id-token-alg', 'RS256');
     await idToken(clientId);
     const configuration = await oauth.configuration(clientId, client.None(), {
@@ -243,7 +243,7 @@ thorough.describe('a client that is registered for RS256', () => {
   });
 });
 
-describe('a client that knows HTTP Basic alone, with an empty password', () => {
+describe('a client that only sends HTTP Basic with an empty password', () => {
   const basic = (id: string, password = '') => ({
     Authorization: `Basic ${Buffer.from(`${encodeURIComponent(id)}:${password}`).toString('base64')}`,
   });
@@ -272,7 +272,7 @@ describe('a client that knows HTTP Basic alone, with an empty password', () => {
     },
   );
 
-  it('is refused where the body names another client, where there is a password, and where it has keys', async () => {
+  it('is rejected if the body names another client, or if it has a password or keys', async () => {
     const [clientId, other] = [await oauth.client(), await oauth.client()];
     const { publicKey } = await generateKeyPair('ES256', { extractable: true });
     const jwk = (await exportJWK(publicKey)) as Record<string, unknown>;

@@ -33,8 +33,8 @@ interface Shown {
 const create = (...more: string[]) =>
   puaJson<Shown>(oauth.api.environment, ['clients', 'create', '--name', 'Page', '--type', 'web', ...more]);
 
-describe('the pages that may call the token endpoint', () => {
-  it('are those of the redirect URIs where no origin was named, and the command says so', async () => {
+describe('the origins that may call the token endpoint', () => {
+  it('are those of the redirect URIs by default, as the command states', async () => {
     const { client_id, allowed_origins } = await create(
       '--redirect-uri',
       REDIRECT_URI,
@@ -47,7 +47,7 @@ describe('the pages that may call the token endpoint', () => {
       expect([origin, await seenFrom(origin, client_id)]).toEqual([origin, HIDDEN]);
   });
 
-  it('are those that were named, if any was, and none of an installed app', async () => {
+  it('are the configured ones, if any, and none of an installed app', async () => {
     const { client_id } = await create('--redirect-uri', REDIRECT_URI, '--origin', 'https://page.example');
     expect(await seenFrom('https://page.example', client_id)).toEqual(READABLE('https://page.example'));
     expect(await seenFrom('https://app.example', client_id)).toEqual(HIDDEN);
@@ -58,7 +58,7 @@ describe('the pages that may call the token endpoint', () => {
     expect(await seenFrom('https://app.example', native)).toEqual(HIDDEN);
   });
 
-  it('follow the redirect URIs of an app that a member registers, as the form says', async () => {
+  it('follow the redirect URIs of an app that a member registers, as the form states', async () => {
     const { username } = await oauth.member();
     const browser = oauth.browser();
     await browser.submit((await browser.open('/developer')) as FormPage, { username, password: PASSWORD });
@@ -71,7 +71,7 @@ describe('the pages that may call the token endpoint', () => {
     expect(made.html).toMatch(/<textarea id="allowed_origins"[^>]*>\s*<\/textarea>/);
   });
 
-  it('are the only ones, and whoever looks after the app finds in its audit trail that another asked', async () => {
+  it('are exclusive, and the audit log shows the app’s maintainer a request from another one', async () => {
     const clientId = await oauth.client();
     for (const origin of ['https://evil.example', 'https://other.example', 'https://evil.example'])
       await seenFrom(origin, clientId);
@@ -87,7 +87,7 @@ describe('the pages that may call the token endpoint', () => {
 });
 
 describe('a page of any origin', () => {
-  it('may send its own headers to every document outside the API that it may read', async () => {
+  it('may send its own headers to every document that it may read outside the API', async () => {
     const paths = oauth.api.app.get(RouteTable).routes.filter(({ method }) => method === 'GET');
     const ofLibrary = [
       ...Object.values(ROUTES),

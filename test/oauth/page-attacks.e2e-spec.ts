@@ -51,14 +51,14 @@ async function signedIn(username: string, browser = oauth.browser()): Promise<Br
   return browser;
 }
 
-describe('a form that another site sends', () => {
+describe('a form sent by another site', () => {
   const foreign: [string, Record<string, string>][] = [
     ['a foreign Origin', { Origin: 'https://evil.example' }],
     ['a neighbour of our origin', { Origin: 'http://127.0.0.1:1' }],
     ['Sec-Fetch-Site: cross-site behind Origin: null', { Origin: 'null', 'Sec-Fetch-Site': 'cross-site' }],
   ];
 
-  it('changes nothing, at any form, though its token is right', async () => {
+  it('changes nothing at any form, even with a valid token', async () => {
     const { member, browser, page, path } = await atConsent();
     const begun = await atSignIn();
     const own = await signedIn(member.username);
@@ -95,39 +95,36 @@ describe('a form that another site sends', () => {
     }
   });
 
-  thorough.it(
-    'changes nothing at any form of the pages for members and developers, whatever there is',
-    async () => {
-      const { username } = await oauth.member();
-      const browser = await signedIn(username);
-      const csrf = csrfOf((await browser.open('/account/apps')) as FormPage);
-      const forms = oauth.api.app
-        .get(RouteTable)
-        // Mail programs send the form of an email without a page: its token is the proof (RFC 8058).
-        .routes.filter(
-          ({ method, path }) => method === 'POST' && /^\/(account(?!\/unsubscribe)|developer)\b/.test(path),
-        )
-        .map(({ path }) => path.replaceAll(/:\w+/g, '1'));
-      expect(forms.length).toBeGreaterThan(25);
-      // A file is sent in a form of another kind.
-      const send = async (
-        action: string,
-        fields: Record<string, string>,
-        headers: Record<string, string> = {},
-      ) => {
-        const body = action.endsWith('/logo') ? new FormData() : new URLSearchParams();
-        for (const [name, value] of Object.entries(fields)) body.append(name, value);
-        return (await browser.send(action, { method: 'POST', body, headers })).status;
-      };
-      for (const action of forms) {
-        for (const [why, headers] of foreign)
-          expect([action, why, await send(action, { csrf }, headers)]).toEqual([action, why, 403]);
-        expect([action, await send(action, { csrf: 'x' })]).toEqual([action, 403]);
-      }
-    },
-  );
+  thorough.it('changes nothing at any form of the member and developer pages', async () => {
+    const { username } = await oauth.member();
+    const browser = await signedIn(username);
+    const csrf = csrfOf((await browser.open('/account/apps')) as FormPage);
+    const forms = oauth.api.app
+      .get(RouteTable)
+      // Mail programs send the form of an email without a page: its token is the proof (RFC 8058).
+      .routes.filter(
+        ({ method, path }) => method === 'POST' && /^\/(account(?!\/unsubscribe)|developer)\b/.test(path),
+      )
+      .map(({ path }) => path.replaceAll(/:\w+/g, '1'));
+    expect(forms.length).toBeGreaterThan(25);
+    // A file is sent in a form of another kind.
+    const send = async (
+      action: string,
+      fields: Record<string, string>,
+      headers: Record<string, string> = {},
+    ) => {
+      const body = action.endsWith('/logo') ? new FormData() : new URLSearchParams();
+      for (const [name, value] of Object.entries(fields)) body.append(name, value);
+      return (await browser.send(action, { method: 'POST', body, headers })).status;
+    };
+    for (const action of forms) {
+      for (const [why, headers] of foreign)
+        expect([action, why, await send(action, { csrf }, headers)]).toEqual([action, why, 403]);
+      expect([action, await send(action, { csrf: 'x' })]).toEqual([action, 403]);
+    }
+  });
 
-  it('signs nobody out by /oauth/logout/confirm', async () => {
+  it('cannot sign the member out by /oauth/logout/confirm', async () => {
     const { username } = await oauth.member();
     const browser = await signedIn(username);
     for (const form of [{ logout: 'yes' }, { logout: 'yes', xsrf: 'x' }] as Record<string, string>[]) {
@@ -148,7 +145,7 @@ describe('a session that an attacker planted in the browser', () => {
     return { attacker, victim };
   }
 
-  it('is not the one in which the member signs in, for an app', async () => {
+  it('is replaced when the member signs in for an app', async () => {
     const { attacker, victim } = await planted();
     await oauth.code(await oauth.client(), (await oauth.member()).username, {}, victim);
     expect(sessionOf(victim)).not.toBe(sessionOf(attacker));
@@ -156,7 +153,7 @@ describe('a session that an attacker planted in the browser', () => {
     expect(isSignIn(await attacker.open('/account/apps'))).toBe(true);
   });
 
-  it('is not the one in which the member signs in, for the account pages, and is gone', async () => {
+  it('is replaced and deleted when the member signs in for the account pages', async () => {
     const { attacker, victim } = await planted();
     await signedIn((await oauth.member()).username, victim);
     expect(sessionOf(victim)).not.toBe(sessionOf(attacker));
@@ -168,7 +165,7 @@ describe('a session that an attacker planted in the browser', () => {
     expect(row!.count).toBe(0);
   });
 
-  it('ends when the member signs in again: the id before opens nothing', async () => {
+  it('ends when the member signs in again: the previous id is rejected', async () => {
     const { username } = await oauth.member();
     const clientId = await oauth.client();
     const [browser, thief] = [oauth.browser(), oauth.browser()];
@@ -179,7 +176,7 @@ describe('a session that an attacker planted in the browser', () => {
     expect(isSignIn(await browser.open('/account/apps'))).toBe(false);
   });
 
-  it('cannot be made up: a cookie without our signature is none', async () => {
+  it('cannot be made up: an unsigned cookie is ignored', async () => {
     const browser = await signedIn((await oauth.member()).username);
     browser.cookies.delete('pua_session.sig;/');
     expect(isSignIn(await browser.open('/account/apps'))).toBe(true);
@@ -193,7 +190,7 @@ describe('an interaction', () => {
     expect([stolen.status, /expired/.test(stolen.html)]).toEqual([400, true]);
   });
 
-  it('takes no step under the id of another one', async () => {
+  it('accepts no step under another interaction’s id', async () => {
     const { username } = await oauth.member();
     const mine = await atSignIn();
     const other = await atSignIn();
@@ -213,7 +210,7 @@ describe('an interaction', () => {
     expect((await post(browser, `${path}/consent`, form)).status).toBe(400);
   });
 
-  it('cannot skip a sign-in that the client asks for anew by posting the consent', async () => {
+  it('cannot skip a re-authentication by posting the consent', async () => {
     const { username } = await oauth.member();
     const { browser, page, path } = await atSignIn({ prompt: 'login' }, await signedIn(username));
     expect(isSignIn(page)).toBe(true);
@@ -226,7 +223,7 @@ describe('an interaction', () => {
     expect(row!.count).toBe(0);
   });
 
-  it('grants no scope that the request did not ask for', async () => {
+  it('grants no scope that the request did not contain', async () => {
     const member = await oauth.member();
     const clientId = await oauth.client();
     const { url, verifier } = oauth.request(clientId, { scope: 'profile:read' });
@@ -251,7 +248,7 @@ describe('an interaction', () => {
     expect(body.scope).toBe('profile:read');
   });
 
-  it('is stored without the id of the session that it belongs to', async () => {
+  it('is stored without its session’s id', async () => {
     const { browser, path } = await atSignIn(
       { prompt: 'login' },
       await signedIn((await oauth.member()).username),
@@ -272,16 +269,16 @@ describe('an interaction', () => {
   });
 });
 
-describe('what a stranger writes', () => {
+describe('untrusted text', () => {
   const HOSTILE = `"'><script>alert(1)</script><img src=x onerror=alert(2)>`;
 
-  /** The hostile text may stand there as text; as markup it may not. */
+  /** The hostile text may appear as text, never as markup. */
   function expectText(html: string): void {
     expect(html).not.toMatch(/<script>alert|<img src=x/i); // ours are others
     expect(html).not.toContain(`"'>`);
   }
 
-  it('is text on the sign-in, consent and account pages: the name of a client and of a member', async () => {
+  it('is escaped on the sign-in, consent and account pages: a client’s and a member’s name', async () => {
     const member = await oauth.member({ stored_display_name: HOSTILE.slice(0, 100) });
     const clientId = await oauth.client({ name: HOSTILE });
     const browser = oauth.browser();
@@ -353,7 +350,7 @@ VALUES ($1, $2, $2, $2, 0, false, false, $3)`,
     'request_uri',
     'claims',
     'dpop_jkt',
-  ])('is never markup in an answer to an authorization request: %s', async (name) => {
+  ])('is never markup in a response to an authorization request: %s', async (name) => {
     const { url } = oauth.request(await oauth.client(), { [name]: HOSTILE });
     const answer = await oauth.browser().open(url);
     if (!(answer instanceof URL)) {
@@ -366,7 +363,7 @@ VALUES ($1, $2, $2, $2, 0, false, false, $3)`,
     expect(answer.searchParams.get('error_description') ?? '').not.toMatch(/[<>]/);
   });
 
-  it('is never markup on an error page of sign-out, and never leads away', async () => {
+  it('is never markup on a sign-out error page, and never causes a redirect', async () => {
     const clientId = await oauth.client({ post_logout_redirect_uris: ['https://app.example/bye'] });
     const { username } = await oauth.member();
     const hints: Record<string, string>[] = [{ client_id: clientId }, { id_token_hint: HOSTILE }, {}];
@@ -388,7 +385,7 @@ VALUES ($1, $2, $2, $2, 0, false, false, $3)`,
     }
   });
 
-  it('is never markup where a program is told what is wrong', async () => {
+  it('is never markup in an error for programs', async () => {
     const { headers, body } = await oauth.token({ grant_type: HOSTILE, client_id: HOSTILE, code: HOSTILE });
     expect(headers.get('content-type')).toMatch(/^application\/json/);
     expect(headers.get('x-content-type-options')).toBe('nosniff');
@@ -396,8 +393,8 @@ VALUES ($1, $2, $2, $2, 0, false, false, $3)`,
   });
 });
 
-describe('who guesses names', () => {
-  it('sees one and the same page for a name that nobody has, a wrong password, and a disabled member', async () => {
+describe('guessing usernames', () => {
+  it('gets the same page for an unknown name, a wrong password, and a disabled member', async () => {
     const [member, disabled, without] = [
       await oauth.member(),
       await oauth.member({ disabled_at: '2026-01-01T00:00:00Z' }),
@@ -420,7 +417,7 @@ describe('who guesses names', () => {
   });
 });
 
-describe('who guesses passwords to keep a member out', () => {
+describe('guessing passwords to lock a member out', () => {
   const attempt = async (browser: Browser, username: string, password = PASSWORD) => {
     const page = (await browser.open('/account/apps')) as FormPage;
     return (await browser.submit(page, { username, password })) as FormPage;
@@ -430,32 +427,29 @@ describe('who guesses passwords to keep a member out', () => {
     await post(browser, '/account/sign-out', { csrf: csrfOf(page) });
   };
 
-  thorough.it(
-    'does not keep the owner out of a browser in which he has signed in before, for an app or not',
-    async () => {
-      const { username } = await oauth.member();
-      const [onAccount, onApp] = [await signedIn(username), oauth.browser()];
-      await oauth.code(await oauth.client(), username, {}, onApp);
-      for (const browser of [onAccount, onApp]) await leave(browser);
-      for (let i = 0; i < 2; i++) {
-        const guesses = Array.from({ length: 8 }, () => attempt(oauth.browser(), username, 'guess'));
-        await Promise.all(guesses);
-      }
-      const stranger = await attempt(oauth.browser(), username);
-      expect([stranger.status, isSignIn(stranger)]).toEqual([429, true]);
+  thorough.it('does not lock the owner out of a known browser, for an app or not', async () => {
+    const { username } = await oauth.member();
+    const [onAccount, onApp] = [await signedIn(username), oauth.browser()];
+    await oauth.code(await oauth.client(), username, {}, onApp);
+    for (const browser of [onAccount, onApp]) await leave(browser);
+    for (let i = 0; i < 2; i++) {
+      const guesses = Array.from({ length: 8 }, () => attempt(oauth.browser(), username, 'guess'));
+      await Promise.all(guesses);
+    }
+    const stranger = await attempt(oauth.browser(), username);
+    expect([stranger.status, isSignIn(stranger)]).toEqual([429, true]);
 
-      expect(isSignIn(await attempt(onAccount, username))).toBe(false);
-      expect(await oauth.code(await oauth.client(), username, { prompt: 'login' }, onApp)).toHaveProperty(
-        'code',
-      );
-      const other = await oauth.member();
-      const thief = await signedIn(other.username);
-      await leave(thief);
-      expect((await attempt(thief, username)).status).toBe(429);
-    },
-  );
+    expect(isSignIn(await attempt(onAccount, username))).toBe(false);
+    expect(await oauth.code(await oauth.client(), username, { prompt: 'login' }, onApp)).toHaveProperty(
+      'code',
+    );
+    const other = await oauth.member();
+    const thief = await signedIn(other.username);
+    await leave(thief);
+    expect((await attempt(thief, username)).status).toBe(429);
+  });
 
-  it('gets no such cookie for a wrong password, and no script reads that of the owner', async () => {
+  it('sets no device cookie for a wrong password, and no script reads the owner’s', async () => {
     const { username } = await oauth.member();
     const device = (browser: Browser) => browser.cookies.get('pua_device;/');
     const browser = oauth.browser();
@@ -480,8 +474,8 @@ describe('who guesses passwords to keep a member out', () => {
   });
 });
 
-describe("another member's sessions", () => {
-  it('cannot be ended by somebody who knows their names in forms', async () => {
+describe('another member’s sessions', () => {
+  it('cannot be ended by putting their names into forms', async () => {
     const [mine, theirs] = [await oauth.member(), await oauth.member()];
     const victim = await signedIn(theirs.username);
     const page = (await victim.open('/account/sessions')) as FormPage;

@@ -128,7 +128,7 @@ const PAGES: Readonly<Record<string, string>> = {
   '/sign-in/signed-out': 'GET, HEAD',
 };
 
-/** What belongs to the authorization server and the demo, is no page, and is not answered by the library. */
+/** Routes of the authorization server and the demo that are neither pages nor the library's. */
 const BESIDE_THEM = [
   'ALL /oauth/userinfo',
   'GET /.well-known/oauth-protected-resource/api/public',
@@ -181,7 +181,7 @@ const pathOf = (route: string) => route.replaceAll(/:\w+/g, 'abc');
 const routeOf = (path: string) => Object.keys(PAGES).find((route) => pathOf(route) === path)!;
 
 describe('the pages', () => {
-  it('stand in the table of all routes, each once', () => {
+  it('are in the table of all routes, each once', () => {
     const routes = oauth.api.app.get(RouteTable).routes.map(({ method, path }) => `${method} ${path}`);
     const pages = Object.entries(PAGES).flatMap(([path, methods]) =>
       methods
@@ -232,12 +232,12 @@ describe('the pages', () => {
     ['/developer/clients/abc/delete', '/developer/clients/abc'],
     ['/interaction/abc/consent', '/interaction/abc'],
     ['/account/new-password/abc/set', '/account/new-password/abc'],
-  ])('lead from %s, where nothing is to be read, to %s', async (path, page) => {
+  ])('redirect from %s, which has no page, to %s', async (path, page) => {
     const { status, headers } = await ask('GET', `${path}?x=1`, { Accept: 'text/html' });
     expect([status, headers.location]).toEqual([303, page]);
   });
 
-  it('leave Accept, credentials and the query to those for whom they are', async () => {
+  it('leave Accept, credentials and the query unread unless they use them', async () => {
     const headers = { Accept: 'image/png', 'X-API-Key': 'pua_live_wrong', Authorization: 'Bearer wrong' };
     const { status, headers: answered } = await ask('GET', '/account/apps?unknown=1&limit=x', headers);
     expect(status).toBe(200);
@@ -274,7 +274,7 @@ describe('the pages', () => {
     '/demo/app.js/',
     '/demo/..%2fapp.js',
     '/.well-known/oauth-protected-resource',
-  ])('are not found by another spelling: %s', async (path) => {
+  ])('respond 404 to another spelling: %s', async (path) => {
     for (const method of ['GET', 'POST', 'OPTIONS']) {
       const { status, headers } = await ask(method, path);
       expect([method, status]).toEqual([method, 404]);
@@ -290,16 +290,16 @@ describe('the pages', () => {
       { 'Content-Type': 'application/x-www-form-urlencoded', 'Content-Encoding': 'gzip' },
       'a=1',
     ],
-  ])('say so where a form is %s', async (_, headers, body) => {
+  ])('report a form that is %s', async (_, headers, body) => {
     const { status, text } = await ask('POST', '/account/sign-out', headers, body);
     expect(status).toBe(400);
     expect(text).toContain('The form could not be read.');
   });
 });
 
-describe('what is no page', () => {
+describe('a static route', () => {
   it.each(BESIDE_THEM.slice(1).map((route) => route.slice(4).replace(':file', 'index.js')))(
-    '%s: has GET alone',
+    '%s: has only GET',
     async (path) => {
       expect((await ask('GET', path, { Accept: 'image/png' })).status).toBe(200);
       expect((await ask('HEAD', `${path}?x=1`)).status).toBe(200);
@@ -331,7 +331,7 @@ describe('what is no page', () => {
   });
 });
 
-describe('what the library answers', () => {
+describe('an oidc-provider route', () => {
   it.each([
     ['/oauth/authorize', 'GET, HEAD, POST'],
     ['/oauth/authorize/abc', 'GET, HEAD'],
@@ -345,7 +345,7 @@ describe('what the library answers', () => {
     ['/oauth/logout/success', 'GET, HEAD'],
     ['/.well-known/oauth-authorization-server', 'GET, HEAD, OPTIONS'],
     ['/.well-known/openid-configuration', 'GET, HEAD, OPTIONS'],
-  ])('%s: has %s, and refuses any other method', async (path, methods) => {
+  ])('%s: has %s, and rejects any other method', async (path, methods) => {
     for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'PROPFIND', 'QUERY']) {
       const { status, headers, text } = await ask(method, path, { Accept: '*/*' });
       const has = methods.split(', ').includes(method);
@@ -362,8 +362,8 @@ describe('what the library answers', () => {
   });
 });
 
-describe('what the platform’s own login calls', () => {
-  it('has POST alone, and refuses in JSON', async () => {
+describe('the external identity provider’s back-channel', () => {
+  it('has only POST, and rejects with JSON', async () => {
     for (const method of ['GET', 'PUT', 'DELETE', 'PATCH'])
       expect([method, await ask(method, '/sign-in/backchannel-logout')]).toMatchObject([
         method,
@@ -375,7 +375,7 @@ describe('what the platform’s own login calls', () => {
   });
 });
 
-describe('a page whose marker was forgotten', () => {
+describe('a page without a route marker', () => {
   let reached = 0;
 
   @Controller('account')
@@ -387,7 +387,7 @@ describe('a page whose marker was forgotten', () => {
     }
   }
 
-  /** Says that it is no part of the API, but not who may call it. */
+  /** Marked as outside the API, but without its permitted callers. */
   @Controller('account')
   @OutsideApi()
   class HalfForgotten {

@@ -39,9 +39,9 @@ const styleOf = (html: string) => {
 };
 const htmlOf = (page: SamplePage, of = pages, language = 'en') => of.render(page, language).html;
 
-describe('What every page is sent with', () => {
+describe('every member page', () => {
   it.each(Object.keys(SAMPLES))(
-    '%s: no script but ours, nothing from elsewhere, every hostile text escaped',
+    '%s: loads no foreign script or resource, and escapes every hostile text',
     (name) => {
       let html = htmlOf(SAMPLES[name]!).replaceAll('src="/logos/client?client_id=trailmix"', '');
       expect(html).toContain('<html lang="en">');
@@ -63,7 +63,7 @@ describe('What every page is sent with', () => {
   );
 
   it.each(['https://help.example/?a=1&b=2', 'mailto:help@platform.example'])(
-    'leads to where members ask for help, on an error with the error id: %s',
+    'links to the platform’s support, on an error with the error id: %s',
     (supportUrl) => {
       const supported = pagesWith({ SUPPORT_URL: supportUrl });
       const link = `<a href="${supportUrl.replace('&', '&amp;')}">`;
@@ -76,7 +76,7 @@ describe('What every page is sent with', () => {
     },
   );
 
-  it('calls the platform by its name, wears its colour, and leads to its pages', () => {
+  it('shows the platform’s name, color and links', () => {
     const own = pagesWith({
       PLATFORM_NAME: 'Gipfel <&> Tal',
       PLATFORM_COLOR: '#7a0019',
@@ -98,7 +98,7 @@ describe('What every page is sent with', () => {
   });
 
   it.each(['#7a0019', '#767676', '#d6336c', '#0000ff', '#000000'])(
-    'can be read in the colour of the platform, light and dark: %s',
+    'has readable contrast in the platform’s color, light and dark: %s',
     (color) => {
       const palettes = [
         ...paletteOf(color).matchAll(
@@ -122,7 +122,7 @@ describe('What every page is sent with', () => {
     },
   );
 
-  it.each(Object.keys(SAMPLES))('%s: is in German for who reads German, and says so', (name) => {
+  it.each(Object.keys(SAMPLES))('%s: is in German for a German browser, and declares that', (name) => {
     const { html, headers } = pages.render(SAMPLES[name]!, 'de');
     expect(html).toContain('<html lang="de">');
     expect(headers).toMatchObject({ 'Content-Language': 'de', Vary: 'Accept-Language, Cookie' });
@@ -130,7 +130,7 @@ describe('What every page is sent with', () => {
     expect(words).not.toMatch(/\b(Sign|You|your|the|access|undefined)\b|\{\w+\}|\[object/);
   });
 
-  it('marks what lets an app change something, and says how long its access lasts', () => {
+  it('marks scopes that allow changes, and states how long access lasts', () => {
     const consent = htmlOf(SAMPLES.consent!);
     const label = (scope: string) => new RegExp(`value="${scope}"[^]*?</label>`).exec(consent)![0];
     expect(label('profile:write')).toContain('Can change data');
@@ -139,7 +139,7 @@ describe('What every page is sent with', () => {
     expect(htmlOf(SAMPLES['consent to a native app']!)).toContain('value="180" checked><span>180 days<');
   });
 
-  it('shows of an app its image, from here, and leads to its pages in another tab', () => {
+  it('shows an app’s image from this server, and opens its pages in another tab', () => {
     const { html, headers } = pages.render(SAMPLES['consent to an app that says who it is']!, 'en');
     expect(html).toContain('<img class="tile" src="/logos/client?client_id=trailmix" alt=""');
     expect(headers['Content-Security-Policy']).toContain("; img-src 'self'; ");
@@ -147,7 +147,7 @@ describe('What every page is sent with', () => {
       expect(html).toContain(`<a href="${page}" target="_blank" rel="noopener noreferrer">`);
   });
 
-  it('keeps the names by which programs find the way on and the way back where somebody signs in', () => {
+  it('keeps the query names that programs need during a sign-in', () => {
     const html = htmlOf(SAMPLES['sign-in']!);
     expect(html).toMatch(/<button class="[^"]*\bbutton-go\b[^"]*" type="submit">/);
     expect(html).toMatch(
@@ -155,7 +155,7 @@ describe('What every page is sent with', () => {
     );
   });
 
-  it('forbids everything that pages do not need', () => {
+  it('forbids every browser feature that pages do not need', () => {
     const { html, headers } = pages.render(SAMPLES['sign-in']!, 'en');
     expect(headers).toEqual({
       'Content-Type': 'text/html; charset=utf-8',
@@ -172,7 +172,7 @@ describe('What every page is sent with', () => {
     );
   });
 
-  it('allows the script of passkeys by its hash, and it alone to ask this server, where there is one', () => {
+  it('allows only the passkey script by its hash to call this server, if there is one', () => {
     for (const name of ['sign-in with a passkey', 'sign-in with a passkey alone', 'security']) {
       const { html, headers } = pages.render(SAMPLES[name]!, 'en');
       const [, script] = /<script>([^]*?)<\/script>/.exec(html)!;
@@ -186,7 +186,7 @@ describe('What every page is sent with', () => {
       );
   });
 
-  it('lets forms and redirects after them lead to this server only, except a response in a form, whose app may redirect anywhere', () => {
+  it('lets forms and their redirects lead only to this server, except form_post responses', () => {
     for (const [name, sample] of Object.entries(SAMPLES)) {
       const { headers } = pages.render(sample, 'en');
       const [policy] = /form-action [^;]*/.exec(headers['Content-Security-Policy']!) ?? [];
@@ -210,7 +210,7 @@ const SMALLEST = { width: 320, colorScheme: 'dark' } as const;
 
 const SHOWN = Object.keys(SAMPLES).filter((name) => !(AUTOMATIC as readonly string[]).includes(name));
 
-postgres.describe('In Chromium', () => {
+postgres.describe('in Chromium', () => {
   let browser: Browser;
   let site: Server;
   let client: Server;
@@ -281,7 +281,7 @@ postgres.describe('In Chromium', () => {
   }
 
   // One page shows them all, one after the other, and as each of those who look: to open another takes longer than to look.
-  describe('for who looks at it', () => {
+  describe('a page', () => {
     let page: Page;
     let complaints: string[];
     let requests: string[];
@@ -297,7 +297,7 @@ postgres.describe('In Chromium', () => {
     };
 
     it.each(SHOWN)(
-      '%s is accessible and fits, in every width, light, dark, in forced colours, with text twice as large; loads nothing else, and does not shift',
+      '%s is accessible and fits, in every width, light, dark, in forced colors, with doubled text; loads nothing else, and does not shift',
       async (name) => {
         await visit(name);
         expect([await shiftOf(page), await unseenOf(page)]).toEqual([0, []]);
@@ -319,7 +319,7 @@ postgres.describe('In Chromium', () => {
       },
     );
 
-    it.each(['de', 'fr'])('all fit in the longer words of other languages, too: %s', async (language) => {
+    it.each(['de', 'fr'])('fits with the longer words of other languages: %s', async (language) => {
       for (const name of SHOWN) {
         await visit(name, language);
         await askEverything(page);
@@ -330,7 +330,7 @@ postgres.describe('In Chromium', () => {
       }
     });
 
-    it.each(SHOWN)('%s: a finger hits everything on a phone', async (name) => {
+    it.each(SHOWN)('%s: has only targets that a finger can hit on a phone', async (name) => {
       await look(page, { width: 390 });
       await visit(name);
       await askEverything(page);
@@ -349,25 +349,28 @@ postgres.describe('In Chromium', () => {
     });
   });
 
-  it.each(['Allow', 'Deny'])('%s leads to a client on another origin, without JavaScript', async (button) => {
-    redirectTo = `${clientUrl}/callback`;
-    const { page } = await open('consent', { javaScriptEnabled: false });
-    await page.getByLabel('See your achievements and your progress').uncheck();
-    await page.getByRole('button', { name: button }).click();
-    await page.waitForURL(`${clientUrl}/callback`);
-    const [{ path, form, origin }] = posts as [(typeof posts)[0]];
-    expect(path).toBe('/interaction/u/consent');
-    expect(form.getAll('scope')).toEqual(['profile:read', 'profile:write', 'events:read']);
-    expect(form.get('decision')).toBe(button.toLowerCase());
-    expect(form.get('csrf')).toBe('token');
-    expect(origin).toBe('null');
-  });
+  it.each(['Allow', 'Deny'])(
+    '%s redirects to a client on another origin, without JavaScript',
+    async (button) => {
+      redirectTo = `${clientUrl}/callback`;
+      const { page } = await open('consent', { javaScriptEnabled: false });
+      await page.getByLabel('See your achievements and your progress').uncheck();
+      await page.getByRole('button', { name: button }).click();
+      await page.waitForURL(`${clientUrl}/callback`);
+      const [{ path, form, origin }] = posts as [(typeof posts)[0]];
+      expect(path).toBe('/interaction/u/consent');
+      expect(form.getAll('scope')).toEqual(['profile:read', 'profile:write', 'events:read']);
+      expect(form.get('decision')).toBe(button.toLowerCase());
+      expect(form.get('csrf')).toBe('token');
+      expect(origin).toBe('null');
+    },
+  );
 
   it.each([
     ['by itself', AUTOMATIC[1], true],
     ['by its button, without JavaScript', AUTOMATIC[1], false],
     ['by its button, for an app that the member does not know', 'a response in a form', true],
-  ])('a response in a form is sent to an app on another origin: %s', async (_, name, javaScriptEnabled) => {
+  ])('a form_post response reaches an app on another origin: %s', async (_, name, javaScriptEnabled) => {
     const page = await (await browser.newContext({ javaScriptEnabled })).newPage();
     await page.route('https://app.trailmix.example/**', (route) =>
       route.fulfill({ body: 'back at the app' }),
@@ -381,7 +384,7 @@ postgres.describe('In Chromium', () => {
     await page.waitForURL('https://app.trailmix.example/callback');
   });
 
-  it('leads to a native app that listens on the IPv6 loopback', async () => {
+  it('the sign-in redirects to a native app that listens on the IPv6 loopback', async () => {
     const app = createServer((_, response) => response.end('back at the app'));
     await new Promise<void>((resolve) => app.listen(0, '::1', resolve));
     const appUrl = `http://[::1]:${(app.address() as AddressInfo).port}`;
@@ -393,7 +396,7 @@ postgres.describe('In Chromium', () => {
     app.close();
   });
 
-  it('lets somebody else sign in', async () => {
+  it('another person can sign in', async () => {
     redirectTo = '/sign-in';
     const { page } = await open('consent', { javaScriptEnabled: false });
     await page.getByRole('button', { name: 'Not you?' }).click();
@@ -403,7 +406,7 @@ postgres.describe('In Chromium', () => {
     ]);
   });
 
-  it('denies where Enter is pressed in the list of scopes', async () => {
+  it('Enter in the list of scopes denies', async () => {
     redirectTo = `${clientUrl}/callback`;
     const { page } = await open('consent', { javaScriptEnabled: false });
     await page.getByLabel('Change your name, bio and picture').press('Enter');
@@ -411,7 +414,7 @@ postgres.describe('In Chromium', () => {
     expect(posts[0]!.form.get('decision')).toBe('deny');
   });
 
-  it('signs in with the keyboard alone', async () => {
+  it('the sign-in works with the keyboard only', async () => {
     redirectTo = `${clientUrl}/callback`;
     const { page } = await open('sign-in', { javaScriptEnabled: false });
     await page.locator('[name=username]:focus').waitFor(); // the browser puts the cursor there once it has drawn
@@ -423,17 +426,17 @@ postgres.describe('In Chromium', () => {
     expect(posts[0]!.form.toString()).toBe('csrf=token&username=ada&password=secret');
   });
 
-  it('puts the cursor where the mend is, and says the fault with the field', async () => {
+  it('a faulty form puts the cursor into the field to correct, and shows the error next to it', async () => {
     const { page } = await open('sign-in refused');
     const password = page.getByLabel('Password');
     expect(await password.evaluate((field) => field === document.activeElement)).toBe(true);
     expect(await password.evaluate((field: HTMLInputElement) => field.ariaInvalid)).toBe('true');
     const said = await page.getByRole('alert').textContent();
-    expect(said).toContain('The username or the password is not right.');
+    expect(said).toContain('The username or password is wrong.');
     expect(await page.title()).toMatch(/^Error: /);
   });
 
-  it('writes whole words on the link to the platform’s own login, and leaves room around what to do next', async () => {
+  it('the external identity provider’s button wraps at words, with room around the next action', async () => {
     const { page } = await open('sign-in with the platform’s own login');
     const link = page.getByRole('link', { name: 'Continue with Example' });
     expect(await link.innerText()).toBe('Continue with Example');
@@ -443,7 +446,7 @@ postgres.describe('In Chromium', () => {
     expect(next.y - (id.y + id.height)).toBeGreaterThanOrEqual(16);
   });
 
-  it('draws who used what with a pattern for each, and has the values in a table that opens by keyboard', async () => {
+  it('the usage chart has a pattern per app, and its values in a table that opens with the keyboard', async () => {
     const { page } = await open('activity', { javaScriptEnabled: false });
     const fills = await page
       .locator('pattern path')
@@ -470,7 +473,7 @@ postgres.describe('In Chromium', () => {
   });
 
   it.each(['sign-in', 'consent', 'connected apps', 'developer', 'activity', 'requests', 'hostile apps'])(
-    'shows the page %s before any other resource at the first visit on slow 3G, and nothing of it moves while the rest arrives',
+    'the page %s appears before any other resource at the first visit on slow 3G, and does not shift while the rest arrives',
     async (name) => {
       const { blocking, shifts } = await firstVisitOf(browser, `${siteUrl}/${encodeURIComponent(name)}`);
       expect(blocking).toEqual([]);
@@ -479,7 +482,7 @@ postgres.describe('In Chromium', () => {
   );
 
   it.each(['activity', 'hostile activity', 'requests', 'hostile requests'])(
-    'shows the tables of the page %s as cards on a phone, which are tables to whoever listens',
+    'the tables of the page %s are cards on a phone, and tables to screen readers',
     async (sample) => {
       const { page } = await open(sample, { viewport: { width: 320, height: 640 } });
       for (const table of await page.locator('.records').all()) {
@@ -497,7 +500,7 @@ postgres.describe('In Chromium', () => {
     },
   );
 
-  it('shows a hostile name as text, and short', async () => {
+  it('a hostile name is text, and short', async () => {
     const { page } = await open('hostile consent');
     const heading = await page.getByRole('heading', { level: 1 }).textContent();
     expect(heading).toMatch(/^Allow "><script>alert\(1\)<\/script><img src=https:\/\/evil\.example\/x …/);
@@ -528,7 +531,7 @@ postgres.describe('In Chromium', () => {
     ['own app', 'Remove the logo'],
     ['own app with a secret', 'Make a new secret'],
     ['own app with a secret', 'Disable'],
-  ])('on the page %s, %s asks before it does what cannot be undone', async (sample, button) => {
+  ])('on the page %s, %s asks before an irreversible action', async (sample, button) => {
     const { page } = await open(sample, { javaScriptEnabled: false });
     const first = page.locator('details.ask').filter({ hasText: button }).first();
     expect(await first.locator('button').isVisible()).toBe(false);
@@ -538,7 +541,7 @@ postgres.describe('In Chromium', () => {
     expect(await first.locator('button').innerText()).toContain(button);
   });
 
-  it('ends one session or all others, and revokes the access of one app, each by a button that says which', async () => {
+  it('each button names the session or app access that it ends', async () => {
     redirectTo = '/sessions';
     const { page } = await open('sessions', { javaScriptEnabled: false });
     await ask(page, 'Sign out of Safari on iPhone');

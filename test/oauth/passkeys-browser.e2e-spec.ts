@@ -7,7 +7,7 @@ import { startWithPasskeys } from '../support/passkeys.js';
 
 const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true };
 
-postgres.describe('A member with a passkey, in Chromium', () => {
+postgres.describe('a member with a passkey, in Chromium', () => {
   let oauth: OauthTest;
   let browser: Browser;
   beforeAll(async () => {
@@ -22,7 +22,7 @@ postgres.describe('A member with a passkey, in Chromium', () => {
     await oauth.close();
   });
 
-  /** A browser with an authenticator of its own, that says yes at once. */
+  /** A browser with its own authenticator, which confirms at once. */
   async function device(
     options: BrowserContextOptions = {},
     { autofill = false, synced = false }: { autofill?: boolean; synced?: boolean } = {},
@@ -72,7 +72,7 @@ postgres.describe('A member with a passkey, in Chromium', () => {
     await page.getByRole('status').getByText('You can sign in with your new passkey.').waitFor();
   }
 
-  it('adds it at the account, and signs in with the button, by keyboard alone, on a phone', async () => {
+  it('adds it in the account, and signs in with the button, with the keyboard only, on a phone', async () => {
     const { username } = await oauth.member();
     const own = await device(PHONE);
     await register(own.page, username, 'My phone');
@@ -91,7 +91,7 @@ postgres.describe('A member with a passkey, in Chromium', () => {
     expect(own.violations).toEqual([]);
   });
 
-  it('signs in for an app from the autofill of the username, and another device with one of its own', async () => {
+  it('signs in for an app from the username’s autofill, and from another device with another passkey', async () => {
     const { username } = await oauth.member();
     const laptop = await device({}, { autofill: true });
     const phone = await device(PHONE, { autofill: true, synced: true });
@@ -110,7 +110,7 @@ postgres.describe('A member with a passkey, in Chromium', () => {
     expect(await phone.page.getByText('On one device').count()).toBe(1);
   });
 
-  it('is refused with a copy of the passkey whose counter is behind, and told in words', async () => {
+  it('is rejected with a copied passkey whose counter is behind, and sees why', async () => {
     const { username } = await oauth.member();
     const own = await device();
     await register(own.page, username, 'Laptop');
@@ -131,7 +131,7 @@ postgres.describe('A member with a passkey, in Chromium', () => {
     expect(new URL(thief.page.url()).pathname).toBe('/account/apps/passkey');
   });
 
-  it('is told where there is no passkey on the device, and where the device has one already', async () => {
+  it('is notified if the device has no passkey, and if it already has one', async () => {
     const { username } = await oauth.member();
     const own = await device();
     await own.cdp.send('WebAuthn.setUserVerified', {
@@ -151,13 +151,13 @@ postgres.describe('A member with a passkey, in Chromium', () => {
     expect(await credentialsOf(own)).toHaveLength(1);
   });
 
-  it('switches the password off, and on again, and removes the passkey', async () => {
+  it('disables the password, enables it again, and removes the passkey', async () => {
     const { username } = await oauth.member();
     const own = await device();
     await register(own.page, username, 'Laptop');
     await own.page.locator('summary').filter({ hasText: 'Switch the password off' }).click();
     await own.page.getByRole('button', { name: 'Switch the password off' }).click();
-    await own.page.getByText('Your only way to sign in: it cannot be removed.').waitFor();
+    await own.page.getByText('Your only sign-in method: you can’t remove it.').waitFor();
     await own.page.getByRole('button', { name: 'Switch the password on' }).click();
     await own.page.getByText('Remove the passkey Laptop').first().click();
     await own.page.getByRole('button', { name: 'Remove the passkey Laptop' }).click();
@@ -167,7 +167,7 @@ postgres.describe('A member with a passkey, in Chromium', () => {
     expect(own.violations).toEqual([]);
   });
 
-  it('meets a page for an app that asks for one, and goes on with it', async () => {
+  it('completes a sign-in for an app that requires a passkey', async () => {
     const { username } = await oauth.member();
     const own = await device();
     await register(own.page, username, 'Laptop');
@@ -181,7 +181,7 @@ postgres.describe('A member with a passkey, in Chromium', () => {
     await own.page.getByRole('heading', { name: 'Allow Bank to use your account?' }).waitFor();
   });
 
-  it('without JavaScript signs in with the password as before, and sees no button that does nothing', async () => {
+  it('without JavaScript signs in with the password as before, and sees no button without effect', async () => {
     const { username } = await oauth.member();
     const page = await (await browser.newContext({ javaScriptEnabled: false })).newPage();
     await page.goto(`${oauth.issuer}/account/security`);

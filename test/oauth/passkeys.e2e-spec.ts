@@ -53,9 +53,9 @@ async function signIn(browser: Browser, page: FormPage, authenticator: Authentic
   return post(browser, page, actionOf(page), { credential });
 }
 
-describe('A passkey', () => {
+describe('a passkey', () => {
   thorough.it(
-    'signs in at the pages for developers, and again before a key is made there, where there is no password',
+    'signs in at the developer pages, and again before a key is created, without a password',
     async () => {
       const { id, authenticator } = await memberWithPasskey(oauth);
       await query('UPDATE users SET password_off_at = now() WHERE id = $1', [id]);
@@ -81,7 +81,7 @@ describe('A passkey', () => {
   it.each([
     ['on one device', { eligible: false, done: false }, 'phrh'],
     ['on several', { eligible: true, done: true }, 'phr'],
-  ])('%s signs a member in for an app, which is told how', async (_, backup, acr) => {
+  ])('%s signs a member in for an app, which learns the method', async (_, backup, acr) => {
     const { id, username, authenticator } = await memberWithPasskey(
       oauth,
       new Authenticator(oauth.issuer, 0, backup),
@@ -113,7 +113,7 @@ describe('A passkey', () => {
     expect((await passkeysOf(id))[0]!.last_used_at).not.toBeNull();
   });
 
-  it('signs a member in for the account, in a session of its own, and remembers the browser', async () => {
+  it('signs a member in to the account, in its own session, and remembers the browser', async () => {
     const { authenticator } = await memberWithPasskey(oauth);
     const browser = oauth.browser();
     for (const path of ['apps', 'sessions', 'activity', 'security']) {
@@ -132,7 +132,7 @@ describe('A passkey', () => {
     }
   });
 
-  it('is asked for without a name: what the browser is told is the same for every member', async () => {
+  it('is requested without a name: the browser gets the same data for every member', async () => {
     const { browser, page } = await atSignIn({ login_hint: (await memberWithPasskey(oauth)).username });
     const { challenge, ...options } = await optionsFor(browser, page);
     expect(options).toEqual({ rpId: 'localhost', timeout: 120_000, userVerification: 'required' });
@@ -140,8 +140,8 @@ describe('A passkey', () => {
     expect((await optionsFor(browser, page)).challenge).not.toBe(challenge);
   });
 
-  it('is made to be found by the authenticator, with user verification, and knows the member by nothing of theirs', async () => {
-    // An id that does not stand in random bytes by chance.
+  it('is discoverable, requires user verification, and contains no member data', async () => {
+    // An id that random bytes do not contain by chance.
     const { id, username, browser, authenticator } = await memberWithPasskey(oauth, undefined, {
       id: 8_123_456_789,
     });
@@ -164,7 +164,7 @@ describe('A passkey', () => {
   });
 
   thorough.it(
-    'is shown with its name, when it was made and used, and whether there are copies; two work side by side',
+    'is shown with its name, creation, last use and backups, and two work alongside each other',
     async () => {
       const first = await memberWithPasskey(oauth);
       const phone = new Authenticator(oauth.issuer, 0, { eligible: true, done: true });
@@ -186,7 +186,7 @@ describe('A passkey', () => {
     },
   );
 
-  thorough.it('is not throttled by who guesses the password', async () => {
+  thorough.it('is not throttled by guessed passwords', async () => {
     const { username, authenticator } = await memberWithPasskey(oauth);
     for (let i = 0; i < 12; i++) {
       const browser = oauth.browser();
@@ -200,7 +200,7 @@ describe('A passkey', () => {
   });
 });
 
-describe('A proof that is not what was asked for', () => {
+describe('a wrong passkey proof', () => {
   const WRONG: [string, Changes][] = [
     ['of another site', { origin: 'https://evil.example' }],
     ['of another port', { origin: 'http://localhost:1' }],
@@ -216,7 +216,7 @@ describe('A proof that is not what was asked for', () => {
     ['to a challenge that nobody gave', { challenge: randomBytes(32).toString('base64url') }],
   ];
 
-  thorough.it.each(WRONG)('%s signs nobody in, and is refused like every other', async (_, changes) => {
+  thorough.it.each(WRONG)('%s signs nobody in, and is rejected like every other', async (_, changes) => {
     const { id, authenticator } = await memberWithPasskey(oauth);
     const { browser, page } = await atSignIn();
     const response = await signIn(browser, page, authenticator, changes);
@@ -239,7 +239,7 @@ describe('A proof that is not what was asked for', () => {
     ['a prototype', '{"__proto__":{"id":"AA"},"response":{"clientDataJSON":"bnVsbA"}}'],
     ['deep JSON', '['.repeat(4_000)],
     ['U+0000', '{"id":"\\u0000"}'],
-  ])('as %s is refused in words, and never fails the server', async (_, credential) => {
+  ])('as %s is rejected with an explanation, and never fails the server', async (_, credential) => {
     const { browser, page } = await atSignIn();
     expect((await post(browser, page, actionOf(page), { credential })).status).toBe(401);
     const member = await oauth.member();
@@ -249,7 +249,7 @@ describe('A proof that is not what was asked for', () => {
     );
   });
 
-  it('of a member who is disabled is refused in the same words, and the trail says why', async () => {
+  it('of a disabled member is rejected with the same text, and the audit log names the reason', async () => {
     const { id, authenticator } = await memberWithPasskey(oauth);
     await new UsersService(oauth.dataSource).disable(id, 'admin');
     const { browser, page } = await atSignIn();
@@ -264,7 +264,7 @@ describe('A proof that is not what was asked for', () => {
     });
   });
 
-  it('whose counter went back is that of a copy: refused, and the trail says so; one that goes on is taken', async () => {
+  it('with a decreased counter is rejected as a copy and audited, and an increased one is accepted', async () => {
     const { id, authenticator } = await memberWithPasskey(oauth, new Authenticator(oauth.issuer, 5));
     const attempt = async () => {
       const { browser, page } = await atSignIn();
@@ -287,7 +287,7 @@ describe('A proof that is not what was asked for', () => {
     expect((await passkeysOf(id))[0]!.sign_count).toBe(8);
   });
 
-  thorough.it('without its signature does not tell the trail of a counter that went back', async () => {
+  thorough.it('without its signature causes no audit event about a decreased counter', async () => {
     const { id, authenticator } = await memberWithPasskey(oauth, new Authenticator(oauth.issuer, 9));
     authenticator.signCount = 1;
     const { browser, page } = await atSignIn();
@@ -299,8 +299,8 @@ describe('A proof that is not what was asked for', () => {
   });
 });
 
-describe('A challenge', () => {
-  thorough.it('is answered once, of 50 answers at the same time', async () => {
+describe('a passkey challenge', () => {
+  thorough.it('is accepted once of 50 concurrent responses', async () => {
     const { id, authenticator } = await memberWithPasskey(oauth);
     const { browser, page } = await atSignIn();
     const credential = authenticator.prove(await optionsFor(browser, page));
@@ -319,7 +319,7 @@ describe('A challenge', () => {
     ).toHaveLength(1);
   });
 
-  thorough.it('of another browser is none, and is still there for its own', async () => {
+  thorough.it('of another browser is rejected, and stays valid for its own', async () => {
     const { authenticator } = await memberWithPasskey(oauth);
     const [own, other] = [await atSignIn(), await atSignIn()];
     const credential = authenticator.prove(await optionsFor(own.browser, own.page));
@@ -327,7 +327,7 @@ describe('A challenge', () => {
     expect((await post(own.browser, own.page, actionOf(own.page), { credential })).status).toBe(303);
   });
 
-  it('for one step is none for another one of the same browser', async () => {
+  it('for one step is rejected for another one of the same browser', async () => {
     const { authenticator } = await memberWithPasskey(oauth);
     const { browser, page } = await atSignIn();
     const account = (await browser.open('/account/apps')) as FormPage;
@@ -339,7 +339,7 @@ describe('A challenge', () => {
     );
   });
 
-  it('lives for two minutes', async () => {
+  it('expires after two minutes', async () => {
     const { authenticator } = await memberWithPasskey(oauth);
     const { browser, page } = await atSignIn();
     const credential = authenticator.prove(await optionsFor(browser, page));
@@ -354,7 +354,7 @@ describe('A challenge', () => {
   });
 
   thorough.it(
-    'to add a passkey is answered once, of ten at the same time, and by the session that asked',
+    'to add a passkey is accepted once of ten concurrent responses, and only from its session',
     async () => {
       const { id, username } = await oauth.member();
       const { browser, page } = await atSecurity(oauth, username);
@@ -378,7 +378,7 @@ describe('A challenge', () => {
     },
   );
 
-  it('is stored sealed, under a key that it gives', async () => {
+  it('is stored encrypted, under a key that it provides', async () => {
     const { browser, page } = await atSignIn();
     const { challenge } = await optionsFor(browser, page);
     const rows = await query<{ row: string }>(
@@ -392,7 +392,7 @@ describe('A challenge', () => {
   });
 });
 
-describe('A passkey that is to be added', () => {
+describe('a passkey registration', () => {
   const refused = async (changes: Changes, authenticator = new Authenticator(oauth.issuer)) => {
     const member = await oauth.member();
     const { browser, page } = await atSecurity(oauth, member.username);
@@ -408,9 +408,9 @@ describe('A passkey that is to be added', () => {
     ['without user verification', { flags: 0x01 }],
     ['with another challenge', { challenge: randomBytes(32).toString('base64url') }],
     ['with a statement of no kind', { attestation: ['made-up', Buffer.from([0xa0])] }],
-  ])('%s is refused', (_, changes) => refused(changes));
+  ])('%s is rejected', (_, changes) => refused(changes));
 
-  thorough.it('is refused with the certificate of its maker, whose address nobody follows', async () => {
+  thorough.it('is rejected with an attestation certificate, whose URL the server never follows', async () => {
     let asked = 0;
     const server = createServer((_, response) => {
       asked++;
@@ -425,12 +425,12 @@ describe('A passkey that is to be added', () => {
     expect(asked).toBe(0);
   });
 
-  it('is refused where somebody has it already', async () => {
+  it('is rejected if the passkey already exists', async () => {
     const { authenticator } = await memberWithPasskey(oauth);
     await refused({ credentialId: authenticator.credentialId });
   });
 
-  thorough.it('is one of 20 at most, however many come at the same time', async () => {
+  thorough.it('is limited to 20 per member, also by concurrent requests', async () => {
     const { id, browser } = await memberWithPasskey(oauth);
     await query(
       `INSERT INTO passkeys (user_id, credential_id, user_handle, public_key, sign_count, backup_eligible, backed_up, name)
@@ -450,13 +450,13 @@ SELECT $1::bigint, decode(md5($1::bigint::text || n), 'hex'), '\\x01', '\\x01', 
     expect(statuses.toSorted((one, other) => one - other)).toEqual([303, 409, 409]);
     expect(await passkeysOf(id)).toHaveLength(20);
     expect(((await browser.open('/account/security')) as FormPage).html).toContain(
-      'You have as many passkeys as there can be.',
+      'You’ve reached the limit of passkeys.',
     );
   });
 });
 
-describe('What a member may change of how they sign in', () => {
-  it('wants a sign-in of the last five minutes: without one nothing is changed, and the page asks for it', async () => {
+describe('a change of sign-in methods', () => {
+  it('requires a sign-in within five minutes, which the page requests, and otherwise changes nothing', async () => {
     const { id, username, browser, authenticator } = await memberWithPasskey(oauth);
     const page = (await browser.open('/account/security')) as FormPage;
     const forms = page.html.match(/(?<=action=")\/account\/security\/(passkeys|password)[^"]*/g)!;
@@ -488,7 +488,7 @@ describe('What a member may change of how they sign in', () => {
     expect(fresh.html).toContain('action="/account/security/password/off"');
   });
 
-  thorough.it('is done no more with a sign-in that was ended since', async () => {
+  thorough.it('is rejected with a sign-in that has ended since', async () => {
     const { id, browser } = await memberWithPasskey(oauth);
     const page = (await browser.open('/account/security')) as FormPage;
     await query('UPDATE users SET sign_ins_valid_since = clock_timestamp() WHERE id = $1', [id]);
@@ -496,7 +496,7 @@ describe('What a member may change of how they sign in', () => {
       expect([path, (await post(browser, page, `/account/security/${path}`)).status]).toEqual([path, 401]);
   });
 
-  it('is nothing of another member', async () => {
+  it('cannot affect another member', async () => {
     const victim = await memberWithPasskey(oauth);
     const [passkey] = await new SignInMethods(oauth.dataSource).listPasskeys(victim.id);
     const mine = await memberWithPasskey(oauth);
@@ -508,7 +508,7 @@ describe('What a member may change of how they sign in', () => {
       expect((await post(mine.browser, page, `/account/security/passkeys/${id}/remove`)).status).toBe(400);
   });
 
-  thorough.it('needs a form of ours, at every step', async () => {
+  thorough.it('requires this server’s form at every step', async () => {
     const { browser, authenticator } = await memberWithPasskey(oauth);
     const page = (await browser.open('/account/security')) as FormPage;
     const paths = [
@@ -542,14 +542,14 @@ describe('What a member may change of how they sign in', () => {
   });
 });
 
-describe('The last way in', () => {
-  it('is not removed: a passkey of a member without a password, or with one that is off', async () => {
+describe('the last sign-in method', () => {
+  it('cannot be removed: a passkey of a member without a password, or with a disabled one', async () => {
     const { id, browser } = await memberWithPasskey(oauth);
     const page = (await browser.open('/account/security')) as FormPage;
     const remove = /\/account\/security\/passkeys\/\d+\/remove/.exec(page.html)![0];
     expect((await post(browser, page, '/account/security/password/off')).status).toBe(303);
     const alone = (await browser.open('/account/security')) as FormPage;
-    expect(alone.html).toContain('Your only way to sign in: it cannot be removed.');
+    expect(alone.html).toContain('Your only sign-in method: you can’t remove it.');
     expect(alone.html).not.toContain(remove);
     const refused = await post(browser, page, remove);
     expect([refused.status, await refused.text()]).toEqual([
@@ -565,7 +565,7 @@ describe('The last way in', () => {
   });
 
   thorough.it(
-    'is the platform’s own login for who signed in with it: then the only passkey can be removed',
+    'may be the external identity provider, so that its users can remove their only passkey',
     async () => {
       const { id } = await memberWithPasskey(oauth);
       await query('UPDATE users SET password_hash = NULL WHERE id = $1', [id]);
@@ -577,7 +577,7 @@ describe('The last way in', () => {
     },
   );
 
-  thorough.it('is not removed: a password without a passkey', async () => {
+  thorough.it('cannot be removed: a password without a passkey', async () => {
     const { id, username } = await oauth.member();
     const { browser, page } = await atSecurity(oauth, username);
     expect(page.html).not.toContain('Switch the password off');
@@ -585,7 +585,7 @@ describe('The last way in', () => {
     expect(await trailOf(id, 'user.password_switched')).toEqual([]);
   });
 
-  postgres.it('stays, of everything that is taken away at the same time', async () => {
+  postgres.it('stays when all methods are removed at the same time', async () => {
     for (let round = 0; round < 5; round++) {
       const { id, browser } = await memberWithPasskey(oauth);
       const page = await addPasskey(browser, new Authenticator(oauth.issuer), 'Phone');
@@ -603,8 +603,8 @@ describe('The last way in', () => {
   });
 });
 
-describe('A password that its member switched off', () => {
-  it('opens nothing, is refused like a wrong one, and is on again at the member’s wish', async () => {
+describe('a disabled password', () => {
+  it('is rejected like a wrong one, and works again when the member enables it', async () => {
     const { id, username, browser, authenticator } = await memberWithPasskey(oauth);
     const page = (await browser.open('/account/security')) as FormPage;
     const off = (await browser.submit(page, {}, /password\/off$/)) as FormPage;
@@ -619,7 +619,7 @@ describe('A password that its member switched off', () => {
     const refused = await attempt();
     expect([refused.status, refused.html]).toEqual([
       401,
-      expect.stringContaining('The username or the password is not right.'),
+      expect.stringContaining('The username or password is wrong.'),
     ]);
     expect((await trailOf(id, 'sign_in.refused'))[0]!.details).toEqual({
       method: 'password',
@@ -641,36 +641,32 @@ describe('A password that its member switched off', () => {
     ]);
   });
 
-  thorough.it(
-    'stays off whatever an import brings, and is on again where an admin sets a new one',
-    async () => {
-      const { id, username, browser } = await memberWithPasskey(oauth);
-      await browser.submit((await browser.open('/account/security')) as FormPage, {}, /password\/off$/);
-      const off = async () =>
-        (
-          await query<{ off: boolean }>(
-            'SELECT password_off_at IS NOT NULL AS off FROM users WHERE id = $1',
-            [id],
-          )
-        )[0]!.off;
-      await query('UPDATE users SET password_hash = password_hash WHERE id = $1', [id]);
-      expect(await off()).toBe(true);
-      await new UsersService(oauth.dataSource).setPassword(id, 'a new one for who lost the phone', 'admin');
-      expect(await off()).toBe(false);
-      const at = oauth.browser();
-      const page = (await at.open('/account/apps')) as FormPage;
-      const signedIn = await at.submit(page, { username, password: 'a new one for who lost the phone' });
-      expect((signedIn as FormPage).status).toBe(200);
-    },
-  );
+  thorough.it('stays disabled after an import, and is enabled when an admin sets a new one', async () => {
+    const { id, username, browser } = await memberWithPasskey(oauth);
+    await browser.submit((await browser.open('/account/security')) as FormPage, {}, /password\/off$/);
+    const off = async () =>
+      (
+        await query<{ off: boolean }>('SELECT password_off_at IS NOT NULL AS off FROM users WHERE id = $1', [
+          id,
+        ])
+      )[0]!.off;
+    await query('UPDATE users SET password_hash = password_hash WHERE id = $1', [id]);
+    expect(await off()).toBe(true);
+    await new UsersService(oauth.dataSource).setPassword(id, 'a new one for who lost the phone', 'admin');
+    expect(await off()).toBe(false);
+    const at = oauth.browser();
+    const page = (await at.open('/account/apps')) as FormPage;
+    const signedIn = await at.submit(page, { username, password: 'a new one for who lost the phone' });
+    expect((signedIn as FormPage).status).toBe(200);
+  });
 });
 
-describe('An app that asks for a passkey (acr_values)', () => {
+describe('an app that requests a passkey (acr_values)', () => {
   const claimsOf = (idToken: string) =>
     JSON.parse(Buffer.from(idToken.split('.')[1]!, 'base64url').toString()) as Record<string, unknown>;
 
   thorough.it.each(['phrh', 'phr', 'gold phr'])(
-    '%s: a member who signed in with the password is asked for one, and a password will not do',
+    '%s: a member signed in with the password is asked for a passkey, and a password does not suffice',
     async (acrValues) => {
       const { username, authenticator } = await memberWithPasskey(oauth);
       const browser = oauth.browser();
@@ -701,7 +697,7 @@ describe('An app that asks for a passkey (acr_values)', () => {
     },
   );
 
-  thorough.it('of a class that there is not, as of none, leaves it at the password', async () => {
+  thorough.it('of an unknown class or none accepts the password', async () => {
     const { username } = await oauth.member();
     const browser = oauth.browser();
     const code = await oauth.code(await oauth.client(), username, { acr_values: 'gold' }, browser);
@@ -710,7 +706,7 @@ describe('An app that asks for a passkey (acr_values)', () => {
     expect([amr, acr]).toEqual([['pwd'], undefined]);
   });
 
-  thorough.it('and may not ask the member is told so', async () => {
+  thorough.it('with prompt=none gets an error', async () => {
     const { username } = await memberWithPasskey(oauth);
     const browser = oauth.browser();
     const clientId = await oauth.client();
@@ -721,14 +717,14 @@ describe('An app that asks for a passkey (acr_values)', () => {
     expect(back.searchParams.get('error')).toBe('login_required');
   });
 
-  it('finds in the metadata which classes there are', async () => {
+  it('finds the classes in the metadata', async () => {
     const metadata = (await (
       await fetch(`${oauth.issuer}/.well-known/openid-configuration`)
     ).json()) as object;
     expect(metadata).toMatchObject({ acr_values_supported: ['phr', 'phrh'] });
   });
 
-  thorough.it('with max_age is given a fresh sign-in, and the passkey does', async () => {
+  thorough.it('with max_age gets a fresh sign-in, and the passkey suffices', async () => {
     const { authenticator } = await memberWithPasskey(oauth);
     const browser = oauth.browser();
     const first = (await browser.open('/account/apps')) as FormPage;
@@ -739,8 +735,8 @@ describe('An app that asks for a passkey (acr_values)', () => {
   });
 });
 
-thorough.describe('Sign-ins that count no longer', () => {
-  it('are not stored where they were ended between the proof and its session', async () => {
+thorough.describe('sign-ins that were ended', () => {
+  it('are not stored if they end between the proof and its session', async () => {
     const { id, authenticator } = await memberWithPasskey(oauth);
     const { browser, page } = await atSignIn();
     const response = await signIn(browser, page, authenticator);
@@ -749,7 +745,7 @@ thorough.describe('Sign-ins that count no longer', () => {
     expect(at.html).not.toContain('value="allow"');
   });
 
-  it('begin in a session of their own: the one before opens nothing', async () => {
+  it('begin in a new session: the previous one is rejected', async () => {
     const { authenticator } = await memberWithPasskey(oauth);
     const [attacker, victim] = [oauth.browser(), oauth.browser()];
     await attacker.open('/oauth/logout');
@@ -761,8 +757,8 @@ thorough.describe('Sign-ins that count no longer', () => {
   });
 });
 
-thorough.describe('Two instances', () => {
-  it('take each other’s challenges, each once', async () => {
+thorough.describe('two instances with passkeys', () => {
+  it('accept each other’s challenges, each once', async () => {
     const { host } = new URL(oauth.issuer);
     const other = await OauthTest.start({ publicUrl: oauth.issuer }, oauth);
     try {
@@ -782,14 +778,14 @@ thorough.describe('Two instances', () => {
   });
 });
 
-thorough.describe('Where there are no passkeys', () => {
+thorough.describe('disabled passkeys', () => {
   it.each<[string, Parameters<typeof OauthTest.start>[0]]>([
     ['on an address in place of a name', {}],
     [
       'where the platform’s own login is the only one',
       { publicUrl: 'http://localhost:1', localSignIn: false },
     ],
-  ])('%s, nothing speaks of them and no route takes one', async (_, overrides) => {
+  ])('%s, appear on no page, and no route accepts one', async (_, overrides) => {
     const { browser: known, page } = await atSignIn();
     const without = await OauthTest.start(overrides, oauth);
     try {
@@ -806,8 +802,8 @@ thorough.describe('Where there are no passkeys', () => {
   });
 });
 
-describe('RATE_LIMIT_AUTH', () => {
-  it('limits refused passkeys for each address, which keeps nobody there from using a password', async () => {
+describe('RATE_LIMIT_AUTH for passkeys', () => {
+  it('limits rejected passkeys per address, without affecting passwords there', async () => {
     const limited = await startWithPasskeys(
       { rateLimits: { ...oauth.api.config.rateLimits, auth: 3 } },
       oauth,
@@ -833,7 +829,7 @@ describe('RATE_LIMIT_AUTH', () => {
     }
   });
 
-  thorough.it('limits no passkeys where it is 0', async () => {
+  thorough.it('limits no passkeys if it is 0', async () => {
     const unlimited = await startWithPasskeys(
       { rateLimits: { ...oauth.api.config.rateLimits, auth: 0 } },
       oauth,

@@ -56,7 +56,7 @@ async function ask(username: string, language = 'en', browser = oauth.browser())
   const body = new URLSearchParams({ csrf, username });
   const sent = await browser.send('/account/password-reset/send', { method: 'POST', body, headers });
   const location = sent.headers.get('location');
-  // A page of its own, so that a reload does not ask for another mail.
+  // A separate page, so that a reload does not request another email.
   const answer = location === null ? sent : await browser.send(location, { headers });
   const html = (await answer.text()).replaceAll(csrf, 'CSRF');
   await oauth.api.app.get(PasswordResets).onApplicationShutdown();
@@ -82,8 +82,8 @@ async function canSignIn(username: string, password: string): Promise<boolean> {
   return ((await browser.submit(page, { username, password })) as FormPage).status === 200;
 }
 
-describe('Who forgot the password', () => {
-  it('is led by the sign-in page to a mail, sets a new one by its link, and is signed out everywhere', async () => {
+describe('a member who forgot the password', () => {
+  it('requests an email from the sign-in page, sets a new password by its link, and all sessions end', async () => {
     const { id, username, email } = await member();
     const clientId = await oauth.client();
     const tokens = await oauth.tokens(clientId, username);
@@ -91,7 +91,7 @@ describe('Who forgot the password', () => {
     const signIn = (await oauth.browser().open('/account/apps')) as FormPage;
     expect(signIn.html).toContain('href="/account/password-reset">Forgot your password?</a>');
     const { status, html } = await ask(` ${username.toUpperCase()}\u00a0`);
-    expect([status, html]).toEqual([200, expect.stringContaining('the mail is on its way')]);
+    expect([status, html]).toEqual([200, expect.stringContaining('the email is on its way')]);
 
     const [mail] = received();
     expect(received().map(({ to }) => to)).toEqual([[email]]);
@@ -121,13 +121,13 @@ describe('Who forgot the password', () => {
     ]);
   });
 
-  it('reads the mail in German where the browser asks for that', async () => {
+  it('gets the email in German if the browser prefers it', async () => {
     const { username } = await member();
     await ask(username, 'de');
     expect(received()[0]!.source).toMatch(/^Hallo member-/m);
   });
 
-  it('sees one and the same page whoever it is, and nobody else is sent anything', async () => {
+  it('sees the same page for every name, and only existing members get an email', async () => {
     const without = await oauth.member();
     const [disabled, none, off] = [await member(), await member({ password_hash: null }), await member()];
     await new UsersService(oauth.dataSource).disable(disabled.id, 'admin');
@@ -140,7 +140,7 @@ describe('Who forgot the password', () => {
     expect(received()).toHaveLength(1);
   });
 
-  it('is sent one mail in five minutes, however often somebody asks', async () => {
+  it('gets one email in five minutes, regardless of the number of requests', async () => {
     const { id, username } = await member();
     for (let i = 0; i < 3; i++) await ask(username);
     expect(received()).toHaveLength(1);
@@ -162,7 +162,7 @@ describe('Who forgot the password', () => {
       seconds,
     ]);
 
-  it('is sent five mails a day at most, as is everybody with the same address', async () => {
+  it('gets at most five emails a day, as do all members with that address', async () => {
     const { id, username, email } = await member();
     const other = await member();
     await query('UPDATE users SET email = $2 WHERE id = $1', [other.id, email.toUpperCase()]);
@@ -177,7 +177,7 @@ describe('Who forgot the password', () => {
     expect(received()).toHaveLength(6);
   });
 
-  it('is sent one mail, however many ask for it at the same moment', async () => {
+  it('gets one email for concurrent requests', async () => {
     const { username } = await member();
     const browser = oauth.browser();
     const page = (await browser.open('/account/password-reset')) as FormPage;
@@ -189,34 +189,31 @@ describe('Who forgot the password', () => {
     expect(received()).toHaveLength(1);
   });
 
-  thorough.it(
-    'signs in with the new password though others have guessed, and go on guessing, at the old one',
-    async () => {
-      const { username } = await member();
-      const guess = async () => {
-        const browser = oauth.browser();
-        const page = (await browser.open('/account/apps')) as FormPage;
-        return ((await browser.submit(page, { username, password: 'guess' })) as FormPage).status;
-      };
-      const block = async () => {
-        const statuses = await Promise.all(Array.from({ length: 12 }, guess));
-        expect(statuses).toContain(429);
-      };
-      await block();
-      await ask(username);
-      const path = linkOf(received()[0]);
+  thorough.it('signs in with the new password while others keep guessing the old one', async () => {
+    const { username } = await member();
+    const guess = async () => {
       const browser = oauth.browser();
-      const page = (await browser.open(path)) as FormPage;
-      expect((await post(browser, page, `${path}/set`, { new_password: NEW })).status).toBe(200);
-      expect(await canSignIn(username, NEW)).toBe(true);
-      await block();
-      expect(await canSignIn(username, NEW)).toBe(false);
-      const signIn = (await browser.open('/account/apps')) as FormPage;
-      expect(((await browser.submit(signIn, { username, password: NEW })) as FormPage).status).toBe(200);
-    },
-  );
+      const page = (await browser.open('/account/apps')) as FormPage;
+      return ((await browser.submit(page, { username, password: 'guess' })) as FormPage).status;
+    };
+    const block = async () => {
+      const statuses = await Promise.all(Array.from({ length: 12 }, guess));
+      expect(statuses).toContain(429);
+    };
+    await block();
+    await ask(username);
+    const path = linkOf(received()[0]);
+    const browser = oauth.browser();
+    const page = (await browser.open(path)) as FormPage;
+    expect((await post(browser, page, `${path}/set`, { new_password: NEW })).status).toBe(200);
+    expect(await canSignIn(username, NEW)).toBe(true);
+    await block();
+    expect(await canSignIn(username, NEW)).toBe(false);
+    const signIn = (await browser.open('/account/apps')) as FormPage;
+    expect(((await browser.submit(signIn, { username, password: NEW })) as FormPage).status).toBe(200);
+  });
 
-  it('is answered the same where the mail server takes nothing', async () => {
+  it('sees the same page if the mail server rejects everything', async () => {
     const { username } = await member();
     mails.refusal = () => new Error('no such mailbox');
     expect((await ask(username)).status).toBe(200);
@@ -224,9 +221,9 @@ describe('Who forgot the password', () => {
   });
 });
 
-describe('A member with passkeys who forgot the password', () => {
+describe('a member with passkeys who forgot the password', () => {
   thorough.it(
-    'reads in the mail and on the last page that they go on working, and where one is removed',
+    'reads in the email and on the last page that they keep working, and how to remove one',
     async () => {
       const { username, email } = await member();
       const { browser } = await atSecurity(oauth, username);
@@ -254,7 +251,7 @@ describe('A member with passkeys who forgot the password', () => {
     },
   );
 
-  it('reads nothing of passkeys where they have none', async () => {
+  it('reads nothing of passkeys without any', async () => {
     const { username } = await member();
     await ask(username);
     expect(textOf(received()[0])).not.toMatch(/passkey/i);
@@ -266,8 +263,8 @@ describe('A member with passkeys who forgot the password', () => {
   });
 });
 
-describe('A link to set a new password', () => {
-  postgres.it('is not used up, nor the password changed, where passkeys cannot be read', async () => {
+describe('a password reset link', () => {
+  postgres.it('is not consumed, and the password stays, if passkeys cannot be read', async () => {
     const { username } = await member();
     await ask(username);
     const path = linkOf(received()[0]);
@@ -283,7 +280,7 @@ describe('A link to set a new password', () => {
     expect(await set(path, NEW)).toBe(200);
   });
 
-  it('sets no password without its line in the audit trail', async () => {
+  it('sets no password without its audit event', async () => {
     const { username } = await member();
     await ask(username);
     const path = linkOf(received()[0]);
@@ -291,7 +288,7 @@ describe('A link to set a new password', () => {
     expect(await set(path, NEW)).toBe(200);
   });
 
-  thorough.it('works once, of 20 at the same time', async () => {
+  thorough.it('works once of 20 concurrent uses', async () => {
     const { username } = await member();
     await ask(username);
     const path = linkOf(received()[0]);
@@ -308,7 +305,7 @@ describe('A link to set a new password', () => {
   });
 
   thorough.it(
-    'is gone after 30 minutes, with another password or address, and where the member is disabled',
+    'expires after 30 minutes, with a new password or address, or when the member is disabled',
     async () => {
       const endings: ((id: number, username: string) => Promise<unknown>)[] = [
         (id) =>
@@ -343,7 +340,7 @@ describe('A link to set a new password', () => {
     },
   );
 
-  it('outlives a sign-in that stores a better hash of the same password', async () => {
+  it('survives a sign-in that stores a better hash of the same password', async () => {
     const imported = await bcrypt.hash(PASSWORD, 4);
     const { id, username } = await member({ password_hash: imported });
     await ask(username);
@@ -355,7 +352,7 @@ describe('A link to set a new password', () => {
     expect(await set(linkOf(received()[0]), NEW)).toBe(200);
   });
 
-  it('takes no password that is not allowed, and works still', async () => {
+  it('rejects a forbidden password, and stays valid', async () => {
     const { username } = await member();
     await ask(username);
     const path = linkOf(received()[0]);
@@ -364,7 +361,7 @@ describe('A link to set a new password', () => {
     expect(await set(path, NEW)).toBe(200);
   });
 
-  it('that nobody was sent is too old; without a form of ours nothing is set or sent', async () => {
+  it('that is unknown looks expired, and nothing works without this server’s form', async () => {
     const { username } = await member();
     await ask(username);
     const path = linkOf(received()[0]);
@@ -380,7 +377,7 @@ describe('A link to set a new password', () => {
     expect(received()).toHaveLength(1);
   });
 
-  it('stands nowhere in the database', async () => {
+  it('is nowhere in the database', async () => {
     const { username } = await member();
     await ask(username);
     const token = linkOf(received()[0]).split('/').pop()!;
@@ -394,7 +391,7 @@ describe('A link to set a new password', () => {
   });
 });
 
-describe('Without a mail server, or with a page of the platform’s own', () => {
+describe('without a mail server, or with the platform’s own reset page', () => {
   thorough.it.each<[string, Parameters<typeof OauthTest.start>[0]]>([
     ['without one', {}],
     [
@@ -408,7 +405,7 @@ describe('Without a mail server, or with a page of the platform’s own', () => 
       'where members have no password here',
       { mail: { smtpUrl: 'smtp://127.0.0.1:1', from: 'a@b.example' }, localSignIn: false },
     ],
-  ])('%s nothing leads to a mail, and its pages do not exist', async (_, overrides) => {
+  ])('%s no page links to a reset email, and its pages respond 404', async (_, overrides) => {
     const other = await OauthTest.start(overrides, oauth);
     try {
       const ask = async (path: string, method: string) => {

@@ -30,8 +30,8 @@ async function canSignIn(username: string, password: string): Promise<boolean> {
   return ((await browser.submit(page, { username, password })) as FormPage).status === 200;
 }
 
-describe('A member who changes the password', () => {
-  it('signs in with the new one from then on, and ends the other sessions where they wish so, which is said', async () => {
+describe('a password change', () => {
+  it('makes the new one valid, and ends the other sessions if requested, as the page confirms', async () => {
     const { id, username } = await oauth.member();
     const others = [await atSecurity(oauth, username), await atSecurity(oauth, username)];
     const { browser, page } = await atSecurity(oauth, username);
@@ -54,7 +54,7 @@ describe('A member who changes the password', () => {
     ]);
   });
 
-  it('leaves the other sessions where they do not wish it, and is told that none ended', async () => {
+  it('keeps the other sessions by default, as the page confirms', async () => {
     const { id, username } = await oauth.member();
     const other = await atSecurity(oauth, username);
     const { browser, page } = await atSecurity(oauth, username);
@@ -67,7 +67,7 @@ describe('A member who changes the password', () => {
   });
 
   thorough.it(
-    'ends with the sessions what somebody has begun with the old one, but not the access of apps',
+    'ends sign-ins started with the old password together with the sessions, and keeps the apps’ access',
     async () => {
       const { username } = await oauth.member();
       const clientId = await oauth.client();
@@ -93,11 +93,11 @@ describe('A member who changes the password', () => {
   it.each([
     ['too short', 'nine 9999', 'must have 10 to 128 characters'],
     ['too long', 'x'.repeat(129), 'must have 10 to 128 characters'],
-    ['one of the commonest', 'QWERTYuiop', 'one of the commonest'],
+    ['one of the most common', 'QWERTYuiop', 'one of the most common'],
     ['one that cannot be stored', 'with\0null and more', 'characters that cannot be used'],
-    ['the one that they have', PASSWORD, 'the one that you have'],
+    ['the one that they have', PASSWORD, 'the same as the current one'],
     ['nothing', '', 'must have 10 to 128 characters'],
-  ])('to %s is told why not, and has the old one', async (_, wanted, why) => {
+  ])('to %s is rejected with the reason, and keeps the old one', async (_, wanted, why) => {
     const { id, username } = await oauth.member();
     const { browser, page } = await atSecurity(oauth, username);
     const answer = await change(browser, page, PASSWORD, wanted);
@@ -108,7 +108,7 @@ describe('A member who changes the password', () => {
     expect(await canSignIn(username, PASSWORD)).toBe(true);
   });
 
-  it('must not take the username', async () => {
+  it('must not equal the username', async () => {
     const { username } = await oauth.member();
     const { browser, page } = await atSecurity(oauth, username);
     const answer = await change(browser, page, PASSWORD, `${username.toUpperCase()}1`);
@@ -118,7 +118,7 @@ describe('A member who changes the password', () => {
     ]);
   });
 
-  thorough.it('must know the old one, at which nobody guesses more often than at a sign-in', async () => {
+  thorough.it('requires the old password, with the same limit of guesses as a sign-in', async () => {
     const { id, username } = await oauth.member();
     const { browser, page } = await atSecurity(oauth, username);
     const statuses = [];
@@ -129,7 +129,7 @@ describe('A member who changes the password', () => {
     expect((await trailOf(id)).map(({ type }) => type)).not.toContain('user.password_set');
   });
 
-  it('is no one who is not signed in, sends no form of ours, or has no password', async () => {
+  it('is rejected without a sign-in, without this server’s form, or without a password', async () => {
     const { id, username } = await oauth.member();
     const { browser, page } = await atSecurity(oauth, username);
     const stranger = oauth.browser();

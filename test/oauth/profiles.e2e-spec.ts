@@ -174,7 +174,7 @@ const FAULTS: readonly Fault[] = [
 ];
 
 describe.each(PROFILE_NAMES)('a client of the profile %s', (profile) => {
-  it.each(FAULTS)('is answered as the table of profiles says: %s', async (_fault, cause, answers) => {
+  it.each(FAULTS)('gets the responses of the table of profiles: %s', async (_fault, cause, answers) => {
     const answer = answers[profile];
     const said = await cause(profile);
     if (typeof answer === 'string') expect(said).toBe(answer);
@@ -182,8 +182,8 @@ describe.each(PROFILE_NAMES)('a client of the profile %s', (profile) => {
   });
 });
 
-describe('an error of a client that its profile forbids something', () => {
-  it('names the rule to a client that has proved who it is', async () => {
+describe('an error caused by a client’s profile', () => {
+  it('names the rule to an authenticated client', async () => {
     const { assertion } = await clientWithKey(oauth, { profile: 'fapi2' });
     const { body } = await oauth.post('/oauth/revoke', {
       ...(await assertion({ aud: tokenEndpoint() })),
@@ -194,19 +194,19 @@ describe('an error of a client that its profile forbids something', () => {
     );
   });
 
-  it('names it in the redirect of a request that is not pushed', async () => {
+  it('names the rule in the redirect of a request that is not pushed', async () => {
     const { id } = await clientWithKey(oauth, { profile: 'fapi2' });
     const back = (await oauth.browser().open(oauth.request(id).url)) as URL;
     expect(back.searchParams.get('error_description')).toBe('Pushed Authorization Request must be used');
   });
 });
 
-describe('a document of a client', () => {
+describe('a client document', () => {
   const id = 'https://app.example/client.json';
   const document = { client_id: id, redirect_uris: [REDIRECT_URI] };
   const both = { require_pushed_authorization_requests: true, dpop_bound_access_tokens: true };
 
-  it('says by its metadata what the client is', async () => {
+  it('determines the client’s profile by its metadata', async () => {
     const keys = { token_endpoint_auth_method: 'private_key_jwt', jwks: await JWKS() };
     expect(clientOf(id, { ...document, ...keys, ...both }, true).profile).toBe('fapi2');
     expect(clientOf(id, { ...document, ...keys }, true).profile).toBe('oauth21');

@@ -54,8 +54,8 @@ const pagesOf = () => {
   return new Pages(config, new PlatformLogo(config), new Layout(config));
 };
 
-describe('What cannot be undone', () => {
-  it('asks first: every form has a question, or is known to be undoable', () => {
+describe('an irreversible action', () => {
+  it('has a confirmation form, or is listed as undoable', () => {
     const forms = oauth.api.app
       .get(RouteTable)
       .routes.filter(
@@ -66,7 +66,7 @@ describe('What cannot be undone', () => {
     expect(forms.toSorted()).toEqual([...Object.keys(QUESTIONS), ...Object.keys(UNDOABLE)].toSorted());
   });
 
-  it.each(Object.keys(QUESTIONS))('%s: is sent by nothing but the button below its question', (route) => {
+  it.each(Object.keys(QUESTIONS))('%s: is sent only by the button below its question', (route) => {
     const pages = pagesOf();
     const sent = new RegExp(` action="${pathPattern(route).source.slice(1, -1)}"`);
     const html = Object.values(SAMPLES).map((sample) => pages.render(sample, 'en').html);
@@ -75,7 +75,7 @@ describe('What cannot be undone', () => {
     expect(unasked.filter((page) => sent.test(page))).toEqual([]);
   });
 
-  it('has a question in every language, none of which is another’s', () => {
+  it('has a distinct question in every language', () => {
     const pages = pagesOf();
     const asked = pages.languages.flatMap((language) =>
       Object.values(SAMPLES).flatMap((sample) => {

@@ -7,7 +7,7 @@ import { ServerProcess } from '../support/server.js';
 import { soon } from '../support/timing.js';
 
 /** Two processes of the program over one PostgreSQL, beside the application of the test itself. */
-postgres.describe('two servers over one database', () => {
+postgres.describe('two servers on one database', () => {
   let oauth: OauthTest;
   let servers: ServerProcess[];
   let environment: Record<string, string>;
@@ -38,7 +38,7 @@ postgres.describe('two servers over one database', () => {
   };
   const successes = (answers: Answer[]) => answers.filter(({ status }) => status === 200);
 
-  it('let one of 20 redeem a code, in each of 30 rounds', async () => {
+  it('redeem a code once of 20 tries, in each of 30 rounds', async () => {
     const browser = oauth.browser();
     for (let round = 0; round < 30; round++) {
       const form = await oauth.code(clientId, username, {}, browser);
@@ -48,7 +48,7 @@ postgres.describe('two servers over one database', () => {
     }
   });
 
-  it('give 20 parallel refreshes one and the same successor', async () => {
+  it('give 20 parallel refreshes the same successor', async () => {
     for (let round = 0; round < 10; round++) {
       const { refresh_token } = await oauth.tokens(clientId, username);
       const answers = await spread(20, (origin) =>
@@ -62,7 +62,7 @@ postgres.describe('two servers over one database', () => {
     }
   });
 
-  it('let one of many requests use a DPoP proof', async () => {
+  it('accept a DPoP proof once', async () => {
     const { publicKey, privateKey } = await generateKeyPair('ES256');
     const jwk = await exportJWK(publicKey);
     const browser = oauth.browser();
@@ -84,7 +84,7 @@ postgres.describe('two servers over one database', () => {
     }
   });
 
-  it('kill a family at reuse on both, and let another device live', async () => {
+  it('revoke a family at reuse on both, and keep another device', async () => {
     const device = await oauth.tokens(clientId, username);
     const other = await oauth.tokens(clientId, username);
     const { body } = await oauth.refresh(clientId, device.refresh_token, {}, servers[0]!.url);
@@ -97,7 +97,7 @@ postgres.describe('two servers over one database', () => {
     }
   });
 
-  it('leave no live token without a grant when a revocation races an exchange or a refresh', async () => {
+  it('leave no valid token without a grant when a revocation races an exchange or a refresh', async () => {
     for (let round = 0; round < 15; round++) {
       const { access_token, refresh_token } = await oauth.tokens(clientId, username);
       const [revoked, refreshed] = await Promise.all([
@@ -134,7 +134,7 @@ postgres.describe('two servers over one database', () => {
     return row!.used;
   };
 
-  it('keep the member signed in when one is killed in the middle of a refresh', async () => {
+  it('keep the member signed in when one is killed during a refresh', async () => {
     for (let round = 0; round < 5; round++) {
       const victim = await ServerProcess.start(environment);
       const { refresh_token } = await oauth.tokens(clientId, username);

@@ -16,7 +16,7 @@ import {
 import { OauthTest } from '../support/oauth.js';
 import { until } from '../support/timing.js';
 
-describe('the answer of a used refresh token', () => {
+describe('the stored response of a used refresh token', () => {
   let oauth: OauthTest;
   let clientId: string;
   beforeAll(async () => {
@@ -43,7 +43,7 @@ describe('the answer of a used refresh token', () => {
     );
   const goneInTime = (dataSource = oauth.dataSource) => until(async () => (await kept(dataSource)) === 0);
 
-  thorough.it('is kept for 10 seconds, and gone 15 seconds after the use', async () => {
+  thorough.it('is kept for 10 seconds, and deleted 15 seconds after the use', async () => {
     const { used, body } = await refreshed();
     await usedEarlier(9);
     await oauth.api.app.get(RefreshGracePeriod).forget();
@@ -56,7 +56,7 @@ describe('the answer of a used refresh token', () => {
     expect(await oauth.me(body.access_token)).toBe(401);
   });
 
-  thorough.it('is gone all the same after a failure in between', async () => {
+  thorough.it('is deleted even after a failure in between', async () => {
     await refreshed();
     await usedEarlier(11);
     const database = oauth.api.app.get(Database);
@@ -71,7 +71,7 @@ describe('the answer of a used refresh token', () => {
     await goneInTime();
   });
 
-  it('is found by an index, whatever else is stored', async () => {
+  it('is found by an index, regardless of other rows', async () => {
     const plan = await oauth.dataSource.transaction(async (manager) => {
       await manager.query('SET LOCAL enable_seqscan = off'); // the table of this test is too small for an index
       return manager.query<{ 'QUERY PLAN': string }[]>(
@@ -81,7 +81,7 @@ describe('the answer of a used refresh token', () => {
     expect(JSON.stringify(plan)).toContain('oauth_tokens_successor_idx');
   });
 
-  postgres.it('waits for nobody who holds its row', async () => {
+  postgres.it('is deleted without waiting for the holder of its row', async () => {
     await refreshed();
     await usedEarlier(11);
     const runner = oauth.dataSource.createQueryRunner();
@@ -122,18 +122,18 @@ FROM generate_series(1, $1)`,
         [count],
       );
 
-    it('that a killed server left is gone when the next one starts', async () => {
+    it('of a killed server is deleted when the next one starts', async () => {
       await leave(1);
       await app.listen(0, '127.0.0.1');
       await goneInTime(dataSource);
     });
 
-    it('is forgotten in one run, however many there are', async () => {
+    it('is deleted in one run, in any number', async () => {
       await leave(2_500);
       expect(await app.get(RefreshGracePeriod).forget()).toBe(2_500);
     });
 
-    it('is forgotten once, by any number of instances at a time', async () => {
+    it('is deleted once by concurrent instances', async () => {
       await leave(2_500);
       const answers = app.get(RefreshGracePeriod);
       const counts = await Promise.all([answers.forget(), answers.forget(), answers.forget()]);

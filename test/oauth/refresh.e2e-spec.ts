@@ -7,7 +7,7 @@ beforeAll(async () => void (oauth = await OauthTest.start()));
 afterAll(() => oauth.close());
 
 describe('a refresh token', () => {
-  it('used again within 10 seconds gets the same answer, its time counted down', async () => {
+  it('used again within 10 seconds gets the same response, with its remaining lifetime', async () => {
     const [clientId, { username }] = [await oauth.client(), await oauth.member()];
     const { refresh_token } = await oauth.tokens(clientId, username);
     const first = await oauth.refresh(clientId, refresh_token);
@@ -23,7 +23,7 @@ describe('a refresh token', () => {
     expect((await oauth.refresh(clientId, second.body.refresh_token)).status).toBe(200);
   });
 
-  it('used again for something else within 10 seconds is refused, and its family lives', async () => {
+  it('used again with other parameters within 10 seconds is rejected, and its family stays valid', async () => {
     const [clientId, { username }] = [await oauth.client(), await oauth.member()];
     const { refresh_token } = await oauth.tokens(clientId, username);
     const { body } = await oauth.refresh(clientId, refresh_token);
@@ -33,7 +33,7 @@ describe('a refresh token', () => {
     expect((await oauth.refresh(clientId, body.refresh_token)).status).toBe(200);
   });
 
-  it('used again later kills its family, and no other device of the member', async () => {
+  it('used again later revokes its family, and no other device of the member', async () => {
     const [clientId, { username }] = [await oauth.client(), await oauth.member()];
     const device = await oauth.tokens(clientId, username);
     const other = await oauth.tokens(clientId, username);
@@ -47,7 +47,7 @@ describe('a refresh token', () => {
     expect((await oauth.refresh(clientId, other.refresh_token)).status).toBe(200);
   });
 
-  it('that was used, or has ended, is rejected with a response that says so to its own client', async () => {
+  it('that was used, or has expired, is rejected with a response that tells its own client', async () => {
     const [clientId, { username }] = [await oauth.client(), await oauth.member()];
     const told = async (token: string, client = clientId) =>
       (await oauth.refresh(client, token)).body.error_description;
@@ -63,7 +63,7 @@ describe('a refresh token', () => {
     expect(foreign).toBe(await told(next)); // whether or not it is valid
   });
 
-  it('used again days later still kills its family: what was used is not swept before it expires', async () => {
+  it('used again days later still revokes its family: used tokens are not swept before they expire', async () => {
     const [clientId, { username }] = [await oauth.client(), await oauth.member()];
     const { refresh_token } = await oauth.tokens(clientId, username);
     const { body } = await oauth.refresh(clientId, refresh_token);
@@ -78,7 +78,7 @@ describe('a refresh token', () => {
     expect(row!.reason).toBe('refresh_token_used');
   });
 
-  it('is not used up by a request that is refused', async () => {
+  it('is not consumed by a rejected request', async () => {
     const [clientId, { username }] = [await oauth.client(), await oauth.member()];
     const { refresh_token } = await oauth.tokens(clientId, username);
     const wrong = await oauth.refresh(clientId, refresh_token, { resource: 'https://other.example/api' });
@@ -115,7 +115,7 @@ describe('a refresh token', () => {
     expect([known.status, known.body.scope]).toEqual([200, 'events:read']);
   });
 
-  it('is refused to another client, and not used up by it', async () => {
+  it('is rejected for another client, and not consumed by it', async () => {
     const { username } = await oauth.member();
     const [clientId, thief] = [await oauth.client(), await oauth.client()];
     const { refresh_token } = await oauth.tokens(clientId, username);

@@ -24,7 +24,7 @@ afterAll(async () => {
 
 afterEach(() => void jest.restoreAllMocks());
 
-/** Names the requests of one test, from an address of its own: the records of one address are limited. */
+/** Names the requests of one test, from a separate address: the records of one address are limited. */
 class Caller {
   static #count = 0;
   readonly id = `reason-${++Caller.#count}`;
@@ -267,9 +267,9 @@ const OF_TEXTS: Readonly<Record<keyof typeof COMPOSED_TEXTS, Provocation>> = {
   },
 };
 
-describe('the recorded reason of a refusal', () => {
+describe('the recorded reason of a rejection', () => {
   it.each(['session', 'xsrf', 'client not found', '"DPoP"'])(
-    'does not follow from what a caller sends in claims: %s',
+    'is independent of text in claims: %s',
     async (claims) => {
       const caller = new Caller();
       await caller.authorize({ claims });
@@ -300,7 +300,7 @@ describe('the recorded reason of a refusal', () => {
     expect(await caller.reasons()).toEqual([reason]);
   });
 
-  it.each(Object.entries(OF_TEXTS))('follows from the text "%s"', async (text, provoke) => {
+  it.each(Object.entries(OF_TEXTS))('is derived from the text "%s"', async (text, provoke) => {
     const caller = new Caller();
     await provoke(caller);
     expect(await caller.reasons()).toEqual([COMPOSED_TEXTS[text as keyof typeof COMPOSED_TEXTS]]);

@@ -16,7 +16,7 @@ interface Step {
   readonly later: number;
 }
 
-postgres.describe('the authorization server with a database in trouble', () => {
+postgres.describe('the authorization server with a failing database', () => {
   let oauth: OauthTest;
   let app: NestExpressApplication;
   let proxy: TcpProxy;
@@ -51,7 +51,7 @@ postgres.describe('the authorization server with a database in trouble', () => {
   const submit = (browser: Browser, page: FormPage, path: string, fields: Record<string, string> = {}) =>
     browser.send(path, { method: 'POST', body: new URLSearchParams({ csrf: csrfOf(page), ...fields }) });
 
-  /** Every endpoint and page, each at a state of its own in which it would do its work. */
+  /** Every endpoint and page, each in a state in which it would succeed. */
   async function steps(): Promise<Step[]> {
     const clientId = await oauth.client();
     const { username } = await oauth.member();
@@ -195,13 +195,13 @@ postgres.describe('the authorization server with a database in trouble', () => {
     until(async () => (await post('/oauth/token', { client_id: 'nobody' })).status === 401);
 
   it.each(['cut', 'stall'] as const)(
-    'answers 503 on every endpoint and page, and afterwards nothing was used up (%s)',
+    'responds 503 on every endpoint and page, and consumes nothing (%s)',
     async (harm) => {
       const all = await steps();
       proxy[harm]();
       await expectUnavailable(all[0]!); // alone, on a connection that seems to be there
       for (let round = 0; round < 2; round++) await Promise.all(all.map((step) => expectUnavailable(step)));
-      // What clients need to find their way is still there.
+      // Clients can still read the metadata.
       for (const path of ['/oauth/jwks', '/.well-known/oauth-authorization-server'])
         expect((await fetch(url + path)).status).toBe(200);
       proxy.resume();
@@ -212,7 +212,7 @@ postgres.describe('the authorization server with a database in trouble', () => {
   );
 
   it.each(['oauth_tokens', 'oauth_grants', 'oauth_sessions', 'oauth_state', 'users', 'oauth_clients'])(
-    'answers 503 where %s is locked, and never 401, 400 or 500',
+    'responds 503 while %s is locked, and never 401, 400 or 500',
     async (table) => {
       const all = await steps();
       const runner = oauth.dataSource.createQueryRunner();
@@ -239,7 +239,7 @@ postgres.describe('the authorization server with a database in trouble', () => {
     },
   );
 
-  it('answers 503 where each statement is slow, and no single one too slow', async () => {
+  it('responds 503 if the sum of slow statements exceeds the limit', async () => {
     const clientId = await oauth.client();
     const browser = oauth.browser(url);
     await oauth.code(clientId, (await oauth.member()).username, {}, browser);
@@ -255,7 +255,7 @@ postgres.describe('the authorization server with a database in trouble', () => {
     expect((await send()).status).toBe(303);
   });
 
-  it('answers 503 where somebody else holds the grant for longer than a lock may take, and the token is not used up', async () => {
+  it('responds 503 if another client holds the grant beyond the lock timeout, and the token is not consumed', async () => {
     const clientId = await oauth.client();
     const { id, username } = await oauth.member();
     const code = await oauth.code(clientId, username);
@@ -281,7 +281,7 @@ postgres.describe('the authorization server with a database in trouble', () => {
     expect((await oauth.refresh(clientId, refresh_token, {}, url)).status).toBe(200);
   });
 
-  it('never lets anybody in without the throttle: a sign-in is 503 where it cannot be counted', async () => {
+  it('never skips the sign-in throttle: a sign-in that cannot be counted gets 503', async () => {
     const { username } = await oauth.member();
     const browser = oauth.browser(url);
     const page = (await browser.open(oauth.request(await oauth.client()).url)) as FormPage;

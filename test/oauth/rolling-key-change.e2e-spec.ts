@@ -50,7 +50,7 @@ const DRILL: readonly [string, Pair][] = [
 const FLOWS = 6;
 
 /** Requests go to two instances in turn. */
-postgres.describe('while SECRET_KEY changes', () => {
+postgres.describe('a rolling change of SECRET_KEY', () => {
   let balancer: RoundRobin;
   let oauth: OauthTest;
   let clientId: string;
@@ -61,7 +61,7 @@ postgres.describe('while SECRET_KEY changes', () => {
     oauth = await OauthTest.start({ publicUrl: balancer.url });
     clientId = await oauth.client();
   });
-  beforeEach(() => oauth.dataSource.query('DELETE FROM signing_keys')); // each begins with keys of its own
+  beforeEach(() => oauth.dataSource.query('DELETE FROM signing_keys')); // each test begins with its own keys
   afterEach(async () => {
     await Promise.all(apps.map(closeApp));
     apps = [];
@@ -84,7 +84,7 @@ postgres.describe('while SECRET_KEY changes', () => {
     );
   }
 
-  it('a key is hashed anew by each instance once in half a minute, however often it is used', async () => {
+  it('hashes a key again at most once in half a minute per instance', async () => {
     const key = await oauth.api.key(await oauth.api.platform.user());
     const announced: (string | undefined)[] = [];
     const listener = new pg.Client(oauth.api.config.databaseUrl);
@@ -119,7 +119,7 @@ postgres.describe('while SECRET_KEY changes', () => {
         .sign(privateKey);
   }
 
-  /** From authorization to revocation, every step at the other instance than the one before. */
+  /** From authorization to revocation, every step at the other instance than the previous one. */
   async function flow(n: number): Promise<void> {
     const { username } = await oauth.member();
     const browser = oauth.browser();
@@ -184,7 +184,7 @@ postgres.describe('while SECRET_KEY changes', () => {
     expect((await refresh(second.body.refresh_token, nonce)).body.error).toBe('invalid_grant');
   }
 
-  it('lets every flow pass at every step, and everything go on that was begun at an earlier one', async () => {
+  it('passes every flow at every step, and continues each flow of an earlier step', async () => {
     const { id, username } = await oauth.member();
     for (let i = 0; i < DRILL.length + 2; i++)
       await oauth.api.platform.participant(await oauth.api.platform.event(), id);
@@ -231,7 +231,7 @@ postgres.describe('while SECRET_KEY changes', () => {
     }
   });
 
-  it('counts failures to sign in together', async () => {
+  it('counts failed sign-ins across instances', async () => {
     await start([
       [NEW, OLD],
       [OLD, NEW],
@@ -250,7 +250,7 @@ postgres.describe('while SECRET_KEY changes', () => {
     expect(reasons).toEqual([{ reason: 'wrong_password', n: 10 }]);
   });
 
-  describe('the signing keys', () => {
+  describe('of signing keys', () => {
     const stored = () =>
       oauth.dataSource.query<{ kid: string; private_jwk: Buffer }[]>(
         `SELECT kid, private_jwk FROM signing_keys WHERE status <> 'retired' ORDER BY kid`,
@@ -268,7 +268,7 @@ postgres.describe('while SECRET_KEY changes', () => {
       };
       return Object.fromEntries(checks.map(({ name, status, message }) => [name, `${status}: ${message}`]));
     };
-    it('move to SECRET_KEY at start, are not moved to and fro by instances that differ, and the doctor says where they are', async () => {
+    it('encrypts them with SECRET_KEY once at startup, not repeatedly by differing instances, and doctor shows the state', async () => {
       await start([[NEW], [NEW]]);
       await oauth.tokens(clientId, (await oauth.member()).username);
       const before = await stored();
@@ -307,9 +307,9 @@ postgres.describe('while SECRET_KEY changes', () => {
     });
   });
 
-  it('breaks sign-ins, and what starts anew, where the step before is left out', async () => {
+  it('breaks sign-ins and new flows if a step is skipped', async () => {
     const next = Buffer.alloc(32, 'next');
-    await start([[THIRD], [next, THIRD]]); // the first has never heard of the next key
+    await start([[THIRD], [next, THIRD]]); // the first does not know the next key
     const { username } = await oauth.member();
     const outcomes = await Promise.allSettled(
       Array.from({ length: 4 }, () => oauth.code(clientId, username, {}, oauth.browser())),

@@ -11,7 +11,7 @@ afterAll(() => oauth.close());
 const signedIn = async (browser: Browser): Promise<boolean> =>
   !((await browser.open('/account/apps')) as FormPage).html.includes('type="password"');
 
-/** A member who is signed in in a browser of their own. */
+/** A member who is signed in in a new browser. */
 async function session(): Promise<{ id: number; browser: Browser }> {
   const { id, username } = await oauth.member();
   const browser = oauth.browser();
@@ -21,7 +21,7 @@ async function session(): Promise<{ id: number; browser: Browser }> {
 }
 
 thorough.describe('what is stored encrypted', () => {
-  it('opens nothing in the row of another session', async () => {
+  it('rejects ciphertext copied from another session', async () => {
     const [attacker, victim] = [await session(), await session()];
     await oauth.dataSource.query(
       `UPDATE oauth_sessions SET payload = (SELECT payload FROM oauth_sessions WHERE user_id = $2), user_id = $2 WHERE user_id = $1
@@ -32,7 +32,7 @@ AND key <> (SELECT key FROM oauth_sessions WHERE user_id = $2)`,
     expect(await signedIn(victim.browser)).toBe(true);
   });
 
-  it('opens nothing where the keys of another session were written beside it', async () => {
+  it('rejects ciphertext copied together with another session’s keys', async () => {
     const [attacker, victim] = [await session(), await session()];
     const [{ key }] = (await oauth.dataSource
       .query('DELETE FROM oauth_sessions WHERE user_id = $1 RETURNING key', [attacker.id])
@@ -41,7 +41,7 @@ AND key <> (SELECT key FROM oauth_sessions WHERE user_id = $2)`,
     expect(await signedIn(attacker.browser)).toBe(false);
   });
 
-  it('opens nothing in the row of another interaction', async () => {
+  it('rejects ciphertext copied from another interaction', async () => {
     const clientId = await oauth.client();
     const pages = [];
     for (const state of ['one', 'two']) {
@@ -65,7 +65,7 @@ AND key <> (SELECT key FROM oauth_sessions WHERE user_id = $2)`,
     expect(statuses).toEqual([400, 200]);
   });
 
-  it('rejects a session payload that was sealed without the keys of its row', async () => {
+  it('rejects a session payload that was encrypted without its row’s keys', async () => {
     const { id, browser } = await session();
     const encryption = new Encryption(oauth.api.config.secrets, 'oauth-state');
     const [row] = await oauth.dataSource.query<{ payload: Buffer; key: Buffer; uid_key: Buffer }[]>(

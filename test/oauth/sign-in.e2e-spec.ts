@@ -36,7 +36,7 @@ interface Instance {
   readonly database: Database;
 }
 
-describe('Signing in', () => {
+describe('a sign-in', () => {
   let store: TestDatabase;
   let dataSource: DataSource;
   let platform: Platform;
@@ -117,7 +117,7 @@ describe('Signing in', () => {
     )[0]!;
 
   describe('with a password', () => {
-    it('lets the member in, whatever the case of the name, and records it', async () => {
+    it('succeeds in any case of the name, and is recorded', async () => {
       const userId = await platform.user({ username: 'Grace', password_hash: passwordHash });
       expect(await attempt('grace')).toMatchObject({ userId });
       expect(await eventsOf(userId)).toEqual([
@@ -125,7 +125,7 @@ describe('Signing in', () => {
       ]);
     });
 
-    it('succeeds together with its audit event, or not at all: one that cannot be recorded keeps its place', async () => {
+    it('succeeds together with its audit event, or not at all', async () => {
       const userId = await platform.user({ username: 'unrecorded', password_hash: passwordHash });
       const [{ begun }] = await dataSource.query<[{ begun: string }]>(
         'SELECT clock_timestamp()::text AS begun',
@@ -146,7 +146,7 @@ describe('Signing in', () => {
       expect(await attempt('unrecorded')).toMatchObject({ userId });
     });
 
-    it('takes another Unicode form of the same password', async () => {
+    it('accepts another Unicode form of the same password', async () => {
       const userId = await platform.user({
         username: 'zoe',
         password_hash: await hashPassword('pa\u00dfwort Zo\u00eb'),
@@ -159,7 +159,7 @@ describe('Signing in', () => {
       ['argon2i', () => argon2(PASSWORD, { algorithm: 1 })],
       ['weak argon2id', () => argon2(PASSWORD, { memoryCost: 8192, timeCost: 1 })],
       ['argon2id, made by us before,', () => argon2(PASSWORD, { memoryCost: 19_456, timeCost: 2 })],
-    ])('replaces an imported %s hash at the first sign-in', async (_, imported) => {
+    ])('replaces an imported %s hash the first time', async (_, imported) => {
       const before = await imported();
       const userId = await platform.user({ password_hash: before });
       const { username } = (
@@ -179,7 +179,7 @@ describe('Signing in', () => {
     });
 
     postgres.it(
-      'does not wait until its hash is replaced, which never undoes a password that is set meanwhile',
+      'does not wait for the new hash, which never undoes a concurrent password change',
       async () => {
         const before = await bcrypt.hash(PASSWORD, 4);
         const userId = await platform.user({ username: 'beside', password_hash: before });
@@ -199,7 +199,7 @@ describe('Signing in', () => {
       },
     );
 
-    thorough.it('leaves a password that was changed during the sign-in', async () => {
+    thorough.it('keeps a password that was changed meanwhile', async () => {
       const userId = await platform.user({
         username: 'meanwhile',
         password_hash: await bcrypt.hash(PASSWORD, 12),
@@ -217,7 +217,7 @@ describe('Signing in', () => {
       expect((await storedHash(userId)).password_hash).toBe(passwordHash);
     });
 
-    it('lets a member in whose imported password is shorter than a new one may be, and hashes it anew', async () => {
+    it('accepts an imported password shorter than the minimum, and hashes it again', async () => {
       const before = await bcrypt.hash('abc', 4);
       const userId = await platform.user({ username: 'short', password_hash: before });
       expect(await attempt('short', 'abc')).toMatchObject({ userId });
@@ -226,8 +226,8 @@ describe('Signing in', () => {
     });
   });
 
-  describe('refused', () => {
-    it('answers the same whatever is wrong, and the trail says what', async () => {
+  describe('that is rejected', () => {
+    it('gets the same response for every reason, and the audit log names the reason', async () => {
       const wrong = await platform.user({ username: 'wrong', password_hash: passwordHash });
       const none = await platform.user({ username: 'none' });
       const disabled = await platform.user({
@@ -265,7 +265,7 @@ describe('Signing in', () => {
       expect(await dataSource.query('SELECT FROM auth_events WHERE user_id IS NULL')).toEqual([]);
     });
 
-    thorough.it('answers after half a second at the earliest, whoever it is', async () => {
+    thorough.it('takes at least half a second, for every name', async () => {
       await platform.user({ username: 'timed', password_hash: passwordHash });
       const as = await instance(NO_LIMIT, { shortestRefusal: 500 });
       for (const username of ['timed', 'not-timed']) {
@@ -275,16 +275,13 @@ describe('Signing in', () => {
       }
     });
 
-    thorough.it(
-      'costs the server as much for a name that nobody has: a hash is computed for it, too',
-      async () => {
-        await platform.user({ username: 'weighed', password_hash: passwordHash });
-        const as = (username: string) => () => attempt(username, 'wrong');
-        expect(await costsAtMost(2, as('weighed'), as('not-weighed'))).toBe(true);
-      },
-    );
+    thorough.it('costs the server as much for an unknown name: it computes a hash as well', async () => {
+      await platform.user({ username: 'weighed', password_hash: passwordHash });
+      const as = (username: string) => () => attempt(username, 'wrong');
+      expect(await costsAtMost(2, as('weighed'), as('not-weighed'))).toBe(true);
+    });
 
-    it('leaves no password, and no name that nobody has, in the database', async () => {
+    it('leaves no password and no unknown name in the database', async () => {
       await platform.user({ username: 'kept', password_hash: passwordHash });
       await attempt('kept', 'my-secret-guess');
       await attempt('my-secret-typed-as-name', 'my-secret-guess');
@@ -296,8 +293,8 @@ describe('Signing in', () => {
     });
   });
 
-  describe('throttled', () => {
-    thorough.it('verifies 10 of 50 guesses in parallel over two instances', async () => {
+  describe('that is throttled', () => {
+    thorough.it('verifies 10 of 50 parallel guesses over two instances', async () => {
       const userId = await platform.user({ username: 'target', password_hash: passwordHash });
       expect(outcomes(await guesses('target', 50))).toEqual({ invalid: 10, throttled: 40 });
       const reasons = (await eventsOf(userId)).map(({ details }) => (details as { reason: string }).reason);
@@ -305,7 +302,7 @@ describe('Signing in', () => {
       expect(reasons.sort()).toEqual(['account_blocked', ...wrong]);
     });
 
-    it('treats a name that nobody has alike, in every spelling of one name', async () => {
+    it('treats an unknown name alike, in every spelling', async () => {
       const results = await Promise.all(
         ['ghost', 'GHOST', 'Ghost'].flatMap((name) => Array.from({ length: 7 }, () => attempt(name))),
       );
@@ -314,7 +311,7 @@ describe('Signing in', () => {
       expect(first).toEqual({ reason: 'throttled', retryAfterSeconds: expect.any(Number) });
     });
 
-    it('refuses the right password too, until the block is over', async () => {
+    it('rejects the right password until the block expires', async () => {
       const userId = await platform.user({ username: 'owner', password_hash: passwordHash });
       await guesses('owner', 11);
       const blocked = await attempt('owner');
@@ -327,7 +324,7 @@ describe('Signing in', () => {
     });
 
     thorough.it(
-      'blocks twice as long each time, up to a quarter of an hour, until the owner is back',
+      'blocks twice as long each time, up to a quarter of an hour, until the owner signs in',
       async () => {
         const block = async () => {
           await fail('doubled', 10);
@@ -343,7 +340,7 @@ describe('Signing in', () => {
       },
     );
 
-    thorough.it('does not lengthen a block by what is tried meanwhile', async () => {
+    thorough.it('does not extend a block by further tries', async () => {
       await fail('patient', 11);
       await pass(40);
       await fail('patient', 5);
@@ -351,22 +348,25 @@ describe('Signing in', () => {
       expect(await fail('patient', 1)).toBe(1);
     });
 
-    thorough.it('allows 10 in any 60 seconds: a window ends after a minute without a failure', async () => {
-      await fail('slow', 9);
-      await pass(59);
-      expect(await fail('slow', 3)).toBe(1);
-      await fail('slower', 9);
-      await pass(61);
-      expect(await fail('slower', 3)).toBe(3);
-    });
+    thorough.it(
+      'allows 10 failures in any 60 seconds, and a window ends after a minute without a failure',
+      async () => {
+        await fail('slow', 9);
+        await pass(59);
+        expect(await fail('slow', 3)).toBe(1);
+        await fail('slower', 9);
+        await pass(61);
+        expect(await fail('slower', 3)).toBe(3);
+      },
+    );
 
-    thorough.it('does not count what succeeds', async () => {
+    thorough.it('does not count successes', async () => {
       await platform.user({ username: 'frequent', password_hash: passwordHash });
       for (let i = 0; i < 15; i++)
         expect(await attempt('frequent')).toMatchObject({ userId: expect.any(Number) });
     });
 
-    thorough.it('limits failures per address over all accounts, and no other address', async () => {
+    thorough.it('limits failures per address over all accounts, and affects no other address', async () => {
       const limited = await instance(5);
       const from = (address: string, username: string) =>
         limited.signIn.attempt({ username, password: 'guess', ip: address });
@@ -379,7 +379,7 @@ describe('Signing in', () => {
       expect(await from('2001:db8:7::1', 'sprayed0')).toEqual({ reason: 'invalid' });
     });
 
-    thorough.it('does not count sign-ins that succeed against the address', async () => {
+    thorough.it('does not count successes against the address', async () => {
       const limited = await instance(3);
       await platform.user({ username: 'office', password_hash: passwordHash });
       for (let i = 0; i < 6; i++) {
@@ -392,7 +392,7 @@ describe('Signing in', () => {
       }
     });
 
-    thorough.it('limits no address where RATE_LIMIT_AUTH is 0, and accounts all the same', async () => {
+    thorough.it('limits no address if RATE_LIMIT_AUTH is 0, but still limits accounts', async () => {
       const unlimited = await instance(0);
       const all = await Promise.all(
         Array.from({ length: 12 }, () =>
@@ -403,10 +403,10 @@ describe('Signing in', () => {
     });
   });
 
-  describe('at the same time as others', () => {
+  describe('among concurrent sign-ins', () => {
     beforeEach(() => dataSource.query('DELETE FROM login_throttle'));
 
-    /** What was withdrawn is given back without keeping anybody waiting. */
+    /** Withdrawn slots become free without delaying others. */
     const becomesCounted = async (attempts: number, underWay: number) => {
       for (;;) {
         const [row] = await dataSource.query<{ attempts: number; under_way: number }[]>(
@@ -420,7 +420,7 @@ describe('Signing in', () => {
       Promise.all(Array.from({ length: 10 }, () => take(name))) as Promise<ReservedAttempt[]>;
 
     thorough.it(
-      'lets 24 in who sign in at once, from one address and to one account, and counts none of them',
+      'succeeds for 24 at once, from one address and to one account, without counting any',
       async () => {
         const office = await instance(20);
         const userId = await platform.user({ username: 'crowd', password_hash: passwordHash });
@@ -432,16 +432,19 @@ describe('Signing in', () => {
       },
     );
 
-    postgres.it('lets 10 of 200 guesses at once, on two instances, learn anything', async () => {
-      const userId = await platform.user({ username: 'besieged', password_hash: passwordHash });
-      expect(outcomes(await guesses('besieged', 200))).toEqual({ invalid: 10, throttled: 190 });
-      const reasons = (await eventsOf(userId)).map(({ details }) => (details as { reason: string }).reason);
-      expect(reasons.filter((reason) => reason === 'wrong_password')).toHaveLength(10);
-      expect(reasons.filter((reason) => reason === 'account_blocked')).toHaveLength(1);
-    });
+    postgres.it(
+      'rejects all but 10 of 200 guesses on two instances before checking the password',
+      async () => {
+        const userId = await platform.user({ username: 'besieged', password_hash: passwordHash });
+        expect(outcomes(await guesses('besieged', 200))).toEqual({ invalid: 10, throttled: 190 });
+        const reasons = (await eventsOf(userId)).map(({ details }) => (details as { reason: string }).reason);
+        expect(reasons.filter((reason) => reason === 'wrong_password')).toHaveLength(10);
+        expect(reasons.filter((reason) => reason === 'account_blocked')).toHaveLength(1);
+      },
+    );
 
     postgres.it(
-      'is settled together with all others of its account and address, and none waits for ever',
+      'is counted together with all others of its account and address, and none waits forever',
       async () => {
         for (let round = 0; round < 20; round++) {
           const places = await Promise.all(
@@ -459,7 +462,7 @@ describe('Signing in', () => {
       },
     );
 
-    thorough.it('has a place that is nobody else’s, however short the moment between two', async () => {
+    thorough.it('holds its own slot, regardless of the moment between two', async () => {
       for (let round = 0; round < 20; round++) {
         const places = await takeAll(`crowded-${round}`);
         await Promise.all(places.map((place) => place.settle('signed-in')));
@@ -469,7 +472,7 @@ describe('Signing in', () => {
       ).toEqual([]);
     });
 
-    thorough.it('waits for a place that another instance gives back', async () => {
+    thorough.it('waits for a slot that another instance frees', async () => {
       const places = await takeAll('waited-for');
       const waiting = take('waited-for', instances[1]);
       const next = take('waited-for', instances[1]);
@@ -479,7 +482,7 @@ describe('Signing in', () => {
       for (const taken of await Promise.all([waiting, next])) expect(taken).toHaveProperty('settle');
     });
 
-    thorough.it('is blocked as soon as those before it have failed', async () => {
+    thorough.it('is blocked as soon as earlier ones have failed', async () => {
       const places = await takeAll('watched');
       const waiting = [take('watched', instances[1]), take('watched', instances[1]), take('watched')];
       for (const place of places) await place.settle('failed');
@@ -488,7 +491,7 @@ describe('Signing in', () => {
       expect(results.filter(({ first }) => first)).toHaveLength(1);
     });
 
-    it('is busy where no place is given back in time, and that counts as nothing', async () => {
+    it('gets a busy response if no slot becomes free in time, and that is not counted', async () => {
       const hasty = await instance(NO_LIMIT, { signInPatience: 100 });
       const userId = await platform.user({ username: 'queued', password_hash: passwordHash });
       const places = await takeAll('queued');
@@ -498,29 +501,26 @@ describe('Signing in', () => {
       expect(await attempt('queued', PASSWORD, hasty)).toMatchObject({ userId });
     });
 
-    thorough.it(
-      'counts as failed what a server had under way when it was killed, and loses no place by it',
-      async () => {
-        const abandoned = (await takeAll('orphaned'))[0]!;
-        await dataSource.query(
-          `UPDATE login_throttle SET under_way = ARRAY(SELECT lease - interval '30 s' FROM unnest(under_way) AS lease)`,
-        );
-        expect(await take('orphaned')).toMatchObject({ first: true });
-        await abandoned.settle('signed-in');
-        expect(await take('orphaned')).toMatchObject({ first: false });
-        await pass(60);
-        expect(await fail('orphaned', 11)).toBe(10);
-      },
-    );
+    thorough.it('counts as failed if its server was killed, without losing a slot', async () => {
+      const abandoned = (await takeAll('orphaned'))[0]!;
+      await dataSource.query(
+        `UPDATE login_throttle SET under_way = ARRAY(SELECT lease - interval '30 s' FROM unnest(under_way) AS lease)`,
+      );
+      expect(await take('orphaned')).toMatchObject({ first: true });
+      await abandoned.settle('signed-in');
+      expect(await take('orphaned')).toMatchObject({ first: false });
+      await pass(60);
+      expect(await fail('orphaned', 11)).toBe(10);
+    });
 
-    thorough.it('forgets no failure for a success beside it', async () => {
+    thorough.it('keeps failures despite concurrent successes', async () => {
       const place = (await take('mixed')) as ReservedAttempt;
       await fail('mixed', 9);
       await place.settle('signed-in');
       expect(await fail('mixed', 2)).toBe(1);
     });
 
-    thorough.it('is a failure of the minute in which it ended', async () => {
+    thorough.it('counts a failure in the minute in which it ended', async () => {
       const place = (await take('late')) as ReservedAttempt;
       await fail('late', 5);
       await pass(61);
@@ -528,7 +528,7 @@ describe('Signing in', () => {
       expect(await fail('late', 10)).toBe(9);
     });
 
-    thorough.it('comes before the guesses of addresses that have failed before', async () => {
+    thorough.it('precedes guesses from addresses that have failed before', async () => {
       const { database, throttle } = await instance(20);
       const config = testConfig(store.environment, { signInPatience: 60_000 });
       const meter = new Meter();
@@ -546,7 +546,7 @@ describe('Signing in', () => {
       await guesses;
     });
 
-    postgres.it('is served or told that too many sign in, 150 at once', async () => {
+    postgres.it('succeeds or gets a busy response, 150 at once', async () => {
       const busy = await instance(NO_LIMIT, { signInPatience: 2_000 });
       const names = Array.from({ length: 150 }, (_, i) => `rush-${i}`);
       for (const username of names) await platform.user({ username, password_hash: passwordHash });
@@ -557,11 +557,11 @@ describe('Signing in', () => {
     });
   });
 
-  describe('from a browser in which the member has signed in before', () => {
+  describe('from a known browser', () => {
     const own = (username: string, password = PASSWORD, at = instances[0]!, device = 'own browser') =>
       at.signIn.attempt({ username, password, ip: '192.0.2.200', deviceOf: () => device });
 
-    thorough.it('succeeds while others guess without end, on every instance', async () => {
+    thorough.it('succeeds despite endless guesses by others, on every instance', async () => {
       const userId = await platform.user({ username: 'wanted', password_hash: passwordHash });
       const attack = [await guesses('wanted', 100), await guesses('wanted', 100)].flat();
       expect(outcomes(attack)).toEqual({ invalid: 10, throttled: 190 });
@@ -571,7 +571,7 @@ describe('Signing in', () => {
       expect(await attempt('wanted')).toMatchObject({ reason: 'throttled' });
     });
 
-    thorough.it('succeeds though its address is blocked', async () => {
+    thorough.it('succeeds even if its address is blocked', async () => {
       const limited = await instance(3);
       const userId = await platform.user({ username: 'neighbour', password_hash: passwordHash });
       for (let i = 0; i < 4; i++)
@@ -582,7 +582,7 @@ describe('Signing in', () => {
     });
 
     thorough.it(
-      'has 10 failures a minute like any other, then a block of its own, and the trail says so',
+      'is blocked after 10 failures a minute like any other, which the audit log shows',
       async () => {
         const userId = await platform.user({ username: 'robbed', password_hash: passwordHash });
         const thief = await Promise.all(
@@ -599,7 +599,7 @@ describe('Signing in', () => {
       },
     );
 
-    it('is asked about members only: a name that nobody has gets the same answer', async () => {
+    it('is recognized for members only: an unknown name gets the same response', async () => {
       const asked: number[] = [];
       const deviceOf = (userId: number) => void asked.push(userId);
       const nobody = { username: 'nobody-here', password: 'guess', ip: ip(), deviceOf };
@@ -608,7 +608,7 @@ describe('Signing in', () => {
     });
   });
 
-  describe('refused, whatever kind of hash was imported,', () => {
+  describe('that is rejected, with any kind of imported hash,', () => {
     /** Each takes as long as its kind says; the password is another one in NFKC, so that it is looked at in both forms. */
     const TWO_FORMS = 'ﬁne but wrong';
     const dear = () => bcrypt.hash(PASSWORD, 13);
@@ -635,12 +635,12 @@ describe('Signing in', () => {
         const medians = [...times.values()].map(([, median]) => median!);
         return Math.max(...medians) / Math.min(...medians);
       };
-      // What else the machine does makes now one kind slower, now another; what is wrong would be so each time.
+      // Other load slows one kind or another at random; a fault would show each time.
       expect(await eventually(async () => (await ratio()) < 1.4 || undefined, 300_000)).toBe(true);
     });
 
     postgres.it(
-      'takes as long as the most expensive hash imported in the meantime, and no longer once that is gone',
+      'takes as long as the most expensive hash imported meanwhile, and no longer once that is gone',
       async () => {
         const config = testConfig(store.environment, { shortestRefusal: 500 });
         const refusal = async () => {
@@ -669,14 +669,14 @@ describe('Signing in', () => {
       },
     );
 
-    it('takes no heed of what is no hash that is ever verified', async () => {
+    it('ignores values that are not verifiable hashes', async () => {
       for (const hash of ['no hash', `$2b$31$${'a'.repeat(53)}`, '$argon2id$v=19$m=9999999,t=99,p=1$x$y'])
         await platform.user({ password_hash: hash });
       const time = new RefusalTime(instances[0]!.database, testConfig(store.environment));
       await expect(time.waitFrom(timeIn(0))).resolves.toBeUndefined(); // $2b$31 takes a day
     });
 
-    postgres.it('finds the kinds by the index, however many members there are', async () => {
+    postgres.it('finds the kinds of hashes by the index, for any number of members', async () => {
       await dataSource.query('SET enable_seqscan = off');
       const [row] = await dataSource.query<{ 'QUERY PLAN': object[] }[]>(
         `EXPLAIN (FORMAT json) ${IMPORTED_KINDS}`,
@@ -687,7 +687,7 @@ describe('Signing in', () => {
     });
   });
 
-  it('is closed while the database is away', async () => {
+  it('gets a 503 while the database is unavailable', async () => {
     await platform.user({ username: 'early', password_hash: passwordHash });
     const cutOff = await instance();
     await cutOff.database.end();

@@ -66,7 +66,7 @@ async function signInOnly(browser: Browser, page: FormPage, username: string, pa
   return { status: response.status, location: response.headers.get('location') };
 }
 
-/** A browser in which the password was accepted, and where it is to go on. */
+/** A browser in which the password was accepted, and the URL to continue at. */
 async function halfSignedIn({ username }: Member): Promise<{ browser: Browser; location: string }> {
   const browser = oauth.browser();
   const page = (await browser.open(oauth.request(await oauth.client()).url)) as FormPage;
@@ -87,7 +87,7 @@ async function left({ id }: Member): Promise<object> {
 const NOTHING = { sessions: 0, grants: 0, interactions: 0 };
 
 describe.each(ENDINGS)('%s', (_, end) => {
-  it('ends a sign-in whose password was accepted and that has not gone on', async () => {
+  it('ends a sign-in whose password was accepted before it continues', async () => {
     const member = await oauth.member();
     const { browser, location } = await halfSignedIn(member);
     await end(member);
@@ -132,7 +132,7 @@ describe.each(ENDINGS)('%s', (_, end) => {
     expect(((await browser.open('/account/apps')) as FormPage).html).toContain('type="password"');
   });
 
-  it('leaves sign-ins afterwards alone, in the same second', async () => {
+  it('keeps sign-ins afterwards, in the same second', async () => {
     const member = await oauth.member();
     const password = await end(member);
     const browser = oauth.browser();
@@ -144,7 +144,7 @@ describe.each(ENDINGS)('%s', (_, end) => {
     expect(((await browser.open('/account/apps')) as FormPage).html).not.toContain('type="password"');
   });
 
-  it('leaves other members and the API keys that are not disabled alone', async () => {
+  it('keeps other members and the API keys that are not disabled', async () => {
     const [member, other] = [await oauth.member(), await oauth.member()];
     const key = await oauth.api.key(member.id);
     const tokens = await oauth.tokens(await oauth.client(), other.username);
@@ -154,8 +154,8 @@ describe.each(ENDINGS)('%s', (_, end) => {
   });
 });
 
-describe('what was signed in', () => {
-  it('goes on after `set-password --keep-sessions`, and ends after `set-password`', async () => {
+describe('an existing sign-in', () => {
+  it('survives `set-password --keep-sessions`, and ends after `set-password`', async () => {
     const { environment } = oauth.api;
     const member = await oauth.member();
     const browser = oauth.browser();
@@ -172,7 +172,7 @@ describe('what was signed in', () => {
     expect(await left(member)).toEqual(NOTHING);
   });
 
-  thorough.it('goes on when a sign-in replaces an imported hash', async () => {
+  thorough.it('survives when a sign-in replaces an imported hash', async () => {
     const imported = await bcrypt.hash(PASSWORD, 4);
     const member = await oauth.member();
     const browser = oauth.browser();
@@ -190,7 +190,7 @@ describe('what was signed in', () => {
     expect(row).toMatchObject({ password_hash: expect.stringMatching(/^\$argon2id/) });
   });
 
-  it('ends 30 days after the sign-in, however often the session is used', async () => {
+  it('ends after 30 days, regardless of the use of its session', async () => {
     const member = await oauth.member();
     const clientId = await oauth.client();
     const browser = oauth.browser();
@@ -240,7 +240,7 @@ postgres.describe('a sign-in that races its end', () => {
     return running;
   }
 
-  it('by a password that was right until then is not accepted, for an app', async () => {
+  it('with a previously valid password is rejected for an app', async () => {
     const member = await oauth.member();
     const browser = oauth.browser();
     const page = (await browser.open(oauth.request(await oauth.client()).url)) as FormPage;
@@ -249,7 +249,7 @@ postgres.describe('a sign-in that races its end', () => {
     expect(await left(member)).toEqual(NOTHING);
   });
 
-  it('by a password that was right until then is not accepted, for the account pages', async () => {
+  it('with a previously valid password is rejected for the account pages', async () => {
     const member = await oauth.member();
     const browser = oauth.browser();
     const page = (await browser.open('/account/apps')) as FormPage;
@@ -258,7 +258,7 @@ postgres.describe('a sign-in that races its end', () => {
     expect(((await browser.open('/account/apps')) as FormPage).html).toContain('type="password"');
   });
 
-  it('for an app to which the member need not consent again gets no code', async () => {
+  it('to an app with consent gets no code', async () => {
     const member = await oauth.member();
     const clientId = await oauth.client();
     const browser = oauth.browser();
@@ -272,14 +272,14 @@ postgres.describe('a sign-in that races its end', () => {
     expect(await left(member)).toEqual(NOTHING);
   });
 
-  it('by going on from there stores no session, no grant and no interaction', async () => {
+  it('stores no session, no grant and no interaction by continuing', async () => {
     const member = await oauth.member();
     const { browser, location } = await halfSignedIn(member);
     await endWhile(member, () => browser.open(location));
     expect(await left(member)).toEqual(NOTHING);
   });
 
-  it('by consent gets no grant', async () => {
+  it('gets no grant by consent', async () => {
     const member = await oauth.member();
     const browser = oauth.browser();
     const page = (await browser.open(oauth.request(await oauth.client()).url)) as FormPage;
@@ -295,7 +295,7 @@ postgres.describe('a sign-in that races its end', () => {
     expect(await left(member)).toEqual(NOTHING);
   });
 
-  it('is found where it was stored just before', async () => {
+  it('is found if it was stored just before', async () => {
     const member = await oauth.member();
     const { browser, location } = await halfSignedIn(member);
     const runner = oauth.dataSource.createQueryRunner();
@@ -315,7 +315,7 @@ VALUES (sha256('uid'), sha256('key'), $1, '', now() + interval '1 day')`,
     expect(((await browser.open(location)) as FormPage).status).toBe(400);
   });
 
-  postgres.it('does not wait for a writer who changes something else of the member', async () => {
+  postgres.it('does not wait for a writer of other columns of the member', async () => {
     const member = await oauth.member({ password_hash: await hashPassword(PASSWORD) });
     const runner = oauth.dataSource.createQueryRunner();
     await runner.startTransaction();
@@ -326,7 +326,7 @@ VALUES (sha256('uid'), sha256('key'), $1, '', now() + interval '1 day')`,
     await runner.release();
   });
 
-  it('whose session was ended from another browser does not bring it back', async () => {
+  it('whose session was ended from another browser does not restore it', async () => {
     const member = await oauth.member();
     const clientId = await oauth.client();
     const browser = oauth.browser();

@@ -53,7 +53,7 @@ const TO_SIGN_IN = [
   { 'POST /interaction/:uid/sign-in': { reads: 2, writes: 4 } },
 ];
 
-it('sends 17 statements for a first sign-in with consent, one that reads and one that writes a step', async () => {
+it('a first sign-in with consent takes 17 statements, one read and one write per step', async () => {
   const { username } = await oauth.member();
   const browser = oauth.browser();
   const steps = stepsOf(browser);
@@ -67,7 +67,7 @@ it('sends 17 statements for a first sign-in with consent, one that reads and one
   ]);
 });
 
-it('sends 10 statements for a sign-in to an app that the member has allowed what it asks for', async () => {
+it('a sign-in to an app with consent takes 10 statements', async () => {
   const { username } = await oauth.member();
   const clientId = await oauth.client();
   await oauth.code(clientId, username);
@@ -77,7 +77,7 @@ it('sends 10 statements for a sign-in to an app that the member has allowed what
   expect(steps).toEqual([...TO_SIGN_IN, { 'GET /oauth/authorize/:uid': { reads: 1, writes: 1 } }]);
 });
 
-it('reads once and writes once to authorize a member who is signed in, to redeem a code, and to refresh', async () => {
+it('authorizing a signed-in member, redeeming a code, and refreshing take one read and one write each', async () => {
   const { username } = await oauth.member();
   const clientId = await oauth.client();
   const browser = oauth.browser();

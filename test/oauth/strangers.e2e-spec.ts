@@ -42,8 +42,8 @@ const linkOn = (page: FormPage) => {
   return href === undefined ? undefined : new URL(href.replaceAll('&amp;', '&'));
 };
 
-describe('an app that the member does not know', () => {
-  it.each(FAILING)('is linked to, and not redirected to, with %s', async (_, parameters) => {
+describe('an app that is unconnected to the member', () => {
+  it.each(FAILING)('is linked instead of redirected to, with %s', async (_, parameters) => {
     const clientId = await ownApp();
     const { url } = oauth.request(clientId, { state: 'state', ...parameters });
     for (const browser of [oauth.browser(), await signedIn()]) {
@@ -61,7 +61,7 @@ describe('an app that the member does not know', () => {
   });
 
   it.each(FAILING.slice(0, 3))(
-    'is redirected to where the member has connected it: %s',
+    'is redirected to if the member has connected it: %s',
     async (_, parameters) => {
       const clientId = await ownApp();
       const browser = await signedIn(clientId);
@@ -72,7 +72,7 @@ describe('an app that the member does not know', () => {
     },
   );
 
-  it('is redirected to by a member who declines on the page that names it', async () => {
+  it('is redirected to if the member declines on the page that names it', async () => {
     const { username } = await oauth.member();
     const browser = oauth.browser();
     const back = await browser.authorize(oauth.request(await ownApp()).url, { username, deny: true });
@@ -81,12 +81,12 @@ describe('an app that the member does not know', () => {
     expect(await browser.submit(page, {}, /\/cancel$/)).toBeInstanceOf(URL);
   });
 
-  it('gets codes as any other', async () => {
+  it('gets codes like any other', async () => {
     const { username } = await oauth.member();
     expect((await oauth.tokens(await ownApp(), username)).access_token).toBeDefined();
   });
 
-  it('is linked to after a sign-out, which is done', async () => {
+  it('is linked after a completed sign-out', async () => {
     const clientId = await ownApp();
     const url = new URL('/oauth/logout', oauth.issuer);
     const asked = { client_id: clientId, post_logout_redirect_uri: BYE, state: 's' };
@@ -107,7 +107,7 @@ describe('an app that the member does not know', () => {
 });
 
 describe('an app of the platform', () => {
-  it.each(FAILING)('is told of its mistake by a redirect, whoever opens it: %s', async (_, parameters) => {
+  it.each(FAILING)('gets its errors by a redirect, for every visitor: %s', async (_, parameters) => {
     const clientId = await oauth.client({ post_logout_redirect_uris: [BYE] });
     const back = await oauth.browser().open(oauth.request(clientId, parameters).url);
     expect(back).toBeInstanceOf(URL);

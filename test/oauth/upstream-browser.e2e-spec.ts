@@ -7,7 +7,7 @@ import { postgres } from '../support/database.js';
 import type { OauthTest } from '../support/oauth.js';
 import { startWithUpstream, type UpstreamServer } from '../support/upstream.js';
 
-postgres.describe('A member of a platform with a login of its own, in Chromium', () => {
+postgres.describe('a member with an external identity provider, in Chromium', () => {
   let oauth: OauthTest;
   let upstream: UpstreamServer;
   let browser: Browser;
@@ -25,7 +25,7 @@ postgres.describe('A member of a platform with a login of its own, in Chromium',
     upstream.close();
   });
 
-  it('signs in to the demo app without a password here, by keyboard alone, and out again at both', async () => {
+  it('signs in to the demo app without a local password, with the keyboard only, and out at both', async () => {
     const sub = randomUUID();
     const { id } = await oauth.member({ external_id: sub, first_name: 'Ada', last_name: 'Lovelace' });
     await oauth.api.platform.participant(await oauth.api.platform.event({ title: 'Analytical engines' }), id);

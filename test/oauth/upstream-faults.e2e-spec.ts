@@ -47,7 +47,7 @@ function logOf({ api }: OauthTest): () => string {
 const without = (name: string) => (metadata: Record<string, unknown>) =>
   Object.fromEntries(Object.entries(metadata).filter(([key]) => key !== name));
 
-describe('Metadata of the platform’s own login', () => {
+describe('metadata of the external identity provider', () => {
   type Change = (metadata: Record<string, unknown>) => Record<string, unknown>;
   const CASES: readonly (readonly [what: string, name: string, change: Change])[] = [
     [
@@ -113,17 +113,17 @@ describe('Metadata of the platform’s own login', () => {
   }
 });
 
-describe('A member who cancels at the platform’s own login', () => {
+describe('a member who cancels at the external identity provider', () => {
   const error = { error: 'access_denied', error_description: 'the member cancelled' };
 
-  it('is back on the account page from which they came', async () => {
+  it('returns to the account page from which they came', async () => {
     upstream.decision = error;
     const page = (await signIn(oauth.browser(), '/account/apps')) as FormPage;
     expect([page.status, page.url.pathname]).toEqual([200, '/account/apps']);
     expect(page.html).toMatch(/Continue with/);
   });
 
-  it('is told so where that page would lead straight back there', async () => {
+  it('gets an error page if that page would redirect back at once', async () => {
     const alone = await startWithUpstream({}, { localSignIn: false });
     try {
       alone.upstream.decision = error;
@@ -138,7 +138,7 @@ describe('A member who cancels at the platform’s own login', () => {
     }
   });
 
-  it('and an answer that says so of another provider is not passed on to the app', async () => {
+  it('is not reported to the app if the response names another provider', async () => {
     upstream.decision = error;
     const browser = oauth.browser();
     const { url } = oauth.request(await oauth.client());
@@ -151,11 +151,11 @@ describe('A member who cancels at the platform’s own login', () => {
   });
 });
 
-describe('What the platform’s own login says', () => {
+describe('a response of the external identity provider', () => {
   thorough.it.each<[string, Faults]>([
     ['the token endpoint', { stalling: /^\/token$/ }],
     ['userinfo', { stalling: /^\/me$/ }],
-  ])('is awaited for 3 seconds also where %s stops in the middle', async (_, faults) => {
+  ])('times out after 3 seconds, also if %s stops in the middle', async (_, faults) => {
     const browser = oauth.browser();
     const page = (await browser.open('/account/apps')) as FormPage;
     const back = await upstream.visit((await browser.open(upstreamLink(page))) as URL);
@@ -164,7 +164,7 @@ describe('What the platform’s own login says', () => {
     expect([end.status, end.headers.get('retry-after')]).toEqual([503, '1']);
   });
 
-  it('of a picture is left out where its address is too long, and the log names the claim', async () => {
+  it('with a too long picture URL is used without it, and the log names the claim', async () => {
     const log = logOf(oauth);
     const picture = (length: number) => `https://example.com/`.padEnd(length, 'x');
     for (const [length, stored] of [
@@ -191,7 +191,7 @@ describe('What the platform’s own login says', () => {
     ['iss', { claims: (claims) => ({ ...claims, iss: 'https://evil.example' }) }],
     ['sub', { claims: (claims) => ({ ...claims, sub: 1 as never }) }],
     ['auth_time', { claims: (claims) => ({ ...claims, auth_time: '1' }) }],
-  ])('in an ID token that cannot be used is named in the log: %s', async (claim, faults) => {
+  ])('with an unusable ID token is logged: %s', async (claim, faults) => {
     const log = logOf(oauth);
     upstream.faults = faults;
     expect(((await signIn(oauth.browser())) as FormPage).status).toBe(502);
@@ -199,8 +199,8 @@ describe('What the platform’s own login says', () => {
   });
 });
 
-describe('The claim that members are matched by', () => {
-  thorough.it('is named in the log where nobody is found by it', async () => {
+describe('the claim that matches members', () => {
+  thorough.it('is logged if it matches nobody', async () => {
     const server = await startWithUpstream({ claim: 'email', scopes: 'openid email' });
     try {
       const log = logOf(server.oauth);

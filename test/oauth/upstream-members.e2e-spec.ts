@@ -43,10 +43,10 @@ const signedInAs = (page: FormPage, name: string) => {
 };
 const rows = <Row>(sql: string, values: unknown[] = []) => oauth.dataSource.query<Row[]>(sql, values);
 
-describe('A member is whom the claim names', () => {
+describe('a member matched by claim', () => {
   afterEach(() => stop());
 
-  it('by username exactly: in other letters it is somebody else there', async () => {
+  it('by username must match exactly: another case is another person', async () => {
     await start({ claim: 'preferred_username', match: 'username', scopes: 'openid profile' });
     const { username } = await oauth.member();
     signedInAs(await signIn({ preferred_username: username }), username);
@@ -57,7 +57,7 @@ describe('A member is whom the claim names', () => {
     nobody(await signIn({ preferred_username: ['a'] }));
   });
 
-  thorough.it('by id, and nothing else that reads like one', async () => {
+  thorough.it('by id must match as text, not as an equal number', async () => {
     await start({ claim: 'preferred_username', match: 'id', scopes: 'openid profile' });
     const { id, username } = await oauth.member();
     signedInAs(await signIn({ preferred_username: String(id) }), username);
@@ -76,7 +76,7 @@ describe('A member is whom the claim names', () => {
       nobody(await signIn({ preferred_username: other }));
   });
 
-  thorough.it('by an e-mail address only where that was verified', async () => {
+  thorough.it('by email address is matched only if it is verified', async () => {
     await start({ claim: 'email', match: 'external_id', scopes: 'openid email' });
     const { username } = await oauth.member({ external_id: 'ada@example.com' });
     nobody(await signIn({ email: 'ada@example.com' }));
@@ -85,7 +85,7 @@ describe('A member is whom the claim names', () => {
     signedInAs(await signIn({ email: 'ada@example.com', email_verified: true }), username);
   });
 
-  it('and never by an address of one document that another one calls verified', async () => {
+  it('by email address is not matched if another document declares it verified', async () => {
     await start({ claim: 'email', match: 'external_id', scopes: 'openid email' });
     const { username } = await oauth.member({ external_id: 'ada@example.com' });
     // A provider lets anybody type an address, and tells in the ID token of the one that was verified before.
@@ -102,21 +102,18 @@ describe('A member is whom the claim names', () => {
     signedInAs(await signIn({ email: 'mallory@example.com', email_verified: false }), username);
   });
 
-  thorough.it(
-    'and where the provider says nothing of the claim, that is told to whoever reads the log, not to the member',
-    async () => {
-      await start({ claim: 'employee_number' });
-      const page = await signIn({});
-      expect([page.status, /did not work/.test(page.html)]).toEqual([502, true]);
-      expect(page.html).not.toContain('employee_number');
-    },
-  );
+  thorough.it('without the claim gets a general error, and the log names the cause', async () => {
+    await start({ claim: 'employee_number' });
+    const page = await signIn({});
+    expect([page.status, /did not work/.test(page.html)]).toEqual([502, true]);
+    expect(page.html).not.toContain('employee_number');
+  });
 });
 
 describe('UPSTREAM_CREATE_MEMBERS', () => {
   afterEach(() => stop());
 
-  it('makes a member of what the provider says, once', async () => {
+  it('creates a member from the provider’s claims, once', async () => {
     await start({ createMembers: true, scopes: 'openid profile' });
     const claims = {
       sub: randomUUID(),
@@ -150,7 +147,7 @@ FROM users WHERE external_id IS NOT NULL`,
     ]);
   });
 
-  it('is not made without a line in the audit trail', async () => {
+  it('creates no member without an audit event', async () => {
     await start({ createMembers: true });
     const claims = { sub: randomUUID() };
     await withoutAudit(oauth.dataSource, 'user.created', () => signIn(claims).catch(() => undefined));
@@ -160,7 +157,7 @@ FROM users WHERE external_id IS NOT NULL`,
     expect(await made()).toHaveLength(1);
   });
 
-  thorough.it('makes up a name where there is none, it is taken, or nobody can have it', async () => {
+  thorough.it('generates a username if there is none, or it is taken or invalid', async () => {
     await start({ createMembers: true, scopes: 'openid profile' });
     const { username } = await oauth.member();
     for (const preferred of [
@@ -181,7 +178,7 @@ FROM users WHERE external_id IS NOT NULL`,
     }
   });
 
-  thorough.it('takes of the rest what can be stored, and leaves out what cannot', async () => {
+  thorough.it('stores valid profile claims, and omits the others', async () => {
     await start({ createMembers: true, scopes: 'openid profile' });
     signedInAs(
       await signIn({
@@ -201,7 +198,7 @@ FROM users WHERE external_id IS NOT NULL`,
   });
 
   thorough.it(
-    'makes nobody of an address that was not verified, nor another one of who is disabled',
+    'creates no member for an unverified address, and no second one for a disabled member',
     async () => {
       await start({ createMembers: true, claim: 'email', scopes: 'openid email' });
       nobody(await signIn({ email: 'new@example.com' }));
@@ -211,7 +208,7 @@ FROM users WHERE external_id IS NOT NULL`,
     },
   );
 
-  postgres.it('makes one member of 12 sign-ins at the same time, at two instances', async () => {
+  postgres.it('creates one member for 12 concurrent sign-ins on two instances', async () => {
     await start({ createMembers: true, scopes: 'openid profile' });
     const port = await freePort();
     const second = await createApp({ ...oauth.api.config, port });
@@ -236,40 +233,37 @@ FROM users WHERE external_id IS NOT NULL`,
   });
 });
 
-describe('A member who signed in with the platform’s own login', () => {
+describe('a member who signed in with the external identity provider', () => {
   afterEach(() => stop());
 
-  thorough.it(
-    'may do without the password here, since that login is a way in; who signed in with the password may not',
-    async () => {
-      await start({});
-      const sub = randomUUID();
-      const { id, username } = await oauth.member({ external_id: sub });
-      const browser = oauth.browser();
-      await signIn({ sub }, browser);
-      const isOff = async () =>
-        (
-          await rows<{ off: boolean }>('SELECT password_off_at IS NOT NULL AS off FROM users WHERE id = $1', [
-            id,
-          ])
-        )[0]!.off;
-      const security = (await browser.open('/account/security')) as FormPage;
-      const off = (await browser.submit(security, {}, /password\/off$/)) as FormPage;
-      expect([off.html, await isOff()]).toEqual([
-        expect.stringContaining('Your password is switched off.'),
-        true,
-      ]);
-      await browser.submit(off, {}, /password\/on$/);
-      expect(await isOff()).toBe(false);
+  thorough.it('may remove the password, unlike a member who signed in with it', async () => {
+    await start({});
+    const sub = randomUUID();
+    const { id, username } = await oauth.member({ external_id: sub });
+    const browser = oauth.browser();
+    await signIn({ sub }, browser);
+    const isOff = async () =>
+      (
+        await rows<{ off: boolean }>('SELECT password_off_at IS NOT NULL AS off FROM users WHERE id = $1', [
+          id,
+        ])
+      )[0]!.off;
+    const security = (await browser.open('/account/security')) as FormPage;
+    const off = (await browser.submit(security, {}, /password\/off$/)) as FormPage;
+    expect([off.html, await isOff()]).toEqual([
+      expect.stringContaining('Your password is switched off.'),
+      true,
+    ]);
+    await browser.submit(off, {}, /password\/on$/);
+    expect(await isOff()).toBe(false);
 
-      const other = oauth.browser();
-      const page = (await other.open('/account/security')) as FormPage;
-      const own = (await other.submit(page, { username, password: PASSWORD }, /sign-in$/)) as FormPage;
-      expect(own.html).not.toContain('/account/security/password/off');
-    },
-  );
+    const other = oauth.browser();
+    const page = (await other.open('/account/security')) as FormPage;
+    const own = (await other.submit(page, { username, password: PASSWORD }, /sign-in$/)) as FormPage;
+    expect(own.html).not.toContain('/account/security/password/off');
+  });
 
-  thorough.it('proves again who they are there, to change how they sign in', async () => {
+  thorough.it('authenticates there again to change sign-in methods', async () => {
     await start({});
     const sub = randomUUID();
     await oauth.member({ external_id: sub });
@@ -287,7 +281,7 @@ describe('A member who signed in with the platform’s own login', () => {
   });
 });
 
-describe('A provider that does not say when the member signed in', () => {
+describe('a provider that does not state the time of the sign-in', () => {
   const withoutTime = { claims: (claims: JWTPayload) => ({ ...claims, auth_time: undefined }) };
 
   beforeAll(() => start({}, { developerConsole: true }));
@@ -304,7 +298,7 @@ describe('A provider that does not say when the member signed in', () => {
       await upstream.visit((await browser.open('/account/security/upstream?other=1')) as URL),
     )) as FormPage;
 
-  it('proves nothing fresh: neither to change how one signs in, nor for a key, and asking again does not help', async () => {
+  it('does not count as a recent authentication for changes or keys, even when asked again', async () => {
     const { sub, browser, username } = await member();
     signedInAs(await signIn({ sub }, browser), username);
     const security = (await browser.open('/account/security')) as FormPage;
@@ -329,7 +323,7 @@ describe('A provider that does not say when the member signed in', () => {
   it.each<[string, Record<string, string>]>([
     ['prompt=login', { prompt: 'login' }],
     ['max_age', { max_age: '600' }],
-  ])('is no answer to an app that asks with %s', async (_, parameters) => {
+  ])('cannot satisfy an app that requests %s', async (_, parameters) => {
     const { sub, browser, id } = await member();
     upstream.account = { sub };
     const page = (await browser.open(oauth.request(await oauth.client(), parameters).url)) as FormPage;
@@ -338,7 +332,7 @@ describe('A provider that does not say when the member signed in', () => {
     expect(await rows('SELECT FROM oauth_sessions WHERE user_id = $1', [id])).toEqual([]);
   });
 
-  it('gives an app no time either, which is asked for anew where the app has to know', async () => {
+  it('gives an app no auth_time, and apps that require it get a new sign-in', async () => {
     const { sub, browser, username, id } = await member();
     const clientId = await oauth.client();
     signedInAs(await signIn({ sub }, browser), username);
@@ -369,7 +363,7 @@ describe('A provider that does not say when the member signed in', () => {
 describe('LOCAL_SIGN_IN=false', () => {
   afterAll(() => stop());
 
-  it('leads straight to the platform’s login, for apps and the account, and takes no password', async () => {
+  it('redirects to the external identity provider, for apps and the account, and rejects passwords', async () => {
     await start({}, { localSignIn: false });
     const sub = randomUUID();
     const { username } = await oauth.member({ external_id: sub });

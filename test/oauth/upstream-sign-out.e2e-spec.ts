@@ -81,8 +81,8 @@ async function logOut(token: string | undefined, origin = oauth.issuer) {
   return { status: response.status, headers: response.headers, text: await response.text() };
 }
 
-thorough.describe('signing out with UPSTREAM_LOGOUT', () => {
-  it('on the account pages ends the session here, then there, and comes back to a page that says so', async () => {
+thorough.describe('sign-out with UPSTREAM_LOGOUT', () => {
+  it('on the account pages ends the session here, then there, and returns to a confirmation', async () => {
     const { browser, there } = await member();
     const account = (await browser.open('/account/apps')) as FormPage;
     expect(account.headers.get('content-security-policy')).toContain("form-action 'self';");
@@ -99,7 +99,7 @@ thorough.describe('signing out with UPSTREAM_LOGOUT', () => {
     expect(((await browser.open(back)) as FormPage).html).toMatch(/You are signed out/);
   });
 
-  it('that an app asks for goes on to the app afterwards, with its state', async () => {
+  it('requested by an app continues to the app afterwards, with its state', async () => {
     const { browser, there, tokens } = await member();
     const url = new URL('/oauth/logout', oauth.issuer);
     url.search = String(
@@ -119,7 +119,7 @@ thorough.describe('signing out with UPSTREAM_LOGOUT', () => {
   });
 
   thorough.it(
-    'stays here where the member signed in with a password, says no, or the provider is away',
+    'stays here if the member signed in with a password, declines, or the provider is unavailable',
     async () => {
       const { username } = await oauth.member();
       const browser = oauth.browser();
@@ -144,7 +144,7 @@ thorough.describe('signing out with UPSTREAM_LOGOUT', () => {
     },
   );
 
-  it('leads nowhere that it was not told here, whatever comes back with the browser', async () => {
+  it('redirects only to URLs stored here, regardless of the browser’s parameters', async () => {
     const browser = oauth.browser();
     const sealed = Buffer.from(JSON.stringify({ target: 'https://evil.example', until: 9e9 })).toString(
       'base64url',
@@ -156,8 +156,8 @@ thorough.describe('signing out with UPSTREAM_LOGOUT', () => {
   });
 });
 
-describe('a logout token of the platform’s login', () => {
-  it('that names a session ends what came of it, and no other session of the member, nor what apps were allowed', async () => {
+describe('a logout token of the external identity provider', () => {
+  it('for a session ends its sign-ins, and neither other sessions nor apps’ access', async () => {
     const one = await member();
     const other = await member(one);
     expect(one.sid).not.toBe(other.sid);
@@ -174,7 +174,7 @@ describe('a logout token of the platform’s login', () => {
     ).toEqual([{ actor: 'system', details: { sessions: 1 } }]);
   });
 
-  it('that names a member ends all their sessions that came of the provider, and those of nobody else', async () => {
+  it('for a member ends all their sessions from the provider, and no other member’s', async () => {
     const one = await member();
     const other = await member(one);
     const stranger = await member();
@@ -184,7 +184,7 @@ describe('a logout token of the platform’s login', () => {
   });
 
   thorough.it.each(['sid', 'sub'] as const)(
-    'that comes between the provider’s answer and the end of the sign-in ends that, too: %s',
+    'that arrives between the provider’s response and the end of the sign-in ends it: %s',
     async (by) => {
       const sub = randomUUID();
       const { id } = await oauth.member({ external_id: sub });
@@ -213,14 +213,14 @@ describe('a logout token of the platform’s login', () => {
     },
   );
 
-  it('that the provider itself sends when the member signs out there is taken', async () => {
+  it('is accepted when the provider sends it after a sign-out there', async () => {
     const { browser, there } = await member();
     const confirm = (await there.open('/session/end')) as FormPage;
     await there.submit(confirm, {});
     expect(await isSignedIn(browser)).toBe(false);
   });
 
-  it('is passed on to the apps that the session signed in to: each by a token of this server', async () => {
+  it('is passed on to the session’s apps, each with a token of this server', async () => {
     const receiver = await Receiver.start();
     const told = await oauth.client({ backchannel_logout_uri: receiver.url });
     const { browser, sub, sid, id } = await member();
@@ -233,7 +233,7 @@ describe('a logout token of the platform’s login', () => {
     await receiver.close();
   });
 
-  it('that says the member is gone ends what apps were allowed, too', async () => {
+  it('for a deleted member also ends the apps’ access', async () => {
     const { sub, tokens, browser, id } = await member();
     const events = { [EVENT]: {}, [DISABLED]: {} };
     expect((await logOut(await upstream.logoutToken({ sub, events }))).status).toBe(200);
@@ -242,7 +242,7 @@ describe('a logout token of the platform’s login', () => {
     expect(await rows(`SELECT FROM oauth_grants WHERE user_id = $1`, [id])).toEqual([]);
   });
 
-  it('ends nothing without its line in the audit trail, and can come again', async () => {
+  it('ends nothing without its audit event, and can be sent again', async () => {
     const { sub, id } = await member();
     const left = () =>
       rows(
@@ -262,25 +262,22 @@ describe('a logout token of the platform’s login', () => {
     expect((await logOut(token)).status).toBe(400);
   });
 
-  it('that names a session alone ends it, even where it says that the member is gone', async () => {
+  it('for a session only ends it, even if it declares the member deleted', async () => {
     const { browser, sid } = await member();
     const events = { [EVENT]: {}, [DISABLED]: {} };
     expect((await logOut(await upstream.logoutToken({ sid, events }))).status).toBe(200);
     expect(await isSignedIn(browser)).toBe(false);
   });
 
-  thorough.it(
-    'still ends the session after the member came back with the same one at the provider',
-    async () => {
-      const { browser, sub } = await member();
-      await browser.open(oauth.request(clientId).url); // the session is stored anew
-      await browser.open('/account/apps');
-      await logOut(await upstream.logoutToken({ sub }));
-      expect(await isSignedIn(browser)).toBe(false);
-    },
-  );
+  thorough.it('still ends the session after the member returned with the same provider session', async () => {
+    const { browser, sub } = await member();
+    await browser.open(oauth.request(clientId).url); // the session is stored again
+    await browser.open('/account/apps');
+    await logOut(await upstream.logoutToken({ sub }));
+    expect(await isSignedIn(browser)).toBe(false);
+  });
 
-  thorough.it('does not end a session that has been signed in to with a password since', async () => {
+  thorough.it('keeps a session with a later password sign-in', async () => {
     const { sub, browser } = await member();
     const { username } = await oauth.member();
     await browser.authorize(oauth.request(clientId, { prompt: 'login' }).url, { username });
@@ -308,7 +305,7 @@ describe('a logout token of the platform’s login', () => {
     ['of a subject that is an object', { sub: {} }],
     ['of no subject', { sub: null }],
     ['of a list of sessions', { sid: ['x'] }],
-  ])('%s is refused, and ends nothing', async (_, { header, ...claims }) => {
+  ])('%s is rejected, and ends nothing', async (_, { header, ...claims }) => {
     const { sub, browser } = await member();
     const { status, text } = await logOut(
       await upstream.logoutToken({ sub, ...claims }, header as Record<string, unknown> | undefined),
@@ -320,13 +317,13 @@ describe('a logout token of the platform’s login', () => {
     expect(await isSignedIn(browser)).toBe(true);
   });
 
-  it('that names a list of members ends nobody’s sessions', async () => {
+  it('with a list of subjects ends no session', async () => {
     const { sub, browser } = await member();
     expect((await logOut(await upstream.logoutToken({ sub: [sub] as never }))).status).toBe(400);
     expect(await isSignedIn(browser)).toBe(true);
   });
 
-  it('signed with a key that is newer than the last look at them is to be sent again', async () => {
+  it('signed with a key newer than the last fetch gets a response to send it again', async () => {
     const now = jest.spyOn(Date, 'now').mockReturnValue(Date.now()); // no pause between two looks ends
     try {
       await upstream.rotate();
@@ -344,7 +341,7 @@ describe('a logout token of the platform’s login', () => {
     }
   });
 
-  it('signed with a key that is not among those just read is refused for good', async () => {
+  it('signed with a key that is not among the fetched ones is rejected permanently', async () => {
     const other = await OauthTest.start({ upstream: upstream.config }, oauth);
     try {
       const token = await upstream.logoutToken({ sub: 'x' }, { kid: 'unknown' });
@@ -354,7 +351,7 @@ describe('a logout token of the platform’s login', () => {
     }
   });
 
-  thorough.it('ends no sign-in that begins after it, be it in the same second', async () => {
+  thorough.it('ends no later sign-in, even within the same second', async () => {
     const { sub, id, browser } = await member();
     await eventually(() => (Date.now() % 1000 < 100 ? true : undefined));
     expect((await logOut(await upstream.logoutToken({ sub }))).status).toBe(200);
@@ -363,7 +360,7 @@ describe('a logout token of the platform’s login', () => {
   });
 
   thorough.it(
-    'that names neither member nor session, is none, or names one’s session and another’s subject ends nothing',
+    'without member and session, malformed, or with mismatching session and subject ends nothing',
     async () => {
       const one = await member();
       const other = await member();
@@ -374,7 +371,7 @@ describe('a logout token of the platform’s login', () => {
     },
   );
 
-  thorough.it('is taken once of ten that come at the same time', async () => {
+  thorough.it('is accepted once of ten concurrent requests', async () => {
     const { sub, browser } = await member();
     const token = await upstream.logoutToken({ sub });
     const statuses = await Promise.all(Array.from({ length: 10 }, async () => (await logOut(token)).status));
@@ -384,8 +381,8 @@ describe('a logout token of the platform’s login', () => {
   });
 });
 
-describe('a server whose login is away when it starts', () => {
-  it('starts, is ready, says so to who signs in, and signs them in when it is back', async () => {
+describe('a server whose identity provider is unavailable at startup', () => {
+  it('starts, is ready, tells members, and signs them in after the provider returns', async () => {
     const port = await freePort();
     const server = await OauthTest.start(
       { upstream: { ...upstream.config, issuer: `http://127.0.0.1:${port}` } },
@@ -404,7 +401,7 @@ describe('a server whose login is away when it starts', () => {
     }
   });
 
-  thorough.it('says that it does not work where another one answers at its address', async () => {
+  thorough.it('reports an error if another provider responds at its URL', async () => {
     const port = await freePort();
     const server = await OauthTest.start(
       {
@@ -426,7 +423,7 @@ describe('a server whose login is away when it starts', () => {
 });
 
 thorough.describe('a chain of two of these servers', () => {
-  it('signs a member of the first in to an app of the second, and says how', async () => {
+  it('signs a member of the first in to an app of the second, and states the method', async () => {
     const { calculateJwkThumbprint, exportPKCS8, exportJWK, generateKeyPair } = await import('jose');
     const { createPrivateKey } = await import('node:crypto');
     const first = await OauthTest.start();

@@ -34,8 +34,8 @@ const eventsOf = (id: number) =>
     [id],
   );
 
-describe('This server at the provider', () => {
-  thorough.it('is known by an id and a secret that are encoded no more than they have to be', async () => {
+describe('this server as a client of the provider', () => {
+  thorough.it('sends its id and secret with no more encoding than required', async () => {
     const clientSecret = 'a-b_c.d e+f%ü:';
     const plain = await startWithUpstream({ clientSecret });
     const sent = new Promise<string>((resolve) =>
@@ -55,7 +55,7 @@ describe('This server at the provider', () => {
   });
 });
 
-/** A member without a password, whom the provider calls by a name of its own. */
+/** A member without a password, for whom the provider has another name. */
 async function member(): Promise<{ id: number; sub: string }> {
   const sub = randomUUID();
   const { id } = await oauth.member({ external_id: sub, password_hash: null });
@@ -89,8 +89,8 @@ async function idToken(
   return decodeJwt(body.id_token!);
 }
 
-describe('the platform’s own login', () => {
-  it('signs a member in to an app without a password here, and what it says of when and how is in the ID token', async () => {
+describe('the external identity provider', () => {
+  it('signs a member in to an app without a local password, and its auth_time and amr are in the ID token', async () => {
     const { id } = await member();
     upstream.decision = { amr: ['pwd', 'otp'], acr: 'gold', ts: Math.floor(Date.now() / 1000) - 1000 };
     const claims = await idToken({ nonce: 'n' });
@@ -115,13 +115,13 @@ describe('the platform’s own login', () => {
     expect(end.html).toMatch(/This browser/);
   });
 
-  it('stands beside the password, which works on as before', async () => {
+  it('works alongside the password', async () => {
     const { username } = await oauth.member();
     const { id_token: token } = await oauth.tokens(clientId, username);
     expect(decodeJwt(token!)).toMatchObject({ amr: ['pwd'], auth_time: expect.any(Number) });
   });
 
-  it('gets one exact address to lead back to, PKCE, state and nonce, and what the app asks for', async () => {
+  it('gets an exact callback URL, PKCE, state and nonce, and the app’s request parameters', async () => {
     await member();
     await idToken({
       login_hint: 'ada@example.com',
@@ -145,7 +145,7 @@ describe('the platform’s own login', () => {
     });
   });
 
-  it('is asked to let the member sign in anew where the app asks for that', async () => {
+  it('is requested to authenticate again if the app requires that', async () => {
     await member();
     const browser = oauth.browser();
     await idToken({}, browser);
@@ -154,7 +154,7 @@ describe('the platform’s own login', () => {
     expect(upstream.asked.get('prompt')).toBe('login');
   });
 
-  it('gives the session another id, remembers the browser, and keeps no token of the provider', async () => {
+  it('gives the session a new id, remembers the browser, and stores no provider token', async () => {
     const { id } = await member();
     const browser = oauth.browser();
     const planted = (await browser.open('/account/sessions')) as FormPage;
@@ -173,7 +173,7 @@ describe('the platform’s own login', () => {
     ).toEqual([]);
   });
 
-  thorough.it('is one more way for a member whose password others are guessing at', async () => {
+  thorough.it('is another sign-in method for a member whose password is being guessed', async () => {
     const { id, username } = await oauth.member({ external_id: randomUUID() });
     const [{ external_id: sub }] = (await query<{ external_id: string }>(
       'SELECT external_id FROM users WHERE id = $1',
@@ -188,7 +188,7 @@ describe('the platform’s own login', () => {
   });
 });
 
-describe('whom the platform’s login names', () => {
+describe('a person authenticated by the external identity provider', () => {
   const refusedPage = async (browser = oauth.browser()) => {
     const { url } = oauth.request(clientId);
     const page = (await browser.open(await answer(browser, url))) as FormPage;
@@ -196,7 +196,7 @@ describe('whom the platform’s login names', () => {
   };
   const said = ({ html }: FormPage) => html.replace(/<code>[^<]*<\/code>|uid|\/interaction\/[\w-]+/g, '');
 
-  it('without being a member gets a page that says so, with a way to use another account', async () => {
+  it('without an account here gets a page that explains it, with a link to use another account', async () => {
     upstream.account = { sub: randomUUID() };
     const browser = oauth.browser();
     const page = await refusedPage(browser);
@@ -211,7 +211,7 @@ describe('whom the platform’s login names', () => {
     expect(await eventsOf(id)).toHaveLength(1);
   });
 
-  it('and is disabled gets the same page, which only the trail tells apart', async () => {
+  it('with a disabled account gets the same page, and only the audit log names the reason', async () => {
     upstream.account = { sub: randomUUID() };
     const unknown = await refusedPage();
     const { id } = await member();
@@ -223,7 +223,7 @@ describe('whom the platform’s login names', () => {
     ]);
   });
 
-  it('and whose sign-ins were ended while they were there is not signed in by what they began before', async () => {
+  it('whose sign-ins ended meanwhile is not signed in by the earlier request', async () => {
     const { id } = await member();
     const browser = oauth.browser();
     const { url } = oauth.request(clientId);
@@ -237,7 +237,7 @@ describe('whom the platform’s login names', () => {
   });
 });
 
-describe('an answer of the platform’s login', () => {
+describe('a callback from the external identity provider', () => {
   const begin = async (browser: Browser, parameters: Record<string, string> = {}) => {
     const page = (await browser.open(oauth.request(clientId, parameters).url)) as FormPage;
     return (await browser.open(upstreamLink(page))) as URL;
@@ -263,7 +263,7 @@ describe('an answer of the platform’s login', () => {
     expect(html).toMatch(/href="\/interaction\/[\w-]+">Try again</);
   };
 
-  it('opens nothing a second time', async () => {
+  it('is rejected the second time', async () => {
     await member();
     const browser = oauth.browser();
     const back = await upstream.visit(await begin(browser));
@@ -271,7 +271,7 @@ describe('an answer of the platform’s login', () => {
     expired(await browser.open(back));
   });
 
-  it('opens nothing in another browser, and is not used up there', async () => {
+  it('is rejected in another browser without being consumed', async () => {
     await member();
     const browser = oauth.browser();
     const back = await upstream.visit(await begin(browser));
@@ -282,7 +282,7 @@ describe('an answer of the platform’s login', () => {
     expect(((await browser.open(back)) as FormPage).html).toMatch(/to use your account/);
   });
 
-  thorough.it('is taken once of 20 that come at the same time', async () => {
+  thorough.it('is accepted once of 20 concurrent requests', async () => {
     await member();
     const browser = oauth.browser();
     const back = await upstream.visit(await begin(browser));
@@ -295,7 +295,7 @@ describe('an answer of the platform’s login', () => {
     });
   });
 
-  it('with the state of one sign-in and the code of another is refused', async () => {
+  it('with the state of one sign-in and the code of another is rejected', async () => {
     await member();
     const browser = oauth.browser();
     const [one, other] = [
@@ -306,7 +306,7 @@ describe('an answer of the platform’s login', () => {
     failed(await browser.open(one));
   });
 
-  thorough.it('of two sign-ins in two tabs finishes each its own', async () => {
+  thorough.it('completes each of two sign-ins in two tabs', async () => {
     await member();
     const browser = oauth.browser();
     const [one, other] = [await begin(browser), await begin(browser)];
@@ -316,7 +316,7 @@ describe('an answer of the platform’s login', () => {
       );
   });
 
-  it('with a state that nobody began, none, two of them, or no cookie, has expired', async () => {
+  it('has expired with an unknown state, none, two of them, or no cookie', async () => {
     const browser = oauth.browser();
     await begin(browser);
     for (const search of [
@@ -330,7 +330,7 @@ describe('an answer of the platform’s login', () => {
       expired(await browser.open(`/sign-in/callback${search}`));
   });
 
-  thorough.it('after 30 minutes has expired', async () => {
+  thorough.it('has expired after 30 minutes', async () => {
     await member();
     const browser = oauth.browser();
     const back = await upstream.visit(await begin(browser));
@@ -338,7 +338,7 @@ describe('an answer of the platform’s login', () => {
     expired(await browser.open(back));
   });
 
-  it('that is an error the member caused goes on to the app as access_denied, with its state', async () => {
+  it('with the member’s denial continues to the app as access_denied, with its state', async () => {
     await member();
     upstream.decision = { error: 'access_denied', error_description: '<script>alert(1)</script>' };
     const browser = oauth.browser();
@@ -359,7 +359,7 @@ describe('an answer of the platform’s login', () => {
     'invalid_request',
     '"><script>',
     'x'.repeat(2000),
-  ])('that is the error %s gets a page, with an error id and no word of its own', async (error) => {
+  ])('with the error %s gets a page with an error id and no provider text', async (error) => {
     await member();
     const browser = oauth.browser();
     const state = (await begin(browser)).searchParams.get('state')!;
@@ -372,7 +372,7 @@ describe('an answer of the platform’s login', () => {
     expect(page.html).not.toMatch(/evil words|<script>|xxxx/);
   });
 
-  it('of another issuer is refused before its code is sent anywhere (mix-up)', async () => {
+  it('of another issuer is rejected before its code is sent (mix-up)', async () => {
     await member();
     const browser = oauth.browser();
     const back = await upstream.visit(await begin(browser));
@@ -383,7 +383,7 @@ describe('an answer of the platform’s login', () => {
     expect(asked).toBe(false);
   });
 
-  thorough.it('never leads to another place than the app’s, whatever it says', async () => {
+  thorough.it('redirects only to the app’s URL, regardless of its parameters', async () => {
     await member();
     const browser = oauth.browser();
     const back = await upstream.visit(await begin(browser));
@@ -413,7 +413,7 @@ describe('an answer of the platform’s login', () => {
     failed(await browser.open(await upstream.visit(await begin(browser))));
   });
 
-  thorough.it.each([60, -60])('is taken though its clock is off by %s seconds', async (seconds) => {
+  thorough.it.each([60, -60])('is accepted with a clock skew of %s seconds', async (seconds) => {
     const { id } = await member();
     upstream.faults = {
       claims: ({ iat, exp, auth_time, ...claims }) => ({
@@ -426,30 +426,24 @@ describe('an answer of the platform’s login', () => {
     expect(await idToken({ max_age: '10' })).toMatchObject({ sub: String(id) });
   });
 
-  thorough.it(
-    'that does not say when the member signed in is no answer to an app that asks for it',
-    async () => {
-      await member();
-      const browser = oauth.browser();
-      upstream.faults = { claims: (claims) => without(claims, 'auth_time') };
-      failed(await browser.open(await upstream.visit(await begin(browser, { max_age: '600' }))));
-    },
-  );
+  thorough.it('without auth_time is rejected if the app requires it', async () => {
+    await member();
+    const browser = oauth.browser();
+    upstream.faults = { claims: (claims) => without(claims, 'auth_time') };
+    failed(await browser.open(await upstream.visit(await begin(browser, { max_age: '600' }))));
+  });
 
   it.each<[string, Record<string, string>]>([
     ['max_age', { max_age: '600' }],
     ['prompt=login', { prompt: 'login' }],
-  ])(
-    'of a member who signed in there longer ago than the app allows is refused: %s',
-    async (_, parameters) => {
-      await member();
-      const browser = oauth.browser();
-      upstream.faults = { claims: (claims) => ({ ...claims, auth_time: now() - 3600 }) };
-      failed(await browser.open(await upstream.visit(await begin(browser, parameters))));
-    },
-  );
+  ])('with a sign-in older than the app’s max_age is rejected: %s', async (_, parameters) => {
+    await member();
+    const browser = oauth.browser();
+    upstream.faults = { claims: (claims) => ({ ...claims, auth_time: now() - 3600 }) };
+    failed(await browser.open(await upstream.visit(await begin(browser, parameters))));
+  });
 
-  it('whose signature is not that of a key of the provider gets a page, and the next one works', async () => {
+  it('with a foreign signature gets a page, and the next one works', async () => {
     await member();
     const browser = oauth.browser();
     await upstream.rotate();
@@ -459,7 +453,7 @@ describe('an answer of the platform’s login', () => {
     expect(await idToken()).toMatchObject({ sub: expect.any(String) });
   });
 
-  it('without a signature, or with one made with the client’s secret, is refused', async () => {
+  it('without a signature, or with one made with the client secret, is rejected', async () => {
     await member();
     const browser = oauth.browser();
     const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
@@ -474,7 +468,7 @@ describe('an answer of the platform’s login', () => {
     }
   });
 
-  thorough.it('signed with a key that is newer than the last look at them is taken at once', async () => {
+  thorough.it('signed with a key newer than the last fetch is accepted at once', async () => {
     const { id } = await member();
     expect(await idToken()).toMatchObject({ sub: String(id) });
     await upstream.rotate();
@@ -488,7 +482,7 @@ describe('an answer of the platform’s login', () => {
     ['where the token endpoint says nothing for 3 seconds', { silent: /^\/token$/ }],
     ['where the token endpoint is broken', { broken: [/^\/token$/, 500] }],
     ['where the keys cannot be had', { broken: [/^\/jwks$/, 503] }],
-  ])('%s gets a page that says to try again, which works afterwards', async (_, faults) => {
+  ])('%s gets a page that suggests a retry, which works afterwards', async (_, faults) => {
     await member();
     const browser = oauth.browser();
     await upstream.rotate(); // what is known of its keys does not help
@@ -510,7 +504,7 @@ describe('an answer of the platform’s login', () => {
     ['is answered without an ID token', { answer: (told) => without(told, 'id_token') }],
     ['is answered with a token of another type', { answer: (told) => ({ ...told, token_type: 'mac' }) }],
     ['is answered with what is no token', { answer: (told) => ({ ...told, id_token: 'x.y.z' }) }],
-  ])('whose code %s gets a page', async (_, faults) => {
+  ])('with a code that %s gets a page', async (_, faults) => {
     await member();
     const browser = oauth.browser();
     const back = await upstream.visit(await begin(browser));

@@ -26,7 +26,7 @@ afterAll(() => oauth.close());
 
 const query = <T>(sql: string, values: unknown[] = []) => oauth.dataSource.query<T[]>(sql, values);
 
-thorough.describe('strangers cannot fill the audit trail', () => {
+thorough.describe('anonymous requests', () => {
   const JUNK = onPostgres ? 2_000 : 200;
   const secret = () => randomBytes(32).toString('base64url');
   const sent: string[] = [];
@@ -110,30 +110,33 @@ thorough.describe('strangers cannot fill the audit trail', () => {
         ),
     ],
     ['sign-ins that are not under way', () => drain(oauth.browser().send(`/interaction/${plant()}`))],
-  ])('with %s: no events, few refusals a minute, and nothing of what they sent', async (description, ask) => {
-    const clientId = await oauth.client();
-    const before = await state();
-    await inParallel(JUNK, () => ask(clientId));
-    const after = await state();
-    // That a page of another origin asked is told to the app's developers once an hour.
-    expect(after.events).toBe(before.events + (description === 'an Origin of 15 KB' ? 1 : 0));
-    expect(after.refusals).toBeLessThanOrEqual(before.refusals + 30); // one address, three minutes at most
-    expect(after.bytes / Math.max(after.refusals, 1)).toBeLessThan(600);
-    const dump = JSON.stringify([
-      await query('SELECT * FROM oauth_refusals'),
-      await query('SELECT * FROM auth_events'),
-    ]).toLowerCase();
-    expect(sent.filter((planted) => dump.includes(planted.slice(0, 20).toLowerCase()))).toEqual([]);
-  });
+  ])(
+    'with %s cause no events, few rejections per minute, and none of their text',
+    async (description, ask) => {
+      const clientId = await oauth.client();
+      const before = await state();
+      await inParallel(JUNK, () => ask(clientId));
+      const after = await state();
+      // That a page of another origin asked is told to the app's developers once an hour.
+      expect(after.events).toBe(before.events + (description === 'an Origin of 15 KB' ? 1 : 0));
+      expect(after.refusals).toBeLessThanOrEqual(before.refusals + 30); // one address, three minutes at most
+      expect(after.bytes / Math.max(after.refusals, 1)).toBeLessThan(600);
+      const dump = JSON.stringify([
+        await query('SELECT * FROM oauth_refusals'),
+        await query('SELECT * FROM auth_events'),
+      ]).toLowerCase();
+      expect(sent.filter((planted) => dump.includes(planted.slice(0, 20).toLowerCase()))).toEqual([]);
+    },
+  );
 
-  it('with passwords for names that nobody has', async () => {
+  it('with passwords for unknown names cause few audit events', async () => {
     const before = await state();
     const signIn = oauth.api.app.get(SignIn);
     await inParallel(40, (i) => signIn.attempt({ username: `nobody-${i}`, password: 'x', ip: '192.0.2.1' }));
     expect(await state()).toEqual(before);
   });
 
-  it('with pages that send a key, which is recorded once and without the page', async () => {
+  it('with pages that send a key record it once, without the page', async () => {
     const key = await oauth.api.key((await oauth.member()).id);
     const before = await state();
     await inParallel(JUNK, (i) =>
@@ -154,7 +157,7 @@ thorough.describe('strangers cannot fill the audit trail', () => {
     expect(usage!.exposed_origin).toBe('https://page.example');
   });
 
-  it('nor members with apps and sessions that they do not have', async () => {
+  it('by made-up apps and sessions cause few audit events', async () => {
     const { username } = await oauth.member();
     const browser = oauth.browser();
     const page = (await browser.open('/account/apps')) as FormPage;
@@ -180,13 +183,13 @@ thorough.describe('strangers cannot fill the audit trail', () => {
   });
 });
 
-describe('refusals that concern no member', () => {
+describe('rejections without a member', () => {
   const refusals = (errorId: string) =>
     query<Record<string, unknown>>(
       'SELECT route, error, reason, client_id, redirect_uri FROM oauth_refusals WHERE error_id = $1',
       [errorId],
     );
-  thorough.it('are kept in a ring of 10,000 rows: one more replaces the oldest', async () => {
+  thorough.it('are kept in a ring of 10,000 rows: a new one replaces the oldest', async () => {
     const keep = (i: number) =>
       oauth.api.app.get(Refusals).keep({
         errorId: `ring-${i}`,
@@ -219,7 +222,7 @@ describe('refusals that concern no member', () => {
   });
 
   thorough.it(
-    'are found by the error id of an answer that the library never saw: a bad parameter, and a 429',
+    'are found by the error id of any response: a bad parameter, and a 429',
     inOneWindow(async () => {
       const server = await OauthTest.start({ rateLimits: { read: 0, write: 0, auth: 1 } });
       const find = (errorId: unknown) =>
@@ -272,7 +275,7 @@ describe('refusals that concern no member', () => {
     ['', null],
     [undefined, null],
     [['twice', 'twice'], null],
-  ])('keep of the client id %p %p', (given, kept) => expect(maskedInput(given, 100)).toBe(kept));
+  ])('store the client id %p as %p', (given, kept) => expect(maskedInput(given, 100)).toBe(kept));
 
   it.each([
     ['https://app.example/callback?code=secret#token', 'https://app.example/callback'],
@@ -284,7 +287,7 @@ describe('refusals that concern no member', () => {
     ['javascript:alert("hunter2")', 'javascript:'],
     ['not a uri', null],
     [undefined, null],
-  ])('keep of the redirect URI %p %p', (given, kept) => expect(placeOf(given)).toBe(kept));
+  ])('store the redirect URI %p as %p', (given, kept) => expect(placeOf(given)).toBe(kept));
 });
 
 describe('an audit event', () => {
@@ -294,13 +297,13 @@ describe('an audit event', () => {
       [details],
     );
 
-  it('is refused by the database where it is larger than 2,000 bytes', async () => {
+  it('is rejected by the database if larger than 2,000 bytes', async () => {
     await expect(insert(JSON.stringify({ name: 'x'.repeat(2_000) }))).rejects.toThrow(
       /auth_events_size_check/,
     );
   });
 
-  thorough.it('is never refused for its details, whatever stands in them', async () => {
+  thorough.it('is never rejected for its details, regardless of their content', async () => {
     const value = fc.oneof(
       fc.string({ unit: 'binary', maxLength: 3_000 }),
       fc.array(fc.string({ unit: 'binary', maxLength: 300 }), { maxLength: 50 }),
@@ -317,7 +320,7 @@ describe('an audit event', () => {
     expect(await insert(boundedDetails(large))).toHaveLength(1);
   });
 
-  it('keeps what is short as it is, and of the rest as much as there is room for', () => {
+  it('keeps short details completely, and cuts long ones to the remaining room', () => {
     expect(JSON.parse(boundedDetails({ reason: 'é'.repeat(400), scopes: ['a', 'b'] }))).toEqual({
       reason: 'é'.repeat(400),
       scopes: ['a', 'b'],
@@ -352,7 +355,7 @@ describe('an audit event', () => {
     ]);
   });
 
-  it('stays as it is unless its member is erased permanently: nobody is erased for a moment', async () => {
+  it('stays unchanged unless its member is erased permanently', async () => {
     const { id } = await oauth.member();
     const statements = [
       ['UPDATE users SET erased_at = NULL WHERE id = $1', /stays erased/],
@@ -373,7 +376,7 @@ describe('an audit event', () => {
   });
 
   postgres.it(
-    'is safe from a server that runs as a role of its own, which serves and cannot switch the triggers off',
+    'is protected from a server with a separate role, which cannot disable the triggers',
     async () => {
       const role = `server_${randomBytes(4).toString('hex')}`;
       await query(`CREATE ROLE ${role} LOGIN;
@@ -418,7 +421,7 @@ GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO ${role}`);
     },
   );
 
-  it('is swept when it is older than AUDIT_RETENTION, no sooner, and never where that is 0', async () => {
+  it('is swept when it is older than AUDIT_RETENTION, no sooner, and never if that is 0', async () => {
     const sweeperOf = async (auditRetentionSeconds: number) =>
       new Sweeper(
         { ...oauth.api.config, auditRetentionSeconds },
@@ -436,7 +439,7 @@ GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO ${role}`);
     expect((await sweeper.sweep()).auth_events).toBe(0);
   });
 
-  it('is of a type that the list has, wherever one is recorded', () => {
+  it('is of a listed type wherever the code records one', () => {
     const source = readdirSync('src', { recursive: true, encoding: 'utf8' })
       .filter((path) => path.endsWith('.ts') && !path.endsWith('audit/audit.ts'))
       .map((path) => readFileSync(`src/${path}`, 'utf8'));
@@ -446,8 +449,8 @@ GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO ${role}`);
   });
 });
 
-postgres.describe('an audit trail that is full of old events', () => {
-  it('is swept, whatever else is read', async () => {
+postgres.describe('an audit log that is full of old events', () => {
+  it('is swept, regardless of concurrent reads', async () => {
     await query(
       `INSERT INTO auth_events (type, actor, user_id, client_id, occurred_at, details)
 SELECT 'token.issued', 'client', n % 1000, 'client-' || n % 10, now() - CASE WHEN n <= 100000 THEN interval '401 days' ELSE interval '1 day' END, '{"scope": "profile:read"}'

@@ -560,7 +560,7 @@ VALUES ($1, 'profile.updated', 1, 1, now(), 'delivered', now()) RETURNING replac
       const waiting = `SELECT FROM webhook_deliveries WHERE endpoint_id = $1 AND status = 'pending'`;
       return async () => {
         await webhooks.redeliver(`msg_${message!.id}`, 'admin');
-        await until(async () => (await query(waiting, [id])).length === 0); // nobody is there to be told of
+        await until(async () => (await query(waiting, [id])).length === 0); // no sign-out to report
       };
     },
   ],
@@ -624,8 +624,8 @@ const ALONE: readonly LoneEvent['type'][] = [
 /** One statement records the event and deletes the email: test/oauth/notices.e2e-spec.ts. */
 const IN_ONE_STATEMENT: readonly AuthEventType[] = ['notice.undelivered'];
 
-thorough.describe('an act whose line in the audit trail cannot be written', () => {
-  it('is listed here, whatever it is', () => {
+thorough.describe('an act whose audit event cannot be written', () => {
+  it('is listed in this test, for every event type', () => {
     const listed = new Set<string>([...ACTS.map(([type]) => type), ...ALONE, ...IN_ONE_STATEMENT]);
     expect([...listed].toSorted()).toEqual(Object.keys(AUTH_EVENTS).toSorted());
   });

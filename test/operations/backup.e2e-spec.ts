@@ -43,7 +43,7 @@ postgres.describe('a backup', () => {
     runCommands(`PATH=${findBinaries()}:$PATH; ${commands}`, environment);
   const owned = (path: string) => run(`if [ "$(id -u)" = 0 ]; then chown -R postgres "${path}"; fi`, {});
 
-  describe('and what is archived after it', () => {
+  describe('and the archived WAL', () => {
     let paths: Record<'BACKUPS' | 'ARCHIVE' | 'TRAIL' | 'TEXTFILES', string>;
     let server: ServerProcess;
     let oauth: OauthTest;
@@ -182,7 +182,7 @@ postgres.describe('a backup', () => {
       return status === 200 ? 200 : (body as { error?: string }).error;
     };
 
-    it('keeps the newest backup alone, with the log that it needs, and tells node_exporter when it was made', () => {
+    it('keep only the newest backup with its WAL, and report its time to node_exporter', () => {
       expect(readdirSync(paths.BACKUPS)).toHaveLength(1);
       const label = readFileSync(join(paths.BACKUPS, readdirSync(paths.BACKUPS)[0]!, 'backup_label'), 'utf8');
       const [, first] = /\(file (\w+)\)/.exec(label)!;
@@ -195,7 +195,7 @@ postgres.describe('a backup', () => {
       expect(existsSync(join(paths.TEXTFILES, 'backup.prom.unfinished'))).toBe(false);
     });
 
-    it('leaves nothing of a backup that is not what its manifest says, and keeps those before', async () => {
+    it('remove a backup that does not match its manifest, and keep earlier ones', async () => {
       const before = readdirSync(paths.BACKUPS);
       const programs = mkdtempSync(join(folder, 'programs-'));
       writeFileSync(join(programs, 'pg_verifybackup'), '#!/bin/sh\necho unlike >&2; exit 1\n', {
@@ -207,7 +207,7 @@ postgres.describe('a backup', () => {
       expect(readdirSync(paths.BACKUPS)).toEqual(before);
     });
 
-    it('brings members back to the moment before a bad import, with what was written just before', async () => {
+    it('restore members to the moment before a bad import, with the latest earlier writes', async () => {
       const bios = await query<{ bio: string }>(
         environment.DATABASE_URL!,
         'SELECT bio FROM users ORDER BY username',
@@ -216,7 +216,7 @@ postgres.describe('a backup', () => {
       expect((await pua(environment, ['doctor'])).stdout).not.toMatch(/^fail/m);
     });
 
-    it('has every credential and message as it was, until a replay of the trail ends again what had ended', async () => {
+    it('restore credentials and messages, until a replay of the audit log ends them again', async () => {
       expect(await statusOf(server, keys.kept)).toBe(200);
       expect(await statusOf(server, keys.revoked)).toBe(200);
       expect(await statusOf(server, keys.late)).toBe(401);

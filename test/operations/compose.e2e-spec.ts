@@ -28,7 +28,7 @@ postgres.describe('docker-compose.yml of deploy/compose', () => {
   /** None of them has a default. */
   const SECRETS = { SECRET_KEY: 'a', POSTGRES_PASSWORD: 'b', REPLICATION_PASSWORD: 'c' };
 
-  it('is taken by Compose, which wants every secret, as the one of a single server is', () => {
+  it('is valid for Compose, like the single-server file, and requires every secret', () => {
     configured('docker-compose.yml', SECRETS);
     const made = configured(join(FOLDER, 'docker-compose.yml'), SECRETS);
     const services = made.split(/^services:\n/m)[1]!.split(/^\S/m)[0]!;
@@ -44,7 +44,7 @@ postgres.describe('docker-compose.yml of deploy/compose', () => {
     expect(() => configured(join(FOLDER, 'docker-compose.yml'), others)).toThrow('REPLICATION_PASSWORD');
   });
 
-  it('publishes the proxy alone, and gives the servers settings that there are', () => {
+  it('publishes only the proxy, and uses existing settings', () => {
     const file = readFileSync(join(FOLDER, 'docker-compose.yml'), 'utf8');
     expect(file.match(/^ +ports:$/gm)).toHaveLength(1);
     expect(file).toMatch(/^ {2}caddy:\n(?: {4}.*\n)*? {4}ports:\n/m);
@@ -58,7 +58,7 @@ postgres.describe('docker-compose.yml of deploy/compose', () => {
   });
 });
 
-postgres.describe('a replica that is made as deploy/compose makes it', () => {
+postgres.describe('a replica created by deploy/compose', () => {
   let folder: string;
   let primary: Awaited<ReturnType<typeof startPostgres>>;
   let replica: ChildProcess | undefined;
@@ -103,7 +103,7 @@ postgres.describe('a replica that is made as deploy/compose makes it', () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  /** In a process of its own: the password is in its environment. */
+  /** In a new process: the password is in its environment. */
   async function pua<T>(environment: Readonly<Record<string, string>>, args: readonly string[]): Promise<T> {
     const { code, stdout, stderr } = await puaProcess(environment, [...args, '--json']);
     if (code !== 0) throw new Error(`pua ${args.join(' ')} ended with ${code}: ${stderr}`);
@@ -154,7 +154,7 @@ postgres.describe('a replica that is made as deploy/compose makes it', () => {
     await once(replica, 'close');
   }
 
-  it('copies the primary, over what a copy that was cut off has left, follows it, and is read by the server; when it starts again it goes on', async () => {
+  it('copies the primary over a partial copy, follows it, serves reads, and continues after a restart', async () => {
     mkdirSync(`${PGDATA}.copying`);
     writeFileSync(join(`${PGDATA}.copying`, 'PG_VERSION'), '15\n');
     if (owner.uid !== undefined) chownSync(`${PGDATA}.copying`, owner.uid, owner.gid!);

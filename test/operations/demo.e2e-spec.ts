@@ -32,7 +32,7 @@ describe('the test key of the demo', () => {
     (await testKey(api.dataSource, { ...config, ...changed }))!;
   const works = async (text: string) => (await api.get('/profile', text)).status === 200;
 
-  it('works, is the same at every start, and is kept for its owner only', async () => {
+  it('works, is the same at every start, and is readable only by its owner', async () => {
     const first = await key();
     expect(await works(first)).toBe(true);
     expect([await key(), await key()]).toEqual([first, first]);
@@ -57,7 +57,7 @@ describe('the test key of the demo', () => {
     ['is not in the folder any more', () => rmSync(file())],
     ['was altered', (before) => writeFileSync(file(), before.slice(0, -1))],
     ['was replaced by something else', () => writeFileSync(file(), 'hello')],
-  ])('is made anew where it %s', async (_, happen) => {
+  ])('is created again if it %s', async (_, happen) => {
     const before = await key();
     await happen(before);
     const after = await key();
@@ -66,7 +66,7 @@ describe('the test key of the demo', () => {
     expect(await key()).toBe(after);
   });
 
-  it('is made anew after a change of SECRET_KEY that forgets the one before, and kept after one that does not', async () => {
+  it('is created again after a change of SECRET_KEY without the previous one, and otherwise kept', async () => {
     const before = await key();
     const [one, other] = [Buffer.alloc(32, 'one'), Buffer.alloc(32, 'other')];
     const known = Buffer.from(process.env.TEST_SECRET_KEY!, 'base64');
@@ -74,20 +74,20 @@ describe('the test key of the demo', () => {
     expect(await key({ secrets: new Secrets(other) })).not.toBe(before);
   });
 
-  it('is kept for its owner only also where the file was open to others', async () => {
+  it('is made private even if its file was readable', async () => {
     writeFileSync(file(), 'hello');
     chmodSync(file(), 0o644);
     await key();
     expect(statSync(file()).mode & 0o777).toBe(0o600);
   });
 
-  it('is not made for a member who is disabled', async () => {
+  it('is not created for a disabled member', async () => {
     await api.dataSource.query('UPDATE users SET disabled_at = now() WHERE id = $1', [FIRST_ID]);
     expect(await testKey(api.dataSource, config)).toBeUndefined();
     await api.dataSource.query('UPDATE users SET disabled_at = NULL WHERE id = $1', [FIRST_ID]);
   });
 
-  it('is a reason not to start where it cannot be kept', async () => {
+  it('prevents the start if it cannot be stored', async () => {
     writeFileSync(join(config.dataDir, 'a-file'), '');
     await expect(
       testKey(api.dataSource, { ...config, dataDir: join(config.dataDir, 'a-file') }),
@@ -98,7 +98,7 @@ describe('the test key of the demo', () => {
 describe('members with a known password', () => {
   const refuse = () => refuseDemoMembers(api.dataSource);
 
-  it('keep a server that others can reach from its start, which says what to do, and that helps', async () => {
+  it('prevent the start of a reachable server, whose message names the fix', async () => {
     expect(await demoMembers(api.dataSource)).toHaveLength(LAST_MEMBER_ID - FIRST_ID + 1);
     const { message } = await refuse().then(
       () => new Error('started'),
@@ -120,7 +120,7 @@ describe('members with a known password', () => {
     await refuse();
   });
 
-  it('are named at the start only while their password is right', () => {
+  it('are printed at startup only while their password is right', () => {
     expect(banner(config, { key: undefined, members: ['ada', 'alan3'] })).toMatch(/Members +ada \(password/);
     expect(banner(config, { key: undefined, members: [] })).not.toMatch(/password|API_KEY|curl/);
   });

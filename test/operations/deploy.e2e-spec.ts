@@ -18,12 +18,12 @@ const MIGRATION = 'deploy/systemd/public-user-api-migrate.service';
 /** The image's own command, without its program. */
 const [, ...IMAGE] = JSON.parse(/^CMD (\[.*\])$/m.exec(readFileSync('Dockerfile', 'utf8'))![1]!) as string[];
 
-postgres.describe('what is deployed', () => {
-  describe('with systemd', () => {
+postgres.describe('the deployment files', () => {
+  describe('for systemd', () => {
     const unit = readFileSync(UNIT, 'utf8');
 
     it.each([UNIT, MIGRATION])(
-      'is a unit that systemd takes, and keeps from all that it does not need: %s',
+      'contain a unit that systemd accepts, and that restricts its privileges: %s',
       (file) => {
         // It looks for the program in /usr/bin, which need not be where Node is here.
         const { stderr } = run('systemd-analyze', 'verify', file);
@@ -33,7 +33,7 @@ postgres.describe('what is deployed', () => {
       },
     );
 
-    it('migrates when it is told to, and not at each start', async () => {
+    it('migrate only on request, not at each start', async () => {
       expect(unit).not.toMatch(/^ExecStart.*migrate/m);
       const migration = readFileSync(MIGRATION, 'utf8');
       expect(migration).toMatch(/^Type=oneshot$/m);
@@ -50,23 +50,23 @@ postgres.describe('what is deployed', () => {
       }
     });
 
-    it('starts the program as the image does, itself and not through npm', () => {
+    it('start the program like the image does, without npm', () => {
       expect(unit).toContain(`ExecStart=/usr/bin/node ${IMAGE.join(' ')}\n`);
     });
   });
 
-  it('names images by a version', () => {
+  it('name images by version', () => {
     for (const file of ['docker-compose.yml', 'deploy/compose/docker-compose.yml'])
       for (const [, image] of readFileSync(file, 'utf8').matchAll(/^ +image: (.+)$/gm))
         expect(image).toMatch(/^[\w-]+:\d/);
   });
 
-  describe('with Kubernetes', () => {
+  describe('for Kubernetes', () => {
     const all = () => run('kubectl', 'kustomize', 'deploy/kubernetes').stdout;
     const kinds = (text: string) =>
       [...text.matchAll(/^kind: (\w+)$/gm)].map(([, kind]) => kind!).toSorted((a, b) => a.localeCompare(b));
 
-    it('is what kustomize makes of it: server, service, budget and policy over one set of settings', () => {
+    it('produce with kustomize the server, service, budget and policy over one set of settings', () => {
       const text = all();
       expect(kinds(text)).toEqual([
         'ConfigMap',
@@ -81,7 +81,7 @@ postgres.describe('what is deployed', () => {
       expect(names).not.toContain('SECRET_KEY');
     });
 
-    it('runs as nobody, writes nothing, and may nothing, in each of its containers', () => {
+    it('run every container without root, write access and capabilities', () => {
       const text = all();
       const count = (line: RegExp) => [...text.matchAll(line)].length;
       const containers = count(/^ +(- )?image: /gm);
@@ -96,7 +96,7 @@ postgres.describe('what is deployed', () => {
         expect(text).toContain(line);
     });
 
-    it('migrates in each pod before its server starts, though all start at once on an empty database', async () => {
+    it('migrate in each pod before its server starts, even if all start at once on an empty database', async () => {
       const text = all();
       const [, , migration] = /^( +)initContainers:\n([^]*?)(?=^\1\w)/m.exec(text)!;
       const command = [...migration!.matchAll(/^ +- (pua|db|migrate)$/gm)].map(([, word]) => word!);
@@ -124,7 +124,7 @@ postgres.describe('what is deployed', () => {
       }
     });
 
-    it('lets the server reach what its settings can name, and nothing lets others reach it but ingress and Prometheus', () => {
+    it('let the server reach what its settings can name, and only ingress and Prometheus reach it', () => {
       const policy = all()
         .split(/^---$/m)
         .find((one) => one.includes('kind: NetworkPolicy'))!;
@@ -144,14 +144,14 @@ postgres.describe('what is deployed', () => {
       expect([...ingress!.matchAll(/port: (\w+)/g)].map(([, port]) => port)).toEqual(['http', 'metrics']);
     });
 
-    it('is spread over zones, and over machines', () => {
+    it('spread pods over zones and hosts', () => {
       expect([...all().matchAll(/topologyKey: (.+)/g)].map(([, key]) => key)).toEqual([
         'topology.kubernetes.io/zone',
         'kubernetes.io/hostname',
       ]);
     });
 
-    it('has, where it is scaled, as many instances as the queue of requests says, and no number of its own', () => {
+    it('scale by the queue of requests, without a fixed number of replicas', () => {
       const { stdout: text } = run('kubectl', 'kustomize', 'deploy/kubernetes-autoscaling');
       const without = all().replace(/^ {2}replicas: 3\n/m, '');
       const objects = text.split(/^---\n/m);
@@ -168,7 +168,7 @@ postgres.describe('what is deployed', () => {
       expect(all()).toMatch(/name: metrics\n/);
     });
 
-    it('has time to end, and its probes ask what answers', () => {
+    it('allow time to shut down, and probe the right endpoints', () => {
       const text = all();
       const [, seconds] = /terminationGracePeriodSeconds: (\d+)/.exec(text)!;
       expect(Number(seconds)).toBeGreaterThanOrEqual(15); // docs/operators/operations.md

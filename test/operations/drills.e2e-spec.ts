@@ -28,7 +28,7 @@ const mountsDisks = (() => {
 if (onPostgres && !mountsDisks)
   process.stderr.write('Not run: the drill of the full disk. This machine lets nobody mount one.\n');
 
-postgres.describe('drills', () => {
+postgres.describe('the drills', () => {
   let folder: string;
   beforeAll(() => {
     folder = mkdtempSync(join(tmpdir(), 'pua-drills-'));
@@ -53,7 +53,7 @@ postgres.describe('drills', () => {
   });
 
   (mountsDisks ? it : it.skip)(
-    'with a full disk: writes are refused, reads go on, nothing is lost, and all is well when there is room',
+    'with a full disk reject writes, continue reads, lose nothing, and recover when there is room',
     async () => {
       const DISK = join(folder, 'disk');
       mkdirSync(DISK);
@@ -152,7 +152,7 @@ postgres.describe('drills', () => {
   );
 
   (mountsDisks ? it : it.skip)(
-    'with a full disk of pg_wal: PostgreSQL goes down, nothing but 503 is answered then, and all is well when there is room and it was started again',
+    'with a full disk of pg_wal respond only 503 while PostgreSQL is down, and recover after its restart with room',
     async () => {
       const DISK = join(folder, 'log-disk');
       mkdirSync(DISK);
@@ -244,7 +244,7 @@ postgres.describe('drills', () => {
     },
   );
 
-  describe('over a running server', () => {
+  describe('on a running server', () => {
     let environment: ReturnType<typeof settingsOf>;
     let database: Cluster;
     let server: ServerProcess;
@@ -271,7 +271,7 @@ postgres.describe('drills', () => {
     };
     const refusedSoon = (key: string) => soon(async () => (await statusOf(server, key)) === 401);
 
-    it('refuse a key that has leaked within a second, and show what was done to it', async () => {
+    it('end a leaked key within a second, and show its uses', async () => {
       const { id, key } = await member('leaky');
       expect(await statusOf(server, key)).toBe(200);
       const printed = await run(commandsOf('admin', 'A key has leaked').join('\n'), {
@@ -282,7 +282,7 @@ postgres.describe('drills', () => {
       expect(printed).toMatch(/key\.revoked[^]*key\.created/);
     });
 
-    it('end an app with 100,000 sign-ins while the server answers others', async () => {
+    it('end an app with 100,000 sign-ins while the server responds to others', async () => {
       const { key } = await member('bystander');
       const { client_id: CLIENT_ID } = await puaJson<{ client_id: string }>(environment, [
         'clients',
@@ -322,7 +322,7 @@ SELECT sha256(id::bytea), 'RefreshToken', id, '{}', now() + interval '30 days' F
       expect(left).toEqual({ grants: 0, tokens: 0 });
     });
 
-    it('take a signing key that has leaked from what is published', async () => {
+    it('remove a leaked signing key from the published ones', async () => {
       const published = async () => {
         const { keys } = (await (await fetch(`${server.url}/oauth/jwks`)).json()) as {
           keys: { kid: string }[];

@@ -14,7 +14,7 @@ afterAll(() => oauth.close());
 
 const query = <Row>(sql: string, values: unknown[] = []) => oauth.api.dataSource.query<Row[]>(sql, values);
 
-/** Tables and rows in which the text stands, whatever its case. */
+/** Tables and rows that contain the text, ignoring case. */
 async function holding(text: string): Promise<string[]> {
   const tables = await query<{ name: string }>(
     `SELECT quote_ident(table_name) AS name FROM information_schema.tables WHERE table_schema = 'public' AND table_type = 'BASE TABLE'`,
@@ -30,7 +30,7 @@ async function holding(text: string): Promise<string[]> {
   return found;
 }
 
-/** @returns `mark`: what stands in everything that this member says of themselves */
+/** @returns `mark`: a text that all data of this member contains */
 async function member() {
   const mark = `Zyxwvut${++count}q`;
   const { id, username } = await oauth.member();
@@ -55,7 +55,7 @@ VALUES ($1, convert_to($2, 'UTF8'), '\\x01', '\\x01', 0, false, false, $2)`,
 }
 
 describe('pua users erase', () => {
-  it('without --yes says what would go, and takes nothing', async () => {
+  it('without --yes prints what would be deleted, and deletes nothing', async () => {
     const { id, username } = await member();
     const { code, stdout, stderr } = await pua(oauth.api.environment, ['users', 'erase', username]);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
@@ -63,7 +63,7 @@ describe('pua users erase', () => {
     expect(await query('SELECT erased_at FROM users WHERE id = $1', [id])).toEqual([{ erased_at: null }]);
   });
 
-  it('leaves nothing of the member in the database but the id, at others and in the trail too', async () => {
+  it('leaves only the member’s id in the database, also in other members’ rows and the audit log', async () => {
     const { id, username, mark, friend, event } = await member();
     const client = await oauth.client();
     const tokens = await oauth.tokens(client, username);
@@ -99,7 +99,7 @@ describe('pua users erase', () => {
     const account = (await browser.open('/account/apps')) as FormPage;
     expect(account.html).toContain('password');
 
-    // What others see: no connection, and the event goes on.
+    // Others see no connection, and the event continues.
     const friends = await oauth.api.get('/profile', await oauth.api.key(friend));
     expect(friends.body).toMatchObject({ connections_count: 0 });
     await oauth.api.platform.participant(event, friend);
@@ -110,7 +110,7 @@ describe('pua users erase', () => {
     });
   });
 
-  it('cannot be undone, and again changes nothing', async () => {
+  it('cannot be undone, and changes nothing when repeated', async () => {
     const { id } = await member();
     await puaJson(oauth.api.environment, ['users', 'erase', String(id), '--yes']);
     expect(await pua(oauth.api.environment, ['users', 'erase', String(id), '--yes', '--json'])).toMatchObject(
@@ -130,7 +130,7 @@ describe('pua users erase', () => {
       );
   });
 
-  it('holds against an import: what it says of the member is a bad line', async () => {
+  it('prevents a later import of the member, which is a bad line', async () => {
     const { id, friend, event } = await member();
     await puaJson(oauth.api.environment, ['users', 'erase', String(id), '--yes']);
     const folder = mkdtempSync(join(process.env.TEST_FOLDER!, 'erased-'));
@@ -148,7 +148,7 @@ describe('pua users erase', () => {
     ]);
   });
 
-  it('is the only way in which the trail is changed', async () => {
+  it('is the only way to change the audit log', async () => {
     const { id } = await oauth.member();
     await query(
       `INSERT INTO auth_events (type, actor, user_id, ip) VALUES ('user.created', 'admin', $1, '192.0.2.1')`,

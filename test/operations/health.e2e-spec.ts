@@ -41,19 +41,19 @@ async function refusal(change: string, undo: string): Promise<unknown> {
 }
 
 describe('GET /livez', () => {
-  it('says that the process answers', async () => {
+  it('responds 200 while the process runs', async () => {
     const { status, body } = await api.send('GET', '/livez');
     expect([status, body]).toEqual([200, { status: 'ok' }]);
   });
 });
 
 describe('GET /readyz', () => {
-  it('says that requests may be sent here', async () => {
+  it('responds 200 when the server accepts requests', async () => {
     expect((await ready(200)).body).toEqual({ status: 'ok' });
     expect(await metric()).toBe('1');
   });
 
-  thorough.it('says no where the database lacks a migration', async () => {
+  thorough.it('responds 503 if the database lacks a migration', async () => {
     const [last] = (await query('SELECT timestamp, name FROM migrations ORDER BY id DESC LIMIT 1')) as [
       { timestamp: number; name: string },
     ];
@@ -65,7 +65,7 @@ describe('GET /readyz', () => {
     await ready(200);
   });
 
-  it('says no where nobody knows what was migrated', async () => {
+  it('responds 503 if the migrations cannot be read', async () => {
     const detail = await refusal(
       'ALTER TABLE migrations RENAME TO forgotten',
       'ALTER TABLE forgotten RENAME TO migrations',
@@ -74,7 +74,7 @@ describe('GET /readyz', () => {
     await ready(200);
   });
 
-  it('says yes while the database is migrated for the next version, which servers get one after the other, and no where this one cannot live with that', async () => {
+  it('responds 200 during a rolling migration to the next version, and 503 if this version is incompatible', async () => {
     await query(`INSERT INTO migrations (timestamp, name) VALUES (9999999999999, 'Future9999999999999')`);
     const detail = await refusal(
       `DELETE FROM compatible_migrations WHERE name = 'Future9999999999999'`,
@@ -86,7 +86,7 @@ describe('GET /readyz', () => {
     await query(`DELETE FROM compatible_migrations WHERE name = 'Future9999999999999'`);
   });
 
-  it('is not alone in that: where a newer schema lacks what this version reads, requests get 503, too, and not 500', async () => {
+  it('responds 503, like all requests, if a newer schema lacks a column that this version reads', async () => {
     const key = await api.key(await api.platform.user());
     await query('ALTER TABLE connections RENAME COLUMN met_at_event_id TO met_at');
     try {

@@ -14,7 +14,7 @@ import { postgres } from '../support/database.js';
 import { BASE, event, importsInto, removeImported, user, writeFolder } from '../support/import-files.js';
 import { eventually } from '../support/timing.js';
 
-postgres.describe('An import of members who are there already', () => {
+postgres.describe('an import of existing members', () => {
   let api: TestApi;
   let holder: QueryRunner;
   beforeAll(async () => void (api = await TestApi.start()));
@@ -43,7 +43,7 @@ postgres.describe('An import of members who are there already', () => {
         JSON.stringify((await pending()).map(({ user_id }) => user_id)) === JSON.stringify(ids) || undefined,
     );
 
-  it('is complete when it reports success, and the same again changes nothing', async () => {
+  it('is complete when it reports success, and changes nothing when repeated', async () => {
     await load(BASE);
     const files = { users: [user(1, { bio: 'new', disabled_at: '2024-01-01 00:00:00' }), user(2), user(3)] };
     expect((await load(files)).files.users).toMatchObject({ inserted: 1, updated: 1, unchanged: 1 });
@@ -57,7 +57,7 @@ postgres.describe('An import of members who are there already', () => {
     expect(await everything()).toEqual(before);
   });
 
-  it('passes usernames and external ids on in a circle, and to a new member', async () => {
+  it('exchanges usernames and external ids between members, and with a new one', async () => {
     const named = (id: number, name: string) => user(id, { username: name, external_id: name });
     await load({ users: [named(1, 'ada'), named(2, 'bea'), named(3, 'cea'), named(4, 'dea')] });
     const report = await load({
@@ -69,7 +69,7 @@ postgres.describe('An import of members who are there already', () => {
     );
   });
 
-  it('changes nothing where the database would refuse one of them', async () => {
+  it('changes nothing if the database would reject one of them', async () => {
     await load(BASE);
     await rows(`ALTER TABLE users ADD CONSTRAINT no_secrets CHECK (bio <> 'secret')`);
     const report = await load({ users: [user(1, { bio: 'new' }), user(2, { bio: 'secret' })] });
@@ -81,7 +81,7 @@ postgres.describe('An import of members who are there already', () => {
     expect(await rows('SELECT bio FROM users')).toEqual([{ bio: null }, { bio: null }]);
   });
 
-  it('leaves a field that the member changed before it was written, with --keep-profile', async () => {
+  it('keeps a field that the member changed before it was written, with --keep-profile', async () => {
     await load(BASE);
     await hold([1]);
     const loaded = load({ users: [user(1, { bio: 'old', first_name: 'Ada' })] }, { keepProfile: true });
@@ -95,7 +95,7 @@ postgres.describe('An import of members who are there already', () => {
     ]);
   });
 
-  it('leaves a username that somebody took in the meantime, and changes the rest', async () => {
+  it('keeps a username that was taken meanwhile, and changes the rest', async () => {
     await load(BASE);
     await hold([1]);
     const loaded = load({ users: [user(1, { username: 'wanted', external_id: 'x', bio: 'new' })] });
@@ -108,7 +108,7 @@ postgres.describe('An import of members who are there already', () => {
     ]);
   });
 
-  it('brings nothing back of a member who was erased in the meantime', async () => {
+  it('restores nothing of a member who was erased meanwhile', async () => {
     await load(BASE);
     await hold([1]);
     const loaded = load({ users: [user(1, { bio: 'new', username: 'newer' })] });
@@ -122,7 +122,7 @@ postgres.describe('An import of members who are there already', () => {
     ]);
   });
 
-  it('ends also where somebody deleted one of them in the meantime', async () => {
+  it('completes even if another client deleted one of them meanwhile', async () => {
     await load({ users: [user(1), user(2)] });
     await hold([2]);
     const loaded = load({ users: [user(2, { bio: 'new' })] });
@@ -135,7 +135,7 @@ postgres.describe('An import of members who are there already', () => {
   });
 
   it.each(['SIGTERM', 'SIGKILL'] as const)(
-    'is completed by a server where %s ended it after it had committed, and keeps another import waiting until then',
+    'is completed by a server if %s ended it after its commit, and delays other imports until then',
     async (signal) => {
       await load(BASE);
       await hold([1]);
@@ -183,9 +183,9 @@ postgres.describe('An import of members who are there already', () => {
   });
 
   // Last, because what it leaves to the background takes long.
-  it('lets them save their profiles and allow apps meanwhile: nobody is refused', async () => {
+  it('lets members save their profiles and allow apps meanwhile', async () => {
     const members = 20_000;
-    // What an import meets that is the first on a database where autovacuum came by before.
+    // The state of the first import into a database after an autovacuum.
     await rows('ANALYZE users, pending_members');
     await rows(`INSERT INTO users (id, username) SELECT n, 'u' || n FROM generate_series(1, ${members}) n`);
     const keys = await Promise.all(Array.from({ length: 40 }, (_, n) => api.key(1 + n * 500)));

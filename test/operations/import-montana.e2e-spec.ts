@@ -19,7 +19,7 @@ if (!available) console.warn(`SKIPPED: the real data of montana-meetups is not a
   });
   afterAll(() => api.close());
 
-  it('takes every record, and leaves the demo as it is', async () => {
+  it('the import of Montana accepts every record, and keeps the demo', async () => {
     const ofDemo = () =>
       api.dataSource.query<unknown[]>(
         `SELECT to_jsonb(u) AS user, (SELECT jsonb_agg(to_jsonb(p) ORDER BY achievement_id) FROM user_achievements p WHERE p.user_id = u.id)
@@ -51,7 +51,7 @@ FROM users u WHERE id >= 900000001 ORDER BY id`,
         .split('\n')
         .map((line) => JSON.parse(line) as Row);
 
-    it('takes every record', () => {
+    it('the repeated import accepts every record', () => {
       expect(report.rejected).toBe(0);
       const inserted = Object.entries(report.files).map(([name, file]) => [name, file.inserted]);
       expect(Object.fromEntries(inserted)).toEqual({
@@ -64,17 +64,17 @@ FROM users u WHERE id >= 900000001 ORDER BY id`,
       });
     });
 
-    it('changes nothing the second time', async () => {
+    it('the repeated import changes nothing', async () => {
       const { files } = await puaJson<ImportReport>(api.environment, ['import', MONTANA]);
       for (const file of Object.values(files))
         expect(file).toMatchObject({ inserted: 0, updated: 0, unchanged: file.read });
     });
 
-    it('leaves totals that the doctor agrees with', async () => {
+    it('the import of Montana leaves totals that the doctor confirms', async () => {
       expect(await pua(api.environment, ['doctor'])).toMatchObject({ code: 0 });
     });
 
-    it('answers the busiest members, and some others, with the counts that stand in the files', async () => {
+    it('the API responds to the busiest members, and some others, with the counts of the files', async () => {
       const drafts = new Set(
         read<{ id: number; status: string }>('events')
           .filter(({ status }) => status === 'draft')

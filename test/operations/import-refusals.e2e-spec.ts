@@ -27,7 +27,7 @@ describe('pua import', () => {
 
   const { load, rows, everything } = importsInto(() => api);
 
-  describe('refuses a bad line and changes nothing:', () => {
+  describe('rejects a bad line and changes nothing:', () => {
     const long = (length: number) => 'x'.repeat(length);
     const cases: [what: string, files: ImportedFiles, line: string, reason: string | RegExp][] = [
       // A line in itself.
@@ -457,7 +457,7 @@ describe('pua import', () => {
       expect(await everything()).toEqual(before);
     });
 
-    it('what is not UTF-8', async () => {
+    it('text that is not UTF-8', async () => {
       const folder = mkdtempSync(join(process.env.TEST_FOLDER!, 'import-'));
       writeFileSync(join(folder, 'users.ndjson'), Buffer.from('{"id":1,"username":"Zo\xeb"}\n', 'latin1'));
       const { firstRejects } = await importRecords(api.dataSource, folderSource(folder));
@@ -465,7 +465,7 @@ describe('pua import', () => {
     });
   });
 
-  describe('refuses what does not fit the data that is there:', () => {
+  describe('rejects conflicts with existing data:', () => {
     const present: ImportedFiles = {
       users: [user(1, { external_id: 'sub-1' }), user(2), user(3)],
       events: [event(1)],
@@ -509,88 +509,74 @@ describe('pua import', () => {
       expect(await everything()).toEqual(before);
     });
 
-    thorough.it(
-      'a username that would have been free, had the line that gives it up not been bad',
-      async () => {
-        await load({ users: [user(1, { username: 'ann' }), user(2, { username: 'zed' })] });
-        const { firstRejects } = await load({
-          users: [user(2, { username: 'ann' }), user(3, { username: 'zed' }), user(4)],
-        });
-        expect(firstRejects).toEqual([
-          { file: 'users.ndjson', line: 1, reason: 'username: is taken by member 1' },
-          { file: 'users.ndjson', line: 2, reason: 'username: is taken by member 2' },
-        ]);
-      },
-    );
-
-    thorough.it(
-      'leaves what another system calls a member as it was where the file is silent, and lets members change it among them',
-      async () => {
-        const externalIds = () => rows('SELECT external_id FROM users WHERE id < 4 ORDER BY id');
-        await load({ users: [user(1, { external_id: 'a' }), user(2, { external_id: 'b' }), user(3)] });
-        await load({ users: [user(1, { first_name: 'Ada' }), user(2), user(3, { external_id: 'c' })] });
-        expect(await externalIds()).toEqual([
-          { external_id: 'a' },
-          { external_id: 'b' },
-          { external_id: 'c' },
-        ]);
-        await load({
-          users: [
-            user(1, { external_id: 'b' }),
-            user(2, { external_id: null }),
-            user(3, { external_id: 'a' }),
-          ],
-        });
-        expect(await externalIds()).toEqual([
-          { external_id: 'b' },
-          { external_id: null },
-          { external_id: 'a' },
-        ]);
-      },
-    );
-
-    thorough.it(
-      'brings the address that a mail is sent to, and leaves it as it was where the file is silent',
-      async () => {
-        const addresses = () => rows('SELECT email FROM users WHERE id < 4 ORDER BY id');
-        const email = 'ada@example.com';
-        await load({ users: [user(1, { email }), user(2, { email }), user(3)] });
-        await load({
-          users: [
-            user(1, { first_name: 'Ada' }),
-            user(2, { email: null }),
-            user(3, { email: 'b@example.com' }),
-          ],
-        });
-        expect(await addresses()).toEqual([{ email }, { email: null }, { email: 'b@example.com' }]);
-      },
-    );
-
-    thorough.it('takes what the folder itself gives up: usernames, keys and pins change places', async () => {
-      await load({
-        ...BASE,
-        achievements: [achievement(1, { key: 'a' }), achievement(2, { key: 'b' })],
-        user_achievements: [earned(1, 1, { pin_position: 1 }), earned(1, 2, { pin_position: 2 })],
+    thorough.it('a username that only a bad line would have freed', async () => {
+      await load({ users: [user(1, { username: 'ann' }), user(2, { username: 'zed' })] });
+      const { firstRejects } = await load({
+        users: [user(2, { username: 'ann' }), user(3, { username: 'zed' }), user(4)],
       });
-      const { imported, files } = await load({
-        users: [user(1, { username: 'u2' }), user(2, { username: 'U1' })],
-        achievements: [achievement(1, { key: 'b' }), achievement(2, { key: 'a' })],
-        user_achievements: [earned(1, 1, { pin_position: 2 }), earned(1, 2, { pin_position: 1 })],
-      });
-      expect(imported).toBe(true);
-      expect(files).toMatchObject({
-        users: { updated: 2 },
-        achievements: { updated: 2 },
-        user_achievements: { updated: 2 },
-      });
-      expect(await rows('SELECT id, username FROM users ORDER BY id')).toEqual([
-        { id: 1, username: 'u2' },
-        { id: 2, username: 'U1' },
-      ]);
-      expect(await rows('SELECT pin_position FROM user_achievements ORDER BY achievement_id')).toEqual([
-        { pin_position: 2 },
-        { pin_position: 1 },
+      expect(firstRejects).toEqual([
+        { file: 'users.ndjson', line: 1, reason: 'username: is taken by member 1' },
+        { file: 'users.ndjson', line: 2, reason: 'username: is taken by member 2' },
       ]);
     });
+
+    thorough.it('keeps the external id if the file omits it, and lets members exchange ids', async () => {
+      const externalIds = () => rows('SELECT external_id FROM users WHERE id < 4 ORDER BY id');
+      await load({ users: [user(1, { external_id: 'a' }), user(2, { external_id: 'b' }), user(3)] });
+      await load({ users: [user(1, { first_name: 'Ada' }), user(2), user(3, { external_id: 'c' })] });
+      expect(await externalIds()).toEqual([{ external_id: 'a' }, { external_id: 'b' }, { external_id: 'c' }]);
+      await load({
+        users: [user(1, { external_id: 'b' }), user(2, { external_id: null }), user(3, { external_id: 'a' })],
+      });
+      expect(await externalIds()).toEqual([
+        { external_id: 'b' },
+        { external_id: null },
+        { external_id: 'a' },
+      ]);
+    });
+
+    thorough.it('stores the email address, and keeps it if the file omits it', async () => {
+      const addresses = () => rows('SELECT email FROM users WHERE id < 4 ORDER BY id');
+      const email = 'ada@example.com';
+      await load({ users: [user(1, { email }), user(2, { email }), user(3)] });
+      await load({
+        users: [
+          user(1, { first_name: 'Ada' }),
+          user(2, { email: null }),
+          user(3, { email: 'b@example.com' }),
+        ],
+      });
+      expect(await addresses()).toEqual([{ email }, { email: null }, { email: 'b@example.com' }]);
+    });
+
+    thorough.it(
+      'accepts values freed by the same folder: usernames, keys and pins change places',
+      async () => {
+        await load({
+          ...BASE,
+          achievements: [achievement(1, { key: 'a' }), achievement(2, { key: 'b' })],
+          user_achievements: [earned(1, 1, { pin_position: 1 }), earned(1, 2, { pin_position: 2 })],
+        });
+        const { imported, files } = await load({
+          users: [user(1, { username: 'u2' }), user(2, { username: 'U1' })],
+          achievements: [achievement(1, { key: 'b' }), achievement(2, { key: 'a' })],
+          user_achievements: [earned(1, 1, { pin_position: 2 }), earned(1, 2, { pin_position: 1 })],
+        });
+        expect(imported).toBe(true);
+        expect(files).toMatchObject({
+          users: { updated: 2 },
+          achievements: { updated: 2 },
+          user_achievements: { updated: 2 },
+        });
+        expect(await rows('SELECT id, username FROM users ORDER BY id')).toEqual([
+          { id: 1, username: 'u2' },
+          { id: 2, username: 'U1' },
+        ]);
+        expect(await rows('SELECT pin_position FROM user_achievements ORDER BY achievement_id')).toEqual([
+          { pin_position: 2 },
+          { pin_position: 1 },
+        ]);
+      },
+    );
   });
 });

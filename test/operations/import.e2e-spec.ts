@@ -49,7 +49,7 @@ describe('pua import', () => {
     );
 
   describe('writes', () => {
-    it('every field, and the defaults of those that are absent', async () => {
+    it('every field, and the defaults of absent ones', async () => {
       const passwordHash = await hash('imported secret');
       await load({
         users: [
@@ -165,7 +165,7 @@ describe('pua import', () => {
       expect(await totals('connections_count')).toEqual([2, 1, 1]);
     });
 
-    thorough.it('ids up to where there is still room for new ones', async () => {
+    thorough.it('ids up to the limit that leaves room for new ones', async () => {
       const highest = 9_000_000_000_000_000;
       await load({ users: [user(highest)] });
       expect(await api.platform.user()).toBe(highest + 1);
@@ -174,7 +174,7 @@ describe('pua import', () => {
       await api.dataSource.query('DELETE FROM users; ALTER SEQUENCE users_id_seq RESTART WITH 100');
     });
 
-    thorough.it('the new start of an event into the calendars of who takes part', async () => {
+    thorough.it('the new start of an event into its participants’ calendars', async () => {
       await load({ ...BASE, participants: [participant(1, 2)] });
       await load({ events: [event(1, { starts_at: '2031-01-01 00:00:00' })] });
       expect(await rows('SELECT starts_at FROM participants')).toEqual([
@@ -182,7 +182,7 @@ describe('pua import', () => {
       ]);
     });
 
-    thorough.it('ids as they are, and the next new one comes after them', async () => {
+    thorough.it('ids unchanged, and the next new one follows them', async () => {
       await load({ users: [user(5000)], achievements: [achievement(600)] });
       expect(await api.platform.user()).toBeGreaterThan(5000);
       expect(await api.platform.achievement()).toBeGreaterThan(600);
@@ -194,7 +194,7 @@ describe('pua import', () => {
       expect(await api.platform.user()).toBe(2);
     });
 
-    it('only what changes: the same folder again rewrites no row, and leaves no trace', async () => {
+    it('only changes: the same folder again rewrites no row, and leaves no trace', async () => {
       const files: ImportedFiles = {
         ...BASE,
         participants: [participant(1, 1, { role: 'organizer', rsvp_status: null }), participant(1, 2)],
@@ -229,7 +229,7 @@ describe('pua import', () => {
       ]);
     });
 
-    thorough.it('a time of change for an event that changes and names none', async () => {
+    thorough.it('a time of change for a changed event without one', async () => {
       await load({ ...BASE, events: [event(1, { updated_at: '2020-01-01 00:00:00' })] });
       await load({ events: [event(1)] });
       expect(await rows('SELECT updated_at::text FROM events')).toEqual([
@@ -243,7 +243,7 @@ describe('pua import', () => {
     });
 
     thorough.it(
-      'over what the member changed, but neither password nor disabling where the file is silent',
+      'over members’ changes, but keeps password and disabling if the file omits them',
       async () => {
         await load({
           users: [
@@ -262,17 +262,20 @@ describe('pua import', () => {
       },
     );
 
-    thorough.it('signs nobody out for another password hash, and whom it disables', async () => {
-      const since = async () =>
-        (await rows('SELECT sign_ins_valid_since IS NOT NULL AS ended FROM users'))[0];
-      await load({ users: [user(1, { password_hash: BCRYPT_HASH })] });
-      await load({ users: [user(1, { password_hash: BCRYPT_HASH.replace('$10$', '$11$') })] });
-      expect(await since()).toEqual({ ended: false });
-      await load({ users: [user(1, { disabled_at: '2024-01-01 00:00:00' })] });
-      expect(await since()).toEqual({ ended: true });
-    });
+    thorough.it(
+      'no sign-out for another password hash of a member, or of a member that it disables',
+      async () => {
+        const since = async () =>
+          (await rows('SELECT sign_ins_valid_since IS NOT NULL AS ended FROM users'))[0];
+        await load({ users: [user(1, { password_hash: BCRYPT_HASH })] });
+        await load({ users: [user(1, { password_hash: BCRYPT_HASH.replace('$10$', '$11$') })] });
+        expect(await since()).toEqual({ ended: false });
+        await load({ users: [user(1, { disabled_at: '2024-01-01 00:00:00' })] });
+        expect(await since()).toEqual({ ended: true });
+      },
+    );
 
-    it('the keys of the achievements that it names, and those of no others', async () => {
+    it('the keys of the given achievements only', async () => {
       await load({
         achievements: [
           achievement(1, { key: 'one' }),
@@ -295,7 +298,7 @@ describe('pua import', () => {
     const stored = () =>
       rows('SELECT first_name, last_name, bio, profile_picture, username FROM users ORDER BY id');
 
-    it('leaves the fields that the member changed through the API, and those alone', async () => {
+    it('keeps only the fields that the member changed through the API', async () => {
       const platform = user(1, { first_name: 'Ada', last_name: 'L.', bio: 'old' });
       await load({ users: [platform] });
       const key = await api.key(1);
@@ -311,7 +314,7 @@ describe('pua import', () => {
       expect(again.files.users).toMatchObject({ updated: 0, unchanged: 1 });
     });
 
-    thorough.it('no longer, once an import without it has set the fields', async () => {
+    thorough.it('forgets those changes once an import without it has set the fields', async () => {
       await load({ users: [user(1, { bio: 'old' })] });
       await api.put('/profile', await api.key(1), { bio: 'mine' });
       await load({ users: [user(1, { bio: 'new' })] });
@@ -335,20 +338,15 @@ describe('pua import', () => {
       });
     });
 
-    thorough.it(
-      'lines that are cut anywhere by the blocks of the file, with their true numbers',
-      async () => {
-        const people = Array.from({ length: 3000 }, (_, i) =>
-          user(i + 1, { bio: 'é'.repeat((i * 7) % 450) }),
-        );
-        const { files, firstRejects } = await load(
-          { users: [...people, user(4000, { bio: 'x'.repeat(501) })] },
-          { dryRun: true },
-        );
-        expect(files.users).toMatchObject({ read: 3001, inserted: 3000, rejected: 1 });
-        expect(firstRejects[0]).toMatchObject({ line: 3001 });
-      },
-    );
+    thorough.it('lines split anywhere by the files’ blocks, with their correct numbers', async () => {
+      const people = Array.from({ length: 3000 }, (_, i) => user(i + 1, { bio: 'é'.repeat((i * 7) % 450) }));
+      const { files, firstRejects } = await load(
+        { users: [...people, user(4000, { bio: 'x'.repeat(501) })] },
+        { dryRun: true },
+      );
+      expect(files.users).toMatchObject({ read: 3001, inserted: 3000, rejected: 1 });
+      expect(firstRejects[0]).toMatchObject({ line: 3001 });
+    });
 
     it.each<[string, (folder: string) => void, RegExp]>([
       [
@@ -372,7 +370,7 @@ describe('pua import', () => {
         (folder) => mkdirSync(join(folder, 'events.ndjson')),
         /events.ndjson cannot be read \(EISDIR/,
       ],
-    ])('nothing where there is %s', async (_, spoil, message) => {
+    ])('nothing if there is %s', async (_, spoil, message) => {
       const folder = writeFolder({ users: [user(1)] });
       spoil(folder);
       const before = await everything();
@@ -388,7 +386,7 @@ describe('pua import', () => {
         'SELECT id, user_id, peer_id, status, api_time(requested_at) AS requested_at FROM connections ORDER BY id, user_id',
       );
 
-    it('who is said to take part no longer, and counts it', async () => {
+    it('a participation, and counts it', async () => {
       await load({ ...people, participants: [participant(1, 1), participant(1, 2), participant(2, 1)] });
       const { files } = await load({
         participants: [
@@ -411,7 +409,7 @@ describe('pua import', () => {
       expect(await totals('events_count')).toEqual([0, 1, 0]);
     });
 
-    thorough.it('a connection by its id, or by its two members whoever asked, for both of them', async () => {
+    thorough.it('a connection by its id, or by its two members, for both of them', async () => {
       await load({ ...people, connections: [connection(1, 1, 2), connection(2, 2, 3), connection(3, 1, 3)] });
       const { files } = await load({
         connections: [
@@ -428,7 +426,7 @@ describe('pua import', () => {
       ]);
     });
 
-    thorough.it('the same again changes nothing', async () => {
+    thorough.it('the same again without a change', async () => {
       await load({ ...people, participants: [participant(1, 1)], connections: [connection(1, 1, 2)] });
       const gone: ImportedFiles = {
         participants: [{ event_id: 1, user_id: 1, deleted: true }],
@@ -489,43 +487,37 @@ describe('pua import', () => {
       expect(await everything()).toEqual(before);
     });
 
-    thorough.it(
-      'the id of a pair that connects again, whoever asks now: the new one takes its place',
-      async () => {
-        await load({ ...people, connections: [connection(1, 1, 2)] });
-        const { requested_at: _, ...again } = connection(7, 2, 1);
-        const { files } = await load({ connections: [again] });
-        expect(files.connections).toMatchObject({ inserted: 0, updated: 1 });
-        expect(await pairs()).toEqual([
-          { id: 7, user_id: 1, peer_id: 2, status: 'accepted', requested_at: '2024-01-01 10:00:00' },
-          { id: 7, user_id: 2, peer_id: 1, status: 'accepted', requested_at: '2024-01-01 10:00:00' },
-        ]);
-        expect(await totals('connections_count')).toEqual([1, 1, 0]);
-      },
-    );
+    thorough.it('the id of a pair that connects again, in favor of the new one', async () => {
+      await load({ ...people, connections: [connection(1, 1, 2)] });
+      const { requested_at: _, ...again } = connection(7, 2, 1);
+      const { files } = await load({ connections: [again] });
+      expect(files.connections).toMatchObject({ inserted: 0, updated: 1 });
+      expect(await pairs()).toEqual([
+        { id: 7, user_id: 1, peer_id: 2, status: 'accepted', requested_at: '2024-01-01 10:00:00' },
+        { id: 7, user_id: 2, peer_id: 1, status: 'accepted', requested_at: '2024-01-01 10:00:00' },
+      ]);
+      expect(await totals('connections_count')).toEqual([1, 1, 0]);
+    });
 
-    thorough.it(
-      'ids that pairs give up to one another: two that change places, and one of a connection that ended',
-      async () => {
-        await load({
-          ...people,
-          connections: [connection(1, 1, 2), connection(2, 1, 3), connection(3, 2, 3)],
-        });
-        await load({
-          connections: [
-            connection(2, 1, 2),
-            connection(3, 1, 3),
-            { requester_id: 2, addressee_id: 3, deleted: true },
-          ],
-        });
-        expect(await pairs()).toMatchObject([
-          { id: 2, user_id: 1, peer_id: 2 },
-          { id: 2, user_id: 2, peer_id: 1 },
-          { id: 3, user_id: 1, peer_id: 3 },
-          { id: 3, user_id: 3, peer_id: 1 },
-        ]);
-      },
-    );
+    thorough.it('ids that pairs exchange: two that swap, and one of an ended connection', async () => {
+      await load({
+        ...people,
+        connections: [connection(1, 1, 2), connection(2, 1, 3), connection(3, 2, 3)],
+      });
+      await load({
+        connections: [
+          connection(2, 1, 2),
+          connection(3, 1, 3),
+          { requester_id: 2, addressee_id: 3, deleted: true },
+        ],
+      });
+      expect(await pairs()).toMatchObject([
+        { id: 2, user_id: 1, peer_id: 2 },
+        { id: 2, user_id: 2, peer_id: 1 },
+        { id: 3, user_id: 1, peer_id: 3 },
+        { id: 3, user_id: 3, peer_id: 1 },
+      ]);
+    });
   });
 
   describe('from standard input', () => {
@@ -565,7 +557,7 @@ describe('pua import', () => {
       line('events', event(1)),
     ].join('');
 
-    it('takes records of every type in any order, and what ended, all or nothing', async () => {
+    it('accepts records of every type in any order, and removals, all or nothing', async () => {
       const { code, stdout } = await pua(api.environment, ['import', '-', '--json'], input);
       expect(code).toBe(0);
       expect(JSON.parse(stdout)).toMatchObject({
@@ -581,7 +573,7 @@ describe('pua import', () => {
     });
 
     thorough.it(
-      'deletes what has a field of its own in files: members are erased, events deleted, achievements retired, progress goes',
+      'deletes by record type: members are erased, events deleted, achievements retired, progress removed',
       async () => {
         await pua(api.environment, ['import', '-'], input);
         await load({
@@ -611,7 +603,7 @@ describe('pua import', () => {
       },
     );
 
-    thorough.it('ignores a version that is not newer than what is there, and counts it', async () => {
+    thorough.it('ignores a version that is not newer than the stored one, and counts it', async () => {
       const named = (bio: string, version: number) =>
         `${JSON.stringify({ type: 'users', record: { ...user(1), bio }, version })}\n`;
       await pua(api.environment, ['import', '-'], named('second', 2));
@@ -638,7 +630,7 @@ describe('pua import', () => {
       ],
       ['a bad record', '{"type":"users","record":{"id":0,"username":"a"}}', /id: must be an integer/],
       ['U+0000 in a name', '{"type":"users","record":{"\\u0000":1}}', /\ufffd: is not a field here/],
-    ])('refuses %s, and changes nothing', async (_, text, reason) => {
+    ])('rejects %s, and changes nothing', async (_, text, reason) => {
       const before = await everything();
       const { code, stderr } = await pua(api.environment, ['import', '-'], `${input}${text}`);
       expect(code).toBe(1);
@@ -646,7 +638,7 @@ describe('pua import', () => {
       expect(await everything()).toEqual(before);
     });
 
-    thorough.it('writes bad lines as they were, with U+0000 and all', async () => {
+    thorough.it('writes bad lines unchanged, including U+0000', async () => {
       const rejects = join(process.env.TEST_FOLDER!, 'stdin-rejects.ndjson');
       const { code } = await pua(
         api.environment,
@@ -664,7 +656,7 @@ describe('pua import', () => {
   });
 
   describe('in batches', () => {
-    it('commits each, and a record that comes again wins over the one before', async () => {
+    it('commits each batch, and a repeated record overwrites the earlier one', async () => {
       const source = { users: [user(1), user(2), user(1, { bio: 'later' }), user(3)], events: [event(1)] };
       const [{ begunAt }] = (await rows('SELECT clock_timestamp()::text AS "begunAt"')) as [
         { begunAt: string },
@@ -687,7 +679,7 @@ describe('pua import', () => {
     });
 
     thorough.it(
-      'stop at a bad line, say how far they came, and go on from the start without doing anything twice',
+      'stops at a bad line, reports its progress, and continues from the start without repeating work',
       async () => {
         const folder = writeFolder({ users: [user(1), user(2), user(3), user(4, { bio: 5 }), user(5)] });
         const { code, stderr } = await pua(api.environment, ['import', folder, '--batch', '2']);
@@ -707,7 +699,7 @@ describe('pua import', () => {
       },
     );
 
-    thorough.it('import all but the bad lines with --skip-invalid', async () => {
+    thorough.it('imports all but the bad lines with --skip-invalid', async () => {
       const folder = writeFolder({ users: [user(1), user(2, { bio: 1 }), user(3), 'what?', user(5)] });
       const rejects = join(folder, '..', 'batch-rejects.ndjson');
       const args = ['import', folder, '--batch', '2', '--skip-invalid', rejects];
@@ -723,18 +715,18 @@ describe('pua import', () => {
       ).toEqual([2, 4]);
     });
 
-    it.each(['0', '-1', '1.5', 'many', '1000001'])('are refused with the size %s', async (size) => {
+    it.each(['0', '-1', '1.5', 'many', '1000001'])('rejects the size %s', async (size) => {
       expect(await pua(api.environment, ['import', '.', '--batch', size])).toMatchObject({ code: 2 });
     });
 
-    it('are refused in a dry run', async () => {
+    it('rejects a dry run', async () => {
       expect(await pua(api.environment, ['import', '.', '--batch', '5', '--dry-run'])).toMatchObject({
         code: 2,
       });
     });
   });
 
-  it('ends where it is told to, and nothing is changed', async () => {
+  it('an aborted import changes nothing', async () => {
     const before = await everything();
     const signal = AbortSignal.abort();
     await expect(load({ users: [user(1)] }, { signal })).rejects.toThrow(
@@ -744,7 +736,7 @@ describe('pua import', () => {
   });
 
   describe('on the command line', () => {
-    it('prints a summary, and names what it did not read', async () => {
+    it('prints a summary, and names unread files', async () => {
       const folder = writeFolder(BASE);
       writeFileSync(join(folder, 'user.ndjson'), '');
       const { code, stdout, stderr } = await pua(api.environment, ['import', folder]);
@@ -757,7 +749,7 @@ describe('pua import', () => {
       );
     });
 
-    it('fails with the first 20 bad lines on stderr, and nothing is changed', async () => {
+    it('fails with the first 20 bad lines on stderr, and changes nothing', async () => {
       const bad = Array.from({ length: 24 }, (_, i) => user(i + 10, { bio: 1 }));
       const folder = writeFolder({ users: [user(1), ...bad] });
       const before = await everything();
@@ -772,7 +764,7 @@ describe('pua import', () => {
       expect(await everything()).toEqual(before);
     });
 
-    it('imports the rest with --skip-invalid, without what relied on a bad line', async () => {
+    it('imports the rest with --skip-invalid, without records that depend on a bad line', async () => {
       const folder = writeFolder({
         users: [user(1), '{"id":2,  "username":"u2", "age":5}', user(3, { username: 'U1' }), 'what?'],
         events: [event(1), event(2, { organizer_id: 2 })],
@@ -836,7 +828,7 @@ describe('pua import', () => {
       expect(await rows('SELECT id FROM users')).toEqual([{ id: 1 }]);
     });
 
-    thorough.it('writes more rejects than fit into a batch', async () => {
+    thorough.it('writes more rejected lines than fit into a batch', async () => {
       const folder = writeFolder({
         users: Array.from({ length: 9001 }, (_, i) => user(i + 1, i === 5000 ? {} : { bio: 1 })),
       });
@@ -848,7 +840,7 @@ describe('pua import', () => {
       expect(JSON.parse(lines.at(-1)!)).toMatchObject({ line: 9001, record: { id: 9001 } });
     });
 
-    it('changes nothing in a dry run, and tells what it would do', async () => {
+    it('prints a dry run’s effects, and changes nothing', async () => {
       await load({ users: [user(1)] });
       const folder = writeFolder({
         ...BASE,
@@ -898,7 +890,7 @@ describe('pua import', () => {
       expect(await rows('SELECT id FROM users')).toEqual([]);
     });
 
-    it('writes down who imported what', async () => {
+    it('records who imported what', async () => {
       await pua(api.environment, ['import', writeFolder(BASE)]);
       const { data } = await puaJson<{ data: ImportedRecord[] }>(api.environment, [
         'audit',
@@ -912,8 +904,8 @@ describe('pua import', () => {
     });
   });
 
-  postgres.describe('beside other sessions', () => {
-    it('holds up nobody who only refers to a member that it changes: a consent, a key, an answer', async () => {
+  postgres.describe('with concurrent sessions', () => {
+    it('never blocks statements that only refer to a changed member: a consent, a key, an RSVP', async () => {
       await load(BASE);
       const runner = api.dataSource.createQueryRunner();
       await runner.startTransaction();
@@ -933,14 +925,14 @@ describe('pua import', () => {
       await runner.release();
     });
 
-    it('has none of its statements compiled, which PostgreSQL does for their estimated cost, and gains nothing', async () => {
+    it('disables JIT compilation for its statements, which would only cost time', async () => {
       await api.dataSource.transaction(async (manager) => {
         await beginImport(manager);
         expect(await manager.query('SHOW jit')).toEqual([{ jit: 'off' }]);
       });
     });
 
-    it('refuses to run while another import does', async () => {
+    it('rejects a second concurrent import', async () => {
       const other = api.dataSource.createQueryRunner();
       await other.startTransaction();
       await other.query('SELECT pg_advisory_xact_lock($1)', [ADVISORY_LOCKS.import]);
@@ -953,7 +945,7 @@ describe('pua import', () => {
       });
     });
 
-    it('keeps no server from making its signing keys meanwhile', async () => {
+    it('does not block servers that create their signing keys', async () => {
       const other = api.dataSource.createQueryRunner();
       await other.startTransaction();
       await other.query('SELECT pg_advisory_xact_lock($1)', [ADVISORY_LOCKS.import]);
@@ -963,7 +955,7 @@ describe('pua import', () => {
       await other.release();
     });
 
-    it('comes through a deadlock with who writes the same events in another order', async () => {
+    it('survives a deadlock with another writer of the same events', async () => {
       await load({ users: [user(1)], events: [event(1), event(2)] });
       const second = await createDataSource(api.config, 'maintenance').initialize();
       const other = second.createQueryRunner();
@@ -1001,7 +993,7 @@ describe('pua import', () => {
       }
     }
 
-    it('sees the username that somebody took at the same moment, and says which line wanted it', async () => {
+    it('sees a username that was taken at the same moment, and names the conflicting line', async () => {
       const report = await beside("INSERT INTO users (id, username) VALUES (90, 'U2')", () =>
         load({ users: [user(1), user(2)] }),
       );
@@ -1012,7 +1004,7 @@ describe('pua import', () => {
       expect(await rows('SELECT id FROM users')).toEqual([{ id: 90 }]);
     });
 
-    it('takes over what somebody wrote at the same moment: nothing is thrown away', async () => {
+    it('includes concurrent writes: nothing is lost', async () => {
       await load(BASE);
       const report = await beside(
         "INSERT INTO connections (user_id, id, peer_id, status, connected_at) VALUES (1, 50, 2, 'accepted', now()), (2, 50, 1, 'accepted', now())",
@@ -1024,7 +1016,7 @@ describe('pua import', () => {
     });
 
     it.each(['SIGINT', 'SIGTERM', 'SIGKILL'] as const)(
-      'ends in the database at %s, and nothing is changed',
+      'ends in the database at %s, and changes nothing',
       async (signal) => {
         await load(BASE);
         const before = await everything();

@@ -48,7 +48,7 @@ postgres.describe('the log', () => {
     return lineOf(answer.headers.get('x-request-id')!);
   };
 
-  it('has one JSON line for a request: which, how it ended, how long it took, and for whom', async () => {
+  it('has one JSON line per request: route, outcome, duration, and caller', async () => {
     const [line, ...others] = await send('/api/public/events/7?', { headers: { 'X-API-Key': key } });
     expect(others).toEqual([]);
     expect(line).toEqual({
@@ -66,7 +66,7 @@ postgres.describe('the log', () => {
     });
   });
 
-  it('names the trace of the caller, and none that is not one', async () => {
+  it('contains the caller’s trace id if it is valid', async () => {
     const trace = '0af7651916cd43dd8448eb211c80319c';
     const lineFor = async (traceparent: string) => {
       const [line] = await send('/api/public/me', { headers: { 'X-API-Key': key, traceparent } });
@@ -76,12 +76,12 @@ postgres.describe('the log', () => {
     expect(await lineFor(`00-${trace}-"}`)).not.toHaveProperty('trace_id');
   });
 
-  it('says why a credential was refused, which the answer does not', async () => {
+  it('names the reason of a rejected credential, unlike the response', async () => {
     const [line] = await send('/api/public/me', { headers: { 'X-API-Key': 'pua_live_x' } });
     expect(line).toMatchObject({ status: 401, problem: 'invalid_credentials', refusal: expect.any(String) });
   });
 
-  it('has no key, token, cookie, code or password, wherever a caller puts it', async () => {
+  it('contains no key, token, cookie, code or password, in any part of a request', async () => {
     const token = 'T0k3nT0k3nT0k3nT0k3nT0k3nT0k3nT0k3nT0k3nT0k';
     const secrets = [key, token, 'cookie-hunter1', 'password-hunter2', 'verifier-hunter3', 'code-hunter4'];
     const form = new URLSearchParams({
@@ -119,7 +119,7 @@ postgres.describe('the log', () => {
       expect(server!.output + server!.errors).not.toContain(secret);
   });
 
-  it('keeps the words of a path that leads nowhere', async () => {
+  it('contains the path of a 404', async () => {
     const [line] = await send('/api/public/event');
     expect(line).toMatchObject({ path: '/api/public/event', status: 404, problem: 'not_found' });
   });
@@ -140,7 +140,7 @@ postgres.describe('the log', () => {
     expect(server!.output).not.toMatch(/the-id-of-a-sign-in|some-session/);
   });
 
-  it('is not forged by what a caller sends', async () => {
+  it('cannot be forged by a caller’s input', async () => {
     const before = lines().length;
     await send('/api/public/%0A%7B%22msg%22%3A%22request%22%7D', {
       headers: { 'User-Agent': '{"msg":"request"}', 'X-Request-Id': '{"msg":"x"}' },
@@ -148,7 +148,7 @@ postgres.describe('the log', () => {
     expect(lines().length - before).toBe(1);
   });
 
-  it('tells that a caller went away before the answer', async () => {
+  it('records that a caller disconnected before the response', async () => {
     const { port } = new URL(server!.url);
     const socket = connect(Number(port), '127.0.0.1');
     await once(socket, 'connect');
@@ -161,7 +161,7 @@ postgres.describe('the log', () => {
     expect(await lineOf('gone')).toMatchObject([{ route: '/api/public/profile', aborted: true }]);
   });
 
-  it('is one line a request for people where LOG_FORMAT is pretty, without values of a query and without probes', async () => {
+  it('has one readable line per request if LOG_FORMAT is pretty, without query values and probes', async () => {
     const pretty = await ServerProcess.start({ ...api.environment, LOG_FORMAT: 'pretty', LOG_LEVEL: 'info' });
     const { username } = await api.get('/me', key).then(({ body }) => body as { username: string });
     const call = async (path: string, headers: Record<string, string> = {}) =>

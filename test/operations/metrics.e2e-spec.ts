@@ -28,7 +28,7 @@ describe('metrics', () => {
   });
   afterAll(() => api.close());
 
-  it('are served on a port of their own, by route and status, without anything that a caller sent', async () => {
+  it('are served on a separate port, by route and status, without callers’ text', async () => {
     const key = await api.key(await api.platform.user());
     await api.get('/events/424242', key);
     await api.get('/me', 'pua_live_nonsense');
@@ -49,7 +49,7 @@ describe('metrics', () => {
     expect((await api.send('GET', '/metrics')).status).toBe(404);
   });
 
-  it('tell of secrets of apps that are used and about to expire, without a newer one in use, and for how long a key has signed', async () => {
+  it('show used client secrets that expire without a newer one in use, and the age of the signing key', async () => {
     const value = async (name: string) =>
       valueOf(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text(), name);
     const query = (sql: string) => api.dataSource.query(sql);
@@ -70,7 +70,7 @@ SELECT client_id, decode(repeat('00', 32), 'hex'), '\\x00000000', 'abcd', expire
     await query(`DELETE FROM oauth_clients WHERE id IN ('late', 'unused', 'newer')`);
   });
 
-  it('tell of keys that are used and about to expire, and of the oldest message that is due and not sent, failing receivers apart', async () => {
+  it('show used keys that expire, and the oldest due message, without failing endpoints', async () => {
     const text = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
     const before = valueOf(await text(), 'api_keys_expiring');
     const [used] = await Promise.all(
@@ -100,7 +100,7 @@ FROM made`);
   });
 });
 
-describe('metrics of what features do', () => {
+describe('metrics of features', () => {
   let oauth: OauthTest;
   let port: number;
   beforeAll(async () => {
@@ -121,7 +121,7 @@ describe('metrics of what features do', () => {
   };
 
   it(
-    'count refusals by limit and kind of credential',
+    'count rejections by limit and kind of credential',
     inOneWindow(async () => {
       const key = await oauth.api.key(await oauth.api.platform.user());
       const refused = (limit: string, credential: string) =>
@@ -151,7 +151,7 @@ describe('metrics of what features do', () => {
     }),
   );
 
-  it('count sign-ins by result and page, and time the hashing of passwords', async () => {
+  it('count sign-ins by result and page, and measure password hashing', async () => {
     // A hash as they are made today: another would be replaced beside the sign-in, which is one more.
     const { username } = await oauth.member({ password_hash: await hashPassword(PASSWORD) });
     const signIn = (address: string, password: string) => async () => {
@@ -193,7 +193,7 @@ describe('metrics of what features do', () => {
     expect(await counted('invalid_grant', () => oauth.browser().open('/account/apps'))).toBe(0);
   });
 
-  it('say when each table was last swept, and what came of it', async () => {
+  it('show the time and result of each table’s last sweep', async () => {
     const sweeper = oauth.api.app.get(Sweeper, { strict: false });
     expect(valueOf(await scrape(), 'sweeper_last_success_timestamp_seconds{rows="oauth_state"}')).toBe(0);
     await oauth.dataSource.query(
@@ -214,7 +214,7 @@ describe('metrics of what features do', () => {
     }
   });
 
-  postgres.it('tell of pipelined connections and dead rows', async () => {
+  postgres.it('show pipelined connections and dead rows', async () => {
     const text = await scrape();
     expect(valueOf(text, 'database_pipelined_lanes')).toBe(2);
     expect(text).toMatch(/^database_pipelined_reads_under_way \d+$/m);
@@ -259,7 +259,7 @@ postgres.describe('metrics of several processes', () => {
     }
   };
 
-  it('are one registry: each scrape has the sum, and never less than the one before', async () => {
+  it('form one registry: each scrape has the sum, and never decreases', async () => {
     await call(20);
     const text = await scrape();
     expect(valueOf(text, SERVED)).toBe(20);
@@ -272,7 +272,7 @@ postgres.describe('metrics of several processes', () => {
     }
   });
 
-  it('are answered while a process hangs, and do not shrink', async () => {
+  it('are served while a process hangs, and do not decrease', async () => {
     const before = valueOf(await scrape(), SERVED);
     const [hanging] = workers();
     process.kill(hanging!, 'SIGSTOP');
@@ -287,7 +287,7 @@ postgres.describe('metrics of several processes', () => {
     await until((text) => valueOf(text, 'server_processes{state="answering"}') === 2);
   });
 
-  it('count on with what a process had counted that was killed and replaced', async () => {
+  it('keep the counts of a process that was killed and replaced', async () => {
     const before = valueOf(await scrape(), SERVED);
     process.kill(workers()[0]!, 'SIGKILL');
     const text = await until((now) => {
@@ -299,7 +299,7 @@ postgres.describe('metrics of several processes', () => {
     expect(valueOf(await scrape(), SERVED)).toBe(before + 4);
   });
 
-  it('name a port that is taken in one line', async () => {
+  it('report an occupied port in one line', async () => {
     await expect(
       ServerProcess.start({ ...database.environment, METRICS_PORT: String(port) }),
     ).rejects.toThrow(`METRICS_PORT ${port} on 127.0.0.1 cannot be used (EADDRINUSE): set another one`);

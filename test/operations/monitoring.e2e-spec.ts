@@ -44,7 +44,7 @@ const metricsOf = (query: string): string[] => {
   return [...new Set(names.filter((name) => !WORDS.test(name)).map(withoutSuffix))];
 };
 const withoutSuffix = (name: string) => (name.includes(':') ? name : name.replace(/_(count|bucket)$/, ''));
-/** What programs export that are not run here: Patroni and blackbox_exporter, and what base-backup.sh writes (backup.e2e-spec.ts). */
+/** Metrics of programs that do not run here: Patroni and blackbox_exporter, and what base-backup.sh writes (backup.e2e-spec.ts). */
 const OF_OTHERS = [
   'patroni_sync_standby',
   'probe_ssl_earliest_cert_expiry',
@@ -98,7 +98,7 @@ const durations = (slowPerSecond: number, route = '/api/public/me') => [
     growing(100 - slowPerSecond),
   ),
 ];
-/** What exporters say where all is well, without which a test would hear that they are not there. */
+/** Metrics of healthy exporters, without which a test would report them missing. */
 const EXPORTED: readonly Series[] = [
   series('up', '', always(1)),
   { series: 'pg_up{instance="db"}', values: always(1) },
@@ -143,7 +143,7 @@ const attempts = (outcome: string, perSecond: number) =>
 const feeds = (status: number, perSecond: number) =>
   requests(`route="/api/platform/records", status="${status}"`, perSecond);
 
-/** What Prometheus sees of an instance that is well. */
+/** Metrics of a healthy instance. */
 const WELL: Readonly<Record<string, readonly Series[]>> = {
   ServerDown: [series('up', '', always(1))],
   ServersUnwatched: [],
@@ -183,7 +183,7 @@ const WELL: Readonly<Record<string, readonly Series[]>> = {
     requests('route="/oauth/authorize", status="503", method="GET"', 0.05),
     requests('route="/livez", status="503", method="GET"', 5),
   ],
-  // Who asks for the platform’s changes waits for them.
+  // A request for the platform’s changes waits for them.
   SlownessBurnsBudget: [...durations(0.5), ...durations(100, '/api/platform/changes')],
   FailuresExceedBudget: [],
   SlownessExceedsBudget: [],
@@ -226,7 +226,7 @@ const UNWELL: typeof WELL = {
   PeriodicWorkFails: [series('periodic_work_failures_total', 'work="totals"', growing(1 / 60))],
   DeadRows: [series('database_dead_rows', 'table="events"', always(20_000_000))],
   ReplicaNotAsked: [series('database_replica_asked', 'replica="2"', always(0))],
-  // Then no replica is asked, and it is no replica's fault.
+  // Then reads skip replicas, which are not at fault.
   MemberWritesChannelCut: [
     series('member_writes_channel_up', '', always(0)),
     series('database_replica_asked', 'replica="2"', always(0)),
@@ -276,7 +276,7 @@ postgres.describe('monitoring', () => {
   });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  it('is configured as Prometheus takes it', () => {
+  it('has a configuration that Prometheus accepts', () => {
     expect(promtool('check', 'config', join(FOLDER, 'prometheus.yml'))).toMatchObject({ status: 0 });
   });
 
@@ -310,16 +310,16 @@ postgres.describe('monitoring', () => {
     return promtool('test', 'rules', file);
   };
 
-  it('has a well and an unwell instance for every alert', () => {
+  it('has a healthy and an unhealthy instance for every alert', () => {
     expect(Object.keys(WELL)).toEqual(NAMES);
     expect(Object.keys(UNWELL)).toEqual(NAMES);
   });
 
-  it('says nothing of an instance that is well', () => {
+  it('alerts on no healthy instance', () => {
     expect(firing([[whole(Object.values(WELL).flat()), []]])).toMatchObject({ status: 0 });
   });
 
-  it('says of an instance that is unwell what it is, and nothing else', () => {
+  it('alerts on an unhealthy instance with the right alert only', () => {
     const histories = NAMES.map((name) => {
       const alerts = [name, ...(ALSO[name] === undefined ? [] : [ALSO[name]])];
       return [whole(UNWELL[name]!), alerts] as const;
@@ -328,7 +328,7 @@ postgres.describe('monitoring', () => {
     expect(firing([[whole(UNWELL.ServerDown!), ['NotReady']]])).toMatchObject({ status: 1 });
   });
 
-  it('says that exporters are not there, and of a standby or a database at rest not that it archives nothing', () => {
+  it('alerts on missing exporters, and not on the archiving of a standby or an idle database', () => {
     const gone = ['ServersUnwatched', 'PostgresUnwatched', 'NoSynchronousStandby', 'DoctorSilent', 'BackupOld', 'CertificateExpires']; // prettier-ignore
     expect(
       firing([
@@ -338,14 +338,14 @@ postgres.describe('monitoring', () => {
     ).toMatchObject({ status: 0 });
   });
 
-  describe('by the budget of a group of routes', () => {
+  describe('by the error budget of a group of routes', () => {
     const BUDGETS = { where: ', group!=""' };
     const token = (status: number, values: string) =>
       series('http_request_duration_seconds_count', `route="/oauth/token", status="${status}", method="POST"`, values); // prettier-ignore
     const others = (minutes: number) =>
       series('http_request_duration_seconds_count', 'route="/api/public/events", status="200", method="GET"', `0+5940x${minutes}`); // prettier-ignore
 
-    it('wakes somebody up within five minutes when all of the token endpoint fails, at a hundredth of the traffic', () => {
+    it('pages within five minutes when the whole token endpoint fails, with a hundredth of the traffic', () => {
       const input = [others(180), token(200, '0+60x120 7200x60'), token(503, '0x120 60+60x60')];
       const fires = '{alertname="FailuresBurnBudget", group="token", severity="page"}';
       const histories = [[input, [], '120m'] as const, [input, [fires], '125m'] as const];
@@ -354,7 +354,7 @@ postgres.describe('monitoring', () => {
       });
     });
 
-    it('is silent within ten minutes of the end of it, of a few failures in the night, and of what the budget allows', () => {
+    it('is silent within ten minutes of its end, for few failures at night, and within the budget', () => {
       const burst = [token(200, '0+60x120 7200x9 7260+60x60'), token(503, '0x120 60+60x9 600x60')];
       const few = [token(200, '0x120'), token(503, '0x60 1+1x5 6x60')];
       const allowed = [token(200, '0+6000x180'), token(503, '0+5x180')];
@@ -367,7 +367,7 @@ postgres.describe('monitoring', () => {
       expect(firing(histories, BUDGETS)).toMatchObject({ status: 0 });
     });
 
-    it('files a ticket on what goes on for days, until six hours after it has ended', () => {
+    it('files a ticket for failures over days, until six hours after their end', () => {
       // Every quarter of an hour, which is often enough for windows of hours.
       const input = [token(200, '0+6000x400'), token(500, '0+12x288 3456x112')];
       const histories = [[input, ['FailuresExceedBudget'], '3d'] as const, [input, [], '79h'] as const];
@@ -375,7 +375,7 @@ postgres.describe('monitoring', () => {
     });
   });
 
-  it('shows on the dashboard every metric of the server, and what each alert watches', () => {
+  it('shows every metric of the server, and of every alert, on the dashboard', () => {
     const shown = new Set(QUERIES.flatMap(([, query]) => metricsOf(query)));
     expect(Object.keys(METRICS).filter((name) => !shown.has(name))).toEqual([]);
     const unseen = ALERTS.flatMap(({ name, expr }) =>
@@ -386,7 +386,7 @@ postgres.describe('monitoring', () => {
     expect(unseen).toEqual([]);
   });
 
-  it.each(ALERTS)('says what to do about $name, where its runbook_url leads to', ({ name, runbook }) => {
+  it.each(ALERTS)('explains the response to $name at its runbook_url', ({ name, runbook }) => {
     const [, page, anchor] =
       /^https:\/\/git\.example\/public-user-api\/(docs\/operators\/[\w-]+\.md)#(.+)$/.exec(runbook!)!;
     const headings = readFileSync(page!, 'utf8').matchAll(/^#+ (.+)$/gm);
@@ -394,7 +394,7 @@ postgres.describe('monitoring', () => {
     expect(anchor).toBe(name.toLowerCase());
   });
 
-  it('has objectives that docs/operators/service-levels.md says', () => {
+  it('has the objectives of docs/operators/service-levels.md', () => {
     const page = readFileSync('docs/operators/service-levels.md', 'utf8');
     const rows = [...page.matchAll(/^\| `(\w+)` +\|.*\| 99\.9 % +\| (\d+ ms|1 s|none) +\|$/gm)];
     const seconds = (text: string) => (text.endsWith('ms') ? Number.parseInt(text, 10) / 1000 : 1);
@@ -407,7 +407,7 @@ postgres.describe('monitoring', () => {
     expect(rows.map(([, group]) => group)).toEqual([...new Set(groups.map(([, group]) => group))]);
   });
 
-  describe('by a real Prometheus', () => {
+  describe('with a real Prometheus', () => {
     let database: TestDatabase;
     let server: ServerProcess;
     let startServer: () => Promise<void>;
@@ -477,7 +477,7 @@ postgres.describe('monitoring', () => {
     const ask = async <T>(query: string): Promise<T> =>
       (await get<{ result: T }>(`/api/v1/query?query=${encodeURIComponent(query)}`)).result;
 
-    it('knows every metric that alerts and dashboard ask for, those of postgres_exporter too', async () => {
+    it('finds every metric of alerts and dashboard, including postgres_exporter’s', async () => {
       const unknown = async () => {
         const names = await get<string[]>('/api/v1/label/__name__/values');
         const metadata = await get<{ metric: string }[]>('/api/v1/targets/metadata');
@@ -496,7 +496,7 @@ postgres.describe('monitoring', () => {
       expect(await unknown()).toEqual([]);
     });
 
-    it('understands what every panel asks, and has an answer to most', async () => {
+    it('evaluates every panel’s query, and most have a result', async () => {
       const withoutAnswer = async () => {
         const answers = await Promise.all(
           QUERIES.map(async ([title, query]) => ({
@@ -517,7 +517,7 @@ postgres.describe('monitoring', () => {
       expect(missing.filter((title) => !NOTHING_YET.includes(title))).toEqual([]);
     });
 
-    it('has an answer to what prometheus-adapter asks for the autoscaler of Kubernetes', async () => {
+    it('evaluates the queries of prometheus-adapter for Kubernetes autoscaling', async () => {
       const file = readFileSync('deploy/kubernetes-autoscaling/prometheus-adapter.yml', 'utf8');
       const [, template] = /metricsQuery: '(.+)'/.exec(file)!;
       const [, name, matchers] = /seriesQuery: '(\w+)\{(.+), namespace!="", pod!=""\}'/.exec(file)!;
@@ -528,7 +528,7 @@ postgres.describe('monitoring', () => {
       expect(await ask<unknown[]>(query)).toMatchObject([{ value: [expect.anything(), '0'] }]);
     });
 
-    it('sees requests by route and status, and no rule fails', async () => {
+    it('counts requests by route and status, and no rule fails', async () => {
       await seen(
         async () =>
           (
@@ -546,7 +546,7 @@ postgres.describe('monitoring', () => {
       expect(rules.filter(({ health }) => health === 'err')).toEqual([]);
     });
 
-    it('sees that a server is gone', async () => {
+    it('notices a stopped server', async () => {
       await server.kill('SIGKILL');
       const alert = 'ALERTS{alertname="ServerDown"}';
       await seen(async () => (await ask<unknown[]>(alert)).length === 1);

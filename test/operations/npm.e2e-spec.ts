@@ -10,8 +10,8 @@ import { postgres } from '../support/database.js';
 import { until } from '../support/timing.js';
 import { freePort } from '../support/oauth.js';
 
-// On the embedded database, whatever the other tests run on; processes of their own, so not for every `npm test`.
-postgres.describe('a program that npm started', () => {
+// Always on the embedded database; starts processes, so not for every `npm test`.
+postgres.describe('a program started by npm', () => {
   let folder: string;
   let lock: string;
   let url: string;
@@ -28,14 +28,14 @@ postgres.describe('a program that npm started', () => {
   });
   afterEach(() => {
     try {
-      process.kill(-npm.pid!, 'SIGKILL'); // whatever of it is left
+      process.kill(-npm.pid!, 'SIGKILL'); // any remaining processes
     } catch {
       // nothing is
     }
     rmSync(folder, { recursive: true, force: true });
   });
 
-  /** In a process group of its own, as a shell starts it. */
+  /** In a new process group, as a shell starts it. */
   function start(command: string, parameters: string[]): void {
     npm = spawn(command, parameters, { env: environment, detached: true, stdio: ['pipe', 'pipe', 'pipe'] });
     for (const stream of [npm.stdout!, npm.stderr!])
@@ -56,7 +56,7 @@ postgres.describe('a program that npm started', () => {
   };
 
   it.each(['SIGTERM', 'SIGKILL'] as const)(
-    'ends, and leaves port and database, when npm alone is ended by %s',
+    'ends, and releases port and database, when only npm is ended by %s',
     async (signal) => {
       start('npm', ['start']);
       await until(answers, 'it does not serve');
@@ -70,7 +70,7 @@ postgres.describe('a program that npm started', () => {
     },
   );
 
-  it('ends, when npx is ended in the middle of a long command', async () => {
+  it('ends when npx is ended in the middle of a long command', async () => {
     const users = join(folder, 'users.ndjson');
     execFileSync('mkfifo', [users]); // a file whose end does not come
     start('npx', ['pua', 'import', folder]);
@@ -82,7 +82,7 @@ postgres.describe('a program that npm started', () => {
     await input.close();
   });
 
-  it('ends once, and clean, on Ctrl-C, which its whole group hears', async () => {
+  it('ends once and cleanly on Ctrl-C, which its whole process group receives', async () => {
     start('npm', ['start']);
     await until(answers, 'it does not serve');
     const server = holder();

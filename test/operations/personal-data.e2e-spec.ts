@@ -24,8 +24,8 @@ const query = <Row>(sql: string, values: unknown[] = []) => oauth.dataSource.que
 /** How columns with ids of members are called, wherever no foreign key says so. */
 const NAMES = ['user_id', 'owner_id', 'peer_id', 'organizer_id', 'member_id', 'requester_id', 'addressee_id'];
 
-describe('what tables declare about members', () => {
-  it('names every column that refers to a member, or is called like one that does', async () => {
+describe('the tables’ declarations about members', () => {
+  it('name every column that refers to a member, or has the name of one', async () => {
     const columns = await query<{ name: string }>(
       `SELECT c.conrelid::regclass || '.' || a.attname AS name FROM pg_constraint c
 JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = c.conkey[array_position(c.confkey, 1::smallint)]
@@ -39,7 +39,7 @@ WHERE table_schema = 'public' AND table_type = 'BASE TABLE' AND column_name = AN
     expect(columns.filter(({ name }) => !declared.includes(name))).toEqual([]);
   });
 
-  it('is declared of every table that refers to rows which are deleted with a member', async () => {
+  it('exist for every table whose referenced rows are deleted with a member', async () => {
     const erased = MEMBER_TABLES.filter(({ erase }) => erase === 'delete').map(({ name }) => name);
     const referring = await query<{ name: string }>(
       `SELECT DISTINCT conrelid::regclass::text AS name FROM pg_constraint WHERE contype = 'f' AND confrelid::regclass::text = ANY ($1)`,
@@ -50,7 +50,7 @@ WHERE table_schema = 'public' AND table_type = 'BASE TABLE' AND column_name = AN
     expect(referring.filter(({ name }) => !declared.includes(name))).toEqual([]);
   });
 
-  it('keeps out of the file every column of bytes but the logo of an app', () => {
+  it('exclude every column of bytes from the data export, except an app’s logo', () => {
     const bytes = MEMBER_TABLES.flatMap(({ name, columns, secrets, export: part }) =>
       'as' in part
         ? columns
@@ -65,7 +65,7 @@ WHERE table_schema = 'public' AND table_type = 'BASE TABLE' AND column_name = AN
     expect(items).not.toMatch(/payload|secret(?!_auth_method)|hash/);
   });
 
-  it('makes the file: every part that is declared, and no other', async () => {
+  it('determine the data export: every declared part, and no other', async () => {
     const { id } = await oauth.member();
     const pieces: string[] = [];
     for await (const piece of oauth.api.app.get(PersonalData).of(id, () => Promise.resolve()))
@@ -193,7 +193,7 @@ VALUES (${given.map(([, value]) => value).join(', ')}) RETURNING to_jsonb(t) ->>
   return row!.id;
 }
 
-/** Rows of all tables in which the text stands: as it is, whatever its case, or as bytes. */
+/** Rows of all tables that contain the text: in any case, or as bytes. */
 async function holding(text: string): Promise<string[]> {
   const tables = await query<{ name: string }>(
     `SELECT quote_ident(table_name) AS name FROM information_schema.tables WHERE table_schema = 'public' AND table_type = 'BASE TABLE'`,
@@ -209,8 +209,8 @@ async function holding(text: string): Promise<string[]> {
   return found;
 }
 
-describe('erasing a member who has rows in every table', () => {
-  it('leaves the member’s id where that is declared, and nothing else', async () => {
+describe('the erasure of a member with rows in every table', () => {
+  it('leaves only the declared uses of the member’s id', async () => {
     const { id, mark } = await memberEverywhere();
     const other = await memberEverywhere();
     const marked = await holding(mark);
@@ -243,7 +243,7 @@ describe('erasing a member who has rows in every table', () => {
     expect(await counts(other.id)).toEqual(others);
   });
 
-  it('is what the doctor compares with what is there, and repeats', async () => {
+  it('is compared with the database by the doctor, and repeated', async () => {
     const { id } = await memberEverywhere();
     await eraseMembers(oauth.dataSource, [id], { actor: 'admin' });
     const ask = async (mend: boolean) => {

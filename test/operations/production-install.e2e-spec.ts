@@ -22,7 +22,7 @@ const INSTALLED = Object.entries(
 ).flatMap(([path, { dev }]) => (dev || !/^node_modules\/(@[^/]+\/)?[^/]+$/.test(path) ? [] : [path]));
 const SECRET_KEY = process.env.TEST_SECRET_KEY!;
 
-postgres.describe('an installation for production, as the image has it', () => {
+postgres.describe('a production installation, like in the image', () => {
   let root: string;
   /** The built program, beside those packages. */
   beforeAll(() => {
@@ -46,7 +46,7 @@ postgres.describe('an installation for production, as the image has it', () => {
     );
   };
 
-  it('is without the embedded database and pretty logs, and serves over PostgreSQL', async () => {
+  it('has neither the embedded database nor pretty logs, and serves with PostgreSQL', async () => {
     expect(INSTALLED).not.toContain('node_modules/@electric-sql/pglite');
     expect(INSTALLED).not.toContain('node_modules/pino-pretty');
     const { environment, drop } = await createTestDatabase();
@@ -59,13 +59,13 @@ postgres.describe('an installation for production, as the image has it', () => {
     }
   });
 
-  it('says in one line that it wants DATABASE_URL', async () => {
+  it('requires DATABASE_URL in one line', async () => {
     expect(await refusal({ DATA_DIR: join(root, 'data') })).toMatch(
       /^1: The embedded database is not part of this installation, which is for production: set DATABASE_URL\n$/,
     );
   });
 
-  it('says in one line that it has no pretty logs', async () => {
+  it('rejects pretty logs in one line', async () => {
     expect(await refusal({ DATABASE_URL: 'postgres://127.0.0.1:1/none', LOG_FORMAT: 'pretty' })).toMatch(
       /^1: A setting is wrong: LOG_FORMAT must be json: pretty logs are not part of this installation\n$/,
     );

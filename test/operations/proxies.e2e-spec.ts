@@ -21,7 +21,7 @@ const FORGED = '203.0.113.7';
 const KB = 1024;
 /** How long the proxies wait for a response to begin. */
 const PATIENCE_MS = 5_000;
-/** Of each message anew, or of the connection alone (RFC 9110 §7.6.1). */
+/** Set for each message, or only for the connection (RFC 9110 §7.6.1). */
 const OF_THE_HOP = ['date', 'server', 'connection', 'keep-alive', 'alt-svc'];
 
 const members = (from: number, count: number) =>
@@ -32,8 +32,8 @@ const members = (from: number, count: number) =>
     }),
   ).join('\n');
 
-postgres.describe('the files of the proxies', () => {
-  it('are good, say nginx and Caddy themselves', () => {
+postgres.describe('the configurations of the proxies', () => {
+  it('are valid for nginx and Caddy', () => {
     const { nginx, caddy, formatted } = examine();
     expect(nginx).toMatch(/syntax is ok\n.* test is successful\n$/);
     expect(nginx).not.toMatch(/\[(warn|error|emerg)\]/);
@@ -42,294 +42,305 @@ postgres.describe('the files of the proxies', () => {
   });
 });
 
-postgres.describe.each(['nginx', 'Caddy'] as const)('two servers behind %s, which ends TLS,', (name) => {
-  let all: ProxiedServers;
-  let oauth: OauthTest;
-  let proxy: Proxy;
-  let servers: ServerProcess[];
-  let settings: ProxiedServers['settings'];
-  beforeAll(async () => {
-    all = await ProxiedServers.start(name);
-    ({ oauth, proxy, servers, settings } = all);
-  });
-  afterAll(() => all?.close());
+postgres.describe.each(['nginx', 'Caddy'] as const)(
+  'two servers behind %s, which terminates TLS,',
+  (name) => {
+    let all: ProxiedServers;
+    let oauth: OauthTest;
+    let proxy: Proxy;
+    let servers: ServerProcess[];
+    let settings: ProxiedServers['settings'];
+    beforeAll(async () => {
+      all = await ProxiedServers.start(name);
+      ({ oauth, proxy, servers, settings } = all);
+    });
+    afterAll(() => all?.close());
 
-  /** The same, asked of a server itself. */
-  const direct = async (method: string, path: string, { headers = {}, body = '' }: Asked = {}) => {
-    const sent = request(servers[0]!.url, { path, method, headers }).end(body);
-    const [answer] = (await once(sent, 'response')) as [IncomingMessage];
-    return { status: answer.statusCode!, rawHeaders: answer.rawHeaders, body: await text(answer) };
-  };
-  const problem = ({ status, body }: Answer) => [status, (JSON.parse(body) as { code: string }).code];
-
-  it('sign a member in with PKCE: issuer, redirects and cookies are of https alone', async () => {
-    const { id, username } = await oauth.member();
-    const server = await client.discovery(new URL(proxy.url), await oauth.client(), undefined, client.None());
-    const addresses = Object.values(server.serverMetadata()).filter(
-      (value): value is string => typeof value === 'string' && value.includes('://'),
-    );
-    expect(addresses.length).toBeGreaterThan(5);
-    expect(addresses.filter((address) => new URL(address).origin !== proxy.url)).toEqual([]);
-
-    const browser = oauth.browser();
-    const send = browser.send.bind(browser);
-    const cookies: string[] = [];
-    const leadTo: string[] = [];
-    browser.send = async (url, init) => {
-      const response = await send(url, init);
-      cookies.push(...response.headers.getSetCookie());
-      const location = response.headers.get('location');
-      if (location !== null) leadTo.push(new URL(location, proxy.url).origin);
-      return response;
+    /** The same, asked of a server itself. */
+    const direct = async (method: string, path: string, { headers = {}, body = '' }: Asked = {}) => {
+      const sent = request(servers[0]!.url, { path, method, headers }).end(body);
+      const [answer] = (await once(sent, 'response')) as [IncomingMessage];
+      return { status: answer.statusCode!, rawHeaders: answer.rawHeaders, body: await text(answer) };
     };
-    const verifier = client.randomPKCECodeVerifier();
-    const url = client.buildAuthorizationUrl(server, {
-      redirect_uri: REDIRECT_URI,
-      scope: 'openid profile:read',
-      code_challenge: await client.calculatePKCECodeChallenge(verifier),
-      code_challenge_method: 'S256',
-      state: 'as it was',
-    });
-    const back = await browser.authorize(url, { username });
-    const tokens = await client.authorizationCodeGrant(server, back, {
-      pkceCodeVerifier: verifier,
-      expectedState: 'as it was',
-    });
-    expect(tokens.claims()).toMatchObject({ iss: proxy.url });
-    const me = await proxy.ask('GET', '/api/public/me', {
-      headers: { Authorization: `Bearer ${tokens.access_token}` },
-    });
-    expect(JSON.parse(me.body)).toMatchObject({ id, username });
+    const problem = ({ status, body }: Answer) => [status, (JSON.parse(body) as { code: string }).code];
 
-    expect(cookies.length).toBeGreaterThan(1);
-    expect(cookies.filter((cookie) => !/; secure(;|$)/i.test(cookie))).toEqual([]);
-    expect([new Set(leadTo), back.origin]).toEqual([new Set([proxy.url]), new URL(REDIRECT_URI).origin]);
-  });
-
-  it('pass each header on once, as it is, and what no proxy should make another path of', async () => {
-    const { id } = await oauth.member();
-    const key = { 'X-API-Key': await oauth.api.key(id) };
-    const clientId = await oauth.client();
-    const { etag } = (await proxy.ask('GET', '/api/public/profile', { headers: key })).headers;
-    for (const [method, path, headers] of [
-      ['GET', '/api/public/profile', key],
-      ['HEAD', '/api/public/profile', key],
-      ['GET', '/api/public/profile', { ...key, 'If-None-Match': etag as string }],
-      ['GET', '/api/public/events?limit=1', key],
-      ['GET', '/api/public/profile', {}],
-      ['OPTIONS', '/api/public/profile', { Origin: 'https://a.example', 'Access-Control-Request-Method': 'GET' }], // prettier-ignore
-      ['GET', '/api/public/openapi.json', {}],
-      ['GET', '/api/public/nothing', {}],
-      ['GET', '/api//public/profile', key],
-      ['GET', '/api/public/%70rofile', key],
-      ['GET', '/api/public/../public/profile', key],
-      ['GET', '/oauth/jwks', {}],
-      ['GET', '/.well-known/oauth-authorization-server', {}],
-      ['GET', '/account/apps', { Accept: 'text/html' }],
-      ['GET', oauth.request(clientId).url.href.slice(oauth.issuer.length), { Accept: 'text/html' }],
-      ['GET', '/docs', { Accept: 'text/html' }],
-      ['GET', '/', { Accept: 'text/html' }],
-    ] as const) {
-      const asked = { headers: { 'Accept-Encoding': 'gzip', 'X-Request-Id': 'the-same', ...headers } };
-      const [mine, theirs] = [await proxy.ask(method, path, asked), await direct(method, path, asked)];
-      expect([method, path, mine.status, headersOf(mine)]).toEqual([
-        method,
-        path,
-        theirs.status,
-        headersOf(theirs),
-      ]);
-      if (path.startsWith('/api/')) expect(mine.body).toBe(theirs.body);
-    }
-  });
-
-  /** In the order of their names, without what is made anew each time. */
-  function headersOf({ rawHeaders }: { rawHeaders: readonly string[] }): [string, string][] {
-    const pairs = rawHeaders
-      .flatMap((text, i): [string, string][] =>
-        i % 2 === 0 ? [[text.toLowerCase(), rawHeaders[i + 1]!]] : [],
-      )
-      .filter(([header]) => !OF_THE_HOP.includes(header));
-    const steady = (value: string) =>
-      value.replaceAll(/(^__[\w.-]+=|\/interaction\/|\/authorize\/|expires=)[^;]+/g, '$1…');
-    return pairs
-      .map(([header, value]): [string, string] => [header, steady(value)])
-      .toSorted(([one, a], [other, b]) => (one + a).localeCompare(other + b));
-  }
-
-  it('say Strict-Transport-Security once, and take HTTP/2', async () => {
-    const { rawHeaders } = await proxy.ask('GET', '/livez');
-    const names = rawHeaders.filter((_, i) => i % 2 === 0).map((each) => each.toLowerCase());
-    expect(names.filter((each) => each === 'strict-transport-security')).toHaveLength(1);
-
-    const { id } = await oauth.member();
-    const session = connect(proxy.url, { ca: proxy.certificate });
-    try {
-      const put = session.request({
-        ':method': 'PUT',
-        ':path': '/api/public/profile',
-        'x-api-key': await oauth.api.key(id),
-        'content-type': 'application/json',
-      });
-      put.end('{"bio":"by HTTP/2"}');
-      const [headers] = (await once(put, 'response')) as [Record<string, unknown>];
-      expect([headers[':status'], JSON.parse(await text(put))]).toMatchObject([
-        200,
-        { profile: { bio: 'by HTTP/2' } },
-      ]);
-    } finally {
-      session.close();
-    }
-  });
-
-  it('lead http to https with 308, to the letter', async () => {
-    const path = '/oauth/authorize?state=a%2Fb%20c&redirect_uri=https://app.example//callback';
-    const { hostname, port } = new URL(proxy.plainUrl);
-    const sent = request({ hostname, port, family: 4, path, method: 'POST' }).end('a=b');
-    const [answer] = (await once(sent, 'response')) as [IncomingMessage];
-    answer.resume();
-    expect([answer.statusCode, answer.headers.location]).toEqual([308, proxy.url + path]);
-  });
-
-  it('know a caller by the address that the proxy saw, whatever X-Forwarded-For they send', async () => {
-    const { id, username } = await oauth.member();
-    const forged = {
-      'X-Forwarded-For': FORGED,
-      Forwarded: `for=${FORGED}`,
-      'X-Real-IP': FORGED,
-      'X-Forwarded-Host': 'evil.example',
-    };
-    const keys = new ApiKeysService(oauth.dataSource, oauth.api.config);
-    const keyOf = (network: string) =>
-      keys.create({
-        userId: id,
-        name: 'test',
-        scopes: ['profile:read'],
-        environment: 'live',
-        cidrs: [network],
-        expiresInSeconds: 3600,
-        actor: 'admin',
-      });
-    const [theirs, others] = [await keyOf(`${CALLER}/32`), await keyOf(`${FORGED}/32`)];
-    const get = ({ key }: { key: string }) =>
-      proxy.ask('GET', '/api/public/me', { from: CALLER, headers: { 'X-API-Key': key, ...forged } });
-    expect((await get(theirs)).status).toBe(200);
-    expect(problem(await get(others))).toEqual([403, 'ip_not_allowed']);
-    const links = await proxy.ask('GET', '/.well-known/oauth-authorization-server', { headers: forged });
-    expect(links.body).not.toContain('evil.example');
-
-    const browser = oauth.browser();
-    const send = browser.send.bind(browser);
-    browser.send = (url, init) =>
-      send(url, { ...init, headers: { ...(init?.headers as object), ...forged } });
-    await oauth.code(await oauth.client(), username, {}, browser);
-    const recorded = await oauth.dataSource.query(
-      `SELECT host(ip) AS ip FROM auth_events WHERE user_id = $1 AND type = 'sign_in.succeeded'
-       UNION ALL SELECT host(ip) FROM oauth_sessions WHERE user_id = $1`,
-      [id],
-    );
-    expect(recorded).toEqual([{ ip: '127.0.0.1' }, { ip: '127.0.0.1' }]);
-  });
-
-  it('say themselves what is too long: bodies, feeds, URLs', async () => {
-    const { id } = await oauth.member();
-    const key = { 'X-API-Key': await oauth.api.key(id) };
-    const json = { ...key, 'Content-Type': 'application/json' };
-    for (const size of [17 * KB, 300 * KB, 5 * KB * KB]) {
-      const body = `{"bio":"${'x'.repeat(size)}"}`;
-      for (const length of [{ 'Content-Length': String(body.length) }, { 'Transfer-Encoding': 'chunked' }]) {
-        const put = (headers: Record<string, string>, asked: Asked) =>
-          proxy.ask('PUT', '/api/public/profile', { ...asked, headers: { ...headers, ...length } });
-        const refused = await put(json, { body }); // when the server has seen all of it
-        expect([size, length, ...problem(refused)]).toEqual([size, length, 413, 'payload_too_large']);
-        expect(refused.headers['content-type']).toMatch(/^application\/problem\+json/);
-        // Before the body: who goes on sending when the connection ends may not see why.
-        const unknown = await put({ 'Content-Type': 'application/json' }, { body: '{', unfinished: true });
-        expect([size, length, ...problem(unknown)]).toEqual([size, length, 401, 'missing_credentials']);
-      }
-    }
-    const feeding = { 'X-API-Key': await oauth.api.platformKey(), 'Content-Type': 'application/x-ndjson' };
-    const feed = (body: string) => proxy.ask('POST', '/api/platform/records', { headers: feeding, body });
-    expect((await feed(members(5_000_000, 3_000))).status).toBe(200);
-    expect(problem(await feed('x'.repeat(8 * KB * KB + 1)))).toEqual([413, 'payload_too_large']);
-
-    const long = (size: number) => proxy.ask('GET', `/oauth/authorize?state=${'x'.repeat(size)}`);
-    expect((await long(15 * KB)).status).toBe(400); // no client, and a state that is too long
-    expect((await long(17 * KB)).status).toBe(431);
-    expect([414, 431]).toContain((await long(40 * KB)).status);
-    expect((await proxy.ask('GET', '/livez')).status).toBe(200);
-  });
-
-  it('take the longest authorization request, and lead back with all of its state', async () => {
-    // 5 KB as JSON are 15 KB in a URL, where each byte is written as three.
-    const clientId = await oauth.client();
-    const { username } = await oauth.member();
-    const state = '事'.repeat(1_500);
-    const { url } = oauth.request(clientId, { state });
-    expect(url.href.length).toBeGreaterThan(13_800);
-    const back = await oauth.browser().authorize(url, { username });
-    expect(back.searchParams.get('state')).toBe(state);
-    expect(back.searchParams.get('code')).not.toBeNull();
-  });
-
-  it('show their metrics to nobody outside', async () => {
-    expect((await proxy.ask('GET', '/metrics')).status).toBe(404);
-    const inside = await fetch(`http://127.0.0.1:${settings[0]!.METRICS_PORT}/metrics`);
-    expect(await inside.text()).toContain('http_request_duration_seconds');
-  });
-
-  it('lose a server that is killed without a failed read, and are two again when it is back', async () => {
-    const { id } = await oauth.member();
-    const key = { 'X-API-Key': await oauth.api.key(id) };
-    const load = new Load();
-    for (let n = 0; n < 3; n++)
-      load.add('read', () => proxy.ask('GET', '/api/public/profile', { headers: key }));
-    const readsOfTheFirst = async () => {
-      const metrics = await fetch(`http://127.0.0.1:${settings[0]!.METRICS_PORT}/metrics`);
-      return /^http_request_duration_seconds_count\{.*route="\/api\/public\/profile"/m.test(
-        await metrics.text(),
+    it('sign a member in with PKCE: issuer, redirects and cookies use https only', async () => {
+      const { id, username } = await oauth.member();
+      const server = await client.discovery(
+        new URL(proxy.url),
+        await oauth.client(),
+        undefined,
+        client.None(),
       );
-    };
-    try {
-      await load.meanwhile(20);
-      await servers[0]!.kill('SIGKILL');
-      await load.meanwhile(20);
-      servers[0] = await ServerProcess.start(settings[0]!);
-      await eventually(async () => (await readsOfTheFirst()) || undefined);
-    } finally {
-      await load.end();
-    }
-    expect(load.failed).toEqual([]);
-    expect(load.busy).toBeLessThan(load.answered.read! / 10);
-  });
+      const addresses = Object.values(server.serverMetadata()).filter(
+        (value): value is string => typeof value === 'string' && value.includes('://'),
+      );
+      expect(addresses.length).toBeGreaterThan(5);
+      expect(addresses.filter((address) => new URL(address).origin !== proxy.url)).toEqual([]);
 
-  it('let a long poll wait for longer than any other response', async () => {
-    const headers = { 'X-API-Key': await oauth.api.platformKey() };
-    const { next } = JSON.parse((await proxy.ask('GET', '/api/platform/changes', { headers })).body) as {
-      next: string;
-    };
-    const wait = PATIENCE_MS / 1000 + 2;
-    const path = `/api/platform/changes?wait=${wait}&after=${next}`;
-    expect((await proxy.ask('GET', path, { headers })).status).toBe(200);
-  });
+      const browser = oauth.browser();
+      const send = browser.send.bind(browser);
+      const cookies: string[] = [];
+      const leadTo: string[] = [];
+      browser.send = async (url, init) => {
+        const response = await send(url, init);
+        cookies.push(...response.headers.getSetCookie());
+        const location = response.headers.get('location');
+        if (location !== null) leadTo.push(new URL(location, proxy.url).origin);
+        return response;
+      };
+      const verifier = client.randomPKCECodeVerifier();
+      const url = client.buildAuthorizationUrl(server, {
+        redirect_uri: REDIRECT_URI,
+        scope: 'openid profile:read',
+        code_challenge: await client.calculatePKCECodeChallenge(verifier),
+        code_challenge_method: 'S256',
+        state: 'as it was',
+      });
+      const back = await browser.authorize(url, { username });
+      const tokens = await client.authorizationCodeGrant(server, back, {
+        pkceCodeVerifier: verifier,
+        expectedState: 'as it was',
+      });
+      expect(tokens.claims()).toMatchObject({ iss: proxy.url });
+      const me = await proxy.ask('GET', '/api/public/me', {
+        headers: { Authorization: `Bearer ${tokens.access_token}` },
+      });
+      expect(JSON.parse(me.body)).toMatchObject({ id, username });
 
-  it('answer every read while one of them is frozen', async () => {
-    const { id } = await oauth.member();
-    const key = { 'X-API-Key': await oauth.api.key(id) };
-    const load = new Load();
-    const callers = 4;
-    for (let n = 0; n < callers; n++)
-      load.add('read', () => proxy.ask('GET', '/api/public/profile', { headers: key }));
-    try {
-      await load.meanwhile(20);
-      process.kill(servers[0]!.pid, 'SIGSTOP');
-      await load.meanwhile(20 * callers);
-    } finally {
-      process.kill(servers[0]!.pid, 'SIGCONT');
-      await load.end();
+      expect(cookies.length).toBeGreaterThan(1);
+      expect(cookies.filter((cookie) => !/; secure(;|$)/i.test(cookie))).toEqual([]);
+      expect([new Set(leadTo), back.origin]).toEqual([new Set([proxy.url]), new URL(REDIRECT_URI).origin]);
+    });
+
+    it('receive each header once and unchanged, and paths that a proxy might rewrite', async () => {
+      const { id } = await oauth.member();
+      const key = { 'X-API-Key': await oauth.api.key(id) };
+      const clientId = await oauth.client();
+      const { etag } = (await proxy.ask('GET', '/api/public/profile', { headers: key })).headers;
+      for (const [method, path, headers] of [
+        ['GET', '/api/public/profile', key],
+        ['HEAD', '/api/public/profile', key],
+        ['GET', '/api/public/profile', { ...key, 'If-None-Match': etag as string }],
+        ['GET', '/api/public/events?limit=1', key],
+        ['GET', '/api/public/profile', {}],
+        ['OPTIONS', '/api/public/profile', { Origin: 'https://a.example', 'Access-Control-Request-Method': 'GET' }], // prettier-ignore
+        ['GET', '/api/public/openapi.json', {}],
+        ['GET', '/api/public/nothing', {}],
+        ['GET', '/api//public/profile', key],
+        ['GET', '/api/public/%70rofile', key],
+        ['GET', '/api/public/../public/profile', key],
+        ['GET', '/oauth/jwks', {}],
+        ['GET', '/.well-known/oauth-authorization-server', {}],
+        ['GET', '/account/apps', { Accept: 'text/html' }],
+        ['GET', oauth.request(clientId).url.href.slice(oauth.issuer.length), { Accept: 'text/html' }],
+        ['GET', '/docs', { Accept: 'text/html' }],
+        ['GET', '/', { Accept: 'text/html' }],
+      ] as const) {
+        const asked = { headers: { 'Accept-Encoding': 'gzip', 'X-Request-Id': 'the-same', ...headers } };
+        const [mine, theirs] = [await proxy.ask(method, path, asked), await direct(method, path, asked)];
+        expect([method, path, mine.status, headersOf(mine)]).toEqual([
+          method,
+          path,
+          theirs.status,
+          headersOf(theirs),
+        ]);
+        if (path.startsWith('/api/')) expect(mine.body).toBe(theirs.body);
+      }
+    });
+
+    /** In the order of their names, without values that differ each time. */
+    function headersOf({ rawHeaders }: { rawHeaders: readonly string[] }): [string, string][] {
+      const pairs = rawHeaders
+        .flatMap((text, i): [string, string][] =>
+          i % 2 === 0 ? [[text.toLowerCase(), rawHeaders[i + 1]!]] : [],
+        )
+        .filter(([header]) => !OF_THE_HOP.includes(header));
+      const steady = (value: string) =>
+        value.replaceAll(/(^__[\w.-]+=|\/interaction\/|\/authorize\/|expires=)[^;]+/g, '$1…');
+      return pairs
+        .map(([header, value]): [string, string] => [header, steady(value)])
+        .toSorted(([one, a], [other, b]) => (one + a).localeCompare(other + b));
     }
-    expect(load.failed).toEqual([]);
-  });
-});
+
+    it('send Strict-Transport-Security once, and support HTTP/2', async () => {
+      const { rawHeaders } = await proxy.ask('GET', '/livez');
+      const names = rawHeaders.filter((_, i) => i % 2 === 0).map((each) => each.toLowerCase());
+      expect(names.filter((each) => each === 'strict-transport-security')).toHaveLength(1);
+
+      const { id } = await oauth.member();
+      const session = connect(proxy.url, { ca: proxy.certificate });
+      try {
+        const put = session.request({
+          ':method': 'PUT',
+          ':path': '/api/public/profile',
+          'x-api-key': await oauth.api.key(id),
+          'content-type': 'application/json',
+        });
+        put.end('{"bio":"by HTTP/2"}');
+        const [headers] = (await once(put, 'response')) as [Record<string, unknown>];
+        expect([headers[':status'], JSON.parse(await text(put))]).toMatchObject([
+          200,
+          { profile: { bio: 'by HTTP/2' } },
+        ]);
+      } finally {
+        session.close();
+      }
+    });
+
+    it('redirect http to https with 308, with the exact URL', async () => {
+      const path = '/oauth/authorize?state=a%2Fb%20c&redirect_uri=https://app.example//callback';
+      const { hostname, port } = new URL(proxy.plainUrl);
+      const sent = request({ hostname, port, family: 4, path, method: 'POST' }).end('a=b');
+      const [answer] = (await once(sent, 'response')) as [IncomingMessage];
+      answer.resume();
+      expect([answer.statusCode, answer.headers.location]).toEqual([308, proxy.url + path]);
+    });
+
+    it('identify a caller by the proxy’s view of the address, regardless of X-Forwarded-For', async () => {
+      const { id, username } = await oauth.member();
+      const forged = {
+        'X-Forwarded-For': FORGED,
+        Forwarded: `for=${FORGED}`,
+        'X-Real-IP': FORGED,
+        'X-Forwarded-Host': 'evil.example',
+      };
+      const keys = new ApiKeysService(oauth.dataSource, oauth.api.config);
+      const keyOf = (network: string) =>
+        keys.create({
+          userId: id,
+          name: 'test',
+          scopes: ['profile:read'],
+          environment: 'live',
+          cidrs: [network],
+          expiresInSeconds: 3600,
+          actor: 'admin',
+        });
+      const [theirs, others] = [await keyOf(`${CALLER}/32`), await keyOf(`${FORGED}/32`)];
+      const get = ({ key }: { key: string }) =>
+        proxy.ask('GET', '/api/public/me', { from: CALLER, headers: { 'X-API-Key': key, ...forged } });
+      expect((await get(theirs)).status).toBe(200);
+      expect(problem(await get(others))).toEqual([403, 'ip_not_allowed']);
+      const links = await proxy.ask('GET', '/.well-known/oauth-authorization-server', { headers: forged });
+      expect(links.body).not.toContain('evil.example');
+
+      const browser = oauth.browser();
+      const send = browser.send.bind(browser);
+      browser.send = (url, init) =>
+        send(url, { ...init, headers: { ...(init?.headers as object), ...forged } });
+      await oauth.code(await oauth.client(), username, {}, browser);
+      const recorded = await oauth.dataSource.query(
+        `SELECT host(ip) AS ip FROM auth_events WHERE user_id = $1 AND type = 'sign_in.succeeded'
+       UNION ALL SELECT host(ip) FROM oauth_sessions WHERE user_id = $1`,
+        [id],
+      );
+      expect(recorded).toEqual([{ ip: '127.0.0.1' }, { ip: '127.0.0.1' }]);
+    });
+
+    it('reject oversized bodies, feeds and URLs themselves', async () => {
+      const { id } = await oauth.member();
+      const key = { 'X-API-Key': await oauth.api.key(id) };
+      const json = { ...key, 'Content-Type': 'application/json' };
+      for (const size of [17 * KB, 300 * KB, 5 * KB * KB]) {
+        const body = `{"bio":"${'x'.repeat(size)}"}`;
+        for (const length of [
+          { 'Content-Length': String(body.length) },
+          { 'Transfer-Encoding': 'chunked' },
+        ]) {
+          const put = (headers: Record<string, string>, asked: Asked) =>
+            proxy.ask('PUT', '/api/public/profile', { ...asked, headers: { ...headers, ...length } });
+          const refused = await put(json, { body }); // when the server has seen all of it
+          expect([size, length, ...problem(refused)]).toEqual([size, length, 413, 'payload_too_large']);
+          expect(refused.headers['content-type']).toMatch(/^application\/problem\+json/);
+          // Before the body: a client that still sends when the connection closes may miss the response.
+          const unknown = await put({ 'Content-Type': 'application/json' }, { body: '{', unfinished: true });
+          expect([size, length, ...problem(unknown)]).toEqual([size, length, 401, 'missing_credentials']);
+        }
+      }
+      const feeding = { 'X-API-Key': await oauth.api.platformKey(), 'Content-Type': 'application/x-ndjson' };
+      const feed = (body: string) => proxy.ask('POST', '/api/platform/records', { headers: feeding, body });
+      expect((await feed(members(5_000_000, 3_000))).status).toBe(200);
+      expect(problem(await feed('x'.repeat(8 * KB * KB + 1)))).toEqual([413, 'payload_too_large']);
+
+      const long = (size: number) => proxy.ask('GET', `/oauth/authorize?state=${'x'.repeat(size)}`);
+      expect((await long(15 * KB)).status).toBe(400); // no client, and a state that is too long
+      expect((await long(17 * KB)).status).toBe(431);
+      expect([414, 431]).toContain((await long(40 * KB)).status);
+      expect((await proxy.ask('GET', '/livez')).status).toBe(200);
+    });
+
+    it('accept the longest authorization request, and redirect with its whole state', async () => {
+      // 5 KB as JSON are 15 KB in a URL, where each byte is written as three.
+      const clientId = await oauth.client();
+      const { username } = await oauth.member();
+      const state = '事'.repeat(1_500);
+      const { url } = oauth.request(clientId, { state });
+      expect(url.href.length).toBeGreaterThan(13_800);
+      const back = await oauth.browser().authorize(url, { username });
+      expect(back.searchParams.get('state')).toBe(state);
+      expect(back.searchParams.get('code')).not.toBeNull();
+    });
+
+    it('hide their metrics from outside', async () => {
+      expect((await proxy.ask('GET', '/metrics')).status).toBe(404);
+      const inside = await fetch(`http://127.0.0.1:${settings[0]!.METRICS_PORT}/metrics`);
+      expect(await inside.text()).toContain('http_request_duration_seconds');
+    });
+
+    it('lose a killed server without a failed read, and use it again when it is back', async () => {
+      const { id } = await oauth.member();
+      const key = { 'X-API-Key': await oauth.api.key(id) };
+      const load = new Load();
+      for (let n = 0; n < 3; n++)
+        load.add('read', () => proxy.ask('GET', '/api/public/profile', { headers: key }));
+      const readsOfTheFirst = async () => {
+        const metrics = await fetch(`http://127.0.0.1:${settings[0]!.METRICS_PORT}/metrics`);
+        return /^http_request_duration_seconds_count\{.*route="\/api\/public\/profile"/m.test(
+          await metrics.text(),
+        );
+      };
+      try {
+        await load.meanwhile(20);
+        await servers[0]!.kill('SIGKILL');
+        await load.meanwhile(20);
+        servers[0] = await ServerProcess.start(settings[0]!);
+        await eventually(async () => (await readsOfTheFirst()) || undefined);
+      } finally {
+        await load.end();
+      }
+      expect(load.failed).toEqual([]);
+      expect(load.busy).toBeLessThan(load.answered.read! / 10);
+    });
+
+    it('allow a long poll more time than other responses', async () => {
+      const headers = { 'X-API-Key': await oauth.api.platformKey() };
+      const { next } = JSON.parse((await proxy.ask('GET', '/api/platform/changes', { headers })).body) as {
+        next: string;
+      };
+      const wait = PATIENCE_MS / 1000 + 2;
+      const path = `/api/platform/changes?wait=${wait}&after=${next}`;
+      expect((await proxy.ask('GET', path, { headers })).status).toBe(200);
+    });
+
+    it('respond to every read while one of them is frozen', async () => {
+      const { id } = await oauth.member();
+      const key = { 'X-API-Key': await oauth.api.key(id) };
+      const load = new Load();
+      const callers = 4;
+      for (let n = 0; n < callers; n++)
+        load.add('read', () => proxy.ask('GET', '/api/public/profile', { headers: key }));
+      try {
+        await load.meanwhile(20);
+        process.kill(servers[0]!.pid, 'SIGSTOP');
+        await load.meanwhile(20 * callers);
+      } finally {
+        process.kill(servers[0]!.pid, 'SIGCONT');
+        await load.end();
+      }
+      expect(load.failed).toEqual([]);
+    });
+  },
+);
 
 /** Servers that take each request, and break its connection without a word; only of their health they speak. */
 class Breaking {
@@ -369,7 +380,7 @@ class Breaking {
   }
 }
 
-postgres.describe.each(['nginx', 'Caddy'] as const)('%s, where servers break connections,', (name) => {
+postgres.describe.each(['nginx', 'Caddy'] as const)('%s, with servers that break connections,', (name) => {
   let breaking: Breaking;
   let proxy: Proxy;
   beforeAll(async () => {
@@ -390,7 +401,7 @@ postgres.describe.each(['nginx', 'Caddy'] as const)('%s, where servers break con
     });
 
   it.each(['POST /oauth/token', 'POST /api/platform/records'])(
-    'sends %s once, whatever became of it',
+    'sends %s once, regardless of its outcome',
     async (what) => {
       const [method, path] = what.split(' ') as [string, string];
       for (let round = 0; round < 3; round++) {
@@ -402,11 +413,11 @@ postgres.describe.each(['nginx', 'Caddy'] as const)('%s, where servers break con
     },
   );
 
-  it('asks the other one where it was a GET', async () => {
+  it('retries a GET on the other server', async () => {
     expect(await askThem(2, 'GET', '/api/public/profile')).toBe(502);
   });
 
-  it('writes what it could not pass on, without a query, a header or a link to a calendar', async () => {
+  it('logs failed requests without a query, a header or a calendar link', async () => {
     const headers = {
       'X-API-Key': 'secret-key',
       Authorization: 'Bearer secret-token',
@@ -429,8 +440,8 @@ postgres.describe.each(['nginx', 'Caddy'] as const)('%s, where servers break con
   });
 });
 
-postgres.describe('Caddy, which asks servers for their health,', () => {
-  it('says 503 with Retry-After where none is ready, and goes on when one is', async () => {
+postgres.describe('Caddy, which checks its servers’ health,', () => {
+  it('responds 503 with Retry-After if none is ready, and recovers with the first', async () => {
     const breaking = await new Breaking().open();
     breaking.isReady = false;
     const proxy = await Proxy.start('Caddy', await freePort(), breaking.ports);

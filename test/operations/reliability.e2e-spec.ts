@@ -16,7 +16,7 @@ import { until } from '../support/timing.js';
 /** Several times those of production ({@link Config.databaseDeadlines}): a busy machine connects slowly. */
 const DEADLINES = { connect: 3_000, lock: 1_000, statement: 3_000, answer: 5_000 };
 
-it('does all periodic work while requests hold every connection of their pool', async () => {
+it('periodic work runs while requests hold every connection of their pool', async () => {
   const api = await TestApi.start({ databasePoolSize: 1 });
   try {
     const pool = (api.app.get(DataSource).driver as unknown as { master: Pool }).master;
@@ -35,7 +35,7 @@ it('does all periodic work while requests hold every connection of their pool', 
   }
 });
 
-postgres.describe('with a database in trouble', () => {
+postgres.describe('with a failing database', () => {
   let api: TestApi;
   let app: NestExpressApplication;
   let proxy: TcpProxy;
@@ -76,7 +76,7 @@ postgres.describe('with a database in trouble', () => {
   const expectGoodAgain = (path = '/api/public/profile') =>
     until(async () => (await get(path)).status === 200);
 
-  it.each(['cut', 'stall'] as const)('answers 503, stays alive, and is good again (%s)', async (harm) => {
+  it.each(['cut', 'stall'] as const)('responds 503, stays alive, and recovers (%s)', async (harm) => {
     expect((await get('/api/public/profile')).status).toBe(200);
     proxy[harm]();
     const answers = await Promise.all([
@@ -94,7 +94,7 @@ postgres.describe('with a database in trouble', () => {
     await expectGoodAgain('/readyz');
   });
 
-  it('answers 503 where a table is locked, and is good again', async () => {
+  it('responds 503 while a table is locked, and recovers', async () => {
     const runner = api.dataSource.createQueryRunner();
     await runner.startTransaction();
     await runner.query('LOCK TABLE users IN ACCESS EXCLUSIVE MODE');
@@ -113,7 +113,7 @@ postgres.describe('with a database in trouble', () => {
     await expectGoodAgain();
   });
 
-  it('answers 503 where every connection of the pool is taken and waited for, and is good again', async () => {
+  it('responds 503 while the pool and its queue are full, and recovers', async () => {
     const runner = api.dataSource.createQueryRunner();
     await runner.startTransaction();
     await runner.query('LOCK TABLE users IN ACCESS EXCLUSIVE MODE');
@@ -129,7 +129,7 @@ postgres.describe('with a database in trouble', () => {
   });
 
   it.each(['manager', 'runner'] as const)(
-    'takes a connection that breaks between two statements of a transaction for a database that is away (%s)',
+    'treats a connection that breaks between two statements of a transaction as an unavailable database (%s)',
     async (by) => {
       const error: unknown = await app
         .get(DataSource)
@@ -145,7 +145,7 @@ postgres.describe('with a database in trouble', () => {
     },
   );
 
-  it('is not ready, and refuses writes alone, where the database cannot be written to', async () => {
+  it('is not ready, and rejects only writes, while the database is read-only', async () => {
     const [{ name } = { name: '' }] = await api.dataSource.query<{ name: string }[]>(
       'SELECT current_database() AS name',
     );
@@ -155,7 +155,7 @@ postgres.describe('with a database in trouble', () => {
     try {
       await expectGoodAgain();
       expectUnavailable(await put('read only'));
-      // What was found a moment ago is said again for a quarter of a second.
+      // A result is cached for a quarter of a second.
       await until(async () => (await get('/readyz')).status === 503);
     } finally {
       await api.dataSource.query('SET default_transaction_read_only = off');

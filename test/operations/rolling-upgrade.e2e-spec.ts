@@ -39,7 +39,7 @@ CREATE OR REPLACE FUNCTION chooses_pronouns(id bigint) RETURNS boolean LANGUAGE 
   RETURN EXISTS (SELECT FROM pronoun_choices WHERE user_id = id);
 `;
 
-postgres.describe('an upgrade over a migration, behind nginx', () => {
+postgres.describe('an upgrade with a migration, behind nginx', () => {
   let next: string;
   let all: ProxiedServers;
   let oauth: OauthTest;
@@ -66,7 +66,7 @@ postgres.describe('an upgrade over a migration, behind nginx', () => {
     await answer.arrayBuffer();
     return answer.status;
   };
-  /** Everywhere, and by whichever version. */
+  /** On every server, of any version. */
   const refusedByAll = (headers: Record<string, string>) =>
     Promise.all(
       servers.map((server) =>
@@ -74,7 +74,7 @@ postgres.describe('an upgrade over a migration, behind nginx', () => {
       ),
     );
 
-  it('loses no request and no write: the next version migrates under load, the one before starts, serves and revokes over it, and then each server is replaced', async () => {
+  it('loses no request and no write while the next version migrates under load, the previous one serves, and each server is replaced', async () => {
     const clientId = await oauth.client();
     const load = new Load();
 
@@ -138,7 +138,7 @@ postgres.describe('an upgrade over a migration, behind nginx', () => {
     await load.meanwhile(3);
     for (const server of servers) expect(await statusAt(server, '/readyz')).toBe(200);
 
-    // The version before: it starts over the newer schema, and what it ends, it ends everywhere.
+    // The previous version starts on the newer schema, and revokes access everywhere.
     servers.push(await ServerProcess.start(settings[2]!));
     const old = servers[2]!;
     const leaving = await oauth.member();

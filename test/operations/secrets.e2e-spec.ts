@@ -12,7 +12,7 @@ import { ServerProcess } from '../support/server.js';
  * One member, signed in by every way there is, and mistakes that callers make with secrets. On PostgreSQL by a process of
  * its own, whose log is what it writes: the embedded database serves this one alone.
  */
-describe('Every secret that is issued, sent or typed', () => {
+describe('every secret that is issued, sent or typed', () => {
   let oauth: OauthTest;
   let server: ServerProcess | undefined;
   let metrics: string;
@@ -194,7 +194,7 @@ describe('Every secret that is issued, sent or typed', () => {
 
     await ownPages(at);
 
-    // A code that is redeemed twice, and a token that is revoked: of sign-ins of their own, since it ends them.
+    // A code that is redeemed twice, and a token that is revoked: each of a separate sign-in, since it ends them.
     const again = await oauth.code(clientId, username, {}, browser);
     keep('code redeemed twice', again.code);
     keep('access token of the code redeemed twice', (await oauth.token(again, {}, at)).body.access_token);
@@ -206,7 +206,7 @@ describe('Every secret that is issued, sent or typed', () => {
     await browser.open(oauth.request(clientId, { prompt: 'login' }).url); // left as it is
   }
 
-  /** What a member makes and types on their own pages, and who is told of what changes. */
+  /** What a member makes and types on their own pages, and who is notified of the changes. */
   async function ownPages(at: string): Promise<void> {
     const other = await oauth.member({ email: 'member@platform.example' });
     const own = oauth.browser(at);
@@ -255,7 +255,7 @@ describe('Every secret that is issued, sent or typed', () => {
       if (!name.startsWith('pua_done')) keep(`own cookie ${name}`, value); // which says what was done
   }
 
-  /** As it stands, and as it would stand in a column of bytes or behind an encoding. */
+  /** Unchanged, and as in a column of bytes or with an encoding. */
   function expectNone(text: string): void {
     const found = [...secrets].filter(([, secret]) =>
       [
@@ -269,7 +269,7 @@ describe('Every secret that is issued, sent or typed', () => {
     expect(found.map(([name]) => name)).toEqual([]);
   }
 
-  it('stands in no row of the database, the audit trail among them', async () => {
+  it('is in no database row, including the audit log', async () => {
     const tables = await oauth.dataSource.query<{ name: string }[]>(
       `SELECT quote_ident(table_name) AS name FROM information_schema.tables WHERE table_schema = 'public'`,
     );
@@ -286,7 +286,7 @@ describe('Every secret that is issued, sent or typed', () => {
     expectNone(dump);
   });
 
-  it('and what sessions and interactions are about cannot be read there either', async () => {
+  it('is unreadable there together with the contents of sessions and interactions', async () => {
     const rows = await oauth.dataSource.query<{ kind: string; payload: Buffer }[]>(
       `SELECT 'session' AS kind, payload FROM oauth_sessions
 UNION ALL SELECT model, payload FROM oauth_state WHERE payload IS NOT NULL
@@ -299,12 +299,12 @@ UNION ALL SELECT 'signing key', private_jwk FROM signing_keys`,
       expect(payload.toString('latin1')).not.toMatch(/"kty"|"exp"|accountId|access_token|client_id/);
   });
 
-  it('stands in no metric', () => {
+  it('is in no metric', () => {
     expect(metrics).toContain('http_request_duration_seconds_count');
     expectNone(metrics);
   });
 
-  postgres.it('stands in no line of the log', () => {
+  postgres.it('is in no log line', () => {
     const lines = server!.output.trim().split('\n');
     expect(lines.length).toBeGreaterThan(40);
     expectNone(server!.output);

@@ -11,8 +11,8 @@ import { ServerProcess } from '../support/server.js';
 /** Longer than any test: a test ends its server when it has seen enough. */
 const DELAY_SECONDS = 300;
 
-// Of the process itself, and of several at once: a database of its own is needed that outlives them.
-postgres.describe('a server that was told to end', () => {
+// Of the process itself, and of several at once: they need a separate database that outlives them.
+postgres.describe('a server that is shutting down', () => {
   let database: TestDatabase;
   let key: string;
   beforeAll(async () => {
@@ -64,7 +64,7 @@ postgres.describe('a server that was told to end', () => {
     while ((await ask(server, '/readyz')).statusCode === 200);
   };
 
-  it('says 503 at /readyz, and serves new connections for SHUTDOWN_DELAY, each answer the last one on its connection', async () => {
+  it('responds 503 at /readyz, and serves new connections for SHUTDOWN_DELAY, one response each', async () => {
     const server = await start();
     const profile = { headers: { 'X-API-Key': key } };
     const { etag } = (await ask(server, '/api/public/profile', profile)).headers;
@@ -108,7 +108,7 @@ postgres.describe('a server that was told to end', () => {
   });
 
   it.each(['1', '2'])(
-    'answers the request that each of 16 kept-alive connections writes as it is told, or later (WORKERS=%s)',
+    'responds to each of 16 kept-alive connections that write at the signal or later (WORKERS=%s)',
     async (WORKERS) => {
       const server = await start({ WORKERS });
       const agents = Array.from({ length: 16 }, () => new Agent({ keepAlive: true, maxSockets: 1 }));
@@ -134,7 +134,7 @@ postgres.describe('a server that was told to end', () => {
     },
   );
 
-  it('tells the one whose request is under way, too, that its connection ends', async () => {
+  it('closes the connection of a running request after its response', async () => {
     const server = await start({ SHUTDOWN_DELAY: '0' });
     const { hostname, port } = new URL(server.url);
     const socket = connect(Number(port), hostname);
@@ -160,14 +160,14 @@ postgres.describe('a server that was told to end', () => {
     expect(await ended).toBe(0);
   });
 
-  it('ends whole where it is told so while its workers begin', async () => {
+  it('ends completely if the signal comes while its workers start', async () => {
     // The first may serve before the last is ready.
     const server = await start({ WORKERS: '4', SHUTDOWN_DELAY: '0' });
     expect(await server.kill('SIGTERM')).toBe(0);
     await expect(ask(server, '/livez')).rejects.toThrow('ECONNREFUSED');
   });
 
-  it('does not wait for connections on which nothing was asked', async () => {
+  it('does not wait for idle connections', async () => {
     const server = await start({ SHUTDOWN_DELAY: '0' });
     const { hostname, port } = new URL(server.url);
     const socket = connect(Number(port), hostname);

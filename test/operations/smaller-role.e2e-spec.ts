@@ -62,7 +62,7 @@ postgres.describe('the documented smaller role', () => {
     return [answer.status, await answer.json()];
   };
 
-  it('is enough for a server that reads, writes, and is fed with new ids, and for the command line', async () => {
+  it('suffices for a server with reads, writes and feeds of new ids, and for the command line', async () => {
     const { id } = await puaJson<{ id: number }>(smaller, ['users', 'create', '--username', 'ada']);
     const json = 'application/json';
     expect(await send('PUT', '/api/public/profile', await api.key(id), json, '{"bio":"here"}')).toMatchObject(
@@ -77,13 +77,13 @@ postgres.describe('the documented smaller role', () => {
     expect(next.id).toBe(id + 1_001);
   });
 
-  it('is enough for the doctor, who mends, too', async () => {
+  it('suffices for the doctor, including repairs', async () => {
     expect(await doctor(smaller)).toMatchObject({ code: 0, wrong: [] });
     await api.dataSource.query(`SELECT setval('users_id_seq', 1); UPDATE user_totals SET events_count = 7`);
     expect(await doctor(smaller, '--mend')).toMatchObject({ code: 0, wrong: [] });
   });
 
-  it('includes what later migrations make', async () => {
+  it('includes tables of later migrations', async () => {
     const tables = () =>
       api.dataSource.query<{ name: string }[]>(
         `SELECT relname AS name FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace`,
@@ -95,7 +95,7 @@ postgres.describe('the documented smaller role', () => {
     expect(await doctor(smaller)).toMatchObject({ code: 0, wrong: [] });
   });
 
-  it('may not change the schema, which is said in one line', async () => {
+  it('cannot change the schema, with an error in one line', async () => {
     await rollback(api.dataSource);
     const { code, stderr } = await pua(smaller, ['db', 'migrate']);
     await migrate(api.dataSource);
@@ -103,7 +103,7 @@ postgres.describe('the documented smaller role', () => {
     expect(stderr).toMatch(/^The database refuses this to its role .*: run it as the owner[^\n]*\n$/);
   });
 
-  it('may not write what the owner of the tables will run as statements', async () => {
+  it('cannot write tables that contain statements for the owner to run', async () => {
     const client = await createDataSource(testConfig(smaller), 'maintenance').initialize();
     try {
       await expect(
@@ -118,7 +118,7 @@ postgres.describe('the documented smaller role', () => {
     }
   });
 
-  it('is told by the doctor what it lacks, with the statement that grants it', async () => {
+  it('learns missing rights from the doctor, with the statement that grants them', async () => {
     await api.dataSource
       .query(`REVOKE UPDATE ON users FROM ${role}; REVOKE ALL ON users_id_seq, events_id_seq FROM ${role};
   REVOKE SELECT ON migrations FROM ${role}`);
@@ -153,7 +153,7 @@ postgres.describe('a schema other than public', () => {
   });
 
   it.each(['db migrate', 'db status', 'users list', 'doctor'])(
-    'is refused in one line: pua %s',
+    'is rejected in one line: pua %s',
     async (command) => {
       const { code, stdout, stderr } = await pua(database.environment, command.split(' '));
       expect(code).toBe(1);

@@ -24,7 +24,7 @@ function run(file: string, parameters: string[], environment: Record<string, str
   });
 }
 
-// On the embedded database, whatever the other tests run on. Many processes, one after the other: not for every `npm test`.
+// Always on the embedded database. Many processes, one after the other: not for every `npm test`.
 
 postgres.describe('the first minute', () => {
   const folder = mkdtempSync(join(tmpdir(), 'pua-start-'));
@@ -48,16 +48,16 @@ postgres.describe('the first minute', () => {
 
   const line = (name: string, printed = first) => printed.find((text) => text.startsWith(`  ${name} `))!;
 
-  it('prints addresses that lead somewhere', async () => {
+  it('prints working URLs', async () => {
     for (const name of ['Front page', 'API', 'Docs', 'OAuth', 'Account', 'Demo']) {
       const [url] = /http\S+/.exec(line(name))!;
-      // The API's own root is no resource; what it holds is.
+      // The API's root has no data; the routes below it have.
       const { status } = await fetch(name === 'API' ? `${url}/openapi.json` : url);
       expect([name, status]).toEqual([name, 200]);
     }
   });
 
-  it('prints the members and their password, a test key, and a curl line that works as it stands', async () => {
+  it('prints the members and their password, a test key, and a curl line that works unchanged', async () => {
     expect(line('Members')).toMatch(/ ada, grace \(password: \S+\)$/);
     const [pasted] = / *export API_KEY=.*\n *curl .*/.exec(first.join('\n'))!;
     const { stdout } = await run('sh', ['-c', `${pasted} -s`]);
@@ -65,7 +65,7 @@ postgres.describe('the first minute', () => {
     expect(first.join('\n').split(key)).toHaveLength(2); // once
   });
 
-  it('says at once what it does, in the end how to stop it, nothing else, and warns of nothing', () => {
+  it('prints its steps at once, how to stop it at the end, and no warning', () => {
     expect(server.errors).toBe('');
     expect(first[0]).toBe(`Starting on the embedded database in ${folder} …`);
     expect(first.filter((text) => text !== '').at(-1)).toBe('Ctrl-C ends it.');
@@ -73,7 +73,7 @@ postgres.describe('the first minute', () => {
     expect(first.join('')).not.toContain('\u001b');
   });
 
-  it('is in colours on a terminal, has a line a request there, and is ended by Ctrl-C', async () => {
+  it('is in color on a terminal, logs one line per request, and ends by Ctrl-C', async () => {
     const data = mkdtempSync(join(tmpdir(), 'pua-terminal-'));
     const PORT = String(await freePort());
     const child = spawn('script', ['-qec', `exec '${process.execPath}' bin/server.mjs`, '/dev/null'], {
@@ -108,13 +108,13 @@ postgres.describe('the first minute', () => {
     }
   });
 
-  it('keeps what it made to its owner', () => {
+  it('creates files that are private to its owner', () => {
     expect(statSync(join(folder, 'secret-key')).mode & 0o077).toBe(0);
     expect(statSync(join(folder, 'test-key')).mode & 0o077).toBe(0);
     expect(readdirSync(folder)).toEqual(expect.arrayContaining(['embedded', 'secret-key', 'test-key']));
   });
 
-  describe('shows something on every endpoint', () => {
+  describe('shows data on every endpoint', () => {
     const get = async (path: string) => {
       const answer = await fetch(`${server.url}/api/public${path}`, { headers: { 'X-API-Key': key } });
       expect([path, answer.status]).toEqual([path, 200]);
@@ -125,7 +125,7 @@ postgres.describe('the first minute', () => {
 
     it.each(['/me', '/profile', '/credential'])('%s', async (path) => void (await get(path)));
 
-    it('events of each time, state, role, answer and in several time zones', async () => {
+    it('events of each time, state, role, RSVP and in several time zones', async () => {
       const { data } = await get('/events?limit=100');
       expect(valuesOf(data, 'status')).toEqual(
         new Set(['draft', 'scheduled', 'ongoing', 'completed', 'cancelled']),
@@ -166,7 +166,7 @@ postgres.describe('the first minute', () => {
     });
   });
 
-  it('refuses a second server on the same port, in one line', async () => {
+  it('rejects a second server on the same port, in one line', async () => {
     const second = await run(process.execPath, ['bin/server.mjs'], settings);
     expect(second).toEqual({
       code: 1,
@@ -175,7 +175,7 @@ postgres.describe('the first minute', () => {
     });
   });
 
-  it('refuses an address that is not of this machine, in one line', async () => {
+  it('rejects an address of another host, in one line', async () => {
     const elsewhere = { ...settings, HOST: '203.0.113.7', PUBLIC_URL: `http://localhost:${port}` };
     expect(await run(process.execPath, ['bin/server.mjs'], elsewhere)).toEqual({
       code: 1,
@@ -184,7 +184,7 @@ postgres.describe('the first minute', () => {
     });
   });
 
-  it('refuses a second server in the same folder, in one line', async () => {
+  it('rejects a second server in the same folder, in one line', async () => {
     const second = await run(process.execPath, ['bin/server.mjs'], {
       ...settings,
       PORT: String(await freePort()),
@@ -196,7 +196,7 @@ postgres.describe('the first minute', () => {
     });
   });
 
-  it('loses no write that was answered when it is killed, again and again', async () => {
+  it('loses no acknowledged write when it is killed repeatedly', async () => {
     const put = async (bio: string) => {
       const answer = await fetch(`${server.url}/api/public/profile`, {
         method: 'PUT',
@@ -220,12 +220,12 @@ postgres.describe('the first minute', () => {
       server = await ServerProcess.start(settings);
       const answer = await fetch(`${server.url}/api/public/profile`, { headers: { 'X-API-Key': key } });
       const { bio } = (await answer.json()) as { bio: string };
-      // The one under way may have been written without its answer.
+      // The last write may be stored without its response.
       expect([answered, answered + 1]).toContain(Number(bio));
     }
   });
 
-  it('prints the very same at later starts: the key works on', async () => {
+  it('prints the same at later starts: the key still works', async () => {
     await server.kill();
     server = await ServerProcess.start(settings);
     expect(server.output.split('\n').filter((text) => !text.startsWith('{'))).toEqual(first);
@@ -233,7 +233,7 @@ postgres.describe('the first minute', () => {
     expect((await fetch(`${server.url}/api/public/profile`, { headers })).status).toBe(200);
   });
 
-  it('prints a new key at the start after it was revoked, and what is printed works', async () => {
+  it('prints a new key at the start after the old one was revoked, and it works', async () => {
     const id = key.split('_')[2]!;
     const revoke = ['bin/pua.mjs', 'keys', 'revoke', id, '--reason', 'lost'];
     expect(await run(process.execPath, revoke, settings)).toMatchObject({ code: 0 });
@@ -248,7 +248,7 @@ postgres.describe('the first minute', () => {
     expect(JSON.parse(stdout)).toMatchObject({ username: 'ada' });
   });
 
-  it('is over where others could come in: it does not start over the demo, and says why', async () => {
+  it('ends when others could reach the server: it rejects the demo, and explains why', async () => {
     await server.kill();
     const reachable: Record<string, string>[] = [{ PUBLIC_URL: 'https://api.example' }, { HOST: '0.0.0.0' }];
     for (const open of reachable) {
@@ -259,7 +259,7 @@ postgres.describe('the first minute', () => {
     server = await ServerProcess.start(settings);
   });
 
-  it('finishes the request under way on SIGTERM, takes no other, and ends with 0', async () => {
+  it('finishes the current request on SIGTERM, accepts no other, and exits with 0', async () => {
     const body = JSON.stringify({ bio: 'last words' });
     const socket = connect(port, '127.0.0.1');
     let answer = '';
@@ -286,8 +286,8 @@ postgres.describe('the first minute', () => {
   });
 });
 
-postgres.describe('a start for others as on a developer’s machine', () => {
-  it('says that NODE_ENV is not production', async () => {
+postgres.describe('a public start on a developer’s machine', () => {
+  it('warns that NODE_ENV is not production', async () => {
     const DATA_DIR = mkdtempSync(join(tmpdir(), 'pua-start-'));
     const server = await ServerProcess.start({ DATA_DIR, PUBLIC_URL: 'https://api.example' });
     await server.kill();
@@ -298,7 +298,7 @@ postgres.describe('a start for others as on a developer’s machine', () => {
   });
 });
 
-postgres.describe('a start that cannot be', () => {
+postgres.describe('a failed start', () => {
   const folder = mkdtempSync(join(tmpdir(), 'pua-start-'));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
   const fail = async (environment: Record<string, string>) => {
@@ -328,20 +328,20 @@ postgres.describe('a start that cannot be', () => {
     expect(stderr).not.toContain('hunter2');
   });
 
-  it('refuses a demo where others could come in', async () => {
+  it('rejects a demo that others could reach', async () => {
     expect(await fail({ SEED_DEMO: 'true', PUBLIC_URL: 'https://api.example' })).toMatch(
       /^A setting is wrong: SEED_DEMO can be true only where PUBLIC_URL and HOST are loopback/,
     );
   });
 
-  it('says that the database cannot be reached', async () => {
+  it('reports that the database cannot be reached', async () => {
     const url = `postgres://pua:hunter2@127.0.0.1:${await freePort()}/pua`;
     const stderr = await fail({ DATABASE_URL: url });
     expect(stderr).toMatch(/^The database cannot be reached .*: start it, or correct DATABASE_URL$/m);
     expect(stderr).not.toContain('hunter2');
   });
 
-  it('says so where the database accepts connections and never speaks', async () => {
+  it('reports a database that accepts connections and never responds', async () => {
     const mute = createServer().listen(0, '127.0.0.1');
     await once(mute, 'listening');
     const { port } = mute.address() as { port: number };
@@ -352,11 +352,11 @@ postgres.describe('a start that cannot be', () => {
     mute.close();
   });
 
-  it('says that the data folder cannot be used', async () => {
+  it('reports that the data folder cannot be used', async () => {
     expect(await fail({ DATA_DIR: 'package.json/data' })).toMatch(/^DATA_DIR .* cannot be used \(ENOTDIR\)/);
   });
 
-  it('says that the schema is newer', async () => {
+  it('reports that the schema is newer', async () => {
     const database = await createTestDatabase();
     const config = testConfig(database.environment);
     const dataSource = await createDataSource(config, 'maintenance').initialize();
@@ -378,7 +378,7 @@ postgres.it.each([
     () => `${process.env.TEST_DATABASE_URL}?sslmode=require`,
   ],
   ['a server that speaks HTTP', (port: number) => `postgres://pua@127.0.0.1:${port}/postgres`],
-])('a database URL that leads to %s is one sentence for operators', async (_, urlFor) => {
+])('a database URL that leads to %s gets one sentence for operators', async (_, urlFor) => {
   const http = createHttpServer((_request, response) => void response.end()).listen(0, '127.0.0.1');
   await once(http, 'listening');
   const settings = {
@@ -397,11 +397,11 @@ postgres.it.each([
   }
 });
 
-postgres.describe('a database whose password has characters that mean something in a URL', () => {
+postgres.describe('a database whose password has characters with a meaning in URLs', () => {
   const PGPASSWORD = String.raw`p/a#s@s%w0 o\:r?d&$'"`;
   const role = `strange_${process.pid}`;
 
-  it('is reached with it in PGPASSWORD, as compose passes it on', async () => {
+  it('is reached with the password in PGPASSWORD, as compose passes it', async () => {
     const compose = readFileSync('docker-compose.yml', 'utf8');
     expect(/DATABASE_URL: (.*)/.exec(compose)![1]).toBe('postgres://pua@postgres:5432/pua');
     expect(compose).toMatch(/ PGPASSWORD: \$\{POSTGRES_PASSWORD:/);

@@ -14,7 +14,7 @@ describe('the sweeper', () => {
   const count = async (table: string) =>
     Number((await query<{ count: number }>(`SELECT count(*) AS count FROM ${table}`))[0]!.count);
 
-  it('deletes what has expired, and nothing else', async () => {
+  it('deletes only expired rows', async () => {
     const clientId = await oauth.client();
     const { username } = await oauth.member();
     const expireEverything = async () => {
@@ -37,7 +37,7 @@ describe('the sweeper', () => {
     expect(Object.values(await sweep()).every((rows) => rows === 0)).toBe(true);
   });
 
-  it('sweeps every table with a column that says when something ends, or it is said here why not', async () => {
+  it('sweeps every table with an expiry column, except those listed here with a reason', async () => {
     const exempt: Record<string, string> = {
       api_keys: 'a key that has expired is shown as such',
       developer_requests: 'each app and each key has its latest ones, and no more',
@@ -57,7 +57,7 @@ AND column_name ~ '(^|_)(expires|ends|ended|occurred)_at$|_until$' ORDER BY 1`,
     expect(unswept).toEqual(Object.keys(exempt));
   });
 
-  it('leaves a grant alone while one of its tokens is alive, or was a minute ago', async () => {
+  it('keeps a grant while one of its tokens is valid, or was a minute ago', async () => {
     const clientId = await oauth.client();
     await oauth.tokens(clientId, (await oauth.member()).username);
     const grants = () => query(`SELECT FROM oauth_grants WHERE client_id = $1`, [clientId]);
@@ -77,7 +77,7 @@ AND grant_id IN (SELECT id FROM oauth_grants WHERE client_id = $1)`,
     expect(await sweep()).toMatchObject({ oauth_tokens: 1, oauth_grants: 1 });
   });
 
-  it('has no grants to delete of which no code came: both are stored together', async () => {
+  it('finds no grants without a code: both are stored together', async () => {
     const clientId = await oauth.client();
     const { username } = await oauth.member();
     const browser = oauth.browser();
@@ -104,7 +104,7 @@ AND grant_id IN (SELECT id FROM oauth_grants WHERE client_id = $1)`,
     expect(await grants()).toEqual([181 * 24 * 60]);
   });
 
-  it('forgets blocks of sign-ins an hour after their end, no sooner', async () => {
+  it('deletes blocks of sign-ins an hour after their end, no sooner', async () => {
     await query(
       `INSERT INTO login_throttle (key, attempts, window_ends_at, blocks) VALUES
 (sha256('old'), 11, now() - interval '61 minutes', 3), (sha256('recent'), 11, now() - interval '59 minutes', 3)`,
@@ -121,7 +121,7 @@ SELECT sha256(i::text::bytea), 'ReplayDetection', now() - interval '1 s' FROM ge
   });
 
   thorough.it(
-    'goes on with all others where one fails, counts the failure, and knows since when rows are overdue',
+    'continues with other tables if one fails, counts the failure, and knows since when rows are overdue',
     async () => {
       const expired = `INSERT INTO oauth_state (key, model, expires_at) VALUES (sha256('x'), 'ReplayDetection', now() - interval '1 hour')`;
       const sweeper = oauth.api.app.get(Sweeper);
@@ -153,7 +153,7 @@ CREATE TRIGGER refuse BEFORE DELETE ON oauth_state FOR EACH STATEMENT EXECUTE FU
     },
   );
 
-  postgres.it('waits for no row that somebody else holds', async () => {
+  postgres.it('waits for no locked row', async () => {
     await query(
       `INSERT INTO oauth_state (key, model, expires_at) VALUES (sha256('held'), 'ReplayDetection', now() - interval '1 s'),
 (sha256('free'), 'ReplayDetection', now() - interval '1 s')`,
@@ -165,7 +165,7 @@ CREATE TRIGGER refuse BEFORE DELETE ON oauth_state FOR EACH STATEMENT EXECUTE FU
     expect(await count("oauth_state WHERE key IN (sha256('held'), sha256('free'))")).toBe(1);
   });
 
-  postgres.it('goes on with all others where one table is locked', async () => {
+  postgres.it('continues with other tables if one is locked', async () => {
     await query(
       `INSERT INTO login_throttle (key, attempts, window_ends_at) VALUES (sha256('locked out'), 1, now() - interval '2 hours')`,
     );
@@ -178,7 +178,7 @@ CREATE TRIGGER refuse BEFORE DELETE ON oauth_state FOR EACH STATEMENT EXECUTE FU
     expect(failures()).toBe(before + 1);
   });
 
-  postgres.it('announces no end of grants that ended with their tokens', async () => {
+  postgres.it('announces no end of grants that expired with their tokens', async () => {
     const clientId = await oauth.client();
     await oauth.tokens(clientId, (await oauth.member()).username);
     await oauth.age('oauth_tokens', 200 * 86_400);
@@ -251,7 +251,7 @@ postgres.describe('the sweeper over 2,000,000 rows in each table', () => {
     },
   );
 
-  it('deletes what has expired, of every table, in one sweep', async () => {
+  it('deletes the expired rows of every table in one sweep', async () => {
     const deleted = await oauth.api.app.get(Sweeper).sweep();
     expect(deleted).toEqual({
       ...Object.fromEntries(GROWING.map(({ name }) => [name, EXPIRED])),
@@ -261,7 +261,7 @@ postgres.describe('the sweeper over 2,000,000 rows in each table', () => {
     });
   });
 
-  it('reads no more for later batches while a transaction can still see what was deleted', async () => {
+  it('reads no more for later batches while a transaction can still see deleted rows', async () => {
     const rows = GROWING.find(({ name }) => name === 'oauth_state')!;
     await oauth.dataSource.query(
       `UPDATE oauth_state SET expires_at = now() - interval '1 day' + random() * interval '20 s'

@@ -39,7 +39,7 @@ describe('GET /api/platform/changes', () => {
     if (status !== 200) throw new Error(JSON.stringify(body));
     return body as PlatformChangesAnswer;
   };
-  /** All that is new, when everything under way has ended. */
+  /** All new changes, after all transactions in progress have ended. */
   const news = async (more = '') => {
     await oauth.api.platform.settleChanges();
     return (await list(`?after=${start}&limit=1000${more}`)).data;
@@ -61,8 +61,8 @@ describe('GET /api/platform/changes', () => {
   const put = async (credential: string, body: object, headers = {}) =>
     (await oauth.api.put('/profile', credential, body, headers)).status;
 
-  describe('tells of a profile', () => {
-    it('the fields that a member changed with their new values, when, and with which key or app', async () => {
+  describe('reports for a profile', () => {
+    it('the fields that a member changed with their new values, time, and key or app', async () => {
       const one = await member();
       expect(await put(one.key, { bio: 'new', first_name: null, last_name: 'Lovelace' })).toBe(200);
       const clientId = await oauth.client();
@@ -94,7 +94,7 @@ describe('GET /api/platform/changes', () => {
       expect(new Set(found.map(({ sequence }) => sequence)).size).toBe(2);
     });
 
-    it('nothing that was so already, that was refused, or that the platform itself wrote', async () => {
+    it('nothing that was unchanged, rejected, or written by the platform', async () => {
       const { userId, key: ada } = await member();
       expect(await put(ada, { bio: 'old', first_name: 'Ada' })).toBe(200);
       expect(await put(ada, { bio: 'lost' }, { 'If-Match': '"0-0"' })).toBe(412);
@@ -106,32 +106,29 @@ describe('GET /api/platform/changes', () => {
       ]);
     });
 
-    postgres.it(
-      'what it was when others had done with it, not what it was when the request came',
-      async () => {
-        const { userId, key: ada } = await member();
-        const writer = oauth.dataSource.createQueryRunner();
-        await writer.startTransaction();
-        await writer.query(`UPDATE users SET bio = 'between' WHERE id = $1`, [userId]);
-        const waiting = put(ada, { bio: 'old' }); // as it was: but not when it is written
-        await eventually(async () => {
-          const [row] = await oauth.dataSource.query<{ waits: boolean }[]>(
-            `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock') AS waits`,
-          );
-          return row!.waits || undefined;
-        });
-        await writer.commitTransaction();
-        await writer.release();
-        expect(await waiting).toBe(200);
-        expect(said(await news())).toEqual([
-          expect.objectContaining({ member_id: userId, fields: { bio: 'old' } }),
-        ]);
-      },
-    );
+    postgres.it('the state after concurrent changes, not that at the start of the request', async () => {
+      const { userId, key: ada } = await member();
+      const writer = oauth.dataSource.createQueryRunner();
+      await writer.startTransaction();
+      await writer.query(`UPDATE users SET bio = 'between' WHERE id = $1`, [userId]);
+      const waiting = put(ada, { bio: 'old' }); // as it was: but not when it is written
+      await eventually(async () => {
+        const [row] = await oauth.dataSource.query<{ waits: boolean }[]>(
+          `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock') AS waits`,
+        );
+        return row!.waits || undefined;
+      });
+      await writer.commitTransaction();
+      await writer.release();
+      expect(await waiting).toBe(200);
+      expect(said(await news())).toEqual([
+        expect.objectContaining({ member_id: userId, fields: { bio: 'old' } }),
+      ]);
+    });
   });
 
-  describe('tells of consents and sign-ins', () => {
-    it('what was allowed, what is allowed no more, and to which app; each sign-in', async () => {
+  describe('reports consents and sign-ins', () => {
+    it('with the granted and removed scopes and the app, and each sign-in', async () => {
       const clientId = await oauth.client();
       const { id, username } = await oauth.member();
       await oauth.tokens(clientId, username, { scope: 'openid events:read profile:read' });
@@ -164,7 +161,7 @@ describe('GET /api/platform/changes', () => {
       ]);
     });
 
-    it('no sign-in that was refused, and no consent that allowed nothing', async () => {
+    it('except rejected sign-ins and consents without a scope', async () => {
       const clientId = await oauth.client();
       const { username } = await oauth.member();
       const { url } = oauth.request(clientId, { scope: 'events:read' });
@@ -178,7 +175,7 @@ describe('GET /api/platform/changes', () => {
     const keys = () => new ApiKeysService(oauth.dataSource, oauth.api.config);
     const newKey = { name: 'Calendar', scopes: [], environment: 'live', cidrs: [] } as const;
 
-    it('of an app with access: the first time, and after the member removed it', async () => {
+    it('about an app with access: the first time, and after the member removed it', async () => {
       const clientId = await oauth.client();
       const { id, username } = await oauth.member();
       const notice = { notice: 'consent.granted', by: clientId, name: 'Test app' };
@@ -190,7 +187,7 @@ describe('GET /api/platform/changes', () => {
       expect(await notices(id)).toEqual([notice, notice]);
     });
 
-    it('of a new key and its successor, whoever made it; a key of the platform and of the demo gives none', async () => {
+    it('about a new key and its successor from any creator, and none about keys of the platform and the demo', async () => {
       const userId = await oauth.api.platform.user();
       const { id } = await keys().create({ ...newKey, userId, expiresInSeconds: 3600, actor: 'admin' });
       const { id: next } = await keys().rotate(id, 0, 'admin');
@@ -208,7 +205,7 @@ describe('GET /api/platform/changes', () => {
       ]);
     });
 
-    it('of a calendar link, a removed passkey and a new password', async () => {
+    it('about a calendar link, a removed passkey and a new password', async () => {
       const userId = await oauth.api.platform.user();
       await oauth.api.app.get(CalendarLinks).create(userId, 'Phone', { actor: 'user', ip: null });
       const [passkey] = await oauth.dataSource.query<{ id: number }[]>(
@@ -225,7 +222,7 @@ VALUES ($1, sha256('credential'), sha256('handle'), '\\x00', 0, false, false, 'L
       ]);
     });
 
-    it('of a key in use that ends within 7 days, once for repeated checks', async () => {
+    it('about a used key that expires within 7 days, once for repeated checks', async () => {
       const userId = await oauth.api.platform.user();
       const make = async (days: number, usedDaysAgo?: number) => {
         const { id } = await keys().create({
@@ -251,7 +248,7 @@ VALUES ($1, sha256('credential'), sha256('handle'), '\\x00', 0, false, false, 'L
       expect(await notices(userId)).toEqual([{ notice: 'key.ending', by: ending, name: 'Calendar' }]);
     });
 
-    it('of nothing that was undone', async () => {
+    it('and none about a rollback', async () => {
       const userId = await oauth.api.platform.user();
       const failed = oauth.dataSource.transaction(async (manager) => {
         await keys().create({ ...newKey, userId, expiresInSeconds: 3600, actor: 'admin' }, manager);
@@ -262,8 +259,8 @@ VALUES ($1, sha256('credential'), sha256('handle'), '\\x00', 0, false, false, 'L
     });
   });
 
-  describe('is read', () => {
-    it('page by page, the oldest first, each once; by types where some are asked for', async () => {
+  describe('returns changes', () => {
+    it('page by page, the oldest first, each once, filtered by type if requested', async () => {
       const { key: ada } = await member();
       for (let i = 0; i < 5; i++) await put(ada, { bio: `bio ${i}` });
       await oauth.api.platform.settleChanges();
@@ -283,7 +280,7 @@ VALUES ($1, sha256('credential'), sha256('handle'), '\\x00', 0, false, false, 'L
       expect((await list('?limit=1')).data).toHaveLength(1);
     });
 
-    it('with word of more only where there is more, on a full page, too', async () => {
+    it('with more=true only if there are more, also on a full page', async () => {
       const { key: ada } = await member();
       for (let i = 0; i < 3; i++) await put(ada, { bio: `bio ${i}` });
       await oauth.api.platform.settleChanges();
@@ -291,7 +288,7 @@ VALUES ($1, sha256('credential'), sha256('handle'), '\\x00', 0, false, false, 'L
       expect([await isMore(2), await isMore(3), await isMore(4)]).toEqual([true, false, false]);
     });
 
-    postgres.it('never before what was begun earlier and ends later', async () => {
+    postgres.it('in commit-safe order: never before those that began earlier and end later', async () => {
       const first = await member();
       const second = await member();
       const writer = oauth.dataSource.createQueryRunner();
@@ -310,7 +307,7 @@ VALUES ($1, sha256('credential'), sha256('handle'), '\\x00', 0, false, false, 'L
       expect(data.map(({ fields }) => fields!.bio)).toEqual(['earlier', 'later']);
     });
 
-    it('is 410 where what came after the place was swept, or the database is another one', async () => {
+    it('with 410 if later changes were swept, or the database is another one', async () => {
       const { key: ada } = await member();
       await put(ada, { bio: 'swept' });
       await oauth.api.platform.settleChanges();
@@ -326,20 +323,20 @@ VALUES ($1, sha256('credential'), sha256('handle'), '\\x00', 0, false, false, 'L
     });
 
     it.each(['wait=31', 'wait=-1', 'limit=0', 'limit=1001', 'types=profile.burned', 'after=x', 'since=1'])(
-      'is refused with %s',
+      'except for requests with %s',
       async (query) => {
         expect((await get(`?${query}`)).status).toBe(400);
       },
     );
 
-    it('by a key of the platform with platform:read alone', async () => {
+    it('only to a platform key with platform:read', async () => {
       const statusWith = async (credential: string) => (await get('', credential)).status;
       expect(await statusWith(await oauth.api.platformKey(['platform:write']))).toBe(403);
       expect(await statusWith((await member()).key)).toBe(403);
       expect(await statusWith('nothing')).toBe(401);
     });
 
-    it('no more of a member who was erased', async () => {
+    it('without those of an erased member', async () => {
       const { userId, key: ada } = await member();
       await put(ada, { bio: 'secret' });
       await oauth.dataSource.transaction((manager) => eraseMembers(manager, [userId], { actor: 'admin' }));
@@ -352,7 +349,7 @@ VALUES ($1, sha256('credential'), sha256('handle'), '\\x00', 0, false, false, 'L
     const waiting = (app = oauth.api.app) =>
       eventually(() => app.get(PlatformChangesService).waiting > 0 || undefined);
 
-    it('answers at the first change, and holds no place and no connection until then', async () => {
+    it('responds at the first change, and holds no slot and no connection until then', async () => {
       const { userId, key: ada } = await member();
       const answer = list(`?after=${start}&wait=30`);
       await waiting();
@@ -366,7 +363,7 @@ VALUES ($1, sha256('credential'), sha256('handle'), '\\x00', 0, false, false, 'L
       expect(admission().state().atWork).toBe(0);
     });
 
-    postgres.it('answers everybody who waited for the same change, however many', async () => {
+    postgres.it('responds to every caller that waited for the same change', async () => {
       const { key: ada } = await member();
       const answers = Array.from({ length: 100 }, () => get(`?after=${start}&wait=30`));
       await eventually(() => oauth.api.app.get(PlatformChangesService).waiting === 100 || undefined);
@@ -375,7 +372,7 @@ VALUES ($1, sha256('credential'), sha256('handle'), '\\x00', 0, false, false, 'L
       expect(new Set(statuses)).toEqual(new Set([200]));
     });
 
-    thorough.it('answers with nothing when the time is over, and goes on from there', async () => {
+    thorough.it('responds with an empty page after the time, and a cursor to continue', async () => {
       const { data, next, more } = await list(`?after=${start}&wait=1`);
       expect([data, more]).toEqual([[], false]);
       const { key: ada } = await member();
@@ -384,7 +381,7 @@ VALUES ($1, sha256('credential'), sha256('handle'), '\\x00', 0, false, false, 'L
       expect((await list(`?after=${next}`)).data).toHaveLength(1);
     });
 
-    thorough.it('is not answered by what was not asked for', async () => {
+    thorough.it('ignores changes of other types', async () => {
       const { key: ada } = await member();
       const answer = list(`?after=${start}&wait=2&types=member.signed_in`);
       await waiting();
@@ -392,7 +389,7 @@ VALUES ($1, sha256('credential'), sha256('handle'), '\\x00', 0, false, false, 'L
       expect((await answer).data).toEqual([]);
     });
 
-    it('waits no longer for who is gone', async () => {
+    it('stops waiting for a disconnected caller', async () => {
       const gone = new AbortController();
       const asked = fetch(`${oauth.issuer}/api/platform/changes?after=${start}&wait=30`, {
         headers: { 'X-API-Key': key },

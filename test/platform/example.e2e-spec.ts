@@ -67,7 +67,7 @@ function smallFolder(): string {
 
 describe('examples/platform', () => {
   thorough.it.each([1, 10, 5_000])(
-    'feeds a folder in batches of %s as an import brings it',
+    'feeds a folder in batches of %s with the same result as an import',
     async (batch) => {
       const api = await TestApi.start();
       try {
@@ -85,7 +85,7 @@ describe('examples/platform', () => {
     },
   );
 
-  thorough.it('says which line is bad, and ends', async () => {
+  thorough.it('names the bad line, and ends', async () => {
     const api = await TestApi.start();
     try {
       const folder = mkdtempSync(join(process.env.TEST_FOLDER!, 'feed-'));

@@ -103,7 +103,7 @@ describe('POST /api/platform/records', () => {
     expect((await feed(lines)).body).toEqual(counts({ received: 7, unchanged: 7 }));
   });
 
-  it('takes a member and an event for no other pair with the same ids', async () => {
+  it('accepts a member and an event with equal ids as another pair', async () => {
     const [one, other] = [id(), id()];
     const lines = [
       user(one),
@@ -116,7 +116,7 @@ describe('POST /api/platform/records', () => {
     expect((await feed(lines)).body).toEqual(counts({ received: 6, created: 6 }));
   });
 
-  it('takes its lines in their order: of a record that comes again the last one stays', async () => {
+  it('processes its lines in order: the last one of a record applies', async () => {
     const [one, night] = [id(), id()];
     const { body } = await feed([
       user(one, { bio: 'first' }),
@@ -134,7 +134,7 @@ describe('POST /api/platform/records', () => {
     ]);
   });
 
-  it('takes 1,000 lines about one record, or put and delete in turn', async () => {
+  it('accepts 1,000 lines about one record, or alternating puts and deletes', async () => {
     const [one, night, pair, other] = [id(), id(), id(), id()];
     const times = Array.from({ length: 1_000 }, (_, i) => i);
     const connection = { id: pair, requester_id: one, addressee_id: other, status: 'pending' };
@@ -187,7 +187,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
     expect(await everything()).toEqual(before);
   });
 
-  thorough.it('keeps what an earlier line about the same member said, and a later one does not', async () => {
+  thorough.it('keeps fields of an earlier line about a member that a later one omits', async () => {
     const one = id();
     await feed([
       user(one, { email: `${one}@example.com`, external_id: `x${one}`, created_at: '2020-01-01 00:00:00' }),
@@ -200,7 +200,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
     ).toEqual([{ email: `${one}@example.com`, external_id: null, created: '2020-01-01' }]);
   });
 
-  thorough.it('ends what it brings, and whatever refers to it before', async () => {
+  thorough.it('ends what it replaces, and records that referred to it before', async () => {
     const [one, other, night, badge] = [id(), id(), id(), id()];
     const { status, body } = await feed([
       user(one),
@@ -222,7 +222,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
     ).toEqual([{ erased: true, deleted: true, retired: true }]);
   });
 
-  thorough.it('gives a name, and the id of a connection, that an earlier line sets free', async () => {
+  thorough.it('accepts a name, and a connection’s id, that an earlier line frees', async () => {
     const [one, other, third, pair, next] = [id(), id(), id(), id(), id()];
     const connect = (of: number, addressee_id: number) =>
       put('connections', { id: of, requester_id: one, addressee_id, status: 'pending' });
@@ -252,37 +252,40 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
     ).toEqual([{ username: `free${one}`, pair }]);
   });
 
-  thorough.it('deletes by what names a record, and what is not there is unchanged', async () => {
-    const [one, other, night, badge, pair] = [id(), id(), id(), id(), id()];
-    await feed([
-      user(one),
-      user(other),
-      event(night, other),
-      participant(night, one),
-      put('connections', { id: pair, requester_id: one, addressee_id: other, status: 'pending' }),
-      put('achievements', { id: badge, name: 'Fed', category: 'events' }),
-      put('user_achievements', { user_id: one, achievement_id: badge, progress: 1 }),
-    ]);
-    const lines = [
-      drop('participants', { event_id: night, user_id: one }),
-      drop('connections', { id: pair }),
-      drop('user_achievements', { user_id: one, achievement_id: badge }),
-      drop('events', { id: night }),
-      drop('achievements', { id: badge }),
-    ];
-    expect((await feed(lines)).body).toEqual(counts({ received: 5, deleted: 5 }));
-    expect((await feed(lines)).body).toEqual(counts({ received: 5, unchanged: 5 }));
-    expect(
-      await rows(
-        `SELECT (SELECT count(*) FROM participants WHERE user_id = $1) AS answers,
+  thorough.it(
+    'deletes by the fields that name a record, and counts missing records as unchanged',
+    async () => {
+      const [one, other, night, badge, pair] = [id(), id(), id(), id(), id()];
+      await feed([
+        user(one),
+        user(other),
+        event(night, other),
+        participant(night, one),
+        put('connections', { id: pair, requester_id: one, addressee_id: other, status: 'pending' }),
+        put('achievements', { id: badge, name: 'Fed', category: 'events' }),
+        put('user_achievements', { user_id: one, achievement_id: badge, progress: 1 }),
+      ]);
+      const lines = [
+        drop('participants', { event_id: night, user_id: one }),
+        drop('connections', { id: pair }),
+        drop('user_achievements', { user_id: one, achievement_id: badge }),
+        drop('events', { id: night }),
+        drop('achievements', { id: badge }),
+      ];
+      expect((await feed(lines)).body).toEqual(counts({ received: 5, deleted: 5 }));
+      expect((await feed(lines)).body).toEqual(counts({ received: 5, unchanged: 5 }));
+      expect(
+        await rows(
+          `SELECT (SELECT count(*) FROM participants WHERE user_id = $1) AS answers,
   (SELECT count(*) FROM connections WHERE id = $2) AS sides, (SELECT count(*) FROM user_achievements WHERE user_id = $1) AS progress,
   (SELECT deleted_at IS NOT NULL FROM events WHERE id = $3) AS deleted`,
-        [one, pair, night],
-      ),
-    ).toEqual([{ answers: 0, sides: 0, progress: 0, deleted: true }]);
-  });
+          [one, pair, night],
+        ),
+      ).toEqual([{ answers: 0, sides: 0, progress: 0, deleted: true }]);
+    },
+  );
 
-  it('erases a member who is deleted: rows, keys, sign-ins; the trail says by which key, and nothing comes back', async () => {
+  it('erases a deleted member: rows, keys, sign-ins; the audit log names the key, and nothing returns', async () => {
     const [one, other, night] = [id(), id(), id()];
     const mark = `Erased${one}q`;
     await feed([
@@ -337,7 +340,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
     expect(await rows('SELECT FROM users WHERE id = $1', [member])).toEqual([]);
   });
 
-  it('that is not compressed as it says is refused, as its document declares', async () => {
+  it('rejects a wrongly declared compression, as its documentation states', async () => {
     const { status, body } = await feed([user(id())], { 'Content-Encoding': 'gzip' });
     expect({ status, ...body }).toMatchObject({
       status: 400,
@@ -346,7 +349,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
     });
   });
 
-  thorough.it('brings a member and deletes them in one feed, in that order alone', async () => {
+  thorough.it('creates a member and deletes them in one feed, only in that order', async () => {
     const one = id();
     expect((await feed([user(one), drop('users', { id: one })])).body).toEqual(
       counts({ received: 2, created: 1, deleted: 1 }),
@@ -359,8 +362,8 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
     expect([status, body.errors[0].code, body.errors[0].line]).toEqual([422, 'member_erased', 3]);
   });
 
-  describe('a version', () => {
-    it('that is lower than what is there, or the same, is counted and ignored', async () => {
+  describe('with a version', () => {
+    it('not higher than the stored one is counted and ignored', async () => {
       const one = id();
       const versioned = (text: string, version: number) =>
         put('users', { id: one, username: `fed${one}`, bio: text }, version);
@@ -375,7 +378,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       expect(await bio(one)).toBe('three');
     });
 
-    thorough.it('of a record that was deleted keeps a late one from bringing it back', async () => {
+    thorough.it('of a deleted record prevents a late one from restoring it', async () => {
       const [one, night] = [id(), id()];
       await feed([user(one), event(night, one)]);
       const answer = { event_id: night, user_id: one, role: 'attendee', rsvp_status: 'going' };
@@ -387,7 +390,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       );
     });
 
-    thorough.it('that is stale is no bad line, whatever it refers to', async () => {
+    thorough.it('that is stale is not a bad line, regardless of its references', async () => {
       const [one, night] = [id(), id()];
       await feed([
         user(one),
@@ -401,7 +404,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       expect([status, body]).toEqual([200, counts({ received: 2, created: 1, stale: 1 })]);
     });
 
-    thorough.it('is not kept of a feed that was refused', async () => {
+    thorough.it('is not stored by a rejected feed', async () => {
       const one = id();
       expect((await feed([put('users', { id: one, username: 'x' }, 7), { type: 'badges' }])).status).toBe(
         422,
@@ -411,7 +414,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       );
     });
 
-    thorough.it('belongs to a connection by its id alone', async () => {
+    thorough.it('identifies a connection by its id only', async () => {
       const { body } = await feed([drop('connections', { requester_id: 1, addressee_id: 2 }, 1)]);
       expect(body.errors).toEqual([
         { line: 1, pointer: '#/record', code: 'missing', detail: 'record: needs id beside a version' },
@@ -419,8 +422,8 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
     });
   });
 
-  describe('an Idempotency-Key', () => {
-    it('gets the same answer for the same body, without doing it again', async () => {
+  describe('with an Idempotency-Key', () => {
+    it('gets the same response for the same body, without repeating the work', async () => {
       const one = id();
       const headers = { 'Idempotency-Key': `feed-${one}` };
       const first = await feed([user(one, { bio: 'fed' })], headers);
@@ -431,7 +434,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       expect(await bio(one)).toBe('changed since');
     });
 
-    thorough.it('is refused for another body, and is another key’s own', async () => {
+    thorough.it('is rejected for another body, and separate per API key', async () => {
       const one = id();
       const headers = { 'Idempotency-Key': `feed-${one}` };
       await feed([user(one)], headers);
@@ -441,14 +444,14 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       expect(other.body).toEqual(counts({ received: 1, updated: 1 }));
     });
 
-    thorough.it('of a feed that was refused may be used for the corrected one', async () => {
+    thorough.it('of a rejected feed may be used for the corrected one', async () => {
       const one = id();
       const headers = { 'Idempotency-Key': `feed-${one}` };
       expect((await feed(['nonsense'], headers)).status).toBe(422);
       expect((await feed([user(one)], headers)).body).toEqual(counts({ received: 1, created: 1 }));
     });
 
-    it('is forgotten after 24 hours, and stored with a hash of the body alone', async () => {
+    it('expires after 24 hours, and stores only a hash of the body', async () => {
       const one = id();
       const headers = { 'Idempotency-Key': `feed-${one}` };
       await feed([user(one, { bio: `Secret${one}` })], headers);
@@ -467,14 +470,14 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       );
     });
 
-    thorough.it.each(['', ' ', 'a b', 'x'.repeat(201), 'naïve'])('that is %j is 400', async (value) => {
+    thorough.it.each(['', ' ', 'a b', 'x'.repeat(201), 'naïve'])('of %j gets 400', async (value) => {
       const { status, body } = await feed([], { 'Idempotency-Key': value });
       expect([status, body.errors?.[0].parameter]).toEqual([400, 'Idempotency-Key']);
     });
   });
 
-  describe('that cannot be taken', () => {
-    it('names each bad line with its place, a code and words, and changes nothing', async () => {
+  describe('that is rejected', () => {
+    it('names each bad line with its position, code and text, and changes nothing', async () => {
       const before = await everything();
       const [one, night] = [id(), id()];
       const { status, body } = await feed([
@@ -538,7 +541,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       },
     );
 
-    it('takes the first and the last time that every zone can show, and the API shows both', async () => {
+    it('rejects no first and last time that every zone can show, and the API shows both', async () => {
       const one = id();
       const [first, last] = [
         event(id(), one, { starts_at: '0001-01-02 00:00:00', timezone: 'Pacific/Honolulu' }),
@@ -555,7 +558,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       ]);
     });
 
-    it('names the line that breaks a rule which only the database has, and never asks to send it again', async () => {
+    it('names the line that breaks a rule of the database, and never suggests a retry', async () => {
       await rows(`ALTER TABLE connections ADD CONSTRAINT no_search CHECK (source <> 'search')`);
       const [one, other, third] = [id(), id(), id()];
       const connect = (addressee_id: number, source: string) =>
@@ -582,7 +585,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       expect(await bio(one)).toBeUndefined();
     });
 
-    it('gives code and pointer of the same fault where a line has several', async () => {
+    it('returns code and pointer of the same error if a line has several', async () => {
       const [one, other, gone] = [id(), id(), id()];
       await feed([user(one), user(other), user(gone)]);
       await feed([drop('users', { id: gone })]);
@@ -609,7 +612,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       expect(body.detail).toBe('150 lines are invalid; nothing was changed.');
     });
 
-    thorough.it('undoes what stood before the bad line', async () => {
+    thorough.it('rolls back the lines before the bad one', async () => {
       const one = id();
       const { status, body } = await feed([
         user(one, { bio: 'a' }),
@@ -622,7 +625,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
     });
 
     it.each(['application/json', 'text/plain', 'application/x-ndjson; charset=latin1', undefined])(
-      'is 415 as %s',
+      'gets 415 as %s',
       async (type) => {
         const headers = { 'X-API-Key': key, ...(type === undefined ? {} : { 'Content-Type': type }) };
         const { status, body } = await api.send('POST', '/api/platform/records', headers, Buffer.from('{}'));
@@ -630,7 +633,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       },
     );
 
-    thorough.it('is 413 with more than 5,000 lines or 8 MB, packed or not', async () => {
+    thorough.it('gets 413 with more than 5,000 lines or 8 MB, compressed or not', async () => {
       const lines = Array.from({ length: 5_001 }, () => '{}');
       expect((await feed(lines)).body.code).toBe('payload_too_large');
       expect((await feed(lines.slice(1))).body.detail).toMatch(/^5000 lines/);
@@ -648,7 +651,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       );
     });
 
-    thorough.it('of whatever nonsense changes nothing, and never fails the server', async () => {
+    thorough.it('changes nothing and never fails the server, for any malformed input', async () => {
       const before = await everything();
       await fc.assert(
         fc.asyncProperty(
@@ -665,7 +668,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
     });
   });
 
-  postgres.describe('beside others', () => {
+  postgres.describe('concurrent with others', () => {
     /** Until so many sessions wait for a lock. */
     const waiting = (count: number) =>
       eventually(async () => {
@@ -675,7 +678,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
         return found.length === count || undefined;
       });
 
-    it('is undone when its caller leaves, whatever it waits for', async () => {
+    it('is rolled back when its caller disconnects, in any wait', async () => {
       const one = id();
       await feed([user(one)]);
       const holder = api.dataSource.createQueryRunner();
@@ -705,7 +708,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       expect((await feed([user(one, { bio: 'in time' })])).status).toBe(200);
     });
 
-    it('of a few lines runs statements that its session has prepared, over tables that it has', async () => {
+    it('of a few lines runs prepared statements over existing tables', async () => {
       const [one, night] = [id(), id()];
       await feed([user(one), event(night, one)]);
       const dataSource = await api.app.get(Database).background('feeding');
@@ -724,7 +727,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       });
       const longer = Array.from({ length: 101 }, () => user(id()));
       expect((await feed(longer)).body).toMatchObject({ created: 101 });
-      // What an earlier feed staged is gone, whether it was written or refused.
+      // Staged rows of an earlier feed are gone, written or rejected.
       for (const lines of [[user(one, { bio: 'a' })], [user(one, { bio: 5 })], [user(one, { bio: 'a' })]])
         await feed(lines);
       expect((await feed([user(one, { bio: 'a' }), user(id())])).body).toMatchObject(
@@ -732,7 +735,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       );
     });
 
-    it('neither deadlocks nor loses a record: twenty feeds of the same records in other orders', async () => {
+    it('neither deadlocks nor loses a record: twenty feeds of the same records in different orders', async () => {
       const ids = Array.from({ length: 30 }, id);
       const night = id();
       await feed([...ids.map((one) => user(one)), event(night, ids[0]!)]);
@@ -760,7 +763,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       expect(bios).toEqual([{ bio: 'of 19' }]);
     });
 
-    it('never let feeds of members and of their connections wait for each other, and refuse none', async () => {
+    it('never waits for feeds of connected members, and none is rejected', async () => {
       const ids = Array.from({ length: 40 }, id);
       await feed(ids.map((one) => user(one)));
       const shuffled = (seed: number) => ids.toSorted((a, b) => ((a * seed) % 41) - ((b * seed) % 41));
@@ -809,7 +812,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       expect(statuses.filter((status) => status !== 200)).toEqual([]);
     });
 
-    it('writes what an import left pending of a member first, so that the later one wins', async () => {
+    it('writes an import’s pending changes of a member first, so that the later one applies', async () => {
       const one = id();
       await feed([user(one)]);
       const record = {
@@ -833,7 +836,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       ]);
     });
 
-    it('answers two of one Idempotency-Key at once alike, and does it once', async () => {
+    it('with one Idempotency-Key twice gets equal responses, and works once', async () => {
       const one = id();
       const headers = { 'Idempotency-Key': `feed-${one}` };
       const answers = await Promise.all(Array.from({ length: 8 }, () => feed([user(one)], headers)));
@@ -841,7 +844,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
         expect([status, body]).toEqual([200, counts({ received: 1, created: 1 })]);
     });
 
-    it('of two versions that come at once keeps the later, in each of 20 rounds', async () => {
+    it('with two versions keeps the later, in each of 20 rounds', async () => {
       const one = id();
       await feed([user(one)]);
       for (let round = 0; round < 20; round++) {
@@ -855,7 +858,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       }
     });
 
-    it('of a record without a version yet keeps the later of two whose race is decided only when they are written', async () => {
+    it('of a record without a version keeps the later of two that race until the write', async () => {
       const one = id();
       await feed([user(one)]);
       const versioned = (bio: string, version: number) =>
@@ -877,7 +880,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       expect(await bio(one)).toBe('later');
     });
 
-    it('is 503 where somebody holds a row for too long, and goes through afterwards', async () => {
+    it('gets 503 if a row is locked for too long, and passes afterwards', async () => {
       const one = id();
       await feed([user(one)]);
       const holder = api.dataSource.createQueryRunner();

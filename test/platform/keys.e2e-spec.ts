@@ -7,14 +7,14 @@ import { thorough } from '../support/database.js';
 
 type Key = KeyDetails & { key: string };
 
-describe('a key of the platform', () => {
+describe('a platform key', () => {
   let api: TestApi;
   beforeAll(async () => void (api = await TestApi.start()));
   afterAll(() => api.close());
 
   const create = (...args: string[]) => puaJson<Key>(api.environment, ['keys', 'create', ...args]);
 
-  it('is made without a member, listed, rotated and revoked as any other, and stands in the audit trail', async () => {
+  it('is created without a member, listed, rotated and revoked like any other, and is in the audit log', async () => {
     const made = await create('--platform', '--name', 'feed', '--scopes', 'platform:write');
     expect(made).toMatchObject({
       user_id: null,
@@ -53,12 +53,12 @@ describe('a key of the platform', () => {
     ],
     [['--scopes', 'profile:read'], /name a member with --user, or use --platform/],
     [['--user', '1', '--platform', '--scopes', 'platform:read'], /cannot be used with/],
-  ])('is refused with %j, as wrong use', async (args, message) => {
+  ])('is rejected with %j, as wrong use', async (args, message) => {
     const { code, stderr } = await pua(api.environment, ['keys', 'create', '--name', 'x', ...args]);
     expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(message) });
   });
 
-  it('is kept apart by the database itself, whoever writes there', async () => {
+  it('is separated by database constraints, for every writer', async () => {
     const user = await api.platform.user();
     const insert = (owner: number | null, scopes: string) =>
       api.dataSource.query(
@@ -76,7 +76,7 @@ VALUES (substr(md5(random()::text), 1, 12), $1, 'x', 'live', $2, decode(repeat('
     await insert(null, '{platform:read}');
   });
 
-  it('opens no route of members, whatever the route needs', async () => {
+  it('opens no member route, regardless of its scope', async () => {
     const key = await api.platformKey(ALL_PLATFORM_SCOPES);
     const paths = ['/me', '/profile', '/events', '/events/1', '/connections', '/achievements', '/credential'];
     for (const path of paths) {
@@ -87,7 +87,7 @@ VALUES (substr(md5(random()::text), 1, 12), $1, 'x', 'live', $2, decode(repeat('
     expect((await api.get('/problems', key)).status).toBe(200);
   });
 
-  it('is the only credential for the routes of the platform', async () => {
+  it('is the only credential for platform routes', async () => {
     const user = await api.platform.user();
     const member = await api.feed(await api.key(user), []);
     expect([member.status, member.body.code]).toEqual([403, 'wrong_credential_kind']);
@@ -100,7 +100,7 @@ VALUES (substr(md5(random()::text), 1, 12), $1, 'x', 'live', $2, decode(repeat('
     });
   });
 
-  it('is refused in a browser, and its exposure recorded', async () => {
+  it('is rejected in a browser, and its exposure recorded', async () => {
     const key = await api.platformKey();
     const { body } = await api.feed(key, [], { Origin: 'https://app.example' });
     expect(body.code).toBe('api_key_in_browser');
@@ -112,7 +112,7 @@ VALUES (substr(md5(random()::text), 1, 12), $1, 'x', 'live', $2, decode(repeat('
     expect(event).toEqual({ user_id: null });
   });
 
-  thorough.it('has a limit of its own, RATE_LIMIT_PLATFORM', async () => {
+  thorough.it('has a separate limit, RATE_LIMIT_PLATFORM', async () => {
     const limited = await TestApi.start({ platformRateLimit: 2 });
     try {
       const key = await limited.platformKey();
@@ -126,7 +126,7 @@ VALUES (substr(md5(random()::text), 1, 12), $1, 'x', 'live', $2, decode(repeat('
   });
 
   describe('GET /api/platform/openapi.json', () => {
-    it('describes what a key of the platform opens, and no more', async () => {
+    it('describes only the routes for a platform key', async () => {
       const { body } = await api.send('GET', '/api/platform/openapi.json');
       expect(body.openapi).toBe('3.1.0');
       expect(Object.keys(body.paths)).toEqual(
@@ -147,7 +147,7 @@ VALUES (substr(md5(random()::text), 1, 12), $1, 'x', 'live', $2, decode(repeat('
     });
   });
 
-  it('is told of a wrong path, method and parameter under /api/platform by problems, too', async () => {
+  it('lists problems for a wrong path, method and parameter under /api/platform', async () => {
     const key = await api.platformKey();
     const send = (method: string, path: string) => api.send(method, path, { 'X-API-Key': key });
     expect((await send('GET', '/api/platform/nowhere')).body.code).toBe('not_found');

@@ -47,7 +47,7 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true }));
 
 thorough.describe('npm run build', () => {
-  it('makes a script with its source map of every source but the tests, and copies what is no TypeScript', () => {
+  it('writes a script with source map for every source except tests, and copies other files', () => {
     expect(build()).toMatchObject({ status: 0, stderr: '' });
     expect(built('src/a.js')).toBe('export const a = 1;\n//# sourceMappingURL=a.js.map\n');
     expect(JSON.parse(built('src/a.js.map'))).toMatchObject({ version: 3 });
@@ -56,7 +56,7 @@ thorough.describe('npm run build', () => {
     expect(existsSync(join(folder, 'dist/src/a.spec.js'))).toBe(false);
   });
 
-  it('renders the guides that /docs shows, and again when one of them has changed', () => {
+  it('renders the guides that /docs shows, and again after a change', () => {
     const guides = () => JSON.parse(built('docs/guides.json')) as { name: string; html: string }[];
     const buildIfStale = () =>
       spawnSync(process.execPath, ['-e', "import('./bin/build.mjs').then(({ build }) => build())"], {
@@ -71,7 +71,7 @@ thorough.describe('npm run build', () => {
     );
   });
 
-  it('removes what was built of a source that is gone', () => {
+  it('removes the output of a deleted source', () => {
     build();
     rmSync(join(folder, 'src/a.ts'));
     write('src/b.ts', 'export {};\n');
@@ -80,7 +80,7 @@ thorough.describe('npm run build', () => {
     expect(existsSync(join(folder, 'dist/src/b.js'))).toBe(true);
   });
 
-  it('fails where a source cannot be parsed, and leaves what was built', () => {
+  it('fails if a source cannot be parsed, and keeps the previous output', () => {
     write('src/a.ts', 'export const a: number = 1;\n');
     build();
     write('src/a.ts', 'export const a: = ;\n');

@@ -99,7 +99,7 @@ thorough.describe('the code', () => {
     expect(twice.sort()).toEqual(Object.keys(TWICE).sort());
   });
 
-  it('exports nothing that its own file alone uses', () => {
+  it('exports nothing that only its own file uses', () => {
     const files = globSync('{src,test,compat,bin,bench,examples,clients,migrations}/**/*.{ts,mjs,mts,eta}', {
       exclude: (name) => name === 'node_modules',
     });
@@ -115,7 +115,7 @@ thorough.describe('the code', () => {
     expect(names.filter(({ name }) => users.get(name)!.size === 1)).toEqual([]);
   });
 
-  it('has no folder with more than twelve files beside each other, specs apart', () => {
+  it('has no folder with more than twelve files, except specs', () => {
     const files = globSync('src/**/*.*').filter((path) => !path.endsWith('.spec.ts'));
     const folders = Map.groupBy(files, (path) => dirname(path));
     expect(folders.size).toBeGreaterThan(40);
@@ -127,7 +127,7 @@ thorough.describe('the code', () => {
     expect(paths.filter((path) => readFileSync(path, 'utf8').split('\n').length > 401)).toEqual([]);
   });
 
-  it('calls `.service.ts` what exports a service', () => {
+  it('names files that export a service `.service.ts`', () => {
     const services = paths.filter((path) => path.endsWith('.service.ts'));
     expect(services.length).toBeGreaterThan(3);
     expect(
@@ -135,12 +135,12 @@ thorough.describe('the code', () => {
     ).toEqual([]);
   });
 
-  it('writes to the audit trail in one file, whose ways of doing so take the act as well', () => {
+  it('writes audit events in one file, whose functions also take the act', () => {
     const writers = paths.filter((path) => /INSERT INTO auth_events/i.test(readFileSync(path, 'utf8')));
     expect(writers).toEqual(['src/audit/audit.ts']);
   });
 
-  it('begins transactions by the data source, which repeats one after a deadlock, but where that is said', () => {
+  it('begins transactions by the data source, which retries after a deadlock, except listed ones', () => {
     const begun = paths.flatMap((path) =>
       readFileSync(path, 'utf8')
         .split('\n')
@@ -153,7 +153,7 @@ thorough.describe('the code', () => {
     expect(begun).toEqual([]);
   });
 
-  it('makes no service by hand for a command: those come from the CLI’s own module', () => {
+  it('constructs no service by hand for a command: those come from the CLI’s module', () => {
     const services = [...readFileSync('src/cli/database.ts', 'utf8').matchAll(/^  (\w+),$/gm)].map(
       ([, name]) => name!,
     );
@@ -163,12 +163,12 @@ thorough.describe('the code', () => {
     expect(commands.filter((path) => made.test(readFileSync(path, 'utf8')))).toEqual([]);
   });
 
-  it('repeats nothing by a timer of its own: what is periodic says so, apart from the watches over connections', () => {
+  it('repeats nothing by its own timer: periodic work is declared, except watches over connections', () => {
     const repeating = paths.filter((path) => /\bsetInterval\(/.test(readFileSync(path, 'utf8')));
     expect(repeating).toEqual(['src/database/member-reads.ts', 'src/database/postgres/pipelined-reads.ts']);
   });
 
-  it('has no “remove in” marker whose version has come', () => {
+  it('has no “remove in” marker of a reached version', () => {
     const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
     const markers = globSync(
       '{src,bin,schema,deploy,migrations,clients}/**/*.{ts,mjs,sql,yml,eta,py,go}',
@@ -189,7 +189,7 @@ thorough.describe('the code', () => {
   });
 });
 
-describe('programs that are started by `node`, which may be older than the one of the project', () => {
+describe('programs that run with `node` before the project’s version is installed', () => {
   const named = [
     ...globSync('{README,CONTRIBUTING}.md'),
     ...globSync('docs/**/*.md'),
@@ -199,13 +199,13 @@ describe('programs that are started by `node`, which may be older than the one o
     .flatMap((path) => [...readFileSync(path, 'utf8').matchAll(/\bnode (bench\/[\w-]+\.mjs)/g)])
     .map(([, path]) => path!);
 
-  it('of the benchmark go on with the Node that npm ci installed', () => {
+  it('of the benchmark continue with the Node that npm ci installed', () => {
     const programs = [...new Set(named)];
     expect(programs.length).toBeGreaterThan(5);
     expect(programs.filter((path) => firstImportOf(path) !== "import './own-node.mjs';")).toEqual([]);
   });
 
-  it('of the benchmark name modules of the server that are there', () => {
+  it('of the benchmark name existing modules of the server', () => {
     const modules = globSync('bench/**/*.mjs', { exclude: (name) => name === '.data' }).flatMap((path) =>
       [...readFileSync(path, 'utf8').matchAll(/\bdist\/(src\/[\w./-]+)\.js'/g)].map(([, module]) => module!),
     );
@@ -217,7 +217,7 @@ describe('programs that are started by `node`, which may be older than the one o
     expect(names.filter(([, name]) => globSync(`src/**/${name}.ts`).length !== 1)).toEqual([]);
   });
 
-  it('import nothing that Node 20 lacks, since it would say so before anything of theirs runs', () => {
+  it('import nothing that Node 20 lacks, so that they can report it', () => {
     const files = [
       ...globSync('{bench,examples,.ci}/**/*.mjs'),
       'bin/archives.mjs',
@@ -238,7 +238,7 @@ thorough.describe('exported functions', () => {
   const paths = globSync('src/**/*.ts').filter((path) => !path.endsWith('.spec.ts'));
   const functions = paths.flatMap(functionsOf);
 
-  it('say in a sentence what they do', () => {
+  it('have a one-sentence description', () => {
     expect(functions.length).toBeGreaterThan(250);
     const mute = functions.filter(([, text]) => !/^[A-Z`{4][^]{8,}[.:;?)\d]$/.test(text.trim()));
     expect(mute.map(([name]) => name)).toEqual([]);

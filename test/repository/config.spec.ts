@@ -18,7 +18,7 @@ describe('settings', () => {
   const folder = mkdtempSync(join(tmpdir(), 'pua-config-'));
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  it('have defaults for development, and a secret of its own that only its owner reads', () => {
+  it('have defaults for development, and a generated secret that only its owner can read', () => {
     const config = loadConfig({ DATA_DIR: folder });
     expect(config).toMatchObject({
       production: false,
@@ -37,7 +37,7 @@ describe('settings', () => {
     expect(again.secrets.derive('x')[0]!.equals(config.secrets.derive('x')[0]!)).toBe(true);
   });
 
-  it('take no secret from a folder in which others may have laid it, and keep their own from being read', () => {
+  it('reject a secret in a folder that others can write, and keep their own private', () => {
     const laid = mkdtempSync(join(tmpdir(), 'pua-config-'));
     writeFileSync(join(laid, 'secret-key'), SECRET, { mode: 0o644 });
     chmodSync(laid, 0o777);
@@ -53,7 +53,7 @@ describe('settings', () => {
     rmSync(laid, { recursive: true });
   });
 
-  it('say when to set them, each in a sentence', () => {
+  it('describe when to set them, each in a sentence', () => {
     for (const [name, { set }] of Object.entries(SETTINGS))
       expect([name, set]).toEqual([
         name,
@@ -61,7 +61,7 @@ describe('settings', () => {
       ]);
   });
 
-  it('are all that what is under deploy/ sets of the server', () => {
+  it('include every variable that deploy/ sets for the server', () => {
     const files = [
       ...globSync('deploy/{compose,kubernetes,systemd}/*.{yml,service}'),
       'docker-compose.yml',
@@ -78,13 +78,13 @@ describe('settings', () => {
     expect([...names].filter((name) => !Object.hasOwn(SETTINGS, name))).toEqual([]);
   });
 
-  it('let an ending server serve on for 5 seconds in production, and end at once in development', () => {
+  it('keep an ending server for 5 seconds in production, and end at once in development', () => {
     expect(loadConfig({ DATA_DIR: folder }).shutdownDelaySeconds).toBe(0);
     expect(loadConfig(production).shutdownDelaySeconds).toBe(5);
     expect(loadConfig({ ...production, SHUTDOWN_DELAY: '0' }).shutdownDelaySeconds).toBe(0);
   });
 
-  it('are refused all at once, by name, never by value', () => {
+  it('are rejected all at once, by name, never by value', () => {
     const wrong = {
       PORT: 'eighty',
       DATABASE_URL: 'mysql://user:hunter2@db',
@@ -103,14 +103,11 @@ describe('settings', () => {
     ['PLATFORM_LOGO_URL', 'logo.png', /PLATFORM_LOGO_URL must be a URL/],
     ['PRIVACY_URL', 'javascript:alert(1)', /PRIVACY_URL must be a URL/],
     ['SIGN_UP_URL', 'mailto:join@platform.example', /SIGN_UP_URL must be a URL/],
-  ])(
-    'refuse a look of the platform that members could not read, or that leads nowhere: %s=%s',
-    (name, value, why) => {
-      expect(() => loadConfig({ DATA_DIR: folder, [name]: value })).toThrow(why);
-    },
-  );
+  ])('reject an unreadable color or an unusable link: %s=%s', (name, value, why) => {
+    expect(() => loadConfig({ DATA_DIR: folder, [name]: value })).toThrow(why);
+  });
 
-  it('are refused all at once in production too', () => {
+  it('are rejected all at once in production too', () => {
     const refuse = () =>
       loadConfig({ NODE_ENV: 'production', PORT: 'eighty', PUBLIC_URL: 'http://a.example' });
     for (const name of ['PORT', 'SECRET_KEY', 'DATABASE_URL', 'PUBLIC_URL']) expect(refuse).toThrow(name);
@@ -122,7 +119,7 @@ describe('settings', () => {
     'postgresql://pua:hunter2@one,two:5432/pua?target_session_attrs=read-write',
     'postgres:///pua?host=one,two',
     'postgres:///pua?user=pua&host=one%2Ctwo',
-  ])('take one host for the database, and say what to do instead: %s', (DATABASE_URL) => {
+  ])('accept one host for the database, and name the alternative: %s', (DATABASE_URL) => {
     const refuse = () => loadConfig({ ...production, DATABASE_URL, DATABASE_DIRECT_URL: DATABASE_URL });
     expect(refuse).toThrow(
       /DATABASE_URL names several hosts: name one .*HAProxy, PgBouncer.*; DATABASE_DIRECT_URL names/,
@@ -131,7 +128,7 @@ describe('settings', () => {
   });
 
   it.each(['DATABASE_URL', 'DATABASE_DIRECT_URL', 'DATABASE_READ_URL'])(
-    'take one host for a database whose URL leaves that to PGHOST, too: %s',
+    'accept one host for a database whose URL leaves it to PGHOST: %s',
     (name) => {
       const hostless = { ...production, [name]: 'postgres:///pua' };
       expect(() => loadConfig({ ...hostless, PGHOST: 'one,two' })).toThrow(
@@ -148,11 +145,11 @@ describe('settings', () => {
     'postgres://pua,pub:hun%2Cter2@db/pua?application_name=a,b',
     'postgres:///pua?host=/var/run/postgresql',
     'postgres://pua@%2Fvar%2Frun%2Fpostgresql/pua',
-  ])('take what names one host, or a socket: %s', (DATABASE_URL) => {
+  ])('accept one host, or a socket: %s', (DATABASE_URL) => {
     expect(loadConfig({ ...production, DATABASE_URL }).databaseUrl).toBe(DATABASE_URL);
   });
 
-  it('put ids of requests into statements where there is a log in which they can be found', () => {
+  it('put request ids into statements if there is a log to find them in', () => {
     expect(loadConfig(production).sqlRequestIds).toBe(false);
     expect(loadConfig({ ...production, SQL_REQUEST_IDS: 'true' }).sqlRequestIds).toBe(true);
     expect(() => loadConfig({ DATA_DIR: folder, SQL_REQUEST_IDS: 'true' })).toThrow(
@@ -160,7 +157,7 @@ describe('settings', () => {
     );
   });
 
-  it('take replicas with spaces or commas between them, none beside the embedded database, and say which is wrong', () => {
+  it('accept replicas separated by spaces or commas, reject them for the embedded database, and name a wrong one', () => {
     expect(loadConfig(production).databaseReadUrls).toEqual([]);
     const [one, two] = ['postgres://one.example/pua', 'postgresql://two.example:5433/pua?sslmode=require'];
     for (const DATABASE_READ_URL of [`${one} ${two}`, `${one},${two}`, ` ${one},\n  ${two} `])
@@ -179,7 +176,7 @@ describe('settings', () => {
     );
   });
 
-  it('say where to put a password that breaks the URL', () => {
+  it('explain where to put a password that breaks the URL', () => {
     const DATABASE_URL = 'postgres://pua:p/a#ss@w%d@db:5432/pua';
     expect(() => loadConfig({ ...production, DATABASE_URL })).toThrow(
       /DATABASE_URL must be a URL .*PGPASSWORD/,
@@ -192,7 +189,7 @@ describe('settings', () => {
     UPSTREAM_CLIENT_SECRET: 'hunter2',
   };
 
-  it('take the platform’s own login, with what most have as the default', () => {
+  it('accept an external identity provider, with common defaults', () => {
     expect(loadConfig({ ...production, ...upstream }).upstream).toEqual({
       issuer: 'https://login.example',
       clientId: 'pua',
@@ -255,25 +252,28 @@ describe('settings', () => {
       /SMTP_URL and MAIL_FROM must be set together/,
     ],
     ['no way to sign in', { LOCAL_SIGN_IN: 'false' }, /LOCAL_SIGN_IN can be false only with UPSTREAM_ISSUER/],
-  ])('refuse of the platform’s own login %s, and never tell a secret', (_, settings, why) => {
+  ])('reject for the external identity provider %s, and never print a secret', (_, settings, why) => {
     const refuse = () => loadConfig({ ...production, ...settings });
     expect(refuse).toThrow(why);
     expect(refuse).not.toThrow('hunter2');
   });
 
-  it('are all read by something', () => {
+  it('are all read by the code', () => {
     const source = readFileSync('src/config/config.ts', 'utf8');
     for (const name of Object.keys(SETTINGS))
       expect(source).toMatch(new RegExp(`\\benv\\.${name}\\b|: '?${name}\\b`));
   });
 
-  it.each(Object.entries(REMOVED_SETTINGS))('reject %s, which an earlier version had: %s', (name, remedy) => {
-    expect(() => loadConfig({ ...production, [name]: 'redis://cache:6379' })).toThrow(
-      `A setting is wrong: ${name} no longer exists: ${remedy}`,
-    );
-  });
+  it.each(Object.entries(REMOVED_SETTINGS))(
+    'reject %s, a setting of an earlier version: %s',
+    (name, remedy) => {
+      expect(() => loadConfig({ ...production, [name]: 'redis://cache:6379' })).toThrow(
+        `A setting is wrong: ${name} no longer exists: ${remedy}`,
+      );
+    },
+  );
 
-  it('take an empty variable for an absent one', () => {
+  it('treat an empty variable as an absent one', () => {
     expect(loadConfig({ ...production, SUPPORT_URL: '', REDIS_URL: '', PORT: '' })).toMatchObject({
       supportUrl: undefined,
       port: 3000,
@@ -286,16 +286,16 @@ describe('settings', () => {
     ['168h', 7 * 86_400],
     ['0', 0],
     ['', 400 * 86_400],
-  ])('take AUDIT_RETENTION %p', (AUDIT_RETENTION, auditRetentionSeconds) =>
+  ])('accept AUDIT_RETENTION %p', (AUDIT_RETENTION, auditRetentionSeconds) =>
     expect(loadConfig({ ...production, AUDIT_RETENTION })).toMatchObject({ auditRetentionSeconds }),
   );
 
-  it.each(['6d', '400', '1y', '-7d', '99999d'])('refuse AUDIT_RETENTION %p', (AUDIT_RETENTION) =>
+  it.each(['6d', '400', '1y', '-7d', '99999d'])('reject AUDIT_RETENTION %p', (AUDIT_RETENTION) =>
     expect(() => loadConfig({ ...production, AUDIT_RETENTION })).toThrow(/AUDIT_RETENTION must be .* 7d to/),
   );
 
   it.each(['http://api.example/path', 'https://api.example/', 'ftp://api.example', 'api.example'])(
-    'take no PUBLIC_URL but an origin: %s',
+    'accept only an origin as PUBLIC_URL: %s',
     (PUBLIC_URL) => expect(() => loadConfig({ ...production, PUBLIC_URL })).toThrow('PUBLIC_URL'),
   );
 
@@ -304,7 +304,7 @@ describe('settings', () => {
     [{ PUBLIC_URL: 'http://127.0.0.1:3000', HOST: '127.0.0.2' }],
     [{ PUBLIC_URL: 'http://[::1]:3000', HOST: '::1' }],
     [{ PUBLIC_URL: 'https://localhost', HOST: 'localhost', SEED_DEMO: 'true' }],
-  ])('seed the demo where nobody else can reach the server: %j', (environment) =>
+  ])('seed the demo if only this host can reach the server: %j', (environment) =>
     expect(loadConfig({ SECRET_KEY: SECRET, ...environment })).toMatchObject({
       loopbackOnly: true,
       seedDemo: true,
@@ -320,7 +320,7 @@ describe('settings', () => {
     [{ HOST: '::' }],
     [{ HOST: '192.168.1.2' }],
     [{ HOST: 'api.example' }],
-  ])('seed no demo where others can, and refuse to be told so: %j', (environment) => {
+  ])('seed no demo if others can reach it, and reject an explicit one: %j', (environment) => {
     expect(loadConfig({ SECRET_KEY: SECRET, ...environment })).toMatchObject({
       loopbackOnly: false,
       seedDemo: false,
@@ -331,7 +331,7 @@ describe('settings', () => {
   });
 
   describe('in production', () => {
-    it('are as given', () => {
+    it('are used unchanged', () => {
       expect(loadConfig(production)).toMatchObject({ production: true, host: '0.0.0.0', seedDemo: false });
     });
 
@@ -340,11 +340,11 @@ describe('settings', () => {
       ['DATABASE_URL', { DATABASE_URL: '' }],
       ['PUBLIC_URL', { PUBLIC_URL: 'http://api.example' }],
       ['SEED_DEMO', { SEED_DEMO: 'true' }],
-    ])('are refused where %s is unsafe', (name, change) => {
+    ])('are rejected if %s is unsafe', (name, change) => {
       expect(() => loadConfig({ ...production, ...change })).toThrow(name);
     });
 
-    it('let http be on localhost', () => {
+    it('accept http on localhost', () => {
       expect(loadConfig({ ...production, PUBLIC_URL: 'http://localhost:3000' }).production).toBe(true);
     });
   });

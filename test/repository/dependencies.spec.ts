@@ -7,21 +7,21 @@ const { dependencies, devDependencies } = JSON.parse(readFileSync('package.json'
   Record<string, string>
 >;
 
-describe('what npm installs', () => {
+describe('the installed packages', () => {
   const names = Object.keys({ ...dependencies, ...devDependencies });
   const tables = readFileSync('docs/contributors/dependencies.md', 'utf8').split('## What could go')[0]!;
   const described = [...tables.matchAll(/^\| (`.*?) +\|/gm)].flatMap(([, cell]) =>
     [...cell!.matchAll(/`(.*?)`/g)].map(([, name]) => name!),
   );
 
-  it('has a line in docs/contributors/dependencies.md, each, and no other has', () => {
+  it('have a line each in docs/contributors/dependencies.md, without others', () => {
     const stands = (name: string, pattern: string) =>
       pattern.endsWith('*') ? name.startsWith(pattern.slice(0, -1)) : name === pattern;
     expect(names.filter((name) => !described.some((pattern) => stands(name, pattern)))).toEqual([]);
     expect(described.filter((pattern) => !names.some((name) => stands(name, pattern)))).toEqual([]);
   });
 
-  it(`takes at most ${MOST_MB} MB on disk, once prepared`, async () => {
+  it(`take at most ${MOST_MB} MB on disk, once prepared`, async () => {
     const { UNUSED } = (await import(`${process.cwd()}/bin/unused.mjs`)) as { UNUSED: readonly string[] };
     const removed = new Set(globSync(UNUSED.flatMap((path) => [path, `${path}/**`])));
     // A program may have several names (hard links).

@@ -44,7 +44,7 @@ const LEFT_OUT = [
   'commander.help',
 ];
 
-/** What is wrong with a command; undefined if it can be typed so. Where no argument follows its name, it may only be spoken of. */
+/** What is wrong with a command; undefined if it can be typed so. Without an argument, the text may only mention it. */
 async function faultOf(words: readonly string[]): Promise<string | undefined> {
   const program = idle(await createProgram());
   let names = 0;
@@ -75,7 +75,7 @@ describe('a command in a document', () => {
     commandsIn(readFileSync(file, 'utf8')).map(({ line, words }) => [file, line, words] as const),
   );
 
-  it('is one that can be typed, with options that there are and values that they take', async () => {
+  it('can be typed, with existing options and accepted values', async () => {
     expect(found.length).toBeGreaterThan(100);
     const wrong: string[] = [];
     for (const [file, line, words] of found) {

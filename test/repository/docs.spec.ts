@@ -3,8 +3,8 @@ import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 
-describe('the pages that are made from tables in the code', () => {
-  // In a process of its own: it loads what was built. Its embedded database is not worth optimizing.
+describe('the generated pages', () => {
+  // In a new process: it loads the built code. Its embedded database is not worth optimizing.
   const pages = JSON.parse(
     execFileSync(process.execPath, ['--liftoff-only', 'bin/docs.mjs', '--print'], {
       maxBuffer: 10_000_000,
@@ -18,15 +18,15 @@ describe('the pages that are made from tables in the code', () => {
 
 const PAGES = globSync(['{README,CONTRIBUTING,CHANGELOG}.md', 'docs/**/*.md']);
 
-describe('what there is to read', () => {
-  it.each(PAGES)('%s names only files that are there', (page) => {
+describe('the documents', () => {
+  it.each(PAGES)('%s names only existing files', (page) => {
     const named = readFileSync(page, 'utf8').matchAll(
       /`((?:src|test|compat|bench|bin|schema|migrations)\/[\w./-]*\w)`/g,
     );
     expect([...named].map(([, path]) => path!).filter((path) => !existsSync(path))).toEqual([]);
   });
 
-  it.each(PAGES)('%s links only to files and headings that are there', (page) => {
+  it.each(PAGES)('%s links only to existing files and headings', (page) => {
     const anchorOf = (heading: string) =>
       heading
         .toLowerCase()
@@ -43,7 +43,7 @@ describe('what there is to read', () => {
     expect(broken.map(([link]) => link)).toEqual([]);
   });
 
-  it('has no marks of a merge that was not finished', () => {
+  it('contain no marks of an unfinished merge', () => {
     const found = spawnSync('git', ['grep', '-lE', '^(<{7}|>{7}|(> ){7})( |$)'], { encoding: 'utf8' });
     expect([found.stdout, found.stderr]).toEqual(['', '']);
   });
@@ -52,7 +52,7 @@ describe('what there is to read', () => {
 describe('the version', () => {
   const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
 
-  it('stands in package.json, and is repeated wherever people read or copy it (node bin/version.mjs)', async () => {
+  it('is in package.json, and repeated wherever people read or copy it (node bin/version.mjs)', async () => {
     const { statements } = (await import(resolve('bin/version.mjs'))) as {
       statements(): { file: string; version: string }[];
     };
@@ -61,7 +61,7 @@ describe('the version', () => {
     expect(stated.filter((one) => one.version !== version)).toEqual([]);
   });
 
-  it('is the first of the changelog', () => {
+  it('is the first one in the changelog', () => {
     const [, first] = /^## (\S+)/m.exec(readFileSync('CHANGELOG.md', 'utf8'))!;
     expect(first).toBe(version);
   });
@@ -74,7 +74,7 @@ describe('docs/contributors/glossary.md', () => {
     .map(([, words, place]) => ({ words: words!.replaceAll('`', '').trim(), place: place!.trim() }))
     .filter(({ words }) => words !== 'Term' && !words.startsWith('-'));
 
-  it.each(rows)('tells where $words stands', ({ words, place }) => {
+  it.each(rows)('names the right place of $words', ({ words, place }) => {
     const path = /^`(.+)`$/.exec(place)?.[1] ?? join('docs/contributors', /\((.+)\)/.exec(place)![1]!);
     const places = path.includes('/') ? [path] : ['src', 'schema'];
     for (const word of words.split(', '))
@@ -96,7 +96,7 @@ describe('docs/contributors/architecture.md', () => {
     expect(named.toSorted()).toEqual(folders.map(({ name }) => name).toSorted());
   });
 
-  it('names only what is there', () => {
+  it('names only existing files', () => {
     const named = [
       ...readFileSync('docs/contributors/architecture.md', 'utf8').matchAll(/`([a-z-]+\/[\w./-]+)`/g),
     ]
@@ -133,7 +133,7 @@ describe('test/promises.md', () => {
     .slice(1)
     .map((text) => [text.split('\n')[0]!, text] as const);
 
-  it.each(sections.filter(([, text]) => text.includes('- `')))('names tests that exist: %s', (_, text) => {
+  it.each(sections.filter(([, text]) => text.includes('- `')))('names existing tests: %s', (_, text) => {
     for (const [, file, title] of text.matchAll(/^ *- `([^`]+)`: (.+)$/gm)) {
       const path = specs.find((spec) => spec.endsWith(`/${file}`));
       expect([file, path]).toEqual([file, expect.any(String)]);

@@ -11,7 +11,7 @@ import { eventually } from '../support/timing.js';
 const ROUNDS = 12;
 
 /** As V8 counts: a file is entered if it has a function, other than a constructor, that was called. */
-postgres.describe('from the first line to the last, a reader follows', () => {
+postgres.describe('a reader follows from the first line to the last', () => {
   let oauth: OauthTest;
   const session = new Session();
   beforeAll(async () => {

@@ -71,7 +71,7 @@ interface Page {
 }
 
 // Two processes and a build: with the tests on PostgreSQL, which .ci/run runs too.
-postgres.describe('a list made as CONTRIBUTING says', () => {
+postgres.describe('a list added by the steps of CONTRIBUTING.md', () => {
   let root: string;
   let database: TestDatabase;
   let dataSource: DataSource;
@@ -80,7 +80,7 @@ postgres.describe('a list made as CONTRIBUTING says', () => {
   let key: string;
   beforeAll(async () => {
     root = mkdtempSync(join(process.env.TEST_FOLDER!, 'recipe-'));
-    // As git knows it: what was built and installed here is none of its own.
+    // Only files of git: no built or installed ones.
     for (const path of run('.', 'git', ['ls-files', '-z'])
       .split('\0')
       .filter((path) => existsSync(path) && path !== ''))
@@ -131,7 +131,7 @@ postgres.describe('a list made as CONTRIBUTING says', () => {
   };
   const names = (page: Page) => page.data.map(({ name }) => name);
 
-  it('takes three files, the migration and its triggers, a test, and a line where each belongs', () => {
+  it('takes three files, the migration and its triggers, a test, and one line in each listed place', () => {
     expect(FILES.map(({ path }) => path)).toEqual([
       'migrations/1763799999000-create-badges.ts',
       'src/database/schema/entities/members/badge.entity.ts',
@@ -143,7 +143,7 @@ postgres.describe('a list made as CONTRIBUTING says', () => {
     expect(LINES).toHaveLength(17);
   });
 
-  it('answers what is the member’s own', async () => {
+  it('returns the member’s own items', async () => {
     const { status, body } = await get('/badges');
     expect(status).toBe(200);
     expect(body.data).toEqual([
@@ -154,7 +154,7 @@ postgres.describe('a list made as CONTRIBUTING says', () => {
     expect(body.pagination).toMatchObject({ total: 3, next_cursor: null });
   });
 
-  it('is sorted, filtered and paged', async () => {
+  it('can be sorted, filtered and paged', async () => {
     expect(names((await get('/badges?sort=name')).body)).toEqual(['Berg', 'Zebra', 'Ärmel']);
     expect(names((await get('/badges?q=%C3%A4RM')).body)).toEqual(['Ärmel']);
     expect(names((await get('/badges?awarded_after=2026-01-02')).body)).toEqual(['Zebra', 'Ärmel']);
@@ -163,7 +163,7 @@ postgres.describe('a list made as CONTRIBUTING says', () => {
     expect([...names(first), ...names(next)]).toEqual(['Zebra', 'Ärmel', 'Berg']);
   });
 
-  it('refuses what nobody declared: a parameter, a value, a credential without the scope', async () => {
+  it('rejects an undeclared parameter, an undeclared value, and a credential without the scope', async () => {
     expect(await get('/badges?since=1')).toMatchObject({ status: 400, body: { code: 'unknown_parameter' } });
     expect(await get('/badges?sort=id')).toMatchObject({ status: 400, body: { code: 'invalid_parameter' } });
     const other = keyFor('profile:read');
@@ -171,7 +171,7 @@ postgres.describe('a list made as CONTRIBUTING says', () => {
     expect(await get('/badges', 'none')).toMatchObject({ status: 401 });
   });
 
-  it('stands in the OpenAPI document, and in the contract', async () => {
+  it('is in the OpenAPI document, and in the contract', async () => {
     const { body } = await get('/openapi.json');
     const document = body as unknown as {
       paths: Record<
@@ -209,7 +209,7 @@ postgres.describe('a list made as CONTRIBUTING says', () => {
     expect(running).toContain('GET /api/public/badges badges:read');
   });
 
-  it('is a tool of assistants, without a line about it where they are served', async () => {
+  it('is an assistant’s tool without further code', async () => {
     const ask = async (method: string, params: object = {}) => {
       const answer = await fetch(`${server.url}/api/public/mcp`, {
         method: 'POST',
@@ -245,7 +245,7 @@ postgres.describe('a list made as CONTRIBUTING says', () => {
     expect(FILES.filter(({ path }) => path.startsWith('src/mcp'))).toEqual([]);
   });
 
-  it('is told to whoever keeps a copy: by sync, with its scope, and by webhook', async () => {
+  it('is reported by sync, with its scope, and by webhook', async () => {
     const sync = async (cursor?: string) => {
       const { body } = await get(`/sync${cursor === undefined ? '' : `?cursor=${cursor}`}`);
       return body as unknown as { data: object[]; next: string; resources: string[] };
@@ -283,7 +283,7 @@ postgres.describe('a list made as CONTRIBUTING says', () => {
     await receiver.close();
   });
 
-  it('is said where members’ data are listed: in their file, and erased with them', () => {
+  it('is in the member’s data export, and erased with the member', () => {
     expect(readFileSync(join(root, 'docs/trust/personal-data.md'), 'utf8')).toMatch(
       /^\| `badges` +\| `user_id` +\| rows are deleted +\| `badges` +\|/m,
     );
@@ -331,7 +331,7 @@ func main() {
     expect(go).toBe('Berg <nil>\nZebra <nil>\nÄrmel <nil>\n');
   });
 
-  it('is the shape of its entity', async () => {
+  it('matches its entity', async () => {
     const columns = await dataSource.query<{ name: string }[]>(
       `SELECT attname AS name FROM pg_attribute WHERE attrelid = 'badges'::regclass AND attnum > 0 ORDER BY attname`,
     );
@@ -345,7 +345,7 @@ func main() {
     expect(await dataSource.query('SELECT name FROM badges')).toEqual([{ name: 'Theirs' }]);
   });
 
-  it('leaves nothing that the typecheck or a test of the project finds missing', () => {
+  it('passes the typecheck and all tests of the project', () => {
     expect(() => run(root, 'npm', ['run', '-s', 'typecheck'])).not.toThrow();
     expect(() => run(root, 'npm', ['test', '--', ...CONCERNED])).not.toThrow();
   });

@@ -9,7 +9,7 @@ const files = ['test', 'src']
 const holding = (pattern: RegExp) => files.filter((path) => pattern.test(readFileSync(path, 'utf8')));
 
 describe('the tests', () => {
-  it('of an endpoint stand under its method and path', () => {
+  it('of an endpoint are under its method and path', () => {
     const titles = files.flatMap((path) =>
       [...readFileSync(path, 'utf8').matchAll(/describe\((['"`])(.+?)\1/g)].map(([, , title]) => title!),
     );
@@ -33,7 +33,7 @@ describe('the tests', () => {
     expect(endpoints.filter(([method, path]) => !named(method!, path!))).toEqual([]);
   });
 
-  it('are left out by `postgres`, `embedded` and `thorough` of test/support/database.ts alone, and by what is not there: data, and other languages’ registries', () => {
+  it('are skipped only by `postgres`, `embedded` and `thorough` of test/support/database.ts, and by missing data or registries', () => {
     expect(files.length).toBeGreaterThan(60);
     expect(holding(/\b(it|describe|test)\.(skip|only|todo)\b|\bx(it|describe)\(/)).toEqual([
       'test/api/assistants-questions.e2e-spec.ts',
@@ -60,7 +60,7 @@ describe('the tests', () => {
     ]);
   });
 
-  it('have no time limit of their own: the one in jest.config.json suits any machine', () => {
+  it('set no time limit: the one in jest.config.json suits any machine', () => {
     expect(holding(/\bjest\.setTimeout\(|^ *\}, [\d_]+_000\);$/m)).toEqual([]);
   });
 

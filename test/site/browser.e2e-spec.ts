@@ -5,7 +5,7 @@ import { launchChromium } from '../support/chromium.js';
 import { postgres } from '../support/database.js';
 import { OauthTest, PASSWORD } from '../support/oauth.js';
 
-postgres.describe('The pages for strangers in Chromium', () => {
+postgres.describe('the public pages in Chromium', () => {
   let oauth: OauthTest;
   let browser: Browser;
   beforeAll(async () => {
@@ -18,7 +18,7 @@ postgres.describe('The pages for strangers in Chromium', () => {
     await oauth.close();
   });
 
-  /** A page of a browser of its own, and what it complains about. */
+  /** A page of a new browser, and its complaints. */
   async function open(path: string, options: BrowserContextOptions = {}) {
     const context = await browser.newContext({ reducedMotion: 'reduce', ...options });
     const page = await context.newPage();
@@ -33,7 +33,7 @@ postgres.describe('The pages for strangers in Chromium', () => {
 
   const call = (page: Page, name: string) => page.locator(`#${name}`);
 
-  it('show everything without JavaScript: languages, errors, the menu of a phone; what needs it is not there', async () => {
+  it('show everything without JavaScript: languages, errors, the menu of a phone, and hide controls that need it', async () => {
     const { page, context } = await open('/docs', {
       javaScriptEnabled: false,
       viewport: { width: 390, height: 844 },
@@ -54,7 +54,7 @@ postgres.describe('The pages for strangers in Chromium', () => {
     await context.close();
   });
 
-  it('copy what is shown, keep the language for all snippets and for the next visit, and complain about nothing', async () => {
+  it('copy the shown text, keep the language for all snippets and the next visit, and log no error', async () => {
     const { page, context, complaints } = await open('/docs', {
       permissions: ['clipboard-read', 'clipboard-write'],
     });
@@ -70,7 +70,7 @@ postgres.describe('The pages for strangers in Chromium', () => {
     await context.close();
   });
 
-  it('are found by a filter, mark what is read, and need no mouse', async () => {
+  it('are found by a filter, mark read text, and need no mouse', async () => {
     const { page, context } = await open('/docs');
     await page.keyboard.press('Tab');
     expect(await page.evaluate(() => document.activeElement!.textContent)).toBe('Skip to the content');
@@ -91,7 +91,7 @@ postgres.describe('The pages for strangers in Chromium', () => {
     await context.close();
   });
 
-  it('lead on a phone, too, to the demo and the account, from the contents', async () => {
+  it('link the demo and the account from the contents on a phone', async () => {
     const { page, context } = await open('/docs', { viewport: { width: 390, height: 844 } });
     await page.getByRole('button', { name: 'Contents' }).click();
     const contents = page.locator('#contents');
@@ -102,11 +102,11 @@ postgres.describe('The pages for strangers in Chromium', () => {
     await context.close();
   });
 
-  it('are searched, every word: passages of guides, errors, and fields of calls, with the keyboard alone, from any page', async () => {
+  it('are searched word by word: guides, errors, and fields of operations, with the keyboard only, from any page', async () => {
     const { page, context, complaints } = await open('/');
     await page.keyboard.press('Control+k');
     await page.waitForURL('**/docs#search');
-    expect(await page.getByRole('button', { name: 'Contents' }).isVisible()).toBe(false); // they stand beside
+    expect(await page.getByRole('button', { name: 'Contents' }).isVisible()).toBe(false); // they are next to it
     const found = page.locator('.found a');
     await page.route('**/docs/search.json', (route) => route.abort(), { times: 1 });
     const failed = page.waitForEvent('requestfailed');
@@ -129,7 +129,7 @@ postgres.describe('The pages for strangers in Chromium', () => {
     await context.close();
   });
 
-  it('let a member sign in to send a call, show status, time, headers and body, and revoke the access at the end', async () => {
+  it('let a member sign in to send a request, show status, time, headers and body, and revoke the access', async () => {
     const { id, username } = await oauth.member({ first_name: 'Ada', last_name: 'Lovelace' });
     const event = await oauth.api.platform.event({ organizer_id: id, title: 'Night of the engines' });
     await oauth.api.platform.participant(event, id, { role: 'organizer' });
@@ -163,7 +163,7 @@ postgres.describe('The pages for strangers in Chromium', () => {
     await events.getByRole('button', { name: 'Send' }).click();
     await result.getByText('"invalid_parameter"').first().waitFor();
     expect(await result.locator('.code-title').first().textContent()).toMatch(/^400 /);
-    complaints.length = 0; // the browser itself tells of the 400
+    complaints.length = 0; // the browser itself reports the 400
 
     const update = call(page, 'updateProfile');
     await update.getByText('Try it', { exact: true }).click();
@@ -187,7 +187,7 @@ postgres.describe('The pages for strangers in Chromium', () => {
     await context.close();
   });
 
-  it('say so where the member did not allow it, and send what needs no credential all the same', async () => {
+  it('report that the member denied, and still send requests that need no credential', async () => {
     const { username } = await oauth.member();
     const { page, context } = await open('/docs');
     await page.getByRole('banner').getByRole('button', { name: 'Sign in' }).click();
@@ -206,7 +206,7 @@ postgres.describe('The pages for strangers in Chromium', () => {
   });
 });
 
-describe('The client of the reference', () => {
+describe('the client of the API reference', () => {
   let oauth: OauthTest;
   beforeAll(async () => void (oauth = await OauthTest.start()));
   afterAll(() => oauth.close());
@@ -218,7 +218,7 @@ describe('The client of the reference', () => {
       `SELECT redirect_uris, allowed_origins, disabled_at FROM oauth_clients WHERE id = 'public-user-api-docs'`,
     );
 
-  it('is registered once, however often servers start, and leads to the page of PUBLIC_URL alone', async () => {
+  it('is registered once, regardless of server starts, and redirects only to the page of PUBLIC_URL', async () => {
     const { dataSource } = oauth;
     const there = { publicUrl: 'https://api.example' };
     await Promise.all([1, 2, 3].map(() => registerDocsClient(dataSource, there)));
@@ -237,7 +237,7 @@ describe('The client of the reference', () => {
     expect((await registered())[0]!.redirect_uris).toEqual([`${oauth.issuer}/docs`]);
   });
 
-  it('stays disabled where the operator disabled it, and then signs nobody in', async () => {
+  it('stays disabled if the operator disabled it, and then signs nobody in', async () => {
     const { dataSource } = oauth;
     await registerDocsClient(dataSource, oauth.api.config);
     await dataSource.query(`UPDATE oauth_clients SET disabled_at = now() WHERE id = 'public-user-api-docs'`);

@@ -45,7 +45,7 @@ const PAGES: readonly (readonly [path: string, parts: readonly string[]])[] = [
 /** A paragraph that is still arriving at the first paint grows by its next words: less than a tenth of what web.dev calls good. */
 const NOTICEABLE = 0.01;
 
-postgres.describe('Every public page', () => {
+postgres.describe('every public page', () => {
   let oauth: OauthTest;
   let browser: Browser;
   let page: Page;
@@ -63,7 +63,7 @@ postgres.describe('Every public page', () => {
   });
 
   it.each(PAGES)(
-    '%s fits and can be read by everybody, in every width, light, dark, in forced colours, with text twice as large, and does not shift',
+    '%s fits and is accessible, in every width, light, dark, in forced colors, with doubled text, and does not shift',
     async (path, parts) => {
       requested.length = 0;
       await look(page, VIEWS[0]!);
@@ -107,7 +107,7 @@ postgres.describe('Every public page', () => {
   });
 
   it.each([...PAGES.map(([path]) => path), '/developer'])(
-    '%s is painted before any other resource at the first visit on slow 3G, and nothing of it moves while the rest arrives',
+    '%s is painted before any other resource at the first visit on slow 3G, and does not shift while the rest arrives',
     async (path) => {
       const { blocking, shifts } = await firstVisitOf(browser, oauth.issuer + path);
       expect(blocking).toEqual([]);
@@ -116,7 +116,7 @@ postgres.describe('Every public page', () => {
   );
 
   it.each(['/', '/docs', '/docs/first-program'])(
-    '%s shows samples in the language that the reader chose before, from the first paint on: nothing moves',
+    '%s shows samples in the reader’s language from the first paint on, without a shift',
     async (path) => {
       const kept = { 'public-user-api:language': 'python' };
       const { shifts, languages } = await firstVisitOf(browser, oauth.issuer + path, kept);

@@ -34,8 +34,8 @@ if (location.pathname === '/callback') {
 }
 </script>`;
 
-// On the embedded database, whatever the other tests run on, and as the README and the guides say; prints how long each path took.
-postgres.describe('In the first hour, by README and guides alone,', () => {
+// Always on the embedded database, and by the steps of README and guides; prints how long each path took.
+postgres.describe('in the first hour, with README and guides only,', () => {
   const folder = mkdtempSync(join(tmpdir(), 'pua-first-hour-'));
   const times: string[] = [];
   let server: string;
@@ -82,7 +82,7 @@ postgres.describe('In the first hour, by README and guides alone,', () => {
   const took = (what: string, since: number) =>
     void times.push(`${what} ${((performance.now() - since) / 1_000).toFixed(1)} s`);
 
-  /** A browser of its own, whose clicks are counted. */
+  /** A new browser, whose clicks are counted. */
   async function visitor() {
     const visited = await (await browser.newContext()).newPage();
     let clicks = 0;
@@ -131,21 +131,21 @@ postgres.describe('In the first hour, by README and guides alone,', () => {
     return grace;
   }
 
-  it('`npm start` prints a line that makes the first call', async () => {
+  it('`npm start` prints a line that makes the first request', async () => {
     const [pasted] = / *export API_KEY=.*\n *curl .*/.exec(printed)!;
     const { stdout } = await run('sh', ['-c', `${pasted} -s`]);
     took('first call', started);
     expect(JSON.parse(stdout)).toMatchObject({ display_name: 'Ada Lovelace' });
   });
 
-  it('a developer has a browser app of their own, in which another member signs in and sees their data', async () => {
+  it('a developer creates a browser app, in which another member signs in and sees their data', async () => {
     const since = performance.now();
     const [ada, grace] = [await makeApp('Trailmix'), await useApp()];
     took('own browser app', since);
     expect([ada.clicks(), grace.clicks()]).toEqual([4, 3]);
   });
 
-  it('a developer has a key of their own, and programs in Python and Go with it: by themselves, and with the clients', async () => {
+  it('a developer creates a key, and programs in Python and Go with it, with and without the clients', async () => {
     const since = performance.now();
     const ada = await visitor();
     const { page: at, click } = ada;
@@ -205,7 +205,7 @@ postgres.describe('In the first hour, by README and guides alone,', () => {
     took('own backend in Python and Go', since);
   });
 
-  it('a member finds an app that has their data, and ends its access', async () => {
+  it('a member finds an app with access to their data, and ends it', async () => {
     await makeApp('Pocketbook');
     const grace = await useApp();
     const { page: at, click } = grace;

@@ -30,7 +30,7 @@ function pixelsOf(png: Buffer) {
 
 const HTML = { Accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' };
 
-describe('What a stranger finds', () => {
+describe('an anonymous visitor finds', () => {
   let oauth: OauthTest;
   beforeAll(
     async () =>
@@ -45,7 +45,7 @@ describe('What a stranger finds', () => {
   const get = (path: string, headers: Record<string, string> = HTML, method = 'GET') =>
     fetch(oauth.issuer + path, { method, headers, redirect: 'manual' });
 
-  it('at the front: what this is, a first call with its response, and the way to everything else', async () => {
+  it('on the start page: the purpose, a first request with its response, and links to everything else', async () => {
     const response = await get('/');
     expect(response.status).toBe(200);
     const html = await response.text();
@@ -63,7 +63,7 @@ describe('What a stranger finds', () => {
     }
   });
 
-  it('at the address of the API: the reference for readers, and for programs an index of links, each of which leads somewhere', async () => {
+  it('at the API’s URL: the reference for readers, and for programs an index of working links', async () => {
     const led = await get('/api/public');
     expect([led.status, led.headers.get('location')]).toEqual([303, '/docs']);
     const response = await get('/api/public', { Accept: 'application/json' });
@@ -78,12 +78,12 @@ describe('What a stranger finds', () => {
     for (const link of links) expect([link, (await fetch(link)).status]).toEqual([link, 200]);
   });
 
-  it('redirects /health to /readyz', async () => {
+  it('/readyz by a redirect from /health', async () => {
     const probe = await fetch(`${oauth.issuer}/health`);
     expect([probe.url, probe.status]).toEqual([`${oauth.issuer}/readyz`, 200]);
   });
 
-  it('the platform’s name, logo and colour, where it has them, and whom to ask', async () => {
+  it('the platform’s name, logo, color and contact, if configured', async () => {
     const other = await OauthTest.start(
       {
         platformName: 'Meetly & Co',
@@ -112,7 +112,7 @@ describe('What a stranger finds', () => {
     }
   });
 
-  it('where to make a key and register an app, on every page, where members may do that themselves', async () => {
+  it('links to create a key and register an app, on every page, if members may do that', async () => {
     const other = await OauthTest.start({ developerConsole: true }, oauth);
     try {
       for (const path of ['/', '/docs', '/docs/times']) {
@@ -127,7 +127,7 @@ describe('What a stranger finds', () => {
     }
   });
 
-  it('the address for assistants, where they are let in', async () => {
+  it('the URL for assistants, if they are enabled', async () => {
     const address = `<code>${oauth.api.config.publicUrl}/api/public/mcp</code>`;
     expect(await (await get('/')).text()).not.toContain('/api/public/mcp');
     const other = await OauthTest.start({ assistants: true }, oauth);
@@ -140,7 +140,7 @@ describe('What a stranger finds', () => {
     }
   });
 
-  thorough.it('no demo where there is none', async () => {
+  thorough.it('no demo if it is disabled', async () => {
     const other = await OauthTest.start({ seedDemo: false });
     try {
       const html = await (await fetch(other.issuer)).text();
@@ -153,7 +153,7 @@ describe('What a stranger finds', () => {
   });
 
   it.each(['/nothing', '/Docs', '/docs/nothing', '/interaction', '/oauth/nothing', '/.well-known/nothing'])(
-    'at an address where nothing is, a page for readers, and the problem for programs: %s',
+    'at an unknown URL, a page for readers, and the problem for programs: %s',
     async (path) => {
       const page = await get(path);
       expect([page.status, page.headers.get('content-type')]).toEqual([404, 'text/html; charset=utf-8']);
@@ -173,7 +173,7 @@ describe('What a stranger finds', () => {
     },
   );
 
-  it('at such an address, a page in the reader’s language, which they choose at its foot for all pages', async () => {
+  it('at an unknown URL, a page in the reader’s language, with a language choice for all pages', async () => {
     const german = await get('/nothing?x=<y>', { ...HTML, 'Accept-Language': 'de' });
     const html = await german.text();
     expect([german.headers.get('content-language'), html]).toEqual([
@@ -192,7 +192,7 @@ describe('What a stranger finds', () => {
   });
 
   it.each(['//evil.example/x', '/\\evil.example/x', '///evil.example'])(
-    'at such an address, no way to another site, whatever language is chosen: %s',
+    'at an unknown URL, no link to another site, for any chosen language: %s',
     async (path) => {
       const { port } = new URL(oauth.issuer);
       const location = await new Promise<string | undefined>((resolve, reject) => {
@@ -206,7 +206,7 @@ describe('What a stranger finds', () => {
   );
 
   it.each(['/api/public/', '/api/public/nothing', '/api/public/Events'])(
-    'under the API the problem, whoever asks: %s',
+    'under the API the problem, for every client: %s',
     async (path) => {
       const response = await get(path);
       expect(response.status).toBe(404);
@@ -214,7 +214,7 @@ describe('What a stranger finds', () => {
     },
   );
 
-  it('what an error means, at the address that the error names, as a page for readers and as JSON for programs', async () => {
+  it('an error’s explanation at its type URL, as a page for readers and as JSON for programs', async () => {
     const path = '/api/public/problems/insufficient_scope';
     const led = await get(path);
     expect([led.status, led.headers.get('location')]).toEqual([303, '/docs/errors#insufficient_scope']);
@@ -230,7 +230,7 @@ describe('What a stranger finds', () => {
     expect((await get('/api/public/problems/nothing')).status).toBe(404);
   });
 
-  it('where nothing is, no page for what is no reading', async () => {
+  it('at an unknown URL, no page for a write request', async () => {
     const response = await get('/nothing', HTML, 'POST');
     expect(await response.json()).toMatchObject({ code: 'not_found' });
   });
@@ -239,13 +239,13 @@ describe('What a stranger finds', () => {
     ['/docs/', '/docs'],
     ['/docs/errors/', '/docs/errors'],
     ['/demo/', '/demo'],
-  ])('a slash too many is led to the page: %s', async (path, location) => {
+  ])('the page after a redirect from a trailing slash: %s', async (path, location) => {
     const response = await get(path, { Accept: '*/*' });
     expect([response.status, response.headers.get('location')]).toEqual([308, location]);
   });
 
   it.each(['/docs//', '/api/public/me/', '/account/apps/', '/livez/'])(
-    'and no other spelling is: %s',
+    'no redirect from another spelling: %s',
     async (path) => expect((await get(path)).status).toBe(404),
   );
 
@@ -260,7 +260,7 @@ describe('What a stranger finds', () => {
     expect(bytes.subarray(22, 26).toString('latin1')).toBe('\u0089PNG');
   });
 
-  it('an icon and a manifest in the platform’s colour and name, and what is shown where the address is shared', async () => {
+  it('an icon and a manifest in the platform’s color and name, and a preview for shared links', async () => {
     const other = await OauthTest.start({ platformName: 'Meetly', platformColor: '#ffd400' }, oauth);
     try {
       const html = await (await fetch(`${other.issuer}/docs`)).text();
@@ -294,7 +294,7 @@ describe('What a stranger finds', () => {
     }
   });
 
-  it('where an address is shared, the platform’s own logo in place of the mark, if it is a PNG or JPEG', async () => {
+  it('the platform’s logo in the preview, if it is a PNG or JPEG', async () => {
     for (const [logo, type] of [
       [TINY_PNG, 'image/png'],
       ['data:image/svg+xml,<svg xmlns="http://www.w3.org/2000/svg"/>', 'drawn'],
@@ -311,7 +311,7 @@ describe('What a stranger finds', () => {
     }
   });
 
-  it('robots.txt, which keeps what is of one member out of searches, and lets the guides in', async () => {
+  it('robots.txt, which excludes member pages from searches, and allows the guides', async () => {
     const text = await (await get('/robots.txt')).text();
     expect(text).toMatch(/^User-agent: \*\n/);
     for (const path of ['/api/', '/oauth/', '/account/', '/interaction/'])
@@ -319,7 +319,7 @@ describe('What a stranger finds', () => {
     expect(text).not.toContain('/docs');
   });
 
-  it('llms.txt, which leads to every guide as Markdown, whose pages say so, too', async () => {
+  it('llms.txt, which links every guide as Markdown, and is linked by its pages', async () => {
     const text = await (await get('/llms.txt')).text();
     const addresses = [...text.matchAll(/\]\((http[^)]+\.md)\)/g)].map(([, address]) => address!);
     expect(addresses).toContain(`${oauth.issuer}/docs/assistants.md`);
@@ -343,7 +343,7 @@ describe('What a stranger finds', () => {
     );
   });
 
-  it('security.txt with whom to tell of a weakness, until a day within the year (RFC 9116)', async () => {
+  it('security.txt with the contact for vulnerabilities, valid for less than a year (RFC 9116)', async () => {
     const response = await get('/.well-known/security.txt');
     expect(response.headers.get('content-type')).toBe('text/plain; charset=utf-8');
     const text = await response.text();
@@ -354,7 +354,7 @@ describe('What a stranger finds', () => {
     expect(expires).toBeLessThan(Date.now() + 365 * 86_400_000);
   });
 
-  it('the page for a new password where password managers look for it', async () => {
+  it('the password page where password managers look for it', async () => {
     const response = await get('/.well-known/change-password');
     expect([response.status, response.headers.get('location')]).toEqual([
       302,
@@ -362,7 +362,7 @@ describe('What a stranger finds', () => {
     ]);
   });
 
-  it('for that page our own where the operator named none, and no address of who is to be told of a weakness', async () => {
+  it('this server’s password page if the operator named none, and no made-up security contact', async () => {
     const other = await OauthTest.start({}, oauth);
     try {
       const change = await fetch(`${other.issuer}/.well-known/change-password`, { redirect: 'manual' });
@@ -373,7 +373,7 @@ describe('What a stranger finds', () => {
     }
   });
 
-  it('no such page where members have no password here', async () => {
+  it('no password page if members have no local password', async () => {
     const other = await OauthTest.start({ localSignIn: false }, oauth);
     try {
       expect((await fetch(`${other.issuer}/.well-known/change-password`)).status).toBe(404);

@@ -9,7 +9,7 @@ import { OauthTest } from '../support/oauth.js';
 /** What a mouse can act on. */
 const OPERABLE = 'a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex="0"]';
 
-/** Where the focus is, as somebody sees it who has no mouse. */
+/** The visible focus, for a user without a mouse. */
 interface Stop {
   /** Of an element of the page; undefined where the focus has left it. */
   readonly name: string | undefined;
@@ -19,7 +19,7 @@ interface Stop {
   readonly oneBeforeStoodOut: boolean;
 }
 
-postgres.describe('the pages, by keyboard alone', () => {
+postgres.describe('the pages, with the keyboard only', () => {
   let oauth: OauthTest;
   let browser: Browser;
   beforeAll(async () => {
@@ -57,7 +57,7 @@ postgres.describe('the pages, by keyboard alone', () => {
     await target.page().keyboard.press(key);
   };
 
-  /** Signs the demo's member in where the page asks for it; the cursor stands in the first field. */
+  /** Signs the demo's member in if the page asks for it; the cursor is in the first field. */
   async function signIn(page: Page): Promise<void> {
     await page.locator('[name=username]:focus').waitFor();
     await page.keyboard.type('ada');
@@ -75,35 +75,32 @@ postgres.describe('the pages, by keyboard alone', () => {
     ['/demo', 1280],
     ['/nothing', 1280],
     ['/account/apps', 390],
-  ] as const)(
-    '%s, %d wide: Tab comes to all that a mouse can act on, and shows where it is',
-    async (path, width) => {
-      // The policy is bypassed for the style alone that ends transitions: it is compared how things look.
-      const page = await open(path, { viewport: { width, height: 900 }, bypassCSP: true });
-      await page.addStyleTag({
-        content: '* { transition: none !important; scroll-behavior: auto !important }',
-      });
-      const operable = await page.evaluate(namesOfOperable, OPERABLE);
-      const reached = new Set<string>();
-      const faults: string[] = [];
-      let before = '';
-      // A page may begin with the cursor in its first field.
-      for (let first = true; ; first = false) {
-        if (!first || (await page.locator(':focus').count()) === 0) await page.keyboard.press('Tab');
-        const { name, onScreen, oneBeforeStoodOut } = await page.evaluate(stopHere);
-        if (before !== '' && !oneBeforeStoodOut) faults.push(`${before} looks the same with the focus`);
-        if (name === undefined || reached.has(name)) break;
-        if (!onScreen) faults.push(`${name} has the focus, and cannot be seen`);
-        reached.add((before = name));
-      }
-      expect(faults).toEqual([]);
-      expect(operable.filter((name) => !reached.has(name))).toEqual([]);
-      expect(operable.length).toBeGreaterThan(0);
-      await page.context().close();
-    },
-  );
+  ] as const)('%s, %d wide: Tab reaches every control, and shows the focus', async (path, width) => {
+    // The policy is bypassed for the style alone that ends transitions: it is compared how things look.
+    const page = await open(path, { viewport: { width, height: 900 }, bypassCSP: true });
+    await page.addStyleTag({
+      content: '* { transition: none !important; scroll-behavior: auto !important }',
+    });
+    const operable = await page.evaluate(namesOfOperable, OPERABLE);
+    const reached = new Set<string>();
+    const faults: string[] = [];
+    let before = '';
+    // A page may begin with the cursor in its first field.
+    for (let first = true; ; first = false) {
+      if (!first || (await page.locator(':focus').count()) === 0) await page.keyboard.press('Tab');
+      const { name, onScreen, oneBeforeStoodOut } = await page.evaluate(stopHere);
+      if (before !== '' && !oneBeforeStoodOut) faults.push(`${before} looks the same with the focus`);
+      if (name === undefined || reached.has(name)) break;
+      if (!onScreen) faults.push(`${name} has the focus, and cannot be seen`);
+      reached.add((before = name));
+    }
+    expect(faults).toEqual([]);
+    expect(operable.filter((name) => !reached.has(name))).toEqual([]);
+    expect(operable.length).toBeGreaterThan(0);
+    await page.context().close();
+  });
 
-  it('/docs is searched and read: language, copy, more of a response', async () => {
+  it('/docs can be searched and read: language, copy, more of a response', async () => {
     const page = await open('/docs#getEvent', { permissions: ['clipboard-read', 'clipboard-write'] });
     const call = page.locator('#getEvent');
     await tabTo(call.locator('.languages input:checked'));
@@ -119,7 +116,7 @@ postgres.describe('the pages, by keyboard alone', () => {
     await page.context().close();
   });
 
-  it('/docs lets a member sign in, send a call, read the response, and sign out', async () => {
+  it('/docs lets a member sign in, send a request, read the response, and sign out', async () => {
     const page = await open('/docs#listEvents');
     const call = page.locator('#listEvents');
     await press(call.locator('.try > summary'));
@@ -140,7 +137,7 @@ postgres.describe('the pages, by keyboard alone', () => {
     await page.context().close();
   });
 
-  it('/demo goes through its four steps, a scope unticked, asked for again, revoked', async () => {
+  it('/demo completes its four steps: unticks a scope, requests it again, and revokes', async () => {
     const page = await open('/demo');
     await press(page.getByRole('button', { name: 'Sign in' }));
     await signIn(page);

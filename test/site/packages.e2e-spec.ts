@@ -13,7 +13,7 @@ describe('the clients’ packages', () => {
   const get = (path: string, headers: Record<string, string> = {}) =>
     fetch(oauth.issuer + path, { headers, redirect: 'manual' });
 
-  it('are at addresses that npm, pip and Go take, and are not sent again while they are the same', async () => {
+  it('are at URLs that npm, pip and Go accept, and get 304 while unchanged', async () => {
     const version = (await (await get(`${GO}/list`)).text()).trim();
     expect(version).toMatch(new RegExp(`^v${VERSION}-h[0-9a-f]{12}$`));
     expect(await (await get(`${GO}/${version}.info`)).json()).toEqual({ Version: version });
@@ -35,7 +35,7 @@ describe('the clients’ packages', () => {
     }
   });
 
-  it('have one version, and the licence of the project', () => {
+  it('have one version, and the project’s license', () => {
     for (const client of ['typescript', 'python', 'go'])
       expect(readFileSync(`clients/${client}/LICENSE`, 'utf8')).toBe(readFileSync('LICENSE', 'utf8'));
     const version = /^version = "(.*)"$/m.exec(readFileSync('clients/python/pyproject.toml', 'utf8'))![1];
@@ -43,12 +43,12 @@ describe('the clients’ packages', () => {
     expect(WHEEL).toContain(`-${version}-`);
   });
 
-  it('lead from python.whl to the name that pip insists on', async () => {
+  it('redirect from python.whl to the name that pip requires', async () => {
     const response = await get('/clients/python.whl');
     expect([response.status, response.headers.get('location')]).toEqual([302, WHEEL]);
   });
 
-  it('are all that is there: Go asks elsewhere for other modules', async () => {
+  it('are the only ones: Go gets other modules elsewhere', async () => {
     for (const path of [
       '/clients/other.tgz',
       '/clients/go/golang.org/x/@v/list',
@@ -60,7 +60,7 @@ describe('the clients’ packages', () => {
   });
 
   it.each(['typescript', 'python', 'go', 'first-program', 'backend', 'browser-app'])(
-    'are installed by the lines of /docs/%s, with this server’s address',
+    'are installed by the lines of /docs/%s, with this server’s URL',
     async (guide) => {
       const text = (await (await get(`/docs/${guide}`)).text()).replaceAll(/<[^>]+>/g, '');
       const lines = Array.from(

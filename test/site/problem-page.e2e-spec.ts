@@ -29,7 +29,7 @@ class Failing {
 @Module({ controllers: [Failing] })
 class WithFailing {}
 
-describe('In place of a problem', () => {
+describe('a failed request gets', () => {
   let database: TestDatabase;
   let app: NestExpressApplication;
   let url: string;
@@ -76,7 +76,7 @@ describe('In place of a problem', () => {
     }
   });
 
-  it.each(cases)('and the problem for programs: %s %s', async (method, path, status, allow) => {
+  it.each(cases)('the problem for programs: %s %s', async (method, path, status, allow) => {
     for (const Accept of ['*/*', 'application/json', 'application/json, text/html', '']) {
       const problem = await get(path, { Accept, 'X-Request-Id': 'of-this-test' }, method);
       expect([Accept, problem.status, problem.headers.get('allow')]).toEqual([Accept, status, allow]);
@@ -93,7 +93,7 @@ describe('In place of a problem', () => {
     ['GET', '/oauth/userinfo', 401],
     ['DELETE', '/livez', 405],
     ['DELETE', '/api/public/me', 405],
-  ])('but none where programs alone ask, whatever they accept: %s %s', async (method, path, status) => {
+  ])('no page on program routes, for any Accept header: %s %s', async (method, path, status) => {
     const problem = await get(path, HTML, method);
     expect(problem.status).toBe(status);
     expect(problem.headers.get('content-type')).toMatch(/^application\/(problem\+)?json/);
@@ -107,7 +107,7 @@ describe('In place of a problem', () => {
     ['rate_limited', 429, 'Try again in 7 seconds.'],
     ['internal_error', 500, 'The server failed in a way that is not your fault'],
     ['temporarily_unavailable', 503, 'The server is busy'],
-  ] as const)('that says what happened: %s, %i', async (code, status, said) => {
+  ] as const)('a page that explains the error: %s, %i', async (code, status, said) => {
     const page = await get(`/fails/${code}`);
     expect([page.status, page.headers.get('content-type')]).toEqual([status, 'text/html; charset=utf-8']);
     const html = await page.text();

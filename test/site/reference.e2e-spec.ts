@@ -45,7 +45,7 @@ describe('GET /docs', () => {
       .replaceAll('&gt;', '>')
       .replaceAll('&amp;', '&');
 
-  it('is searched by what takes 25 KB at most, leads to what is there, and has every error and every call', async () => {
+  it('has a search index of at most 25 KB with existing targets, every error and every operation', async () => {
     const answer = await api.send('GET', '/docs/search.json', { 'Accept-Encoding': 'br' });
     expect(Number(answer.headers['content-length'])).toBeLessThan(25 * 1_024);
     const entries = answer.body as [href: string, title: string, text: string][];
@@ -62,7 +62,7 @@ describe('GET /docs', () => {
     expect(hrefs).toEqual(expect.arrayContaining(['/docs#listEvents', '/docs/webhooks', '/docs/times']));
   });
 
-  it('says what is new, to programs that read feeds, too: every version that is released, with its day', async () => {
+  it('lists the news, also as a feed: every released version, with its date', async () => {
     const page = await api.send('GET', '/docs/changelog', { Accept: 'text/html' });
     expect(page.text).toContain(
       '<link rel="alternate" type="application/atom+xml" href="/docs/changelog.atom">',
@@ -82,7 +82,7 @@ describe('GET /docs', () => {
     expect(text).not.toContain('unreleased');
   });
 
-  it('leads from each guide to the one before and the one after', async () => {
+  it('links each guide to the previous and the next one', async () => {
     const order: (string | undefined)[] = [];
     for (let next: string | undefined = 'first-program'; next !== undefined;) {
       const { text } = await api.send('GET', `/docs/${next}`, { Accept: 'text/html' });
@@ -95,7 +95,7 @@ describe('GET /docs', () => {
 
   const documents = ['/api/public/openapi.json', '/api/platform/openapi.json'];
   it.each(documents)(
-    'describes every call of %s with scope, parameters, values, response and errors',
+    'describes every operation of %s with scope, parameters, values, response and errors',
     async (of) => {
       const { body } = await api.send('GET', of);
       const { paths, components } = body as {
@@ -119,7 +119,7 @@ describe('GET /docs', () => {
             const values = $ref ? components.schemas[named($ref)]!.enum! : inline;
             if (values.length < 12) for (const value of values) expect(text).toContain(` ${value} `);
           }
-          // What `action` selects is described where its own call is.
+          // The operation of each `action` describes it.
           const content =
             operation.operationId === 'listAchievements'
               ? ''
@@ -138,7 +138,7 @@ describe('GET /docs', () => {
     },
   );
 
-  it('has a section of its own for each action of achievements, with what that one takes and can be refused for', () => {
+  it('has a section for each action of achievements, with its parameters and errors', () => {
     const sections = [
       'listAchievements',
       'listEarnedAchievements',
@@ -161,7 +161,7 @@ describe('GET /docs', () => {
     expect(texts.listPinnedAchievements).not.toContain('invalid_cursor');
   });
 
-  it('shows beside each call a request in five languages and a response that the demo gave', async () => {
+  it('shows next to each operation a request in five languages and a demo response', async () => {
     const { body } = await api.send('GET', '/api/public/openapi.json');
     const { paths } = body as {
       paths: Record<
@@ -196,7 +196,7 @@ describe('GET /docs', () => {
       ]);
   });
 
-  it('leads from each error of a call to what it means and how to fix it, which stands once', async () => {
+  it('links each error of an operation to its explanation, which exists once', async () => {
     const errors = (await api.send('GET', '/docs/errors', { Accept: 'text/html' })).text;
     for (const { code, status, fix } of PROBLEMS.values()) {
       const row = new RegExp(`<tr id="${code}">([^]*?)</tr>`).exec(errors)![1]!;
@@ -209,7 +209,7 @@ describe('GET /docs', () => {
     expect(linked.size).toBeGreaterThan(15);
   });
 
-  thorough.it('has one place for each of its links, and so has each guide', async () => {
+  thorough.it('has one target for each of its links, as has each guide', async () => {
     const pages = new Map<string, string>([['/docs', html]]);
     for (const [, path] of html.matchAll(/href="(\/docs\/[\w-]+)["#]/g))
       if (!pages.has(path!)) pages.set(path!, (await api.send('GET', path!, { Accept: 'text/html' })).text);
@@ -246,7 +246,7 @@ describe('GET /docs', () => {
     expect(headers['x-frame-options']).toBe('DENY');
   });
 
-  it('is a page: text/html, 304 for its ETag, nothing for HEAD, whatever stands in the query', async () => {
+  it('is a page: text/html, 304 for its ETag, no body for HEAD, with any query', async () => {
     expect(headers['content-type']).toBe('text/html; charset=utf-8');
     const again = await api.send('GET', '/docs', { 'If-None-Match': headers.etag! });
     expect([again.status, again.text]).toEqual([304, '']);
@@ -255,7 +255,7 @@ describe('GET /docs', () => {
     expect((await api.send('GET', '/docs?utm_source=mail&code=x')).text).toBe(html);
   });
 
-  thorough.it('says the limits that hold here', async () => {
+  thorough.it('states this server’s limits', async () => {
     const limited = await TestApi.start({ rateLimits: { read: 7, write: 0, auth: 20 } });
     try {
       const { text } = await limited.send('GET', '/docs', { Accept: 'text/html' });

@@ -10,7 +10,7 @@ import { OauthTest, PASSWORD } from '../support/oauth.js';
 /** What a reader may type, and a program would read as something else. */
 const TYPED = `it's "Ümlaut" \\ \\n \`id\` $HOME \${x} %d <b> & = 🎉`;
 
-postgres.describe('The samples of the reference', () => {
+postgres.describe('the samples of the API reference', () => {
   let oauth: OauthTest;
   let browser: Browser;
   beforeAll(async () => {
@@ -23,7 +23,7 @@ postgres.describe('The samples of the reference', () => {
     await oauth.close();
   });
 
-  /** A page of a browser of its own, with what it asked of the API. */
+  /** A page of a new browser, with its API requests. */
   async function open(path: string) {
     const permissions = ['clipboard-read', 'clipboard-write'];
     const context = await browser.newContext({ reducedMotion: 'reduce', permissions });
@@ -45,7 +45,7 @@ postgres.describe('The samples of the reference', () => {
     return page.locator(`#${name} form`);
   };
 
-  it('follow the form in every language, as the server itself would write them', async () => {
+  it('follow the form in every language, identical to the server’s own', async () => {
     const { page, context, calls } = await open('/docs');
     const events = await tryIt(page, 'listEvents');
     expect(await samples(page, 'listEvents')).toEqual(written(EXAMPLES.listEvents![0]!.request));
@@ -76,7 +76,7 @@ postgres.describe('The samples of the reference', () => {
     await context.close();
   });
 
-  it('can be linked to with the values of the form, which is filled in by the link, and is sent by nobody but the reader', async () => {
+  it('have links with the form’s values, which fill the form without sending it', async () => {
     const { page, context } = await open('/docs');
     const form = await tryIt(page, 'listEvents');
     await form.getByLabel('limit').fill('');
@@ -103,7 +103,7 @@ postgres.describe('The samples of the reference', () => {
     await other.context.close();
   });
 
-  it('keep what was filled in while the reader signs in, and are sent by no key or click before the token is there', async () => {
+  it('keep the form’s values while the reader signs in, and cannot be sent before the token arrives', async () => {
     const { username } = await oauth.member();
     const { page, context, calls } = await open('/docs#listConnections?limit=7');
     const form = page.locator('#listConnections form');
@@ -140,7 +140,7 @@ postgres.describe('The samples of the reference', () => {
     await context.close();
   });
 
-  it('and the code of guides stand in tabs that share the language; without JavaScript, too; nothing scrolls inside but sideways', async () => {
+  it('and the code of guides are in tabs with a shared language, also without JavaScript, and scroll only sideways', async () => {
     const { page, context } = await open('/docs/first-program');
     const program = page.locator('.request');
     await program.getByText('Go', { exact: true }).click();

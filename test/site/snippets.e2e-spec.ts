@@ -24,7 +24,7 @@ const PROGRAMS: Record<string, readonly [file: string, ...command: string[]]> = 
 };
 
 // Five programs that not every machine has: with the tests on PostgreSQL, which .ci/run runs too.
-postgres.describe('The requests of the reference', () => {
+postgres.describe('the sample requests of the API reference', () => {
   let oauth: OauthTest;
   let key: string;
   let folder: string;
@@ -44,7 +44,7 @@ postgres.describe('The requests of the reference', () => {
   }
 
   it.each(Object.keys(PROGRAMS))(
-    'are answered as they stand, in %s: a list, a change, and a call without a credential',
+    'work unchanged in %s: a list, a change, and a request without a credential',
     async (language) => {
       for (const [name, withKey, expected] of [
         ['listEvents', true, 'Analytical Engine Night'],
@@ -60,39 +60,36 @@ postgres.describe('The requests of the reference', () => {
     },
   );
 
-  it.each(Object.keys(PROGRAMS))(
-    'send what a reader may type, character by character, in %s',
-    async (language) => {
-      const typed = `it's "Ümlaut" \\ \\n \`id\` $HOME \${x} %d <b> 🎉 true null`;
-      const sent = {
-        method: 'PUT',
-        path: `/a/${encodeURIComponent(typed)}?${String(new URLSearchParams({ q: typed }))}`,
-        body: { typed, list: [true, false, null, -1.5], 'a "key"': `lines\nand\ttabs` },
-        headers: { 'If-Match': `"it's $HOME \\ \`id\`"` },
+  it.each(Object.keys(PROGRAMS))('send typed input character by character, in %s', async (language) => {
+    const typed = `it's "Ümlaut" \\ \\n \`id\` $HOME \${x} %d <b> 🎉 true null`;
+    const sent = {
+      method: 'PUT',
+      path: `/a/${encodeURIComponent(typed)}?${String(new URLSearchParams({ q: typed }))}`,
+      body: { typed, list: [true, false, null, -1.5], 'a "key"': `lines\nand\ttabs` },
+      headers: { 'If-Match': `"it's $HOME \\ \`id\`"` },
+    };
+    let received: unknown;
+    const echo = createServer(async (request, response) => {
+      const { pathname, searchParams } = new URL(request.url!, 'http://any');
+      received = {
+        method: request.method,
+        typed: [decodeURIComponent(pathname.slice('/a/'.length)), searchParams.get('q')],
+        headers: { 'If-Match': request.headers['if-match'] },
+        type: request.headers['content-type'],
+        body: JSON.parse(await text(request)) as unknown,
       };
-      let received: unknown;
-      const echo = createServer(async (request, response) => {
-        const { pathname, searchParams } = new URL(request.url!, 'http://any');
-        received = {
-          method: request.method,
-          typed: [decodeURIComponent(pathname.slice('/a/'.length)), searchParams.get('q')],
-          headers: { 'If-Match': request.headers['if-match'] },
-          type: request.headers['content-type'],
-          body: JSON.parse(await text(request)) as unknown,
-        };
-        response.end('{}');
-      });
-      await new Promise<void>((resolve) => echo.listen(0, '127.0.0.1', resolve));
-      const { port } = echo.address() as AddressInfo;
-      const written = snippetsOf(sent, `http://127.0.0.1:${port}`, true);
-      await outputOf(language, written.find((each) => each.language === language)!.code);
-      echo.close();
-      const { method, body, headers } = sent;
-      expect(received).toEqual({ method, body, headers, type: 'application/json', typed: [typed, typed] });
-    },
-  );
+      response.end('{}');
+    });
+    await new Promise<void>((resolve) => echo.listen(0, '127.0.0.1', resolve));
+    const { port } = echo.address() as AddressInfo;
+    const written = snippetsOf(sent, `http://127.0.0.1:${port}`, true);
+    await outputOf(language, written.find((each) => each.language === language)!.code);
+    echo.close();
+    const { method, body, headers } = sent;
+    expect(received).toEqual({ method, body, headers, type: 'application/json', typed: [typed, typed] });
+  });
 
-  it('are there for every call, in every language', () => {
+  it('exist for every operation, in every language', () => {
     for (const [name, [example]] of Object.entries(EXAMPLES))
       expect([
         name,

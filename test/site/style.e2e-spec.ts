@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { OauthTest } from '../support/oauth.js';
 
-describe('The style sheet', () => {
+describe('the style sheet', () => {
   let oauth: OauthTest;
   beforeAll(async () => void (oauth = await OauthTest.start({ seedDemo: true })));
   afterAll(() => oauth.close());
@@ -13,7 +13,7 @@ describe('The style sheet', () => {
     ['/', '/docs', '/docs/times'],
     ['/demo', '/demo/callback'],
   ])(
-    'is inside the page, the same in each of its kind, and allowed by its hash alone: %s',
+    'is inside the page, the same for each kind of page, and allowed only by its hash: %s',
     async (...paths) => {
       const styles = new Set<string>();
       for (const path of paths) {

@@ -1,7 +1,7 @@
 import type { DataSource } from 'typeorm';
 import type { AuthEventType } from '../../src/audit/audit.js';
 
-/** What every request may leave, whatever comes of it, and what the server does by itself. */
+/** Events that any request may cause, and those of the server itself. */
 const BESIDE = [
   'change_marks',
   'change_places',

@@ -15,8 +15,8 @@ const MEMORY = '/dev/shm';
 const ENOUGH_BYTES = 2e9;
 
 /**
- * Makes the temporary folder of this run, for all temporary files of tests and of the programs that they start: whatever they leave
- * behind is removed with it, however the run ends.
+ * Makes the temporary folder of this run, for all temporary files of tests and of the programs that they start: remaining
+ * files are deleted with it when the run ends.
  */
 function makeFolders() {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])

@@ -49,7 +49,7 @@ export class Load {
     while (!isThere() && this.failed.length === 0) await pause(10);
   }
 
-  /** Ends the load; resolves when all requests under way are answered. */
+  /** Ends the load; resolves when all requests in progress have a response. */
   async end(): Promise<void> {
     this.#isOver = true;
     await Promise.all(this.#callers);

@@ -96,7 +96,7 @@ export async function unseenOf(page: Page): Promise<string[]> {
 const SLOW_3G = { offline: false, latency: 400, downloadThroughput: 50_000, uploadThroughput: 50_000 };
 
 /**
- * How a page arrives on slow 3G for who was never here: the resources that its first paint waits for; how much its layout has shifted, at a
+ * Measures how a page arrives on slow 3G at a first visit: the resources that its first paint waits for; how much its layout has shifted, at a
  * desk and on a phone; and the languages of its samples.
  *
  * @param kept what earlier visits left in the browser (`localStorage`)

@@ -38,7 +38,7 @@ const days = Array.from({ length: 90 }, (_, i) =>
   new Date(Date.UTC(2026, 7, 23 + i)).toISOString().slice(0, 10),
 );
 
-/** Hostile input in place of a name. */
+/** Hostile input instead of a name. */
 export const HOSTILE = `"><script>alert(1)</script><img src=https://evil.example/x onerror='alert(2)'>\u202egnp.exe ${'W'.repeat(500)}`;
 
 /** Text typed into a form, which is shown again unchanged. */

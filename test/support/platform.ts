@@ -103,7 +103,7 @@ export class Platform {
   }
 
   /**
-   * Waits until every transaction now under way has ended, including those in other databases of the cluster: then their changes
+   * Waits until every transaction now in progress has ended, including those in other databases of the cluster: then their changes
    * are visible to readers of changes.
    */
   async settleChanges(): Promise<void> {

@@ -10,7 +10,7 @@ interface Received {
 /** A mail server that keeps what it takes. */
 export class MailServer {
   received: Received[] = [];
-  /** Gives what it answers to a recipient in place of taking the mail. */
+  /** Returns the response to a recipient instead of accepting the email. */
   refusal: (address: string) => Error | undefined = () => undefined;
   readonly #server = new SMTPServer({
     authOptional: true,

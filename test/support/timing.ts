@@ -30,7 +30,7 @@ export async function until(
   expect(became).toBe(true);
 }
 
-/** Asserts that something takes effect that every server is told of within a second. */
+/** Asserts that a change takes effect that every server is notified of within a second. */
 export async function soon(condition: () => boolean | Promise<boolean>, what?: string): Promise<void> {
   await until(condition, what, SOON_MS);
 }

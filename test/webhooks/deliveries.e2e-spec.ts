@@ -10,7 +10,7 @@ import { createTestDatabase, postgres, testConfig, type TestDatabase } from '../
 const TAKEN: Attempt = { taken: true, status: 204, error: null, seconds: 0.1, gone: false, retryAfter: 0 };
 const FAILED: Attempt = { ...TAKEN, taken: false, status: 500 };
 
-describe('Messages that are claimed', () => {
+describe('claimed webhook messages', () => {
   let database: TestDatabase;
   let dataSource: DataSource;
   let webhooks: WebhooksService;
@@ -48,7 +48,7 @@ ORDER BY i`,
   const membersOf = (messages: readonly Message[]) => messages.map(({ user_id: member }) => member);
   const ended = (id: string) => webhooks.disable(id, 'admin');
 
-  it('are of another member at once, however many wait of one', async () => {
+  it('include those of another member, regardless of the number waiting for one', async () => {
     const id = await endpoint();
     await wait(id, [1], 1_100);
     await wait(id, [2]);
@@ -58,7 +58,7 @@ ORDER BY i`,
     await ended(id);
   });
 
-  it('give each member their turn before anybody’s second', async () => {
+  it('include one of each member before anybody’s second', async () => {
     const id = await endpoint();
     const members = Array.from({ length: 21 }, (_, i) => i); // 0: of nobody alone
     await wait(id, members, 3);
@@ -78,7 +78,7 @@ ORDER BY i`,
     await ended(id);
   });
 
-  it('are of the endpoint that has the fewest in progress', async () => {
+  it('prefer the endpoint with the fewest in progress', async () => {
     const [busy, other] = [await endpoint(), await endpoint()];
     const members = Array.from({ length: 20 }, (_, i) => i + 1);
     await wait(busy, members);
@@ -103,14 +103,14 @@ ORDER BY i`,
     return { id, one, late: late!, other, current: current! };
   };
 
-  it('are nobody else’s until their time is over, and then another instance’s', async () => {
+  it('belong to one instance until their time is over, and then to another', async () => {
     const { id, late, current } = await claimedAgain();
     expect(current.sequence).toBe(late.sequence);
     expect(current.lease).not.toBe(late.lease);
     await ended(id);
   });
 
-  it('and whose time is over are not failed, nor released, by who had them', async () => {
+  it('cannot be failed or released by an instance whose time is over', async () => {
     const { id, one, late, other, current } = await claimedAgain();
     const before = await rowOf(current);
     expect(await one.finish(late, FAILED)).toBeUndefined();
@@ -122,7 +122,7 @@ ORDER BY i`,
     await ended(id);
   });
 
-  it('are delivered once, whoever says so first', async () => {
+  it('are delivered once, by the first instance to report it', async () => {
     const { id, one, late, other, current } = await claimedAgain();
     expect(await one.finish(late, TAKEN)).toMatchObject({ status: 'delivered' });
     expect(await other.finish(current, TAKEN)).toBeUndefined();
@@ -131,7 +131,7 @@ ORDER BY i`,
     await ended(id);
   });
 
-  postgres.it('are recorded together, and one that somebody has locked holds up no other', async () => {
+  postgres.it('are recorded together, and a locked one delays no other', async () => {
     const id = await endpoint();
     await wait(id, [1, 2, 3, 4]);
     const instance = new WebhookDeliveries(dataSource);

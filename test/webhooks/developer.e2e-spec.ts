@@ -5,7 +5,7 @@ import { OauthTest, PASSWORD, REDIRECT_URI, type Browser, type FormPage } from '
 import { Receiver } from '../support/receiver.js';
 import { eventually } from '../support/timing.js';
 
-describe('/developer/clients/:client, of an app that has receivers', () => {
+describe('/developer/clients/:client, of an app with webhook endpoints', () => {
   let oauth: OauthTest;
   let receiver: Receiver;
   let webhooks: WebhooksService;
@@ -34,7 +34,7 @@ describe('/developer/clients/:client, of an app that has receivers', () => {
     return url.pathname.split('/').at(-1)!;
   }
 
-  /** An app whose receiver was told of a member; the page that shows it. */
+  /** An app whose endpoint got a message about a member; the page that shows it. */
   async function told() {
     const ada = await developer();
     const clientId = await register(ada.browser);
@@ -55,7 +55,7 @@ describe('/developer/clients/:client, of an app that has receivers', () => {
     return { ada, clientId, id, secret, member, message: receiver.received[before]!.id, open, before };
   }
 
-  it('lists the last messages of each, without secrets, and without the member that they are about', async () => {
+  it('lists the latest messages of each, without secrets and members', async () => {
     const { id, secret, member, message, open } = await told();
     const { html } = await open();
     expect(html).toContain(`<code>${new URL(receiver.url).href}</code>`);
@@ -66,7 +66,7 @@ describe('/developer/clients/:client, of an app that has receivers', () => {
     expect((await webhooks.deliveries(id))[0]!.duration_ms).toBeLessThan(10_000);
   });
 
-  it('sends one again after a question, with the same id; the audit trail says who did', async () => {
+  it('sends one again after a question, with the same id, and the audit log names the member who did it', async () => {
     const { ada, clientId, id, message, open, before } = await told();
     const page = (await ada.browser.submit(await open(), {}, /\/redeliver$/)) as FormPage;
     expect([page.url.pathname, page.html]).toEqual([
@@ -81,7 +81,7 @@ describe('/developer/clients/:client, of an app that has receivers', () => {
     ]);
   });
 
-  it('neither shows nor sends those of another developer’s app, and takes no form of another site', async () => {
+  it('neither shows nor sends those of another developer’s app, and rejects forms of another site', async () => {
     const { clientId, message, id } = await told();
     const eve = await developer();
     const own = await register(eve.browser);
@@ -104,7 +104,7 @@ describe('/developer/clients/:client, of an app that has receivers', () => {
     expect((await webhooks.deliveries(id))[0]).toMatchObject({ status: 'delivered', attempts: 1 });
   });
 
-  it('sends nothing to a receiver that is disabled, and bounds how often a developer does it', async () => {
+  it('sends nothing to a disabled endpoint, and limits a developer’s redeliveries', async () => {
     const { ada, clientId, id, message, open, before } = await told();
     const page = await open();
     await oauth.dataSource.query(
@@ -165,7 +165,7 @@ describe('/developer/webhooks/:app', () => {
       [app],
     );
 
-  it('creates a webhook of an app and of a key, shows each secret once, and sends a test that it signs', async () => {
+  it('creates a webhook of an app and of a key, shows each secret once, and sends a signed test', async () => {
     const ada = await developer();
     for (const [of, type] of [
       [ada.app, 'profile.updated'],
@@ -222,7 +222,7 @@ AND actor = 'user' AND ip IS NOT NULL ORDER BY id`;
     );
   });
 
-  it('rejects what the command line rejects, and a sixth one, and creates nothing', async () => {
+  it('rejects the same as the command line, and a sixth one, and creates nothing', async () => {
     const ada = await developer();
     for (const url of ['http://app.example/', 'https://10.0.0.1/', 'https://a:b@app.example/', 'x', '']) {
       const page = await ada.create({ url });
@@ -248,7 +248,7 @@ AND actor = 'user' AND ip IS NOT NULL ORDER BY id`;
     expect(await endpoints(ada.app)).toHaveLength(5);
   });
 
-  it('is 404 for another developer, requires a recent sign-in for a secret, and bounds changes', async () => {
+  it('responds 404 to another developer, requires a recent sign-in for a secret, and limits changes', async () => {
     const [ada, eve] = [await developer(), await developer()];
     await ada.create();
     const webhook = idIn(await ada.page())!;

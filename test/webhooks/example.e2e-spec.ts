@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
-it('examples/webhooks takes what the secret verifies, once, and refuses everything else', async () => {
+it('examples/webhooks accepts what the secret verifies, once, and rejects everything else', async () => {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}/`;
   const webhooks = new WebhooksService(api.dataSource, api.config);
@@ -26,7 +26,7 @@ it('examples/webhooks takes what the secret verifies, once, and refuses everythi
   const child = spawn(process.execPath, [PROGRAM], {
     env: { ...PROCESS, WEBHOOK_SECRET: secret, PORT: String(port) },
     stdio: ['ignore', 'pipe', 'inherit'],
-    timeout: 100_000, // whoever waits for a line that never comes waits no longer
+    timeout: 100_000, // ends the wait for a line that never comes
   });
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   try {

@@ -8,7 +8,7 @@ import { Receiver } from '../support/receiver.js';
 import { ServerProcess } from '../support/server.js';
 import { eventually } from '../support/timing.js';
 
-postgres.describe('Instances that send webhooks', () => {
+postgres.describe('instances that send webhooks', () => {
   let database: TestDatabase;
   let dataSource: DataSource;
   let webhooks: WebhooksService;
@@ -37,7 +37,7 @@ WHERE endpoint_id = $1 ORDER BY user_id`,
       [id],
     );
 
-  it('go on within 20 s with what one was sending that was killed', async () => {
+  it('continue within 20 s after a sending one was killed', async () => {
     const receiver = await Receiver.start();
     const first = await ServerProcess.start(database.environment);
     let second: ServerProcess | undefined;
@@ -70,7 +70,7 @@ WHERE endpoint_id = $1 ORDER BY user_id`,
     }
   });
 
-  it('tell each change once to each receiver, though some are killed again and again, two workers among them', async () => {
+  it('deliver each change once to each endpoint, although some are killed repeatedly, two workers among them', async () => {
     const receiver = await Receiver.start();
     const other = await Receiver.start();
     const environment = { ...database.environment, WORKERS: '2' };
@@ -106,7 +106,7 @@ WHERE endpoint_id = $1 ORDER BY user_id`,
     }
   });
 
-  it('that are told to end let what is under way be answered, and leave the rest to others', async () => {
+  it('finish current deliveries when they end, and leave the rest to others', async () => {
     const receiver = await Receiver.start();
     const first = await ServerProcess.start(database.environment);
     try {

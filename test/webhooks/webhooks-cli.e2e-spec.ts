@@ -25,7 +25,7 @@ describe('pua webhooks', () => {
   const create = () =>
     json<Created>('create', '--url', receiver.url, '--types', 'profile.updated', '--platform');
 
-  it('create prints the secret alone, once, and says on stderr how to try it', async () => {
+  it('create prints only the secret, once, and explains on stderr how to test it', async () => {
     const { code, stdout, stderr } = await run(
       'create',
       '--url',
@@ -49,7 +49,7 @@ describe('pua webhooks', () => {
     for (const { stdout: text } of [shown, await run('list')]) expect(text).not.toContain('whsec_');
   });
 
-  it('test sends one message that the secret verifies, and says what was answered', async () => {
+  it('test sends one message that the secret verifies, and prints the response', async () => {
     const { id, secret } = await create();
     expect(await json('test', id)).toMatchObject({ id, taken: true, response_status: 204, error: null });
     const [received] = receiver.received;
@@ -74,7 +74,7 @@ describe('pua webhooks', () => {
     receiver = await Receiver.start();
   });
 
-  it('show has the last messages with status and time; redeliver sends one again, or all that were given up', async () => {
+  it('show lists the latest messages with status and time; redeliver sends one again, or all failed ones', async () => {
     const { id } = await create();
     const member = await api.platform.user();
     await api.dataSource.query(`UPDATE users SET bio = 'x' WHERE id = $1`, [member]);
@@ -108,7 +108,7 @@ describe('pua webhooks', () => {
     await json('disable', id);
   });
 
-  it('rotate prints the new secret alone; disable ends it for good, and tells the second time', async () => {
+  it('rotate prints only the new secret; disable ends it permanently, and reports a repeated call', async () => {
     const { id, secret } = await create();
     const { stdout } = await run('rotate', id, '--overlap', '0s');
     const next = stdout.trim();
@@ -179,13 +179,13 @@ describe('pua webhooks', () => {
     [['redeliver', 'msg_x'], 1, 'There is no webhook msg_x'],
     [['test', 'wh_nothing'], 1, 'There is no webhook wh_nothing'],
     [['disable', 'wh_nothing'], 1, 'There is no webhook wh_nothing'],
-  ])('refuses %j', async (args, code, why) => {
+  ])('rejects %j', async (args, code, why) => {
     const ended = await run(...args.map((arg) => (arg === 'URL' ? receiver.url : arg)));
     expect([ended.code, ended.stderr]).toEqual([code, expect.stringContaining(why)]);
     expect(ended.stdout).not.toContain('whsec_');
   });
 
-  it('refuses a client or a key that has not the scope, and a key of the platform', async () => {
+  it('rejects a client or a key without the scope, and a platform key', async () => {
     const keyId = (await api.key(await api.platform.user(), ['events:read'])).split('_')[2]!;
     const withKey = (id: string, types: string) =>
       run('create', '--url', receiver.url, '--types', types, '--key', id);
@@ -195,7 +195,7 @@ describe('pua webhooks', () => {
     expect((await withKey(platformKey, 'events.updated')).stderr).toContain('use --platform');
   });
 
-  it('takes https alone in production, and nothing of this machine', async () => {
+  it('accepts only https in production, and no URL of this host', async () => {
     const production = { ...api.environment, NODE_ENV: 'production', PUBLIC_URL: 'https://api.example' };
     for (const url of [receiver.url, 'https://127.0.0.1/', 'https://[::1]/']) {
       const { code, stderr } = await pua(
@@ -207,7 +207,7 @@ describe('pua webhooks', () => {
     }
   });
 
-  it('doctor names a receiver that has taken nothing for a day', async () => {
+  it('doctor names an endpoint that has accepted nothing for a day', async () => {
     const { id } = await create();
     const status = async () => {
       const { checks } = await puaJson<{ checks: { name: string; status: string; message: string }[] }>(

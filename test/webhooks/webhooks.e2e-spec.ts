@@ -19,11 +19,11 @@ import { freePort, OauthTest } from '../support/oauth.js';
 import { isVerified, Receiver } from '../support/receiver.js';
 import { eventually } from '../support/timing.js';
 
-/** How the meter is told of a message that is not sent. */
+/** The meter's record of an unsent message. */
 const WITHHELD = ['webhook_attempts_total', { outcome: 'withheld' }, 1];
 const ALL_SCOPES = RESOURCES.map(readScope).join(' ');
 
-/** What stands in the database of a message. */
+/** A message's row in the database. */
 interface Delivery {
   readonly id: string;
   readonly type: string;
@@ -36,7 +36,7 @@ interface Delivery {
   readonly wait: number;
 }
 
-describe('Webhooks', () => {
+describe('webhooks', () => {
   let oauth: OauthTest;
   let webhooks: WebhooksService;
   let receiver: Receiver;
@@ -85,7 +85,7 @@ describe('Webhooks', () => {
   }
 
   describe('a message', () => {
-    it('says what changed, where and of whom, and nothing of what it is; the published library verifies it', async () => {
+    it('names the changed record and its members without content, and the published library verifies it', async () => {
       const { userId, secret } = await keyed();
       await rename(userId, 'a secret bio');
       await receiver.untilReceived(1);
@@ -107,7 +107,7 @@ describe('Webhooks', () => {
       );
     });
 
-    it('is of the types that were asked for, and no others', async () => {
+    it('is only of the requested types', async () => {
       const { userId, id } = await keyed(['events.removed', 'connections.updated']);
       const event = await oauth.api.platform.event();
       await oauth.api.platform.participant(event, userId);
@@ -125,7 +125,7 @@ describe('Webhooks', () => {
       ]);
     });
 
-    thorough.it('is of the member of the key alone', async () => {
+    thorough.it('is only about the key’s member', async () => {
       const { userId } = await keyed(['profile.updated']);
       const [other, another] = [await oauth.api.platform.user(), await oauth.api.platform.user()];
       await rename(other, 'x');
@@ -135,7 +135,7 @@ describe('Webhooks', () => {
       expect(receiver.told).toEqual([`profile.updated ${userId} of ${userId}`]);
     });
 
-    thorough.it('tells the same as sync of whatever changed, whoever wrote it', async () => {
+    thorough.it('reports the same as sync for every change, from any writer', async () => {
       const { platform } = oauth.api;
       const userId = await platform.user();
       const key = await oauth.api.key(userId);
@@ -254,7 +254,7 @@ describe('Webhooks', () => {
       expect(receiver.received).toHaveLength(1);
     });
 
-    thorough.it('that is deleted takes its endpoints and messages with it', async () => {
+    thorough.it('loses its endpoints and messages when it is deleted', async () => {
       const clientId = await oauth.client();
       const { id } = await webhooks.create({
         url: receiver.url,
@@ -268,7 +268,7 @@ describe('Webhooks', () => {
   });
 
   describe('a key', () => {
-    it('that is revoked ends what is told by it', async () => {
+    it('stops its messages when revoked', async () => {
       const { userId, keyId, id } = await keyed(['profile.updated']);
       await new ApiKeysService(oauth.dataSource, oauth.api.config).revoke(keyId, 'lost', 'admin');
       await rename(userId, 'x');
@@ -279,7 +279,7 @@ describe('Webhooks', () => {
       expect([(await webhooks.find(id)).status, await deliveries(id)]).toEqual(['no_access', []]);
     });
 
-    thorough.it('that is rotated hands its endpoints to the one that follows', async () => {
+    thorough.it('passes its endpoints to its successor when rotated', async () => {
       const { userId, keyId, id } = await keyed(['profile.updated']);
       const keys = new ApiKeysService(oauth.dataSource, oauth.api.config);
       const { id: next } = await keys.rotate(keyId, 0, 'admin');
@@ -289,7 +289,7 @@ describe('Webhooks', () => {
     });
 
     thorough.it(
-      'of a member who is erased goes with its endpoints, and every message about them',
+      'of an erased member is deleted with its endpoints, and every message about the member',
       async () => {
         const { userId, id } = await keyed(['profile.updated']);
         await webhooks.create({ url: receiver.url, types: ['profile.updated'], actor: 'admin' });
@@ -303,7 +303,7 @@ describe('Webhooks', () => {
   });
 
   describe('the platform', () => {
-    it('is told of the thing itself once, not of each member who sees it', async () => {
+    it('is notified of a change once, not once per member who sees it', async () => {
       const { id } = await webhooks.create({ url: receiver.url, types: WEBHOOK_TYPES, actor: 'admin' });
       const { platform } = oauth.api;
       const event = await platform.event();
@@ -318,9 +318,9 @@ describe('Webhooks', () => {
     });
   });
 
-  describe('a receiver that fails', () => {
+  describe('a failing endpoint', () => {
     thorough.it(
-      'gets a message again after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h and 10 h, under the same id; then it is dead',
+      'gets a message again after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h and 10 h, under the same id, until it is dead',
       async () => {
         const { userId, id } = await keyed(['profile.updated']);
         receiver.respond = (_, response) => void response.writeHead(500).end();
@@ -349,7 +349,7 @@ describe('Webhooks', () => {
     );
 
     thorough.it(
-      'once gets a member’s messages in their order all the same, and one member holds up no other',
+      'still gets a member’s messages in order after one failure, and one member delays no other',
       async () => {
         const { userId, id } = await keyed(['profile.updated', 'events.updated']);
         const other = await keyed(['profile.updated']);
@@ -376,7 +376,7 @@ describe('Webhooks', () => {
       },
     );
 
-    thorough.it('again and again does not hold up what came later', async () => {
+    thorough.it('that fails repeatedly does not delay later messages', async () => {
       const { userId, id } = await keyed(['profile.updated', 'events.updated']);
       receiver.respond = ({ message }, response) =>
         void response.writeHead(message.type === 'profile.updated' ? 500 : 204).end();
@@ -423,7 +423,7 @@ describe('Webhooks', () => {
       },
     );
 
-    thorough.it('for five days is switched off, and the trail says so', async () => {
+    thorough.it('is disabled after five days, and the audit log says so', async () => {
       const { userId, keyId, id } = await keyed(['profile.updated']);
       receiver.respond = (_, response) => void response.writeHead(500).end();
       await rename(userId, 'x');
@@ -451,26 +451,29 @@ describe('Webhooks', () => {
       await expect(webhooks.redeliver(id, 'admin')).rejects.toThrow('was disabled');
     });
 
-    thorough.it('that redirects is not followed; a broken connection is told apart', async () => {
-      const { userId, id } = await keyed(['profile.updated']);
-      const elsewhere = await Receiver.start();
-      receiver.respond = (_, response) => void response.writeHead(307, { Location: elsewhere.url }).end();
-      await rename(userId, 'x');
-      expect((await settled(id, ([first]) => first?.attempts === 1))[0]).toMatchObject({
-        response_status: 307,
-        error: null,
-      });
-      receiver.respond = (_, response) => void response.destroy();
-      await pass(5);
-      expect((await settled(id, ([first]) => first!.attempts === 2))[0]).toMatchObject({
-        response_status: null,
-        error: expect.stringContaining('ECONNRESET'),
-      });
-      expect(elsewhere.received).toEqual([]);
-      await elsewhere.close();
-    });
+    thorough.it(
+      'that redirects is not followed, and a broken connection is reported differently',
+      async () => {
+        const { userId, id } = await keyed(['profile.updated']);
+        const elsewhere = await Receiver.start();
+        receiver.respond = (_, response) => void response.writeHead(307, { Location: elsewhere.url }).end();
+        await rename(userId, 'x');
+        expect((await settled(id, ([first]) => first?.attempts === 1))[0]).toMatchObject({
+          response_status: 307,
+          error: null,
+        });
+        receiver.respond = (_, response) => void response.destroy();
+        await pass(5);
+        expect((await settled(id, ([first]) => first!.attempts === 2))[0]).toMatchObject({
+          response_status: null,
+          error: expect.stringContaining('ECONNRESET'),
+        });
+        expect(elsewhere.received).toEqual([]);
+        await elsewhere.close();
+      },
+    );
 
-    thorough.it('whose response never ends is not read for long: it has accepted', async () => {
+    thorough.it('whose response never ends is closed early, and counts as accepted', async () => {
       const { userId, id } = await keyed(['profile.updated']);
       receiver.respond = (_, response) => {
         response.writeHead(200);
@@ -487,8 +490,8 @@ describe('Webhooks', () => {
     });
   });
 
-  thorough.describe('a slow receiver', () => {
-    it('has eight messages under way at once, and holds up nobody else', async () => {
+  thorough.describe('a slow endpoint', () => {
+    it('has eight messages in progress at once, and delays no other endpoint', async () => {
       const held: (() => void)[] = [];
       receiver.respond = (_, response) => void held.push(() => response.writeHead(204).end());
       const { id } = await webhooks.create({ url: receiver.url, types: ['profile.updated'], actor: 'admin' });
@@ -510,7 +513,7 @@ describe('Webhooks', () => {
       await quick.close();
     });
 
-    it('does not delay what others are to be told, though it never runs out of messages', async () => {
+    it('does not delay others’ messages with an endless queue', async () => {
       const busy = await Promise.all(
         Array.from({ length: 4 }, () =>
           webhooks.create({ url: receiver.url, types: ['events.removed'], actor: 'admin' }),
@@ -565,7 +568,7 @@ SELECT $1, 1 + random() * 1e6, 'events.removed', 1, now() FROM generate_series(1
       expect(most).toBe(1);
     });
 
-    it('is given up after 10 s', async () => {
+    it('times out after 10 s', async () => {
       const { userId, id } = await keyed(['profile.updated']);
       receiver.respond = () => undefined;
       await rename(userId, 'x');
@@ -576,8 +579,8 @@ SELECT $1, 1 + random() * 1e6, 'events.removed', 1, now() FROM generate_series(1
     });
   });
 
-  describe('a secret', () => {
-    it('that is rotated signs beside the new one until the overlap ends', async () => {
+  describe('a webhook secret', () => {
+    it('that is rotated signs alongside the new one until the overlap ends', async () => {
       const { userId, id, secret } = await keyed(['profile.updated']);
       const next = await webhooks.rotate(id, 3600, 'admin');
       await rename(userId, 'x');
@@ -637,7 +640,7 @@ SELECT $1, 1 + random() * 1e6, 'events.removed', 1, now() FROM generate_series(1
       } finally {
         await endApp(app);
       }
-      // What one instance has moved the others, which have the next key as the one before, open too.
+      // The other instances, whose previous key is the next one, can decrypt moved secrets.
       const after = { ...config, secrets: new Secrets(Buffer.alloc(32, 7)) };
       const sender = new WebhookSender(after, oauth.api.app.get(PublicHttps), new WebhookSecrets(after));
       expect(await webhooks.test(id, sender)).toMatchObject({ taken: true });
@@ -649,8 +652,8 @@ SELECT $1, 1 + random() * 1e6, 'events.removed', 1, now() FROM generate_series(1
     });
   });
 
-  describe('messages', () => {
-    it('that ended are swept after seven days, and those that are to be sent are not', async () => {
+  describe('webhook messages', () => {
+    it('are swept seven days after their end, and pending ones are not', async () => {
       const { userId, id } = await keyed(['profile.updated']);
       await rename(userId, 'x');
       await settled(id, ([first]) => first?.status === 'delivered');
@@ -664,7 +667,7 @@ SELECT $1, 1 + random() * 1e6, 'events.removed', 1, now() FROM generate_series(1
       expect(await deliveries(id)).toMatchObject([{ status: 'pending' }]);
     });
 
-    thorough.it('that are too many for one statement are made in smaller pieces, each once', async () => {
+    thorough.it('are created in smaller chunks if too many for one statement, each once', async () => {
       const { platform } = oauth.api;
       const ids: number[] = [];
       for (let n = 0; n < 12; n++) ids.push(await platform.user());
@@ -716,39 +719,33 @@ FOR EACH STATEMENT EXECUTE FUNCTION refuse_many()`,
       }
     });
 
-    thorough.it(
-      'go on from now where the place is that of another server, of which the database was a dump',
-      async () => {
-        const { userId, id } = await keyed(['profile.updated']);
-        await query(`UPDATE change_places SET changed_in = 9000000000000 WHERE name = 'told'`);
-        await eventually(async () => {
-          const [place] = await query<{ changed_in: number }>(
-            `SELECT changed_in FROM change_places WHERE name = 'told'`,
-          );
-          return place!.changed_in < 9e12 || undefined;
-        });
-        await rename(userId, 'x');
-        await receiver.untilReceived(1);
-        expect(await deliveries(id)).toHaveLength(1);
-      },
-    );
+    thorough.it('continue from now if the cursor is of another server, whose dump was restored', async () => {
+      const { userId, id } = await keyed(['profile.updated']);
+      await query(`UPDATE change_places SET changed_in = 9000000000000 WHERE name = 'told'`);
+      await eventually(async () => {
+        const [place] = await query<{ changed_in: number }>(
+          `SELECT changed_in FROM change_places WHERE name = 'told'`,
+        );
+        return place!.changed_in < 9e12 || undefined;
+      });
+      await rename(userId, 'x');
+      await receiver.untilReceived(1);
+      expect(await deliveries(id)).toHaveLength(1);
+    });
 
-    thorough.it(
-      'begin with what changes after an endpoint was made where none was there before',
-      async () => {
-        const userId = await oauth.api.platform.user();
-        await rename(userId, 'before');
-        await oauth.api.platform.settleChanges();
-        const { id } = await webhooks.create({
-          url: receiver.url,
-          types: ['profile.updated'],
-          actor: 'admin',
-        });
-        await rename(userId, 'after');
-        await receiver.untilReceived(1);
-        await settled(id, (found) => found.every(({ status }) => status === 'delivered'));
-        expect(await deliveries(id)).toHaveLength(1);
-      },
-    );
+    thorough.it('begin with changes after the first endpoint was created', async () => {
+      const userId = await oauth.api.platform.user();
+      await rename(userId, 'before');
+      await oauth.api.platform.settleChanges();
+      const { id } = await webhooks.create({
+        url: receiver.url,
+        types: ['profile.updated'],
+        actor: 'admin',
+      });
+      await rename(userId, 'after');
+      await receiver.untilReceived(1);
+      await settled(id, (found) => found.every(({ status }) => status === 'delivered'));
+      expect(await deliveries(id)).toHaveLength(1);
+    });
   });
 });

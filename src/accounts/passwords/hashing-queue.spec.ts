@@ -11,7 +11,7 @@ function task() {
 }
 
 describe('HashingQueue', () => {
-  it('runs two at a time, in the order of arrival', async () => {
+  it('runs two tasks at a time, in order of arrival', async () => {
     const queue = new HashingQueue();
     const started: number[] = [];
     const tasks = Array.from({ length: 4 }, task);
@@ -31,7 +31,7 @@ describe('HashingQueue', () => {
     expect(started).toEqual([0, 1, 2, 3]);
   });
 
-  it('refuses more than 150 that wait, and takes some again when there is room', async () => {
+  it('rejects more than 150 waiting tasks, and accepts tasks again when there is room', async () => {
     const queue = new HashingQueue();
     const tasks = Array.from({ length: 152 }, task);
     const runs = tasks.map(({ run }) => queue.run(run, inAMinute()));
@@ -41,7 +41,7 @@ describe('HashingQueue', () => {
     await expect(queue.run(async () => 'done', inAMinute())).resolves.toBe('done');
   });
 
-  it('refuses what has not begun by its deadline, and runs the others in their turn', async () => {
+  it('rejects a task that has not begun by its deadline, and runs the others in order', async () => {
     const queue = new HashingQueue();
     const running = [task(), task()];
     const runs = running.map(({ run }) => queue.run(run, inAMinute()));
@@ -54,7 +54,7 @@ describe('HashingQueue', () => {
     await expect(queue.run(async () => 'done', inAMinute())).resolves.toBe('done');
   });
 
-  it('begins with who has failed least, and of those with who came first', async () => {
+  it('starts with the caller with the fewest failures, and among equals with the first to arrive', async () => {
     const queue = new HashingQueue();
     const running = [task(), task()];
     const runs = running.map(({ run }) => queue.run(run, inAMinute()));
@@ -67,7 +67,7 @@ describe('HashingQueue', () => {
     expect(started).toEqual(['known 0', 'stranger 1', 'stranger 1 later', 'guesser 3', 'guesser 7']);
   });
 
-  it('refuses who has failed most where too many wait, and never a newcomer for them', async () => {
+  it('rejects the caller with the most failures when too many wait, and never a newcomer instead', async () => {
     const queue = new HashingQueue();
     const tasks = Array.from({ length: 152 }, task);
     const runs = tasks.map(({ run }, i) => queue.run(run, inAMinute(), i));
@@ -78,7 +78,7 @@ describe('HashingQueue', () => {
     await Promise.all(runs.slice(0, 151));
   });
 
-  it('gives a place back where a task fails', async () => {
+  it('frees the slot of a task that fails', async () => {
     const queue = new HashingQueue();
     for (let i = 0; i < 5; i++) {
       const failing = queue.run(() => Promise.reject(new Error('broken')), inAMinute());

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { OperatorError } from '../../values/operator-error.js';
 import { checkPassword, passwordFault } from './passwords.js';
 
-describe('A password that somebody wants to have', () => {
+describe('a new password', () => {
   it.each<[string, string, ReturnType<typeof passwordFault>]>([
     ['9 characters', 'nine 9999', 'length'],
     ['10 characters', 'ten 101010', undefined],
@@ -25,7 +25,7 @@ describe('A password that somebody wants to have', () => {
     expect(passwordFault(password, 'augusta ada king')).toBe(fault);
   });
 
-  it('is refused to an admin in words, without being repeated', () => {
+  it('is rejected with a message for an admin that does not repeat the password', () => {
     expect(() => checkPassword('nine 9999', 'ada')).toThrow(
       new OperatorError('The password must have 10 to 128 characters, it has 9'),
     );

@@ -4,7 +4,7 @@ import bcrypt from 'bcrypt';
 import { hashPassword, isPasswordHash, verifyPassword } from './passwords.js';
 
 describe('passwords', () => {
-  it('are hashed with argon2id, each with a salt of its own', async () => {
+  it('are hashed with argon2id, each with its own salt', async () => {
     const [one, other] = await Promise.all([
       hashPassword('correct horse'),
       hashPassword('correct horse'),
@@ -15,7 +15,7 @@ describe('passwords', () => {
     expect(await verifyPassword(one, 'correct horsf')).toMatchObject({ matches: false, needsUpgrade: false });
   });
 
-  it('are the same in every Unicode form', async () => {
+  it('match in every Unicode form', async () => {
     const stored = await hashPassword('caf\u00e9 \ufb01ne');
     expect(await verifyPassword(stored, 'cafe\u0301 fine')).toMatchObject({
       matches: true,
@@ -23,7 +23,7 @@ describe('passwords', () => {
     });
   });
 
-  it('beyond the limits never match', async () => {
+  it('do not match if they exceed the length limits', async () => {
     const long = 'x'.repeat(129);
     expect(await verifyPassword(await hash(long), long)).toMatchObject({
       matches: false,
@@ -41,7 +41,7 @@ describe('passwords', () => {
       'argon2id as ours were before',
       () => hash('old password', { memoryCost: 19_456, timeCost: 2, parallelism: 1 }),
     ],
-  ])('imported as %s are verified as they are, and want an upgrade', async (_, make) => {
+  ])('match if they were imported as %s, and ask for an upgrade of the hash', async (_, make) => {
     const stored = await make();
     expect(isPasswordHash(stored)).toBe(true);
     expect(await verifyPassword(stored, 'old password')).toMatchObject({ matches: true, needsUpgrade: true });
@@ -51,7 +51,7 @@ describe('passwords', () => {
     });
   });
 
-  it('are verified beside the event loop, however dear the hash', async () => {
+  it('are verified off the event loop, even with an expensive hash', async () => {
     const dear = await bcrypt.hash('old password', 11);
     let turns = 0;
     const turning = setInterval(() => turns++, 1);
@@ -60,7 +60,7 @@ describe('passwords', () => {
     expect(turns).toBeGreaterThan(5);
   });
 
-  it('imported from a system that knew no NFKC match as typed', async () => {
+  it('match as typed if they were imported from a system without NFKC', async () => {
     const stored = await bcrypt.hash('\ufb01ne', 4);
     expect(await verifyPassword(stored, '\ufb01ne')).toMatchObject({ matches: true, needsUpgrade: true });
   });
@@ -73,7 +73,7 @@ describe('passwords', () => {
     ['argon2 with a terabyte', `$argon2id$v=19$m=9999999,t=2,p=1$${'a'.repeat(22)}$${'a'.repeat(43)}`],
     ['argon2 without a lane', `$argon2id$v=19$m=4096,t=2,p=0$${'a'.repeat(22)}$${'a'.repeat(43)}`],
     ['argon2 that is cut off', '$argon2id$v=19$m=4096,t=2,p=1$'],
-  ])('stored as %s are no hash, and match nothing', async (_, stored) => {
+  ])('never match %s, which is not a hash', async (_, stored) => {
     expect(isPasswordHash(stored)).toBe(false);
     expect(await verifyPassword(stored, stored)).toMatchObject({ matches: false, needsUpgrade: false });
   });

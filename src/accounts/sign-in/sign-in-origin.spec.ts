@@ -27,7 +27,7 @@ describe('browserOf', () => {
     expect(system === undefined ? browser : `${browser} on ${system}`).toBe(name);
   });
 
-  it('reads no more of what a stranger sends than a session keeps', () => {
+  it('reads at most as much of a User-Agent header as a session stores', () => {
     expect(browserOf(`${'Version/1 '.repeat(100)}Safari/1 iPhone`)).toEqual({
       browser: undefined,
       system: undefined,

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { API_KEY_PATTERN, makeKey, parseKey } from './api-key-format.js';
 
 describe('an API key', () => {
-  it.each(['live', 'test'] as const)('of %s reads back as it was made', (environment) => {
+  it.each(['live', 'test'] as const)('is parsed into its parts: %s', (environment) => {
     const { key, id } = makeKey(environment);
     expect(key).toMatch(new RegExp(`^pua_${environment}_${id}_[0-9A-Za-z]{49}$`));
     expect(parseKey(key)).toEqual({ id, environment });
@@ -14,7 +14,7 @@ describe('an API key', () => {
     expect(API_KEY_PATTERN.exec(`curl -H 'X-API-Key: ${key}' https://…`)![0]).toBe(key);
   });
 
-  it('is no key once any character of it is another', () => {
+  it('is rejected if any character differs', () => {
     const { key } = makeKey('live');
     fc.assert(
       fc.property(fc.nat(key.length - 1), fc.constantFrom(...'0aZ_'), (place, other) => {
@@ -25,7 +25,7 @@ describe('an API key', () => {
   });
 
   it.each(['', 'pua_live_', 'x'.repeat(1_000_000), ` ${makeKey('live').key}`, `${makeKey('live').key}\n`])(
-    'is not any other text',
+    'is not parsed from other text',
     (text) => expect(parseKey(text)).toBeUndefined(),
   );
 });

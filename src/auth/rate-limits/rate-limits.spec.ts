@@ -4,7 +4,7 @@ import { Counter } from './rate-limits.js';
 /** The beginning of a minute. */
 const BEGIN = Date.UTC(2030, 0, 1);
 
-describe('the counter of one instance', () => {
+describe('the rate-limit counter of one instance', () => {
   let now: number;
   beforeEach(() => {
     now = BEGIN;
@@ -13,7 +13,7 @@ describe('the counter of one instance', () => {
   afterEach(() => void jest.restoreAllMocks());
   const counter = () => new Counter(undefined, { info: () => undefined, warn: () => undefined });
 
-  it('admits the quota, says what is left and for how long, and does not count what it refuses', () => {
+  it('admits the quota, reports the remainder and the reset, and does not count rejected requests', () => {
     const limit = counter();
     now += 17_900;
     for (let left = 2; left >= 0; left--)
@@ -23,7 +23,7 @@ describe('the counter of one instance', () => {
     expect(limit.take('read', 'a', 4).admitted).toBe(true);
   });
 
-  it('counts callers and limits apart', () => {
+  it('counts callers and limits separately', () => {
     const limit = counter();
     expect(limit.take('read', 'a', 1).admitted).toBe(true);
     expect(limit.take('read', 'b', 1).admitted).toBe(true);
@@ -31,7 +31,7 @@ describe('the counter of one instance', () => {
     expect(limit.take('read', 'a', 1).admitted).toBe(false);
   });
 
-  it('begins anew with each minute', () => {
+  it('starts again with each minute', () => {
     const limit = counter();
     expect(limit.take('read', 'a', 1)).toEqual({ admitted: true, left: 0, resetSeconds: 60 });
     now += 59_999;
@@ -40,7 +40,7 @@ describe('the counter of one instance', () => {
     expect(limit.take('read', 'a', 1)).toEqual({ admitted: true, left: 0, resetSeconds: 60 });
   });
 
-  it('remembers 100,000 callers of a limit: strangers fill no memory, and nobody else is forgotten for them', () => {
+  it('remembers 100,000 callers per limit, so anonymous clients neither fill memory nor evict others', () => {
     const limit = counter();
     limit.take('read', 'member', 1);
     limit.take('oauth_requests', 'first', 1);

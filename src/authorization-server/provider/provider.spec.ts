@@ -6,12 +6,12 @@ describe('a signing key', () => {
   it.each([
     ['ES256', 64],
     ['RS256', 256],
-  ] as const)('signs as the key does: %s', async (alg, bytes) => {
+  ] as const)('signs the same as its key: %s', async (alg, bytes) => {
     const key = new SynchronousSigningKey(await makeSigningKey(alg));
     expect([key.alg, key.sign(Buffer.from('input')).length]).toEqual([alg, bytes]);
   });
 
-  it('shows its public half, and never its private one', async () => {
+  it('exposes its public half, and never the private one', async () => {
     const jwk = await makeSigningKey('ES256');
     if (jwk.kty !== 'EC') throw new Error(jwk.kty);
     const key = new SynchronousSigningKey(jwk);

@@ -6,8 +6,8 @@ const SOURCE = globSync('node_modules/oidc-provider/lib/**/*.js')
   .map((path) => readFileSync(path, 'utf8'))
   .join('\n');
 
-describe('a text that gives a refusal its reason', () => {
-  it.each(Object.keys(WHOLE_TEXTS))('is in the source of oidc-provider: %s', (text) => {
+describe('an error text that determines a rejection’s reason', () => {
+  it.each(Object.keys(WHOLE_TEXTS))('exists in the source of oidc-provider: %s', (text) => {
     expect(SOURCE).toContain(`'${text}'`);
   });
 });

@@ -24,7 +24,7 @@ const event = { type: 'token.refreshed', actor: 'client' } as const;
 const nowhere = { rows: () => Promise.reject(new Error('written')) } as unknown as OauthDatabase;
 
 describe('a token request', () => {
-  it('uses up what was presented, and nothing else', () => {
+  it('consumes only the presented token', () => {
     const request = new TokenRequest();
     expect(() => request.use()).toThrow('there is no token that could be used now');
     request.present(presented);
@@ -33,7 +33,7 @@ describe('a token request', () => {
     expect(() => request.use()).toThrow('there is no token that could be used now');
   });
 
-  it('issues nothing before it has used up what was presented', () => {
+  it('issues nothing before it has consumed the presented token', () => {
     const request = new TokenRequest();
     expect(() => request.issue(issued)).toThrow('nothing can come of a token before it is used');
     request.present(presented);
@@ -42,7 +42,7 @@ describe('a token request', () => {
     expect(() => request.issue(issued)).not.toThrow();
   });
 
-  it('repeats an answer that is kept, and stores nothing that is issued beside it', async () => {
+  it('repeats a stored response without storing new tokens', async () => {
     const request = new TokenRequest();
     request.present(presented, kept);
     expect([request.kept, request.issued]).toEqual([kept, undefined]);
@@ -52,14 +52,14 @@ describe('a token request', () => {
     await expect(request.finish(nowhere, null, event, null)).rejects.toThrow('only a token that is used now');
   });
 
-  it('is not finished where nothing was used up', async () => {
+  it('does not finish if no token was consumed', async () => {
     const request = new TokenRequest();
     await expect(request.finish(nowhere, null, event, null)).rejects.toThrow('only a token that is used now');
     request.present(presented);
     await expect(request.finish(nowhere, null, event, null)).rejects.toThrow('only a token that is used now');
   });
 
-  it('begins anew where the token is looked up again', () => {
+  it('starts again when the token is queried again', () => {
     const request = new TokenRequest();
     request.present(presented);
     request.use();

@@ -7,8 +7,8 @@ function inRequest<T>(id: string, work: () => T): T {
   return workFor(requester, work);
 }
 
-describe('the id of a request in its statements', () => {
-  it('stands behind each of them as a comment, and what has it is not prepared', () => {
+describe('the request id in SQL comments', () => {
+  it('follows each statement as a comment, which is then not prepared', () => {
     const prepared = { name: 'one', text: 'SELECT $1', values: [1] };
     expect([commented('SELECT 1'), commented(prepared)]).toEqual(['SELECT 1', prepared]);
     expect(inRequest('a-1', () => [commented('SELECT 1'), commented(prepared)])).toEqual([
@@ -18,13 +18,13 @@ describe('the id of a request in its statements', () => {
   });
 
   it.each(["'*/; DROP TABLE users; --", '*/', "'", '/*', '\\', '\n', 'ä“”𝄞', '%27%2a/'])(
-    'never ends its comment: %j',
+    'never ends its comment early: %j',
     (id) => {
       expect(commentOf(id)).toMatch(/^ \/\*request_id='[A-Za-z0-9._~%-]*'\*\/$/);
     },
   );
 
-  it('is that of the request which goes on, of many under way', async () => {
+  it('belongs to the request that continues, among many in progress', async () => {
     const found = await Promise.all(
       ['a', 'b', 'c'].map((id) =>
         inRequest(id, async () => {

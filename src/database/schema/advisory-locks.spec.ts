@@ -4,11 +4,11 @@ import { ADVISORY_LOCKS } from './advisory-locks.js';
 
 const NUMBERS: readonly number[] = Object.values(ADVISORY_LOCKS);
 
-it('no two advisory locks have one number', () => {
+it('all advisory locks have different numbers', () => {
   expect(new Set(NUMBERS).size).toBe(NUMBERS.length);
 });
 
-it('every advisory lock stands in the list, those that only migrations take too', () => {
+it('every advisory lock is in the list, including those of migrations', () => {
   const taken = globSync('{src,migrations}/**/*.ts').flatMap((file) =>
     [...readFileSync(file, 'utf8').matchAll(/pg_(?:try_)?advisory_\w*lock\(([^)]*)\)/g)].map(
       ([, lock]) => lock!,

@@ -50,7 +50,7 @@ describe('admission', () => {
     }
   };
 
-  it('begins as many as may be at work, and the others when their turn comes', async () => {
+  it('starts as many requests as may run at once, and the others in order', async () => {
     enterAll(6, 'r');
     expect(begun).toEqual(['r0', 'r1', 'r2', 'r3']);
     expect(admission.state()).toEqual({ atWork: 4, waiting: 2, held: 0 });
@@ -59,7 +59,7 @@ describe('admission', () => {
     expect(refused).toEqual([]);
   });
 
-  it('begins no more in one turn of the event loop than may be at work, even of those that end at once', async () => {
+  it('starts no more than that in one turn of the event loop, even if requests end at once', async () => {
     for (let i = 0; i < 2 * MOST; i++)
       admission.enter(
         { address: '10.0.0.1', credential: '' },
@@ -74,7 +74,7 @@ describe('admission', () => {
     expect(begun).toHaveLength(2 * MOST);
   });
 
-  it('refuses nobody for a pause of the process, which counts as 50 ms, and then who has waited for a quarter of a second', async () => {
+  it('counts a pause of the process as 50 ms, and rejects requests only after a quarter of a second of waiting', async () => {
     enterAll(7, 'r');
     now += 10_000;
     jest.advanceTimersByTime(10);
@@ -86,7 +86,7 @@ describe('admission', () => {
     expect(admission.state()).toEqual({ atWork: 0, waiting: 0, held: 0 });
   });
 
-  it('refuses many in several turns of the event loop', async () => {
+  it('spreads many rejections over several turns of the event loop', async () => {
     enterAll(MOST + 3 * MOST, 'r');
     pass(260);
     expect(refused).toHaveLength(MOST);
@@ -96,14 +96,14 @@ describe('admission', () => {
     expect(refused).toHaveLength(3 * MOST);
   });
 
-  it('leaves no connection unread while nobody has to wait', () => {
+  it('leaves no connection unread while no request waits', () => {
     const connection = { pause: jest.fn(), resume: jest.fn() };
     admission.answered(connection, { address: '10.0.0.1', credential: '' });
     expect(connection.pause).not.toHaveBeenCalled();
     expect(admission.state().held).toBe(0);
   });
 
-  it('refuses nobody who was admitted before', async () => {
+  it('never rejects a request that was admitted earlier', async () => {
     enterAll(MOST, 'busy');
     admission.enter({ address: '10.0.0.1', credential: '' }, () => void begun.push('patient'));
     pass(5_000);
@@ -112,7 +112,7 @@ describe('admission', () => {
     expect(begun).toContain('patient');
   });
 
-  it('gives other addresses their turn, whatever credentials one makes up, and others at one address theirs', async () => {
+  it('serves addresses in turn, regardless of how many credentials one of them makes up', async () => {
     enterAll(MOST, 'busy');
     for (let i = 0; i < 50; i++) enter(`made-up${i}`, '10.1.1.1', `credential ${i}`);
     enter('elsewhere', '10.2.2.2');
@@ -125,7 +125,7 @@ describe('admission', () => {
     expect(begun).toContain('neighbour');
   });
 
-  it('begins and refuses each in its own asynchronous context', async () => {
+  it('starts and rejects each request in its own asynchronous context', async () => {
     const requests = new AsyncLocalStorage<string>();
     const seen: unknown[] = [];
     enterAll(MOST, 'busy');
@@ -142,7 +142,7 @@ describe('admission', () => {
     expect(seen).toEqual(['a', 'b refused']);
   });
 
-  describe('in overload', () => {
+  describe('overload', () => {
     const connection = (reads: string[], name: string) => ({
       pause: () => reads.push(`${name} paused`),
       resume: () => reads.push(`${name} read`),
@@ -150,7 +150,7 @@ describe('admission', () => {
     const answered = (reads: string[], name: string, address = '10.0.0.1') =>
       admission.answered(connection(reads, name), { address, credential: '' });
 
-    it('leaves a connection that was answered unread until there is room, one of each address in turn', async () => {
+    it('leaves a served connection unread until there is room, and then reads one per address', async () => {
       await overload();
       const reads: string[] = [];
       for (const address of ['a', 'b']) enter('next', address);
@@ -162,7 +162,7 @@ describe('admission', () => {
       expect(reads.slice(3)).toEqual(['a1 read', 'b1 read', 'a2 read']);
     });
 
-    it('reads on who has nothing that waits, where fewer addresses have than may be at work', async () => {
+    it('keeps reading an address without waiting requests while fewer addresses wait than may run', async () => {
       await overload();
       const reads: string[] = [];
       answered(reads, 'modest', 'a');
@@ -172,7 +172,7 @@ describe('admission', () => {
       expect(reads).toEqual(['one of many paused']);
     });
 
-    it('leaves unread who has another connection unread, which comes first', async () => {
+    it('keeps a connection unread while another of its address is unread and first', async () => {
       await overload();
       const reads: string[] = [];
       enterAll(3 * MOST, 'many');
@@ -183,7 +183,7 @@ describe('admission', () => {
       expect(reads).toEqual(['first paused', 'second paused']);
     });
 
-    it('leaves none unread for more than a second', async () => {
+    it('leaves no connection unread for more than a second', async () => {
       await overload();
       const reads: string[] = [];
       answered(reads, 'a');
@@ -197,7 +197,7 @@ describe('admission', () => {
       expect(reads).toEqual(['a paused', 'a read']);
     });
 
-    it('reads no more connections at a time than requests may be at work, however many were left unread for a second', async () => {
+    it('reads at most as many connections at once as requests may run, even after a second', async () => {
       await overload();
       const reads: string[] = [];
       for (let i = 0; i < 3 * MOST; i++) answered(reads, 'a');
@@ -211,7 +211,7 @@ describe('admission', () => {
       expect(atOnce.filter((count) => count > 0)).toEqual([MOST, MOST, MOST]);
     });
 
-    it('reads on as before once nobody waits any more', async () => {
+    it('reads all connections again as soon as no request waits', async () => {
       await overload();
       await leave(admission.state().atWork);
       await leave(admission.state().atWork);
@@ -221,7 +221,7 @@ describe('admission', () => {
     });
   });
 
-  it('leaves connections unread only when somebody has always waited for more than 100 ms', async () => {
+  it('leaves connections unread only after 100 ms in which a request always waited', async () => {
     now = 500;
     enterAll(MOST + 3, 'r');
     const reads: string[] = [];
@@ -258,12 +258,12 @@ const all = (list: FairQueue<Item>) => {
   return names;
 };
 
-describe('a waitlist', () => {
-  it('serves those of one key in the order in which they came', () => {
+describe('a fair queue', () => {
+  it('serves requests of one key in order of arrival', () => {
     expect(all(listOf(['1', 'a'], ['2', 'a'], ['3', 'a']))).toEqual(['1', '2', '3']);
   });
 
-  it('gives each key its turn, however many wait under another', () => {
+  it('alternates between keys, regardless of how many wait under one', () => {
     expect(all(listOf(['a1', 'a'], ['a2', 'a'], ['a3', 'a'], ['b1', 'b'], ['c1', 'c']))).toEqual([
       'a1',
       'b1',
@@ -273,7 +273,7 @@ describe('a waitlist', () => {
     ]);
   });
 
-  it('gives second keys turns within the turns of their first', () => {
+  it('alternates between second keys within the turns of the first', () => {
     const list = listOf(
       ['a1', 'a', 'x'],
       ['a2', 'a', 'x'],
@@ -284,7 +284,7 @@ describe('a waitlist', () => {
     expect(all(list)).toEqual(['a1', 'b1', 'a3', 'b2', 'a2']);
   });
 
-  it('gives up what has waited too long, under every key, and serves the rest', () => {
+  it('times out expired waits under every key, and serves the rest', () => {
     const list = listOf(['a0', 'a', 'x'], ['b1', 'b', 'y'], ['a2', 'a', 'x'], ['a3', 'a', 'z']);
     expect(list.takeOlderThan(2).map(({ name }) => name)).toEqual(['a0', 'b1']);
     expect(list.size).toBe(2);

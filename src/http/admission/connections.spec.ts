@@ -25,7 +25,7 @@ describe('connections', () => {
     for (const end of ends.splice(0)) end();
   });
 
-  /** Who takes longer for all of an answer than a stalled client has for any of it: waited for while the others are tested. */
+  /** A client that takes longer for a whole response than a stalled one may for any byte: it runs while others are tested. */
   let slowReading: Promise<{ bytes: number; ms: number }>;
   beforeAll(async () => {
     const { open } = await serve((_request, response) => void response.end(LARGE), { stalledMs: STALLED_MS });
@@ -90,7 +90,7 @@ describe('connections', () => {
       });
       socket.on('close', () => reject(new Error(`closed after ${text.length} bytes`)));
     });
-  it('answer what was sent at once one after the other, in order, none of it left out', async () => {
+  it('respond to pipelined requests one after the other, in order, without omission', async () => {
     let underWay = 0;
     let most = 0;
     const { open, connections } = await serve((request, response) => {
@@ -110,7 +110,7 @@ describe('connections', () => {
     expect(connections.state()).toEqual({ open: 1, idle: 1, unfinished: 0, ahead: 0, unread: 0 });
   });
 
-  it('begin no more than one answer of each in a turn of the event loop, whatever was sent at once', async () => {
+  it('start at most one response each per turn of the event loop', async () => {
     const begun = new Map<unknown, number>();
     let most = 0;
     const { open } = await serve((request, response) => {
@@ -136,7 +136,7 @@ describe('connections', () => {
     expect(most).toBe(1);
   });
 
-  it('make no more answers for who reads none, and cut it off', async () => {
+  it('stop responding to a client that reads nothing, and close it', async () => {
     let made = 0;
     const { open, connections } = await serve(
       (request, response) => {
@@ -153,12 +153,12 @@ describe('connections', () => {
     expect(connections.state()).toEqual({ open: 0, idle: 0, unfinished: 0, ahead: 0, unread: 0 });
   });
 
-  it('let who reads slowly have the whole answer', async () => {
+  it('send slow readers the full response', async () => {
     expect((await slowReading).bytes).toBeGreaterThanOrEqual(LARGE.length);
     expect((await slowReading).ms).toBeGreaterThan(STALLED_MS);
   });
 
-  it('cut off who takes an answer for longer than any honest client, one byte at a time', async () => {
+  it('close a client that reads one byte at a time for longer than any legitimate client', async () => {
     const large = Buffer.alloc(32_000_000, 'x');
     const { open, connections } = await serve((_request, response) => void response.end(large), {
       stalledMs: 10_000,
@@ -173,7 +173,7 @@ describe('connections', () => {
     expect(socket.bytesRead).toBeLessThan(large.length);
   });
 
-  it('cut off the one that has left its answer unread for longest, where too many do', async () => {
+  it('close the connection whose response is unread for longest if too many are unread', async () => {
     const large = Buffer.alloc(32_000_000, 'x');
     const { open, connections } = await serve((_request, response) => void response.end(large), {
       unread: 2,
@@ -191,7 +191,7 @@ describe('connections', () => {
     expect(sockets.map((socket) => socket.closed)).toEqual([true, false, false]);
   });
 
-  it('cut off the one that has left most bytes unread, where all have left too many', async () => {
+  it('close the connection with the most unread bytes if all have too many', async () => {
     const { open, connections } = await serve(
       (request, response) => void response.end(Buffer.alloc(Number(request.url!.slice(1)), 'x')),
       { unreadBytes: 70_000_000 },
@@ -210,7 +210,7 @@ describe('connections', () => {
     expect(connections.state().unread).toBe(2);
   });
 
-  it('cut off who reads nothing, however much it sends meanwhile', async () => {
+  it('close a client that reads nothing, even if it keeps sending', async () => {
     const { open, connections } = await serve((_request, response) => void response.end(LARGE), {
       stalledMs: 300,
       unreadMs: 1_000_000,
@@ -223,7 +223,7 @@ describe('connections', () => {
     expect(connections.state().open).toBe(0);
   });
 
-  it('keep the connection of who has read everything at last, and answer on it', async () => {
+  it('keep a client that reads everything late, and respond to it again', async () => {
     const { open, connections, server } = await serve(
       (request, response) => void response.end(request.url === '/large' ? LARGE : '[small]'),
     );
@@ -240,7 +240,7 @@ describe('connections', () => {
     expect(await read(socket, (text) => text.endsWith('[small]'))).toContain('200 OK');
   });
 
-  it('leave unread whom others leave unread once it has its answer', async () => {
+  it('leave a connection unread after its response if others have to wait', async () => {
     const { open, connections, server } = await serve((_request, response) => {
       response.once('close', () => response.req.socket.pause()); // as in overload
       response.end(LARGE);
@@ -255,7 +255,7 @@ describe('connections', () => {
     expect([connections.state().unread, accepted!.isPaused()]).toEqual([0, true]);
   });
 
-  it('close the one that has been idle for longest where one too many is opened, and none that is at work', async () => {
+  it('close the longest idle connection when one too many opens, and never a busy one', async () => {
     const { open, connections } = await serve(
       (request, response) => {
         if (request.url !== '/slow') response.end('done');
@@ -276,7 +276,7 @@ describe('connections', () => {
     expect([slow.closed, newer.closed]).toEqual([false, false]);
   });
 
-  it('close the one that was opened first where none has sent anything yet', async () => {
+  it('close the oldest connection if none has sent anything yet', async () => {
     const { open } = await serve(sendUrl, { open: 2 });
     const [first, second] = [await open(), await open()];
     await open();
@@ -284,7 +284,7 @@ describe('connections', () => {
     expect([first.closed, second.closed]).toEqual([true, false]);
   });
 
-  it('close a new one where all are at work', async () => {
+  it('close a new connection if all are busy', async () => {
     const { open, connections } = await serve(() => undefined, { open: 2 });
     const [first, second] = [await open(), await open()];
     for (const socket of [first, second]) socket.write(get('/'));
@@ -294,7 +294,7 @@ describe('connections', () => {
     expect([first.closed, second.closed]).toEqual([false, false]);
   });
 
-  it('read no more of who sends on and on than 64 KB ahead of what is answered', async () => {
+  it('read at most 64 KB ahead of the responses', async () => {
     let most = 0;
     let answered = 0;
     const { open, connections } = await serve((request, response) => {
@@ -311,7 +311,7 @@ describe('connections', () => {
     expect(most).toBeLessThanOrEqual(65_536 / get('/').length);
   });
 
-  it('cut off whose request is one too many of all that wait', async () => {
+  it('close the connection whose request exceeds the limit of waiting requests', async () => {
     const { open, connections } = await serve(() => undefined, { ahead: 5 });
     const [one, other] = [await open(), await open()];
     one.write(get('/').repeat(5));
@@ -321,7 +321,7 @@ describe('connections', () => {
     expect([one.closed, connections.state().ahead]).toEqual([false, 4]);
   });
 
-  it('answer 408 to a body that was awaited for longest where there are too many', async () => {
+  it('respond 408 to the body awaited for longest if too many are awaited', async () => {
     let most = 0;
     const { open, connections } = await serve(
       (request, response) => {
@@ -347,7 +347,7 @@ describe('connections', () => {
     expect([most, connections.state().unfinished]).toEqual([2, 0]);
   });
 
-  it('count no body of a connection that gave way to another one, from that moment on', async () => {
+  it('stop counting the body of a connection that was closed for another', async () => {
     const { open, connections, server } = await serve(
       (request) => void (request.method === 'PUT' && connections.awaitBody(request)),
       { open: 2, unfinished: 1 },
@@ -365,7 +365,7 @@ describe('connections', () => {
     expect(connections.state().unfinished).toBe(0);
   });
 
-  it('are closed before anything is read from them if their address has as many as it may, all of them busy', async () => {
+  it('are closed unread if their address has its maximum, all of them busy', async () => {
     const { open, connections } = await serve(() => undefined, { openOfPeer: 2 });
     const busy = [await open(), await open()];
     for (const socket of busy) socket.write('PUT / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nx');
@@ -380,7 +380,7 @@ describe('connections', () => {
     expect([busy[1]!.closed, neighbor.closed, next.closed]).toEqual([false, false, false]);
   });
 
-  it('of an address that has as many as it may take the place of its oldest idle one', async () => {
+  it('replace the oldest idle connection of an address that has its maximum', async () => {
     const { open, connections } = await serve(sendUrl, { openOfPeer: 2 });
     const [neighbor, first, second] = [await open('127.0.0.2'), await open(), await open()];
     for (const socket of [second, first]) {
@@ -395,7 +395,7 @@ describe('connections', () => {
     expect([neighbor.closed, second.closed]).toEqual([false, false]);
   });
 
-  it('answer 408 to several bodies at once where there are too many of one address', async () => {
+  it('respond 408 to several bodies at once if one address has too many', async () => {
     const { open, connections } = await serve((request) => void connections.awaitBody(request), {
       unfinished: 20,
     });
@@ -412,7 +412,7 @@ describe('connections', () => {
     expect(connections.state().unfinished).toBe(19);
   });
 
-  it('close an unfinished one of the address that has most where one too many is opened', async () => {
+  it('close an unfinished connection of the address with the most when one too many opens', async () => {
     const { open, connections } = await serve(() => undefined, { open: 3 });
     const [unfinished, waits, neighbour] = [await open(), await open(), await open()];
     neighbour.write(get('/'));
@@ -424,7 +424,7 @@ describe('connections', () => {
     expect([waits.closed, neighbour.closed, next.closed]).toEqual([false, false, false]);
   });
 
-  it('take a large body whole, in pieces of any size, and what follows it', async () => {
+  it('accept a large body in chunks of any size, and the request after it', async () => {
     const { open } = await serve((request, response) => {
       let length = 0;
       request.on('data', (bytes: Buffer) => (length += bytes.length));
@@ -441,7 +441,7 @@ describe('connections', () => {
     expect([...text.matchAll(/\[(\d+)\]/g)].map(([, length]) => length)).toEqual(['3000000', '20000', '0']);
   });
 
-  it('wait where nobody reads a body yet, and lose nothing of it', async () => {
+  it('wait while no handler reads the body, and lose no byte', async () => {
     let read: () => void = () => undefined;
     const { open } = await serve((request, response) => {
       read = () => {
@@ -461,7 +461,7 @@ describe('connections', () => {
     expect(text).toContain('[16000000]');
   });
 
-  it('answer each request in the context in which it came, those too that waited for the answer before', async () => {
+  it('respond to each request in its own context, also to pipelined ones', async () => {
     const requests = new AsyncLocalStorage<string>();
     const { open, server } = await serve((request, response) =>
       setImmediate(() => response.end(`${request.url} in ${requests.getStore()};`)),
@@ -479,7 +479,7 @@ describe('connections', () => {
     expect((await answered).match(/\/\w in \/\w(?=;)/g)).toEqual(paths.map((path) => `${path} in ${path}`));
   });
 
-  it('forget everything of one that ends in the middle, whatever it was doing', async () => {
+  it('release everything of a connection that breaks midway, in any state', async () => {
     const late: ServerResponse[] = [];
     const { open, connections } = await serve((request, response) => {
       if (request.url === '/late') late.push(response);

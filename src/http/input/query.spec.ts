@@ -68,7 +68,7 @@ describe('a query', () => {
     ['since=2026-01-31T18:00:00+01:00', { limit: 20, since: '2026-01-31T17:00:00.000000Z' }],
     ['q=%F0%9F%98%80%F0%9F%98%80', { limit: 20, q: '😀😀' }],
     ['cursor=', { limit: 20, cursor: '' }],
-  ])('of %j is read as %j', (query, parameters) => {
+  ])('parses %j as %j', (query, parameters) => {
     expect(read(query)).toEqual(parameters);
   });
 
@@ -88,7 +88,7 @@ describe('a query', () => {
     ['q=a', 'q must have 2 to 4 characters, none of them U+0000.'],
     ['q=abcde', 'q must have 2 to 4 characters, none of them U+0000.'],
     ['q=ab%00', 'q must have 2 to 4 characters, none of them U+0000.'],
-  ])('of %j is refused: %s', (query, detail) => {
+  ])('rejects %j: %s', (query, detail) => {
     const [parameter] = query.split('=');
     expect(refused(query)).toEqual([{ parameter, code: 'invalid_parameter', detail }]);
   });
@@ -99,11 +99,11 @@ describe('a query', () => {
     ['sizes=small,huge', SIZES],
     ['sizes=', SIZES],
     ['open=1', ['true', 'false']],
-  ])('of %j is refused with what is allowed', (query, allowed) => {
+  ])('rejects %j and lists the allowed values', (query, allowed) => {
     expect(refused(query)).toEqual([expect.objectContaining({ code: 'invalid_parameter', allowed })]);
   });
 
-  it('tells one thing of each parameter, unknown ones first', () => {
+  it('reports one problem per parameter, unknown parameters first', () => {
     const errors = refused('q=a%00&limit=x&other=1&__proto__=2');
     expect(errors!.map((error) => ('parameter' in error ? [error.parameter, error.code] : error))).toEqual([
       ['other', 'unknown_parameter'],
@@ -119,7 +119,7 @@ describe('a query', () => {
     ['id=x', 'invalid_parameter'],
     ['id=1.5', 'invalid_parameter'],
     [`id=${'9'.repeat(401)}`, 'invalid_parameter'],
-  ])('that needs an id is refused where it is %j: %s', (query, code) => {
+  ])('rejects a missing id in %j: %s', (query, code) => {
     expect(refused(query, NeedsId)).toEqual([expect.objectContaining({ parameter: 'id', code })]);
   });
 
@@ -135,12 +135,12 @@ describe('a query', () => {
     expect(others).toEqual([]);
   });
 
-  it('names no fix that the route does not have', () => {
+  it('suggests only parameters that the route has', () => {
     for (const query of ['id=1&page=2', 'id=1&per_page=5', 'id=1&other=x'])
       expect(refused(query, NeedsId)![0]).not.toHaveProperty('fix');
   });
 
-  it('has a class that the signature names; a route whose signature names none does not start', () => {
+  it('requires a class in the handler’s signature; the server does not start without one', () => {
     const decorate = (types: unknown[]) => {
       class Controller {
         list(): void {}

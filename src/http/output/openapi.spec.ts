@@ -51,8 +51,8 @@ describe('the headers of a route', () => {
   });
 });
 
-describe('the document', () => {
-  it('marks a parameter and a field that end, and keeps the rest of them', () => {
+describe('the OpenAPI document', () => {
+  it('marks a deprecated parameter and field, and keeps their descriptions', () => {
     const ends = { deprecated: true, 'x-sunset': '2027-02-01' };
     expect(parametersOf(QueryThatLoses)).toMatchObject([
       { name: 'limit', deprecated: undefined },
@@ -74,7 +74,7 @@ describe('the document', () => {
     expect(() => deprecation(since, sunset)).toThrow(RangeError);
   });
 
-  it('takes an end 12 months after its announcement', () => {
+  it('accepts an end 12 months after its announcement', () => {
     expect(deprecation('2026-01-01', '2027-01-01')).toMatchObject({ deprecated: true });
   });
 });

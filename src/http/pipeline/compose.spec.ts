@@ -5,7 +5,7 @@ import { compose } from './compose.js';
 const fault = new Error('a fault');
 const passes: RequestHandler = (_request, _response, next) => next();
 
-/** What reaches the `next` of all, and whether the handler after `handlers` was called. */
+/** Returns the argument of the last `next`, and if the handler after `handlers` was called. */
 function outcome(...handlers: RequestHandler[]): Promise<{ error: unknown; reached: boolean }> {
   let reached = false;
   const last: RequestHandler = (_request, _response, next) => {
@@ -19,8 +19,8 @@ function outcome(...handlers: RequestHandler[]): Promise<{ error: unknown; reach
   });
 }
 
-describe('Handlers in turn', () => {
-  it('are called one after the other', async () => {
+describe('composed handlers', () => {
+  it('run one after the other', async () => {
     expect(await outcome(passes, passes)).toEqual({ error: undefined, reached: true });
   });
 
@@ -40,7 +40,7 @@ describe('Handlers in turn', () => {
         throw fault;
       },
     ],
-  ])('end where a fault %s, which nobody but Express sees', async (_, faulty) => {
+  ])('end if a failure %s, which only Express sees', async (_, faulty) => {
     expect(await outcome(faulty)).toEqual({ error: fault, reached: false });
     expect(await outcome(passes, compose(passes, faulty))).toEqual({ error: fault, reached: false });
   });

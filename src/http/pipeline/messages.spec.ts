@@ -24,8 +24,8 @@ async function answerOf(
   }
 }
 
-describe('the messages of an application', () => {
-  it('have the prototypes that Express gives them from the beginning', async () => {
+describe('an application’s requests and responses', () => {
+  it('have Express’s prototypes from the start', async () => {
     let changed = true;
     let found: object[] = [];
     await answerOf(
@@ -38,7 +38,7 @@ describe('the messages of an application', () => {
     expect(changed).toBe(false);
   });
 
-  it('are written with what was gathered, whoever ends them', async () => {
+  it('are written with the gathered headers, regardless of the method that ends them', async () => {
     for (const end of [
       (response) => response.end('done'),
       (response) => response.json('done'),
@@ -54,7 +54,7 @@ describe('the messages of an application', () => {
     }
   });
 
-  it('have no header twice: what is given to writeHead goes before what is set, and that before what was gathered', async () => {
+  it('have no header twice: writeHead overrides set headers, which override gathered ones', async () => {
     for (const given of [{ 'x-ONE': 'given' }, ['x-ONE', 'given']]) {
       const { headers } = await answerOf((_request, response) => {
         response.gather('X-One', 'gathered');
@@ -72,7 +72,7 @@ describe('the messages of an application', () => {
     }
   });
 
-  it('refuse a value that would be a header of its own', async () => {
+  it('reject a value that would inject a header', async () => {
     const { status, headers } = await answerOf((_request, response) => {
       response.gather('X-One', '1\r\nX-Two: 2');
       try {

@@ -9,7 +9,7 @@ it.each([
   `00-${TRACE}-${SPAN}-00`,
   `cc-${TRACE}-${SPAN}-01-more`,
   `01-${TRACE}-${SPAN}-ff`,
-])('a trace is found in a valid traceparent: %s', (traceparent) => {
+])('the request log finds the trace in a valid traceparent: %s', (traceparent) => {
   expect(traceIdOf(traceparent)).toBe(TRACE);
 });
 
@@ -27,6 +27,6 @@ it.each([
   `00-${TRACE}-${SPAN}-1`,
   `00-${TRACE}-${SPAN}-01\n`,
   `01-${TRACE}-${SPAN}-01more`,
-])('nothing is found in one that is not valid: %j', (traceparent) => {
+])('the request log finds no trace in an invalid traceparent: %j', (traceparent) => {
   expect(traceIdOf(traceparent)).toBeUndefined();
 });

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { drawn } from './chart.js';
 
 describe('a chart', () => {
-  it('stacks what was counted at one time, each in proportion to the axis', () => {
+  it('stacks the counts of each time in proportion to the axis', () => {
     const { bars, lines } = drawn({ series: [{ counts: [1, 0] }, { counts: [2, 4] }] });
     expect(lines.map(({ value, y }) => [value, y])).toEqual([
       [4, '0%'],
@@ -29,11 +29,11 @@ describe('a chart', () => {
     [61, 100],
     [128, 200],
     [1_001, 2_000],
-  ])('with %d at most has an axis that ends at the next round number: %d', (most, top) => {
+  ])('with a maximum of %d has an axis that ends at the next round number: %d', (most, top) => {
     expect(drawn({ series: [{ counts: [most] }] }).lines[0]!.value).toBe(top);
   });
 
-  it('never draws outside, and its axis has whole numbers', () => {
+  it('stays within its bounds, and its axis has whole numbers', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(fc.nat(10 ** 9), fc.nat(10 ** 9)), { minLength: 1 }), (counts) => {
         const series = [0, 1].map((of) => ({ counts: counts.map((both) => both[of]!) }));
@@ -53,7 +53,7 @@ describe('a chart', () => {
     );
   });
 
-  it('of nothing at all is empty', () => {
+  it('is empty without counts', () => {
     expect(drawn({ series: [] }).bars).toEqual([]);
   });
 });

@@ -3,8 +3,8 @@ import { DateTimes } from './wording.js';
 
 const [english, german] = [new DateTimes('en-GB'), new DateTimes('de')];
 
-describe('a moment', () => {
-  it('is read from the API’s form', () => {
+describe('a relative time', () => {
+  it('is parsed from the API’s format', () => {
     expect(english.timestamp('2026-01-31 23:59:59')).toMatchObject({
       machine: '2026-01-31T23:59:59Z',
       day: '31 January 2026',
@@ -22,7 +22,7 @@ describe('a moment', () => {
     [10 * 86_400, '10 days ago', 'vor 10 Tagen'],
     [60 * 86_400, '2 December 2025', '2. Dezember 2025'],
     [-30, 'now', 'jetzt'],
-  ])('%d seconds ago is said as one says it', (seconds, inEnglish, inGerman) => {
+  ])('of %d seconds ago is in natural words', (seconds, inEnglish, inGerman) => {
     const now = Date.parse('2026-01-31T23:59:59Z') + seconds * 1_000;
     const moment = seconds > 30 * 86_400 ? '2025-12-02 23:59:59' : '2026-01-31 23:59:59';
     expect(english.timestamp(moment, now).ago).toBe(inEnglish);
@@ -30,14 +30,14 @@ describe('a moment', () => {
   });
 });
 
-describe('a wait', () => {
+describe('a waiting time', () => {
   it.each([
     [1, '1 second', '1 Sekunde'],
     [59, '59 seconds', '59 Sekunden'],
     [60, '1 minute', '1 Minute'],
     [61, '2 minutes', '2 Minuten'],
     [900, '15 minutes', '15 Minuten'],
-  ])('%d s is never said shorter than it is', (seconds, inEnglish, inGerman) => {
+  ])('of %d s is never rounded down', (seconds, inEnglish, inGerman) => {
     expect(english.wait(seconds)).toBe(inEnglish);
     expect(german.wait(seconds)).toBe(inGerman);
   });

@@ -13,8 +13,8 @@ const THROWN = Object.entries(errors).flatMap(([name, Fault]) => {
   return [[name, new make(SAID, DETAIL)] as const];
 });
 
-describe('what a page says of a fault', () => {
-  it.each(THROWN)('is in words of ours, with the code for developers: %s', (_, error) => {
+describe('the error text of a page', () => {
+  it.each(THROWN)('explains the error in plain words, with the code for developers: %s', (_, error) => {
     expect(THROWN.length).toBeGreaterThan(20);
     for (const signingOut of [false, true]) {
       const page = pageFaultOf(error, signingOut).page('the-id');
@@ -26,7 +26,7 @@ describe('what a page says of a fault', () => {
     }
   });
 
-  it('is that a sign-in has expired, an app is unknown, or its address is', () => {
+  it('names an expired sign-in, an unknown app, or a wrong redirect URI', () => {
     const titleOf = (error: unknown, signingOut = false) =>
       ENGLISH.faults[pageFaultOf(error, signingOut).fault][0];
     expect(titleOf(new errors.SessionNotFound('x'))).toBe('This sign-in has expired');
@@ -37,7 +37,7 @@ describe('what a page says of a fault', () => {
     expect(titleOf(new errors.InvalidRequest('x'), true)).toBe('You were not signed out');
   });
 
-  it('is that the server is busy or has failed, and never more', () => {
+  it('says only that the server is busy or has failed', () => {
     expect(pageFaultOf(new Unavailable('the pool is used up')).page('x')).toMatchObject({
       fault: 'busy',
       code: 'temporarily_unavailable',

@@ -21,7 +21,7 @@ describe('the texts of members’ pages', () => {
   const english = new Map(flat(ENGLISH));
 
   it.each(LANGUAGES.filter((language) => language !== 'en'))(
-    'are all there in every language, translated, with the same to fill in: %s',
+    'exist in every language, translated, with the same placeholders: %s',
     (language) => {
       const others = new Map(flat(textsIn(language)));
       expect([...others.keys()].sort()).toEqual([...english.keys()].sort());
@@ -46,7 +46,7 @@ describe('the texts of members’ pages', () => {
     ['en', 'de', 'en'],
     ['xx', 'de', 'de'],
     [['de'], 'en', 'en'],
-  ])('are in the language that the app asks for, or the browser: %j, %j', (uiLocales, accept, language) => {
+  ])('follow the language of the app or the browser: %j, %j', (uiLocales, accept, language) => {
     expect(languageOf(uiLocales, { 'accept-language': accept })).toBe(language);
   });
 
@@ -56,11 +56,11 @@ describe('the texts of members’ pages', () => {
     ['pua_language=xx', 'de'],
     ['pua_language=', 'de'],
     ['not_pua_language=fr', 'de'],
-  ])('are before all in the language that the member chose, if there is such: %s', (cookie, language) => {
+  ])('prefer the language that the member chose: %s', (cookie, language) => {
     expect(languageOf('de', { cookie, 'accept-language': 'en' })).toBe(language);
   });
 
-  it('have the spaces and apostrophes of French in French', () => {
+  it('use French spaces and apostrophes in French', () => {
     for (const [path, text] of flat(textsIn('fr')))
       expect([path, text]).toEqual([
         path,

@@ -4,12 +4,12 @@ import { clip, fill, fillHtml, initialOf, isolated } from './wording.js';
 import { costsAtMost } from '../../../test/support/timing.js';
 
 describe('clip', () => {
-  it('leaves an honest name as it is', () => {
+  it('keeps an ordinary name', () => {
     for (const name of ['Trailmix', 'Café Zoë', '旅の友', 'عداء', 'Pogo 🎈', 'Смена'])
       expect(clip(name, 60)).toBe(name);
   });
 
-  it('leaves what is plain as it is, and only that', () => {
+  it('returns plain text unchanged, and only plain text', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: fc.constantFrom('a', '~', '!', ' ', '\t', '\x7f', 'é'), maxLength: 9 }),
@@ -22,19 +22,19 @@ describe('clip', () => {
     );
   });
 
-  it('cuts to a length in characters as readers count them', () => {
+  it('cuts to a length in visible characters', () => {
     expect(clip('abcdef', 6)).toBe('abcdef');
     expect(clip('abcdefg', 6)).toBe('abcde…');
     expect(clip('🇨🇭'.repeat(10), 4)).toBe('🇨🇭🇨🇭🇨🇭…');
   });
 
-  it('leaves out what is not seen or turns the writing around', () => {
+  it('removes invisible and direction-changing characters', () => {
     expect(clip('pay\u202epal\u2066.example\u200b\ufeff', 60)).toBe('paypal.example');
     expect(clip('two\r\n\tlines\0', 60)).toBe('two lines');
     expect(clip('half \ud800', 60)).toBe('half \ufffd');
   });
 
-  it('keeps a few marks of a character, not a tower of them', () => {
+  it('keeps a few combining marks per character', () => {
     expect(clip(`a${'\u0301'.repeat(500)}b`, 60).length).toBeLessThan(10);
     expect(clip('Ṩ̣', 60)).toBe('Ṩ̣');
   });
@@ -62,12 +62,12 @@ describe('initialOf', () => {
   ])('%s → %s', (name, initial) => expect(initialOf(name)).toBe(initial));
 });
 
-describe('a text that is filled in', () => {
-  it('has what stands for its names, as it is', () => {
+describe('a text with placeholders', () => {
+  it('inserts the values literally', () => {
     expect(fill('Back to {place}, {place}', { place: '$& {other}' })).toBe('Back to $& {other}, $& {other}');
   });
 
-  it('is HTML where that is wanted: the text is escaped, and a stranger’s name stands apart', () => {
+  it('escapes the text for HTML, and sets an untrusted name apart', () => {
     expect(fillHtml('a < b, {app}', { app: isolated('<b>"x"\u202e') })).toBe(
       'a &lt; b, <bdi>&lt;b&gt;&quot;x&quot;</bdi>',
     );

@@ -37,8 +37,8 @@ interface Rows {
 /** All rows of the demo as it is seeded at that moment. */
 const seededAt = (now: Date) => Object.fromEntries(demoRows(now)) as unknown as Rows;
 
-describe('the demo, seeded at any moment', () => {
-  it('says of nothing that it happened in the future', () => {
+describe('the demo data', () => {
+  it('contains no time in the future', () => {
     fc.assert(
       fc.property(moment, (now) => {
         const later = [...demoRows(now)].flatMap(([table, rows]) =>
@@ -55,7 +55,7 @@ describe('the demo, seeded at any moment', () => {
     );
   });
 
-  it('has every event made before it was changed, cancelled, answered and begun, by a member who was there', () => {
+  it('creates each event before its changes, cancellation, RSVPs and start, by an existing member', () => {
     fc.assert(
       fc.property(moment, (now) => {
         const { users, events, participants } = seededAt(now);
@@ -92,7 +92,7 @@ describe('the demo, seeded at any moment', () => {
     );
   });
 
-  it('has members connect after they asked, and after the event at which they met', () => {
+  it('connects members after their request, and after the event at which they met', () => {
     fc.assert(
       fc.property(moment, (now) => {
         const { users, events, connections } = seededAt(now);
@@ -110,7 +110,7 @@ describe('the demo, seeded at any moment', () => {
     );
   });
 
-  it('has achievements earned by members who were there, and before they were retired', () => {
+  it('grants achievements to existing members, before the achievements are retired', () => {
     fc.assert(
       fc.property(moment, (now) => {
         const { users, achievements, user_achievements } = seededAt(now);
@@ -128,11 +128,11 @@ describe('the demo, seeded at any moment', () => {
     );
   });
 
-  it('has keys of achievements that no platform has', () => {
+  it('uses achievement keys that no platform uses', () => {
     for (const { key } of seededAt(new Date()).achievements) expect(key).toMatch(/^demo_\w+$/);
   });
 
-  it('has ids that no platform has', () => {
+  it('uses ids that no platform uses', () => {
     const { users, events, connections, achievements } = seededAt(new Date());
     expect([users[0]!.id, users.at(-1)!.id]).toEqual([FIRST_ID, LAST_MEMBER_ID]);
     for (const { id } of [...users, ...events, ...connections, ...achievements])

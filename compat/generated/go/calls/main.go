@@ -35,7 +35,7 @@ func main() {
 	fmt.Println(string(must(json.Marshal(given))))
 }
 
-// resultOf calls a method of the client: a context, what stands in the path, the other parameters, and the body.
+// resultOf calls a method of the client: a context, the path's values, the other parameters, and the body.
 func resultOf(method reflect.Value, one call) map[string]any {
 	arguments := []reflect.Value{reflect.ValueOf(context.Background())}
 	for i := 1; i < method.Type().NumIn()-1; i++ {
@@ -57,7 +57,7 @@ func resultOf(method reflect.Value, one call) map[string]any {
 		panic(err)
 	}
 	response := results[0].Elem()
-	// What was decoded is in the field of its status: JSON200, ApplicationproblemJSON404.
+	// The field of the status has the decoded body: JSON200, ApplicationproblemJSON404.
 	for i := range response.NumField() {
 		field := response.Field(i)
 		if strings.Contains(response.Type().Field(i).Name, "JSON") && !field.IsNil() {
