@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Whether anything has become slower since the version before: both in turns, each over its own database of the same members.
+// Compares the speed with the previous version: both alternate, each on its own database of the same members.
 //   node bench/beside-released.mjs [--users 100000] [--rounds 3] [--seconds 5] [--only TEXT]
 // The first run installs that version and loads both databases, which takes some minutes. docs/contributors/performance.md has the last run's table.
 import './own-node.mjs';
@@ -74,7 +74,7 @@ try {
   for (const one of running.reverse()) await one.stop();
 }
 
-/** CPU of server and database for a request, before and now; whatever failed is said, for a version may not know a call. */
+/** CPU of server and database for a request, before and now; reports failures, since a version may lack an operation. */
 function print(name, results) {
   const [before, now] = Object.values(results);
   const cell = ({ serverCpu, databaseCpu, failed }) =>

@@ -1,7 +1,7 @@
 // Requests of members and a platform to servers whose database fails meanwhile (failover.mjs), and what was acknowledged of them.
 import { Browser, exchange, refresh } from './oauth-client.mjs';
 
-/** Requests of every kind that are to be acknowledged before something else happens, so that some are under way. */
+/** Requests of every kind to acknowledge before the next step, so that some are in progress. */
 const BETWEEN = 5;
 const AGAIN_MS = 50;
 /** Pause after a response, so that the load leaves the cluster room on two cores. */
@@ -152,7 +152,7 @@ export class Load {
     caller.at = now;
   }
 
-  /** Each number follows the last one, whichever server is asked. */
+  /** Each number follows the last one, on every server. */
   async #write(writer) {
     let etag;
     let unknown = false;

@@ -28,7 +28,7 @@ const PATIENCE_MS = 120_000;
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 const root = join(import.meta.dirname, '..');
 
-/** What fails in each case, while the load goes on, and comes back. Each resolves to a description of what failed. */
+/** Causes each failure under load, and ends it. Each resolves to a description of the failure. */
 const CASES = {
   async kill(load) {
     const node = await cluster.leader();

@@ -542,7 +542,7 @@ function make() {
   return { kind, method, target, bytes: Buffer.concat([head, bodyBytes]) };
 }
 
-/** Bytes that are no request, or an incomplete one, or several contradictory ones. */
+/** Bytes that form an invalid request, an incomplete one, or several contradictory ones. */
 function garbage() {
   const one = make().bytes;
   return pick([

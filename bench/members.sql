@@ -60,7 +60,7 @@ FROM (
 ) p JOIN events e ON e.id = p.event_id
 ON CONFLICT DO NOTHING;
 
--- Ten connections from everybody to ten others, so twenty for each; twenty more for who is asked for; member 1 has
+-- Ten connections from everybody to ten others, so twenty for each; twenty more for requested members; member 1 has
 -- 100,000 (all others, where there are fewer).
 CREATE TEMPORARY TABLE pairs AS
 SELECT DISTINCT ON (LEAST(a, b), GREATEST(a, b)) row_number() OVER (ORDER BY n, a, b) AS id, a, b, n

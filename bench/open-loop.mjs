@@ -38,7 +38,7 @@ import { connect } from 'node:net';
 /** Beyond these limits it would measure itself. */
 const MOST_CONNECTIONS = 4_000;
 const MOST_SECONDS = 120;
-/** Grace period for requests under way at the end. */
+/** Grace period for requests in progress at the end. */
 const GRACE_MS = 2_000;
 
 /** @type {Plan} */
@@ -55,7 +55,7 @@ let ended = false;
 /** Requests that are due by now, and how many of them have had a connection. None is stored: at five times the peak, that costs CPU. */
 let dueSoFar = 0;
 let taken = 0;
-/** When requests were due that are to be sent once more. */
+/** Due times of requests to send once more. */
 const repeated = [];
 const free = [];
 let begun = 0;

@@ -51,7 +51,7 @@ export class PatroniCluster {
     return `postgres://${ROLE}:${this.#passwords[ROLE]}@${this.#network}.10:5000/${ROLE}`;
   }
 
-  /** URLs of the same database on each node, whatever its role. */
+  /** URLs of the same database on each node, in any role. */
   get nodeUrls() {
     return NODES.map((node) => this.url.replace(`${this.#network}.10:5000`, `${this.#address(node)}:5432`));
   }
@@ -136,8 +136,8 @@ export class PatroniCluster {
   }
 
   /**
-   * Freezes the leader's Patroni alone: its PostgreSQL goes on. It is frozen where that is worst, after it has read who leads, while it waits for
-   * its own PostgreSQL, and so believes that it leads when it goes on.
+   * Freezes only the leader's Patroni: its PostgreSQL continues. The worst moment is after it has read who leads, while it waits for
+   * its own PostgreSQL, and so believes that it leads when it resumes.
    *
    * @returns its name, for {@link thaw}
    */
@@ -154,7 +154,7 @@ export class PatroniCluster {
     return leader;
   }
 
-  /** Lets whatever is frozen of a node go on. */
+  /** Resumes the frozen processes of a node. */
   thaw(node) {
     this.#children.get(`patroni-${node}`).kill('SIGCONT');
     this.#signalPostgres(node, 'SIGCONT');

@@ -22,7 +22,7 @@ const TIMES = 20;
 /** Pause after a response, so that the load leaves the migrations room on two cores. */
 const THINKING_MS = 20;
 const READERS = 3;
-/** Without a deadline, unlike the servers: whoever waits for a lock is seen to. */
+/** Without a deadline, unlike the servers, so that every lock wait is visible. */
 const PROBES = {
   users: [`SELECT username FROM users WHERE id = 500`, `UPDATE users SET bio = 'probed' WHERE id = 500`],
   events: ['SELECT title FROM events WHERE id = 500', `UPDATE events SET summary = 'probed' WHERE id = 500`],
@@ -306,7 +306,7 @@ try {
   await phase('this tree alone');
 
   isPaused = true;
-  await pause(1_000); // what is under way
+  await pause(1_000); // requests in progress
   await end(first);
   await end(second);
   const stood = lastOf();

@@ -276,13 +276,15 @@ const ASSISTANTS = {
   'assistants/rust': ['Rust', 'rust', 'assistants/rust/Cargo.toml'],
 };
 
-/** A table of the libraries that compat runs, and of each program the part that concerns the library. */
+/** A table of the libraries that compat runs, and the relevant part of each program with discovery, which is the better choice. */
 function libraries() {
   const programs = programsOf(LANGUAGES);
   const sections = Object.entries(LANGUAGES).flatMap(([folder, [language, fence]]) => [
     `## ${language}`,
     ...programs
-      .filter((program) => program.folder === folder)
+      .filter(
+        (program) => program.folder === folder && !/^no discovery[;:,]|^discovery only/.test(program.lacks),
+      )
       .flatMap(({ name, file, code }) => [
         `### ${name}${folder === 'browser' ? ', in a page' : ''}`,
         `<!-- not run: npm run compat does, as ${file.replace('compat/', '')} -->`,

@@ -111,7 +111,7 @@ function languageOf(info) {
   return { title, language };
 }
 
-/** Languages of what is no program. */
+/** Languages of snippets other than programs. */
 const ALONE = ['', 'json', 'properties', 'sh'];
 
 /**

@@ -134,7 +134,7 @@ function firstFailure(files, { environment, patienceMs, coverage }) {
         TEST_ORDER: files.map((path) => join(copy, path)).join('\n'),
       },
       stdio: ['ignore', 'ignore', openSync(said, 'w')],
-      detached: true, // a group of its own, to end with it what tests started
+      detached: true, // its own group, to end with it all processes that tests started
       ...(patienceMs && { timeout: patienceMs, killSignal: 'SIGKILL' }),
     },
   );

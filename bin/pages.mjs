@@ -1,5 +1,5 @@
 // `npm run pages`: takes the pictures of docs/pages, of a server with its own demo and its own embedded database. With names of pictures, only
-// those. Where there is chance or time in a page (ids, days), pictures differ from run to run; nothing else does.
+// those. Pictures differ between runs only in random or time-dependent text (ids, days).
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

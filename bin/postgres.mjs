@@ -70,7 +70,7 @@ export async function startPostgres(folder, settings, primary) {
   };
 }
 
-/** Sends a signal to all processes of a PostgreSQL, each of which is a group of its own: first to the one that starts the others. */
+/** Sends a signal to all processes of a PostgreSQL, each its own group: first to the one that starts the others. */
 export function signalPostgres(postmaster, signal) {
   const send = (pid) => {
     try {

@@ -19,7 +19,7 @@ const STATEMENTS = {
   'docs/developers/first-program.md': WHEEL,
 };
 
-/** Every statement of the version: the file, and what stands there. */
+/** Every statement of the version: the file, and its value there. */
 export const statements = () =>
   Object.entries(STATEMENTS).flatMap(([file, pattern]) =>
     [...readFileSync(join(root, file), 'utf8').matchAll(pattern)].map(([version]) => ({ file, version })),

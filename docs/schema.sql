@@ -107,7 +107,7 @@ CREATE OR REPLACE FUNCTION public.users_derive()
 AS $function$
 BEGIN
   NEW.is_disabled := NEW.disabled_at IS NOT NULL;
-  -- OLD of an INSERT is NULL. Not generated columns: PostgreSQL parses their expressions anew for each statement.
+  -- OLD of an INSERT is NULL. Not generated columns: PostgreSQL parses their expressions for each statement.
   IF (OLD.id, OLD.username, OLD.first_name, OLD.last_name, OLD.stored_display_name, OLD.profile_picture,
       OLD.folded_username, OLD.display_name, OLD.folded_name, OLD.card)
     IS DISTINCT FROM
@@ -441,7 +441,7 @@ BEGIN
   INSERT INTO public.changes (resource, id, kind)
     VALUES ('events', NEW.id, CASE
       WHEN NOT (OLD.is_draft OR OLD.is_deleted) AND (NEW.is_draft OR NEW.is_deleted) THEN 'removed' ELSE 'updated' END);
-  -- Nobody else is to know that there was a draft.
+  -- Drafts stay hidden from others.
   IF OLD.is_draft AND NOT OLD.is_deleted AND NEW.is_deleted THEN
     INSERT INTO public.changes (user_id, resource, id, kind)
       SELECT user_id, 'events', NEW.id, 'removed' FROM public.participants
@@ -723,7 +723,7 @@ BEGIN
   ELSIF TG_LEVEL = 'ROW' THEN
     PERFORM announce_revocations(TG_ARGV[0], ARRAY[OLD.id]);
   ELSE
-    -- What had expired ends nothing: no credential of it is remembered.
+    -- Expired rows need no announcement: no credential of theirs is cached.
     PERFORM announce_revocations(TG_ARGV[0], (SELECT array_agg(id) FROM old_rows WHERE expires_at IS NULL OR expires_at > now()));
   END IF;
   RETURN NULL;

@@ -27,7 +27,7 @@ CREATE OR REPLACE FUNCTION committed_after(transaction bigint, mark pg_snapshot)
   RETURN transaction IS NOT NULL AND transaction < pg_snapshot_xmax(pg_current_snapshot())::text::bigint
     AND COALESCE(NOT pg_visible_in_snapshot(transaction::text::xid8, mark), true);
 
--- What was never seen is not told of when it goes, either.
+-- Records that were never visible cause no change when they are removed.
 CREATE OR REPLACE FUNCTION was_hidden(resource text, id bigint) RETURNS boolean
   LANGUAGE sql STABLE SET search_path = public, pg_temp AS $$
   SELECT EXISTS (SELECT FROM changes c WHERE c.user_id IS NULL AND c.resource = $1 AND c.id = $2 AND c.kind = 'removed')

@@ -49,7 +49,7 @@ BEGIN
   RETURN NULL;
 END $$;
 
--- Of columns, and without a condition: that would be parsed anew for every statement.
+-- Of columns, and without a condition, which every statement would parse again.
 CREATE OR REPLACE TRIGGER connections_changed AFTER UPDATE OF
   user_id, id, peer_id, status, source, met_at_event_id, requested_at, connected_at, peer_is_disabled ON connections
   FOR EACH ROW EXECUTE FUNCTION connections_changed();

@@ -34,7 +34,7 @@ BEGIN
   INSERT INTO public.changes (resource, id, kind)
     VALUES ('events', NEW.id, CASE
       WHEN NOT (OLD.is_draft OR OLD.is_deleted) AND (NEW.is_draft OR NEW.is_deleted) THEN 'removed' ELSE 'updated' END);
-  -- Nobody else is to know that there was a draft.
+  -- Drafts stay hidden from others.
   IF OLD.is_draft AND NOT OLD.is_deleted AND NEW.is_deleted THEN
     INSERT INTO public.changes (user_id, resource, id, kind)
       SELECT user_id, 'events', NEW.id, 'removed' FROM public.participants

@@ -19,7 +19,7 @@ END $$;
 CREATE OR REPLACE FUNCTION users_derive() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   NEW.is_disabled := NEW.disabled_at IS NOT NULL;
-  -- OLD of an INSERT is NULL. Not generated columns: PostgreSQL parses their expressions anew for each statement.
+  -- OLD of an INSERT is NULL. Not generated columns: PostgreSQL parses their expressions for each statement.
   IF (OLD.id, OLD.username, OLD.first_name, OLD.last_name, OLD.stored_display_name, OLD.profile_picture,
       OLD.folded_username, OLD.display_name, OLD.folded_name, OLD.card)
     IS DISTINCT FROM
@@ -77,7 +77,7 @@ BEGIN
   RETURN NULL;
 END $$;
 
--- All columns of which what it looks at is made. Without a condition: that would be parsed anew for every statement.
+-- All columns that the compared values depend on. Without a condition, which every statement would parse again.
 CREATE OR REPLACE TRIGGER users_changed AFTER UPDATE OF
   username, first_name, last_name, stored_display_name, bio, profile_picture, created_at, disabled_at ON users
   FOR EACH ROW EXECUTE FUNCTION users_changed();
@@ -96,8 +96,8 @@ CREATE OR REPLACE TRIGGER users_inserted AFTER INSERT ON users REFERENCING NEW T
   FOR EACH STATEMENT EXECUTE FUNCTION users_inserted();
 
 -- Copies the names of renamed members to at most so many connections. Returns how many steps it did; 0 when nothing
--- is left that could be done now. It waits for nobody: what somebody else is changing is copied by a later call. One
--- at a time in the whole database, whoever calls; where another is at it, nothing is done.
+-- is left that could be done now. It skips locked rows, which a later call copies. One
+-- at a time in the whole database: it does nothing while another call runs.
 CREATE OR REPLACE FUNCTION copy_names(most integer) RETURNS integer
   LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 DECLARE

@@ -62,7 +62,7 @@ BEGIN
   RETURN NULL;
 END $$;
 
--- The event's foreign key writes all that it copies, whatever of it has changed.
+-- The event's foreign key writes all denormalized columns, changed or not.
 CREATE OR REPLACE TRIGGER participants_changed AFTER UPDATE ON participants FOR EACH ROW
   WHEN ((OLD.user_id, OLD.event_id, OLD.is_visible, OLD.role, OLD.rsvp_status, OLD.responded_at, OLD.checked_in_at)
     IS DISTINCT FROM

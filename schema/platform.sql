@@ -26,7 +26,7 @@ BEGIN
   RETURN NULL;
 END $$;
 
--- The trail is told of every sign-in, whatever it was with.
+-- The audit log has every sign-in, with any method.
 CREATE OR REPLACE TRIGGER auth_events_tell_platform AFTER INSERT ON auth_events FOR EACH ROW
   WHEN (NEW.type = 'sign_in.succeeded' AND NEW.user_id IS NOT NULL) EXECUTE FUNCTION tell_platform_of_sign_in();
 

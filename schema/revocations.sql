@@ -16,7 +16,7 @@ BEGIN
   ELSIF TG_LEVEL = 'ROW' THEN
     PERFORM announce_revocations(TG_ARGV[0], ARRAY[OLD.id]);
   ELSE
-    -- What had expired ends nothing: no credential of it is remembered.
+    -- Expired rows need no announcement: no credential of theirs is cached.
     PERFORM announce_revocations(TG_ARGV[0], (SELECT array_agg(id) FROM old_rows WHERE expires_at IS NULL OR expires_at > now()));
   END IF;
   RETURN NULL;

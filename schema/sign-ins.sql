@@ -1,6 +1,5 @@
--- What ends with a member's sign-ins, or with what they sign in by, whoever ends those: sessions, grants and the
--- forms that are open; calendar links, which were made by whoever was signed in; the apps of a member who is
--- disabled; and links for a new password.
+-- Ends everything that depends on a member's sign-ins or sign-in methods: sessions, grants and open forms;
+-- calendar links, which a signed-in member created; the apps of a disabled member; and password reset links.
 CREATE OR REPLACE FUNCTION end_sign_ins() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 BEGIN
   IF OLD.disabled_at IS DISTINCT FROM NEW.disabled_at THEN
@@ -52,8 +51,8 @@ CREATE OR REPLACE TRIGGER narrow_grants AFTER UPDATE OF granted ON oauth_consent
   WHEN (NOT OLD.granted <@ NEW.granted) EXECUTE FUNCTION narrow_grants();
 ALTER TABLE oauth_consents ENABLE ALWAYS TRIGGER narrow_grants;
 
--- Whichever way a session ends, or loses a client: the client is told (Back-Channel Logout), unless it has expired. A session that a
--- member has left alone is no sign-out.
+-- Whichever way a session ends, or loses a client: the client is notified (Back-Channel Logout), unless it has expired. An expired
+-- session does not count as a sign-out.
 CREATE OR REPLACE FUNCTION tell_clients() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 BEGIN
   INSERT INTO oauth_logouts (client_id, user_id, sid)

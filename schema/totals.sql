@@ -1,6 +1,6 @@
--- Puts one row in place of at most so many changes of each kind and what was folded before, in one statement each,
--- so that the sum is the same to every snapshot. One at a time in the whole database, whoever calls; where another
--- is at it, nothing is done. Planned each time: a plan from when the tables were empty may look for what is not folded
+-- Replaces at most so many deltas of each kind and the previous total by one row, in one statement each,
+-- so that the sum is the same in every snapshot. One at a time in the whole database: it does nothing while another
+-- call runs. Planned each time: a plan from when the tables were empty may look for what is not folded
 -- among everything.
 CREATE OR REPLACE FUNCTION fold_totals(most integer) RETURNS integer
   LANGUAGE plpgsql SET search_path = public, pg_temp SET plan_cache_mode = force_custom_plan AS $$

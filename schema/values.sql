@@ -1,10 +1,10 @@
--- Lower case, whatever the locale of the database. To sort by its code points, add COLLATE "C".
+-- Lower case, in any database locale. To sort by its code points, add COLLATE "C".
 CREATE OR REPLACE FUNCTION fold_case(value text) RETURNS text
   LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
   RETURN lower(value COLLATE "und-x-icu");
 
--- What stored columns and CHECKs are made of is IMMUTABLE. What calls functions that are not is in plpgsql, which keeps its plan: of one in
--- SQL, each statement would make one, and each call start an executor. In queries, the same in SQL without IMMUTABLE costs no call at all.
+-- Stored columns and CHECKs use IMMUTABLE functions. Those that call others are in plpgsql, which keeps its plan: in SQL, each
+-- statement would plan them, and each call start an executor. For queries, PostgreSQL inlines the same function in SQL without IMMUTABLE.
 CREATE OR REPLACE FUNCTION stored_api_time(value timestamptz) RETURNS text
   LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE AS $$
 BEGIN
@@ -62,7 +62,7 @@ CREATE OR REPLACE FUNCTION rarity_tier(earners bigint, eligible bigint) RETURNS 
   END;
 
 -- The parameters of a hash that another system made, which say how long it takes to verify: $2b$12, or
--- $argon2id$v=19$m=65536,t=3,p=4. NULL for our own and for what is no hash.
+-- $argon2id$v=19$m=65536,t=3,p=4. NULL for this server's hashes and for other text.
 CREATE OR REPLACE FUNCTION imported_hash_kind(password_hash text) RETURNS text
   LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
   SELECT CASE WHEN password_hash NOT LIKE '$argon2id$v=19$m=12288,t=3,p=1$%'

@@ -160,7 +160,7 @@ type Event struct {
 	Summary *string `json:"summary"`
 	// draft: visible only to those who organise the event.
 	Status EventStatus `json:"status"`
-	// Who can find it on the platform. In this API, only members with a role in the event see it, whatever its
+	// Who can find it on the platform. In this API, only members with a role in the event see it, with any
 	// visibility.
 	Visibility EventVisibility `json:"visibility"`
 	// UTC. For example 2026-01-31 18:00:00.
@@ -239,7 +239,7 @@ type EventDetail struct {
 	Summary *string `json:"summary"`
 	// draft: visible only to those who organise the event.
 	Status EventStatus `json:"status"`
-	// Who can find it on the platform. In this API, only members with a role in the event see it, whatever its
+	// Who can find it on the platform. In this API, only members with a role in the event see it, with any
 	// visibility.
 	Visibility EventVisibility `json:"visibility"`
 	// UTC. For example 2026-01-31 18:00:00.

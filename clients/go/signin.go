@@ -18,7 +18,7 @@ import (
 // A token this close to its expiry is refreshed first.
 const early = 30 * time.Second
 
-// SignIn signs members in with an authorization code and PKCE (RFC 7636, RFC 9700), for a client without keys of its own.
+// SignIn signs members in with an authorization code and PKCE (RFC 7636, RFC 9700), for a client without keys.
 // It may be used by several goroutines at once.
 type SignIn struct {
 	// Issuer is the URL of the server, without a path.

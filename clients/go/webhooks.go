@@ -19,14 +19,14 @@ var ErrWebhook = errors.New("not a genuine webhook")
 // WebhookTolerance is how old a message may be.
 const WebhookTolerance = 5 * time.Minute
 
-// WebhookMessage tells to read a thing again, or to drop it.
+// WebhookMessage names a record to read again, or to delete.
 type WebhookMessage struct {
 	// Such as events.updated; webhook.test for one that an admin sent, whose Data is empty.
 	Type string `json:"type"`
 	// When the change happened.
 	Timestamp time.Time `json:"timestamp"`
 	Data      struct {
-		// nil for a thing that is no member's, told to the platform.
+		// nil in a message to the platform about a record without a member.
 		MemberID *int64 `json:"member_id"`
 		Resource string `json:"resource"`
 		ID       int64  `json:"id"`

@@ -1,6 +1,6 @@
 // An app in the browser: signs a member in with OAuth 2.0 code and PKCE, and shows what they share. What it does with the API is the
-// client library's (clients/typescript); the rest is what the page looks like. Tokens stay in memory: whoever reloads the page signs in
-// again, and no script of another page finds them.
+// client library's (clients/typescript); the rest is the page's appearance. Tokens stay in memory: after a reload, the member signs in
+// again, and no other page's script can read them.
 import { bearer, PublicUserApi, SignIn } from './client/index.js';
 
 const { issuer: given, clientId } = document.documentElement.dataset;
@@ -55,7 +55,7 @@ async function watched(url, request = {}) {
   return response;
 }
 
-/** Runs `work`; what its first call sent and got stands at the step. */
+/** Runs `work`; the step shows its first request and response. */
 async function watch(step, work) {
   watcher = (sent, received) => {
     watcher = () => {};
@@ -169,7 +169,7 @@ function fill(id, items) {
   target.replaceChildren(...(items.length > 0 ? items : [make('li', 'quiet', 'Nothing yet.')]));
 }
 
-/** In the event's own time zone: its local time is shown as it is, whatever zone the browser is in. */
+/** In the event's own time zone: its local time is shown, regardless of the browser's zone. */
 function eventItem({
   title,
   starts_at_local,
@@ -264,7 +264,7 @@ on('call', async () => {
     ? 'The same token is refused: 401.'
     : 'The token works until it expires or is revoked.';
   const item = laterStep('Call', explanation);
-  // By a client of its own, which has no answer yet that could be said not to have changed.
+  // With a new client, which has no cached response to revalidate.
   const token = revoked ?? (await session.accessToken());
   const caller = new PublicUserApi({ baseUrl: issuer, credentials: bearer(token), fetch: watched });
   await watch(item, () => caller.credential());

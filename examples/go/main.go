@@ -34,7 +34,7 @@ type page struct {
 	} `json:"pagination"`
 }
 
-// problem is what the API answers in place of what was asked for (RFC 9457).
+// problem is the API's error response (RFC 9457).
 type problem struct {
 	Status int    `json:"status"`
 	Code   string `json:"code"`

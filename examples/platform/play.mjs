@@ -15,7 +15,7 @@ const LISTS = {
   achievements: '/achievements?limit=100',
   events: '/events?limit=100',
 };
-/** What others count is as of the moment when it was read: no change of it is told. */
+/** Counts of other members are as of the read: their changes are not reported. */
 const COUNTED =
   /^(attendees_count|spots_left|rarity|rarity_percentage|earned_by_count|eligible_users_count)$/;
 
@@ -55,7 +55,7 @@ class Copy {
     return this;
   }
 
-  /** One after the other: each goes on where the one before ended. */
+  /** One after the other: each continues where the previous one ended. */
   sync() {
     return (this.#syncing = this.#syncing.then(() => this.#sync()));
   }

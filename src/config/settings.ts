@@ -288,7 +288,7 @@ export const SETTINGS = {
   SEED_DEMO: optional(is.flag, {
     otherwise: 'true in development where PUBLIC_URL and HOST are loopback, false otherwise',
     meaning:
-      'fill an empty database with demo members at startup. Their password is public, so the server rejects this if others can reach it',
+      'fill an empty database with demo members, whose password is public: rejected if others can reach the server',
     set: 'to false to start with an empty database',
   }),
 } satisfies Record<string, Setting>;

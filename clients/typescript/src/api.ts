@@ -139,7 +139,7 @@ export class PublicUserApi {
     return this.#get('/achievements/stats', {}, options);
   }
 
-  /** What kind of credential is used, and which calls it may make. */
+  /** Kind of the credential, and its permitted requests. */
   credential(options?: CallOptions): Promise<Credential> {
     return this.#get('/credential', {}, options);
   }

@@ -94,7 +94,7 @@ export class Requests {
       const refused = new ApiError(response, problemOf(await response.text()));
       if (response.status === 401 && !renewed) {
         const others = await this.#settings.credentials.headers(true);
-        // What was refused once is not sent again.
+        // A rejected credential is never sent again.
         if (JSON.stringify(others) === JSON.stringify(credentials)) throw refused;
         credentials = others;
         renewed = true;

@@ -142,7 +142,7 @@ export interface Event {
   readonly summary: string | null;
   /** draft: visible only to those who organise the event. */
   readonly status: EventStatus;
-  /** Who can find it on the platform. In this API, only members with a role in the event see it, whatever its visibility. */
+  /** Who can find it on the platform. In this API, only members with a role in the event see it, with any visibility. */
   readonly visibility: EventVisibility;
   /** UTC. For example `2026-01-31 18:00:00`. */
   readonly starts_at: string;
@@ -220,7 +220,7 @@ export interface EventDetail {
   readonly summary: string | null;
   /** draft: visible only to those who organise the event. */
   readonly status: EventStatus;
-  /** Who can find it on the platform. In this API, only members with a role in the event see it, whatever its visibility. */
+  /** Who can find it on the platform. In this API, only members with a role in the event see it, with any visibility. */
   readonly visibility: EventVisibility;
   /** UTC. For example `2026-01-31 18:00:00`. */
   readonly starts_at: string;

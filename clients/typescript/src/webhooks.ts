@@ -5,7 +5,7 @@ export interface WebhookMessage {
   /** When the change happened, as in `2026-05-01T18:00:00.123Z`. */
   readonly timestamp: string;
   readonly data: {
-    /** null for a thing that is no member's, told to the platform. */
+    /** null in a message to the platform about a record without a member. */
     readonly member_id?: number | null;
     readonly resource?: string;
     readonly id?: number;

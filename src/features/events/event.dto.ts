@@ -113,7 +113,7 @@ export const EventItem = new Model('Event', {
   visibility: enumField(
     EVENT_VISIBILITIES,
     CARD,
-    'Who can find it on the platform. In this API, only members with a role in the event see it, whatever its visibility',
+    'Who can find it on the platform. In this API, only members with a role in the event see it, with any visibility',
   ),
   starts_at: timestampField(CARD, { example: EXAMPLE, description: 'UTC' }),
   ends_at: timestampField(CARD, 'UTC; null if no end is known: the event is then past once it has started')

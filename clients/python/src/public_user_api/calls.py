@@ -32,7 +32,7 @@ class AskToken:
     refused: str | None
 
 
-#: Yields what is to be done, is sent what came of it (a response, the error of the transport, or a token), returns the answer.
+#: Yields each step, receives its result (a response, a transport error, or a token), and returns the response.
 Steps = Generator["httpx.Request | Wait | AskToken", "httpx.Response | httpx.TransportError | str | None", Any]
 
 

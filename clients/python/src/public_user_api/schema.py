@@ -152,7 +152,7 @@ class Event(TypedDict):
     status: EventStatus
     """draft: visible only to those who organise the event"""
     visibility: EventVisibility
-    """Who can find it on the platform. In this API, only members with a role in the event see it, whatever its visibility"""
+    """Who can find it on the platform. In this API, only members with a role in the event see it, with any visibility"""
     starts_at: str
     """UTC"""
     ends_at: str | None
@@ -230,7 +230,7 @@ class EventDetail(TypedDict):
     status: EventStatus
     """draft: visible only to those who organise the event"""
     visibility: EventVisibility
-    """Who can find it on the platform. In this API, only members with a role in the event see it, whatever its visibility"""
+    """Who can find it on the platform. In this API, only members with a role in the event see it, with any visibility"""
     starts_at: str
     """UTC"""
     ends_at: str | None

@@ -59,7 +59,7 @@ class _Sent:
         return http.build_request("GET" if self.form is None else "POST", self.url, data=self.form)
 
 
-#: Yields what is to be sent, is sent the response, returns what came of it.
+#: Yields each request, receives its response, and returns the result.
 _Steps = Generator[_Sent, httpx.Response, Any]
 
 

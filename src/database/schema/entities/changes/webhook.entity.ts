@@ -35,7 +35,7 @@ export class WebhookEndpoint extends row({
 @Entity('webhook_deliveries')
 @Expires({ at: 'ended_at', kept: '7 days', only: `status <> 'pending'` })
 @OfMember<WebhookDelivery>({
-  export: { none: 'that a receiver is to be told of a change, for a few days; the change is in the file' },
+  export: { none: 'pending messages to webhook endpoints, for a few days; the change is in the export' },
 })
 export class WebhookDelivery extends row({
   /** The order in which an endpoint's messages are sent. */

@@ -207,8 +207,8 @@ export class OauthSession extends row({
 @Entity('oauth_logouts')
 @Expires({ at: 'ended_at', kept: '3 days' })
 @OfMember<OauthLogout>({
-  erase: { keep: 'apps are still told that the member’s sessions have ended, for three days at most' },
-  export: { none: 'that an app is to be told of the end of a session, for three days at most' },
+  erase: { keep: 'apps are still notified of the member’s ended sessions, for three days at most' },
+  export: { none: 'pending notifications of ended sessions to apps, for three days at most' },
 })
 export class OauthLogout extends row({
   id: identity('ALWAYS'),
