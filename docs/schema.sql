@@ -136,6 +136,55 @@ BEGIN
   RETURN NEW;
 END $function$;
 
+-- function access_ended_by()
+CREATE OR REPLACE FUNCTION public.access_ended_by()
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+RETURN CASE current_setting('public_user_api.ended_by'::text, true) WHEN 'user'::text THEN 'member'::text WHEN 'client'::text THEN 'app'::text ELSE 'platform'::text END;
+
+-- function end_of_access(timestamp with time zone,timestamp with time zone,timestamp with time zone)
+CREATE OR REPLACE FUNCTION public.end_of_access(token_end timestamp with time zone, grant_end timestamp with time zone, chosen_end timestamp with time zone, OUT ended_at timestamp with time zone, OUT reason text)
+ RETURNS record
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+  SELECT LEAST(token_end, grant_end, chosen_end, now()), CASE
+    WHEN LEAST(token_end, grant_end, chosen_end) > now() THEN access_ended_by()
+    WHEN chosen_end <= LEAST(token_end, grant_end, chosen_end) THEN 'expired' ELSE 'unused' END
+$function$;
+
+-- function keep_end_of_access()
+CREATE OR REPLACE FUNCTION public.keep_end_of_access()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+BEGIN
+  INSERT INTO ended_refresh_tokens (key, client_id, ended_at, reason)
+    SELECT t.key, OLD.client_id, e.ended_at, e.reason
+    FROM oauth_tokens t CROSS JOIN LATERAL end_of_access(t.expires_at, OLD.expires_at, OLD.access_ends_at) e
+    WHERE t.grant_id = OLD.id AND t.model = 'RefreshToken' AND (t.consumed_at IS NULL OR t.successor IS NOT NULL)
+    ON CONFLICT DO NOTHING;
+  RETURN NULL;
+END $function$;
+
+-- function keep_end_of_unused_access()
+CREATE OR REPLACE FUNCTION public.keep_end_of_unused_access()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+BEGIN
+  INSERT INTO ended_refresh_tokens (key, client_id, ended_at, reason)
+    SELECT OLD.key, g.client_id, e.ended_at, e.reason
+    FROM oauth_grants g CROSS JOIN LATERAL end_of_access(OLD.expires_at, g.expires_at, g.access_ends_at) e
+    WHERE g.id = OLD.grant_id
+    ON CONFLICT DO NOTHING;
+  RETURN NULL;
+END $function$;
+
 -- function record_achievement_change()
 CREATE OR REPLACE FUNCTION public.record_achievement_change()
  RETURNS trigger
@@ -1083,6 +1132,14 @@ CREATE TABLE developer_requests (
   duration_ms integer
 );
 
+-- table ended_refresh_tokens
+CREATE TABLE ended_refresh_tokens (
+  key bytea NOT NULL,
+  client_id text NOT NULL,
+  ended_at timestamp with time zone NOT NULL,
+  reason text NOT NULL
+);
+
 -- table event_totals
 CREATE TABLE event_totals (
   event_id bigint NOT NULL,
@@ -1714,6 +1771,12 @@ ALTER TABLE developer_requests ADD CONSTRAINT developer_requests_route_check CHE
 -- constraint developer_requests.developer_requests_value_check
 ALTER TABLE developer_requests ADD CONSTRAINT developer_requests_value_check CHECK ((octet_length(value) <= 300));
 
+-- constraint ended_refresh_tokens.ended_refresh_tokens_key_check
+ALTER TABLE ended_refresh_tokens ADD CONSTRAINT ended_refresh_tokens_key_check CHECK ((octet_length(key) = 32));
+
+-- constraint ended_refresh_tokens.ended_refresh_tokens_pkey
+ALTER TABLE ended_refresh_tokens ADD CONSTRAINT ended_refresh_tokens_pkey PRIMARY KEY (key);
+
 -- constraint events.events_cancellation_reason_check
 ALTER TABLE events ADD CONSTRAINT events_cancellation_reason_check CHECK ((char_length(cancellation_reason) <= 1000));
 
@@ -2232,6 +2295,9 @@ CREATE INDEX developer_requests_client_id_idx ON public.developer_requests USING
 -- index developer_requests_key_id_idx
 CREATE INDEX developer_requests_key_id_idx ON public.developer_requests USING btree (key_id, occurred_at DESC, id DESC) WHERE (key_id IS NOT NULL);
 
+-- index ended_refresh_tokens_ended_at_idx
+CREATE INDEX ended_refresh_tokens_ended_at_idx ON public.ended_refresh_tokens USING btree (ended_at);
+
 -- index event_totals_delta_idx
 CREATE INDEX event_totals_delta_idx ON public.event_totals USING btree (event_id) WHERE is_delta;
 
@@ -2637,6 +2703,12 @@ CREATE TRIGGER oauth_consents_tell_platform AFTER INSERT OR DELETE OR UPDATE OF 
 -- trigger oauth_consents.oauth_consents_tell_platform
 ALTER TABLE oauth_consents ENABLE TRIGGER oauth_consents_tell_platform;
 
+-- trigger oauth_grants."Keep_end"
+CREATE TRIGGER "Keep_end" AFTER DELETE ON public.oauth_grants FOR EACH ROW EXECUTE FUNCTION keep_end_of_access();
+
+-- trigger oauth_grants."Keep_end"
+ALTER TABLE oauth_grants ENABLE TRIGGER "Keep_end";
+
 -- trigger oauth_grants.oauth_grants_announce
 CREATE TRIGGER oauth_grants_announce AFTER DELETE ON public.oauth_grants REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION announce_ended('grant');
 
@@ -2660,6 +2732,12 @@ CREATE TRIGGER announce_truncate BEFORE TRUNCATE ON public.oauth_tokens FOR EACH
 
 -- trigger oauth_tokens.announce_truncate
 ALTER TABLE oauth_tokens ENABLE ALWAYS TRIGGER announce_truncate;
+
+-- trigger oauth_tokens.keep_end_of_unused_access
+CREATE TRIGGER keep_end_of_unused_access AFTER DELETE ON public.oauth_tokens FOR EACH ROW WHEN (((old.model = 'RefreshToken'::text) AND (old.consumed_at IS NULL))) EXECUTE FUNCTION keep_end_of_unused_access();
+
+-- trigger oauth_tokens.keep_end_of_unused_access
+ALTER TABLE oauth_tokens ENABLE TRIGGER keep_end_of_unused_access;
 
 -- trigger participants.participants_changed
 CREATE TRIGGER participants_changed AFTER UPDATE ON public.participants FOR EACH ROW WHEN ((((((((old.user_id IS DISTINCT FROM new.user_id) OR (old.event_id IS DISTINCT FROM new.event_id)) OR (old.is_visible IS DISTINCT FROM new.is_visible)) OR (old.role IS DISTINCT FROM new.role)) OR (old.rsvp_status IS DISTINCT FROM new.rsvp_status)) OR (old.responded_at IS DISTINCT FROM new.responded_at)) OR (old.checked_in_at IS DISTINCT FROM new.checked_in_at))) EXECUTE FUNCTION participants_changed();

@@ -188,7 +188,7 @@ export class Middleware {
     if (typeof body === 'object' && body !== null && 'error' in body)
       ctx.body = {
         ...body,
-        ...explanationOf(ctx, words, failure, request.documentFault),
+        ...explanationOf(ctx, words, failure, request.documentFault, request.token?.ended),
         error_id: request.id,
       };
     if (request.unavailable) return;

@@ -12,6 +12,7 @@ import {
   OauthClientSecret,
   OauthGrant,
 } from '../database/schema/entities/credentials/oauth.entity.js';
+import { endedBy } from '../database/sql.js';
 import { OperatorError } from '../values/operator-error.js';
 import type { AuthMethod } from './profiles.js';
 import { SigningKeysService } from './signing-keys.service.js';
@@ -183,7 +184,7 @@ GROUP BY c.id ORDER BY c.created_at DESC, c.id`,
           [id, [...new Set(before.redirect_uris.map(originOf))]],
         );
       const lost = before.scopes.filter((scope) => !after.scopes.includes(scope));
-      const grants = lost.length === 0 ? 0 : await takeScopes(manager, id, lost);
+      const grants = lost.length === 0 ? 0 : await takeScopes(manager, id, lost, owner && 'client');
       await recordEvent(manager, {
         type: 'client.updated',
         actor,
@@ -320,14 +321,19 @@ function storedKeysOf({ secret_auth_method, jwks }: Pick<NewClient, 'secret_auth
 }
 
 /** @returns number of ended grants, which included one of the scopes */
-async function takeScopes(manager: EntityManager, id: string, scopes: readonly string[]): Promise<number> {
+async function takeScopes(
+  manager: EntityManager,
+  id: string,
+  scopes: readonly string[],
+  by?: 'client',
+): Promise<number> {
   const without = (column: string) =>
     `${column} = ARRAY(SELECT scope FROM unnest(${column}) AS held (scope) WHERE scope <> ALL ($2))`;
   const [, ended] = await manager.query<[unknown, number]>(
     `DELETE FROM oauth_grants g WHERE g.client_id = $1 AND EXISTS (
   SELECT FROM jsonb_each_text(g.payload->'resources') resource
-  WHERE string_to_array(resource.value, ' ') && $2::text[])`,
-    [id, scopes],
+  WHERE string_to_array(resource.value, ' ') && $2::text[]) RETURNING ${endedBy('$3')}`,
+    [id, scopes, by ?? null],
   );
   // Afterwards, to narrow grants that were stored meanwhile.
   await manager.query(

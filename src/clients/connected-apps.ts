@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { audited, recordEvent, type NewAuthEvent } from '../audit/audit.js';
-import { foldedText } from '../database/sql.js';
+import { endedBy, foldedText } from '../database/sql.js';
 
 /** An app that has live access to a member's data. */
 export interface ConnectedApp {
@@ -99,8 +99,8 @@ ORDER BY uid_key = ANY($2::bytea[]) DESC, oauth_sessions.last_seen_at DESC, uid_
   DELETE FROM oauth_consents WHERE user_id = $1 AND ($2::text IS NULL OR client_id = $2) RETURNING 1
 ), ended AS (
   DELETE FROM oauth_grants WHERE user_id = $1 AND ($2::text IS NULL OR client_id = $2) RETURNING 1
-) SELECT count(*) AS count, EXISTS (SELECT FROM forgotten) AS forgotten FROM ended`,
-        [userId, clientId],
+) SELECT count(*) AS count, EXISTS (SELECT FROM forgotten) AS forgotten, ${endedBy('$3')} FROM ended`,
+        [userId, clientId, actor.actor],
       );
       const { count, forgotten } = row!;
       // Otherwise the id may be invented, and is not recorded.
@@ -128,8 +128,8 @@ ORDER BY uid_key = ANY($2::bytea[]) DESC, oauth_sessions.last_seen_at DESC, uid_
         `WITH forgotten AS (DELETE FROM oauth_consents WHERE user_id = $1
 ), ended AS (UPDATE users SET sign_ins_valid_since = clock_timestamp() WHERE id = $1 -- all that was signed in goes with it
 ) SELECT (SELECT count(*) FROM oauth_grants WHERE user_id = $1) AS grants,
-  (SELECT count(*) FROM oauth_sessions WHERE user_id = $1) AS sessions`,
-        [userId],
+  (SELECT count(*) FROM oauth_sessions WHERE user_id = $1) AS sessions FROM (SELECT ${endedBy('$2')}) AS who`,
+        [userId, actor.actor],
       );
       await recordEvent(manager, { ...actor, type: 'access.revoked', userId, details: { ...ended } });
       return ended!;

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { eraseMembers } from '../../src/accounts/erasure.js';
+import { UsersService } from '../../src/accounts/users.service.js';
 import { ConnectedApps } from '../../src/clients/connected-apps.js';
 import { Sweeper } from '../../src/operations/sweeper/sweeper.js';
 import { clientWithKey } from '../support/client-kinds.js';
@@ -352,6 +354,113 @@ describe('/account/apps', () => {
       ]);
       expect(await ends(clientId)).toEqual([]);
       expect(await oauth.me(tokens.access_token)).toBe(401);
+    }
+  });
+});
+
+describe('a refresh after the end', () => {
+  const sweep = () => oauth.api.app.get(Sweeper).sweep();
+  const apps = () => new ConnectedApps(oauth.dataSource);
+  const users = () => new UsersService(oauth.dataSource);
+  const pass = async (days: number) => {
+    await oauth.passTime(days * DAY);
+    // The test's time passes without the sweeper, which deletes tokens a minute after their end.
+    await oauth.passTime(120);
+  };
+
+  interface Ended {
+    readonly clientId: string;
+    readonly id: number;
+    readonly browser: Browser;
+    readonly token: string;
+  }
+
+  async function refused(clientId: string, token: string) {
+    const { status, body } = await oauth.refresh(clientId, token);
+    expect([status, body.error]).toEqual([400, 'invalid_grant']);
+    return body.error_description as string;
+  }
+
+  it.each<[string, string, (of: Ended) => Promise<unknown>]>([
+    [
+      'the member ended it on /account/apps',
+      'ended by the member',
+      async ({ browser }) =>
+        browser.submit((await browser.open('/account/apps')) as FormPage, {}, /\/apps\/revoke$/),
+    ],
+    [
+      'the member ended all access',
+      'ended by the member',
+      ({ id }) => apps().revokeAll(id, { actor: 'user' }),
+    ],
+    [
+      'an admin ended it',
+      'ended by the platform',
+      ({ id, clientId }) => apps().revoke(id, clientId, { actor: 'admin' }),
+    ],
+    ['an admin disabled the member', 'ended by the platform', ({ id }) => users().disable(id, 'admin')],
+    [
+      'an admin erased the member',
+      'ended by the platform',
+      ({ id }) => eraseMembers(oauth.dataSource, [id], { actor: 'admin' }),
+    ],
+    [
+      'an admin set a new password',
+      'ended by the platform',
+      ({ id }) => users().setPassword(id, 'seven quiet herons wade', 'admin'),
+    ],
+    [
+      'the app revoked a token',
+      'ended by the app',
+      ({ clientId, token }) => oauth.post('/oauth/revoke', { client_id: clientId, token }),
+    ],
+    ['its end came', 'expired', () => pass(30)],
+    ['its end came, and its row was deleted', 'expired', () => pass(30).then(sweep)],
+  ])('gets the reason if %s: %s', async (_, reason, end) => {
+    const clientId = await oauth.client({
+      longest_access: 'unlimited',
+      type: 'native',
+      redirect_uris: [NATIVE],
+    });
+    const [{ id, username }, browser] = [await oauth.member(), oauth.browser()];
+    const { refresh_token: token } = await access(clientId, username, '30', {
+      browser,
+      redirect_uri: NATIVE,
+    });
+    await end({ clientId, id, browser, token });
+    const told = await refused(clientId, token);
+    expect(told).toMatch(/^the access ended at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC: /);
+    expect(told.split(': ')[1]).toBe(reason);
+    const foreign = await refused(await oauth.client(), token);
+    expect(foreign).toBe(await refused(clientId, 'x'.repeat(43)));
+  });
+
+  it.each([false, true])(
+    'gets “not used for 30 days” (180 for a native app); rows deleted: %s',
+    async (isSwept) => {
+      const web = await oauth.client({ longest_access: 'unlimited' });
+      const [clientId, { username }] = [await native(), await oauth.member()];
+      const { refresh_token } = await access(clientId, username, 'unlimited', { redirect_uri: NATIVE });
+      await oauth.passTime(150 * DAY);
+      const { refresh_token: ofWeb } = await access(web, username, 'unlimited');
+      await pass(30);
+      if (isSwept) for (let i = 0; i < 2; i++) await sweep();
+      expect(await refused(web, ofWeb)).toMatch(/: not used for 30 days$/);
+      expect(await refused(clientId, refresh_token)).toMatch(/: not used for 180 days$/);
+    },
+  );
+
+  it('that reads the token before the member ends the access gets the reason, too', async () => {
+    for (let round = 0; round < 5; round++) {
+      const [clientId, { id, username }] = [await oauth.client(), await oauth.member()];
+      const { refresh_token } = await access(clientId, username, '30');
+      const [{ body }] = await Promise.all([
+        oauth.refresh(clientId, refresh_token),
+        apps().revoke(id, clientId, { actor: 'user' }),
+      ]);
+      const last = body.error === undefined ? body.refresh_token : refresh_token;
+      expect(await refused(clientId, last)).toMatch(/: ended by the member$/);
+      if (body.error !== undefined) expect(body.error_description).toMatch(/: ended by the member$/);
     }
   });
 });

@@ -321,6 +321,10 @@ SELECT ${key}, CASE WHEN n % 2 = 0 THEN 'AuthorizationCode' ELSE 'AccessToken' E
   now() + CASE WHEN n <= 2 * ${EXPIRED} THEN interval '-1 day' ELSE interval '1 day' END FROM ${series}`,
     );
     await runner.query(
+      `INSERT INTO ended_refresh_tokens (key, client_id, ended_at, reason)
+SELECT ${key}, 'many', now() - CASE WHEN n <= ${EXPIRED} THEN interval '31 days' ELSE interval '1 day' END, 'member' FROM ${series}`,
+    );
+    await runner.query(
       `INSERT INTO oauth_sessions (uid_key, key, public_id, user_id, payload, expires_at)
 SELECT ${key}, ${key}, lpad(to_hex(n), 32, '0')::uuid, 1, '', ${expiry} FROM ${series}`,
     );

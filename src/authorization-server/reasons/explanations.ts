@@ -1,4 +1,6 @@
 import type { errors, KoaContextWithOIDC } from 'oidc-provider';
+import { accessClientOf, idleSeconds } from '../../clients/access-durations.js';
+import type { EndedRefreshToken } from '../../database/schema/entities/credentials/oauth.entity.js';
 import type { RefusalReason, RefusalWords } from './refusal-reasons.js';
 
 const USED = 'the refresh token was used before: sign the member in again';
@@ -12,18 +14,40 @@ const OF_REFRESH_TOKENS: { readonly [Reason in RefusalReason]?: string } = {
   access_ended: ENDED,
 };
 
+/** The end of the access that a refresh token gave. */
+export interface EndedAccess extends Pick<EndedRefreshToken, 'client_id' | 'reason'> {
+  /** In the API's format. */
+  readonly ended_at: string;
+}
+
+const REASONS = {
+  member: 'ended by the member',
+  app: 'ended by the app',
+  platform: 'ended by the platform',
+  expired: 'expired',
+} as const;
+
+function endOf(ctx: KoaContextWithOIDC, { ended_at, reason }: EndedAccess): string {
+  const isBound = ctx.get('DPoP') !== '';
+  const days = () => idleSeconds(accessClientOf(ctx.oidc.client!, isBound)) / 86_400;
+  const why = reason === 'unused' ? `not used for ${days()} days` : REASONS[reason];
+  return `the access ended at ${ended_at} UTC: ${why}`;
+}
+
 /** Explains a client's error by its profile, its document, or the missing grant; the library only says "invalid". */
 export function explanationOf(
   ctx: KoaContextWithOIDC,
   { error, reason }: RefusalWords,
   failure: Error,
   documentFault: string | undefined,
+  ended: EndedAccess | undefined,
 ): { error_description?: string | undefined } {
   if (error === 'invalid_client' && documentFault !== undefined)
     return { error_description: `the client document cannot be used: ${documentFault}` };
   const { error_detail: rule } = failure as errors.OIDCProviderError;
   if (reason === 'profile_rule' && rule !== undefined) return { error_description: rule };
   const isRefresh = error === 'invalid_grant' && ctx.oidc.params?.grant_type === 'refresh_token';
-  const text = isRefresh ? OF_REFRESH_TOKENS[reason] : undefined;
+  const isOwn = ended?.client_id === ctx.oidc.client?.clientId;
+  const text = isRefresh ? (isOwn && ended ? endOf(ctx, ended) : OF_REFRESH_TOKENS[reason]) : undefined;
   return text === undefined ? {} : { error_description: text };
 }

@@ -6,6 +6,7 @@ import { accessClientOf, idleSeconds } from '../../clients/access-durations.js';
 import { openWith, sealFor } from '../../crypto/encryption.js';
 import { Database } from '../../database/database.js';
 import { Periodic } from '../../runtime/periodic-work.js';
+import type { EndedAccess } from '../reasons/explanations.js';
 import { because } from '../reasons/refusal-reasons.js';
 import { LIFETIMES } from '../provider/lifetimes.js';
 import { ROUTES } from '../provider/provider.js';
@@ -79,6 +80,8 @@ export class TokenRequest {
   /** The presented token stays valid, and gets a new response each time. */
   #stays = false;
   presented: PresentedToken | undefined;
+  /** The end of the access, if the refresh token gave some. */
+  ended: EndedAccess | undefined;
   /** The response to repeat, if the token was used a moment ago. */
   kept: KeptAnswer | undefined;
   /** Issued tokens, from the moment of consumption: stored with it or not at all. Dropped if a response is repeated. */

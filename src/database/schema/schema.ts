@@ -26,7 +26,7 @@ function readStatements(): ReadonlyMap<string, string> {
 }
 
 function nameOf(statement: string): string {
-  const found = /^CREATE OR REPLACE (?:(FUNCTION \w+)|(TRIGGER \w+)[^;]*?\s(ON \w+))/m.exec(statement);
+  const found = /^CREATE OR REPLACE (?:(FUNCTION \w+)|(TRIGGER [\w"]+)[^;]*?\s(ON \w+))/m.exec(statement);
   if (!found) throw new Error(`schema/ has what is neither a function nor a trigger: ${statement}`);
   return found.slice(1).filter(Boolean).join(' ');
 }

@@ -12,7 +12,7 @@ import { Config } from '../../config/config.js';
 import { randomBytes } from '../../crypto/random.js';
 import { eitherOf, TokenKeys } from '../../crypto/hmac.js';
 import { Database } from '../../database/database.js';
-import { keyed, unexpired } from '../../database/sql.js';
+import { endedBy, keyed, unexpired } from '../../database/sql.js';
 import { Logger } from '../../runtime/logger.js';
 import { Mailer } from '../../runtime/mailer.js';
 import { withoutSlot } from '../../http/pipeline/request-context.js';
@@ -78,7 +78,7 @@ const FINISH = `WITH taken AS (
 ), changed AS (
   UPDATE users u SET password_hash = $3, sign_ins_valid_since = clock_timestamp() FROM taken
   WHERE u.id = taken.user_id AND ${RESETTABLE} RETURNING u.id
-), told AS (${recordEventIf('changed', 6)}) SELECT id FROM changed`;
+), told AS (${recordEventIf('changed', 6)}) SELECT id, ${endedBy(`'user'`)} FROM changed`;
 
 /** Password resets by email. They do not reveal who is a member, or who has an email address. */
 @Injectable()

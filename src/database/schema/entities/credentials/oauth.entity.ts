@@ -107,6 +107,17 @@ export class OauthConsent extends row({
   updated_at: timestamptz.sqlDefault('now()'),
 }) {}
 
+/** The last refresh token of access that has ended: its app gets the reason. Triggers write it when grants and tokens are deleted. */
+@Entity('ended_refresh_tokens')
+@Expires({ at: 'ended_at', kept: '30 days' })
+export class EndedRefreshToken extends row({
+  key: bytea.primary,
+  client_id: text,
+  ended_at: timestamptz,
+  /** `unused`: it ended because nobody used it. */
+  reason: text.as<'member' | 'app' | 'platform' | 'expired' | 'unused'>(),
+}) {}
+
 /** One sign-in of one member in one client on one device: a family of tokens. Its id is no credential. */
 @Entity('oauth_grants')
 @Expires({ at: 'expires_at' })
