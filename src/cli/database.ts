@@ -3,7 +3,7 @@ import { NestFactory } from '@nestjs/core';
 import { DataSource } from 'typeorm';
 import { SignInMethods } from '../accounts/sign-in/sign-in-methods.js';
 import { UsersService } from '../accounts/users.service.js';
-import { AuditTrail } from '../audit/audit-trail.js';
+import { AuditLog } from '../audit/audit-log.js';
 import { ApiKeysService } from '../auth/api-keys/api-keys.service.js';
 import { ClientsService } from '../clients/clients.service.js';
 import { ConnectedApps } from '../clients/connected-apps.js';
@@ -27,7 +27,7 @@ const INSUFFICIENT_PRIVILEGE = '42501';
 /** Services for commands, on the command's own connection, without a server's background work. */
 const SERVICES = [
   ApiKeysService,
-  AuditTrail,
+  AuditLog,
   ClientsService,
   ConnectedApps,
   SigningKeysService,

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { Client } from 'pg';
 import { AUTH_EVENTS, boundedDetails } from '../../src/audit/audit.js';
-import { AuditTrail } from '../../src/audit/audit-trail.js';
+import { AuditLog } from '../../src/audit/audit-log.js';
 import { RateLimits } from '../../src/auth/rate-limits/rate-limits.js';
 import { SignIn } from '../../src/accounts/sign-in/sign-in.js';
 import { eraseMembers } from '../../src/accounts/erasure.js';
@@ -226,7 +226,7 @@ describe('rejections without a member', () => {
     inOneWindow(async () => {
       const server = await OauthTest.start({ rateLimits: { read: 0, write: 0, auth: 1 } });
       const find = (errorId: unknown) =>
-        new AuditTrail(server.dataSource).find({ errorId: String(errorId) }, 10);
+        new AuditLog(server.dataSource).find({ errorId: String(errorId) }, 10);
       const errorIdOn = ({ html }: FormPage) => /error id: <code>([^<]*)</.exec(html)![1]!;
       try {
         const bad = await server.token({ grant_type: 'refresh_token', client_id: 'x'.repeat(101) });

@@ -1,7 +1,7 @@
 import { InvalidArgumentError, Option, type Command } from '@commander-js/extra-typings';
 import { UsersService } from '../../accounts/users.service.js';
 import { AUTH_EVENTS, recordAlone } from '../../audit/audit.js';
-import { AuditTrail, type AuditFilter, type AuditLine } from '../../audit/audit-trail.js';
+import { AuditLog, type AuditFilter, type AuditEvent } from '../../audit/audit-log.js';
 import { deleteExpired, expiredRows } from '../../operations/sweeper/sweeper.js';
 import { durationBetween, parseDuration, parseKeyId } from '../arguments.js';
 import { addCommand, withExample, endable } from '../command.js';
@@ -15,7 +15,7 @@ const FOLLOW_MS = 500;
 const TYPES = Object.keys(AUTH_EVENTS);
 const OBJECTS = [...new Set(TYPES.map((type) => type.split('.')[0]!))];
 
-const COLUMNS: Record<string, (line: AuditLine) => string | number | null> = {
+const COLUMNS: Record<string, (line: AuditEvent) => string | number | null> = {
   'TIME (UTC)': (line) => line.occurred_at,
   ...named('type', 'actor'),
   USER: (line) => line.user_id,
@@ -57,9 +57,9 @@ export function auditCommand(command: Command): void {
         type,
         sinceSeconds: since ?? (errorId === undefined ? parseDuration('24h') : undefined),
       };
-      const trail = get(AuditTrail);
-      if (follow) return endable((ended) => followTrail(trail, filter, json, ended));
-      const found = await trail.find(filter, MOST + 1);
+      const auditLog = get(AuditLog);
+      if (follow) return endable((ended) => followAuditLog(auditLog, filter, json, ended));
+      const found = await auditLog.find(filter, MOST + 1);
       const truncated = found.length > MOST;
       print({ data: found.slice(0, MOST), truncated }, ({ data }) => table(data, COLUMNS));
       if (truncated)
@@ -90,17 +90,17 @@ export function auditCommand(command: Command): void {
     });
 }
 
-async function followTrail(
-  trail: AuditTrail,
+async function followAuditLog(
+  auditLog: AuditLog,
   filter: AuditFilter,
   json: boolean | undefined,
   ended: AbortSignal,
 ): Promise<void> {
-  const write = (line: AuditLine) => process.stdout.write(`${json ? jsonOf(line) : LINES.line(line)}\n`);
+  const write = (line: AuditEvent) => process.stdout.write(`${json ? jsonOf(line) : LINES.line(line)}\n`);
   // Starts before reading the past, so that nothing is missed; ids prevent repetition.
-  const following = trail.follow(filter, ended, FOLLOW_MS);
+  const following = auditLog.follow(filter, ended, FOLLOW_MS);
   const next = following.next();
-  const past = (await trail.find(filter, MOST)).reverse();
+  const past = (await auditLog.find(filter, MOST)).reverse();
   if (!json && LINES.header !== undefined) note(LINES.header);
   for (const line of past) write(line);
   const shown = new Set(past.map(({ id }) => id));

@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 
-export interface AuditLine {
+export interface AuditEvent {
   /** null for a rejection without a member, which is stored elsewhere. */
   readonly id: number | null;
   /** In the API's format. */
@@ -40,12 +40,12 @@ const COMMITTED_AFTER_MS = 10_000;
 const FOLLOWED = 1_000;
 
 @Injectable()
-export class AuditTrail {
+export class AuditLog {
   constructor(private readonly dataSource: DataSource) {}
 
   /** Returns events, newest first; with an error id, also rejections without a member. */
-  async find(filter: AuditFilter, limit: number): Promise<AuditLine[]> {
-    const events = await this.dataSource.query<AuditLine[]>(
+  async find(filter: AuditFilter, limit: number): Promise<AuditEvent[]> {
+    const events = await this.dataSource.query<AuditEvent[]>(
       `SELECT ${LINE} FROM auth_events WHERE ${MATCHES} ORDER BY auth_events.occurred_at DESC, id DESC LIMIT ${limit}`,
       valuesOf(filter),
     );
@@ -54,13 +54,13 @@ export class AuditTrail {
   }
 
   /** Yields new events, oldest first, until `signal` aborts. @param everyMs polling interval */
-  async *follow(filter: AuditFilter, signal: AbortSignal, everyMs: number): AsyncGenerator<AuditLine> {
+  async *follow(filter: AuditFilter, signal: AbortSignal, everyMs: number): AsyncGenerator<AuditEvent> {
     /** Highest ids with the time of reading: after a while, all events below such an id are committed. */
     const heads = [{ at: performance.now(), id: await this.#lastId() }];
     const seen = new Set<number>();
     while (!signal.aborted) {
       const head = { at: performance.now(), id: await this.#lastId() };
-      const found = await this.dataSource.query<(AuditLine & { id: number })[]>(
+      const found = await this.dataSource.query<(AuditEvent & { id: number })[]>(
         `SELECT ${LINE} FROM auth_events WHERE ${MATCHES} AND id > $7 AND id <> ALL ($8) ORDER BY id LIMIT ${FOLLOWED}`,
         [...valuesOf(filter), heads[0]!.id, [...seen]],
       );
@@ -83,8 +83,8 @@ export class AuditTrail {
     return row!.id;
   }
 
-  async #findRefusals(errorId: string): Promise<AuditLine[]> {
-    return this.dataSource.query<AuditLine[]>(
+  async #findRefusals(errorId: string): Promise<AuditEvent[]> {
+    return this.dataSource.query<AuditEvent[]>(
       `SELECT NULL::bigint AS id, api_time(occurred_at) AS occurred_at,
   CASE route WHEN '/oauth/token' THEN 'token.refused' ELSE 'authorization.refused' END AS type, 'client' AS actor, NULL::bigint AS user_id,
   client_id, NULL AS key_id, host(ip) AS ip, error_id,
