@@ -13,12 +13,12 @@ import { ProblemFilter } from './http/output/problem.filter.js';
 import { Problem } from './http/output/problems.js';
 import { apiHeaders, isUnderApi } from './http/pipeline/api-headers.js';
 import { ApiAdapter } from './http/pipeline/api.adapter.js';
-import { refuseBusy } from './http/pipeline/busy.js';
+import { rejectBusy } from './http/pipeline/busy.js';
 import { compose } from './http/pipeline/compose.js';
 import { KINDS, type FrontDoor } from './http/pipeline/front-door.js';
 import { requestLines, requestLog } from './http/pipeline/request-log.js';
 import { responseDeadline } from './http/pipeline/response-deadline.js';
-import { PageRoutes, refuseBusyOauth } from './member-pages/requests/page-requests.js';
+import { PageRoutes, rejectBusyOauth } from './member-pages/requests/page-requests.js';
 import { Readiness } from './operations/health/readiness.js';
 import { Metrics } from './operations/metrics/metrics.js';
 import { ProblemPage } from './site/problem-page.js';
@@ -45,8 +45,8 @@ export function configureApp(app: NestExpressApplication): void {
   const filter = app.get(ProblemFilter);
   const metrics = app.get(Metrics);
   const { refusals, admissions } = (app.getHttpAdapter() as unknown as ApiAdapter).frontDoor;
-  refusals.api = refusals.platform = refuseBusy(config.publicUrl);
-  refusals.oauth = refusals.pages = refuseBusyOauth;
+  refusals.api = refusals.platform = rejectBusy(config.publicUrl);
+  refusals.oauth = refusals.pages = rejectBusyOauth;
   const meter = app.get(Meter);
   for (const kind of KINDS) {
     meter.read('overload_refusals_total', () => [[{ reason: kind }, admissions[kind].refused]]);

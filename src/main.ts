@@ -11,7 +11,7 @@ import {
   type DemoFacts,
   demoMembers,
   hasDemo,
-  refuseDemoMembers,
+  rejectDemoMembers,
   seedDemo,
   testKey,
 } from './operations/demo/demo.js';
@@ -31,7 +31,7 @@ async function start(config: Config): Promise<void> {
   if (!config.production) console.log(beginning(config));
   let demo: DemoFacts | undefined;
   const prepare = async (dataSource: DataSource) => {
-    if (!config.loopbackOnly) await refuseDemoMembers(dataSource);
+    if (!config.loopbackOnly) await rejectDemoMembers(dataSource);
     await registerDocsClient(dataSource, config);
     if (!config.seedDemo) return;
     await seedDemo(dataSource);

@@ -34,7 +34,7 @@ import {
   UpstreamSignOut,
 } from './ports.js';
 import { REOPENABLE, routeOf, ROUTES, SIGN_OUT } from './provider/provider.js';
-import { refuseOtherResponses } from './provider/response-modes.js';
+import { rejectOtherResponses } from './provider/response-modes.js';
 import { Consents } from './requests/consents.js';
 import { OauthDatabase, type OauthRequest } from './requests/oauth-database.js';
 import { runTokenRequests } from './requests/token-request.js';
@@ -75,7 +75,7 @@ export class Middleware {
     const steps: readonly Step[] = [
       (ctx, next) => this.#answerFailures(ctx, next),
       (ctx, next) => correctMetadata(ctx, next, this.config, this.pages.languages),
-      (ctx, next) => refuseOtherResponses(ctx, next, provider),
+      (ctx, next) => rejectOtherResponses(ctx, next, provider),
       (ctx, next) => this.#endRedirects(ctx, next),
       (ctx, next) => this.#signOutUpstream(ctx, next),
       (ctx, next) => this.#blockRedirectToUnconnectedApp(ctx, next),

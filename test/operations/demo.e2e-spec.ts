@@ -11,7 +11,7 @@ import {
   demoMembers,
   FIRST_ID,
   LAST_MEMBER_ID,
-  refuseDemoMembers,
+  rejectDemoMembers,
   seedDemo,
   testKey,
 } from '../../src/operations/demo/demo.js';
@@ -96,7 +96,7 @@ describe('the test key of the demo', () => {
 });
 
 describe('members with a known password', () => {
-  const refuse = () => refuseDemoMembers(api.dataSource);
+  const refuse = () => rejectDemoMembers(api.dataSource);
 
   it('prevent the start of a reachable server, whose message names the fix', async () => {
     expect(await demoMembers(api.dataSource)).toHaveLength(LAST_MEMBER_ID - FIRST_ID + 1);

@@ -6,7 +6,7 @@ import { stepGone } from '../failures/page-fault.js';
 import { LIFETIMES } from '../provider/lifetimes.js';
 import {
   MEMBER,
-  refusingOrphans,
+  rejectOrphans,
   SIGNED_IN,
   type OauthDatabase,
   type SessionRow,
@@ -161,7 +161,7 @@ export function sessionAdapter(database: OauthDatabase): Partial<Adapter> {
     const parts = [isFound, ended !== undefined, begun !== undefined, code !== undefined] as const;
     const text = TEXTS.get(String(parts)) ?? storing(...parts);
     TEXTS.set(String(parts), text);
-    const [outcome] = await refusingOrphans(database.rows<Outcome>(text, values));
+    const [outcome] = await rejectOrphans(database.rows<Outcome>(text, values));
     if (outcome!.is_gone) throw stepGone();
     if (!outcome!.is_stored) throw new errors.SessionNotFound('the sign-in was ended');
     request.sessionUid = uid;

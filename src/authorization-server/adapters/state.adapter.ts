@@ -11,7 +11,7 @@ import { stepGone } from '../failures/page-fault.js';
 import { because } from '../reasons/refusal-reasons.js';
 import {
   MEMBER,
-  refusingOrphans,
+  rejectOrphans,
   SIGNED_IN,
   type Decision,
   type MemberRow,
@@ -158,7 +158,7 @@ export function stateAdapter(
       values.push(clientId, granted, rejected, redirect_origins, seen_as, duration, seconds);
     }
     const text = consent ? CONSENTED : event ? RECORDED : DECIDED;
-    return refusingOrphans(database.rows(`${text} SELECT FROM decided`, values));
+    return rejectOrphans(database.rows(`${text} SELECT FROM decided`, values));
   }
 
   async function consume(id: string): Promise<void> {

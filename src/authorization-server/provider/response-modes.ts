@@ -6,7 +6,7 @@ import { ROUTES } from './provider.js';
  * Rejects response modes and types that the client may not use: the library would report them in the rejected mode. Replaces them by
  * unknown values, which the library rejects by a redirect. Also applies to the mode of a request object.
  */
-export async function refuseOtherResponses(
+export async function rejectOtherResponses(
   ctx: KoaContextWithOIDC,
   next: () => Promise<void>,
   { Client }: Provider,

@@ -81,7 +81,7 @@ WHERE id BETWEEN $1 AND $2 AND disabled_at IS NULL AND password_hash IS NOT NULL
 }
 
 /** Rejects a database with the demo for a server that others can reach. @throws OperatorError if the demo's password works */
-export async function refuseDemoMembers(dataSource: DataSource): Promise<void> {
+export async function rejectDemoMembers(dataSource: DataSource): Promise<void> {
   if ((await demoMembers(dataSource)).length === 0) return;
   throw new OperatorError(
     'The database holds demo members, whose password everybody knows, and PUBLIC_URL or HOST let others in: use another ' +
