@@ -84,7 +84,7 @@ export class BackChannelLogout implements OnApplicationShutdown {
   }
 
   async #claim(most: number): Promise<{ messages: Logout[] }> {
-    const clients = this.#outbox.underWay.map(({ client_id }) => client_id);
+    const clients = this.#outbox.inProgress.map(({ client_id }) => client_id);
     return { messages: await this.database.rows<Logout>(CLAIM, [most, clients]) };
   }
 

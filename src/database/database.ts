@@ -119,8 +119,8 @@ export class Database {
   }
 
   /** Statements in progress per connection for pipelined reads. */
-  pipelinesUnderWay(): number[] {
-    return this.#pipelined?.connections.map(({ underWay }) => underWay) ?? [];
+  pipelinesInProgress(): number[] {
+    return this.#pipelined?.connections.map(({ inProgress }) => inProgress) ?? [];
   }
 
   async end(): Promise<void> {

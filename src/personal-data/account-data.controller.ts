@@ -30,7 +30,7 @@ export class Downloads {
 
   constructor(private readonly bounds = BOUNDS) {}
 
-  get underWay(): number {
+  get inProgress(): number {
     return this.#members.size;
   }
 

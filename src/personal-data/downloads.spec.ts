@@ -72,7 +72,7 @@ describe('a download', () => {
     first.resolve();
     second.reject(new Error('cut'));
     expect((await Promise.allSettled(runs)).map(({ status }) => status)).toEqual(['fulfilled', 'rejected']);
-    expect([await few.run(3, nothing), await few.run(1, nothing), few.underWay]).toEqual([
+    expect([await few.run(3, nothing), await few.run(1, nothing), few.inProgress]).toEqual([
       undefined,
       undefined,
       0,

@@ -14,7 +14,7 @@ export const MOST_OF_A_RECEIVER = 8;
 const PATIENCE_MS = 10_000;
 const LONGEST_ERROR = 200;
 /** Maximum messages in progress in this process: all endpoints may be slow. */
-const MOST_UNDER_WAY = 256;
+const MAX_IN_PROGRESS = 256;
 /** Maximum wait at shutdown for messages in progress; then other instances send them. */
 const LAST_MS = 2_000;
 const LONGEST_CLAIM_MS = 100;
@@ -92,7 +92,7 @@ interface Queue<Message> {
 
 /** Claims messages of a queue and sends them concurrently: slow endpoints delay only their own messages. */
 export class Outbox<Message> {
-  readonly #underWay = new Map<Message, Promise<void>>();
+  readonly #inProgress = new Map<Message, Promise<void>>();
   readonly #stop = new AbortController();
   #claiming: Promise<void> | undefined;
   #claimAgain = false;
@@ -100,8 +100,8 @@ export class Outbox<Message> {
 
   constructor(private readonly queue: Queue<Message>) {}
 
-  get underWay(): readonly Message[] {
-    return [...this.#underWay.keys()];
+  get inProgress(): readonly Message[] {
+    return [...this.#inProgress.keys()];
   }
 
   /**
@@ -116,7 +116,7 @@ export class Outbox<Message> {
   /** Waits a little for the messages in progress, and aborts the others. */
   async close(): Promise<void> {
     await this.#claiming?.catch(() => undefined);
-    const all = Promise.all(this.#underWay.values());
+    const all = Promise.all(this.#inProgress.values());
     await Promise.race([all, setTimeout(LAST_MS, undefined, { ref: false })]);
     this.#stop.abort();
     await all;
@@ -131,7 +131,7 @@ export class Outbox<Message> {
   async #claimAll(): Promise<void> {
     while (this.#claimAgain && !this.#end?.aborted) {
       this.#claimAgain = false;
-      const room = MOST_UNDER_WAY - this.#underWay.size;
+      const room = MAX_IN_PROGRESS - this.#inProgress.size;
       if (room === 0) return; // each that finishes makes room, and calls this again
       const { messages, again = false } = await this.queue.claim(room);
       for (const message of messages) this.#begin(message);
@@ -144,10 +144,10 @@ export class Outbox<Message> {
       .send(message, this.#stop.signal)
       .catch((error: unknown) => this.queue.failed(error as Error))
       .finally(() => {
-        this.#underWay.delete(message);
+        this.#inProgress.delete(message);
         // The endpoint's next message may be sent now.
         if (!this.#end!.aborted) this.#goOn().catch(() => undefined);
       });
-    this.#underWay.set(message, sending);
+    this.#inProgress.set(message, sending);
   }
 }

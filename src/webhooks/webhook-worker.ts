@@ -43,7 +43,7 @@ export class WebhookWorker implements OnApplicationShutdown {
       const [row] = await database.prepared<{ seconds: number }>(OLDEST_DUE, []);
       return [[{}, row!.seconds]];
     });
-    meter.read('webhook_deliveries_under_way', () => [[{}, this.#outbox.underWay.length]]);
+    meter.read('webhook_deliveries_under_way', () => [[{}, this.#outbox.inProgress.length]]);
   }
 
   onApplicationShutdown(): Promise<void> {

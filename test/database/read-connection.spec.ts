@@ -83,7 +83,7 @@ postgres.describe('a connection for reads', () => {
           : { status: 'fulfilled', value: [{ one: i % 3 === 1 ? 1 : 0 }] },
       );
     const state = await Promise.race([connection.loss.then(() => 'lost'), turn('open')]);
-    expect([connection.underWay, state]).toEqual([0, 'open']);
+    expect([connection.inProgress, state]).toEqual([0, 'open']);
   });
 
   it('prepares a statement again that PostgreSQL rejected the first time, and describes it then', async () => {

@@ -256,13 +256,13 @@ postgres.describe('downloads that stop reading', () => {
         return sendUnread(browser, page);
       }),
     );
-    await eventually(() => downloads.underWay === 4 || undefined);
+    await eventually(() => downloads.inProgress === 4 || undefined);
     const key = await oauth.api.key(await oauth.api.platform.user());
     await until(async () => {
       expect((await oauth.api.get('/me', key)).status).toBe(200);
       expect((await fetch(`${oauth.issuer}/readyz`)).status).toBe(200);
       expect(((await oauth.browser().open('/account/apps')) as FormPage).status).toBe(200);
-      return downloads.underWay === 0;
+      return downloads.inProgress === 0;
     });
     for (const socket of sockets) socket.destroy();
     // A client that reads gets the whole file.

@@ -50,7 +50,7 @@ export class PipelinedReads {
   /** The next connection (round-robin); undefined if it is down or fully used. */
   next(): ReadConnection | undefined {
     const connection = this.connections[(this.#next = (this.#next + 1) % CONNECTIONS)];
-    return connection && connection.underWay < MOST_IN_FLIGHT ? connection : undefined;
+    return connection && connection.inProgress < MOST_IN_FLIGHT ? connection : undefined;
   }
 
   /** @param otherwise reads elsewhere after any failure @param connection from {@link next} */

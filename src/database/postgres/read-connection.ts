@@ -88,7 +88,7 @@ export class ReadConnection extends PrimaryClient {
     return connection;
   }
 
-  get underWay(): number {
+  get inProgress(): number {
     return this.#reads.length;
   }
 

@@ -42,7 +42,7 @@ export class RequestContext {
   readingBody = false;
   /** Start of the wait for a response, by `performance.now()`: see {@link responseDeadline}. */
   waitsSince = 0;
-  placeUnderWay = 0;
+  indexInProgress = 0;
   caller = NOBODY;
   readonly requester = new Requester();
   /** Its admission while it has a slot. */

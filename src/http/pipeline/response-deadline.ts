@@ -20,30 +20,30 @@ const LOOK_MS = 25;
 export function responseDeadline(milliseconds: number, filter: ProblemFilter) {
   // Unordered, with the index in each context. Not a Map or Set: V8 replaces their tables as entries change, and an old one retains all
   // later entries until a full garbage collection.
-  const underWay: Request[] = [];
+  const inProgress: Request[] = [];
   const forget = ({ context }: IncomingMessage) => {
-    const last = underWay.pop()!;
+    const last = inProgress.pop()!;
     if (last.context === context) return;
-    underWay[context.placeUnderWay] = last;
-    last.context.placeUnderWay = context.placeUnderWay;
+    inProgress[context.indexInProgress] = last;
+    last.context.indexInProgress = context.indexInProgress;
   };
   let looking = false;
   const look = () => {
     const late = performance.now() - milliseconds;
-    for (const request of underWay.filter(
+    for (const request of inProgress.filter(
       ({ context }) => !context.readingBody && context.waitsSince <= late,
     ))
       if (!request.res!.headersSent) {
         filter.answer(new Problem('temporarily_unavailable'), request, request.res!);
         endWorkFor(request.context.requester);
       }
-    looking = underWay.length > 0;
+    looking = inProgress.length > 0;
     if (looking) setTimeout(look, LOOK_MS).unref();
   };
   return (request: Request, _response: Response, next: NextFunction): void => {
     const { context } = request;
     context.waitsSince = performance.now();
-    context.placeUnderWay = underWay.push(request) - 1;
+    context.indexInProgress = inProgress.push(request) - 1;
     context.whenOver.push(forget);
     if (!looking) {
       looking = true;

@@ -112,8 +112,8 @@ export class NoticeEmails implements OnApplicationShutdown {
 
   async #claim(): Promise<{ messages: NoticeEmail[] }> {
     if (performance.now() < this.#resumeAt) return { messages: [] };
-    const bulk = this.#outbox.underWay.filter(({ is_bulk }) => is_bulk).length;
-    const urgent = this.#outbox.underWay.length - bulk;
+    const bulk = this.#outbox.inProgress.filter(({ is_bulk }) => is_bulk).length;
+    const urgent = this.#outbox.inProgress.length - bulk;
     const free = [MOST_AT_A_TIME - urgent, MOST_AT_A_TIME - bulk];
     return { messages: await this.database.prepared<NoticeEmail>(CLAIM, free) };
   }

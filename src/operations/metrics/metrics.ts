@@ -49,7 +49,7 @@ export const prometheus: FactoryProvider<Prometheus | undefined> = {
 @Injectable()
 export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
   #registry: Registry | undefined;
-  #underWay = 0;
+  #inProgress = 0;
   #end: (() => Promise<void>) | undefined;
 
   constructor(
@@ -66,14 +66,14 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
     this.#register(prometheus, this.#registry);
     meter.read('build_info', () => [[{ version: VERSION, node: process.version }, 1]]);
     meter.read('server_processes', () => [[{ state: 'answering' }, 1]]);
-    meter.read('http_requests_under_way', () => [[{}, this.#underWay]]);
+    meter.read('http_requests_under_way', () => [[{}, this.#inProgress]]);
     meter.read('database_pool_connections', () => {
       const pool = database.poolState();
       return (['busy', 'idle', 'waiting'] as const).map((state) => [{ state }, pool[state]] as const);
     });
-    meter.read('database_pipelined_lanes', () => [[{}, database.pipelinesUnderWay().length]]);
+    meter.read('database_pipelined_lanes', () => [[{}, database.pipelinesInProgress().length]]);
     meter.read('database_pipelined_reads_under_way', () => [
-      [{}, database.pipelinesUnderWay().reduce((sum, count) => sum + count, 0)],
+      [{}, database.pipelinesInProgress().reduce((sum, count) => sum + count, 0)],
     ]);
     meter.read('overload_refusals_total', () => [[{ reason: 'database_pool' }, database.refusals]]);
     meter.read('database_replica_lag_seconds', async () =>
@@ -120,10 +120,10 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
   /** Middleware: times every request. */
   observe() {
     return ({ context }: Request, _response: Response, next: NextFunction): void => {
-      this.#underWay++;
+      this.#inProgress++;
       context.whenOver.push((message, response) => {
         const request = message as Request;
-        this.#underWay--;
+        this.#inProgress--;
         const { startedAt, problem, route: named } = context;
         // Invented paths must not become labels.
         const route = named ?? (request.route as { path: string } | undefined)?.path ?? 'none';
