@@ -27,7 +27,7 @@ module.exports = {
     },
     only('values', [], 'strings, moments and addresses know nothing'),
     only('resources', [], 'what each resource is to its readers depends on nothing'),
-    only('crypto', [], 'encrypts, hashes and signs what it is given'),
+    only('crypto', ['values'], 'encrypts, hashes and signs what it is given'),
     only('config', ['crypto', 'values'], 'settings are read before anything else exists'),
     only('database', ['config', 'crypto', 'values'], 'tables know nothing of HTTP'),
     ...rooms('database', ['schema', 'embedded', 'postgres', 'replicas']),

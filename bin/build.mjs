@@ -73,7 +73,7 @@ function isNewer(made, sources) {
   return statSync(made).mtimeMs > newest;
 }
 
-/** Paths relative to `base`. Not by `globSync`: importers of this file may run on Node 20, which lacks it. */
+/** Paths relative to `base`. Not by `globSync`, which is experimental in Node 22. */
 function filesUnder(base, folder) {
   if (!existsSync(join(base, folder))) return [];
   return readdirSync(join(base, folder), { recursive: true, withFileTypes: true })

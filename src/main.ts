@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import type { DataSource } from 'typeorm';
 import { exposedDevelopment, loadConfig, loadDotEnv, type Config } from './config/config.js';
+import { VERSION } from './config/version.js';
 import { openDatabase } from './database/open-database.js';
 import { registerDemoClient, registerDocsClient } from './clients/own-clients.js';
 import {
@@ -50,9 +51,26 @@ async function start(config: Config): Promise<void> {
   } else {
     endWith(await serve(config));
   }
-  if (!config.production) console.log(banner(config, demo));
+  if (config.production) await logStart(config);
+  else console.log(banner(config, demo));
   const exposed = exposedDevelopment(config);
   if (exposed !== undefined) console.warn(`${exposed}: set NODE_ENV=production`);
+}
+
+async function logStart(config: Config): Promise<void> {
+  const { createLogger } = await import('./runtime/logger.js');
+  const { host, port, publicUrl, databaseUrl, workers } = config;
+  const database = new URL(databaseUrl!);
+  createLogger(config).info(
+    {
+      version: VERSION,
+      address: `${host}:${port}`,
+      public_url: publicUrl,
+      database: `${database.host}${database.pathname}`,
+      workers,
+    },
+    'server started',
+  );
 }
 
 /** @returns ends it */

@@ -219,19 +219,17 @@ function personItem({ user, status, met_at_event }) {
   return item;
 }
 
-/** How many members have it is its rarity. */
+/** The bar shows the member's progress; an achievement without steps is earned or not. */
 function achievementItem({ name, description, rarity, rarity_percentage, earned, is_pinned, progress }) {
   const item = make('li', earned ? 'achievement' : 'achievement locked');
   const head = make('p', 'name', name);
   if (is_pinned) head.append(' ', make('span', 'badge', 'pinned'));
   const done = progress ? `${progress.current} of ${progress.target}` : earned ? 'earned' : 'not earned yet';
   const share = rarity_percentage === null ? rarity : `${rarity}: ${rarity_percentage} % of members have it`;
-  item.append(head, make('p', 'quiet', [description, done].filter(Boolean).join(' · ')));
-  if (rarity_percentage !== null) {
-    const bar = make('meter', `rarity ${rarity}`);
-    Object.assign(bar, { min: 0, max: 100, value: rarity_percentage, ariaLabel: share });
-    item.append(bar);
-  }
+  const bar = make('meter', 'progress');
+  const [value, max] = progress ? [progress.current, progress.target] : [earned ? 1 : 0, 1];
+  Object.assign(bar, { min: 0, max, value, ariaLabel: done });
+  item.append(head, make('p', 'quiet', [description, done].filter(Boolean).join(' · ')), bar);
   item.append(make('p', 'share', share));
   return item;
 }

@@ -3,6 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { Config } from '../config/config.js';
 import { Hmac } from '../crypto/hmac.js';
 import { randomBytes } from '../crypto/random.js';
+import { isOpaqueSecret } from '../values/secret-forms.js';
 
 /** An HttpOnly, SameSite cookie. */
 export class BrowserCookie {
@@ -74,7 +75,7 @@ export class Csrf {
 
   /** @returns the cookie's secret; undefined if the browser has none */
   browserOf(request: IncomingMessage): string | undefined {
-    return this.#cookie.valuesIn(request).find((id) => /^[\w-]{43}$/.test(id));
+    return this.#cookie.valuesIn(request).find(isOpaqueSecret);
   }
 }
 

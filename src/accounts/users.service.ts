@@ -92,15 +92,25 @@ export class UsersService {
     return user;
   }
 
-  /** Newest first. @param search case-insensitive substring of the username or the display name */
-  list(most: number, search?: string): Promise<ListedUser[]> {
+  /** Counts enabled members who have neither a password nor a passkey here. */
+  async countWithoutSignIn(): Promise<number> {
+    const [row] = await this.dataSource.query<[{ count: number }]>(
+      `SELECT count(*)::integer AS count FROM users u WHERE u.disabled_at IS NULL AND u.erased_at IS NULL
+  AND u.password_hash IS NULL AND NOT EXISTS (SELECT FROM passkeys p WHERE p.user_id = u.id)`,
+    );
+    return row.count;
+  }
+
+  /** Newest first. @param search case-insensitive substring of the username or the display name @param before excludes this id and higher */
+  list(most: number, { search, before }: { search?: string | undefined; before?: number | undefined }) {
     return this.dataSource.query<ListedUser[]>(
       `SELECT u.id, u.username, u.display_name, api_time(u.created_at) AS created_at, api_time(u.disabled_at) AS disabled_at,
   api_time(u.erased_at) AS erased_at, u.password_hash IS NOT NULL AS has_password
 FROM users u
-WHERE $2::text IS NULL OR ${contains('u.folded_username', '$2')} OR ${contains('u.folded_name', '$2')}
+WHERE ($2::text IS NULL OR ${contains('u.folded_username', '$2')} OR ${contains('u.folded_name', '$2')})
+  AND ($3::bigint IS NULL OR u.id < $3)
 ORDER BY u.id DESC LIMIT $1`,
-      [most, search ?? null],
+      [most, search ?? null, before ?? null],
     );
   }
 

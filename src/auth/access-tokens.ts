@@ -4,6 +4,7 @@ import { calculateJwkThumbprint, EmbeddedJWK, jwtVerify } from 'jose';
 import { Config } from '../config/config.js';
 import { sha256 } from '../crypto/digests.js';
 import { eitherOf, TokenKeys } from '../crypto/hmac.js';
+import { isOpaqueSecret } from '../values/secret-forms.js';
 import { Database } from '../database/database.js';
 import { keyed } from '../database/sql.js';
 import { ASSISTANTS_PATH } from '../http/pipeline/api-headers.js';
@@ -11,9 +12,6 @@ import type { KnownCredential } from './credential-cache.js';
 import type { Credential } from './principal.js';
 import { isScope } from './scopes.js';
 import { refusal, SUPPORTED_DPOP_ALGORITHMS } from './www-authenticate.js';
-
-/** 256 random bits in base64url. */
-const ACCESS_TOKEN = /^[\w-]{43}$/;
 
 /** Maximum distance of a DPoP proof's `iat` from now, in seconds. */
 const PROOF_SECONDS = 60;
@@ -78,7 +76,7 @@ export class AccessTokens {
   async lookUp(credential: Credential, request: Request): Promise<KnownCredential> {
     const { publicUrl } = this.config;
     const refuse = (reason: string) => refusal(publicUrl, credential, request, reason);
-    if (!ACCESS_TOKEN.test(credential.secret)) throw refuse('not of the kind oauth_token');
+    if (!isOpaqueSecret(credential.secret)) throw refuse('not of the kind oauth_token');
     const keys = eitherOf(this.keys.keysOf('AccessToken', credential.secret));
     const [row] = await this.database.read<TokenRow>(FIND_TOKEN, [...keys, `${publicUrl}/api/public`]);
     if (!row) throw refuse('unknown or revoked token');

@@ -10,7 +10,6 @@ import { Logger } from '../runtime/logger.js';
 import { redirectFaultOf } from './adapters/client-documents.js';
 import { endStep } from './adapters/state.adapter.js';
 import { SECURITY_HEADERS } from '../layout/layout.js';
-import { looksSecret } from '../values/string-rules.js';
 import {
   type ErrorPage,
   isStepGone,
@@ -199,7 +198,7 @@ export class Middleware {
       actor: 'client',
       ip: request.ip ?? null,
       clientId: clientId ?? null,
-      errorId: looksSecret(request.id) ? null : request.id,
+      errorId: request.id,
       details: words,
     } as const;
     if (userId !== undefined) {

@@ -17,7 +17,6 @@ import { ProblemFilter } from '../http/output/problem.filter.js';
 import { RouteTable } from '../http/route-table.js';
 import { SECURITY_HEADERS } from '../layout/layout.js';
 import { addressOf } from '../values/network.js';
-import { looksSecret } from '../values/string-rules.js';
 import { AuthorizationServer } from './authorization-server.js';
 import { PageFault } from './failures/page-fault.js';
 import type { RefusalWords } from './reasons/refusal-reasons.js';
@@ -175,7 +174,7 @@ export class OauthRoutes {
         actor: 'client',
         ip: addressOf(request) ?? null,
         clientId,
-        errorId: looksSecret(context.id) ? null : context.id,
+        errorId: context.id,
         details: words,
       });
     await this.#refuse(request, response, {

@@ -58,7 +58,7 @@ describe('collectCidr', () => {
 });
 
 describe('parseUsername', () => {
-  it.each(['12345', '', ' ada', 'ada ', 'x'.repeat(101), 'a\0b'])('rejects %p', (text) =>
+  it.each(['12345', 'erased-1', '', ' ada', 'ada ', 'x'.repeat(101), 'a\0b'])('rejects %p', (text) =>
     expect(() => parseUsername(text)).toThrow(InvalidArgumentError),
   );
   it('accepts other names', () => expect(parseUsername('Zoë 2')).toBe('Zoë 2'));

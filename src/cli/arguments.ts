@@ -77,12 +77,9 @@ const textThat = (isRight: (text: string) => boolean, must: string) => (text: st
 /** Reads the name of an app or key. @throws InvalidArgumentError */
 export const parseName = (text: string) => textThat(isName, NAME_RULE)(textOf([1, 100])(text));
 
-/** Reads a username, which must not be digits only, like an id. @throws InvalidArgumentError */
-export function parseUsername(text: string): string {
-  if (/^\d+$/.test(text))
-    throw new InvalidArgumentError('A username of digits only would be taken for an id.');
-  return textThat(isUsername, USERNAME_RULE)(textOf(LENGTHS.users.username)(text));
-}
+/** Reads a username. @throws InvalidArgumentError */
+export const parseUsername = (text: string) =>
+  textThat(isUsername, USERNAME_RULE)(textOf(LENGTHS.users.username)(text));
 
 /** Reads an email address. @throws InvalidArgumentError */
 export const parseEmail = textThat(isEmailAddress, 'be an e-mail address');

@@ -40,7 +40,7 @@ const clients = stored(async ({ get }) => {
 });
 const users = stored(async ({ get }, typed) => {
   const { UsersService } = await import('../accounts/users.service.js');
-  const found = await get(UsersService).list(MOST, typed || undefined);
+  const found = await get(UsersService).list(MOST, { search: typed || undefined });
   return found.map(({ username, display_name }) => [username, display_name]);
 });
 const keys = stored(async ({ get }) => {

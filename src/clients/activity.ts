@@ -1,6 +1,6 @@
 import type { DataSource } from 'typeorm';
 
-interface UsedScope {
+interface UsedOnOneDay {
   /** `2026-01-31`, UTC. */
   readonly day: string;
   /** Name of the app or the key; null if it no longer exists. */
@@ -8,7 +8,7 @@ interface UsedScope {
   /** Host of the document that describes the app, if there is one. */
   readonly app_host: string | null;
   readonly app_kind: 'client' | 'key';
-  readonly scope: string;
+  readonly scopes: readonly string[];
   readonly uses: number;
   /** In the API's format. */
   readonly last_used_at: string;
@@ -51,9 +51,9 @@ const ACCESS_EVENTS = [
   'user.exported',
 ] as const;
 
-interface UsedByApp extends Pick<UsedScope, 'app_name'> {
+interface UsedByApp extends Pick<UsedOnOneDay, 'app_name'> {
   /** `others`: the sum of all apps below the named ones. */
-  readonly app_kind: UsedScope['app_kind'] | 'others';
+  readonly app_kind: UsedOnOneDay['app_kind'] | 'others';
   /** Requests on each of {@link Activity.days}. */
   readonly counts: readonly number[];
 }
@@ -64,7 +64,7 @@ export interface Activity {
   /** Most used first. */
   readonly apps: readonly UsedByApp[];
   /** Latest first. */
-  readonly used: readonly UsedScope[];
+  readonly used: readonly UsedOnOneDay[];
   /** Latest first. */
   readonly signIns: readonly SignInLine[];
   readonly events: readonly AccessEvent[];
@@ -94,7 +94,7 @@ LEFT JOIN oauth_clients c ON a.app_kind = 'client' AND c.id = a.app_id
 LEFT JOIN api_keys k ON a.app_kind = 'key' AND k.id = a.app_id
 GROUP BY d, a.place ORDER BY d`;
 
-interface UsedOnDay extends Pick<UsedScope, 'app_name' | 'app_kind' | 'uses'> {
+interface UsedOnDay extends Pick<UsedOnOneDay, 'app_name' | 'app_kind' | 'uses'> {
   readonly day: string;
   readonly place: number | null;
 }
@@ -131,14 +131,14 @@ FROM unnest(ARRAY['sign_in.succeeded', 'sign_in.refused']) AS kind (type) CROSS 
 /** Reads the use of a member's data in the last 90 days, as recorded by {@link Usage}. */
 export async function activityOf(dataSource: DataSource, userId: number): Promise<Activity> {
   const onDays = await dataSource.query<UsedOnDay[]>(FIND_DAYS, [userId]);
-  const used = await dataSource.query<UsedScope[]>(
+  const used = await dataSource.query<UsedOnOneDay[]>(
     `SELECT to_char(u.day, 'YYYY-MM-DD') AS day, COALESCE(c.name, k.name) AS app_name,
   CASE WHEN c.document_read_at IS NOT NULL THEN substring(c.id FROM '^https://([^/]+)') END AS app_host,
-  u.app_kind, u.scope, u.uses, api_time(u.last_used_at) AS last_used_at
+  u.app_kind, array_agg(u.scope) AS scopes, sum(u.uses)::float8 AS uses, api_time(max(u.last_used_at)) AS last_used_at
 FROM member_usage u LEFT JOIN oauth_clients c ON u.app_kind = 'client' AND c.id = u.app_id
 LEFT JOIN api_keys k ON u.app_kind = 'key' AND k.id = u.app_id
 WHERE u.user_id = $1 AND u.day > (now() AT TIME ZONE 'UTC')::date - ${DAYS}
-ORDER BY u.last_used_at DESC, u.app_id, u.scope LIMIT ${SHOWN}`,
+GROUP BY u.day, u.app_kind, u.app_id, c.id, k.id ORDER BY max(u.last_used_at) DESC, u.app_id LIMIT ${SHOWN}`,
     [userId],
   );
   const signIns = await dataSource.query<SignInLine[]>(FIND_SIGN_INS, [userId]);

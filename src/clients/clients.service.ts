@@ -5,6 +5,7 @@ import { boundChanges, takePlace, type Owner } from '../auth/owner.js';
 import { ALL_SCOPES } from '../auth/scopes.js';
 import { Config } from '../config/config.js';
 import { BASE62, randomText, randomUUID } from '../crypto/random.js';
+import { CLIENT_SECRET_PREFIX } from '../values/secret-forms.js';
 import { SecretHashes } from '../crypto/secret-hashes.js';
 import type { SigningAlgorithm } from '../crypto/signing-keys.js';
 import {
@@ -85,8 +86,6 @@ export class UnknownClient extends OperatorError {
   }
 }
 
-/** The prefix of client secrets, for finding leaked ones. */
-const SECRET_PREFIX = 'pua_secret_';
 /** 62^43 > 2^256. Form encoding leaves these characters unchanged (RFC 6749 §2.3.1): libraries disagree about it. */
 const SECRET_LENGTH = 43;
 
@@ -236,7 +235,7 @@ GROUP BY c.id ORDER BY c.created_at DESC, c.id`,
           `The client ${id} has no secret: \`pua clients update ${id} --auth client_secret_basic\` lets it authenticate with one`,
         );
       if (owner) await boundChanges(manager, owner.userId);
-      const secret = SECRET_PREFIX + randomText(SECRET_LENGTH, BASE62);
+      const secret = CLIENT_SECRET_PREFIX + randomText(SECRET_LENGTH, BASE62);
       await manager.query(
         `DELETE FROM oauth_client_secrets WHERE client_id = $1 AND id <> (SELECT max(id) FROM oauth_client_secrets WHERE client_id = $1)`,
         [id],

@@ -1,10 +1,11 @@
-import { chmodSync, existsSync, linkSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, linkSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { readClientKey } from '../crypto/client-key.js';
 import { makeSecretKey, Secrets } from '../crypto/secrets.js';
 import { ownFolder, UnsafeFolder } from './own-folder.js';
 import { SEVERAL_HOSTS } from './setting-types.js';
 import { REMOVED_SETTINGS, SETTINGS, type Environment, type SettingName } from './settings.js';
+import { writeWhole } from './draft-file.js';
 import { OperatorError } from '../values/operator-error.js';
 
 type Values = Readonly<ReturnType<typeof placeOf> & ReturnType<typeof decided>>;
@@ -42,7 +43,9 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
     faults.push('LOG_FORMAT must be json: pretty logs are not part of this installation');
   if (production) {
     if (!given('SECRET_KEY'))
-      faults.push('SECRET_KEY is required in production: generate one with `npx pua secrets generate`');
+      faults.push(
+        'SECRET_KEY is required in production: generate one with `npx pua secrets generate` or `openssl rand -base64 32`',
+      );
     if (!given('DATABASE_URL'))
       faults.push('DATABASE_URL is required in production: the embedded database is for development');
     if (!publicUrl.startsWith('https:') && !isLoopback(new URL(publicUrl).hostname))
@@ -244,15 +247,10 @@ function developmentSecret(dataDir: string): Buffer {
   try {
     ownFolder(dataDir);
     if (!existsSync(file)) {
-      const draft = `${file}.${process.pid}`;
-      writeFileSync(draft, makeSecretKey(), { mode: 0o600 });
-      chmodSync(draft, 0o600);
       try {
-        linkSync(draft, file); // fails if another process was first, whose secret is then used
+        writeWhole(file, makeSecretKey(), 0o600, linkSync); // fails if another process was first, whose secret is then used
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-      } finally {
-        rmSync(draft);
       }
     }
     if ((statSync(file).mode & 0o077) !== 0) chmodSync(file, 0o600);

@@ -66,7 +66,7 @@ export const secretKey = z
   .string()
   .refine(
     (value) => /^[A-Za-z0-9+/_-]+={0,2}$/.test(value) && Buffer.from(value, 'base64').length >= 32,
-    'must be at least 32 random bytes in base64: generate one with `npx pua secrets generate`',
+    'must be at least 32 random bytes in base64: generate one with `npx pua secrets generate` or `openssl rand -base64 32`',
   )
   .transform((value) => Buffer.from(value, 'base64'));
 

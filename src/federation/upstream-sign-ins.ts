@@ -8,6 +8,7 @@ import type { SignedIn } from '../accounts/sign-in/sign-in.js';
 import { UpstreamMembers, type UpstreamMember } from '../accounts/sign-in/upstream-members.js';
 import { Config } from '../config/config.js';
 import { randomBytes } from '../crypto/random.js';
+import { isOpaqueSecret } from '../values/secret-forms.js';
 import { TokenKeys } from '../crypto/hmac.js';
 import { Meter } from '../runtime/meter.js';
 import { queryOf } from '../http/input/query.js';
@@ -72,8 +73,6 @@ const FAULTS = {
   unknown: [403, 'unknownMember', 'access_denied', 'unknown_member', 'anotherAccount'],
 } as const;
 
-const SECRET = /^[\w-]{43}$/;
-
 /** Sign-ins with the external identity provider. State is bound to `state` and a cookie, so other browsers and repeats find nothing. */
 @Injectable()
 export class UpstreamSignIns {
@@ -123,7 +122,7 @@ export class UpstreamSignIns {
     const [state, ...others] = queryOf(request).getAll('state');
     const browser = this.#browserOf(request);
     const begun =
-      state !== undefined && others.length === 0 && SECRET.test(state) && browser !== undefined
+      state !== undefined && others.length === 0 && isOpaqueSecret(state) && browser !== undefined
         ? await this.states.take<Begun>('UpstreamSignIn', idOf(state, browser))
         : undefined;
     if (!begun) throw new errors.SessionNotFound('another sign-in with the platform’s own login');
@@ -204,7 +203,7 @@ export class UpstreamSignIns {
   }
 
   #browserOf(request: Request): string | undefined {
-    return this.#cookie.valuesIn(request).find((value) => SECRET.test(value));
+    return this.#cookie.valuesIn(request).find(isOpaqueSecret);
   }
 }
 

@@ -34,11 +34,10 @@ export class SignedCursors {
     return Buffer.concat([this.#hmac.of(textOf(binding), payload), payload]).toString('base64url');
   }
 
-  /** @param what the cursor must belong to, for the error @param parameter of the request @throws Problem invalid_cursor */
+  /** @param parameter of the request @throws Problem invalid_cursor */
   read<Position extends readonly unknown[]>(
     binding: readonly unknown[],
     cursor: string,
-    what: string,
     parameter = 'cursor',
   ): Position {
     const bytes = Buffer.from(cursor, 'base64url');
@@ -46,9 +45,8 @@ export class SignedCursors {
     const payload = bytes.subarray(MAC_BYTES);
     const genuine = canonical && this.#hmac.verify(bytes.subarray(0, MAC_BYTES), textOf(binding), payload);
     if (!genuine) {
-      throw new Problem('invalid_cursor', {
-        errors: [{ parameter, code: 'invalid_cursor', detail: `${parameter} is not one of ${what}.` }],
-      });
+      const detail = `${parameter} was altered, belongs to another query or member, or was signed with a key that is no longer in use.`;
+      throw new Problem('invalid_cursor', { errors: [{ parameter, code: 'invalid_cursor', detail }] });
     }
     return JSON.parse(payload.toString('utf8')) as Position;
   }
@@ -118,7 +116,6 @@ export class Paging {
     const [side, key, id] = this.cursors.read<[CursorPosition['side'], string | null, number]>(
       binding,
       cursor,
-      'this list',
     );
     return { side, key, id };
   }

@@ -1,18 +1,20 @@
 import { isUtf8 } from 'node:buffer';
 import {
   appendFileSync,
+  closeSync,
   createReadStream,
   existsSync,
+  fstatSync,
+  ftruncateSync,
   readdirSync,
   renameSync,
   rmSync,
   statSync,
-  truncateSync,
-  writeFileSync,
 } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
+import { openDraft } from '../config/draft-file.js';
 import { OperatorError } from '../values/operator-error.js';
 import { Fault, isObject, readRecord, unknownNames, type FaultCode, type StagedRow } from './fields.js';
 import { RECORD_TYPES } from './record-types.js';
@@ -242,6 +244,7 @@ class Splitter {
 /** Bad lines with their reasons, as NDJSON {file, line, reason, record}; takes the place of an older file when it is whole. */
 export class RejectsFile {
   readonly #draft: string;
+  readonly #descriptor: number;
 
   /** @throws OperatorError where it cannot be written, or is a file of the import itself */
   constructor(
@@ -252,19 +255,18 @@ export class RejectsFile {
       throw new OperatorError(`${path} is a file of the import itself: write the rejects elsewhere`);
     if (existsSync(path) && !statSync(path).isFile())
       throw new OperatorError(`${path} is not a file: name one for the rejects`);
-    this.#draft = `${path}.${process.pid}`;
     // Records can hold password hashes.
-    this.#orRefuse(() => writeFileSync(this.#draft, '', { mode: 0o600 }));
+    ({ draft: this.#draft, descriptor: this.#descriptor } = this.#orRefuse(() => openDraft(path)));
   }
 
   /** How much is written, for {@link rewind}. */
   get size(): number {
-    return statSync(this.#draft).size;
+    return fstatSync(this.#descriptor).size;
   }
 
   /** Forgets what was written after that. */
   rewind(size: number): void {
-    truncateSync(this.#draft, size);
+    ftruncateSync(this.#descriptor, size);
   }
 
   /** Writes rejects, each with the line as it stood in the file. */
@@ -273,21 +275,22 @@ export class RejectsFile {
       ({ file, line, reason, text }) =>
         `${JSON.stringify({ file, line, reason }).slice(0, -1)},"record":${recordOf(text)}}\n`,
     );
-    this.#orRefuse(() => appendFileSync(this.#draft, lines.join('')));
+    this.#orRefuse(() => appendFileSync(this.#descriptor, lines.join('')));
   }
 
   complete(): void {
     this.#orRefuse(() => renameSync(this.#draft, this.path));
   }
 
-  /** After {@link complete} there is nothing left to discard. */
+  /** Closes it; after {@link complete} there is nothing left to discard. */
   discard(): void {
+    closeSync(this.#descriptor);
     rmSync(this.#draft, { force: true });
   }
 
-  #orRefuse(work: () => void): void {
+  #orRefuse<Result>(work: () => Result): Result {
     try {
-      work();
+      return work();
     } catch (error) {
       throw new OperatorError(
         `${this.path} cannot be written (${(error as Error).message}): nothing was imported`,

@@ -166,7 +166,7 @@ export function makeServer(
 }
 
 /** The parts of a problem that a model can act on. */
-function factsOf({ definition: { code, meaning, fix }, options }: Problem) {
-  const { detail = meaning, errors, extensions } = options;
+function factsOf({ definition: { code, meaning, fix }, detail = meaning, options }: Problem) {
+  const { errors, extensions } = options;
   return { code, detail, fix, errors, ...extensions };
 }

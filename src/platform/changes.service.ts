@@ -54,10 +54,7 @@ export class PlatformChangesService {
     { after, limit, types, wait }: PlatformChangesQuery,
     request: Request,
   ): Promise<PlatformChangesAnswer> {
-    const place =
-      after === undefined
-        ? undefined
-        : this.cursors.read<CursorPlace>(BINDING, after, 'these changes', 'after');
+    const place = after === undefined ? undefined : this.cursors.read<CursorPlace>(BINDING, after, 'after');
     let page = await this.#read(place, limit, types);
     if (page.data.length === 0 && wait > 0) {
       extendDeadline(request, 1000 * wait);

@@ -174,7 +174,7 @@ async function write(staging: Staging, { keyId, lines }: Feed): Promise<FeedCoun
 
 function badLines(count: number, first: readonly Reject[]): Problem {
   return new Problem('validation_failed', {
-    detail: `${count === 1 ? '1 line is' : `${count} lines are`} invalid; nothing was changed.`,
+    count,
     errors: first.map(({ line, path, code, reason }) => ({
       line,
       pointer: pointerTo(path.split('.').filter(Boolean)),

@@ -1,5 +1,6 @@
 import { pino, type LogFn } from 'pino';
 import type { Config } from '../config/config.js';
+import { withoutSecrets } from '../values/secret-forms.js';
 
 /** Injection token of the process's pino log. */
 export abstract class Logger {
@@ -8,13 +9,6 @@ export abstract class Logger {
   abstract readonly info: LogFn;
   abstract readonly debug: LogFn;
 }
-
-/** Possible secrets in any text. The lookahead before the lookbehind avoids quadratic time on thousands of spaces. */
-const SECRET_PATTERNS =
-  /pua_(?:live|test)_[0-9A-Za-z]{12}_[0-9A-Za-z]{10,}|whsec_[A-Za-z0-9+/=]{10,}|(?=[A-Za-z0-9._~+/=-]{10})(?<=\b(?:Bearer|DPoP)\s+)[A-Za-z0-9._~+/=-]+|(?<=\/calendar\/)[\w%-]{10,}/gi;
-
-/** Removes possible secrets from a text. */
-export const withoutSecrets = (text: string) => text.replace(SECRET_PATTERNS, '[redacted]');
 
 const SECRET_PATHS = [
   'authorization',

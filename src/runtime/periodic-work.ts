@@ -23,7 +23,7 @@ interface Schedule {
 /** Calls the method periodically while the application runs. */
 export const Periodic = DiscoveryService.createDecorator<Schedule>();
 
-/** Runs every {@link Periodic} method until the application ends, before its resources are closed. */
+/** Runs the periodic work, every {@link Periodic} method, until the application ends, before its resources are closed. */
 @Injectable()
 export class PeriodicWork implements OnApplicationBootstrap, BeforeApplicationShutdown {
   readonly #end = new AbortController();

@@ -34,7 +34,7 @@ export class ProblemPage {
 
   /** Shows people a page instead of a problem. @returns false for programs and below /api/public, which get the problem */
   answer(
-    { definition: { code, status }, options }: Problem,
+    { definition: { code, status }, detail }: Problem,
     headers: Readonly<Record<string, string>>,
     request: Request,
     response: Response,
@@ -57,7 +57,7 @@ export class ProblemPage {
       fault: FAULTS[status] ?? 'malformed',
       retryAfterSeconds: Number(headers['Retry-After'] ?? 1),
       next: { text: 'toFront', href: '/' },
-      ...(isUnknown ? {} : { code, detail: options.detail }),
+      ...(isUnknown ? {} : { code, detail }),
       ...(status >= 500 ? { error_id: request.context.id } : {}),
     } as const;
     // An untrusted query must not be in the links to other languages.

@@ -50,7 +50,12 @@ describe('isUsername', () => {
     (name) => expect(isUsername(name)).toBe(false),
   );
 
-  it.each(['ann', 'Ann.B-2_x', 'zoë', 'смена', '旅の友', 'ann smith', '@ann', '123'])('accepts %s', (name) =>
-    expect(isUsername(name)).toBe(true),
+  it.each(['123', '0', 'erased-7', 'Erased-12'])('rejects %s, which means an id', (name) =>
+    expect([isUsername(name), isName(name)]).toEqual([false, true]),
+  );
+
+  it.each(['ann', 'Ann.B-2_x', 'zoë', 'смена', '旅の友', 'ann smith', '@ann', '12a', 'erased-'])(
+    'accepts %s',
+    (name) => expect(isUsername(name)).toBe(true),
   );
 });

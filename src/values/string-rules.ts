@@ -23,11 +23,6 @@ export function isHttpUrl(text: string): boolean {
   return /^https?:\/\/[^/?#@\\\s\p{Cc}]+([/?#][^\\\s\p{Cc}]*)?$/iu.test(text) && URL.canParse(text);
 }
 
-/** Tells whether a request id, which callers may choose (X-Request-Id), could be a token or key. */
-export function looksSecret(errorId: string): boolean {
-  return /^[\w-]{43}$/.test(errorId) || /pua_(live|test|secret)_/i.test(errorId);
-}
-
 /** Words of visible ASCII with single spaces: most names, tested in a twentieth of the time. */
 const PLAIN = /^[!-~]+(?: [!-~]+)*$/;
 const SPACE = /[\s\p{Cc}\u2800]+/gu;
@@ -63,11 +58,14 @@ export function nameFrom(text: string, longest = 100): string {
 export const NAME_RULE = 'have no control or invisible characters, and no superfluous spaces';
 
 /** Rule of {@link isUsername} besides its length, after "must". */
-export const USERNAME_RULE = `${NAME_RULE}, and be in the Unicode form NFKC`;
+export const USERNAME_RULE = `${NAME_RULE}, be in the Unicode form NFKC, and be neither digits only nor erased-<digits>`;
+
+/** Commands read digits as an id, and erased members are named `erased-<id>`. */
+const RESERVED = /^(erased-)?\d+$/i;
 
 /** Tells whether a text may be a username: also without lookalikes (NFKC). */
 export function isUsername(text: string): boolean {
-  return isName(text) && text.normalize('NFKC') === text;
+  return isName(text) && text.normalize('NFKC') === text && !RESERVED.test(text);
 }
 
 const ENTITIES: Readonly<Record<string, string>> = {

@@ -93,6 +93,23 @@ describe('every API response', () => {
     });
 
     it.each([
+      ['events?time_filter=soon', 'time_filter must be one of all, upcoming, ongoing, past.'],
+      ['events?rsvp_status=gone', /^rsvp_status must be one or more of going, [a-z_, ]+\.$/],
+      ['achievements?action=none', 'action must be one of all, stats, detail, pinned.'],
+      ['me?x=1', 'This route has no parameter x. It has none.'],
+      ['events?cursor=x', /^cursor was altered, /],
+      [
+        'connections?limit=0&sort=up&a=1&status=x',
+        /^4 parameters are invalid\. The first three: This route has no parameter a\. It has limit, [a-z_, ]+\. sort must be one of [a-z_, -]+\. status must be one or more of [a-z_, ]+\.$/,
+      ],
+      ['events?limit=0&limit=2', 'limit must be given only once.'],
+      ['events?limit=0&a=1', /^2 parameters are invalid\. This route .+ limit must be a whole .+\.$/],
+    ])('names the first three faults and the allowed values in detail: %s', async (path, detail) => {
+      const { body } = await api.get(`/${path}`, key);
+      expect(body.detail).toEqual(typeof detail === 'string' ? detail : expect.stringMatching(detail));
+    });
+
+    it.each([
       '/api/public/',
       '/api/public/ME',
       '/api/public/me/',
@@ -195,13 +212,17 @@ describe('every API response', () => {
       }
     });
 
-    it.each(['', 'a b', 'x'.repeat(65), '<script>'])(
-      'with a new request id if the caller’s is %j',
-      async (id) => {
-        const { headers } = await api.send('GET', '/api/public/problems', { 'X-Request-Id': id });
-        expect(headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
-      },
-    );
+    it.each([
+      '',
+      'a b',
+      'x'.repeat(65),
+      '<script>',
+      `pua_secret_${'x'.repeat(43)}`,
+      'T0ken'.repeat(9).slice(2),
+    ])('with a new request id if the caller’s is %j', async (id) => {
+      const { headers } = await api.send('GET', '/api/public/problems', { 'X-Request-Id': id });
+      expect(headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
+    });
 
     it('for caching: 304 for If-None-Match on each GET', async () => {
       for (const path of gets()) {

@@ -89,11 +89,6 @@ describe('GET /api/public/events: access', () => {
 });
 
 describe('GET /api/public/events: an item', () => {
-  const KEYS =
-    'id title summary status visibility starts_at ends_at timezone starts_at_local ends_at_local is_all_day is_online location cover_image organizer role rsvp_status attendees_count capacity created_at updated_at'.split(
-      ' ',
-    );
-
   it('has exactly the documented keys, with null for unknown values', async () => {
     const organizer = await api.platform.user({ username: 'Ada', first_name: 'Ada', last_name: 'L.' });
     const { id, key } = await member();
@@ -104,7 +99,6 @@ describe('GET /api/public/events: an item', () => {
       updated_at: '2024-01-03T03:04:05.999999Z',
     });
     const { body } = await api.get('/events', key);
-    expect(Object.keys(body.data[0]).sort()).toEqual([...KEYS].sort());
     expect(body.data[0]).toEqual({
       id: event,
       title: 'Dinner "à deux"',

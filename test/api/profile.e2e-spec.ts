@@ -268,6 +268,12 @@ describe('the profile', () => {
         ['#/id', 'read_only_field'],
         ['#/nickname', 'unknown_field'],
       ]);
+      expect(body.detail).toBe(
+        '5 fields are invalid. The first three: first_name must be a string or null. last_name must have at most 100 characters. profile_picture must be an absolute http or https URL without user and password.',
+      );
+      expect(body.errors[4].detail).toBe(
+        'nickname is not a field here; the fields are first_name, last_name, bio, profile_picture.',
+      );
       expect((await api.get('/profile', key)).body.bio).toBe('kept');
     });
 

@@ -1,6 +1,6 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -243,7 +243,7 @@ describe('pua', () => {
         '--scopes=profile:read',
       );
       expect(code).toBe(0);
-      expect(stdout).toMatch(/^pua_live_\w{62}\n$/);
+      expect(stdout).toMatch(/^pua_test_\w{62}\n$/); // live only in production
       const { body } = await api.get('/me', stdout.trim());
       expect(body.id).toBe(user);
       expect((await api.get('/events', stdout.trim())).status).toBe(403);
@@ -332,7 +332,7 @@ describe('pua', () => {
       const user = await api.platform.user({ disabled_at: '2024-01-01T00:00:00Z' });
       const args = ['--name', 'x', '--scopes', ''];
       const { code, stdout, stderr } = await run('keys', 'create', '--user', String(user), ...args);
-      expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(/^pua_live_/) });
+      expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(/^pua_test_/) });
       expect(stderr).toContain('is disabled');
     });
   });
@@ -534,6 +534,20 @@ describe('pua', () => {
       const { stdout } = await run('users', 'list', '--search', 'findable_1');
       expect(stdout).toMatch(/^ID +USERNAME +NAME +STATUS +PASSWORD +CREATED$/m);
       expect(stdout).toMatch(/^\d+ +findable_1 +\S.* enabled +no +20/m);
+    });
+
+    it('list returns 1,000 members and says how to continue', async () => {
+      await api.dataSource.query(
+        `INSERT INTO users (username, first_name) SELECT 'paged_' || i, 'Paged' FROM generate_series(1, 1001) i`,
+      );
+      const { stdout, stderr } = await run('users', 'list', '--search', 'paged_');
+      expect(stdout.trimEnd().split('\n')).toHaveLength(1 + 1000);
+      const [, before] =
+        /^There are more: continue with --before (\d+), or narrow it down with --search\n$/.exec(stderr)!;
+      expect(await json('users', 'list', '--search', 'paged_', '--before', before!)).toEqual({
+        data: [expect.objectContaining({ username: 'paged_1' })],
+        truncated: false,
+      });
     });
 
     it('update changes only the given fields, an empty text clears one, and the audit log names the changes', async () => {
@@ -956,7 +970,10 @@ describe('pua on an empty database', () => {
     const { pending } = await status();
     const applied = pending.slice(0, -1);
     expect([applied.length > 1, pending.at(-1)]).toEqual([true, 'schema/']);
-    expect(await puaJson(environment, ['db', 'migrate'])).toEqual({ applied: pending });
+    const { stdout, stderr } = await run('db', 'migrate', '--json');
+    expect(JSON.parse(stdout)).toEqual({ applied: pending });
+    const total = pending.length;
+    expect(stderr).toBe(pending.map((name, i) => `${i + 1} of ${total}: ${name}\n`).join(''));
     expect(await status()).toEqual({ applied, pending: [], unknown: [], incompatible: [] });
     const last = applied.at(-1)!;
     expect(await puaJson(environment, ['db', 'rollback', '--yes'])).toEqual({ undone: last });
@@ -966,13 +983,17 @@ describe('pua on an empty database', () => {
     expect(refusal).toEqual({
       code: 1,
       stdout: '',
-      stderr: `The database lacks migrations (${undone.join(', ')}): run \`npx pua db migrate\`\n`,
+      stderr: `The database lacks migrations (2, from ${last} to schema/): run \`npx pua db migrate\`\n`,
     });
     expect(await run('doctor')).toMatchObject({
       code: 1,
       stdout: expect.stringContaining('→ run `npx pua db migrate`'),
     });
-    expect((await run('db', 'migrate')).stdout.split('\n')[0]).toBe(last);
+    expect(await run('db', 'migrate')).toEqual({
+      code: 0,
+      stdout: `${last}\nschema/\n`,
+      stderr: `1 of 2: ${last}\n2 of 2: schema/\n`,
+    });
     expect(await run('db', 'migrate')).toEqual({ code: 0, stdout: '', stderr: 'Nothing was pending\n' });
   });
 
@@ -1068,7 +1089,7 @@ postgres.describe('pua on an empty PostgreSQL', () => {
     const { code, stderr } = await pua(environment, ['users', 'create', '--username', 'first']);
     expect(code).toBe(1);
     expect(stderr).toMatch(
-      /^The database lacks migrations \(InlineFunctionsOfLists\d+, .*\): run `npx pua db migrate`\n$/,
+      /^The database lacks migrations \(\d+, from InlineFunctionsOfLists\d+ to .+\): run `npx pua db migrate`\n$/,
     );
     await drop();
   });
@@ -1325,6 +1346,9 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
     const folder = mkdtempSync(join(process.env.TEST_FOLDER!, 'textfile-'));
     const file = join(folder, 'doctor.prom');
     const began = Math.floor(Date.now() / 1000);
+    const victim = join(folder, 'victim');
+    writeFileSync(victim, 'untouched');
+    symlinkSync(victim, `${file}.draft`); // the name that a draft had in former versions
     await api.dataSource.query(`SELECT setval('events_id_seq', 1, false)`);
     await api.platform.event({ id: 5, organizer_id: await api.platform.user() });
     const { code } = await examine({}, ['--textfile', file]);
@@ -1333,7 +1357,8 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
     expect(text).toContain('doctor_finding{check="settings"} 0\n');
     expect(text).toContain('doctor_finding{check="events_id_seq"} 2\n');
     expect(Number(/^doctor_last_run_timestamp_seconds (\d+)$/m.exec(text)![1])).toBeGreaterThanOrEqual(began);
-    expect(readdirSync(folder)).toEqual(['doctor.prom']);
+    expect(readdirSync(folder).toSorted()).toEqual(['doctor.prom', 'doctor.prom.draft', 'victim']);
+    expect(readFileSync(victim, 'utf8')).toBe('untouched');
     await examine({}, ['--mend', '--textfile', file]);
     expect(readFileSync(file, 'utf8')).toContain('doctor_finding{check="sequences"} 0\n');
     const { stderr } = await pua(api.environment, ['doctor', '--textfile', join(folder, 'none/doctor.prom')]);

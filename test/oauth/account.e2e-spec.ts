@@ -335,7 +335,7 @@ describe('GET and POST /account/activity', () => {
     const page = await signedIn(browser, '/account/activity', member.username);
     expect([page.status, page.url.pathname]).toEqual([200, '/account/activity']);
     expect(page.html).toMatch(
-      /<td[^>]*><bdi>Reads &lt;b&gt;me&lt;\/b&gt;<\/bdi>\s*<\/td><td[^>]*>See your profile[^<]*<\/td><td[^>]*>3<\/td><td[^>]*><time/,
+      /<td[^>]*><bdi>Reads &lt;b&gt;me&lt;\/b&gt;<\/bdi>\s*<\/td><td[^>]*>Profile<\/td><td[^>]*>3<\/td><td[^>]*><time/,
     );
     expect(page.html).toContain('You allowed <bdi>Reads &lt;b&gt;me&lt;/b&gt;</bdi> to use your account');
     // The chart, and the same as a table: one day, one app.

@@ -139,7 +139,16 @@ FROM events e JOIN participants p ON p.event_id = e.id WHERE p.user_id = 9000000
     }
     expect(await page.locator('.person').count()).toBeGreaterThan(2);
     expect(await page.locator('.achievement', { hasText: 'pinned' }).count()).toBeGreaterThan(0);
-    expect(await page.locator('meter').first().getAttribute('aria-label')).toMatch(/% of members have it$/);
+    for (const bar of await page.locator('meter').all()) {
+      const [label, share] = await bar.evaluate(
+        (it: HTMLMeterElement) => [it.ariaLabel!, it.value / it.max] as const,
+      );
+      const [, current, target] = /^(\d+) of (\d+)$/.exec(label) ?? [];
+      expect([label, share]).toEqual([
+        label,
+        target === undefined ? Number(label === 'earned') : Number(current) / Number(target),
+      ]);
+    }
   });
 
   it('refreshes and revokes its token, which is then rejected', async () => {

@@ -44,6 +44,11 @@ postgres.describe('docker-compose.yml of deploy/compose', () => {
     expect(() => configured(join(FOLDER, 'docker-compose.yml'), others)).toThrow('REPLICATION_PASSWORD');
   });
 
+  it('publishes the port of docker-compose.yml on loopback only', () => {
+    const ports = readFileSync('docker-compose.yml', 'utf8').match(/(?<=^ +ports:\n)(?: +- .*\n)+/gm);
+    expect(ports).toEqual(["      - '127.0.0.1:3000:3000'\n"]);
+  });
+
   it('publishes only the proxy, and uses existing settings', () => {
     const file = readFileSync(join(FOLDER, 'docker-compose.yml'), 'utf8');
     expect(file.match(/^ +ports:$/gm)).toHaveLength(1);

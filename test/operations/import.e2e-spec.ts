@@ -742,11 +742,27 @@ describe('pua import', () => {
       const { code, stdout, stderr } = await pua(api.environment, ['import', folder]);
       expect({ code, stderr }).toEqual({
         code: 0,
-        stderr: 'user.ndjson was ignored: it is not a file of an import\n',
+        stderr: expect.stringMatching(
+          /^user.ndjson was ignored: it is not a file of an import\n\d+ enabled members cannot sign in, .*: import their password_hash, use `npx pua users set-password`, or connect .*\n$/,
+        ),
       });
       expect(stdout).toMatch(
         /^FILE +READ +INSERTED +UPDATED +DELETED +UNCHANGED +REJECTED\nusers +2 +2 +0 +0 +0 +0\n/,
       );
+    });
+
+    it('prints where new members sign in if the import adds members', async () => {
+      const folder = writeFolder({ users: [user(1)] });
+      const UPSTREAM = {
+        UPSTREAM_ISSUER: 'https://login.example',
+        UPSTREAM_CLIENT_ID: 'here',
+        UPSTREAM_CLIENT_SECRET: 'secret',
+      };
+      const { stderr } = await pua({ ...api.environment, ...UPSTREAM }, ['import', folder]);
+      expect(stderr).toBe(
+        'Members sign in at https://login.example, where sub equals their external_id, or with their password here\n',
+      );
+      expect((await pua(api.environment, ['import', folder])).stderr).toBe('');
     });
 
     it('fails with the first 20 bad lines on stderr, and changes nothing', async () => {

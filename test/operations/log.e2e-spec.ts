@@ -83,7 +83,16 @@ postgres.describe('the log', () => {
 
   it('contains no key, token, cookie, code or password, in any part of a request', async () => {
     const token = 'T0k3nT0k3nT0k3nT0k3nT0k3nT0k3nT0k3nT0k3nT0k';
-    const secrets = [key, token, 'cookie-hunter1', 'password-hunter2', 'verifier-hunter3', 'code-hunter4'];
+    const clientSecret = `pua_secret_${'S3cret'.repeat(8).slice(0, 43)}`;
+    const secrets = [
+      key,
+      token,
+      clientSecret,
+      'cookie-hunter1',
+      'password-hunter2',
+      'verifier-hunter3',
+      'code-hunter4',
+    ];
     const form = new URLSearchParams({
       grant_type: 'authorization_code',
       client_id: 'nobody',
@@ -96,7 +105,8 @@ postgres.describe('the log', () => {
     });
     const encoded = [...key].map((c) => `%${c.charCodeAt(0).toString(16)}`).join('');
     const cookie = { Cookie: `session=cookie-hunter1; pua=${token}` };
-    for (const value of [key, token, encoded]) {
+    for (const value of [key, token, clientSecret, encoded]) {
+      await send('/api/public/me', { headers: { 'X-Request-Id': value.slice(0, 64) } });
       await send(`/api/public/${value}`);
       await send(`/${value}/api?${value}=${value}`);
       await send(`/api/public/events/${value}`, { headers: { 'X-API-Key': key, Referer: value } });

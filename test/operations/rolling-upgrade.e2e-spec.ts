@@ -142,7 +142,7 @@ postgres.describe('an upgrade with a migration, behind nginx', () => {
     servers.push(await ServerProcess.start(settings[2]!));
     const old = servers[2]!;
     const leaving = await oauth.member();
-    const key = await puaJson<{ id: string; key: string }>(environment, ['keys', 'create', '--user', leaving.username, '--name', 'made by the version before', '--scopes', 'profile:read']); // prettier-ignore
+    const key = await puaJson<{ id: string; key: string }>(environment, ['keys', 'create', '--user', leaving.username, '--name', 'made by the version before', '--scopes', 'profile:read', '--env', 'live']); // prettier-ignore
     const tokens = await oauth.tokens(clientId, leaving.username);
     const credentials = [{ 'X-API-Key': key.key }, { Authorization: `Bearer ${tokens.access_token}` }];
     for (const server of servers)

@@ -8,11 +8,13 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { startPostgres } from '../../bin/postgres.mjs';
+import { VERSION } from '../../src/config/version.js';
 import { createDataSource } from '../../src/database/postgres/data-source.js';
 import { puaProcess } from '../support/command-line.js';
 import { createTestDatabase, postgres, testConfig } from '../support/database.js';
 import { freePort } from '../support/oauth.js';
 import { ServerProcess } from '../support/server.js';
+import { eventually } from '../support/timing.js';
 
 /** Runs a program to its end. */
 function run(file: string, parameters: string[], environment: Record<string, string> = {}) {
@@ -298,6 +300,35 @@ postgres.describe('a public start on a developer’s machine', () => {
   });
 });
 
+postgres.describe('a production start', () => {
+  it('logs one line with version, address, database and workers, and no password', async () => {
+    const { environment, drop } = await createTestDatabase();
+    const url = new URL(environment.DATABASE_URL!);
+    const server = await ServerProcess.start({
+      ...environment,
+      NODE_ENV: 'production',
+      PUBLIC_URL: 'http://localhost:3000',
+      WORKERS: '2',
+      LOG_LEVEL: 'info',
+    });
+    const started = () => server.output.split('\n').filter((line) => line.includes('"server started"'));
+    const [line] = await eventually(() => (started().length > 0 ? started() : undefined));
+    await server.kill();
+    expect(started()).toHaveLength(1);
+    expect(JSON.parse(line!)).toEqual({
+      level: 'info',
+      time: expect.any(String),
+      version: VERSION,
+      address: new URL(server.url).host,
+      public_url: 'http://localhost:3000',
+      database: `${url.host}${url.pathname}`,
+      workers: 2,
+      msg: 'server started',
+    });
+    await drop();
+  });
+});
+
 postgres.describe('a failed start', () => {
   const folder = mkdtempSync(join(tmpdir(), 'pua-start-'));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -313,14 +344,35 @@ postgres.describe('a failed start', () => {
     return stderr;
   };
 
-  it('rejects a Node version that is too old', async () => {
-    const pretend = `data:text/javascript,Object.defineProperty(process, 'versions', { value: { node: '20.20.2' } })`;
-    const { code, stderr } = await run(process.execPath, ['--import', pretend, 'bin/start.mjs']);
-    expect([code, stderr]).toEqual([
-      1,
-      expect.stringMatching(/^Node 20\.20\.2 is not supported\. Use Node 22\.12 or later\.\n$/),
-    ]);
-  });
+  it.each([
+    ['20.20.2', false],
+    ['22.12.0', false],
+    ['22.13.0', true],
+    ['23.11.1', false],
+    ['24.10.0', false],
+    ['24.11.0', true],
+    ['26.0.0', true],
+  ])(
+    'accepts the versions of Node that package.json and docs/operators/deploy.md name: %s %s',
+    async (node, accepted) => {
+      const pretend = `data:text/javascript,Object.defineProperty(process, 'versions', { value: { node: '${node}' } })`;
+      const { code, stderr } = await run(process.execPath, ['--import', pretend, 'bin/require-node.mjs']);
+      expect([code, stderr]).toEqual(
+        accepted
+          ? [0, '']
+          : [
+              1,
+              expect.stringMatching(
+                `^Node ${node} is not supported\\. Use 22.13 or a later 22, or 24.11 or later\\..*\n$`,
+              ),
+            ],
+      );
+      expect(readFileSync('package.json', 'utf8')).toContain('"node": "^22.13.0 || >=24.11.0"');
+      expect(readFileSync('docs/operators/deploy.md', 'utf8')).toContain(
+        'must be 22.13 or a later 22, or 24.11 or later',
+      );
+    },
+  );
 
   it('names every bad setting, and no value', async () => {
     const stderr = await fail({ LOG_LEVEL: 'hunter2', DATABASE_URL: 'hunter2', WORKERS: 'hunter2' });

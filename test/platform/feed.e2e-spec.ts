@@ -495,7 +495,9 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
         put('connections', { id: 1, requester_id: one, addressee_id: one, status: 'pending' }),
       ]);
       expect([status, body.code]).toEqual([422, 'validation_failed']);
-      expect(body.detail).toBe('11 lines are invalid; nothing was changed.');
+      expect(body.detail).toMatch(
+        /^11 lines are invalid. The first three: Line 2: [^.]+. Line 3: [^.]+. Line 4: type: must be one of users, [^.]+.$/,
+      );
       expect(
         body.errors.map(({ line, pointer, code }: Record<string, unknown>) => [line, pointer, code]),
       ).toEqual([
@@ -609,7 +611,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       expect(body.errors.map(({ line }: { line: number }) => line)).toEqual(
         Array.from({ length: 100 }, (_, i) => i + 1),
       );
-      expect(body.detail).toBe('150 lines are invalid; nothing was changed.');
+      expect(body.detail).toMatch(/^150 lines are invalid. The first three: Line 1: /);
     });
 
     thorough.it('rolls back the lines before the bad one', async () => {

@@ -43,6 +43,17 @@ describe('the documents', () => {
     expect(broken.map(([link]) => link)).toEqual([]);
   });
 
+  it('contain one GOPROXY for the Go client', () => {
+    const found = spawnSync('git', ['grep', '-ohE', 'GOPROXY=\\S+ GONOSUMDB=\\S+', '--', '*.md'], {
+      encoding: 'utf8',
+    });
+    const lines = found.stdout.trimEnd().split('\n');
+    expect(lines.length).toBeGreaterThanOrEqual(3);
+    expect([...new Set(lines)]).toEqual([
+      'GOPROXY=http://localhost:3000/clients/go,direct GONOSUMDB=public-user-api.example',
+    ]);
+  });
+
   it('contain no marks of an unfinished merge', () => {
     const found = spawnSync('git', ['grep', '-lE', '^(<{7}|>{7}|(> ){7})( |$)'], { encoding: 'utf8' });
     expect([found.stdout, found.stderr]).toEqual(['', '']);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { withoutSecrets } from '../../src/runtime/logger.js';
+import { withoutSecrets } from '../../src/values/secret-forms.js';
 import { withoutParameters } from '../../src/http/pipeline/accept.guard.js';
 import { imageType } from '../../src/values/images.js';
 import { parseAddress } from '../../src/values/network.js';

@@ -71,7 +71,7 @@ interface Page {
 }
 
 // Two processes and a build: with the tests on PostgreSQL, which .ci/run runs too.
-postgres.describe('a list added by the steps of CONTRIBUTING.md', () => {
+postgres.describe('a list and a field added by the steps of CONTRIBUTING.md', () => {
   let root: string;
   let database: TestDatabase;
   let dataSource: DataSource;
@@ -139,8 +139,9 @@ postgres.describe('a list added by the steps of CONTRIBUTING.md', () => {
       'src/features/badges/badge.dto.ts',
       'src/features/badges/badges.controller.ts',
       'test/api/badges.e2e-spec.ts',
+      'migrations/1764500001000-add-dress-code.ts',
     ]);
-    expect(LINES).toHaveLength(17);
+    expect(LINES).toHaveLength(17 + 5);
   });
 
   it('returns the member’s own items', async () => {
@@ -329,6 +330,62 @@ func main() {
     expect(run(root, 'gofmt', ['-l', 'clients/go'])).toBe('');
     const go = run(root, 'go', ['-C', folder, 'run', '.', server.url, key], { GOTOOLCHAIN: 'local' });
     expect(go).toBe('Berg <nil>\nZebra <nil>\nÄrmel <nil>\n');
+  });
+
+  it('shows the field in imports, lists, details, OpenAPI and documents', async () => {
+    const event = {
+      id: 7,
+      title: 'Ball',
+      status: 'scheduled',
+      visibility: 'public',
+      starts_at: '2030-01-01T20:00:00Z',
+      timezone: 'UTC',
+      organizer_id: member,
+      dress_code: 'White "tie"',
+    };
+    const participant = { event_id: 7, user_id: member, role: 'organizer' };
+    const importing = (record: object) => {
+      const folder = mkdtempSync(join(root, 'import-'));
+      writeFileSync(join(folder, 'events.ndjson'), JSON.stringify(record));
+      writeFileSync(join(folder, 'participants.ndjson'), JSON.stringify(participant));
+      return pua(['import', folder]);
+    };
+    importing(event);
+    const eventKey = keyFor('events:read');
+    const dressCodes = async () => [
+      (await get('/events', eventKey)).body.data[0]!.dress_code,
+      ((await get('/events/7', eventKey)).body as unknown as typeof event).dress_code,
+    ];
+    expect(await dressCodes()).toEqual([event.dress_code, event.dress_code]);
+    importing({ ...event, dress_code: null });
+    expect(await dressCodes()).toEqual([null, null]);
+    expect(() => importing({ ...event, dress_code: 'x'.repeat(101) })).toThrow(
+      /dress_code: must have at most 100 characters, it has 101/,
+    );
+    const { body } = await get('/openapi.json');
+    expect(body).toHaveProperty('components.schemas.Event.properties.dress_code', {
+      type: ['string', 'null'],
+      description: 'What to wear',
+    });
+    for (const path of ['docs/operators/import.md', 'docs/schema.sql', 'clients/go/schema.go'])
+      expect([path, readFileSync(join(root, path), 'utf8')]).toEqual([
+        path,
+        expect.stringMatching(/dress_?code/i),
+      ]);
+  });
+
+  it('fails with the source line of a wrong argument', () => {
+    const path = 'src/import/record-types.ts';
+    const file = join(root, path);
+    const right = readFileSync(file, 'utf8');
+    const wrong = right.replace('LENGTHS.events.dress_code', 'LENGTHS.events.dress_cod');
+    const line = wrong.split('\n').findIndex((text) => text.includes('dress_cod)')) + 1;
+    writeFileSync(file, wrong);
+    expect(() => run(root, process.execPath, ['bin/pua.mjs', 'import', '--help'])).toThrow(
+      `${path}:${line}:`,
+    );
+    writeFileSync(file, right);
+    run(root, process.execPath, ['bin/pua.mjs', '--version']); // builds again
   });
 
   it('matches its entity', async () => {

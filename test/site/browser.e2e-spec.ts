@@ -33,6 +33,48 @@ postgres.describe('the public pages in Chromium', () => {
 
   const call = (page: Page, name: string) => page.locator(`#${name}`);
 
+  it('fit a phone: links in the header, tabs in one row, short activity, space above headings', async () => {
+    const phone = { viewport: { width: 390, height: 844 } };
+    const front = await open('/', phone);
+    for (const place of ['Demo', 'Account'])
+      expect(
+        await front.page.locator('header').getByRole('link', { name: place, exact: true }).isVisible(),
+      ).toBe(true);
+    expect((await front.page.locator('header').boundingBox())!.height).toBeLessThan(80);
+    await front.context.close();
+
+    const { id, username } = await oauth.member();
+    const key = await oauth.api.key(id);
+    for (const path of ['/profile', '/events', '/connections', '/achievements'])
+      expect((await oauth.api.get(path, key)).status).toBe(200);
+    const { page, context, complaints } = await open('/account/activity', phone);
+    await page.getByLabel('Username').fill(username);
+    await page.getByLabel('Password').fill(PASSWORD);
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+    await page.getByRole('heading', { name: 'Activity', exact: true }).waitFor();
+    const [row, ...others] = await page.locator('.brief').first().locator('tbody tr').all();
+    expect([await row!.textContent(), others]).toEqual([
+      expect.stringContaining('Profile, Events, Connections, Achievements'),
+      [],
+    ]);
+    expect((await row!.boundingBox())!.height).toBeLessThan(90);
+    expect(await page.evaluate('document.documentElement.scrollHeight')).toBeLessThanOrEqual(1500);
+    const tabs = await Promise.all((await page.locator('nav .tabs a').all()).map((tab) => tab.boundingBox()));
+    expect(new Set(tabs.map((box) => box!.y)).size).toBe(1);
+    const current = (await page.locator('nav .tabs [aria-current]').boundingBox())!;
+    expect([current.x >= 0, current.x + current.width <= 390]).toEqual([true, true]);
+
+    await page.goto(`${oauth.issuer}/account/security`);
+    for (const heading of await page.locator('main h2').all()) {
+      const space = await heading.evaluate(
+        (it) => it.getBoundingClientRect().top - it.previousElementSibling!.getBoundingClientRect().bottom,
+      );
+      expect(space).toBeGreaterThanOrEqual(32);
+    }
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+
   it('show everything without JavaScript: languages, errors, the menu of a phone, and hide controls that need it', async () => {
     const { page, context } = await open('/docs', {
       javaScriptEnabled: false,

@@ -115,7 +115,7 @@ export class UpstreamMembers {
 
 function usernamesOf(wanted: unknown, match: UpstreamMatch): string[] {
   const name = textOf(wanted, LENGTHS.users.username);
-  const usable = name !== null && name === wanted && isUsername(name) && !/^(\d+|erased-\d+)$/.test(name);
+  const usable = name !== null && name === wanted && isUsername(name);
   if (match === 'username') return usable ? [name] : [];
   const madeUp = Array.from({ length: 3 }, () => `member-${randomText(10, ALPHABET)}`);
   return usable ? [name, ...madeUp] : madeUp;

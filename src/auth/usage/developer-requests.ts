@@ -6,7 +6,7 @@ import { Database } from '../../database/database.js';
 import { Logger } from '../../runtime/logger.js';
 import type { DevelopedApp } from '../../http/pipeline/request-context.js';
 import { namedKeyId } from '../api-keys/api-key-format.js';
-import { looksSecret } from '../../values/string-rules.js';
+import { findOpaqueSecret } from '../../values/secret-forms.js';
 import { APPS, developedUse, type DevelopedUse } from './developed-use.js';
 import { writeGoodRows } from './usage-tally.js';
 
@@ -110,7 +110,7 @@ export class DeveloperRequests {
     const now = Date.now();
     rows.push({
       ...row,
-      error_id: error_id === null || looksSecret(error_id) ? null : error_id,
+      error_id,
       occurred_at: new Date(now),
       duration_ms: Number((process.hrtime.bigint() - startedAt) / 1_000_000n),
       requests: 0,
@@ -147,7 +147,7 @@ export class DeveloperRequests {
     const sent = `${typeof key === 'string' ? key : ''} ${authorization ?? ''}`.slice(0, 500);
     const keyId = namedKeyId(sent);
     if (keyId !== undefined) return { kind: 'key', id: keyId };
-    const [token] = /(?<![\w-])[\w-]{43}(?![\w-])/.exec(sent) ?? [];
+    const token = findOpaqueSecret(sent);
     if (token === undefined || this.#unproven > MOST_UNPROVEN) return undefined;
     const keys = this.tokenKeys.keysOf('AccessToken', token);
     return { kind: 'token', id: keys.map((stored) => stored.toString('hex')).join(' ') };

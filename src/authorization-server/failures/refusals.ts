@@ -4,7 +4,7 @@ import { recordEventIf, type LoneEvent } from '../../audit/audit.js';
 import { Logger } from '../../runtime/logger.js';
 import { Meter } from '../../runtime/meter.js';
 import { networkOf } from '../../values/network.js';
-import { looksSecret } from '../../values/string-rules.js';
+import { looksSecret } from '../../values/secret-forms.js';
 import { OauthDatabase } from '../requests/oauth-database.js';
 import { KNOWN_ERRORS, type RefusalWords } from '../reasons/refusal-reasons.js';
 
@@ -58,7 +58,7 @@ export class Refusals {
   /** Failing to keep a rejection never fails or delays its response. */
   async keep({ errorId, route, error, reason, clientId, redirectUri, ip }: Refused): Promise<void> {
     const budgets = { all: MOST_A_MINUTE, [networkOf(ip ?? '')]: MOST_A_MINUTE_OF_AN_ADDRESS };
-    if (looksSecret(errorId) || !this.#kept.spend(budgets)) return;
+    if (!this.#kept.spend(budgets)) return;
     const sent = [maskedInput(clientId, 100), placeOf(redirectUri)];
     try {
       await this.database.rows(KEEP, [errorId, route, error, reason, ...sent, ip ?? null]);
@@ -98,7 +98,7 @@ export function maskedInput(sent: unknown, longest: number): string | null {
   return sent
     .slice(0, 2_000)
     .replace(/[^\x21-\x7e]+/g, '?')
-    .replace(LONG_RUN, (run) => (WORDS.test(run) ? run : '***'))
+    .replace(LONG_RUN, (run) => (WORDS.test(run) && !looksSecret(run) ? run : '***'))
     .slice(0, longest);
 }
 

@@ -19,7 +19,8 @@ export function dbCommands(group: Command): void {
         if (json || plan.length > 0) print({ plan }, () => plan.map(planned).join('\n'));
         return;
       }
-      const applied = await migrate(dataSource);
+      const report = (number: number, total: number, name: string) => note(`${number} of ${total}: ${name}`);
+      const applied = await migrate(dataSource, report);
       if (applied.length === 0) note('Nothing was pending');
       if (json || applied.length > 0) print({ applied }, () => applied.join('\n'));
     });

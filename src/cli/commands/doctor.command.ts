@@ -1,8 +1,8 @@
-import { renameSync, writeFileSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 import { Option, type Command } from '@commander-js/extra-typings';
 import type { Config } from '../../config/config.js';
 import { isUnavailable } from '../../database/postgres/unavailable.js';
+import { writeWhole } from '../../config/draft-file.js';
 import { OperatorError } from '../../values/operator-error.js';
 import { discover, upstreamFaultOf } from '../../federation/openid-provider.js';
 import { SigningKeysService } from '../../clients/signing-keys.service.js';
@@ -94,13 +94,9 @@ function writeMetrics(file: string, checks: readonly Check[]): void {
     const worst = Math.max(...found.map(({ status }) => STATUSES.indexOf(status)));
     return `doctor_finding{check=${JSON.stringify(name)}} ${worst}\n`;
   });
-  const draft = `${file}.draft`;
+  const lastRun = `doctor_last_run_timestamp_seconds ${Math.round(Date.now() / 1000)}\n`;
   try {
-    writeFileSync(
-      draft,
-      `${findings.join('')}doctor_last_run_timestamp_seconds ${Math.round(Date.now() / 1000)}\n`,
-    );
-    renameSync(draft, file);
+    writeWhole(file, `${findings.join('')}${lastRun}`, 0o644); // another user collects it
   } catch (error) {
     throw new OperatorError(
       `${file} cannot be written (${(error as Error).message}): name a file in a folder of this user`,

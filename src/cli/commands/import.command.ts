@@ -1,4 +1,6 @@
 import { InvalidArgumentError, Option, type Command } from '@commander-js/extra-typings';
+import { UsersService } from '../../accounts/users.service.js';
+import type { Config } from '../../config/config.js';
 import { OperatorError } from '../../values/operator-error.js';
 import {
   importRecords,
@@ -38,23 +40,40 @@ export function importCommand(command: Command): void {
       print(json, shown, () => summary(report));
       if (rejected > 0) note(`${rejected} bad lines are in ${rejectsFile}, each with its reason`);
       if (dryRun) note('This was a dry run: nothing was changed');
+      if (!json && report.signIn !== undefined) note(report.signIn);
     });
 }
 
-async function run(folder: string, options: ImportOptions): Promise<ImportReport & { seconds: number }> {
+async function run(folder: string, options: ImportOptions) {
   const source = folder === '-' ? streamSource(process.stdin) : folderSource(folder);
   const bar = source.bytes > 0 ? progressBar(source.bytes) : undefined;
   const started = performance.now();
   try {
     const report = await endable((signal) =>
-      onDatabase(({ dataSource }) =>
-        importRecords(dataSource, source, { ...options, signal, progress: bar?.draw }),
-      ),
+      onDatabase(async ({ dataSource, config, get }) => {
+        const report = await importRecords(dataSource, source, { ...options, signal, progress: bar?.draw });
+        const isDue = report.imported && (report.files.users?.inserted ?? 0) > 0;
+        return { ...report, signIn: isDue ? await describeSignIn(config, get(UsersService)) : undefined };
+      }),
     );
     return { ...report, seconds: Math.round((performance.now() - started) / 100) / 10 };
   } finally {
     bar?.end();
   }
+}
+
+/** Says how imported members can sign in, which a new operator otherwise learns at the first rejected password. */
+async function describeSignIn({ upstream, localSignIn }: Config, users: UsersService): Promise<string> {
+  if (upstream) {
+    const orHere = localSignIn ? ', or with their password here' : '';
+    return `Members sign in at ${upstream.issuer}, where ${upstream.claim} equals their ${upstream.match}${orHere}`;
+  }
+  const count = await users.countWithoutSignIn();
+  if (count === 0) return 'Members sign in with their password or passkey';
+  return (
+    `${count} enabled members cannot sign in, because they have neither a password nor a passkey: ` +
+    'import their password_hash, use `pua users set-password`, or connect your own login (docs/sign-in.md)'
+  );
 }
 
 function parseBatch(text: string): number {

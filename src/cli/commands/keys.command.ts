@@ -51,9 +51,10 @@ export function keysCommands(group: Command): void {
       collectCidr,
     )
     .addOption(
-      new Option('--env <environment>', 'production rejects test keys')
-        .choices(['live', 'test'])
-        .default('live'),
+      new Option(
+        '--env <environment>',
+        'production rejects test keys (default: live in production, else test)',
+      ).choices(['live', 'test']),
     )
     .refuses(({ expiry, reason, platform = false, user, scopes }) => {
       if (!expiry && reason === undefined)
@@ -72,7 +73,7 @@ export function keysCommands(group: Command): void {
         userId: user?.id ?? null,
         name: options.name,
         scopes: options.scopes,
-        environment: options.env,
+        environment: options.env ?? (config.production ? 'live' : 'test'),
         cidrs: options.cidr ?? [],
         ...(options.expiry
           ? { expiresInSeconds: options.expires ?? parseDuration('90d') }

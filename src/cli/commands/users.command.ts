@@ -9,7 +9,7 @@ import { addTo, changesNothing } from '../command.js';
 import { LENGTHS, type Length } from '../../values/vocabulary.js';
 import { fields, named, note, plain, table } from '../output.js';
 
-/** Nobody reads more members. */
+/** How many members a list shows. */
 const MOST = 1000;
 
 const atMost = ([, longest]: Length) => `at most ${longest} characters`;
@@ -47,17 +47,21 @@ export function usersCommands(group: Command): void {
     print(await get(UsersService).find(who), fields),
   );
 
-  add('list', `List members, newest first, at most ${MOST}`, 'pua users list --search ada')
+  add('list', `List members, newest first, ${MOST} at a time`, 'pua users list --search ada')
     .option(
       '--search <text>',
       'only members whose username or name contains this text, ignoring case',
       textOf([1, 100]),
     )
-    .runs(async ({ get, print }, { search }) => {
-      const found = await get(UsersService).list(MOST + 1, search);
+    .option('--before <id>', 'only members with a lower id: continues a list', parseNumber)
+    .runs(async ({ get, print }, { search, before }) => {
+      const found = await get(UsersService).list(MOST + 1, { search, before });
       const truncated = found.length > MOST;
       print({ data: found.slice(0, MOST), truncated }, ({ data }) => table(data, COLUMNS));
-      if (truncated) note('There are more: narrow it down with --search');
+      if (truncated)
+        note(
+          `There are more: continue with --before ${found[MOST - 1]!.id}, or narrow it down with --search`,
+        );
     });
 
   const update = ofMember(

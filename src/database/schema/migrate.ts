@@ -7,7 +7,14 @@ import {
   type QueryRunner,
 } from 'typeorm';
 import { ADVISORY_LOCKS } from './advisory-locks.js';
-import { applyRepeatable, readSchema, REPEATABLE, requireFit, type Schema } from './schema.js';
+import {
+  applyRepeatable,
+  readSchema,
+  REPEATABLE,
+  requireFit,
+  summarizeNames,
+  type Schema,
+} from './schema.js';
 import { MIGRATIONS } from './tables.js';
 import { OperatorError } from '../../values/operator-error.js';
 
@@ -30,23 +37,40 @@ export function stepsOf(migration: MigrationInterface, way: 'up' | 'down' = 'up'
 
 /**
  * Runs pending migrations, each in its own transaction after its steps, or all in one transaction in an empty database. Functions and
- * triggers come last. @returns names of the migrations that this call ran @throws OperatorError if the database is newer than the
+ * triggers come last. @param report called before each migration with its number, how many were pending, and its name @returns names of the migrations that this call ran @throws OperatorError if the database is newer than the
  * program, or older than 1.1.0
  */
-export async function migrate(dataSource: DataSource): Promise<string[]> {
+export async function migrate(
+  dataSource: DataSource,
+  report: (number: number, total: number, name: string) => void = () => undefined,
+): Promise<string[]> {
   const names: string[] = [];
   let prepared: string | undefined;
+  let total: number | undefined;
+  let reported = 0;
   for (;;) {
     const { ran, stepped } = await alone(dataSource, async (executor, manager) => {
       const schema = await readSchema(manager);
       const pending = await executor.getPendingMigrations();
       const isEmpty = schema.applied.length === 0;
       const now = isEmpty ? pending : pending.slice(0, 1);
+      total ??= schema.pending.length;
+      const ahead = total - schema.pending.length;
+      const begin = (name: string) => {
+        const number = ahead + schema.pending.indexOf(name) + 1;
+        if (number <= reported) return; // an attempt that could not get its locks has reported it
+        reported = number;
+        report(number, total!, name);
+      };
       const [stepped] = now.filter(
         ({ name, instance }) => name !== prepared && stepsOf(instance!).length > 0,
       );
-      if (stepped && !isEmpty) return { ran: [], stepped };
+      if (stepped && !isEmpty) {
+        begin(stepped.name);
+        return { ran: [], stepped };
+      }
       for (const migration of now) {
+        begin(migration.name);
         if (isEmpty)
           for (const step of stepsOf(migration.instance!))
             await manager.query(step.replace(' CONCURRENTLY', ''));
@@ -54,7 +78,10 @@ export async function migrate(dataSource: DataSource): Promise<string[]> {
       }
       const ran = now.map(({ name }) => name);
       const isDue = ran.length > 0 || schema.pending.includes(REPEATABLE);
-      if (isDue && now.length === pending.length && (await applyRepeatable(manager))) ran.push(REPEATABLE);
+      if (isDue && now.length === pending.length && (await applyRepeatable(manager))) {
+        if (schema.pending.includes(REPEATABLE)) begin(REPEATABLE);
+        ran.push(REPEATABLE);
+      }
       return { ran };
     });
     if (stepped) {
@@ -225,7 +252,7 @@ function rejectOtherVersions(schema: Schema, newer: readonly string[]): void {
   if (schema.tooOld !== undefined) requireFit(schema);
   if (newer.length > 0) {
     throw new OperatorError(
-      `The database has migrations that this version does not know (${newer.join(', ')}): ` +
+      `The database has migrations that this version does not know (${summarizeNames(newer)}): ` +
         'start the version that wrote them, or `npx pua db rollback --yes` with it first',
     );
   }

@@ -126,7 +126,12 @@ export function requireFit(schema: Schema): void {
   const mismatch = mismatchOf(schema);
   if (!mismatch) return;
   const { predicate, migrations, remedy } = mismatch;
-  throw new OperatorError(`The database ${predicate} (${migrations.join(', ')}): ${remedy}`);
+  throw new OperatorError(`The database ${predicate} (${summarizeNames(migrations)}): ${remedy}`);
+}
+
+/** Writes one name, or how many there are with the first and the last. */
+export function summarizeNames(names: readonly string[]): string {
+  return names.length < 2 ? names.join() : `${names.length}, from ${names[0]} to ${names.at(-1)}`;
 }
 
 /**

@@ -116,7 +116,7 @@ export class SyncService {
       return { data: [], next: this.cursors.make(binding, after(here!)), more: false, resources };
     }
 
-    const place = this.cursors.read<Place>(binding, cursor, 'these resources of this member');
+    const place = this.cursors.read<Place>(binding, cursor);
     const [origin, changedIn, sequence, ...item] = place;
     const values = [userId, changedIn, sequence, resources, ...item, limit];
     const [reading] = await this.database.long<Reading>(READ_CHANGES, values);

@@ -183,36 +183,35 @@ function checkFields(body: Record<string, unknown>, fields: BodyFields, resource
   if (names.length > MOST_FIELDS) {
     const detail = `The body must have at most ${MOST_FIELDS} fields.`;
     const facts = { code: 'too_many_fields', detail, max: MOST_FIELDS, actual: names.length };
-    throw validationFailed([{ ...WHOLE_BODY, ...facts }]);
+    throw new Problem('validation_failed', { errors: [{ ...WHOLE_BODY, ...facts }] });
   }
   if (isDeeperThan(body, DEEPEST)) {
     const detail = `The body must be nested at most ${DEEPEST} deep.`;
-    throw validationFailed([{ ...WHOLE_BODY, code: 'too_deep', detail, max: DEEPEST }]);
+    const facts = { code: 'too_deep', detail, max: DEEPEST };
+    throw new Problem('validation_failed', { errors: [{ ...WHOLE_BODY, ...facts }] });
   }
   const errors = names.flatMap((name) => {
     const value = body[name];
-    if (!Object.hasOwn(fields, name)) return [fieldError(name, notAField(name, resource))];
+    if (!Object.hasOwn(fields, name)) return [fieldError(name, notAField(name, fields, resource))];
     const fault = value === null ? undefined : fields[name]!.faultOf(name, value);
     return fault ? [fieldError(name, fault)] : [];
   });
-  if (errors.length > 0) throw validationFailed(errors);
+  if (errors.length > 0) throw new Problem('validation_failed', { errors });
   return body;
 }
 
-function notAField(name: string, resource: Model): Fault {
+function notAField(name: string, fields: BodyFields, resource: Model): Fault {
   return Object.hasOwn(resource.properties, name)
     ? { code: 'read_only_field', detail: `${name} cannot be changed here.` }
-    : { code: 'unknown_field', detail: `${name.toWellFormed()} is not a field of this resource.` };
+    : {
+        code: 'unknown_field',
+        detail: `${name.toWellFormed()} is not a field here; the fields are ${Object.keys(fields).join(', ')}.`,
+      };
 }
 
 function fieldError(name: string, { detail, ...fault }: Fault): ProblemDetail {
   const wellFormed = name.toWellFormed();
   return { pointer: pointerTo([wellFormed]), field: wellFormed, ...fault, detail };
-}
-
-function validationFailed(errors: readonly ProblemDetail[]): Problem {
-  const detail = errors.length === 1 ? '1 field is invalid.' : `${errors.length} fields are invalid.`;
-  return new Problem('validation_failed', { detail, errors });
 }
 
 /** Without recursion: the input comes from outside. */

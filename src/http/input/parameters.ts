@@ -97,7 +97,7 @@ export const WholeNumber = (minimum: number, maximum: number, description: strin
 /** Declares one value of an enum. */
 export const OneOf = (values: readonly string[], description: string) =>
   parameter({
-    rules: [IsIn(values, must('be one of the allowed values', values))],
+    rules: [IsIn(values, must(`be one of ${values.join(', ')}`, values))],
     schema: { type: 'string', enum: [...values], description },
   });
 
@@ -114,7 +114,7 @@ export const ListOf = (values: readonly string[], description: string) =>
       const chosen = [...new Set(text.split(','))];
       return chosen.toSorted((one, other) => values.indexOf(one) - values.indexOf(other));
     },
-    rules: [IsIn(values, { ...must('be a list of the allowed values', values), each: true })],
+    rules: [IsIn(values, { ...must(`be one or more of ${values.join(', ')}`, values), each: true })],
     schema: {
       ...LIST,
       items: wordOf(values),

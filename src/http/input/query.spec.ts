@@ -77,7 +77,7 @@ describe('a query', () => {
     ['limit=101', 'limit must be a whole number from 1 to 100.'],
     ['limit=1e1', 'limit must be a whole number from 1 to 100.'],
     ['limit=', 'limit must be a whole number from 1 to 100.'],
-    ['limit=1&limit=1', 'limit must stand there only once.'],
+    ['limit=1&limit=1', 'limit must be given only once.'],
     ['tags=a,,b', 'tags must be a list of 1 to 50 texts, none of them empty.'],
     ['tags=%00', 'tags must be a list of 1 to 50 texts, none of them empty.'],
     [

@@ -162,7 +162,7 @@ function variantOf(variants: QueryVariants, values: Map<string, string[]>): Quer
     return chosen[1].query;
   }
   const allowed = Object.keys(variants.values);
-  throw queryProblem([invalid(by, `${by} must be one of the allowed values.`, allowed)]);
+  throw queryProblem([invalid(by, `${by} must be one of ${allowed.join(', ')}.`, allowed)]);
 }
 
 function check(
@@ -175,12 +175,12 @@ function check(
   for (const [name, list] of values) {
     const parameter = known.get(name);
     if (!parameter) {
-      const names = known.size === 0 ? 'There are none here.' : `There are: ${[...known.keys()].join(', ')}.`;
+      const names = known.size === 0 ? 'It has none.' : `It has ${[...known.keys()].join(', ')}.`;
       const meant = USUAL_NAMES.get(name);
       faults.push({
         parameter: name,
         code: 'unknown_parameter',
-        detail: `There is no parameter of this name. ${names}`,
+        detail: `This route has no parameter ${name.toWellFormed()}. ${names}`,
         ...(meant !== undefined && known.has(meant) ? { fix: FIXES[meant]! } : {}),
       });
     } else if (parameter.schema.type === 'array') single[name] = list.join(',');
@@ -205,16 +205,15 @@ function invalid(parameter: string, detail: string, allowed?: readonly string[])
 }
 
 function repeated(parameter: string): ProblemDetail {
-  return invalid(parameter, `${parameter} must stand there only once.`);
+  return invalid(parameter, `${parameter} must be given only once.`);
 }
 
 function queryProblem(faults: readonly ProblemDetail[]): Problem {
   const code = faults[0]!.code as 'unknown_parameter' | 'invalid_parameter' | 'missing_parameter';
-  const detail = faults.length === 1 ? faults[0]!.detail : `${faults.length} parameters are wrong.`;
   const fix = faults.find((fault): fault is ProblemDetail & { fix: string } => 'fix' in fault)?.fix;
   return new Problem(code, {
-    detail,
     errors: faults.slice(0, 32),
+    count: faults.length,
     ...(fix === undefined ? {} : { extensions: { fix } }),
   });
 }

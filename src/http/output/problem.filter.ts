@@ -101,13 +101,13 @@ function sendProblem(
   publicUrl: string,
 ): void {
   const { code, status, title, meaning } = problem.definition;
-  const { detail, errors, extensions } = problem.options;
+  const { errors, extensions } = problem.options;
   recordProblem(problem, request);
   const body = JSON.stringify({
     type: `${publicUrl}${API_PREFIX}/problems/${code}`,
     title,
     status,
-    detail: detail ?? meaning,
+    detail: problem.detail ?? meaning,
     instance: request.context.path,
     code,
     request_id: request.context.id,

@@ -183,9 +183,11 @@ export type ProblemDetail =
   | { line: number; pointer: string; code: string; detail: string };
 
 interface ProblemOptions {
-  /** What happened in this request; the table's meaning if there is nothing to add. */
+  /** What happened in this request; by default the first of `errors`, or the table's meaning. */
   readonly detail?: string;
   readonly errors?: readonly ProblemDetail[];
+  /** How many faults there are, if `errors` has only the first ones. */
+  readonly count?: number;
   /** Further members of the body, such as `required_scope`. */
   readonly extensions?: Readonly<Record<string, unknown>>;
   readonly headers?: Readonly<Record<string, string>>;
@@ -196,14 +198,29 @@ interface ProblemOptions {
 export class Problem extends Error {
   override name = 'Problem';
   readonly definition: ProblemDefinition;
+  readonly detail: string | undefined;
 
   constructor(
     code: ProblemCode,
     readonly options: ProblemOptions = {},
   ) {
-    super(options.detail ?? code, { cause: options.cause });
+    const { errors, detail = summarize(errors ?? [], options.count) } = options;
+    super(detail ?? code, { cause: options.cause });
     this.definition = PROBLEMS.get(code)!;
+    this.detail = detail;
   }
+}
+
+/** Names the first three faults, because curl, assistants and the clients' messages show `detail` only. */
+function summarize(errors: readonly ProblemDetail[], count = errors.length): string | undefined {
+  const sentences = errors
+    .slice(0, 3)
+    .map((fault) => ('line' in fault ? `Line ${fault.line}: ${fault.detail}.` : fault.detail))
+    .join(' ');
+  if (count < 2) return sentences || undefined;
+  const [first] = errors;
+  const subjects = 'line' in first! ? 'lines' : 'parameter' in first! ? 'parameters' : 'fields';
+  return `${count} ${subjects} are invalid.${count > 3 ? ' The first three:' : ''} ${sentences}`;
 }
 
 /** Refuses a method that the route does not have (RFC 9110 §15.5.6). @param methods those that it has */

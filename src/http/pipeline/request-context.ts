@@ -2,6 +2,7 @@ import type { ArgumentsHost } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { randomUUID } from '../../crypto/random.js';
+import { looksSecret } from '../../values/secret-forms.js';
 import type { Admission, Caller } from '../admission/admission.js';
 import { Problem } from '../output/problems.js';
 import { Requester } from '../../database/postgres/callers.js';
@@ -138,7 +139,8 @@ export function describeRequest(request: IncomingMessage): void {
   const valid = TARGET.test(url);
   const path = pathOf(url);
   request.url = valid ? decodable(url, path) : '/';
-  const id = typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
+  const isId = typeof given === 'string' && REQUEST_ID.test(given) && !looksSecret(given);
+  const id = isId ? given : randomUUID();
   request.context = new RequestContext(id, valid ? path : pathOf(target), valid);
 }
 

@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { NextFunction, Request, Response } from 'express';
 import { LRUCache } from 'lru-cache';
-import { withoutSecrets, type Logger } from '../../runtime/logger.js';
+import { withoutSecrets } from '../../values/secret-forms.js';
+import type { Logger } from '../../runtime/logger.js';
 import { plain as printable, styled } from '../../runtime/terminal.js';
 
 /** Version, trace, the caller's span, flags; later versions may add more (W3C Trace Context §3.2). */

@@ -23,6 +23,7 @@ import { Config } from '../../config/config.js';
 import { UpstreamSignIns, wishesOf } from '../../federation/upstream-sign-ins.js';
 import { queryOf } from '../../http/input/query.js';
 import { Pages, redirect, type Sending } from '../rendering/pages.js';
+import { inOrder } from '../rendering/wording.js';
 import { FormBody, requireOwnForm, ServesPages, type Form } from '../requests/page-requests.js';
 import { BrowserSessions, requestAgain, SignInForms, type SignInRefusal } from '../sign-in/sign-in-steps.js';
 
@@ -84,7 +85,7 @@ export class InteractionsController {
       durations: this.#choices(step),
       duration: preselectedFor(accessOf(step), this.config, before?.duration),
       idle: idleSeconds(accessOf(step)) / 86_400,
-      scopes: requested.map((scope) => ({
+      scopes: inOrder(requested).map((scope) => ({
         name: scope,
         checked: !refused.includes(scope),
         required: OPENID_SCOPES.includes(scope),

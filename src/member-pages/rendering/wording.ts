@@ -40,6 +40,12 @@ export function textsIn(language: string): Texts {
 /** The default language has every text. */
 export const ENGLISH = textsIn('en');
 
+const SCOPE_ORDER = ['openid', 'profile', ...Object.keys(SCOPES), 'offline_access'];
+
+/** Sorts scopes as every page lists them. */
+export const inOrder = (scopes: readonly string[]): readonly string[] =>
+  scopes.toSorted((one, other) => SCOPE_ORDER.indexOf(one) - SCOPE_ORDER.indexOf(other));
+
 function textsOf(language: string): Texts {
   const read = <Content>(file: string) =>
     JSON.parse(readFileSync(new URL(`${language}/${file}.json`, FOLDER), 'utf8')) as Content;
@@ -50,7 +56,7 @@ function textsOf(language: string): Texts {
   return {
     ...ofMembers,
     faults: ofPages satisfies Record<FaultName, string[]> as unknown as Texts['faults'],
-    scopes: { ...scopes, ...SCOPES, ...scopes },
+    scopes: { ...SCOPES, ...scopes },
     developer: {
       ...ofDevelopers,
       faults: { ...CLIENT_FAULTS, ...faults },

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DataSource, EntityManager } from 'typeorm';
 import { hashPassword, verifyPassword } from '../../accounts/passwords/passwords.js';
@@ -7,6 +7,7 @@ import { ApiKeysService } from '../../auth/api-keys/api-keys.service.js';
 import { ALL_SCOPES } from '../../auth/scopes.js';
 import type { Config } from '../../config/config.js';
 import { SecretHashes } from '../../crypto/secret-hashes.js';
+import { writeWhole } from '../../config/draft-file.js';
 import { styled } from '../../runtime/terminal.js';
 import { OperatorError } from '../../values/operator-error.js';
 
@@ -145,9 +146,7 @@ async function isAccepted(dataSource: DataSource, config: Config, key: string): 
 function keep(file: string, key: string, dataDir: string): void {
   try {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-    const draft = `${file}.${process.pid}`;
-    writeFileSync(draft, `${key}\n`, { mode: 0o600 });
-    renameSync(draft, file);
+    writeWhole(file, `${key}\n`);
   } catch (error) {
     throw new OperatorError(
       `DATA_DIR ${dataDir} cannot be used (${(error as NodeJS.ErrnoException).code ?? 'unknown error'}): ` +

@@ -1,7 +1,7 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import { exposedDevelopment, type Config } from '../../config/config.js';
 import type { SealCounts } from '../../crypto/encryption.js';
-import { mismatchOf, readSchema, type Schema } from '../../database/schema/schema.js';
+import { mismatchOf, readSchema, summarizeNames, type Schema } from '../../database/schema/schema.js';
 import { allOf, fail, ok, warn, warnIf, type Check } from './check.js';
 import {
   checkErasures,
@@ -165,13 +165,13 @@ function checkMigrations(schema: Schema): Check {
   const mismatch = mismatchOf(schema);
   if (mismatch) {
     const { predicate, migrations, remedy } = mismatch;
-    return fail('migrations', `the database ${predicate}: ${migrations.join(', ')}`, remedy);
+    return fail('migrations', `the database ${predicate}: ${summarizeNames(migrations)}`, remedy);
   }
   const { applied, unknown } = schema;
   if (unknown.length > 0)
     return warn(
       'migrations',
-      `the database is newer than this version of the server, which can use it: ${unknown.join(', ')}`,
+      `the database is newer than this version of the server, which can use it: ${summarizeNames(unknown)}`,
       'upgrade the server soon',
     );
   return ok('migrations', `${applied.length} applied, none pending`);

@@ -107,6 +107,7 @@ const NAMED = (
     ([what, table, name]) => `SELECT '${what}' AS what, id::text AS id, ${name} AS name FROM ${table}
 WHERE ${name} COLLATE "C" !~ '^[!-~]+( [!-~]+)*$'`,
   )
+  .concat(`SELECT 'member', id::text, username FROM users WHERE username ~ '^[0-9]+$'`)
   .join(' UNION ALL ');
 
 /** Checks for names that predate the rules for names. */
@@ -128,7 +129,7 @@ export async function checkNames(manager: EntityManager): Promise<Check> {
   if (count === 0) return ok('names', 'each is shown as it is stored');
   return warn(
     'names',
-    `${count} have characters that nobody sees, or could pass for others: ${first.join('; ')}${count > first.length ? '; …' : ''}`,
+    `${count} have characters that nobody sees, or could pass for others or for an id: ${first.join('; ')}${count > first.length ? '; …' : ''}`,
     'rename members with `pua users update <id> --username`, apps with `pua clients update <id> --name`; everything keeps working until then',
   );
 }

@@ -1,0 +1,39 @@
+import { describe, expect, it } from '@jest/globals';
+import { makeKey } from './api-keys/api-key-format.js';
+import { BASE62, randomBytes, randomText } from '../crypto/random.js';
+import {
+  CLIENT_SECRET_PREFIX,
+  findOpaqueSecret,
+  looksSecret,
+  withoutSecrets,
+} from '../values/secret-forms.js';
+import { makeWebhookSecret } from '../crypto/webhook-signatures.js';
+
+const token = randomBytes(32).toString('base64url');
+
+describe('the form of a secret', () => {
+  it.each([
+    ['API key', makeKey('live').key],
+    ['test key', makeKey('test').key],
+    ['client secret', CLIENT_SECRET_PREFIX + randomText(43, BASE62)],
+    ['webhook secret', makeWebhookSecret()],
+  ])('of a new %s is recognized alone and removed from any text', (_, secret) => {
+    expect(looksSecret(secret)).toBe(true);
+    expect(looksSecret(secret.slice(0, 40))).toBe(true);
+    expect(withoutSecrets(`{"a":"x${secret}"}`)).not.toContain(secret.slice(-10));
+  });
+
+  it('of an opaque token is recognized alone, and removed after its scheme or path', () => {
+    expect(looksSecret(token)).toBe(true);
+    expect(findOpaqueSecret(`Bearer ${token}`)).toBe(token);
+    for (const place of ['Bearer ', 'DPoP ', '/calendar/'])
+      expect(withoutSecrets(`x ${place}${token}`)).toBe(`x ${place}[redacted]`);
+  });
+
+  it.each(['mine-1', 'b3f1c1de-5c38-4c5e-8f5a-0a8e6b9f2d11', 'pua_session', 'x'.repeat(64)])(
+    'is not that of the text %s',
+    (text) => {
+      expect([looksSecret(text), withoutSecrets(text)]).toEqual([false, text]);
+    },
+  );
+});

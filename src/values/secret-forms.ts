@@ -1,0 +1,36 @@
+/** The forms of all secrets that this server issues. Their makers, the log, request ids and the audit log share them. */
+
+export const CLIENT_SECRET_PREFIX = 'pua_secret_';
+export const WEBHOOK_SECRET_PREFIX = 'whsec_';
+
+/** Codes, tokens, calendar links and cookies: 256 random bits in base64url. */
+const OPAQUE = /^[\w-]{43}$/;
+const NAMED = /pua_(?:live|test|secret)_|whsec_/i;
+
+/** Tells whether the text has the form of a code, a token, or the secret of a link or cookie. */
+export const isOpaqueSecret = (text: string): boolean => OPAQUE.test(text);
+
+/** Tells whether a text that a caller chose could be a secret, or contains the beginning of one. */
+export const looksSecret = (text: string): boolean => isOpaqueSecret(text) || NAMED.test(text);
+
+/** Finds what could be an opaque secret anywhere in a text. */
+export const findOpaqueSecret = (text: string): string | undefined =>
+  /(?<![\w-])[\w-]{43}(?![\w-])/.exec(text)?.[0];
+
+/**
+ * Finds secrets anywhere in a text. An opaque one is found after its scheme or path only. The characters before a token are looked at only
+ * if ten of its characters follow: looking back from each of thousands of spaces would take seconds.
+ */
+const ANYWHERE = new RegExp(
+  [
+    'pua_(?:live|test)_[0-9A-Za-z]{12}_[0-9A-Za-z]{10,}',
+    `${CLIENT_SECRET_PREFIX}[0-9A-Za-z]{10,}`,
+    `${WEBHOOK_SECRET_PREFIX}[A-Za-z0-9+/=]{10,}`,
+    '(?=[A-Za-z0-9._~+/=-]{10})(?<=\\b(?:Bearer|DPoP)\\s+)[A-Za-z0-9._~+/=-]+',
+    '(?<=/calendar/)[\\w%-]{10,}',
+  ].join('|'),
+  'gi',
+);
+
+/** Removes from a text everything that could be a secret. */
+export const withoutSecrets = (text: string): string => text.replace(ANYWHERE, '[redacted]');
