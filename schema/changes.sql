@@ -33,9 +33,8 @@ CREATE OR REPLACE FUNCTION was_hidden(resource text, id bigint) RETURNS boolean
   SELECT EXISTS (SELECT FROM changes c WHERE c.user_id IS NULL AND c.resource = $1 AND c.id = $2 AND c.kind = 'removed')
 $$;
 
--- Of what was written of the same thing among the next so many changes, the last is kept. Returns how many were
--- looked at; 0 when there are no more, or somebody else is at it. Whoever reads on from before has the last one
--- still before them.
+-- Keeps only the last change of each record among the next so many changes. Returns how many were checked; 0 if
+-- there are no more, or another call is running. A reader whose cursor is earlier still gets the last one.
 CREATE OR REPLACE FUNCTION coalesce_changes(most integer) RETURNS integer
   LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 DECLARE

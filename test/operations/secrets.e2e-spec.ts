@@ -9,8 +9,8 @@ import { ALL, freePort, OauthTest, PASSWORD, REDIRECT_URI, type FormPage } from 
 import { ServerProcess } from '../support/server.js';
 
 /**
- * One member, signed in by every way there is, and mistakes that callers make with secrets. On PostgreSQL by a process of
- * its own, whose log is what it writes: the embedded database serves this one alone.
+ * One member, signed in with every method, and callers' mistakes with secrets. On PostgreSQL the server is a separate process with
+ * its log; the embedded database serves only this one.
  */
 describe('every secret that is issued, sent or typed', () => {
   let oauth: OauthTest;

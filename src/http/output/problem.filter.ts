@@ -18,7 +18,7 @@ import { Config } from '../../config/config.js';
 /** Those that belong to a problem. */
 type Headers = Readonly<Record<string, string>>;
 
-/** Turns whatever was thrown into `application/problem+json` (RFC 9457). Stacks go to the log, never out. */
+/** Turns every thrown value into `application/problem+json` (RFC 9457). Stacks go to the log only. */
 @Catch()
 @Injectable()
 export class ProblemFilter implements ExceptionFilter {
@@ -28,7 +28,7 @@ export class ProblemFilter implements ExceptionFilter {
     private readonly routeTable: RouteTable,
   ) {}
 
-  /** Answers a reader with a page in place of the problem and with its headers, and returns whether it did; set once the pages exist. */
+  /** Responds to a browser with a page instead of the problem, and returns if it did; set once the pages exist. */
   page: (problem: Problem, headers: Headers, request: Request, response: Response) => boolean = () => false;
 
   catch(error: unknown, host: ArgumentsHost): void {

@@ -5,7 +5,7 @@ import type { Request } from 'express';
 import { fingerprint } from '../../crypto/digests.js';
 
 /**
- * A successful response whose JSON text already exists (made by PostgreSQL), with headers of its own.
+ * A successful response whose JSON text already exists (made by PostgreSQL), with its own headers.
  * Controllers return this or a plain object; {@link ApiAdapter} sends both.
  */
 export class JsonResponse {

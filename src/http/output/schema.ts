@@ -37,7 +37,7 @@ export class Model<
 /** Lists of words that have a name in the OpenAPI documents. */
 const words = new Map<string, readonly string[]>();
 
-/** Gives words a name, to which whatever takes one of them refers: generated clients have one type for all of it. */
+/** Names an enum, so that generated clients have one type for all its uses. */
 export function nameWords<Words extends readonly string[]>(name: string, list: Words): Words {
   words.set(name, list);
   return list;
@@ -150,7 +150,7 @@ export function schemaNamed(name: string): JsonSchema {
   };
 }
 
-/** Older tools ignore whatever stands beside a `$ref`. */
+/** Older tools ignore all keys next to a `$ref`. */
 function refAlone({ $ref, ...others }: JsonSchema): JsonSchema {
   if ($ref === undefined) return others;
   return Object.keys(others).length === 0 ? { $ref } : { ...others, allOf: [{ $ref }] };

@@ -51,7 +51,7 @@ const coloured = (code) =>
     kind ? make('span', { className: kind, textContent: text }) : text,
   );
 
-/** The address of a call with the values of its form: they stand in the fragment, which no server is sent. */
+/** The URL of an operation with its form's values, in the fragment, which browsers never send. */
 function linkOf(form) {
   const fields = [...form.elements].filter(({ name, value }) => name && value !== '');
   const values = new URLSearchParams(fields.map(({ name, value }) => [name, value]));
