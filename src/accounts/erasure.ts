@@ -2,10 +2,7 @@ import type { DataSource, EntityManager } from 'typeorm';
 import { audited, recordEvent, type NewAuthEvent } from '../audit/audit.js';
 import { CLEARED_OF_USERS, ERASURES } from '../database/schema/member-tables.js';
 
-/**
- * Erases members permanently except their ids (GDPR art. 17), as each table declares (docs/trust/personal-data.md). @param by the actor
- * for the audit log @returns what was erased; undefined if there was nothing to erase
- */
+/** Erases members permanently except their ids (GDPR art. 17; docs/trust/personal-data.md). @returns undefined if nothing was left */
 export function eraseMembers(
   database: DataSource | EntityManager,
   userIds: readonly number[],

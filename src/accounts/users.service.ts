@@ -150,10 +150,7 @@ WHERE id::text = $1 OR fold_case(username) = fold_case($1) ORDER BY id::text = $
     return user;
   }
 
-  /**
-   * Sets a password and enables it. This ends browser sessions, pending sign-ins and the access of apps (`sign_ins_valid_since`), but not
-   * API keys. @param keepSessions ends nothing @throws OperatorError if the password is not allowed or the member was erased
-   */
+  /** Sets a password, which ends browser sessions and apps' access, not API keys. @param keepSessions ends nothing @throws OperatorError */
   async setPassword(
     userId: number,
     password: string,

@@ -150,8 +150,8 @@ export class SignInMethods {
   }
 
   /**
-   * Replaces a password that the member has just proved to know. @param kept ends all other sessions and pending sign-ins @returns number
-   * of ended sessions; undefined if the password is missing or off @throws Unconfirmed
+   * Replaces a password that was just verified. @param kept ends all other sessions @returns how many; undefined without one @throws
+   * Unconfirmed
    */
   async changePassword(
     by: SignedInMember,
@@ -210,10 +210,7 @@ export class SignInMethods {
   }
 }
 
-/**
- * Gives the RP ID of passkeys (WebAuthn level 3, §4): the host of PUBLIC_URL. @returns undefined if passkeys are impossible (IP address)
- * or only the external identity provider signs members in
- */
+/** Gives the RP ID of passkeys (WebAuthn level 3, §4): the host of PUBLIC_URL. @returns undefined if passkeys are impossible */
 export function passkeyDomain({ publicUrl, localSignIn }: Config): string | undefined {
   const { hostname } = new URL(publicUrl);
   const isName = isIP(hostname.replace(/^\[|\]$/g, '')) === 0;

@@ -133,11 +133,7 @@ class Line extends Semaphore {
   }
 }
 
-/**
- * Limits failed sign-ins over all instances: per account and per address (RATE_LIMIT_AUTH a minute), or per known browser. Attempts in
- * progress hold a permit and others wait. rate-limiter-flexible does not fit: its PostgreSQL store uses local clocks, fixed windows and
- * named statements.
- */
+/** Limits failed sign-ins over all instances, by account and address or known browser. rate-limiter-flexible would use local clocks. */
 @Injectable()
 export class SignInThrottle {
   readonly #hmac: Hmac;
