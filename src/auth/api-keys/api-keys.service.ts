@@ -160,10 +160,7 @@ ORDER BY CASE WHEN $2 IS NOT NULL THEN k.expires_at END, k.created_at DESC, k.id
     return found[0];
   }
 
-  /**
-   * Creates a successor with the same lifetime. The old key works until the overlap or its own expiry ends. @throws UnknownKey;
-   * OperatorError if it is revoked, expired or rotated already; LimitReached
-   */
+  /** Creates a successor. The old key works until the overlap or its expiry ends. @throws UnknownKey, OperatorError, LimitReached */
   async rotate(
     id: string,
     overlapSeconds: number,

@@ -78,10 +78,7 @@ export class UsageTally {
 /** The statement or its table is wrong, not a row (PostgreSQL, appendix A). */
 const NOT_OF_A_ROW = /^42/;
 
-/**
- * Writes rows in batches, and finds bad rows by bisection. @param write writes all rows or none @param drop called with each bad row
- * @throws errors of `write` if no row is to blame: retry what is not written
- */
+/** Writes rows in batches, and finds bad rows by bisection. @param write all rows or none @throws if no row is to blame: retry the rest */
 export async function writeGoodRows<Row>(
   rows: readonly Row[],
   write: (rows: readonly Row[]) => Promise<void>,
