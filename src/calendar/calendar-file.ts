@@ -166,10 +166,7 @@ function degrees(value: number): number {
   return Math.round(value * 1e6) / 1e6 || 1e-6;
 }
 
-/**
- * Members' addresses stay private: RFC 5545 requires one, so this one is undeliverable (RFC 2606 §2). Quoted names cannot contain quotes
- * (RFC 5545 §3.2); other special characters confuse some apps.
- */
+/** RFC 5545 requires an address: members' are private, so this one is undeliverable (RFC 2606 §2). Special characters confuse apps. */
 function organizerOf(name: string): { name: string; email: string } {
   const shown = plain(name)
     .replaceAll(/[\n\t]+/g, ' ')

@@ -40,10 +40,7 @@ export class TimeZones {
     return new TimeZones(await import('timezones-ical-library'));
   }
 
-  /**
-   * Finds a zone's description if readers of the file will compute the right moment. @param local in the API's format @param utc the same
-   * moment @returns undefined if that is uncertain, or the zone is UTC: write UTC then
-   */
+  /** Finds a zone's description. @param local in the API's format @param utc the same moment @returns undefined if readers need UTC */
   rulesFor(timezone: string, local: string, utc: string): ZoneRules | undefined {
     if (!this.#known.has(timezone)) return undefined;
     const rules = this.#rules.memo(timezone);
