@@ -55,10 +55,7 @@ const KINDS: readonly { of: RegExp; waiting: Waiting; work?: (statement: string)
 ];
 const ORDER: readonly Waiting[] = ['nobody', 'writers', 'readers and writers'];
 
-/**
- * Estimates the locks of each pending migration from its statements and the table sizes, without running it. Cannot see inside DO blocks
- * and functions. @throws OperatorError if the database is newer than the program
- */
+/** Estimates the locks of pending migrations, except inside DO blocks and functions. @throws OperatorError for a newer database */
 export async function planMigrations(dataSource: DataSource): Promise<PlannedStep[]> {
   const schema = await readSchema(dataSource);
   if (schema.tooOld !== undefined || schema.incompatible.length > 0) requireFit(schema);
