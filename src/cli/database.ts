@@ -54,10 +54,7 @@ export function readConfig(): Config {
 /** The schema that a command accepts: this version's; any migrated one, for commands that revoke; or anything. */
 export type AcceptedSchema = 'this version' | 'any version' | 'anything';
 
-/**
- * Runs a command on the database, alongside a server or alone. Opens the embedded database if no other process serves it, and migrates an
- * empty one. @throws OperatorError if pending migrations matter
- */
+/** Runs a command on the database, opening and migrating the embedded one if necessary. @throws OperatorError for pending migrations */
 export async function onDatabase<T>(
   work: (of: Work) => Promise<T>,
   accepted: AcceptedSchema = 'this version',

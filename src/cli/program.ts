@@ -84,10 +84,7 @@ const COMMANDS: readonly Entry[] = [
   },
 ];
 
-/**
- * Creates the command line, which throws CommanderError instead of ending the process. @param json leaves error output to the caller
- * @param args the typed words: only named commands are loaded
- */
+/** Creates the command line, which throws CommanderError. @param json leaves error output to the caller @param args the typed words */
 export async function createProgram({
   json = false,
   args,
