@@ -199,10 +199,7 @@ export class WebhookDeliveries {
     this.#taken = new TakenMessages(dataSource);
   }
 
-  /**
-   * Creates each message for new changes once, in commit order: messages and position are one transaction. @param more asks before each
-   * batch whether to continue @returns number of messages; 0 also if another instance is doing it
-   */
+  /** Creates each message once, in commit order. @param more asks whether to continue @returns number; 0 if another instance does it */
   async fanOut(more: () => boolean): Promise<number> {
     let made = 0;
     for (let behind = true; behind && more();) {

@@ -130,10 +130,7 @@ export class WebhooksService {
     this.#secrets = new WebhookSecrets(config);
   }
 
-  /**
-   * Registers an endpoint for changes from now on. @returns the secret, which is shown once @throws OperatorError if the URL is not
-   * allowed, or the client or key lacks a type's scope; LimitReached, TooManyChanges for a member
-   */
+  /** Registers an endpoint for changes from now on. @returns the secret, shown once @throws OperatorError, LimitReached, TooManyChanges */
   async create(
     { url, types, clientId = null, keyId = null, actor, owner }: NewWebhook,
     within: DataSource | EntityManager = this.dataSource,
