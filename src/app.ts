@@ -100,10 +100,7 @@ const IDLE_MS = 100;
 /** Maximum wait for the first request of a connection. */
 const SILENT_MS = 1_000;
 
-/**
- * Ends the application cleanly. For SHUTDOWN_DELAY it serves requests but reports not ready, and closes each connection after its
- * response; then it finishes requests in progress, writes batches and closes database connections.
- */
+/** Ends the application: serves for SHUTDOWN_DELAY without being ready, finishes requests, writes batches, and closes connections. */
 export async function closeApp(app: NestExpressApplication): Promise<void> {
   const database = app.get(Database);
   const { frontDoor } = app.getHttpAdapter() as ApiAdapter;
