@@ -60,10 +60,7 @@ interface Known {
   readonly algorithms: string[];
 }
 
-/**
- * The external identity provider, with this server as its client: authorization code with PKCE, state and nonce (openid-client). Verifies
- * the signatures of ID tokens and logout tokens (jose), and stores no tokens.
- */
+/** The external identity provider: authorization code with PKCE, state and nonce (openid-client), verified tokens (jose), none stored. */
 @Injectable()
 export class OpenidProvider implements OnApplicationBootstrap {
   #known: Known | undefined;
@@ -167,10 +164,7 @@ export class OpenidProvider implements OnApplicationBootstrap {
     }
   }
 
-  /**
-   * Gives the provider's sign-out URL (OpenID Connect RP-Initiated Logout 1.0). @param state comes back with the browser, if given
-   * @returns undefined if there is none, or the provider is unavailable
-   */
+  /** Gives the provider's sign-out URL (OpenID Connect RP-Initiated Logout 1.0). @param state comes back @returns undefined without one */
   async endSessionUrl(state: string | undefined): Promise<URL | undefined> {
     try {
       const { configuration } = await this.#provider();

@@ -5,10 +5,7 @@ import { send, shared, type LookUp } from '../runtime/outgoing.js';
 
 export type ProviderFetch = (url: string, options: RequestInit | CustomFetchOptions) => Promise<Response>;
 
-/**
- * Makes a `fetch` for the provider without redirects. Looks up one name at a time by the system, which knows the hosts file but blocks
- * one of libuv's four threads, even after an abort. @param lookUp the system's lookup
- */
+/** A `fetch` without redirects. Looks up one name at a time, since the system's lookup blocks one of libuv's four threads. */
 export function providerFetch(lookUp: LookUp = (name) => lookup(name, { all: true })): ProviderFetch {
   let last: Promise<unknown> = Promise.resolve();
   const lookUpInTurn = shared((name) => {

@@ -59,8 +59,8 @@ export class LogoutTokens {
   ) {}
 
   /**
-   * Ends the browser sessions of a logout token's session or subject (OpenID Connect Back-Channel Logout 1.0). Apps keep their access
-   * unless the member was removed. @throws UpstreamFault for an unacceptable token
+   * Ends browser sessions (OpenID Connect Back-Channel Logout 1.0). Apps keep their access unless the member is gone. @throws
+   * UpstreamFault
    */
   async redeem(token: string): Promise<void> {
     const claims = LOGOUT_CLAIMS.safeParse(await this.provider.verifyLogoutToken(token));

@@ -207,10 +207,7 @@ export class UpstreamSignIns {
   }
 }
 
-/**
- * Chooses the parameters to pass on, and whether the member must authenticate again: if the app requests it, or their sign-in is older
- * than the app allows. @param other whether the member wants another account
- */
+/** Chooses the parameters to pass on, and whether the member must authenticate again. @param other whether they want another account */
 export function wishesOf({ params, prompt, session }: Interaction, other: boolean): Wishes {
   const passedOn = ['login_hint', 'ui_locales', 'acr_values'].flatMap((name) =>
     typeof params[name] === 'string' ? [[name, params[name]] as const] : [],

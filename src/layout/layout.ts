@@ -55,10 +55,7 @@ export class Layout {
     this.#siteStyle = new InlineText(style + sheet('site.css'));
   }
 
-  /**
-   * @param template path below `src/`, without its extension @param scripts that the template may contain @param formAction CSP sources
-   * for forms and redirects after them; undefined: any
-   */
+  /** @param template path below `src/`, without extension @param scripts in the template @param formAction CSP sources; undefined: any */
   render(
     template: string,
     data: TemplateData,

@@ -24,10 +24,7 @@ const NAMED_BY = new Map(
   Object.entries({ 'tools/call': 'name', 'prompts/get': 'name', 'resources/read': 'uri' }),
 );
 
-/**
- * The protocol's server, by its SDK, which is loaded with the first message: one per era, since no state is kept. Replaces the client's
- * request id by an internal one, so that ids of two clients never collide.
- */
+/** The protocol's server, by its SDK: one per era. Internal request ids replace the clients', so that those never collide. */
 @Injectable()
 export class Assistants {
   readonly #exchanges = new Map<unknown, Exchange>();
