@@ -104,10 +104,7 @@ export class Outbox<Message> {
     return [...this.#inProgress.keys()];
   }
 
-  /**
-   * Claims messages one batch at a time until nothing is due, or this process is at its limit. The caller waits at most {@link
-   * LONGEST_CLAIM_MS}, since sending may continue. @param end stops claiming
-   */
+  /** Claims messages until nothing is due; the caller waits at most {@link LONGEST_CLAIM_MS}. @param end stops claiming */
   async claim(end: AbortSignal): Promise<void> {
     this.#end = end;
     await Promise.race([this.#goOn(), setTimeout(LONGEST_CLAIM_MS, undefined, { ref: false })]);

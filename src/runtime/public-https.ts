@@ -56,10 +56,7 @@ export async function addressesOf(
   throw reason;
 }
 
-/**
- * Connects to untrusted URLs on the public internet only: https, public addresses (checked while connecting, so that a name cannot change
- * in between), no redirects, proxies or cookies, bounded time and size.
- */
+/** Connects to untrusted URLs: https and public addresses only (checked while connecting), no redirects, bounded time and size. */
 @Injectable()
 export class PublicHttps {
   /** Decides which addresses may be connected to. */
