@@ -48,10 +48,7 @@ export function requestLog(logger: Logger) {
 /** Monitoring calls these every few seconds. */
 const PROBES = ['/livez', '/readyz'];
 
-/**
- * Writes one line per request to a development terminal: time, method, path, names of the query (values may be secrets), status,
- * duration, and member. @param write receives the line @param usernameOf called once per member
- */
+/** Writes one line per request to a development terminal, without query values, which may be secrets. @param usernameOf called once */
 export function requestLines(write: (line: string) => void, usernameOf: (userId: number) => Promise<string>) {
   const usernames = new LRUCache<number, Promise<string>>({ max: 1_000 });
   return (request: Request, response: Response, next: NextFunction): void => {
