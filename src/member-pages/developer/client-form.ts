@@ -48,8 +48,7 @@ export function clientFormOf(form: Form): ClientForm {
 export const EMPTY_FORM: ClientForm = { ...clientFormOf({}), scopes: ALL_SCOPES, profile: 'oauth21' };
 
 /**
- * Converts the form for {@link ClientsService}. @param profiles offered ones: with only one, the form has no such field, and an app keeps
- * its profile @throws ClientFault if the keys are not JSON
+ * Converts the form. @param profiles offered ones: with only one, the form has no such field @throws ClientFault if the keys are not JSON
  */
 export function wantedOf(values: ClientForm, profiles: readonly string[]) {
   const profile = PROFILE_NAMES.find((name) => name === values.profile && profiles.includes(name));

@@ -46,10 +46,7 @@ const MOST_WEBHOOKS = 10;
 
 type MadeKey = Awaited<ReturnType<ApiKeysService['create']>>;
 
-/**
- * The member's apps, keys and requests, below `/developer`, only with DEVELOPER_CONSOLE. Everything that belongs to others is 404.
- * Creating a key requires a recent sign-in, against abandoned browsers.
- */
+/** The member's apps, keys and requests, only with DEVELOPER_CONSOLE. Creating a key requires a recent sign-in. */
 @Controller('developer')
 @ServesPages()
 export class DeveloperController {

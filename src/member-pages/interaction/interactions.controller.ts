@@ -173,8 +173,7 @@ export class InteractionsController {
   }
 
   /**
-   * @param prompt the required step @param form of the step, if one was sent @throws SessionNotFound if it is another step, or the
-   * sign-in has expired or belongs to another browser; PageFault if the form is not from our pages
+   * @param prompt the required step @throws SessionNotFound if it is missing, expired, or another browser's; PageFault for a foreign form
    */
   async #step(response: Response, prompt?: 'login' | 'consent', form?: Form): Promise<Step> {
     const { provider } = this.server;

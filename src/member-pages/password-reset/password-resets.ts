@@ -37,10 +37,7 @@ const MOST_PENDING = 50;
 
 const RESETTABLE = 'u.disabled_at IS NULL AND u.password_hash IS NOT NULL AND u.password_off_at IS NULL';
 
-/**
- * Starts a reset if the member can get an email, and one of the address's {@link MOST_IN_A_DAY} daily slots is free. Concurrent resets
- * want the same slot, and one gets it. Waits while the address is being changed.
- */
+/** Starts a reset if one of the address's {@link MOST_IN_A_DAY} daily slots is free. Concurrent resets want the same slot. */
 const BEGIN = `WITH member AS (
   SELECT u.id, u.username, u.email FROM users u
   WHERE u.folded_username = fold_case($1) AND u.email IS NOT NULL AND ${RESETTABLE} FOR SHARE

@@ -15,10 +15,7 @@ export const PATTERNS: readonly string[] = [
 
 const GAP = 0.15;
 
-/**
- * Draws a stacked bar chart in percentages, so that text and patterns keep their size. @returns the bars of each series, horizontal lines
- * with their values from the top, and indexes of the labeled times
- */
+/** Draws a stacked bar chart in percentages. @returns the bars of each series, lines from the top, and indexes of the labeled times */
 export function drawn({ series }: Chart) {
   const times = series[0]?.counts.length ?? 0;
   const sums = Array.from({ length: times }, (_, i) =>

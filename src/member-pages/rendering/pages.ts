@@ -128,10 +128,7 @@ const KEPT = ['of', 'other'];
 /** A form takes 16 KB, in which each character of a URL may take three. */
 const LONGEST_REPEATED = 5_000;
 
-/**
- * Offers the page in other languages: by links, unless its URL has more than {@link KEPT} (such as a page shown once); or by a form that
- * repeats an app's request, whose `ui_locales` belongs to the app.
- */
+/** Languages of the page: links, unless its URL has more than {@link KEPT}; or a form that repeats an app's request. */
 function languagesOf(address: URLSearchParams | RepeatedRequest) {
   const names = [...wording.LANGUAGE_NAMES].map(([language, name]) => ({ language, name }));
   if ('to' in address) return address.to.length > LONGEST_REPEATED ? undefined : names;
