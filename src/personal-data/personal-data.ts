@@ -50,10 +50,7 @@ type Row = Record<string, unknown>;
 type Piece = string | Buffer;
 type Read = <T>(one: () => Promise<T>) => Promise<T>;
 
-/**
- * The data export as one JSON object: the API's items and table rows, without secrets, and of other people only what the API shows. Reads
- * at most a megabyte at a time, after the client took the previous piece.
- */
+/** The data export as one JSON object, without secrets. Reads at most a megabyte ahead of the client. */
 @Injectable()
 export class PersonalData {
   /** All exports share one statement at a time, so they use one connection. */

@@ -66,10 +66,7 @@ export class PlatformChangesService {
     return { data: page.data, next: this.cursors.make(BINDING, page.next), more: page.more };
   }
 
-  /**
-   * Waits for a change by this transaction or a later one. @returns false after the time, or if the caller left or the server shuts down
-   * @throws Problem invalid_credentials if the caller's key has ended
-   */
+  /** Waits for a change by this transaction or a later one. @returns false without one @throws Problem invalid_credentials */
   async #changeSince(transaction: number, until: number, request: Request): Promise<boolean> {
     const { context } = request;
     this.waiting++;
