@@ -18,10 +18,7 @@ export class Upkeep {
     return this.#untilDone('SELECT fold_totals($1) AS done', 5_000, 1, end);
   }
 
-  /**
-   * Copies new names of members to others' connections, for search and sorting, so that a rename is quick. Lists show the new name at
-   * once, and find it about a second later (up to a minute for 100,000 connections).
-   */
+  /** Copies new names to others' connections, for search and sorting: about a second after a rename, so that renames are quick. */
   @Periodic({ work: 'names', everyMs: SECOND_MS, failure: 'names of renamed members could not be copied' })
   copyNames(end: AbortSignal): Promise<void> {
     return this.#untilDone('SELECT copy_names($1) AS done', 500, 1, end);
@@ -57,10 +54,7 @@ export class Upkeep {
     return this.#untilDone('SELECT report_ending_keys($1) AS done', 1_000, 1_000, end);
   }
 
-  /**
-   * Repeats a database function until it does too little, or another instance runs it. @param batch rows of each kind per statement, well
-   * within its deadline @param enough minimum result for another call
-   */
+  /** Repeats a database function. @param batch rows of each kind per statement @param enough minimum result for another call */
   async #untilDone(statement: string, batch: number, enough: number, end: AbortSignal): Promise<void> {
     for (let done = enough; done >= enough && !end.aborted;) {
       const [row] = await this.database.prepared<{ done: number }>(statement, [batch]);

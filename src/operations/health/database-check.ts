@@ -12,10 +12,7 @@ const MAX_AGE_MS = 250;
 interface DatabaseState {
   /** Neither a standby nor read-only. */
   readonly writable: boolean;
-  /**
-   * Why this version cannot use the schema, as in “the database lacks migrations”; undefined if it can. During an upgrade, running
-   * servers stay ready over newer migrations that are marked as compatible.
-   */
+  /** Why this version cannot use the schema; undefined if it can, also during an upgrade with newer, compatible migrations. */
   readonly mismatch: string | undefined;
 }
 

@@ -29,10 +29,7 @@ export function tellPrimary(registry: Registry): void {
   };
 }
 
-/**
- * Combines the workers' metrics. Counters never shrink: ended and unresponsive workers keep their last values, or rate() would see a
- * restart. prom-client's clusterMetrics fails if one worker hangs, and forgets ended ones.
- */
+/** Combines the workers' metrics. Ended and unresponsive workers keep their last values, or rate() would see a restart. */
 export class WorkersMetrics {
   /** Last snapshots of live workers, by id. */
   readonly #said = new Map<number, Snapshot>();
