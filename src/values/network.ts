@@ -7,10 +7,7 @@ export function addressOf({ context, socket }: Request): string | undefined {
   return (context.address ??= parseAddress(socket.remoteAddress ?? ''));
 }
 
-/**
- * Reads an address, with or without a port or zone. @returns IPv4, or canonical IPv6 (RFC 5952) without port, zone or brackets; IPv4 in
- * IPv6 (`::ffff:…`) as IPv4; undefined for anything else
- */
+/** Reads an address with or without port or zone. @returns IPv4 (also from `::ffff:…`), or canonical IPv6 (RFC 5952); else undefined */
 export function parseAddress(text: string): string | undefined {
   const [, bracketed, ported] = /^\s*(?:\[([^\]]*)\](?::\d{1,5})?|([\d.]+):\d{1,5})\s*$/.exec(text) ?? [];
   const bare = (bracketed ?? ported ?? text.trim())

@@ -4,10 +4,7 @@ import { isHttpUrl } from './string-rules.js';
 
 const LONGEST_URL = 2_000;
 
-/**
- * Finds the fault of a webhook URL; PublicHttps also checks its address at each connection. @param production forbids endpoints on this
- * host @returns a sentence without full stop; undefined if there is none
- */
+/** Finds the fault of a webhook URL. @param production forbids endpoints on this host @returns a sentence without full stop */
 export function receiverFault(text: string, production: boolean): string | undefined {
   const url = isHttpUrl(text) ? new URL(text) : undefined;
   if (!url || text.length > LONGEST_URL || url.hash !== '')
