@@ -1033,6 +1033,15 @@ CREATE TABLE api_keys (
   ending_notified_at timestamp with time zone
 );
 
+-- table app_testers
+CREATE TABLE app_testers (
+  client_id text NOT NULL,
+  username text NOT NULL,
+  user_id bigint,
+  invited_at timestamp with time zone DEFAULT now() NOT NULL,
+  accepted_at timestamp with time zone
+);
+
 -- table auth_events
 CREATE TABLE auth_events (
   id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
@@ -1278,7 +1287,12 @@ CREATE TABLE oauth_clients (
   secret_auth_method text,
   jwks_uri text,
   assertion_optional boolean DEFAULT false NOT NULL,
-  longest_access text
+  longest_access text,
+  application jsonb,
+  applied_at timestamp with time zone,
+  approved_at timestamp with time zone,
+  rejection text,
+  pending_changes jsonb
 );
 
 -- table oauth_consents
@@ -1653,6 +1667,9 @@ ALTER TABLE api_keys ADD CONSTRAINT api_keys_revocation_reason_check CHECK (((ch
 
 -- constraint api_keys.api_keys_self_issued_check
 ALTER TABLE api_keys ADD CONSTRAINT api_keys_self_issued_check CHECK (((NOT self_issued) OR ((user_id IS NOT NULL) AND (expires_at IS NOT NULL))));
+
+-- constraint app_testers.app_testers_pkey
+ALTER TABLE app_testers ADD CONSTRAINT app_testers_pkey PRIMARY KEY (client_id, username);
 
 -- constraint auth_events.auth_events_actor_check
 ALTER TABLE auth_events ADD CONSTRAINT auth_events_actor_check CHECK ((actor = ANY (ARRAY['user'::text, 'client'::text, 'admin'::text, 'system'::text])));
@@ -2247,6 +2264,9 @@ CREATE INDEX api_keys_ending_idx ON public.api_keys USING btree (expires_at) WHE
 -- index api_keys_user_id_idx
 CREATE INDEX api_keys_user_id_idx ON public.api_keys USING btree (user_id, created_at);
 
+-- index app_testers_user_id_idx
+CREATE INDEX app_testers_user_id_idx ON public.app_testers USING btree (user_id);
+
 -- index auth_events_client_id_idx
 CREATE INDEX auth_events_client_id_idx ON public.auth_events USING btree (client_id, occurred_at DESC) WHERE (client_id IS NOT NULL);
 
@@ -2472,6 +2492,12 @@ ALTER TABLE api_keys ADD CONSTRAINT api_keys_replaced_by_fkey FOREIGN KEY (repla
 -- constraint api_keys.api_keys_user_id_fkey
 ALTER TABLE api_keys ADD CONSTRAINT api_keys_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id);
 
+-- constraint app_testers.app_testers_client_id_fkey
+ALTER TABLE app_testers ADD CONSTRAINT app_testers_client_id_fkey FOREIGN KEY (client_id) REFERENCES oauth_clients(id) ON DELETE CASCADE;
+
+-- constraint app_testers.app_testers_user_id_fkey
+ALTER TABLE app_testers ADD CONSTRAINT app_testers_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE;
+
 -- constraint calendar_links.calendar_links_user_id_fkey
 ALTER TABLE calendar_links ADD CONSTRAINT calendar_links_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id);
 
@@ -2614,7 +2640,7 @@ CREATE TRIGGER auth_events_are_never_emptied BEFORE TRUNCATE ON public.auth_even
 ALTER TABLE auth_events ENABLE ALWAYS TRIGGER auth_events_are_never_emptied;
 
 -- trigger auth_events.auth_events_give_notice
-CREATE TRIGGER auth_events_give_notice AFTER INSERT ON public.auth_events FOR EACH ROW WHEN (((new.user_id IS NOT NULL) AND ((new.type = 'key.ending'::text) OR ((new.actor <> 'system'::text) AND (new.type = ANY (ARRAY['key.created'::text, 'key.rotated'::text, 'calendar_link.created'::text, 'passkey.added'::text, 'passkey.removed'::text, 'user.password_set'::text])))))) EXECUTE FUNCTION give_notice_of_event();
+CREATE TRIGGER auth_events_give_notice AFTER INSERT ON public.auth_events FOR EACH ROW WHEN (((new.user_id IS NOT NULL) AND ((new.type = 'key.ending'::text) OR ((new.actor <> 'system'::text) AND (new.type = ANY (ARRAY['key.created'::text, 'key.rotated'::text, 'calendar_link.created'::text, 'client.reviewed'::text, 'passkey.added'::text, 'passkey.removed'::text, 'user.password_set'::text])))))) EXECUTE FUNCTION give_notice_of_event();
 
 -- trigger auth_events.auth_events_give_notice
 ALTER TABLE auth_events ENABLE TRIGGER auth_events_give_notice;

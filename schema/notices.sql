@@ -23,7 +23,7 @@ END $$;
 -- The same list is NOTICES in src/audit/notices.ts, where consent.granted comes from oauth_consents. What the server itself makes is the demo.
 CREATE OR REPLACE TRIGGER auth_events_give_notice AFTER INSERT ON auth_events FOR EACH ROW
   WHEN (NEW.user_id IS NOT NULL AND (NEW.type = 'key.ending' OR NEW.actor <> 'system' AND NEW.type IN (
-    'key.created', 'key.rotated', 'calendar_link.created', 'passkey.added', 'passkey.removed', 'user.password_set')))
+    'key.created', 'key.rotated', 'calendar_link.created', 'client.reviewed', 'passkey.added', 'passkey.removed', 'user.password_set')))
   EXECUTE FUNCTION give_notice_of_event();
 
 -- Records that keys in use end within 7 days, once for each key: of two that do so at once, the second skips the key.

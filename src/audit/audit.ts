@@ -150,6 +150,20 @@ export const AUTH_EVENTS = {
     name: ['text', 'name of the app'],
     grants: ['number', 'how many grants ended'],
   }),
+  'client.applied': event('A developer applied for a review of their app', {
+    scopes: ['texts', 'scopes that they gave reasons for'],
+  }),
+  'client.reviewed': event('An admin approved or rejected the application of a member’s app', {
+    result: ['text', '`approved` or `rejected`'],
+    name: ['text', 'approved name'],
+    scopes: ['texts', 'approved scopes'],
+    redirect_uris: ['texts', 'approved redirect URIs'],
+    reason: ['text', 'why it was rejected, as the admin gave it'],
+  }),
+  'tester.invited': event('A developer invited somebody to test their app before its approval'),
+  'tester.accepted': event('A member accepted an invitation to test an app'),
+  'tester.left': event('A member declined such an invitation, or stopped testing the app'),
+  'tester.removed': event('A developer removed a tester of their app'),
   'signing_key.rotated': event('The next key now signs ID tokens', {
     next: ['text', 'id of the following key'],
   }),

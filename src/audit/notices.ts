@@ -7,6 +7,7 @@ export const NOTICES = {
   'key.rotated': { canMute: true },
   'key.ending': { canMute: true },
   'calendar_link.created': { canMute: true },
+  'client.reviewed': { canMute: true },
   'passkey.added': { canMute: false },
   'passkey.removed': { canMute: false },
   'user.password_set': { canMute: false },

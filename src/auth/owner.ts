@@ -24,6 +24,8 @@ const REPEATABLE = [
   'client.updated',
   'client.secret_rotated',
   'client.enabled',
+  'client.applied',
+  'tester.invited',
   'key.created',
   'key.rotated',
   'calendar_link.created',

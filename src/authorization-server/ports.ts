@@ -10,7 +10,7 @@ export interface PageClient {
   readonly host: string;
   /** An app on the member's device: another app can claim its redirect URI (RFC 8252 §8.6), so the consent page warns. */
   readonly native?: boolean;
-  /** Registered by a member, or known by its own document only; the consent page says so. */
+  /** Registered by a member and not approved, or known by its own document only; the consent page says so. */
   readonly unreviewed?: 'byMember' | 'byDocument' | undefined;
   /** Path on this server. */
   readonly logo?: string | undefined;
@@ -28,7 +28,11 @@ export function pageClientOf(client: Client, redirectUri: string | undefined): P
     ),
     native: client.applicationType === 'native',
     unreviewed:
-      client.has_document === true ? 'byDocument' : client.by_member === true ? 'byMember' : undefined,
+      client.has_document === true
+        ? 'byDocument'
+        : client.by_member === true && client.is_approved !== true
+          ? 'byMember'
+          : undefined,
     logo: client.has_logo === true ? clientLogoPath(client.clientId) : undefined,
     homepage: client.clientUri,
     policy: client.policyUri,

@@ -5,6 +5,7 @@ import { SignInMethods } from '../accounts/sign-in/sign-in-methods.js';
 import { UsersService } from '../accounts/users.service.js';
 import { AuditLog } from '../audit/audit-log.js';
 import { ApiKeysService } from '../auth/api-keys/api-keys.service.js';
+import { AppTesters } from '../clients/app-testers.js';
 import { ClientsService } from '../clients/clients.service.js';
 import { ConnectedApps } from '../clients/connected-apps.js';
 import { SigningKeysService } from '../clients/signing-keys.service.js';
@@ -27,6 +28,7 @@ const INSUFFICIENT_PRIVILEGE = '42501';
 /** Services for commands, on the command's own connection, without a server's background work. */
 const SERVICES = [
   ApiKeysService,
+  AppTesters,
   AuditLog,
   ClientsService,
   ConnectedApps,

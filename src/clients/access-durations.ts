@@ -24,7 +24,7 @@ export const secondsOf = (duration: Duration): number | null => SECONDS[duration
 interface AccessClient {
   /** A browser page without a secret or bound tokens; not an assistant. */
   readonly isPublicBrowser: boolean;
-  readonly byMember: boolean;
+  readonly isUnapproved: boolean;
   readonly longest_access: Duration | null;
 }
 
@@ -36,7 +36,7 @@ export function accessClientOf(client: Client, isBound: boolean): AccessClient {
       client.tokenEndpointAuthMethod === 'none' &&
       client.has_document !== true &&
       !isBound,
-    byMember: client.by_member === true,
+    isUnapproved: client.by_member === true && client.is_approved !== true,
     longest_access: (client.longest_access as Duration | undefined) ?? null,
   };
 }
@@ -46,14 +46,14 @@ export function accessClientOfRow(
   client: Pick<OauthClient, 'type' | 'longest_access'> & {
     readonly is_public: boolean;
     readonly has_document: boolean;
-    readonly by_member: boolean;
+    readonly is_unapproved: boolean;
     readonly is_bound: boolean;
   },
 ): AccessClient {
-  const { type, is_public, has_document, is_bound, by_member, longest_access } = client;
+  const { type, is_public, has_document, is_bound, is_unapproved, longest_access } = client;
   return {
     isPublicBrowser: type === 'web' && is_public && !has_document && !is_bound,
-    byMember: by_member,
+    isUnapproved: is_unapproved,
     longest_access,
   };
 }
@@ -67,7 +67,7 @@ export const idleSeconds = ({ isPublicBrowser }: Pick<AccessClient, 'isPublicBro
 /** Lists a member's choices for a client, shortest first. */
 export function choicesFor(client: AccessClient, { accessLongest }: Defaults): readonly Duration[] {
   const ofKind = accessLongest ?? (client.isPublicBrowser ? '180' : 'unlimited');
-  const longest = client.longest_access ?? (client.byMember ? shorterOf(ofKind, '180') : ofKind);
+  const longest = client.longest_access ?? (client.isUnapproved ? shorterOf(ofKind, '180') : ofKind);
   return DURATIONS.slice(0, DURATIONS.indexOf(longest) + 1);
 }
 

@@ -10,7 +10,7 @@ type AccessRow = Parameters<typeof accessClientOfRow>[0] & { readonly client_id:
 
 /** Properties of the clients $2 that limit their access to the member $1; bound if all its refresh tokens are bound to a key. */
 const ACCESS_CLIENTS = `SELECT c.id AS client_id, c.type, c.jwks IS NULL AND c.secret_auth_method IS NULL AS is_public,
-  c.document_read_at IS NOT NULL AS has_document, c.owner_id IS NOT NULL AS by_member, c.longest_access,
+  c.document_read_at IS NOT NULL AS has_document, c.owner_id IS NOT NULL AND c.approved_at IS NULL AS is_unapproved, c.longest_access,
   NOT EXISTS (SELECT FROM oauth_grants g JOIN oauth_tokens t ON t.grant_id = g.id
     WHERE g.user_id = $1 AND g.client_id = c.id AND t.model = 'RefreshToken' AND t.payload->>'jkt' IS NULL) AS is_bound
 FROM oauth_clients c WHERE c.id = ANY ($2)`;

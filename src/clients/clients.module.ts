@@ -1,11 +1,12 @@
 import { Module } from '@nestjs/common';
 import { AccessEnds } from './access-ends.js';
+import { AppTesters } from './app-testers.js';
 import { ClientsService } from './clients.service.js';
 import { ConnectedApps } from './connected-apps.js';
 import { SigningKeysService } from './signing-keys.service.js';
 
 @Module({
-  providers: [AccessEnds, ClientsService, ConnectedApps, SigningKeysService],
-  exports: [AccessEnds, ClientsService, ConnectedApps, SigningKeysService],
+  providers: [AccessEnds, AppTesters, ClientsService, ConnectedApps, SigningKeysService],
+  exports: [AccessEnds, AppTesters, ClientsService, ConnectedApps, SigningKeysService],
 })
 export class ClientsModule {}

@@ -21,10 +21,21 @@ import {
   allowedOriginsOf,
   CHANGEABLE,
   checkClient,
+  ClientFault,
+  isPageUrl,
   originOf,
   type ChangeableClient,
   type NewClient,
 } from './client-rules.js';
+
+import {
+  APPLIED_FOR,
+  changesToReview,
+  REVIEW_STATE,
+  wantedClient,
+  type Application,
+  type ReviewState,
+} from './reviews.js';
 
 export type { ChangeableClient, NewClient } from './client-rules.js';
 
@@ -42,7 +53,16 @@ export interface SecretDetails {
 /** A client as an admin sees it. Times are in the API's format. */
 export interface ClientDetails extends Omit<
   OauthClient,
-  'id' | 'jwks' | 'secret_auth_method' | 'logo' | 'document_read_at' | 'created_at' | 'disabled_at'
+  | 'id'
+  | 'jwks'
+  | 'secret_auth_method'
+  | 'logo'
+  | 'document_read_at'
+  | 'created_at'
+  | 'disabled_at'
+  | 'applied_at'
+  | 'approved_at'
+  | 'pending_changes'
 > {
   readonly client_id: string;
   /** `none`: a public client with PKCE. */
@@ -52,6 +72,12 @@ export interface ClientDetails extends Omit<
   readonly has_logo: boolean;
   readonly created_at: string;
   readonly disabled_at: string | null;
+  readonly review: ReviewState;
+  readonly applied_at: string | null;
+  readonly approved_at: string | null;
+  /** The columns that its owner changed since the approval, until they are approved. */
+  readonly pending_changes:
+    (Omit<NonNullable<OauthClient['pending_changes']>, 'logo'> & { readonly has_logo?: boolean }) | null;
   readonly live_grants_count: number;
 }
 
@@ -63,7 +89,9 @@ const DETAILS = `SELECT c.id AS client_id, c.name, c.type,
   c.redirect_uris, c.post_logout_redirect_uris, c.allowed_origins, c.scopes, c.client_uri, c.policy_uri,
   c.logo IS NOT NULL AS has_logo, c.id_token_signed_response_alg, c.backchannel_logout_uri,
   api_time(c.created_at) AS created_at, api_time(c.disabled_at) AS disabled_at, c.disabled_by_owner, c.owner_id,
-  c.longest_access,
+  c.longest_access, ${REVIEW_STATE} AS review, api_time(c.applied_at) AS applied_at, api_time(c.approved_at) AS approved_at,
+  c.application, c.rejection, c.pending_changes - 'logo' || CASE WHEN c.pending_changes ? 'logo'
+    THEN jsonb_build_object('has_logo', c.pending_changes->>'logo' IS NOT NULL) ELSE '{}' END AS pending_changes,
   count(g.id) AS live_grants_count
 FROM oauth_clients c LEFT JOIN oauth_grants g ON g.client_id = c.id AND g.expires_at > now()`;
 
@@ -127,12 +155,12 @@ export class ClientsService {
     return id;
   }
 
-  /** Newest first. */
-  async list(owner?: Owner, id?: string): Promise<ClientDetails[]> {
+  /** Newest first. @param pending only apps that wait for a review */
+  async list(owner?: Owner, id?: string, pending = false): Promise<ClientDetails[]> {
     const clients = await this.dataSource.query<ClientDetails[]>(
       `${DETAILS} WHERE ($1::bigint IS NULL OR c.owner_id = $1) AND ($2::text IS NULL OR c.id = $2)
-GROUP BY c.id ORDER BY c.created_at DESC, c.id`,
-      [owner?.userId ?? null, id ?? null],
+  AND (NOT $3 OR c.applied_at IS NOT NULL) GROUP BY c.id ORDER BY c.created_at DESC, c.id`,
+      [owner?.userId ?? null, id ?? null, pending],
     );
     return clients.map((client) => ({
       ...client,
@@ -147,6 +175,11 @@ GROUP BY c.id ORDER BY c.created_at DESC, c.id`,
     return client;
   }
 
+  /** Returns the logo that the owner wants. @throws UnknownClient */
+  async wantedLogo(id: string): Promise<Buffer | null> {
+    return wantedClient(await this.#read(id, undefined)).logo;
+  }
+
   /**
    * Changes the registration. Ends grants with a removed scope, and forgets consents for it. @param change computes the new fields from
    * the current ones @returns the changed columns, and the number of ended grants @throws UnknownClient, ClientFault, TooManyChanges
@@ -159,31 +192,27 @@ GROUP BY c.id ORDER BY c.created_at DESC, c.id`,
   ): Promise<{ changed: string[]; grants: number }> {
     await this.#provideKeys(change(await this.#read(id, owner)).id_token_signed_response_alg);
     return audited(this.dataSource, async (manager) => {
-      const before = await this.#read(id, owner, manager);
+      const live = await this.#read(id, owner, manager);
       if (owner) await boundChanges(manager, owner.userId);
+      const before = owner ? wantedClient(live) : live;
       const after = { ...before, ...change(before) };
       checkClient(after, this.config.production, before.name);
-      const changed = CHANGEABLE.filter(
-        (column) => JSON.stringify(after[column]) !== JSON.stringify(before[column]),
-      );
-      if (changed.length === 0) return { changed, grants: 0 };
-      await manager.update(
-        OauthClient,
-        { id },
+      const isOther = APPLIED_FOR.some((column) => isChanged(column, before, after));
+      const pending_changes = owner && live.approved_at ? changesToReview(live, after) : live.pending_changes;
+      const kept = owner ? Object.keys(pending_changes ?? {}) : [];
+      const written = await this.#write(
+        manager,
+        live,
         {
-          ...Object.fromEntries(changed.map((column) => [column, after[column]])),
-          jwks: storedKeysOf(after),
+          ...after,
+          ...Object.fromEntries(kept.map((column) => [column, live[column as keyof OauthClient]])),
+          pending_changes,
+          applied_at: owner && isOther ? null : live.applied_at,
         },
+        owner && 'client',
       );
-      if (after.secret_auth_method === null) await manager.delete(OauthClientSecret, { client_id: id });
-      // Pins consents without origins to the previous ones: codes need a consent for every new origin.
-      if (changed.includes('redirect_uris'))
-        await manager.query(
-          'UPDATE oauth_consents SET redirect_origins = $2 WHERE client_id = $1 AND redirect_origins IS NULL',
-          [id, [...new Set(before.redirect_uris.map(originOf))]],
-        );
-      const lost = before.scopes.filter((scope) => !after.scopes.includes(scope));
-      const grants = lost.length === 0 ? 0 : await takeScopes(manager, id, lost, owner && 'client');
+      const { changed, lost, grants, saved } = written;
+      if (changed.length === 0) return { changed, grants };
       await recordEvent(manager, {
         type: 'client.updated',
         actor,
@@ -191,12 +220,109 @@ GROUP BY c.id ORDER BY c.created_at DESC, c.id`,
         clientId: id,
         details: {
           changed,
-          redirect_uris: changed.includes('redirect_uris') ? after.redirect_uris : undefined,
-          scopes: changed.includes('scopes') ? after.scopes : undefined,
+          redirect_uris: changed.includes('redirect_uris') ? saved.redirect_uris : undefined,
+          scopes: changed.includes('scopes') ? saved.scopes : undefined,
           grants: lost.length === 0 ? undefined : grants,
         },
       });
       return { changed, grants };
+    });
+  }
+
+  /** Writes the columns that differ. @returns them, the lost scopes, and the number of ended grants */
+  async #write(manager: EntityManager, live: OauthClient, saved: OauthClient, by?: 'client') {
+    const { id } = live;
+    const changed = WRITTEN.filter((column) => isChanged(column, live, saved));
+    const lost = live.scopes.filter((scope) => !saved.scopes.includes(scope));
+    if (changed.length === 0) return { changed, lost, grants: 0, saved };
+    await manager.update(
+      OauthClient,
+      { id },
+      { ...Object.fromEntries(changed.map((column) => [column, saved[column]])), jwks: storedKeysOf(saved) },
+    );
+    if (saved.secret_auth_method === null) await manager.delete(OauthClientSecret, { client_id: id });
+    // Pins consents without origins to the previous ones: codes need a consent for every new origin.
+    if (changed.includes('redirect_uris'))
+      await manager.query(
+        'UPDATE oauth_consents SET redirect_origins = $2 WHERE client_id = $1 AND redirect_origins IS NULL',
+        [id, [...new Set(live.redirect_uris.map(originOf))]],
+      );
+    const grants = lost.length === 0 ? 0 : await takeScopes(manager, id, lost, by);
+    return { changed, lost, grants, saved };
+  }
+
+  /** Applies for a review of the app as its owner wants it. @throws UnknownClient, ClientFault, TooManyChanges, OperatorError */
+  async apply(
+    id: string,
+    { policy_uri, ...application }: Application,
+    owner: Owner,
+    within: EntityManager = this.dataSource.manager,
+  ): Promise<void> {
+    if (!isPageUrl(policy_uri)) throw new ClientFault('page', 'policy_uri', policy_uri);
+    await audited(within, async (manager) => {
+      const client = await this.#read(id, owner, manager);
+      await boundChanges(manager, owner.userId);
+      if (client.applied_at || (client.approved_at && !client.pending_changes))
+        throw new OperatorError(`The client ${id} has nothing to review`);
+      const { scopes } = wantedClient(client);
+      if (scopes.some((scope) => application.reasons[scope] === undefined))
+        throw new OperatorError(`The application names no reason for a scope of the client ${id}`);
+      await manager.update(
+        OauthClient,
+        { id },
+        { application, policy_uri, applied_at: () => 'now()', rejection: null },
+      );
+      await recordEvent(manager, {
+        type: 'client.applied',
+        actor: 'user',
+        ...by(owner),
+        clientId: id,
+        details: { scopes },
+      });
+    });
+  }
+
+  /**
+   * Approves or rejects a pending application. @param result `scopes`: only these of the requested ones @param appliedAt only the
+   * application of that time, in the API's format @returns the number of ended grants @throws UnknownClient, OperatorError
+   */
+  async review(
+    id: string,
+    result:
+      | { readonly approved: true; readonly scopes?: readonly string[] | undefined }
+      | { readonly rejection: string },
+    appliedAt?: string,
+  ): Promise<number> {
+    return audited(this.dataSource, async (manager) => {
+      const live = await this.#read(id, undefined, manager);
+      if (!(await isPending(manager, id, appliedAt)))
+        throw new OperatorError(
+          `The client ${id} has no pending application${appliedAt === undefined ? '' : ` of ${appliedAt}`}: \`pua clients review ${id}\` shows what there is`,
+        );
+      const event = { type: 'client.reviewed', actor: 'admin', userId: live.owner_id, clientId: id } as const;
+      if ('rejection' in result) {
+        await manager.update(OauthClient, { id }, { applied_at: null, rejection: result.rejection });
+        await recordEvent(manager, { ...event, details: { result: 'rejected', reason: result.rejection } });
+        return 0;
+      }
+      const wanted = wantedClient(live);
+      const { scopes = wanted.scopes } = result;
+      const beyond = scopes.filter((scope) => !wanted.scopes.includes(scope));
+      if (beyond.length > 0)
+        throw new OperatorError(`The client ${id} does not apply for ${beyond.join(', ')}`);
+      const { grants, saved } = await this.#write(manager, live, {
+        ...wanted,
+        scopes: [...scopes],
+        pending_changes: null,
+        applied_at: null,
+      });
+      await manager.update(OauthClient, { id }, { approved_at: () => 'now()', rejection: null });
+      const { name, redirect_uris } = saved;
+      await recordEvent(manager, {
+        ...event,
+        details: { result: 'approved', name, scopes: saved.scopes, redirect_uris },
+      });
+      return grants;
     });
   }
 
@@ -312,6 +438,19 @@ VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5))`,
       return true;
     });
   }
+}
+
+const WRITTEN = [...CHANGEABLE, 'pending_changes', 'applied_at'] as const satisfies (keyof OauthClient)[];
+
+const isChanged = (column: keyof OauthClient, before: OauthClient, after: OauthClient) =>
+  JSON.stringify(after[column]) !== JSON.stringify(before[column]);
+
+async function isPending(manager: EntityManager, id: string, appliedAt?: string): Promise<boolean> {
+  const found = await manager.query<unknown[]>(
+    'SELECT FROM oauth_clients WHERE id = $1 AND applied_at IS NOT NULL AND ($2::text IS NULL OR api_time(applied_at) = $2)',
+    [id, appliedAt ?? null],
+  );
+  return found.length > 0;
 }
 
 /** An empty set for a client with a secret: earlier versions would treat null as a public client. */

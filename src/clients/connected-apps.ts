@@ -57,6 +57,9 @@ export interface Shown<Row> {
   readonly count: number;
 }
 
+const LOCK_CONSENTS =
+  'SELECT FROM oauth_consents WHERE user_id = $1 AND ($2::text IS NULL OR client_id = $2) ORDER BY client_id FOR UPDATE';
+
 type Actor = Pick<NewAuthEvent, 'actor' | 'ip'>;
 
 /** Lists and ends access of apps and browser sessions. Every instance knows of an end when a method returns. */
@@ -94,6 +97,8 @@ ORDER BY uid_key = ANY($2::bytea[]) DESC, oauth_sessions.last_seen_at DESC, uid_
     within: DataSource | EntityManager = this.dataSource,
   ): Promise<number> {
     return audited(within, async (manager) => {
+      // A grant that is being stored holds its consent: the next statement sees it.
+      await manager.query(LOCK_CONSENTS, [userId, clientId]);
       const [row] = await manager.query<{ count: number; forgotten: boolean }[]>(
         `WITH forgotten AS (
   DELETE FROM oauth_consents WHERE user_id = $1 AND ($2::text IS NULL OR client_id = $2) RETURNING 1

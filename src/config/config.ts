@@ -132,7 +132,9 @@ function decided(
     assistants,
     clientIdMetadataDocuments: env.CLIENT_ID_METADATA_DOCUMENTS ?? assistants,
     localSignIn: env.LOCAL_SIGN_IN,
-    developerConsole: env.DEVELOPER_CONSOLE,
+    developerConsole: env.DEVELOPER_CONSOLE !== 'off',
+    /** Whether members' apps work only for their owners and testers until the platform approves them. */
+    reviewsApps: env.DEVELOPER_CONSOLE === 'reviewed',
     accessLongest: env.ACCESS_LONGEST,
     accessPreselected: env.ACCESS_PRESELECTED,
     developerOidc: env.DEVELOPER_OIDC,

@@ -12,6 +12,11 @@ export const oneOf = <const Values extends readonly [string, string, ...string[]
 
 export const flag = oneOf('true', 'false').transform((value) => value === 'true');
 
+/** Earlier versions had only true and false. */
+export const console = oneOf('off', 'reviewed', 'open', 'true', 'false').transform((value) =>
+  value === 'true' ? 'open' : value === 'false' ? 'off' : value,
+);
+
 /** A whole number within inclusive bounds. */
 export const integer = (min: number, max: number) =>
   z

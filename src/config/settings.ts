@@ -205,15 +205,15 @@ export const SETTINGS = {
       'whether members can sign in with a password here; false requires UPSTREAM_ISSUER and redirects them straight to that provider',
     set: 'to false once all members use the external provider',
   }),
-  DEVELOPER_CONSOLE: setting(is.flag, 'false', {
+  DEVELOPER_CONSOLE: setting(is.console, 'off', {
     meaning:
-      'let members register apps and create API keys at `/developer`, which otherwise does not exist ([admin.md](admin.md#let-members-register-apps))',
+      'let members register apps and create API keys at `/developer`, which otherwise does not exist ([admin.md](admin.md#let-members-register-apps)). `reviewed`: an app works only for its owner and invited testers until you approve it; `open` (or `true`): for everybody',
     set: 'if members may build on the API without asking an admin',
   }),
   ACCESS_LONGEST: optional(is.oneOf('once', '30', '180', 'unlimited'), {
     otherwise: '180 for public apps in a browser, unlimited for others',
     meaning:
-      'longest access that members can give an app, in days; apps that members registered get 180 at most, and `pua clients update --longest-access` sets it for one app',
+      'longest access that members can give an app, in days; apps that members registered get 180 at most until you approve them, and `pua clients update --longest-access` sets it for one app',
     set: 'to limit all apps',
   }),
   ACCESS_PRESELECTED: optional(is.oneOf('once', '30', '180', 'unlimited'), {

@@ -15,6 +15,7 @@ import { AccountPages, SentForms } from './account/account-pages.js';
 import { LanguageController } from './account/language.controller.js';
 import { SecurityController } from './account/security.controller.js';
 import { signInController } from './account/sign-in.controllers.js';
+import { DeveloperReviewController } from './developer/developer-review.controller.js';
 import { DeveloperWebhooksController } from './developer/developer-webhooks.controller.js';
 import { DeveloperController } from './developer/developer.controller.js';
 import { InteractionsController } from './interaction/interactions.controller.js';
@@ -77,7 +78,12 @@ export class MemberPagesModule {
         ...(config.mail ? [UnsubscribeController] : []),
         ...(resetsPasswords(config) ? [PasswordResetController] : []),
         ...(config.developerConsole
-          ? [...DEVELOPER_PAGES.map(signInController), DeveloperController, DeveloperWebhooksController]
+          ? [
+              ...DEVELOPER_PAGES.map(signInController),
+              DeveloperController,
+              DeveloperReviewController,
+              DeveloperWebhooksController,
+            ]
           : []),
       ],
     };

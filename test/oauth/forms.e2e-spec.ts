@@ -258,6 +258,7 @@ const OTHERS = [
   /^\/interaction\/:uid\/(consent|cancel)$/, // the app has the response: they have their own tests
   /^\/account\/data\/download$/, // one at a time
   /\/redeliver$/, // only what was sent
+  /^\/developer\/review\/|\/apps\/(accept|leave)$/, // test/oauth/review.e2e-spec.ts sends each twice
   /^\/developer\/webhooks\//, // test/webhooks/developer.e2e-spec.ts sends each twice
 ];
 

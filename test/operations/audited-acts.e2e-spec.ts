@@ -8,6 +8,7 @@ import { ApiKeyAuthenticator } from '../../src/auth/api-keys/api-key-authenticat
 import type { Caller } from '../../src/auth/principal.js';
 import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
 import { CalendarLinks } from '../../src/calendar/calendar-links.js';
+import { AppTesters } from '../../src/clients/app-testers.js';
 import { ClientsService } from '../../src/clients/clients.service.js';
 import { AccessEnds } from '../../src/clients/access-ends.js';
 import { ConnectedApps } from '../../src/clients/connected-apps.js';
@@ -39,6 +40,7 @@ let clients: ClientsService;
 let webhooks: WebhooksService;
 let access: ConnectedApps;
 let links: CalendarLinks;
+let testers: AppTesters;
 let ways: SignInMethods;
 beforeAll(async () => {
   oauth = await startWithPasskeys({ developerConsole: true, sweepIntervalSeconds: 86_400 });
@@ -49,6 +51,7 @@ beforeAll(async () => {
   webhooks = new WebhooksService(dataSource, api.config);
   access = new ConnectedApps(dataSource);
   ways = new SignInMethods(dataSource);
+  testers = api.app.get(AppTesters, { strict: false });
   links = api.app.get(CalendarLinks, { strict: false });
 });
 afterAll(() => oauth.close());
@@ -84,6 +87,25 @@ const newWebhook = async (clientId?: string) =>
     clientId: clientId ?? (await oauth.client()),
     actor: 'admin',
   });
+
+const APPLICATION = {
+  purpose: 'Maps.',
+  policy_uri: 'https://app.example/',
+  reasons: { 'events:read': 'To map.' },
+};
+
+async function ownApp() {
+  const owner = { userId: (await oauth.member()).id, ip: null };
+  return { owner, id: await oauth.client({ owner, actor: 'user', scopes: ['events:read'] }) };
+}
+
+/** A member whom the owner of an app invited. */
+async function invited() {
+  const app = await ownApp();
+  const member = await oauth.member();
+  await testers.invite(app.id, member.username, app.owner);
+  return { ...app, member };
+}
 
 /** A webhook of a member's own app. */
 async function ownWebhook() {
@@ -473,6 +495,58 @@ const ACTS: readonly (readonly [type: AuthEventType, act: string, prepare: () =>
       const id = await oauth.client();
       return () =>
         clients.update(id, () => ({ redirect_uris: [REDIRECT_URI, 'https://app.example/b'] }), 'admin');
+    },
+  ],
+  [
+    'client.applied',
+    'applying for a review',
+    async () => {
+      const { id, owner } = await ownApp();
+      return () => clients.apply(id, APPLICATION, owner);
+    },
+  ],
+  ...([{ approved: true }, { rejection: 'No.' }] as const).map(
+    (result) =>
+      [
+        'client.reviewed',
+        JSON.stringify(result),
+        async () => {
+          const { id, owner } = await ownApp();
+          await clients.apply(id, APPLICATION, owner);
+          return () => clients.review(id, result);
+        },
+      ] as const,
+  ),
+  [
+    'tester.invited',
+    'inviting a tester',
+    async () => {
+      const { id, owner } = await ownApp();
+      return () => testers.invite(id, 'ada', owner);
+    },
+  ],
+  [
+    'tester.accepted',
+    'accepting an invitation',
+    async () => {
+      const { id, member } = await invited();
+      return () => testers.accept(member.id, id, BY);
+    },
+  ],
+  [
+    'tester.left',
+    'declining an invitation',
+    async () => {
+      const { id, member } = await invited();
+      return () => testers.leave(member.id, id, BY);
+    },
+  ],
+  [
+    'tester.removed',
+    'removing a tester',
+    async () => {
+      const { id, owner, member } = await invited();
+      return () => testers.remove(id, member.username, owner);
     },
   ],
   [

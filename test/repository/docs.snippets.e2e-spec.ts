@@ -99,6 +99,7 @@ describe('the snippets of README and docs', () => {
       ...Array<string>(2).fill(
         'docs/operators/admin.md bash: test/operations/drills.e2e-spec.ts does, over clusters of its own',
       ),
+      'docs/operators/admin.md bash: an application must be pending; test/oauth/review.e2e-spec.ts runs these commands',
       ...['ini', 'bash', 'bash', 'bash', 'bash'].map(
         (language) =>
           `docs/operators/backup.md ${language}: test/operations/backup.e2e-spec.ts does, over clusters of its own`,

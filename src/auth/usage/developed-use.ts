@@ -83,7 +83,7 @@ GROUP BY method, route, status, error ORDER BY month DESC, method, route, status
 
 /** Counts the responses to a member's own apps and keys. @param of limits it to the app or key with this id */
 export async function developedUse(
-  database: Database,
+  database: Pick<Database, 'rows'>,
   userId: number,
   of: string | null,
 ): Promise<DevelopedUse> {

@@ -21,7 +21,7 @@ const FIND_CLIENT = {
     FROM oauth_client_secrets s WHERE s.client_id = oauth_clients.id) END AS secrets,
   client_uri, policy_uri, id_token_signed_response_alg, backchannel_logout_uri,
   logo IS NOT NULL AS has_logo, document_read_at IS NOT NULL AS has_document,
-  owner_id IS NOT NULL AS by_member, longest_access,
+  owner_id IS NOT NULL AS by_member, approved_at IS NOT NULL AS is_approved, longest_access,
   disabled_at IS NOT NULL AS is_disabled, document_read_at < now() - interval '1 hour' AS is_stale,
   document_read_at < now() - interval '1 day' AS is_gone
 FROM oauth_clients WHERE id = $1`,
@@ -134,6 +134,7 @@ function clientMetadata(client: StoredClient): ClientMetadata {
     has_logo: client.has_logo,
     has_document: client.has_document,
     by_member: client.by_member,
+    is_approved: client.is_approved,
     longest_access: client.longest_access,
     ...(client.has_document || client.by_member ? { seen_as: digestOf(client) } : {}),
     allowed_origins: allowedOriginsOf(client, authMethodOf(client)),

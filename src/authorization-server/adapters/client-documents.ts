@@ -26,7 +26,17 @@ export interface ClientSecret {
 /** A client's row without the columns that only pages need. */
 export interface StoredClient extends Omit<
   OauthClient,
-  'created_at' | 'disabled_at' | 'logo' | 'document_read_at' | 'owner_id' | 'owner' | 'disabled_by_owner'
+  | 'created_at'
+  | 'disabled_at'
+  | 'logo'
+  | 'document_read_at'
+  | 'owner_id'
+  | 'disabled_by_owner'
+  | 'application'
+  | 'applied_at'
+  | 'approved_at'
+  | 'rejection'
+  | 'pending_changes'
 > {
   /** null for a client without a secret. */
   readonly secrets: readonly ClientSecret[] | null;
@@ -35,6 +45,8 @@ export interface StoredClient extends Omit<
   readonly has_document: boolean;
   /** A member registered it for themselves. */
   readonly by_member: boolean;
+  /** The platform has approved the app of a member. */
+  readonly is_approved: boolean;
 }
 
 const HOUR_MS = 3_600_000;
@@ -324,6 +336,7 @@ export function clientOf(
     has_logo: false,
     has_document: true,
     by_member: false,
+    is_approved: false,
     longest_access: null,
   };
 }

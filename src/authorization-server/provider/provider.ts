@@ -168,6 +168,7 @@ export function createProvider(parts: ProviderParts): Provider {
         'has_logo',
         'has_document',
         'by_member',
+        'is_approved',
         'longest_access',
         'seen_as',
         'profile',

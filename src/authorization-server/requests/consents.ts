@@ -13,6 +13,13 @@ const FIND_CONSENT = {
   text: `SELECT ${CONSENT} FROM oauth_consents c WHERE c.user_id = $1 AND c.client_id = $2`,
 };
 
+/** Finds an app that the member $1 can use before its approval: as its owner or a tester. */
+const FIND_USABLE = {
+  name: 'find-usable-client',
+  text: `SELECT c.id FROM oauth_clients c WHERE c.id = $2 AND (c.approved_at IS NOT NULL OR c.owner_id = $1 OR EXISTS (
+  SELECT FROM app_testers t WHERE t.client_id = c.id AND t.user_id = $1 AND t.accepted_at IS NOT NULL))`,
+};
+
 /** A member's answer on a consent page; kept in the interaction until grant and code are made. */
 export type Answer = Pick<Consent, 'granted' | 'rejected' | 'seen_as' | 'duration'>;
 
@@ -28,6 +35,12 @@ export class Consents {
   async find(userId: number, client: Client): Promise<Consent | undefined> {
     const consent = await this.#read(userId, client.clientId);
     return consent && isSeen(client, consent) ? consent : undefined;
+  }
+
+  /** Tells whether the platform has not approved the app, and the member is neither its owner nor one of its testers. */
+  async isClosedTo(userId: number, client: Client): Promise<boolean> {
+    if (!this.config.reviewsApps || client.by_member !== true || client.is_approved === true) return false;
+    return (await this.database.read(FIND_USABLE, [userId, client.clientId])).length === 0;
   }
 
   async #read(userId: number, clientId: string): Promise<Consent | undefined> {
@@ -68,6 +81,7 @@ export class Consents {
     const { oidc } = ctx;
     const { client, provider, account } = oidc;
     if (!client || !account) return undefined;
+    if (await this.isClosedTo(Number(account.accountId), client)) return undefined;
     const answer = oidc.result?.consent as Answer | undefined;
     if (answer?.granted && isSeen(client, answer))
       return this.createGrant(provider, account.accountId, client.clientId, answer, {

@@ -1,6 +1,9 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { InvalidArgumentError, Option, type Command } from '@commander-js/extra-typings';
 import { ALL_SCOPES } from '../../auth/scopes.js';
+import { developedUse, type DevelopedUse } from '../../auth/usage/developed-use.js';
+import { UsersService } from '../../accounts/users.service.js';
+import { AppTesters } from '../../clients/app-testers.js';
 import { OperatorError } from '../../values/operator-error.js';
 import { DURATIONS } from '../../clients/access-durations.js';
 import { keySetOf } from '../../clients/client-rules.js';
@@ -11,7 +14,7 @@ import {
   type ClientDetails,
 } from '../../clients/clients.service.js';
 import { PROFILE_NAMES, PROFILES, secretMethodOf, unionOf, type AuthMethod } from '../../clients/profiles.js';
-import { durationBetween, parseDuration, parseName, parseScopes } from '../arguments.js';
+import { durationBetween, parseDuration, parseName, parseScopes, textOf } from '../arguments.js';
 import { addTo, changesNothing } from '../command.js';
 import { fields, named, note, table, withDetails } from '../output.js';
 
@@ -143,9 +146,13 @@ export function clientsCommands(group: Command): void {
       else note(`Send members to ${authorizeUrl(client, config.publicUrl)}`);
     });
 
-  add('list', 'List apps, newest first', 'pua clients list').runs(async ({ get, print }) =>
-    print({ data: await get(ClientsService).list() }, ({ data }) => table(data, COLUMNS)),
-  );
+  add('list', 'List apps, newest first', 'pua clients list --pending')
+    .option('--pending', 'only apps whose application waits for a review')
+    .runs(async ({ get, print }, { pending }) =>
+      print({ data: await get(ClientsService).list(undefined, undefined, pending) }, ({ data }) =>
+        table(data, COLUMNS),
+      ),
+    );
 
   ofApp('show', 'Show everything about an app', 'pua clients show demo').runs(async ({ get, print }, id) =>
     print(await get(ClientsService).find(id), shown),
@@ -212,10 +219,7 @@ export function clientsCommands(group: Command): void {
     });
     const { changed, grants } = await clients.update(id, changesOf, 'admin');
     if (changed.length === 0) note(`${id} already has these values: nothing changed`);
-    if (grants > 0)
-      note(
-        `${grants} ${grants === 1 ? 'grant that included a removed scope has' : 'grants that included a removed scope have'} ended`,
-      );
+    if (grants > 0) note(endedGrants(grants));
     const client = await clients.find(id);
     if (secretMethodOf(auth) && client.secrets.length === 0)
       note(`Make its secret: pua clients rotate-secret ${id}`);
@@ -248,6 +252,67 @@ export function clientsCommands(group: Command): void {
     });
 
   ofApp(
+    'review',
+    'Show an app that a member registered: its application, the pending changes and its requests of the last 30 days',
+    'pua clients review 5f0c3c0e-3f0e-4b0e-9d0b-0c7f4a1f2b3c',
+  )
+    .option('--logo-file <file>', 'write the logo to this file: the new one, if it is to change')
+    .runs(async ({ get, print, dataSource }, id, { logoFile, json }) => {
+      const clients = get(ClientsService);
+      const client = await clients.find(id);
+      if (client.owner_id === null)
+        throw new OperatorError(`The client ${id} is not a member’s: it needs no review`);
+      if (logoFile !== undefined) {
+        const logo = await clients.wantedLogo(id);
+        if (!logo) throw new OperatorError(`The client ${id} has no logo`);
+        writeFileSync(logoFile, logo);
+      }
+      const owner = await get(UsersService).find(String(client.owner_id));
+      const testers = await get(AppTesters).list(id);
+      const database = {
+        rows: <Row>(text: string, values?: unknown[]) => dataSource.query<Row[]>(text, values),
+      };
+      const requests = await developedUse(database, client.owner_id, id);
+      print(
+        { ...client, owner: { id: owner.id, username: owner.username }, testers: testers.length, requests },
+        shownReview,
+      );
+      if (client.applied_at !== null && !json)
+        note(`Approve what you see: pua clients approve ${id} --applied-at '${client.applied_at}'`);
+    });
+
+  ofApp(
+    'approve',
+    'Approve the pending application of an app: all members can use it then. Its owner is notified',
+    'pua clients approve 5f0c3c0e-3f0e-4b0e-9d0b-0c7f4a1f2b3c --scopes profile:read',
+  )
+    .option(
+      '--scopes <list>',
+      'only these scopes, comma separated (default: all that it applies for)',
+      parseScopes,
+    )
+    .addOption(appliedAtOption())
+    .runs(async ({ get, print }, id, { scopes, appliedAt }) => {
+      const clients = get(ClientsService);
+      const grants = await clients.review(id, { approved: true, scopes }, appliedAt);
+      if (grants > 0) note(endedGrants(grants));
+      print(await clients.find(id), shown);
+    });
+
+  ofApp(
+    'reject',
+    'Reject the pending application of an app. Its owner is notified and sees the reason',
+    "pua clients reject 5f0c3c0e-3f0e-4b0e-9d0b-0c7f4a1f2b3c --reason 'The privacy policy names no contact.'",
+  )
+    .requiredOption('--reason <text>', 'why, for its owner', textOf([1, 500]))
+    .addOption(appliedAtOption())
+    .runs(async ({ get, print }, id, { reason, appliedAt }) => {
+      const clients = get(ClientsService);
+      await clients.review(id, { rejection: reason }, appliedAt);
+      print(await clients.find(id), shown);
+    });
+
+  ofApp(
     'delete',
     'Delete an app permanently, with all its grants',
     'pua clients delete old-app --yes',
@@ -276,6 +341,12 @@ export function clientsCommands(group: Command): void {
       print({ client_id: id, changed, disabled_at }, () => `${id} is ${verb}d`);
     });
 }
+
+const appliedAtOption = () =>
+  new Option('--applied-at <time>', 'only the application of this time, as `pua clients review` shows it');
+
+const endedGrants = (grants: number) =>
+  `${grants} ${grants === 1 ? 'grant that included a removed scope has' : 'grants that included a removed scope have'} ended`;
 
 const FIRST_SECRET = { overlapSeconds: 0, expiresInSeconds: null };
 
@@ -310,13 +381,53 @@ const faultOfKeys = ({ auth, jwksFile }: { auth?: AuthMethod; jwksFile?: object 
   jwksFile !== undefined &&
   '--jwks-file is only for --auth private_key_jwt';
 
-function shown({ secrets, ...client }: ClientDetails): string {
+function shown({ secrets, application, pending_changes, ...client }: ClientDetails): string {
   const lines = secrets.map(
     (secret) =>
       `…${secret.last_four} until ${secret.expires_at ?? 'replaced'}, used ${secret.last_used_at ?? 'never'}`,
   );
-  return fields({ ...client, secrets: lines });
+  const changes = Object.entries(pending_changes ?? {}).map(([column, value]) => [
+    `pending ${column}`,
+    value,
+  ]);
+  const reasons = Object.entries(application?.reasons ?? {}).map(([scope, reason]) => [
+    `reason ${scope}`,
+    reason,
+  ]);
+  return fields({
+    ...client,
+    secrets: lines,
+    purpose: application?.purpose ?? null,
+    ...Object.fromEntries([...reasons, ...changes]),
+  });
 }
+
+interface ReviewedClient extends ClientDetails {
+  readonly owner: { readonly id: number; readonly username: string };
+  readonly testers: number;
+  readonly requests: DevelopedUse;
+}
+
+/** The same with its owner, and its requests by kind of error. */
+function shownReview({ owner, testers, requests, ...client }: ReviewedClient): string {
+  const [used] = requests.apps;
+  const lines = [
+    shown(client),
+    fields({
+      owner: owner.username,
+      testers,
+      'requests in 30 days': used?.month ?? 0,
+      'of which failed': used?.errors_month ?? 0,
+    }),
+    ...(requests.errors.length > 0 ? [table(requests.errors, ERRORS)] : []),
+  ];
+  return lines.join('\n');
+}
+
+const ERRORS = {
+  ...named('method', 'route', 'status', 'error'),
+  '30 DAYS': ({ month }: DevelopedUse['errors'][number]) => month,
+};
 
 const COLUMNS: Record<string, (client: ClientDetails) => string | number | readonly string[]> = {
   ID: ({ client_id }) => client_id,
@@ -325,6 +436,7 @@ const COLUMNS: Record<string, (client: ClientDetails) => string | number | reado
   AUTHENTICATION: ({ token_endpoint_auth_method }) => token_endpoint_auth_method,
   SCOPES: ({ scopes }) => scopes,
   STATUS: ({ disabled_at }) => (disabled_at === null ? 'enabled' : 'disabled'),
+  REVIEW: ({ review }) => (review === 'none' ? '' : review),
   GRANTS: ({ live_grants_count }) => live_grants_count,
 };
 

@@ -9,9 +9,10 @@ import { PageFault } from '../../authorization-server/failures/page-fault.js';
 import { clientLogoPath, hostOf } from '../../authorization-server/ports.js';
 import { OauthDatabase } from '../../authorization-server/requests/oauth-database.js';
 import { CalendarLinks, LONGEST_NAME, MOST_LINKS } from '../../calendar/calendar-links.js';
+import { AppTesters } from '../../clients/app-testers.js';
 import { AccessEnds } from '../../clients/access-ends.js';
 import { activityOf } from '../../clients/activity.js';
-import { ConnectedApps } from '../../clients/connected-apps.js';
+import { ConnectedApps, type ConnectedApp } from '../../clients/connected-apps.js';
 import { SignOuts } from '../../federation/sign-outs.js';
 import { asShown, isName, isStorable } from '../../values/string-rules.js';
 import type { PageOf } from '../rendering/page-contents.js';
@@ -42,6 +43,7 @@ export class AccountController {
     private readonly forms: SentForms,
     private readonly access: ConnectedApps,
     private readonly ends: AccessEnds,
+    private readonly testers: AppTesters,
     private readonly keys: ApiKeysService,
   ) {}
 
@@ -59,13 +61,13 @@ export class AccountController {
     const apps = shown.map((app) => ({
       ...app,
       durations: choices.get(app.client_id) ?? [],
-      client: {
-        name: app.client_name,
-        host: hostOf(app.has_document ? app.client_id : app.redirect_uri), // as the consent page said
-        ...(app.has_logo ? { logo: clientLogoPath(app.client_id) } : {}),
-      },
+      client: pageApp(app),
     }));
-    visitor.send({ name: 'apps', apps, more: count - shown.length });
+    const invitations = (await this.testers.ofMember(visitor.user.id)).map((invitation) => ({
+      ...invitation,
+      client: pageApp(invitation),
+    }));
+    visitor.send({ name: 'apps', apps, invitations, more: count - shown.length });
   }
 
   @Get('sessions')
@@ -110,6 +112,19 @@ export class AccountController {
   async revoke(@FormSender() member: Sender): Promise<void> {
     await this.#revokeApps(member, clientIdOf(member));
     member.redirect('/account/apps', 'access-revoked');
+  }
+
+  @Post('apps/accept')
+  async acceptInvitation(@FormSender() member: Sender): Promise<void> {
+    const accepted = await this.testers.accept(member.user.id, clientIdOf(member), member.by);
+    member.redirect('/account/apps', accepted ? 'invitation-accepted' : undefined);
+  }
+
+  @Post('apps/leave')
+  async leaveTest(@FormSender() member: Sender): Promise<void> {
+    const left = await this.testers.leave(member.user.id, clientIdOf(member), member.by);
+    this.revocations.announce({ kind: 'user', id: String(member.user.id) });
+    member.redirect('/account/apps', left ? 'invitation-left' : undefined);
   }
 
   @Post('apps/change')
@@ -204,6 +219,19 @@ export class AccountController {
     await this.access.revoke(user.id, clientId, by);
     this.revocations.announce({ kind: 'user', id: String(user.id) });
   }
+}
+
+/** Describes an app as its consent page did. */
+function pageApp(
+  app: Pick<ConnectedApp, 'client_id' | 'client_name' | 'redirect_uri' | 'has_logo'> & {
+    has_document?: boolean;
+  },
+) {
+  return {
+    name: app.client_name,
+    host: hostOf(app.has_document ? app.client_id : app.redirect_uri),
+    ...(app.has_logo ? { logo: clientLogoPath(app.client_id) } : {}),
+  };
 }
 
 /** @throws PageFault if the form has none */

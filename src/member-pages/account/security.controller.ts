@@ -9,6 +9,7 @@ import {
   Unconfirmed,
   type SignedInMember,
 } from '../../accounts/sign-in/sign-in-methods.js';
+import type { NoticeType } from '../../audit/notices.js';
 import { PageFault } from '../../authorization-server/failures/page-fault.js';
 import { Config } from '../../config/config.js';
 import { OauthDatabase } from '../../authorization-server/requests/oauth-database.js';
@@ -96,13 +97,17 @@ export class SecurityController {
     );
   }
 
+  get #notices(): readonly NoticeType[] {
+    return this.config.reviewsApps ? MUTABLE : MUTABLE.filter((notice) => notice !== 'client.reviewed');
+  }
+
   @Post('notices')
   async chooseNotices(@FormSender('security') member: Sender): Promise<void> {
     const { form, user, by } = member;
     const wanted = [form.notice ?? []].flat();
     if (!wanted.every((notice) => (MUTABLE as readonly string[]).includes(notice)))
       throw new PageFault(400, 'malformed');
-    const muted = MUTABLE.filter((notice) => !wanted.includes(notice));
+    const muted = this.#notices.filter((notice) => !wanted.includes(notice));
     await this.noticeChoices.choose(user.id, muted, by.ip);
     member.redirect(SECURITY_PATH, 'notices-chosen');
   }
@@ -193,7 +198,7 @@ export class SecurityController {
             full: passkeys.length >= MOST_PASSKEYS,
           }
         : undefined,
-      notices: muted && MUTABLE.map((notice) => ({ notice, muted: muted.includes(notice) })),
+      notices: muted && this.#notices.map((notice) => ({ notice, muted: muted.includes(notice) })),
       password,
       switchable: password === 'off' || upstream || passkeys.length > 0,
     } as const;

@@ -7,8 +7,9 @@ import { fieldText, type Form } from '../requests/page-requests.js';
 import { clientLogoPath } from '../../authorization-server/ports.js';
 import type { ClientForm, DeveloperClient } from '../rendering/page-contents.js';
 
-/** Gives the field values when an app is edited. */
-export function formOf(client: ClientDetails): ClientForm {
+/** Gives the field values when an app is edited: also those that wait for an approval. */
+export function formOf({ pending_changes, ...live }: ClientDetails): ClientForm {
+  const client = { ...live, ...pending_changes };
   const byDefault = allowedOriginsOf({ ...client, allowed_origins: [] }, client.token_endpoint_auth_method);
   const isDefault = byDefault.join() === client.allowed_origins.join();
   return {
@@ -69,7 +70,9 @@ export function wantedOf(values: ClientForm, profiles: readonly string[]) {
 }
 
 /** Tells whether the app authenticates with a secret. */
-export function hasSecret({ token_endpoint_auth_method: method }: ClientDetails): boolean {
+export function hasSecret({
+  token_endpoint_auth_method: method,
+}: Pick<ClientDetails, 'token_endpoint_auth_method'>): boolean {
   return secretMethodOf(method) !== null;
 }
 
@@ -78,14 +81,15 @@ export function linesOf(text: string): string[] {
   return [...new Set(text.split(/\r?\n/).flatMap((line) => line.trim() || []))];
 }
 
-/** Gives an app as its developer sees it. */
-export function shownClient(client: ClientDetails): DeveloperClient {
+/** Gives an app as its developer sees it. @param reviewed whether apps need a review */
+export function shownClient(client: ClientDetails, reviewed: boolean): DeveloperClient {
   const byPlatform = client.disabled_at !== null && !client.disabled_by_owner;
   return {
     client_id: client.client_id,
     name: client.name,
     type: client.type,
     state: byPlatform ? 'disabledByPlatform' : client.disabled_at === null ? 'enabled' : 'disabled',
+    ...(reviewed || client.review !== 'none' ? { review: client.review } : {}),
     // The logo of a disabled app is not served.
     ...(client.has_logo && client.disabled_at === null ? { logo: clientLogoPath(client.client_id) } : {}),
   };

@@ -66,7 +66,10 @@ export class DeveloperController {
     const [clients, keys] = await this.#own(developer);
     developer.send({
       name: 'developer',
-      clients: clients.map((client) => ({ ...shownClient(client), host: hostOf(client.redirect_uris[0]!) })),
+      clients: clients.map((client) => ({
+        ...shownClient(client, this.config.reviewsApps),
+        host: hostOf(client.redirect_uris[0]!),
+      })),
       keys: keys.map((key) => ({
         ...key,
         accepted: key.status === 'active' || key.status === 'replaced',
@@ -236,8 +239,9 @@ export class DeveloperController {
     const page = {
       name: 'developer-client',
       client: client && {
-        ...shownClient(client),
+        ...shownClient(client, this.config.reviewsApps),
         has_keys: hasKeys,
+        waits: client.pending_changes !== null,
         secrets: hasSecret(client) ? client.secrets : null,
       },
       profiles: profiles.length > 1 ? profiles : [],

@@ -22,6 +22,7 @@ import { originOf } from '../../clients/client-rules.js';
 import { Config } from '../../config/config.js';
 import { UpstreamSignIns, wishesOf } from '../../federation/upstream-sign-ins.js';
 import { queryOf } from '../../http/input/query.js';
+import type { PageUser } from '../rendering/page-contents.js';
 import { Pages, redirect, type Sending } from '../rendering/pages.js';
 import { inOrder } from '../rendering/wording.js';
 import { FormBody, requireOwnForm, ServesPages, type Form } from '../requests/page-requests.js';
@@ -72,6 +73,7 @@ export class InteractionsController {
   async #showConsent(response: Response, step: Step): Promise<void> {
     const { interaction, client, shown } = step;
     const user = this.#user(interaction);
+    if (await this.consents.isClosedTo(user.id, client)) return this.#showNotApproved(response, step, user);
     const before = await this.consents.find(user.id, client);
     const requested = requestedScopes(interaction, client);
     const refused = before && !asksForRefusedAlone(before, requested) ? before.rejected : [];
@@ -93,6 +95,11 @@ export class InteractionsController {
       })),
     } as const;
     this.pages.send(response, 200, page, uiLocalesOf(step));
+  }
+
+  #showNotApproved(response: Response, step: Step, user: PageUser): void {
+    const csrf = this.csrf.token(response.req, response);
+    this.pages.send(response, 403, { name: 'not-approved', ...step.shown, csrf, user }, uiLocalesOf(step));
   }
 
   @Post('sign-in')
@@ -132,6 +139,7 @@ export class InteractionsController {
       await this.sessions.decline(response, interaction, 'the member did not allow it', event);
       return;
     }
+    if (await this.consents.isClosedTo(user.id, client)) return this.#showNotApproved(response, step, user);
     const seen_as = seenAs(client);
     if (seen_as !== null && form.seen !== seen_as) return this.#showConsent(response, step);
     const duration = this.#durationIn(form, step);

@@ -72,6 +72,7 @@ interface NoticeEmail {
 /** The page for undoing the reported change. */
 const PAGES: Partial<Record<NoticeType, string>> = {
   'consent.granted': '/account/apps',
+  'client.reviewed': '/developer',
   'key.created': '/account/keys',
   'key.rotated': '/account/keys',
   'key.ending': '/account/keys',
@@ -159,8 +160,8 @@ export class NoticeEmails implements OnApplicationShutdown {
       page: `${publicUrl}${PAGES[notice] ?? SECURITY_PATH}`,
       link: canMute ? `${publicUrl}${this.choices.linkTo(user_id, notice)}` : '',
     };
-    const { hello, events, check, more, mute } = notices.mail;
-    const end = notice === 'key.ending' ? more : check;
+    const { hello, events, check, more, result, mute } = notices.mail;
+    const end = notice === 'key.ending' ? more : notice === 'client.reviewed' ? result : check;
     const parts = [
       hello,
       events[notice],

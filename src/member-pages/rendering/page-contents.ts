@@ -10,7 +10,9 @@ import type { CalendarLinkDetails } from '../../calendar/calendar-links.js';
 import type { Activity } from '../../clients/activity.js';
 import type { Duration } from '../../clients/access-durations.js';
 import type { ClientFault } from '../../clients/client-rules.js';
+import type { Application, ReviewState } from '../../clients/reviews.js';
 import type { ClientDetails, SecretDetails } from '../../clients/clients.service.js';
+import type { Invitation, Tester } from '../../clients/app-testers.js';
 import type { BrowserSession, ConnectedApp } from '../../clients/connected-apps.js';
 import type { ErrorPage } from '../../authorization-server/failures/page-fault.js';
 import type { OnwardPage, PageClient, SignedOutPage, SignOutPage } from '../../authorization-server/ports.js';
@@ -72,6 +74,14 @@ interface SignInPages {
     /** Days without use after which the access ends. */
     readonly idle: number;
   };
+  /** In place of the consent to an app that the platform has not approved, unless the member is its owner or a tester. */
+  readonly 'not-approved': {
+    /** Of the step: its forms are below it. */
+    readonly path: string;
+    readonly csrf: string;
+    readonly client: PageClient;
+    readonly user: PageUser;
+  };
   readonly unsubscribe: {
     readonly notice: NoticeType;
     readonly token: string;
@@ -96,6 +106,10 @@ interface MemberPages {
       readonly client: PageClient;
       readonly scopes: readonly string[];
       readonly durations: readonly Duration[];
+    })[];
+    /** Apps that are not approved, and that the member is invited to test. */
+    readonly invitations?: readonly (Pick<Invitation, 'client_id' | 'invited_by' | 'is_accepted'> & {
+      readonly client: PageClient;
     })[];
     readonly more?: number;
   };
@@ -168,6 +182,8 @@ interface MemberPages {
     readonly client:
       | (DeveloperClient & {
           readonly has_keys: boolean;
+          /** Whether changes wait for an approval. */
+          readonly waits?: boolean;
           /** null for an app without secrets. */
           readonly secrets: readonly SecretDetails[] | null;
         })
@@ -180,6 +196,26 @@ interface MemberPages {
     /** URL of this server, for code samples. */
     readonly server: string;
     readonly fault?: ClientFault | undefined;
+  };
+  /** The review of one of the developer's apps, and its testers. */
+  readonly 'developer-review': {
+    readonly client: DeveloperClient;
+    readonly review: ReviewState;
+    readonly applied_at: string | null;
+    readonly approved_at: string | null;
+    /** Why the platform rejected it. */
+    readonly rejection: string | null;
+    /** The columns that wait for an approval. */
+    readonly changes: readonly ('name' | 'logo' | 'redirect_uris' | 'scopes')[];
+    /** Whether the developer can apply. */
+    readonly canApply: boolean;
+    readonly scopes: readonly string[];
+    readonly values: Application;
+    readonly longest: { readonly purpose: number; readonly reason: number };
+    /** null where the app needs none. */
+    readonly testers: readonly Tester[] | null;
+    readonly most: number;
+    readonly fault?: keyof Texts['developer']['review']['faults'] | undefined;
   };
   readonly 'developer-key': {
     readonly values: { readonly name: string; readonly scopes: readonly string[]; readonly days: number };
@@ -246,6 +282,8 @@ export interface DeveloperClient {
   readonly name: string;
   readonly type: 'web' | 'native';
   readonly state: keyof Texts['developer']['state'];
+  /** undefined where apps need no review. */
+  readonly review?: ReviewState | undefined;
   readonly logo?: string | undefined;
 }
 

@@ -87,6 +87,7 @@ export class Pages implements ShownPages {
     const { config } = this;
     const platform = {
       name: config.platformName,
+      host: new URL(config.publicUrl).host,
       logo: this.logo.image === undefined ? undefined : PLATFORM_LOGO_PATH,
       support: config.supportUrl,
       privacy: config.privacyUrl,

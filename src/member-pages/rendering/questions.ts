@@ -5,6 +5,7 @@ type Question = Exclude<keyof Texts['ask'], 'cancel'>;
 
 /** Confirmations of irreversible actions: form route → question. Such a form uses `parts/ask.eta`, which works without a script. */
 export const QUESTIONS: Readonly<Record<string, Question>> = {
+  '/account/apps/leave': 'leaveTest',
   '/account/apps/revoke': 'revokeApp',
   '/account/calendar/:link/revoke': 'revokeLink',
   '/account/keys/:key/revoke': 'revokeKey',
@@ -19,6 +20,7 @@ export const QUESTIONS: Readonly<Record<string, Question>> = {
   '/developer/clients/:client/rotate-secret': 'rotateSecret',
   '/developer/keys/:key/revoke': 'revokeKey',
   '/developer/keys/:key/rotate': 'rotateKey',
+  '/developer/review/:client/testers/remove': 'removeTester',
   '/developer/webhooks/:app/:webhook/delete': 'deleteWebhook',
   '/developer/webhooks/:app/:webhook/disable': 'disableWebhook',
   '/developer/webhooks/:app/:webhook/rotate': 'rotateWebhook',

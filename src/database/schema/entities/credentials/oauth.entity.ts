@@ -63,6 +63,37 @@ export class OauthClient extends row({
   disabled_by_owner: boolean.default(false),
   /** The longest time for which members may allow it access; null for the default of its kind (`clients/access-durations.ts`). */
   longest_access: text.as<'once' | '30' | '180' | 'unlimited'>().nullable,
+  /** What its owner wrote when they last applied for a review; reasons by scope. */
+  application: jsonb.as<{ purpose: string; reasons: Record<string, string> }>().nullable,
+  /** Since when the application waits for a review; null if none does. */
+  applied_at: timestamptz.nullable,
+  /** When the platform approved the columns as they are. */
+  approved_at: timestamptz.nullable,
+  /** Why the platform rejected the last application; null if it did not. */
+  rejection: text.nullable,
+  /** Columns of an approved app as its owner wants them, until they are approved; the logo in base64. */
+  pending_changes: jsonb.as<{
+    name?: string;
+    redirect_uris?: string[];
+    scopes?: string[];
+    logo?: string | null;
+  }>().nullable,
+}) {}
+
+/** A member whom an app's owner invited by username to use the app before its approval. */
+@Entity('app_testers')
+@OfMember<AppTester>({
+  owner: ['client_id', 'user_id'],
+  export: { as: 'app_tests' },
+})
+export class AppTester extends row({
+  client_id: text.primary.refersTo(() => OauthClient, 'CASCADE'),
+  /** As its owner typed it, in the form for comparing. */
+  username: text.primary,
+  /** Whose username it was; null if nobody's, which its owner is not told. */
+  user_id: bigint.nullable.refersTo(() => User, 'CASCADE'),
+  invited_at: timestamptz.sqlDefault('now()'),
+  accepted_at: timestamptz.nullable,
 }) {}
 
 /** A secret of a confidential client that cannot sign. Two are valid while one replaces the other. */
