@@ -1,8 +1,13 @@
-import { Module } from '@nestjs/common';
+import { Module, RequestMethod, type MiddlewareConsumer, type NestModule } from '@nestjs/common';
+import type { NextFunction, Request, Response } from 'express';
 import { AuthModule } from '../auth/auth.module.js';
+import { credentialOf } from '../auth/principal.js';
+import { missingCredentials } from '../auth/www-authenticate.js';
+import { Config } from '../config/config.js';
+import { ASSISTANTS_PATH } from '../http/pipeline/api-headers.js';
+import { RouteCalls } from '../http/route-calls.js';
 import { Assistants } from './assistants.js';
 import { McpController } from './mcp.controller.js';
-import { RouteCalls } from '../http/route-calls.js';
 import { Toolbox } from './toolbox.js';
 
 /** The API for assistants, if ASSISTANTS is on. */
@@ -11,4 +16,17 @@ import { Toolbox } from './toolbox.js';
   controllers: [McpController],
   providers: [Assistants, RouteCalls, Toolbox],
 })
-export class McpModule {}
+export class McpModule implements NestModule {
+  constructor(private readonly config: Config) {}
+
+  /** Answers a GET without a credential with the challenge: some clients look for it there before they send a message. */
+  configure(consumer: MiddlewareConsumer): void {
+    const { publicUrl } = this.config;
+    consumer
+      .apply((request: Request, _response: Response, next: NextFunction) => {
+        if (credentialOf(request) === undefined) throw missingCredentials(publicUrl, request);
+        next();
+      })
+      .forRoutes({ path: ASSISTANTS_PATH, method: RequestMethod.GET });
+  }
+}

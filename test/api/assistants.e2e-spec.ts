@@ -83,12 +83,12 @@ describe('POST /api/public/mcp', () => {
   });
 
   it('tells a caller without a credential where to get one, and which scopes to request', async () => {
-    const response = await send({ jsonrpc: '2.0', id: 1, method: 'tools/list' });
-    expect(response.status).toBe(401);
     const metadata = `${api.config.publicUrl}/.well-known/oauth-protected-resource${PATH}`;
-    expect(response.headers['www-authenticate']).toBe(
-      `Bearer realm="public-user-api", scope="${READING.join(' ')}", resource_metadata="${metadata}"`,
-    );
+    const challenge = `Bearer realm="public-user-api", scope="${READING.join(' ')}", resource_metadata="${metadata}"`;
+    const message = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
+    // Some clients look for it with a GET before they send a message.
+    for (const response of [await send(message), await api.send('GET', PATH)])
+      expect([response.status, response.headers['www-authenticate']]).toEqual([401, challenge]);
     const { body } = await supertest(api.app.getHttpServer()).get(new URL(metadata).pathname);
     expect(body).toMatchObject({
       resource: `${api.config.publicUrl}${PATH}`,
