@@ -267,7 +267,16 @@ function pageWith(
   { data, pagination }: { readonly data: readonly Json[]; readonly pagination: Json },
 ): Json {
   const hidden = IMAGES.filter((name) => !fields.includes(name));
-  const items = data.map((item) => Object.fromEntries(fields.map((name) => [name, item[name]])));
+  const items = data.map((item) => {
+    const picked: Json = {};
+    for (const field of fields) {
+      const [name, part] = field.split('.') as [string, string?];
+      const value = item[name] as Json | null;
+      picked[name] =
+        part === undefined || value === null ? value : { ...(picked[name] as object), [part]: value[part] };
+    }
+    return picked;
+  });
   return { total: pagination.total, data: without(hidden, items), next_cursor: pagination.next_cursor };
 }
 
@@ -285,12 +294,24 @@ function inlined(schema: JsonSchema): JsonSchema {
   ) as JsonSchema;
 }
 
-const propertiesIn = (schema: JsonSchema) => inlined(schema).properties as Record<string, JsonSchema>;
+interface ObjectSchema extends JsonSchema {
+  readonly properties: Readonly<Record<string, JsonSchema>>;
+}
 
-/** The fields of an item if the response is a page of a list. */
+const propertiesIn = (schema: JsonSchema) => (inlined(schema) as ObjectSchema).properties;
+
+/** The fields of an item if the response is a page of a list, and the texts in its objects, such as `location.city`. */
 function fieldsOfItem(response: JsonSchema): string[] | undefined {
   const { data, pagination } = propertiesIn(response);
-  return data && pagination ? Object.keys((data.items as { properties: Json }).properties) : undefined;
+  if (!data || !pagination) return undefined;
+  const { properties } = data.items as ObjectSchema;
+  return Object.entries(properties).flatMap(([name, schema]) => {
+    const [object = schema] = (schema.allOf ?? schema.anyOf ?? []) as JsonSchema[];
+    const parts = Object.entries((object as Partial<ObjectSchema>).properties ?? {})
+      .filter(([part, { type }]) => [type].flat().includes('string') && !IMAGES.includes(part))
+      .map(([part]) => `${name}.${part}`);
+    return [name, ...parts];
+  });
 }
 
 /** A query's parameters as arguments, without those for query strings or generated clients. */

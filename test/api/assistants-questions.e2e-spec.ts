@@ -141,6 +141,78 @@ const QUESTIONS: readonly (readonly [question: string, answer: RegExp, first: ()
     () => ['achievement_statistics'],
   ],
   ['What have I pinned?', /"total":\d/, () => ['list_pinned_achievements']],
+  [
+    'Which events did I attend with Sam last year?', // only where they met: who else attends is not told
+    /"display_name":"Sam[^"]*"\}.*"met_at_event":\{"id":\d+,"title":"[^"]+"/,
+    () => ['list_connections', { q: 'sam' }],
+  ],
+  [
+    'How many people are connected with me in Helena?',
+    /"total":1,/,
+    () => ['list_connections', { met_in_city: 'Helena', limit: 1, fields: ['user.display_name'] }],
+  ],
+  [
+    'What is my next event, and when must I leave?',
+    /"starts_at_local":"20.*"address":"Dorfstr. 1"/,
+    () => ['list_events', { time_filter: 'upcoming', limit: 1 }],
+    ({ data: [{ id }] }) => ['get_event', { id }],
+  ],
+  [
+    'In which city have I been to most events?',
+    /"total":\d\d.*"city":"Missoula"/,
+    () => ['list_events', { role: ['attendee'], fields: ['location.city'], limit: 100 }],
+  ],
+  [
+    'Who organizes most of the events that I attend?',
+    /"organizer":\{"display_name":"[^"]+"\}/,
+    () => ['list_events', { role: ['attendee'], fields: ['organizer.display_name'], limit: 100 }],
+  ],
+  [
+    'When did I meet Sam for the first time?',
+    /"connected_at":"20.*"starts_at_local":"20/,
+    () => ['list_connections', { q: 'sam', sort: 'connected_at' }],
+    ({ data: [{ met_at_event }] }) => ['get_event', { id: met_at_event.id }],
+  ],
+  [
+    'Which of my events had most people?',
+    /"attendees_count":\d.*"title":"/,
+    () => ['list_events', { time_filter: 'past', fields: ['id', 'attendees_count'], limit: 100 }],
+    ({ data }) => [
+      'get_event',
+      {
+        id: data.toSorted((a: Values, b: Values) => Number(b.attendees_count) - Number(a.attendees_count))[0]
+          .id,
+      },
+    ],
+  ],
+  [
+    'Which requests have I sent that nobody has accepted, and since when?',
+    /"total":[1-9].*"requested_at":"20/,
+    () => ['list_connections', { status: ['pending_sent'], fields: ['user.display_name', 'requested_at'] }],
+  ],
+  [
+    'Which of my events were canceled?',
+    /"total":\d/,
+    () => ['list_events', { status: ['cancelled'], fields: ['title', 'starts_at_local'] }],
+  ],
+  [
+    'How many points do I have, and in which category is most left to earn?',
+    /"points_earned":\d.*"by_category":\[/,
+    () => ['achievement_statistics'],
+  ],
+  [
+    'Which achievements did the fewest members earn?',
+    /"rarity_percentage":/,
+    () => [
+      'list_all_achievements',
+      { sort: 'rarity_percentage', limit: 5, fields: ['name', 'earned', 'rarity_percentage'] },
+    ],
+  ],
+  [
+    'Which events did I decline?',
+    /"total":\d/,
+    () => ['list_events', { rsvp_status: ['declined'], fields: ['title', 'starts_at_local'] }],
+  ],
 ];
 
 (available ? thorough.describe : describe.skip)('an everyday question', () => {
@@ -149,6 +221,16 @@ const QUESTIONS: readonly (readonly [question: string, answer: RegExp, first: ()
   beforeAll(async () => {
     api = await TestApi.start({ assistants: true });
     await pua(api.environment, ['import', MONTANA]);
+    const hike = await api.platform.event({
+      title: 'Hike',
+      starts_at: day(-300),
+      location_city: 'Helena',
+      updated_at: '2020-01-01',
+    });
+    await api.platform.participant(hike, MEMBER);
+    const sam = await api.platform.user({ first_name: 'Sam', last_name: 'Lee' });
+    await api.platform.connection(MEMBER, sam, { met_at_event_id: hike });
+    await api.platform.connection(MEMBER, await api.platform.user(), { status: 'pending_sent' });
     // As if everything but what follows were of last week.
     await api.dataSource.query('DELETE FROM changes');
     await api.dataSource.query('UPDATE participants SET changed_in = NULL');
@@ -156,7 +238,12 @@ const QUESTIONS: readonly (readonly [question: string, answer: RegExp, first: ()
     await api.dataSource.query(
       `INSERT INTO change_marks SELECT now() - interval '2 days', pg_current_snapshot()::text`,
     );
-    const place = { location_name: 'Farm', location_city: 'Berlin', location_country_code: 'DE' };
+    const place = {
+      location_name: 'Farm',
+      location_city: 'Berlin',
+      location_country_code: 'DE',
+      location_address: 'Dorfstr. 1',
+    };
     const details = { description: 'Bring boots.', capacity: 10, updated_at: '2020-01-01' };
     const harvest = await api.platform.event({
       title: 'Harvest',

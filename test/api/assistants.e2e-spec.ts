@@ -305,6 +305,12 @@ describe('the MCP tools', () => {
           },
         ],
       ],
+      [
+        'list_connections',
+        { fields: ['user.username', 'met_at_event.title', 'met_at_event.city'] },
+        [{ user: { username: 'sam' }, met_at_event: { title: 'Picnic', city: 'Berlin' } }],
+      ],
+      ['list_events', { fields: ['location.city'] }, [{ location: { city: 'Berlin' } }]],
       ['list_earned_achievements', { fields: ['name', 'earned'] }, [{ name: 'First', earned: true }]],
     ];
     for (const [name, values, data] of lists)
