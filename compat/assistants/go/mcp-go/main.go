@@ -19,7 +19,7 @@ func main() {
 		ClientID:                os.Getenv("CLIENT"), // where your metadata document is
 		TokenEndpointAuthMethod: "none",
 		RedirectURI:             os.Getenv("REDIRECT_URI"),
-		Scopes:                  strings.Fields(os.Getenv("SCOPE")),
+		Scopes:                  strings.Fields(os.Getenv("SCOPE")), // to write later: it does not ask for one more scope
 		TokenStore:              client.NewMemoryTokenStore(),
 		PKCEEnabled:             true,
 	}

@@ -19,6 +19,7 @@ async fn run() -> Result<(), Box<dyn std::error::Error>> {
     let mut state = OAuthState::Unauthorized(AuthorizationManager::new_allowing_private_addresses(&address).await?);
     let request = AuthorizationRequest::new(std::env::var("REDIRECT_URI")?)
         .with_initial_scope_selection()
+        .with_scopes(std::env::var("SCOPE")?.split_whitespace()) // to write later: it does not ask for one more scope
         .with_client_metadata_url(std::env::var("CLIENT")?); // where your metadata document is
     state.start_authorization(request).await?;
     state.handle_callback_url(&sign_in(&state.get_authorization_url().await?)).await?;
