@@ -276,15 +276,27 @@ const ASSISTANTS = {
   'assistants/rust': ['Rust', 'rust', 'assistants/rust/Cargo.toml'],
 };
 
-/** A table of the libraries that compat runs, and the relevant part of each program with discovery, which is the better choice. */
+/** One library per language and kind of app, with discovery and ID tokens. The page shows its program. */
+const SHOWN = [
+  'oidc-client-ts',
+  'openid-client',
+  '@auth/core',
+  'Authlib',
+  'github.com/coreos/go-oidc',
+  'github.com/oauth2-proxy/oauth2-proxy',
+  'com.nimbusds:oauth2-oidc-sdk',
+  'org.springframework.boot:spring-boot-starter-oauth2-client',
+  'openidconnect',
+  'ruby-openid-connect',
+];
+
+/** A table of the libraries that compat runs, and the relevant part of the shown programs. */
 function libraries() {
   const programs = programsOf(LANGUAGES);
   const sections = Object.entries(LANGUAGES).flatMap(([folder, [language, fence]]) => [
     `## ${language}`,
     ...programs
-      .filter(
-        (program) => program.folder === folder && !/^no discovery[;:,]|^discovery only/.test(program.lacks),
-      )
+      .filter((program) => program.folder === folder && SHOWN.includes(program.name))
       .flatMap(({ name, file, code }) => [
         `### ${name}${folder === 'browser' ? ', in a page' : ''}`,
         `<!-- not run: npm run compat does, as ${file.replace('compat/', '')} -->`,

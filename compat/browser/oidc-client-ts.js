@@ -1,5 +1,5 @@
 import { ISSUER, CLIENT_ID, REDIRECT_URI, begin, done, me } from './harness.js';
-// docs: oidc-client-ts · Discovery, PKCE, ID tokens, renewal by itself; what react-oidc-context is made of · renewal in a hidden frame: our pages cannot be framed, so it takes the refresh token
+// docs: oidc-client-ts · Discovery, PKCE, ID tokens, automatic renewal; used by react-oidc-context · no renewal in a hidden frame, only by refresh token
 import { UserManager } from 'oidc-client-ts';
 
 const users = new UserManager({

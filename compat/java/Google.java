@@ -1,4 +1,4 @@
-// docs: com.google.oauth-client:google-oauth-client · Google’s: PKCE, and credentials that renew themselves · no discovery: endpoints are named by hand; the check of `state` is yours
+// docs: com.google.oauth-client:google-oauth-client · Google’s: PKCE, and credentials that renew themselves · no discovery; checking `state`
 import com.google.api.client.auth.oauth2.*;
 import com.google.api.client.http.GenericUrl;
 import com.google.api.client.http.javanet.NetHttpTransport;

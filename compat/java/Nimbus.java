@@ -1,5 +1,5 @@
 // auth: none client_secret_basic client_secret_post
-// docs: com.nimbusds:oauth2-oidc-sdk · Nimbus: discovery, PKCE, PAR, DPoP, ID tokens; what Spring Security is made of · the check of `state` is yours
+// docs: com.nimbusds:oauth2-oidc-sdk · Nimbus: discovery, PKCE, PAR, DPoP, ID tokens; used by Spring Security · checking `state`
 import com.nimbusds.oauth2.sdk.*;
 import com.nimbusds.oauth2.sdk.as.AuthorizationServerMetadata;
 import com.nimbusds.oauth2.sdk.auth.*;

@@ -1,4 +1,4 @@
-// docs: com.github.scribejava:scribejava-core · ScribeJava: PKCE · no discovery: endpoints are named by hand; the check of `state` is yours
+// docs: com.github.scribejava:scribejava-core · ScribeJava: PKCE · no discovery; checking `state`
 import com.github.scribejava.core.builder.ServiceBuilder;
 import com.github.scribejava.core.builder.api.DefaultApi20;
 import com.github.scribejava.core.oauth.AccessTokenRequestParams;

@@ -1,5 +1,5 @@
 import { CLIENT_ID, done, ISSUER, me, REDIRECT_URI, signIn } from './harness.mjs';
-// docs: arctic · PKCE · no discovery: endpoints are named by hand; the member's `state` is compared by you
+// docs: arctic · PKCE · no discovery; comparing `state`
 import { CodeChallengeMethod, generateCodeVerifier, generateState, OAuth2Client } from 'arctic';
 
 const client = new OAuth2Client(CLIENT_ID, null, REDIRECT_URI);

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { CLIENT_ID, done, ISSUER, me, REDIRECT_URI, signIn } from './harness.mjs';
-// docs: client-oauth2 · Code and refresh · no discovery, no PKCE: create verifier and challenge yourself; no longer developed
+// docs: client-oauth2 · Code and refresh · no discovery, no PKCE; no longer developed
 import ClientOAuth2 from 'client-oauth2';
 
 const code_verifier = randomBytes(32).toString('base64url');

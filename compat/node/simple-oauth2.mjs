@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { CLIENT_ID, done, ISSUER, me, REDIRECT_URI, signIn } from './harness.mjs';
-// docs: simple-oauth2 · Code and refresh · no discovery, no PKCE: create verifier and challenge yourself; requires a secret, which stays empty
+// docs: simple-oauth2 · Code and refresh · no discovery, no PKCE; requires a secret, which stays empty
 import { AuthorizationCode } from 'simple-oauth2';
 
 const client = new AuthorizationCode({

@@ -29,7 +29,7 @@ func main() {
 	}))
 	address := freeAddress()
 	arguments := []string{
-		// docs: github.com/oauth2-proxy/oauth2-proxy · A proxy that signs members in, in front of a site that need not know it: discovery, PKCE, renewal by itself · nothing
+		// docs: github.com/oauth2-proxy/oauth2-proxy · A proxy that signs members in for a site: discovery, PKCE, automatic renewal · nothing
 		"--provider=oidc",
 		"--oidc-issuer-url=" + issuer,
 		"--client-id=" + os.Getenv("CLIENT_ID"),

@@ -8,7 +8,7 @@ import httpx
 
 from harness import CLIENT_ID, ISSUER, REDIRECT_URI, done, sign_in
 
-# docs: httpx-oauth · Async, over httpx; used by FastAPI Users · discovery only for OpenID; create verifier and challenge and check `state` yourself; requires a secret, which stays empty
+# docs: httpx-oauth · Async, over httpx; used by FastAPI Users · discovery only for OpenID; verifier, challenge, checking `state`; requires a secret, which stays empty
 from httpx_oauth.oauth2 import BaseOAuth2
 
 client = BaseOAuth2(

@@ -4,7 +4,7 @@ from harness import CLIENT_ID, ISSUER, REDIRECT_URI, done, sign_in
 
 os.environ["OAUTHLIB_INSECURE_TRANSPORT"] = "1"  # for a server on your own machine alone
 
-# docs: requests-oauthlib · PKCE and state, over requests · no discovery: endpoints are named by hand
+# docs: requests-oauthlib · PKCE and state, over requests · no discovery
 from requests_oauthlib import OAuth2Session
 
 client = OAuth2Session(

@@ -1,5 +1,5 @@
 require_relative 'harness'
-# docs: ruby-oauth2 · Code and refresh; what OmniAuth strategies are made of · no discovery; verifier, challenge and the check of `state` are yours
+# docs: ruby-oauth2 · Code and refresh; used by OmniAuth strategies · no discovery; verifier, challenge, checking `state`
 require 'oauth2'
 
 client = OAuth2::Client.new(CLIENT_ID, nil, site: ISSUER, authorize_url: '/oauth/authorize',

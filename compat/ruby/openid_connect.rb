@@ -1,5 +1,5 @@
 require_relative 'harness'
-# docs: ruby-openid-connect · Discovery and ID tokens, over rack-oauth2 · discovery wants https; verifier, challenge and the check of `state` are yours
+# docs: ruby-openid-connect · Discovery and ID tokens, over rack-oauth2 · discovery requires https; verifier, challenge, checking `state`
 require 'openid_connect'
 
 SWD.url_builder = URI::HTTP if ISSUER.start_with?('http:') # for a server on your own machine alone

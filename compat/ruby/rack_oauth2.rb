@@ -1,5 +1,5 @@
 require_relative 'harness'
-# docs: ruby-rack-oauth2 · Code and refresh · no discovery; verifier, challenge and the check of `state` are yours
+# docs: ruby-rack-oauth2 · Code and refresh · no discovery; verifier, challenge, checking `state`
 require 'rack/oauth2'
 
 at = URI(ISSUER)

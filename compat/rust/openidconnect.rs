@@ -4,7 +4,7 @@
 use std::env::var;
 use std::io::stdin;
 
-// docs: openidconnect · Discovery, PKCE and ID tokens, over reqwest, ureq or curl · the check of `state` is yours
+// docs: openidconnect · Discovery, PKCE and ID tokens, over reqwest, ureq or curl · checking `state`
 use openidconnect::core::*;
 use openidconnect::*;
 use openidconnect::reqwest::{blocking::Client, redirect::Policy};

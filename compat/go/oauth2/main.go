@@ -13,7 +13,7 @@ import (
 	"os"
 	"time"
 
-	// docs: golang.org/x/oauth2 · PKCE, and a client that renews tokens by itself · no discovery: endpoints are named by hand; the check of `state` is yours
+	// docs: golang.org/x/oauth2 · PKCE, and automatic renewal · no discovery; checking `state`
 	"golang.org/x/oauth2"
 )
 

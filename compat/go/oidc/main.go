@@ -13,7 +13,7 @@ import (
 	"os"
 	"time"
 
-	// docs: github.com/coreos/go-oidc · Discovery and ID tokens, beside golang.org/x/oauth2 · the check of `state` is yours
+	// docs: github.com/coreos/go-oidc · Discovery and ID tokens, with golang.org/x/oauth2 · checking `state`
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
 )
