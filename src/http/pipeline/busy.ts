@@ -1,4 +1,4 @@
-import type { Reject } from './front-door.js';
+import type { RejectBusy } from './front-door.js';
 import { API_PREFIX, SHARED_HEADERS } from './api-headers.js';
 import { PROBLEMS } from '../output/problems.js';
 
@@ -13,7 +13,7 @@ const HEADERS = Object.entries({
 }).flat();
 
 /** Sends the problem `temporarily_unavailable` from prepared parts: see {@link FrontDoor}. */
-export function rejectBusy(publicUrl: string): Reject {
+export function rejectBusy(publicUrl: string): RejectBusy {
   const { code, status, title, meaning } = PROBLEMS.get('temporarily_unavailable')!;
   const type = `${publicUrl}${API_PREFIX}/problems/${code}`;
   const before = `${JSON.stringify({ type, title, status, detail: meaning }).slice(0, -1)},"instance":`;
@@ -26,8 +26,8 @@ export function rejectBusy(publicUrl: string): Reject {
 
 /** Sends a 503 from prepared parts. */
 export function sendBusy(
-  { context, method }: Parameters<Reject>[0],
-  response: Parameters<Reject>[1],
+  { context, method }: Parameters<RejectBusy>[0],
+  response: Parameters<RejectBusy>[1],
   body: string,
   headers: readonly string[],
 ): void {

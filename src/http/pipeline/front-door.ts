@@ -19,7 +19,7 @@ export const MOST_AT_WORK = 32;
 const HEALTH: readonly string[] = ['/livez', '/readyz'];
 
 /** Responds 503 in the form of its kind, at a fraction of the cost of a response. */
-export type Reject = (request: IncomingMessage, response: ServerResponse) => void;
+export type RejectBusy = (request: IncomingMessage, response: ServerResponse) => void;
 
 /** RFC 6797. Without subdomains, which may belong to others or have no certificate. */
 const HSTS = 'max-age=31536000';
@@ -29,7 +29,7 @@ export class FrontDoor {
   readonly connections: Connections;
   readonly admissions = ofEachKind(() => new Admission(MOST_AT_WORK));
   /** How each kind is rejected; set by the application. */
-  readonly refusals: Partial<Record<Kind, Reject>> = {};
+  readonly refusals: Partial<Record<Kind, RejectBusy>> = {};
   /** Whether callers use https, up to the proxy that terminates TLS. */
   readonly #https: boolean;
   /** Start the responses held back; undefined without a pause. */

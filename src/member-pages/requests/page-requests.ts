@@ -28,7 +28,7 @@ import { Logger } from '../../runtime/logger.js';
 import { ProblemFilter } from '../../http/output/problem.filter.js';
 import { Problem } from '../../http/output/problems.js';
 import { RETRY_AFTER_SECONDS, sendBusy } from '../../http/pipeline/busy.js';
-import type { Reject } from '../../http/pipeline/front-door.js';
+import type { RejectBusy } from '../../http/pipeline/front-door.js';
 import { LimitsByAddress, OutsideApi } from '../../http/pipeline/outside-api.js';
 import { receiving, requestOf, responseOf } from '../../http/pipeline/request-context.js';
 import { pathPattern, RouteTable, type Route } from '../../http/route-table.js';
@@ -266,7 +266,7 @@ const BUSY_JSON_HEADERS = busyHeaders({
 });
 
 /** Responds 503 if the process is overloaded: JSON for programs, a page for browsers. */
-export const rejectBusyOauth: Reject = (request, response) => {
+export const rejectBusyOauth: RejectBusy = (request, response) => {
   const { id, path } = request.context; // the id consists of letters, digits, dots, dashes and underscores
   const { accept } = request.headers;
   // Browsers accept HTML when opening a page; programs send no `Accept`, or ask for JSON.
