@@ -43,10 +43,13 @@ const LINES = Array.from(
   }),
 );
 
+/** Columns of tables are padded to a width that changes. */
+const withoutPadding = (text: string) => text.trim().replaceAll(/ {2,}/g, ' ');
+
 function addLine(root: string, { path, anchor, line }: (typeof LINES)[number]): void {
   const file = join(root, path);
   const lines = readFileSync(file, 'utf8').split('\n');
-  const at = lines.findIndex((text) => text.trim() === anchor);
+  const at = lines.findIndex((text) => withoutPadding(text) === anchor);
   if (at === -1) throw new Error(`${path} has no line ${anchor}`);
   lines.splice(at + 1, 0, line);
   writeFileSync(file, lines.join('\n'));
@@ -69,6 +72,11 @@ interface Page {
   data: Record<string, unknown>[];
   pagination: { total: number; next_cursor: string | null };
 }
+
+it.each(LINES)('CONTRIBUTING.md adds below a line that exists: $path, $anchor', ({ path, anchor }) => {
+  if (FILES.some((file) => file.path === path)) return;
+  expect(readFileSync(path, 'utf8').split('\n').map(withoutPadding)).toContain(anchor);
+});
 
 // Two processes and a build: with the tests on PostgreSQL, which .ci/run runs too.
 postgres.describe('a list and a field added by the steps of CONTRIBUTING.md', () => {
