@@ -449,7 +449,9 @@ postgres.describe('monitoring', () => {
         ],
         { stdio: 'ignore' },
       );
-      await seen(async () => (await ask<unknown[]>('sum_over_time(up[1m]) > 5')).length === 1);
+      await seen(
+        async () => (await ask<unknown[]>('sum_over_time(up{job="public-user-api"}[1m]) > 5')).length === 1,
+      );
     });
     afterAll(async () => {
       prometheus.kill('SIGTERM');
