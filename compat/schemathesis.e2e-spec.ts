@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { OauthTest } from '../support/oauth.js';
-import { makePython } from '../support/packages.js';
+import { OauthTest } from '../test/support/oauth.js';
+import { makePython } from '../test/support/packages.js';
 
 /*
  * What Schemathesis makes of the OpenAPI documents, sent to a server: what they allow, what they forbid, calls that follow from others.
@@ -18,7 +18,7 @@ const run = promisify(execFile);
 /** What a document cannot say: that a cursor, an If-Match or a parameter beside another fits. Everything else that it knows is checked. */
 const NOT_CHECKED = 'positive_data_acceptance';
 
-(process.env.LIBRARIES ? describe : describe.skip)('Schemathesis', () => {
+describe('Schemathesis', () => {
   let folder: string;
   let programs: string;
   let oauth: OauthTest;

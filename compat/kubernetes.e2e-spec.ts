@@ -3,11 +3,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { installPackages, makePython } from '../support/packages.js';
+import { installPackages, makePython } from '../test/support/packages.js';
 
 /*
  * Validates deploy/kubernetes strictly against the schemas of the Kubernetes API: an unknown field is an error. kubernetes-validate
- * contains these schemas, so it needs neither a cluster nor the network. Only where LIBRARIES is set, as `.ci/run` does.
+ * contains these schemas, so it needs neither a cluster nor the network.
  */
 
 const REQUIREMENTS = join(import.meta.dirname, 'kubernetes/requirements.txt');
@@ -24,7 +24,7 @@ const RENDERED = {
   NetworkPolicy: 'public-user-api',
 };
 
-(process.env.LIBRARIES ? describe : describe.skip)('the manifests for Kubernetes', () => {
+describe('the manifests for Kubernetes', () => {
   let folder: string;
   let programs: string;
   let manifests: string;
