@@ -2,7 +2,7 @@ import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
-import { isThorough, thorough } from '../support/database.js';
+import { thorough } from '../support/database.js';
 import { OauthTest, PASSWORD, pkcePair, REDIRECT_URI, type FormPage } from '../support/oauth.js';
 
 const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
@@ -539,7 +539,7 @@ __proto__ unknown`.split(/\s/);
   };
 
   thorough.it('never fails the server, and never redirects to an unregistered URI', async () => {
-    const numRuns = isThorough ? 25 : 8;
+    const numRuns = 25;
     let asked = 0;
     await fc.assert(
       fc.asyncProperty(changes, async (changed) => {

@@ -27,7 +27,9 @@ const FILES = Array.from(
 
 /** Tests that follow from what the project declares; `npm test` in a copy of this tree would run all others again. */
 const CONCERNED = [
-  'test/(api|repository|site)/',
+  'test/api/(assistants|badges|changes|credentials|errors|front-door|openapi|sync|usage)\\.',
+  'test/repository/(code|config|dependencies|docs|docs.commands|long-texts)\\.spec',
+  'test/site/(front|reference|samples|snippets)\\.',
   'test/oauth/(assistants|consents|metadata|developer)\\.',
   'test/operations/(personal-data|import)',
   'test/database/(migrations|names|vocabulary)',
