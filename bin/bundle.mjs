@@ -56,6 +56,8 @@ export async function bundle() {
     format: 'esm',
     platform: 'node',
     target: 'node20',
+    sourcemap: true,
+    sourcesContent: false,
     logLevel: 'error',
     external: [
       '@node-rs/argon2',
