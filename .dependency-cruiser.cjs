@@ -26,17 +26,18 @@ module.exports = {
       to: { circular: true, dependencyTypesNot: ['type-only'] },
     },
     only('values', [], 'strings, moments and addresses know nothing'),
+    only('model', ['values'], 'fields, columns and schemas know no table'),
     only('resources', [], 'what each resource is to its readers depends on nothing'),
     only('crypto', ['values'], 'encrypts, hashes and signs what it is given'),
     only('config', ['crypto', 'values'], 'settings are read before anything else exists'),
-    only('database', ['config', 'crypto', 'values'], 'tables know nothing of HTTP'),
+    only('database', ['config', 'crypto', 'model', 'values'], 'tables know nothing of HTTP'),
     ...rooms('database', ['schema', 'embedded', 'postgres', 'replicas']),
     only('runtime', ['config', 'values'], 'logs, metrics, periodic work and outgoing requests know no table'),
-    only('http', ['runtime', 'database', 'config', 'crypto', 'values'], 'the pipeline knows no endpoint'),
+    only('http', ['runtime', 'database', 'config', 'crypto', 'model', 'values'], 'the pipeline knows no endpoint'),
     only('audit', ['database', 'values'], 'records what it is told'),
     only(
       'auth',
-      ['resources', 'audit', 'crypto', 'http', 'runtime', 'database', 'config', 'values'],
+      ['resources', 'audit', 'crypto', 'http', 'runtime', 'database', 'config', 'model', 'values'],
       'who calls does not depend on what is called',
     ),
     only(
@@ -132,7 +133,7 @@ module.exports = {
     ),
     only(
       'operations',
-      ['import', 'accounts', 'auth', 'audit', 'crypto', 'http', 'runtime', 'database', 'config', 'values'],
+      ['import', 'accounts', 'auth', 'audit', 'crypto', 'http', 'runtime', 'database', 'config', 'model', 'values'],
       'runs beside the features',
     ),
     only(
@@ -142,7 +143,7 @@ module.exports = {
     ),
     only(
       'features',
-      ['resources', 'auth', 'http', 'runtime', 'database', 'config', 'crypto', 'values'],
+      ['resources', 'auth', 'http', 'runtime', 'database', 'config', 'crypto', 'model', 'values'],
       'a feature needs credentials and data, nothing else',
     ),
     only(
@@ -158,7 +159,7 @@ module.exports = {
         'database',
         'config',
         'crypto',
-        'values',
+        'model', 'values',
       ],
       'what the platform sends goes the way of an import',
     ),
@@ -183,10 +184,10 @@ module.exports = {
     ),
     only(
       'openapi',
-      ['resources', 'auth', 'http', 'config', 'values'],
+      ['resources', 'auth', 'http', 'config', 'model', 'values'],
       'describes the routes that it finds, and imports none',
     ),
-    only('mcp', ['auth', 'http', 'config'], 'makes tools of the routes that it finds, and imports none'),
+    only('mcp', ['auth', 'http', 'model', 'config'], 'makes tools of the routes that it finds, and imports none'),
     only(
       'site',
       [

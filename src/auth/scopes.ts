@@ -1,4 +1,4 @@
-import { nameWords } from '../http/output/schema.js';
+import { nameWords } from '../model/json-schema.js';
 import { READ_SCOPES } from '../resources/resources.js';
 
 const { 'profile:read': profile, ...others } = READ_SCOPES;

@@ -1,6 +1,6 @@
 import { ALL_PLATFORM_SCOPES, ALL_SCOPES } from '../auth/scopes.js';
 import { CODES } from '../http/output/problems.js';
-import { integer, Model, refTo, wordOf, type JsonSchema } from '../http/output/schema.js';
+import { integer, Model, refTo, wordOf, type JsonSchema } from '../model/json-schema.js';
 
 type Json = Record<string, unknown>;
 

@@ -7,7 +7,7 @@ import { VERSION } from '../config/version.js';
 import { queryOfHandler, viewOf } from '../http/input/query.js';
 import { JsonResponse } from '../http/output/responses.js';
 import { operationOf, parametersOf, type RequestBody } from '../http/output/openapi.js';
-import { schemasUsedBy } from '../http/output/schema.js';
+import { schemasUsedBy } from '../model/json-schema.js';
 import { API_PREFIX, isUnder, PLATFORM_PREFIX } from '../http/pipeline/api-headers.js';
 import { isOutsideApi } from '../http/pipeline/outside-api.js';
 import { RouteTable, type Route } from '../http/route-table.js';

@@ -5,7 +5,7 @@ import { queryOfHandler } from '../http/input/query.js';
 import type { QueryClass } from '../http/input/parameters.js';
 import { deprecationHeaders, operationOf, parametersOf } from '../http/output/openapi.js';
 import { PROBLEMS, type ProblemCode } from '../http/output/problems.js';
-import { schemasUsedBy, type JsonSchema } from '../http/output/schema.js';
+import { schemasUsedBy, type JsonSchema } from '../model/json-schema.js';
 import { RATE_LIMIT_HEADERS } from '../http/pipeline/api-headers.js';
 import type { Route } from '../http/route-table.js';
 import type { Example } from './examples.js';

@@ -13,7 +13,7 @@ import {
   timestampField,
   type ValueOf,
 } from '../http/output/fields.js';
-import { Model } from '../http/output/schema.js';
+import { Model } from '../model/json-schema.js';
 
 const PLATFORM_CHANGE_TYPES = [
   'profile.updated',

@@ -1,5 +1,5 @@
 import { countField, fieldOf, IN_NODE, type ValueOf } from '../http/output/fields.js';
-import { Model } from '../http/output/schema.js';
+import { Model } from '../model/json-schema.js';
 import { schemaOf } from '../import/fields.js';
 import { RECORD_TYPES } from '../import/record-types.js';
 

@@ -1,10 +1,10 @@
-import type { Columns } from './columns.js';
+import type { Columns } from '../../model/column.js';
 import {
   declarationOf,
   type AnyRow,
   type ExportedRows,
   type MemberTableDeclaration,
-} from './declarations.js';
+} from '../../model/declarations.js';
 import { ENTITIES, tableNameOf } from './tables.js';
 
 interface MemberColumn {

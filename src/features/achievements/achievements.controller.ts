@@ -11,7 +11,7 @@ import {
   RespondsWithProblems,
 } from '../../http/output/openapi.js';
 import type { JsonResponse } from '../../http/output/responses.js';
-import { refTo } from '../../http/output/schema.js';
+import { refTo } from '../../model/json-schema.js';
 import { Paging } from '../../http/paging.js';
 import { idInPath } from '../../values/vocabulary.js';
 import {

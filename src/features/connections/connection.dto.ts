@@ -1,4 +1,4 @@
-import { Model } from '../../http/output/schema.js';
+import { Model } from '../../model/json-schema.js';
 import { List } from '../../database/list.js';
 import { contains, equals, totalOfMember } from '../../database/sql.js';
 import { changedSince, EVENT_ACCESS, listOf } from '../../resources/resources.js';

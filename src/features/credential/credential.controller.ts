@@ -1,5 +1,5 @@
 import { Controller, Get } from '@nestjs/common';
-import { Model, nameWords } from '../../http/output/schema.js';
+import { Model, nameWords } from '../../model/json-schema.js';
 import { CurrentPrincipal, RequireCredential } from '../../auth/auth.decorators.js';
 import { accessOf } from '../../auth/auth.guards.js';
 import type { Principal } from '../../auth/principal.js';

@@ -1,4 +1,4 @@
-import { Model } from '../../http/output/schema.js';
+import { Model } from '../../model/json-schema.js';
 import { JsonFragment } from '../../database/json-text.js';
 import { ATTENDEES, ONLINE_URL } from '../../database/sql.js';
 import {

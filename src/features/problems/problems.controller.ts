@@ -5,7 +5,7 @@ import { JsonResponse, redirectTo } from '../../http/output/responses.js';
 import { IN_NODE, integerField, objectListField, textField } from '../../http/output/fields.js';
 import { PathParameter, RespondsWith, RespondsWithProblems } from '../../http/output/openapi.js';
 import { CODES, Problem, PROBLEMS } from '../../http/output/problems.js';
-import { Model, wordOf } from '../../http/output/schema.js';
+import { Model, wordOf } from '../../model/json-schema.js';
 import { prefersHtml } from '../../http/pipeline/accept.guard.js';
 
 const ProblemEntry = new Model('ProblemDefinition', {

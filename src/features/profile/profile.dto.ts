@@ -1,4 +1,4 @@
-import { Model } from '../../http/output/schema.js';
+import { Model } from '../../model/json-schema.js';
 import {
   countField,
   enumField,

@@ -1,4 +1,4 @@
-import { Model, nameWords, refTo } from '../../http/output/schema.js';
+import { Model, nameWords, refTo } from '../../model/json-schema.js';
 import { CHANGE_KINDS, RESOURCES, type Resource } from '../../resources/resources.js';
 import { Cursor, ListOf, OneOf, WholeNumber } from '../../http/input/parameters.js';
 import { AchievementDetail } from '../achievements/achievement.dto.js';

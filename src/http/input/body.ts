@@ -3,7 +3,7 @@ import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import express, { type Request, type Response } from 'express';
 import { Documents, type RequestBody } from '../output/openapi.js';
 import { pointerTo, Problem, type ProblemDetail } from '../output/problems.js';
-import { nullable, refTo, type Model, type Property } from '../output/schema.js';
+import { nullable, refTo, type Model, type Property } from '../../model/json-schema.js';
 import { receiving, requestOf, responseOf } from '../pipeline/request-context.js';
 import { isHttpUrl, isStorable } from '../../values/string-rules.js';
 import type { Length } from '../../values/vocabulary.js';

@@ -21,7 +21,7 @@ import {
   propertiesIn,
   wordOf,
   type JsonSchema,
-} from '../output/schema.js';
+} from '../../model/json-schema.js';
 
 /**
  * The parameters of a query: a class whose properties are the parameters, each with one of these decorators, which says how the text

@@ -5,7 +5,7 @@ import type { Request } from 'express';
 import { deprecationHeaders } from '../output/openapi.js';
 import { Problem, type ProblemDetail } from '../output/problems.js';
 import { isOutsideApi } from '../pipeline/outside-api.js';
-import { propertiesOf } from '../output/schema.js';
+import { propertiesOf } from '../../model/json-schema.js';
 import type { QueryClass, QueryVariants } from './parameters.js';
 import type { Route } from '../route-table.js';
 import { requestOf, responseOf } from '../pipeline/request-context.js';

@@ -17,7 +17,7 @@ import {
   type JsonSchema,
   type Model,
   type Property,
-} from './schema.js';
+} from '../../model/json-schema.js';
 
 /**
  * The fields of a response. Each function declares everything about a field: its JSON type, for the OpenAPI document; its TypeScript

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { DeprecatedParameter, Flag, WholeNumber } from '../input/parameters.js';
 import { IN_NODE, textField } from './fields.js';
 import { deprecationHeaders, DeprecatedRoute, parametersOf, RespondsWith } from './openapi.js';
-import { deprecation, Model, schemaNamed } from './schema.js';
+import { deprecation, Model, schemaNamed } from '../../model/json-schema.js';
 
 class Query {
   @WholeNumber(1, 9, 'Kept')

@@ -20,7 +20,7 @@ import {
   refTo,
   schemasUsedBy,
   type JsonSchema,
-} from './schema.js';
+} from '../../model/json-schema.js';
 
 export const Pagination = new Model('Pagination', {
   limit: integerField(IN_NODE, { minimum: 1, maximum: 100, description: 'Maximum number of items per page' }),

@@ -1,4 +1,4 @@
-import { nameWords } from './schema.js';
+import { nameWords } from '../../model/json-schema.js';
 
 /**
  * Every error code of the API: status, meaning, how to fix it, and a title that says more than the code, if there is one. OpenAPI,

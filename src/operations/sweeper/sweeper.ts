@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
-import { EXPIRIES } from '../../database/schema/declarations.js';
+import { EXPIRIES } from '../../model/declarations.js';
 import { tableNameOf } from '../../database/schema/tables.js';
 import { Database } from '../../database/database.js';
 import { Logger } from '../../runtime/logger.js';

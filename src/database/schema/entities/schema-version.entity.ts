@@ -1,5 +1,5 @@
 import { Entity } from 'typeorm';
-import { jsonb, row, text, timestamptz } from '../columns.js';
+import { jsonb, row, text, timestamptz } from '../../../model/column.js';
 
 /** A migration that older programs are compatible with: see `readSchema`. */
 @Entity('compatible_migrations')

@@ -1,6 +1,6 @@
 import { Entity } from 'typeorm';
-import { bigint, identity, jsonb, row, text, timestamptz } from '../../columns.js';
-import { Expires, OfMember, recordedAs } from '../../declarations.js';
+import { bigint, identity, jsonb, row, text, timestamptz } from '../../../../model/column.js';
+import { Expires, OfMember, recordedAs } from '../../../../model/declarations.js';
 
 /** The transactions that had ended at a moment: by it, later commits are recognized. */
 @Entity('change_marks')

@@ -1,6 +1,6 @@
 import { Entity } from 'typeorm';
-import { bigint, boolean, bytea, jsonb, row, text, timestamptz } from '../../columns.js';
-import { Expires, OfMember } from '../../declarations.js';
+import { bigint, boolean, bytea, jsonb, row, text, timestamptz } from '../../../../model/column.js';
+import { Expires, OfMember } from '../../../../model/declarations.js';
 import { ApiKey } from '../credentials/api-key.entity.js';
 
 /** The response to a request with an Idempotency-Key, kept for a day. */

@@ -1,6 +1,6 @@
 import { Entity } from 'typeorm';
-import { bigint, bytea, identity, integer, row, text, timestamptz, uuid } from '../../columns.js';
-import { Expires, OfMember } from '../../declarations.js';
+import { bigint, bytea, identity, integer, row, text, timestamptz, uuid } from '../../../../model/column.js';
+import { Expires, OfMember } from '../../../../model/declarations.js';
 import { ApiKey } from '../credentials/api-key.entity.js';
 import { OauthClient } from '../credentials/oauth.entity.js';
 

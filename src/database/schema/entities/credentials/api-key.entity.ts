@@ -10,8 +10,8 @@ import {
   smallint,
   text,
   timestamptz,
-} from '../../columns.js';
-import { OfMember } from '../../declarations.js';
+} from '../../../../model/column.js';
+import { OfMember } from '../../../../model/declarations.js';
 import { User } from '../members/user.entity.js';
 
 /** A partner's key to one member's data, or a platform key. The key itself is not stored. */

@@ -1,6 +1,6 @@
 import { Entity } from 'typeorm';
-import { bigint, identity, inet, integer, jsonb, row, smallint, text, timestamptz } from '../../columns.js';
-import { Expires, OfMember } from '../../declarations.js';
+import { bigint, identity, inet, integer, jsonb, row, smallint, text, timestamptz } from '../../../../model/column.js';
+import { Expires, OfMember } from '../../../../model/declarations.js';
 import { ApiKey } from './api-key.entity.js';
 import { OauthClient } from './oauth.entity.js';
 

@@ -1,6 +1,6 @@
 import { Entity } from 'typeorm';
-import { bigint, boolean, bytea, integer, row, text, timestamptz, uuid } from '../../columns.js';
-import { Expires } from '../../declarations.js';
+import { bigint, boolean, bytea, integer, row, text, timestamptz, uuid } from '../../../../model/column.js';
+import { Expires } from '../../../../model/declarations.js';
 
 /** Failed sign-ins of an account, an address or a device: see `SignInThrottle`. */
 @Entity('login_throttle')

@@ -11,8 +11,8 @@ import {
   text,
   timestamptz,
   uuid,
-} from '../../columns.js';
-import { Expires, OfMember } from '../../declarations.js';
+} from '../../../../model/column.js';
+import { Expires, OfMember } from '../../../../model/declarations.js';
 import { User } from '../members/user.entity.js';
 
 /** An app that signs members in. */

@@ -1,6 +1,6 @@
 import { Entity, ForeignKey } from 'typeorm';
-import { bigint, boolean, identity, integer, row, smallint, text, timestamptz } from '../../columns.js';
-import { OfMember } from '../../declarations.js';
+import { bigint, boolean, identity, integer, row, smallint, text, timestamptz } from '../../../../model/column.js';
+import { OfMember } from '../../../../model/declarations.js';
 import { User } from './user.entity.js';
 
 @Entity('achievements')

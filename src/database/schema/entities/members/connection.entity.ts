@@ -1,6 +1,6 @@
 import { Entity, ForeignKey, Unique } from 'typeorm';
-import { bigint, boolean, row, text, timestamptz } from '../../columns.js';
-import { OfMember } from '../../declarations.js';
+import { bigint, boolean, row, text, timestamptz } from '../../../../model/column.js';
+import { OfMember } from '../../../../model/declarations.js';
 import { Event } from './event.entity.js';
 import { User } from './user.entity.js';
 

@@ -8,8 +8,8 @@ import {
   row,
   text,
   timestamptz,
-} from '../../columns.js';
-import { OfMember } from '../../declarations.js';
+} from '../../../../model/column.js';
+import { OfMember } from '../../../../model/declarations.js';
 import { User } from './user.entity.js';
 
 @Entity('events')

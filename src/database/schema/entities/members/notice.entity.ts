@@ -1,6 +1,6 @@
 import { Entity } from 'typeorm';
-import { bigint, boolean, identity, integer, row, text, timestamptz } from '../../columns.js';
-import { Expires, OfMember } from '../../declarations.js';
+import { bigint, boolean, identity, integer, row, text, timestamptz } from '../../../../model/column.js';
+import { Expires, OfMember } from '../../../../model/declarations.js';
 import { User } from './user.entity.js';
 
 /** A kind of notice that the member gets no emails about. */

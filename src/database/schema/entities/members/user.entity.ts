@@ -1,6 +1,6 @@
 import { Entity, Unique } from 'typeorm';
-import { bigint, boolean, date, identity, row, text, timestamptz } from '../../columns.js';
-import { Expires, OfMember } from '../../declarations.js';
+import { bigint, boolean, date, identity, row, text, timestamptz } from '../../../../model/column.js';
+import { Expires, OfMember } from '../../../../model/declarations.js';
 
 /** A member of the platform. */
 @Entity('users')

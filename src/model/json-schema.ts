@@ -6,7 +6,7 @@ import {
   EVENT_VISIBILITIES,
   RARITIES,
   RSVP_STATUSES,
-} from '../../values/vocabulary.js';
+} from '../values/vocabulary.js';
 
 /** JSON Schema of requests and responses (OpenAPI 3.1 uses JSON Schema 2020-12), as their models and classes declare it. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
