@@ -20,8 +20,12 @@ type Column = {
   [Name in keyof Relations]: `${Name}.${keyof Relations[Name] & string}`;
 }[keyof Relations];
 
-/** SQL of one value: a column (checked by the compiler) or an expression. */
-export type ValueSql = Column | `${Column}::${string}` | `${string} ${string}` | `${string}(${string}`;
+declare const isColumn: unique symbol;
+/** SQL of a column that its table has. */
+export type ColumnSql = string & { readonly [isColumn]: true };
+
+/** SQL of one value: a column, or an expression. */
+export type ValueSql = Column | ColumnSql | `${string}::${string}` | `${string} ${string}` | `${string}(${string}`;
 
 export type JsonSource =
   | ValueSql

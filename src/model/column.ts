@@ -1,64 +1,74 @@
 import { Column, ForeignKey, PrimaryGeneratedColumn, type ColumnOptions, type ColumnType } from 'typeorm';
+import { Field, id, type FieldType } from './field.js';
 
-/** TypeORM's options of a column with values of this type; immutable. */
-class TableColumn<Value> {
-  declare readonly value: Value;
+/** What TypeORM is told about a column whose values are of this type. Each of its ways returns another column. */
+class TableColumn<Stored, Of extends Field | undefined = undefined> {
+  declare readonly stored: Stored;
 
   constructor(
     readonly options: ColumnOptions,
+    /** The field that the column stores, if the API or the import shows it. */
+    readonly field: Of,
     readonly reference?: { readonly to: () => new () => object; readonly onDelete?: 'CASCADE' },
   ) {}
 
-  /** Narrows the TypeScript type. */
-  as<Narrower extends Value>(): TableColumn<Narrower> {
-    return this as unknown as TableColumn<Narrower>;
-  }
-
-  get nullable(): TableColumn<Value | null> {
-    return this.#with({ nullable: true });
-  }
-
-  get array(): TableColumn<Value[]> {
-    return this.#with({ array: true });
-  }
-
-  get primary(): TableColumn<Value> {
+  get primary(): TableColumn<Stored, Of> {
     return this.#with({ primary: true });
   }
 
-  get unique(): TableColumn<Value> {
+  get unique(): TableColumn<Stored, Of> {
     return this.#with({ unique: true });
   }
 
-  default(value: Value): TableColumn<Value> {
+  default(value: Stored): TableColumn<Stored, Of> {
     return this.#with({ default: value });
   }
 
-  sqlDefault(sql: string): TableColumn<Value> {
+  sqlDefault(sql: string): TableColumn<Stored, Of> {
     return this.#with({ default: () => sql });
   }
 
-  /** Only the database writes it. */
-  get generated(): TableColumn<Value> {
+  /** The database alone writes it. */
+  get generated(): TableColumn<Stored, Of> {
     return this.#with({ insert: false, update: false });
   }
 
-  /** Read only if a query names it. */
-  get unselected(): TableColumn<Value> {
+  /** Read only where a query names it. */
+  get unselected(): TableColumn<Stored, Of> {
     return this.#with({ select: false });
   }
 
   /** Has the primary key of a row of another table. */
-  refersTo(to: () => new () => object, onDelete?: 'CASCADE'): TableColumn<Value> {
-    return new TableColumn(this.options, { to, ...(onDelete && { onDelete }) });
+  refersTo(to: () => new () => object, onDelete?: 'CASCADE'): TableColumn<Stored, Of> {
+    return new TableColumn(this.options, this.field, { to, ...(onDelete && { onDelete }) });
   }
 
-  #with<Other>(options: ColumnOptions): TableColumn<Other> {
-    return new TableColumn({ ...this.options, ...options }, this.reference);
+  #with(options: ColumnOptions): TableColumn<Stored, Of> {
+    return new TableColumn({ ...this.options, ...options }, this.field, this.reference);
   }
 }
 
-const column = <Value>(type: ColumnType) => new TableColumn<Value>({ type });
+/** A column without a field, which would say the same: its type is narrowed here. */
+class Kind<Stored> extends TableColumn<Stored> {
+  constructor(options: ColumnOptions) {
+    super(options, undefined);
+  }
+
+  /** Of the same type in SQL, with fewer values. */
+  as<Narrower extends Stored>(): Kind<Narrower> {
+    return new Kind(this.options);
+  }
+
+  get nullable(): Kind<Stored | null> {
+    return new Kind({ ...this.options, nullable: true });
+  }
+
+  get array(): Kind<Stored[]> {
+    return new Kind({ ...this.options, array: true });
+  }
+}
+
+const column = <Stored>(type: ColumnType) => new Kind<Stored>({ type });
 
 export const text = column<string>('text');
 export const uuid = column<string>('uuid');
@@ -75,18 +85,58 @@ export const timestamptz = column<Date>('timestamptz');
 export const bytea = column<Buffer>('bytea');
 export const jsonb = column<unknown>('jsonb');
 
-/** A primary key that the database numbers. */
+const SQL_TYPES = {
+  id: 'bigint',
+  number: 'double precision',
+  boolean: 'boolean',
+  timestamp: 'timestamptz',
+  enum: 'text',
+  text: 'text',
+  texts: 'text',
+} as const;
+
+const sqlTypeOf = (type: FieldType): ColumnType =>
+  type.kind !== 'integer' ? SQL_TYPES[type.kind] : type.maximum < 2 ** 15 ? 'smallint' : 'integer';
+
+/** Makes the column of a field, to add what only the table knows. */
+export const stored = <Of extends Field>(field: Of) =>
+  new TableColumn<Of['stored'], Of>(
+    {
+      type: sqlTypeOf(field.type),
+      ...(field.isNullable && { nullable: true }),
+      ...(field.type.kind === 'texts' && { array: true }),
+    },
+    field,
+  );
+
+/** The primary key where the database numbers the rows. */
 export const identity = (generatedIdentity: 'ALWAYS' | 'BY DEFAULT') =>
-  new TableColumn<number>({ type: 'bigint', generatedIdentity, primary: true });
+  new TableColumn<number, typeof id>({ type: 'bigint', generatedIdentity, primary: true }, id);
 
-export type Columns = Readonly<Record<string, TableColumn<unknown>>>;
+/** The columns of a table, by name. */
+export type Columns = Readonly<Record<string, TableColumn<unknown, Field | undefined>>>;
 
-type Row<Of extends Columns> = { -readonly [Name in keyof Of]: Of[Name]['value'] };
+type Declared = Readonly<Record<string, TableColumn<unknown, Field | undefined> | Field>>;
 
-/** Makes the class that an entity extends: its columns, with the types of their values. */
-export function row<Of extends Columns>(columns: Of): (new () => Row<Of>) & { readonly columns: Of } {
+type Row<Of extends Declared> = { -readonly [Name in keyof Of]: Of[Name]['stored'] };
+
+type FieldOf<Of> = Of extends Field ? Of : Of extends { readonly field: infer Inner extends Field } ? Inner : never;
+
+/** The fields of a table, by the names of their columns. */
+type FieldsOf<Of> = { readonly [Name in keyof Of as [FieldOf<Of[Name]>] extends [never] ? never : Name]: FieldOf<Of[Name]> };
+
+/** Makes the class that an entity extends: its columns and fields, with the types of their values. */
+export function row<Of extends Declared>(
+  declared: Of,
+): (new () => Row<Of>) & { readonly columns: Columns; readonly fields: FieldsOf<Of> } {
+  const columns: Columns = Object.fromEntries(
+    Object.entries(declared).map(([name, of]) => [name, of instanceof Field ? stored(of) : of]),
+  );
   class EntityRow {
     static readonly columns = columns;
+    static readonly fields = Object.fromEntries(
+      Object.entries(columns).flatMap(([name, { field }]) => (field ? [[name, field]] : [])),
+    );
   }
   for (const [name, { options, reference }] of Object.entries(columns)) {
     const decorators = [

@@ -4,9 +4,12 @@ import {
   EVENT_ROLES,
   EVENT_STATUSES,
   EVENT_VISIBILITIES,
+  HIGHEST_ID,
   RARITIES,
   RSVP_STATUSES,
 } from '../values/vocabulary.js';
+import { TIMESTAMP_PATTERN } from '../values/timestamps.js';
+import type { FieldType } from './field.js';
 
 /** JSON Schema of requests and responses (OpenAPI 3.1 uses JSON Schema 2020-12), as their models and classes declare it. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -106,6 +109,28 @@ export const CURSOR_PATTERN = '^[A-Za-z0-9_-]+$';
 /** Makes the schema of an integer, which says how many bits it needs: generated clients have 32 for those that do not. */
 export function integer(maximum = Number.MAX_SAFE_INTEGER) {
   return { type: 'integer', format: maximum < 2 ** 31 ? 'int32' : 'int64' } as const;
+}
+
+/** Makes the schema of a field in responses, which do not limit the length of a text. */
+export function returned(type: FieldType): JsonSchema {
+  switch (type.kind) {
+    case 'id':
+      return { type: 'integer', format: 'int64', minimum: 1, maximum: HIGHEST_ID };
+    case 'integer':
+      return { ...integer(), minimum: type.minimum };
+    case 'number':
+      return { type: 'number', format: 'double', minimum: type.minimum, maximum: type.maximum };
+    case 'boolean':
+      return { type: 'boolean' };
+    case 'timestamp':
+      return { type: 'string', pattern: TIMESTAMP_PATTERN };
+    case 'enum':
+      return wordOf(type.words);
+    case 'text':
+      return { type: 'string', ...(type.pattern !== undefined && { pattern: type.pattern }) };
+    case 'texts':
+      return { type: 'array', items: { type: 'string' } };
+  }
 }
 
 /** Makes a schema that null satisfies, too. */

@@ -2,14 +2,10 @@ import { Model } from '../../model/json-schema.js';
 import { List } from '../../database/list.js';
 import { contains, equals, totalOfMember } from '../../database/sql.js';
 import { changedSince, EVENT_ACCESS, listOf } from '../../resources/resources.js';
-import {
-  enumField,
-  idField,
-  jsonOf,
-  objectField,
-  textField,
-  timestampField,
-} from '../../http/output/fields.js';
+import { Connection } from '../../database/schema/entities/members/connection.entity.js';
+import { Event } from '../../database/schema/entities/members/event.entity.js';
+import { User } from '../../database/schema/entities/members/user.entity.js';
+import { jsonOf, objectField, relation } from '../../http/output/fields.js';
 import { PageQuery } from '../../http/paging.js';
 import { ListOf, DateTime, OneOf, Search, WholeNumber } from '../../http/input/parameters.js';
 import { CONNECTION_SOURCES, CONNECTION_STATUSES, HIGHEST_ID, LENGTHS } from '../../values/vocabulary.js';
@@ -52,26 +48,24 @@ export class ConnectionsQuery extends PageQuery {
   updated_since?: string;
 }
 
+/** The member's side of a connection, the other person, and the event at which they met. */
+const [c, u, e] = [relation(Connection, 'c'), relation(User, 'u'), relation(Event, 'e')];
+
 const MetAtEvent = new Model('MetAtEvent', {
-  id: idField('e.id'),
-  title: textField('e.title'),
-  city: textField('e.location_city').nullable,
+  id: e.id,
+  title: e.title,
+  city: e.location_city,
 });
 /** The event at which the people of the connection `c` met, if the member has access to it. */
 const MET_AT = `participants p JOIN events e ON e.id = p.event_id WHERE ${EVENT_ACCESS} AND p.event_id = c.met_at_event_id`;
 
-/** The member's side of a connection, `c`, and the other person, `u`. */
 export const ConnectionItem = new Model('Connection', {
-  id: idField('c.id'),
-  user: objectField(UserCard, 'u.card', 'The other person'),
-  status: enumField(
-    CONNECTION_STATUSES,
-    'c.status',
-    'pending_sent: the member sent the request; pending_received: the other person did',
-  ),
-  requested_at: timestampField('c.requested_at', 'When the request was sent'),
-  connected_at: timestampField('c.connected_at', 'null while the request is pending').nullable,
-  source: enumField(CONNECTION_SOURCES, 'c.source', 'How they found each other').nullable,
+  id: c.id,
+  user: objectField(UserCard, u.card.from, 'The other person'),
+  status: c.status,
+  requested_at: c.requested_at,
+  connected_at: c.connected_at,
+  source: c.source,
   met_at_event: objectField(
     MetAtEvent,
     { lookup: MET_AT },
@@ -89,8 +83,8 @@ export const CONNECTIONS = new List<ConnectionsQuery>({
   item: jsonOf(ConnectionItem),
   shown: 'JOIN users u ON u.id = c.peer_id',
   sorts: {
-    connected_at: { key: 'c.connected_at', type: 'timestamptz', nullable },
-    display_name: { key: 'c.peer_name', type: 'text' },
+    connected_at: { key: c.connected_at.from, type: 'timestamptz', nullable },
+    display_name: { key: c.peer_name.from, type: 'text' },
   },
   filters: {
     status: { usual: ACCEPTED, sql: `c.status = 'accepted'`, otherwise: (at) => `c.status = ANY (${at})` },

@@ -1,18 +1,21 @@
-import { HIGHEST_ID } from '../../values/vocabulary.js';
 import {
   jsonText,
+  type ColumnSql,
   type JsonField,
+  type JsonFragment,
   type JsonKind,
   type JsonSource,
   type ValueSql,
 } from '../../database/json-text.js';
-import { TIMESTAMP_PATTERN, timestampOf } from '../../values/timestamps.js';
+import type { Field, FieldType } from '../../model/field.js';
+import { timestampOf } from '../../values/timestamps.js';
 import {
   CURSOR_PATTERN,
   deprecation,
   integer,
   nullable,
   refTo,
+  returned,
   wordOf,
   type JsonSchema,
   type Model,
@@ -24,7 +27,7 @@ import {
  * type, from which that of the response follows ({@link ValueOf}); where it comes from the database, what it is read from; and what
  * it means. A model of such fields becomes either JSON text that PostgreSQL makes ({@link jsonOf}) or columns of a row ({@link columnsOf}).
  */
-export class Field<Value = unknown> implements Property, JsonField {
+export class ResponseField<Value = unknown> implements Property, JsonField {
   /** Only for the compiler. */
   declare readonly value: Value;
 
@@ -38,19 +41,26 @@ export class Field<Value = unknown> implements Property, JsonField {
   ) {}
 
   /** The same field, which may also be null. */
-  get nullable(): Field<Value | null> {
-    return new Field(this.kind, nullable(this.schema), this.from, true);
+  get nullable(): ResponseField<Value | null> {
+    return new ResponseField(this.kind, nullable(this.schema), this.from, true);
   }
 
   /** The same field, which is absent unless the caller asks for it. */
-  get optional(): Field<Value | undefined> {
-    return new Field(this.kind, this.schema, this.from, this.orNull, false);
+  get optional(): ResponseField<Value | undefined> {
+    return new ResponseField(this.kind, this.schema, this.from, this.orNull, false);
+  }
+
+  /** The same field with more facts in its schema. */
+  with({ description = this.schema.description, ...facts }: JsonSchema): ResponseField<Value> {
+    const { description: _, ...schema } = this.schema;
+    const said = { ...schema, ...facts, ...(description !== undefined && { description }) };
+    return new ResponseField(this.kind, said, this.from, this.orNull, this.required);
   }
 
   /** The same field, which ends on a date, at least 12 months after its announcement. */
-  deprecated(since: string, sunset: string): Field<Value> {
+  deprecated(since: string, sunset: string): ResponseField<Value> {
     const schema = { ...this.schema, ...deprecation(since, sunset) };
-    return new Field(this.kind, schema, this.from, this.orNull, this.required);
+    return new ResponseField(this.kind, schema, this.from, this.orNull, this.required);
   }
 }
 
@@ -77,17 +87,52 @@ type ObjectSource =
   /** FROM and WHERE of a query for one row. */
   | { readonly lookup: string };
 
-type Fields = Readonly<Record<string, Field>>;
+type Fields = Readonly<Record<string, ResponseField>>;
 
 /** The type of the objects that a model of fields describes. */
 export type ValueOf<Described> =
   Described extends Model<infer Own>
-    ? { -readonly [Name in keyof Own]: Own[Name] extends Field<infer Value> ? Value : never }
+    ? { -readonly [Name in keyof Own]: Own[Name] extends ResponseField<infer Value> ? Value : never }
     : never;
+
+const KINDS = {
+  id: 'number',
+  integer: 'number',
+  number: 'number',
+  boolean: 'boolean',
+  timestamp: 'timestamp',
+  enum: 'word',
+  text: 'text',
+  texts: 'texts',
+} as const satisfies Record<FieldType['kind'], JsonKind>;
+
+/**
+ * Makes response fields of a table's fields.
+ *
+ * @param from what the statement calls the table, or stored text that contains the fields
+ */
+export function relation<Of extends Readonly<Record<string, Field>>, From extends string | JsonFragment>(
+  { fields }: { readonly fields: Of },
+  from: From,
+) {
+  const shown = Object.entries(fields).map(([name, { type, isNullable, description }]) => {
+    const schema = { ...returned(type), ...(description !== undefined && { description }) };
+    const source = typeof from === 'string' ? (`${from}.${name}` as ColumnSql) : from;
+    return [
+      name,
+      new ResponseField(KINDS[type.kind], isNullable ? nullable(schema) : schema, source, isNullable),
+    ] as const;
+  });
+  return Object.fromEntries(shown) as unknown as {
+    readonly [Name in keyof Of]: ResponseField<Of[Name]['value']> & {
+      readonly from: From extends string ? ColumnSql : From;
+    };
+  };
+}
 
 function field<Value>(kind: JsonKind, schema: JsonSchema, from?: JsonSource, facts: Facts = {}) {
   const said = typeof facts === 'string' ? { description: facts } : facts;
-  return new Field<Value>(kind, { ...schema, ...said }, from);
+  return new ResponseField<Value>(kind, { ...schema, ...said }, from);
 }
 
 /** Makes what declares fields of one type. */
@@ -97,12 +142,7 @@ const declaring =
     field<Value>(kind, schema, from, facts);
 
 /** The id of a resource. */
-export const idField = declaring<number>('number', {
-  type: 'integer',
-  format: 'int64',
-  minimum: 1,
-  maximum: HIGHEST_ID,
-});
+export const idField = declaring<number>('number', returned({ kind: 'id' }));
 
 /** Any integer that JavaScript represents exactly; where its rules keep it to 31 bits, an `int32`. */
 export const integerField = (from?: JsonSource, facts: Exclude<Facts<NumberRules>, string> = {}) =>
@@ -122,7 +162,7 @@ const PERCENTAGE = { ...NUMBER, minimum: 0, maximum: 100, description: '2 decima
 export const percentageField = declaring<number>('number', PERCENTAGE);
 
 /** True or false; never null. */
-export const booleanField = declaring<boolean>('boolean', { type: 'boolean' });
+export const booleanField = declaring<boolean>('boolean', returned({ kind: 'boolean' }));
 
 /** Any text; it is escaped. */
 export const textField = declaring<string, TextRules>('text', { type: 'string' });
@@ -136,7 +176,7 @@ export const enumField = <Word extends string>(words: readonly Word[], from?: Js
   field<Word>('word', wordOf(words), from, facts);
 
 /** A date and time in UTC; `from` a timestamptz. */
-export const timestampField = declaring<string>('timestamp', { type: 'string', pattern: TIMESTAMP_PATTERN });
+export const timestampField = declaring<string>('timestamp', returned({ kind: 'timestamp' }));
 
 /** Declares an object of another model; `from` SQL of its JSON text, which is the text `null` where there is none. */
 export const objectField = <Own extends Fields>(
@@ -154,7 +194,7 @@ export const objectListField = <Own extends Fields>(model: Model<Own>, from?: Va
   field<ValueOf<Model<Own>>[]>('items', { type: 'array', items: refTo(model) }, from, facts);
 
 /** A list of texts; `from` a text[]. */
-export const textListField = declaring<string[]>('texts', { type: 'array', items: { type: 'string' } });
+export const textListField = declaring<string[]>('texts', returned({ kind: 'texts' }));
 
 /** Declares a list of some of a few words. */
 export const enumListField = <Word extends string>(words: readonly Word[], from?: ValueSql, facts?: Facts) =>

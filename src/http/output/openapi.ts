@@ -9,7 +9,7 @@ import {
   objectField,
   objectListField,
   textField,
-  type Field,
+  type ResponseField,
 } from './fields.js';
 import type { ProblemCode } from './problems.js';
 import {
@@ -33,7 +33,7 @@ export const Pagination = new Model('Pagination', {
 });
 
 /** Makes the page of a list of `item`. */
-export function pageOf(item: Model<Readonly<Record<string, Field>>>): Model {
+export function pageOf(item: Model<Readonly<Record<string, ResponseField>>>): Model {
   return new Model(`${item.name}Page`, {
     data: objectListField(item, IN_NODE, 'The items of this page, in the order of the list'),
     pagination: objectField(Pagination),
@@ -142,7 +142,7 @@ export const RespondsWith = (summary: string, answer: Model | JsonSchema, descri
 /** Documents a route that answers with a page of a list of `item`. */
 export const RespondsWithPage = (
   summary: string,
-  item: Model<Readonly<Record<string, Field>>>,
+  item: Model<Readonly<Record<string, ResponseField>>>,
   description?: string,
 ) => RespondsWith(summary, pageOf(item), description);
 

@@ -1,6 +1,8 @@
 import { Entity, ForeignKey, Unique } from 'typeorm';
-import { bigint, boolean, row, text, timestamptz } from '../../../../model/column.js';
+import { row, stored } from '../../../../model/column.js';
 import { OfMember } from '../../../../model/declarations.js';
+import { boolean, enumOf, id, text, timestamp } from '../../../../model/field.js';
+import { CONNECTION_SOURCES, CONNECTION_STATUSES } from '../../../../values/vocabulary.js';
 import { Event } from './event.entity.js';
 import { User } from './user.entity.js';
 
@@ -10,18 +12,20 @@ import { User } from './user.entity.js';
 @ForeignKey(() => User, ['peer_id', 'peer_is_disabled'], ['id', 'is_disabled'], { onUpdate: 'CASCADE' })
 @OfMember<Connection>({ owner: ['user_id', 'peer_id'], export: { in: 'connections' } })
 export class Connection extends row({
-  user_id: bigint.primary.refersTo(() => User),
-  id: bigint.primary.sqlDefault("nextval('connections_id_seq')"),
-  peer_id: bigint,
+  user_id: stored(id).primary.refersTo(() => User),
+  id: stored(id).primary.sqlDefault("nextval('connections_id_seq')"),
+  peer_id: id,
   /** Copies of the peer's columns, filled in by a trigger and kept true by the foreign key. */
   peer_is_disabled: boolean,
   /** A copy of `User.folded_name`. */
-  peer_name: text,
+  peer_name: text(),
   /** A copy of `User.folded_username`. */
-  peer_username: text,
-  status: text,
-  source: text.nullable,
-  met_at_event_id: bigint.nullable.refersTo(() => Event),
-  requested_at: timestamptz.sqlDefault('now()'),
-  connected_at: timestamptz.nullable,
+  peer_username: text(),
+  status: enumOf(CONNECTION_STATUSES).about(
+    'pending_sent: the member sent the request; pending_received: the other person did',
+  ),
+  source: enumOf(CONNECTION_SOURCES).about('How they found each other').nullable,
+  met_at_event_id: stored(id.nullable).refersTo(() => Event),
+  requested_at: stored(timestamp.about('When the request was sent')).sqlDefault('now()'),
+  connected_at: timestamp.about('null while the request is pending').nullable,
 }) {}

@@ -1,0 +1,50 @@
+import { Entity } from 'typeorm';
+import { bigint, boolean, date, identity, row, text, timestamptz } from '../../../../model/column.js';
+import { Expires, OfMember } from '../../../../model/declarations.js';
+import { User } from './user.entity.js';
+
+/** How often an app or a key used a scope of a member on a day, written in batches. */
+@Entity('member_usage')
+@Expires({ at: 'day', kept: '90 days' })
+@OfMember<MemberUsage>({ export: { as: 'usage' } })
+export class MemberUsage extends row({
+  user_id: bigint.primary.refersTo(() => User),
+  /** In UTC. */
+  day: date.primary,
+  app_kind: text.as<'client' | 'key'>().primary,
+  /** Id of the client or the key, which may have been deleted. */
+  app_id: text.primary,
+  scope: text.primary,
+  uses: bigint,
+  last_used_at: timestamptz,
+}) {}
+
+/** A change of a member's names that has not been copied everywhere yet. Written by the database alone. */
+@Entity('renamed_users')
+@OfMember<RenamedUser>({
+  erase: { keep: 'that a name has yet to be replaced where it was copied, for seconds' },
+  export: { none: 'that a name has yet to be copied, for seconds' },
+})
+export class RenamedUser extends row({
+  id: identity('ALWAYS'),
+  user_id: bigint,
+  /** null until every copy was compared once; then the transaction (xid8) before which all transactions must have ended. */
+  settled_before: bigint.nullable,
+}) {}
+
+/** One row: the number of active members, of which every rarity is a share. */
+@Entity('platform_totals')
+export class PlatformTotals extends row({
+  id: boolean.primary.default(true),
+  active_users_count: bigint.default(0),
+}) {}
+
+/** Numbers of rows in a member's lists: sums of rows without a key, and therefore no entity. Written by the database alone. */
+@OfMember<UserTotals>({
+  table: 'user_totals',
+  erase: { keep: 'counts of rows that are deleted, and with them zero' },
+  export: { none: 'counts of rows that are in the file' },
+})
+export class UserTotals {
+  user_id: number;
+}

@@ -1,0 +1,55 @@
+import type { Length } from '../values/vocabulary.js';
+
+/** The type and bounds of a field's values. */
+export type FieldType =
+  | { readonly kind: 'id' | 'boolean' | 'timestamp' | 'texts' }
+  | { readonly kind: 'integer' | 'number'; readonly minimum: number; readonly maximum: number }
+  | { readonly kind: 'enum'; readonly words: readonly string[] }
+  | { readonly kind: 'text'; readonly length?: Length; readonly pattern?: string };
+
+/**
+ * A field of a table that the API or the import shows. Its column (column.ts), response field (response.ts), JSON Schema (json-schema.ts)
+ * and imported field (import/fields.ts) follow from it.
+ *
+ * @typeParam Value in JSON
+ * @typeParam Stored as TypeORM reads it
+ */
+export class Field<Value = unknown, Stored = Value> {
+  declare readonly value: Value;
+  declare readonly stored: Stored;
+
+  constructor(
+    readonly type: FieldType,
+    readonly isNullable = false,
+    readonly description?: string,
+  ) {}
+
+  get nullable(): Field<Value | null, Stored | null> {
+    return new Field(this.type, true, this.description);
+  }
+
+  /** Describes the field in responses. */
+  about(description: string): Field<Value, Stored> {
+    return new Field(this.type, this.isNullable, description);
+  }
+}
+
+export const id = new Field<number>({ kind: 'id' });
+export const boolean = new Field<boolean>({ kind: 'boolean' });
+export const timestamp = new Field<string, Date>({ kind: 'timestamp' });
+export const texts = new Field<string[]>({ kind: 'texts' });
+
+/** Declares an integer within bounds, at most those of SQL's integer. */
+export const integer = (minimum: number, maximum = 2 ** 31 - 1) =>
+  new Field<number>({ kind: 'integer', minimum, maximum });
+
+/** Declares a number up to this distance from zero. */
+export const number = (maximum: number) => new Field<number>({ kind: 'number', minimum: -maximum, maximum });
+
+/** Declares a text, with its bounds in code points. */
+export const text = (length?: Length, pattern?: string) =>
+  new Field<string>({ kind: 'text', ...(length && { length }), ...(pattern !== undefined && { pattern }) });
+
+/** Declares one of these words. */
+export const enumOf = <Word extends string>(words: readonly Word[]) =>
+  new Field<Word>({ kind: 'enum', words });
