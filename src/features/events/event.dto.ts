@@ -1,30 +1,12 @@
 import { Model } from '../../model/json-schema.js';
 import { JsonFragment } from '../../database/json-text.js';
 import { ATTENDEES, ONLINE_URL } from '../../database/sql.js';
-import {
-  booleanField,
-  countField,
-  enumField,
-  idField,
-  numberField,
-  objectField,
-  objectListField,
-  textField,
-  textListField,
-  timestampField,
-} from '../../http/output/fields.js';
+import { Event, Participant } from '../../database/schema/entities/members/event.entity.js';
+import { User } from '../../database/schema/entities/members/user.entity.js';
+import { countField, objectField, objectListField, relation, textField, timestampField } from '../../http/output/fields.js';
 import { PageQuery } from '../../http/paging.js';
 import { CountryCode, Flag, ListOf, DateTime, OneOf, Search } from '../../http/input/parameters.js';
-import {
-  COUNTRY_CODE_PATTERN,
-  EVENT_ROLES,
-  EVENT_STATUSES,
-  EVENT_VISIBILITIES,
-  LENGTHS,
-  MAX_LATITUDE,
-  MAX_LONGITUDE,
-  RSVP_STATUSES,
-} from '../../values/vocabulary.js';
+import { EVENT_ROLES, EVENT_STATUSES, LENGTHS, RSVP_STATUSES } from '../../values/vocabulary.js';
 import { UserCard } from '../profile/profile.dto.js';
 
 const TIME_FILTERS = ['all', 'upcoming', 'ongoing', 'past'] as const;
@@ -84,82 +66,75 @@ const EXAMPLE = '2026-01-31 18:00:00';
 /** What lists show of the event `e` itself. It is stored when the event changes, and not composed for each read. */
 const CARD = new JsonFragment('e.card', true);
 /** The same for its location; the text `null` if it has none. */
-const LOCATION = 'e.location';
-const LOCATION_KEYS = new JsonFragment(`left(${LOCATION}, -1)`, true);
+const LOCATION_KEYS = new JsonFragment('left(e.location, -1)', true);
+
+/** Stored text with columns of the event: the card, the location; the event itself; the member's relation to it; the organizer. */
+const [card, place] = [relation(Event, CARD), relation(Event, LOCATION_KEYS)];
+const [e, p, o] = [relation(Event, 'e'), relation(Participant, 'p'), relation(User, 'o')];
 
 const EventLocation = new Model('EventLocation', {
-  name: textField(LOCATION_KEYS, 'Name of the venue').nullable,
-  city: textField(LOCATION_KEYS).nullable,
-  country_code: textField(LOCATION_KEYS, { pattern: COUNTRY_CODE_PATTERN, description: 'ISO 3166-1 alpha-2' })
-    .nullable,
+  name: place.location_name,
+  city: place.location_city,
+  country_code: place.location_country_code,
 });
 
 const EventLocationDetail = new Model('EventLocationDetail', {
   ...EventLocation.properties,
-  address: textField('e.location_address', 'Street and number').nullable,
-  latitude: numberField('e.location_latitude', { minimum: -MAX_LATITUDE, maximum: MAX_LATITUDE }).nullable,
-  longitude: numberField('e.location_longitude', { minimum: -MAX_LONGITUDE, maximum: MAX_LONGITUDE })
-    .nullable,
+  address: e.location_address,
+  latitude: e.location_latitude,
+  longitude: e.location_longitude,
 });
 
 const NO_VENUE = 'null if there is no venue, or it is not known';
 
-/** An event `e`, and the member's relation to it, `p`. */
 export const EventItem = new Model('Event', {
-  id: idField(CARD),
-  title: textField(CARD),
-  summary: textField(CARD, 'A line or two, for lists').nullable,
-  status: enumField(EVENT_STATUSES, CARD, 'draft: visible only to those who organise the event'),
-  visibility: enumField(
-    EVENT_VISIBILITIES,
-    CARD,
-    'Who can find it on the platform. In this API, only members with a role in the event see it, with any visibility',
-  ),
-  starts_at: timestampField(CARD, { example: EXAMPLE, description: 'UTC' }),
-  ends_at: timestampField(CARD, 'UTC; null if no end is known: the event is then past once it has started')
-    .nullable,
-  timezone: textField(CARD, { example: 'Europe/Berlin', description: 'IANA time zone' }),
-  location: objectField(EventLocation, LOCATION, NO_VENUE).nullable,
+  id: card.id,
+  title: card.title,
+  summary: card.summary,
+  status: card.status,
+  visibility: card.visibility,
+  starts_at: card.starts_at.with({ example: EXAMPLE }),
+  ends_at: card.ends_at,
+  timezone: card.timezone.with({ example: 'Europe/Berlin' }),
+  location: objectField(EventLocation, e.location.from, NO_VENUE).nullable,
   starts_at_local: timestampField(
-    { local: 'e.starts_at', zone: 'e.timezone' },
+    { local: e.starts_at.from, zone: e.timezone.from },
     { example: EXAMPLE, description: '`starts_at` in `timezone`' },
   ),
-  ends_at_local: timestampField({ local: 'e.ends_at', zone: 'e.timezone' }, '`ends_at` in `timezone`')
-    .nullable,
-  is_all_day: booleanField(CARD, 'Whether only the dates of its start and end matter, not the times'),
-  is_online: booleanField(CARD, 'Whether it takes place online'),
-  cover_image: textField(CARD, 'URL of an image').nullable,
-  organizer: objectField(UserCard, 'o.card', 'The person whose event it is'),
-  role: enumField(EVENT_ROLES, 'p.role', 'The member’s role in the event'),
-  rsvp_status: enumField(
-    RSVP_STATUSES,
-    'p.rsvp_status',
-    'The member’s response; null for organizers and co-organizers',
+  ends_at_local: timestampField(
+    { local: e.ends_at.from, zone: e.timezone.from },
+    '`ends_at` in `timezone`',
   ).nullable,
+  is_all_day: card.is_all_day,
+  is_online: card.is_online,
+  cover_image: card.cover_image,
+  organizer: objectField(UserCard, o.card.from, 'The person whose event it is'),
+  role: p.role,
+  rsvp_status: p.rsvp_status,
   attendees_count: countField(ATTENDEES, 'Number of people who are going'),
-  capacity: countField(CARD, 'Maximum number of attendees; null if there is none').nullable,
-  created_at: timestampField(CARD, { example: EXAMPLE, description: 'When the event was created' }),
-  updated_at: timestampField(CARD, { example: EXAMPLE, description: 'When the event itself last changed' }),
+  capacity: card.capacity,
+  created_at: card.created_at.with({ example: EXAMPLE }),
+  updated_at: card.updated_at.with({ example: EXAMPLE }),
 });
 
 export const EventDetail = new Model('EventDetail', {
   ...EventItem.properties,
-  description: textField('e.description', 'The full description').nullable,
-  tags: textListField('e.tags', 'Keywords'),
-  location: objectField(EventLocationDetail, { when: `${LOCATION} <> 'null'` }, NO_VENUE).nullable,
+  description: e.description,
+  tags: e.tags,
+  location: objectField(EventLocationDetail, { when: `${e.location.from} <> 'null'` }, NO_VENUE).nullable,
   online_url: textField(ONLINE_URL, 'Only for organizers and those who are going').nullable,
   spots_left: countField(
     `CASE WHEN e.capacity IS NOT NULL THEN GREATEST(e.capacity - (${ATTENDEES}), 0) END`,
     'Never below 0; null if there is no capacity',
   ).nullable,
-  responded_at: timestampField('p.responded_at', 'When the member responded to the invitation').nullable,
-  checked_in_at: timestampField('p.checked_in_at', 'When the member checked in').nullable,
+  responded_at: p.responded_at,
+  checked_in_at: p.checked_in_at,
   co_organizers: objectListField(
     UserCard,
     `SELECT COALESCE(string_agg(u.card, ',' ORDER BY u.id), '')
       FROM participants c JOIN users u ON u.id = c.user_id WHERE c.event_id = e.id AND c.role = 'co_organizer'`,
     'The people who organise it together with the organizer',
   ),
-  cancelled_at: timestampField('e.cancelled_at', 'null if it was not cancelled').nullable,
-  cancellation_reason: textField('e.cancellation_reason', 'As given by the person who cancelled it').nullable,
+  cancelled_at: e.cancelled_at,
+  cancellation_reason: e.cancellation_reason,
 });

@@ -2,13 +2,16 @@ import { Injectable } from '@nestjs/common';
 import { List, type ListDeclaration } from '../../database/list.js';
 import { MemberReads } from '../../database/member-reads.js';
 import { contains, equals, totalOfMember } from '../../database/sql.js';
-import { jsonOf } from '../../http/output/fields.js';
+import { Event, Participant } from '../../database/schema/entities/members/event.entity.js';
+import { jsonOf, relation } from '../../http/output/fields.js';
 import { JsonResponse } from '../../http/output/responses.js';
 import { Problem } from '../../http/output/problems.js';
 import { Paging } from '../../http/paging.js';
 import { committedSince, EVENT_ACCESS, listOf } from '../../resources/resources.js';
 import { idInPath } from '../../values/vocabulary.js';
 import { EventDetail, EventItem, type EventsQuery } from './event.dto.js';
+
+const [p, e] = [relation(Participant, 'p'), relation(Event, 'e')];
 
 /** Of the member's relations to events, the events themselves. */
 const EVENT = 'JOIN events e ON e.id = p.event_id JOIN users o ON o.id = e.organizer_id';
@@ -39,10 +42,10 @@ function eventReads(localTime: string) {
     shown: EVENT,
     joined: { alias: 'e', sql: OF_EVENT },
     sorts: {
-      starts_at: { key: 'p.starts_at', type: 'timestamptz' },
-      created_at: { key: 'e.created_at', type: 'timestamptz' },
-      updated_at: { key: 'e.updated_at', type: 'timestamptz' },
-      title: { key: 'e.folded_title', type: 'text' },
+      starts_at: { key: p.starts_at.from, type: 'timestamptz' },
+      created_at: { key: e.created_at.from, type: 'timestamptz' },
+      updated_at: { key: e.updated_at.from, type: 'timestamptz' },
+      title: { key: e.folded_title.from, type: 'text' },
     },
     filters: {
       // Every event is in exactly one of the three; one without an end is past once it has started.

@@ -28,7 +28,7 @@ export class Event extends row({
   description: text(LENGTHS.events.description).about('The full description').nullable,
   status: enumOf(EVENT_STATUSES).about('draft: visible only to those who organise the event'),
   visibility: enumOf(EVENT_VISIBILITIES).about(
-    'Who can find it on the platform. In this API, only members with a role in the event see it, whatever its visibility',
+    'Who can find it on the platform. In this API, only members with a role in the event see it, with any visibility',
   ),
   starts_at: timestamp.about('UTC'),
   ends_at: timestamp.about(
