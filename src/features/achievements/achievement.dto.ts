@@ -1,16 +1,17 @@
 import { Model } from '../../model/json-schema.js';
 import { JsonFragment } from '../../database/json-text.js';
+import { Achievement, UserAchievement } from '../../database/schema/entities/members/achievement.entity.js';
 import {
   booleanField,
   countField,
   enumField,
-  idField,
   IN_NODE,
   integerField,
   numberField,
   objectField,
   objectListField,
   percentageField,
+  relation,
   textField,
   timestampField,
   type ValueOf,
@@ -93,6 +94,8 @@ export class PinnedQuery {
   readonly sort = 'pin_position';
 }
 
+const [a, ua] = [relation(Achievement, 'a'), relation(UserAchievement, 'ua')];
+
 // SQL over an achievement `a`, the member's progress towards it, `ua`, and the platform's totals, `t`.
 
 /** Hidden and not earned: nothing may reveal what it is. */
@@ -125,11 +128,10 @@ export const COMPUTED_AT = `date_bin('30 seconds', now(), 'epoch')`;
 
 const AchievementProgress = new Model('AchievementProgress', {
   current: countField('COALESCE(ua.progress, 0)', 'What the member has reached so far'),
-  target: integerField('a.target', { minimum: 1, description: 'What is needed to earn it' }),
+  target: integerField(a.target.from, { minimum: 1, description: 'What is needed to earn it' }),
   percentage: percentageField(PROGRESS_PERCENTAGE),
 });
 
-const CATEGORY = 'One of the platform’s categories';
 const TIER =
   'common from 50 %, uncommon from 20, rare from 5, epic from 1, legendary below; unrated with fewer than 10 active members';
 const NO_EARNED = 'null if the member has earned nothing';
@@ -141,23 +143,23 @@ const RATED = {
 };
 
 /** The fields of a hidden achievement that are masked until it is earned. */
-const TOLD = new JsonFragment(REVEALED);
+const told = relation(Achievement, new JsonFragment(REVEALED));
 
 /** An achievement `a`, the member’s progress towards it, `ua`, and the totals that its rarity is computed from, `n` and `t`. */
 export const AchievementItem = new Model(
   'Achievement',
   {
-    id: idField('a.id'),
-    key: textField(TOLD, 'Stable name for programs; null if it has none or is masked').nullable,
-    name: textField(TOLD),
-    description: textField(TOLD).nullable,
-    icon_url: textField(TOLD, 'URL of an image').nullable,
-    category: textField('a.category', CATEGORY),
+    id: a.id,
+    key: told.key,
+    name: told.name,
+    description: told.description,
+    icon_url: told.icon_url,
+    category: a.category,
     ...RATED,
-    points: countField('a.points', 'Points for earning it'),
-    is_hidden: booleanField('a.is_hidden', 'Whether it is masked until the member earns it'),
+    points: a.points,
+    is_hidden: a.is_hidden,
     earned: booleanField('ua.earned_at IS NOT NULL'),
-    earned_at: timestampField('ua.earned_at', 'null if the member has not earned it').nullable,
+    earned_at: ua.earned_at,
     progress: objectField(AchievementProgress, { when: HAS_PROGRESS }, 'null if it has no target').nullable,
     is_pinned: booleanField(
       'ua.pin_position IS NOT NULL',
@@ -185,7 +187,7 @@ const COMPLETION = { total: countField(), earned: countField(), completion_perce
 
 const CategoryCompletion = new Model('CategoryCompletion', {
   ...COMPLETION,
-  category: textField(IN_NODE, CATEGORY),
+  category: textField(IN_NODE, Achievement.fields.category.description),
 });
 
 const RarityCompletion = new Model('RarityCompletion', {
@@ -196,8 +198,8 @@ const RarityCompletion = new Model('RarityCompletion', {
 });
 
 export const RarestEarned = new Model('RarestEarned', {
-  id: idField('a.id'),
-  name: textField('a.name'),
+  id: a.id,
+  name: a.name,
   ...RATED,
 });
 

@@ -2,7 +2,8 @@ import { Injectable } from '@nestjs/common';
 import { List, type Filter, type ListDeclaration, type SortOf } from '../../database/list.js';
 import { MemberReads } from '../../database/member-reads.js';
 import { contains, foldedText, totalOfMember } from '../../database/sql.js';
-import { columnsOf, jsonOf } from '../../http/output/fields.js';
+import { UserAchievement } from '../../database/schema/entities/members/achievement.entity.js';
+import { columnsOf, jsonOf, relation } from '../../http/output/fields.js';
 import { JsonResponse } from '../../http/output/responses.js';
 import { Problem } from '../../http/output/problems.js';
 import { accessTo, changedSince, committedSince } from '../../resources/resources.js';
@@ -22,6 +23,8 @@ import {
   type EarnedQuery,
   type PinnedQuery,
 } from './achievement.dto.js';
+
+const ua = relation(UserAchievement, 'ua');
 
 /**
  * How many members are active, `t`. The key and LIMIT are for the planner: autovacuum never analyses a table of one row, and without
@@ -54,7 +57,7 @@ const EARNED_DECLARATION: ListDeclaration<EarnedQuery> = {
   rows: EARNED,
   ...OF_MEMBER,
   sorts: {
-    earned_at: { key: 'ua.earned_at', type: 'timestamptz' },
+    earned_at: { key: ua.earned_at.from, type: 'timestamptz' },
     name: { key: foldedText('a.name'), type: 'text' },
     rarity_percentage: byRarity,
   },
@@ -88,7 +91,7 @@ export const CATALOGUE_LIST = new List<AllQuery>({
   sorts: {
     position: { key: 'a.position::bigint', type: 'bigint' },
     name: { key: foldedText(NAME), type: 'text' },
-    earned_at: { key: 'ua.earned_at', type: 'timestamptz', nullable: true },
+    earned_at: { key: ua.earned_at.from, type: 'timestamptz', nullable: true },
     rarity_percentage: byRarity,
     progress: {
       key: `CASE WHEN ${HAS_PROGRESS} THEN ${PROGRESS_PERCENTAGE} END`,
