@@ -1,63 +1,42 @@
 import { Model } from '../../model/json-schema.js';
-import {
-  countField,
-  enumField,
-  idField,
-  IN_NODE,
-  objectField,
-  textField,
-  timestampField,
-  type ValueOf,
-} from '../../http/output/fields.js';
+import { User } from '../../database/schema/entities/members/user.entity.js';
+import { countField, enumField, objectField, relation, type ValueOf } from '../../http/output/fields.js';
 import { httpUrl, text, type BodyOf } from '../../http/input/body.js';
 import { LENGTHS } from '../../values/vocabulary.js';
 
-const ON_PLATFORM = 'Unique on the platform';
-const IMAGE = 'URL of an image';
+/** A member. */
+const u = relation(User, 'u');
 
 /** A person, as others may see them: `users.card` is its JSON text. */
 export const UserCard = new Model('UserCard', {
-  id: idField(),
-  username: textField(IN_NODE, ON_PLATFORM),
-  display_name: textField(),
-  profile_picture: textField(IN_NODE, IMAGE).nullable,
+  id: u.id,
+  username: u.username,
+  display_name: u.display_name,
+  profile_picture: u.profile_picture,
 });
 
-const USERNAME = textField('u.username', ON_PLATFORM);
-const BIO = textField('u.bio', {
-  maxLength: LENGTHS.users.bio[1],
-  description: 'What the member says about themselves',
-}).nullable;
-const PICTURE = textField('u.profile_picture', IMAGE).nullable;
-const WRITTEN = 'As written by the member';
-/** Of a member `u` (users). */
+const BIO = u.bio.with({ maxLength: LENGTHS.users.bio[1] });
 const NAMED_MEMBER = {
-  id: idField('u.id'),
-  username: USERNAME,
-  first_name: textField('u.first_name', { maxLength: LENGTHS.users.first_name[1], description: WRITTEN })
-    .nullable,
-  last_name: textField('u.last_name', { maxLength: LENGTHS.users.last_name[1], description: WRITTEN })
-    .nullable,
-  display_name: textField('u.display_name'),
+  id: u.id,
+  username: u.username,
+  first_name: u.first_name.with({ maxLength: LENGTHS.users.first_name[1] }),
+  last_name: u.last_name.with({ maxLength: LENGTHS.users.last_name[1] }),
+  display_name: u.display_name,
 };
 
-export const Me = new Model('Me', { ...NAMED_MEMBER, profile_picture: PICTURE });
+export const Me = new Model('Me', { ...NAMED_MEMBER, profile_picture: u.profile_picture });
 export type Me = ValueOf<typeof Me>;
 
 /** The profile of a member `u`, with the member’s totals, `t`. */
 export const Profile = new Model('Profile', {
-  id: idField('u.id'),
-  username: USERNAME,
-  display_name: textField(
-    'u.display_name',
-    'The name set on the platform; first and last name, or the username, if there is none',
-  ),
-  bio: BIO,
-  profile_picture: PICTURE,
-  created_at: timestampField('u.created_at', {
-    example: '2026-01-31 18:00:00',
-    description: 'When the member joined',
+  id: u.id,
+  username: u.username,
+  display_name: u.display_name.with({
+    description: 'The name set on the platform; first and last name, or the username, if there is none',
   }),
+  bio: BIO,
+  profile_picture: u.profile_picture,
+  created_at: u.created_at.with({ example: '2026-01-31 18:00:00' }),
   achievements_count: countField(
     'COALESCE(t.achievements_count, 0)',
     'Equals `pagination.total` of the default achievements list',
@@ -71,7 +50,7 @@ export const Profile = new Model('Profile', {
 export const ChangedProfile = new Model('ChangedProfile', {
   ...NAMED_MEMBER,
   bio: BIO,
-  profile_picture: PICTURE,
+  profile_picture: u.profile_picture,
 });
 
 export const ProfileUpdated = new Model('ProfileUpdated', {
