@@ -1,5 +1,5 @@
 import type { Reads } from './database.js';
-import type { ValueSql } from './json-text.js';
+import type { ValueSql } from '../model/json-text.js';
 
 /** The order of a list. Nulls are last in both directions and ids break ties, so every row has exactly one position. */
 interface Sort {

@@ -12,7 +12,7 @@ import {
   textListField,
   timestampField,
   type ValueOf,
-} from '../http/output/fields.js';
+} from '../model/response.js';
 import { Model } from '../model/json-schema.js';
 
 const PLATFORM_CHANGE_TYPES = [

@@ -1,4 +1,4 @@
-import { countField, fieldOf, IN_NODE, type ValueOf } from '../http/output/fields.js';
+import { countField, fieldOf, IN_NODE, type ValueOf } from '../model/response.js';
 import { Model } from '../model/json-schema.js';
 import { schemaOf } from '../import/fields.js';
 import { RECORD_TYPES } from '../import/record-types.js';

@@ -8,7 +8,7 @@ import { MemberReads } from '../database/member-reads.js';
 import { FEEDS_AT_ONCE, keepsSessions } from '../database/postgres/data-source.js';
 import { Semaphore } from '../database/postgres/semaphore.js';
 import { Unavailable } from '../database/postgres/unavailable.js';
-import { readerOf } from '../http/output/fields.js';
+import { readerOf } from '../model/response.js';
 import { pointerTo, Problem } from '../http/output/problems.js';
 import { isLostRace } from '../import/record-type.js';
 import { addCounts, ImportSet, noCounts, type Reject } from '../import/import-set.js';

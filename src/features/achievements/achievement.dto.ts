@@ -1,5 +1,5 @@
 import { Model } from '../../model/json-schema.js';
-import { JsonFragment } from '../../database/json-text.js';
+import { JsonFragment } from '../../model/json-text.js';
 import { Achievement, UserAchievement } from '../../database/schema/entities/members/achievement.entity.js';
 import {
   booleanField,
@@ -15,7 +15,7 @@ import {
   textField,
   timestampField,
   type ValueOf,
-} from '../../http/output/fields.js';
+} from '../../model/response.js';
 import { PageQuery } from '../../http/paging.js';
 import {
   Flag,

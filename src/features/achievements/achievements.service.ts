@@ -3,7 +3,7 @@ import { List, type Filter, type ListDeclaration, type SortOf } from '../../data
 import { MemberReads } from '../../database/member-reads.js';
 import { contains, foldedText, totalOfMember } from '../../database/sql.js';
 import { UserAchievement } from '../../database/schema/entities/members/achievement.entity.js';
-import { columnsOf, jsonOf, relation } from '../../http/output/fields.js';
+import { columnsOf, jsonOf, relation } from '../../model/response.js';
 import { JsonResponse } from '../../http/output/responses.js';
 import { Problem } from '../../http/output/problems.js';
 import { accessTo, changedSince, committedSince } from '../../resources/resources.js';

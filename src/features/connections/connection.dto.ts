@@ -5,7 +5,7 @@ import { changedSince, EVENT_ACCESS, listOf } from '../../resources/resources.js
 import { Connection } from '../../database/schema/entities/members/connection.entity.js';
 import { Event } from '../../database/schema/entities/members/event.entity.js';
 import { User } from '../../database/schema/entities/members/user.entity.js';
-import { jsonOf, objectField, relation } from '../../http/output/fields.js';
+import { jsonOf, objectField, relation } from '../../model/response.js';
 import { PageQuery } from '../../http/paging.js';
 import { ListOf, DateTime, OneOf, Search, WholeNumber } from '../../http/input/parameters.js';
 import { CONNECTION_SOURCES, CONNECTION_STATUSES, HIGHEST_ID, LENGTHS } from '../../values/vocabulary.js';

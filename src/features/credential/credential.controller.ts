@@ -13,7 +13,7 @@ import {
   textField,
   timestampField,
   type ValueOf,
-} from '../../http/output/fields.js';
+} from '../../model/response.js';
 import { RespondsWith } from '../../http/output/openapi.js';
 import { isOutsideApi } from '../../http/pipeline/outside-api.js';
 import { RouteTable } from '../../http/route-table.js';

@@ -1,9 +1,9 @@
 import { Model } from '../../model/json-schema.js';
-import { JsonFragment } from '../../database/json-text.js';
+import { JsonFragment } from '../../model/json-text.js';
 import { ATTENDEES, ONLINE_URL } from '../../database/sql.js';
 import { Event, Participant } from '../../database/schema/entities/members/event.entity.js';
 import { User } from '../../database/schema/entities/members/user.entity.js';
-import { countField, objectField, objectListField, relation, textField, timestampField } from '../../http/output/fields.js';
+import { countField, objectField, objectListField, relation, textField, timestampField } from '../../model/response.js';
 import { PageQuery } from '../../http/paging.js';
 import { CountryCode, Flag, ListOf, DateTime, OneOf, Search } from '../../http/input/parameters.js';
 import { EVENT_ROLES, EVENT_STATUSES, LENGTHS, RSVP_STATUSES } from '../../values/vocabulary.js';

@@ -3,7 +3,7 @@ import { List, type ListDeclaration } from '../../database/list.js';
 import { MemberReads } from '../../database/member-reads.js';
 import { contains, equals, totalOfMember } from '../../database/sql.js';
 import { Event, Participant } from '../../database/schema/entities/members/event.entity.js';
-import { jsonOf, relation } from '../../http/output/fields.js';
+import { jsonOf, relation } from '../../model/response.js';
 import { JsonResponse } from '../../http/output/responses.js';
 import { Problem } from '../../http/output/problems.js';
 import { Paging } from '../../http/paging.js';

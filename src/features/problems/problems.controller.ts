@@ -2,7 +2,7 @@ import { Controller, Get, Param, Req, Res } from '@nestjs/common';
 import type { Request, Response } from 'express';
 import { Public } from '../../auth/auth.decorators.js';
 import { JsonResponse, redirectTo } from '../../http/output/responses.js';
-import { IN_NODE, integerField, objectListField, textField } from '../../http/output/fields.js';
+import { IN_NODE, integerField, objectListField, textField } from '../../model/response.js';
 import { PathParameter, RespondsWith, RespondsWithProblems } from '../../http/output/openapi.js';
 import { CODES, Problem, PROBLEMS } from '../../http/output/problems.js';
 import { Model, wordOf } from '../../model/json-schema.js';

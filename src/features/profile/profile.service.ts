@@ -3,7 +3,7 @@ import type { Principal } from '../../auth/principal.js';
 import { Database, type Reads } from '../../database/database.js';
 import { MemberReads } from '../../database/member-reads.js';
 import { etagWithState, JsonResponse, statesOf } from '../../http/output/responses.js';
-import { columnsOf, readerOf } from '../../http/output/fields.js';
+import { columnsOf, readerOf } from '../../model/response.js';
 import { Problem } from '../../http/output/problems.js';
 import { ChangedProfile, Me, Profile, type ProfileChanges, type ProfileUpdated } from './profile.dto.js';
 

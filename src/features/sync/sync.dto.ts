@@ -15,7 +15,7 @@ import {
   IN_NODE,
   objectListField,
   type ValueOf,
-} from '../../http/output/fields.js';
+} from '../../model/response.js';
 
 nameWords('Resource', RESOURCES);
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { DeprecatedParameter, Flag, WholeNumber } from '../input/parameters.js';
-import { IN_NODE, textField } from './fields.js';
+import { IN_NODE, textField } from '../../model/response.js';
 import { deprecationHeaders, DeprecatedRoute, parametersOf, RespondsWith } from './openapi.js';
 import { deprecation, Model, schemaNamed } from '../../model/json-schema.js';
 

@@ -10,7 +10,7 @@ import {
   objectListField,
   textField,
   type ResponseField,
-} from './fields.js';
+} from '../../model/response.js';
 import type { ProblemCode } from './problems.js';
 import {
   deprecation,

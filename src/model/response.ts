@@ -6,9 +6,9 @@ import {
   type JsonKind,
   type JsonSource,
   type ValueSql,
-} from '../../database/json-text.js';
-import type { Field, FieldType } from '../../model/field.js';
-import { timestampOf } from '../../values/timestamps.js';
+} from './json-text.js';
+import type { Field, FieldType } from './field.js';
+import { timestampOf } from '../values/timestamps.js';
 import {
   CURSOR_PATTERN,
   deprecation,
@@ -20,7 +20,7 @@ import {
   type JsonSchema,
   type Model,
   type Property,
-} from '../../model/json-schema.js';
+} from './json-schema.js';
 
 /**
  * The fields of a response. Each function declares everything about a field: its JSON type, for the OpenAPI document; its TypeScript
