@@ -128,7 +128,7 @@ module.exports = {
     },
     only(
       'import',
-      ['accounts', 'audit', 'crypto', 'database', 'config', 'values'],
+      ['accounts', 'audit', 'crypto', 'database', 'config', 'model', 'values'],
       'an import brings password hashes',
     ),
     only(

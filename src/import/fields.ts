@@ -1,4 +1,7 @@
 import { isPasswordHash } from '../accounts/passwords/passwords.js';
+import type { Columns } from '../model/column.js';
+import { tableNameOf } from '../model/declarations.js';
+import type { FieldType, Field as TableField } from '../model/field.js';
 import { isEmailAddress, isHttpUrl, isStorable, USERNAME_RULE } from '../values/string-rules.js';
 import { MOMENT_PATTERN, parseTimestamp } from '../values/timestamps.js';
 import {
@@ -213,9 +216,6 @@ export const moment: Field = {
   },
 };
 
-/** The time at which something began to be here: where no record says it, that of the first import. */
-export const momentOfOrigin: Field = { ...moment, absent: 'the time of the import' };
-
 export const tags: Field = {
   type: 'text[]',
   fallback: [],
@@ -228,6 +228,44 @@ export const tags: Field = {
     return fault ? new Fault(`has an item that ${fault.text}`, fault.code) : value;
   },
 };
+
+function fieldOf(type: FieldType): Field {
+  switch (type.kind) {
+    case 'id':
+      return id;
+    case 'integer':
+      return integer(type.minimum, type.maximum);
+    case 'number':
+      return degrees(type.maximum);
+    case 'boolean':
+      return flag;
+    case 'timestamp':
+      return moment;
+    case 'enum':
+      return oneOf(type.words);
+    case 'text':
+      return text(type.length!);
+    case 'texts':
+      return tags;
+  }
+}
+
+/** Takes fields of a record from columns of its table: their values, references and defaults, and whether they are required. */
+export function columns<Name extends string>(
+  { columns, fields }: { readonly columns: Columns; readonly fields: Readonly<Record<Name, TableField>> },
+  ...names: readonly Name[]
+): Readonly<Record<Name, Field>> {
+  const imported = names.map((name): [Name, Field] => {
+    const { type, isNullable } = fields[name];
+    const { reference, options } = columns[name]!;
+    const field = reference ? idOf(tableNameOf(reference.to())) : fieldOf(type);
+    if (typeof options.default === 'function')
+      return [name, type.kind === 'timestamp' ? { ...field, absent: 'the time of the import' } : field];
+    if (options.default !== undefined) return [name, { ...field, fallback: options.default as unknown }];
+    return [name, isNullable ? field : required(field)];
+  });
+  return Object.fromEntries(imported) as Record<Name, Field>;
+}
 
 /** Whether it is a JSON object. */
 export const isObject = (value: unknown): value is Record<string, unknown> =>

@@ -1,18 +1,10 @@
 import { eraseMembers } from '../accounts/erasure.js';
 import { isUsername, USERNAME_RULE } from '../values/string-rules.js';
-import {
-  CONNECTION_SOURCES,
-  EVENT_ROLES,
-  EVENT_STATUSES,
-  EVENT_VISIBILITIES,
-  LENGTHS,
-  MAX_LATITUDE,
-  MAX_LONGITUDE,
-  MAX_PINNED,
-  RSVP_STATUSES,
-  RSVP_STATUSES_BY_ROLE,
-  type EventRole,
-} from '../values/vocabulary.js';
+import { LENGTHS, MAX_LATITUDE, MAX_LONGITUDE, RSVP_STATUSES_BY_ROLE, type EventRole } from '../values/vocabulary.js';
+import { Achievement, UserAchievement } from '../database/schema/entities/members/achievement.entity.js';
+import { Connection } from '../database/schema/entities/members/connection.entity.js';
+import { Event, Participant } from '../database/schema/entities/members/event.entity.js';
+import { User } from '../database/schema/entities/members/user.entity.js';
 import * as is from './fields.js';
 import { code, erased, NEW_USERS, recordType, twice, type RecordType } from './record-type.js';
 
@@ -31,15 +23,14 @@ export const users = recordType({
   fields: {
     id: is.required(is.id),
     username: is.required(is.username),
-    first_name: is.text(LENGTHS.users.first_name),
-    last_name: is.text(LENGTHS.users.last_name),
+    ...is.columns(User, 'first_name', 'last_name'),
     display_name: { ...is.text(LENGTHS.users.stored_display_name), column: 'stored_display_name' },
-    bio: is.text(LENGTHS.users.bio),
+    ...is.columns(User, 'bio'),
     profile_picture: is.url(LENGTHS.users.profile_picture),
     external_id: is.keeping(is.text(LENGTHS.users.external_id)),
     email: is.keeping(is.email),
     password_hash: is.keeping(is.passwordHash),
-    created_at: is.momentOfOrigin,
+    ...is.columns(User, 'created_at'),
     disabled_at: is.keeping(is.moment),
   },
   notes: { is_well_named: ({ username }) => isUsername(username as string) },
@@ -84,18 +75,9 @@ export const users = recordType({
 const achievements = recordType({
   name: 'achievements',
   fields: {
-    id: is.required(is.id),
-    key: is.text(LENGTHS.achievements.key),
-    name: is.required(is.text(LENGTHS.achievements.name)),
-    description: is.text(LENGTHS.achievements.description),
+    ...is.columns(Achievement, 'id', 'key', 'name', 'description'),
     icon_url: is.url(LENGTHS.achievements.icon_url),
-    category: is.required(is.text(LENGTHS.achievements.category)),
-    points: is.orElse(0, is.integer(0)),
-    is_hidden: is.orElse(false, is.flag),
-    criteria: is.text(LENGTHS.achievements.criteria),
-    target: is.integer(1),
-    position: is.orElse(0, is.integer(-2_147_483_648)),
-    retired_at: is.moment,
+    ...is.columns(Achievement, 'category', 'points', 'is_hidden', 'criteria', 'target', 'position', 'retired_at'),
   },
   rules: [
     twice('achievements', ['key'], "'key: the same already stands in line ' || d.first"),
@@ -113,17 +95,9 @@ const achievements = recordType({
 const events = recordType({
   name: 'events',
   fields: {
-    id: is.required(is.id),
-    title: is.required(is.text(LENGTHS.events.title)),
-    summary: is.text(LENGTHS.events.summary),
-    description: is.text(LENGTHS.events.description),
-    status: is.required(is.oneOf(EVENT_STATUSES)),
-    visibility: is.required(is.oneOf(EVENT_VISIBILITIES)),
-    starts_at: is.required(is.moment),
-    ends_at: is.moment,
+    ...is.columns(Event, 'id', 'title', 'summary', 'description', 'status', 'visibility', 'starts_at', 'ends_at'),
     timezone: is.required(is.timeZone),
-    is_all_day: is.orElse(false, is.flag),
-    is_online: is.orElse(false, is.flag),
+    ...is.columns(Event, 'is_all_day', 'is_online'),
     online_url: is.url(LENGTHS.events.online_url),
     location: {
       fields: {
@@ -136,14 +110,9 @@ const events = recordType({
       },
     },
     cover_image: is.url(LENGTHS.events.cover_image),
-    organizer_id: is.required(is.idOf('users')),
-    capacity: is.integer(0),
-    tags: is.tags,
-    created_at: is.momentOfOrigin,
+    ...is.columns(Event, 'organizer_id', 'capacity', 'tags', 'created_at'),
     updated_at: { ...is.moment, absent: 'the time of the import that changes it' },
-    cancelled_at: is.moment,
-    cancellation_reason: is.text(LENGTHS.events.cancellation_reason),
-    deleted_at: is.moment,
+    ...is.columns(Event, 'cancelled_at', 'cancellation_reason', 'deleted_at'),
   },
   check: ({ starts_at, ends_at }) =>
     starts_at && ends_at && ends_at < starts_at
@@ -157,10 +126,7 @@ const participants = recordType({
   fields: {
     event_id: is.required(is.idOf('events')),
     user_id: is.required(is.idOfMember),
-    role: is.required(is.oneOf(EVENT_ROLES)),
-    rsvp_status: is.oneOf(RSVP_STATUSES),
-    responded_at: is.moment,
-    checked_in_at: is.moment,
+    ...is.columns(Participant, 'role', 'rsvp_status', 'responded_at', 'checked_in_at'),
     deleted: is.orElse(false, is.flag),
   },
   check: ({ role, rsvp_status }) => {
@@ -197,10 +163,7 @@ const connections = recordType({
     requester_id: is.required(is.idOfMember),
     addressee_id: is.required(is.idOfMember),
     status: is.required(is.oneOf(['accepted', 'pending'])),
-    source: is.oneOf(CONNECTION_SOURCES),
-    met_at_event_id: is.idOf('events'),
-    requested_at: is.momentOfOrigin,
-    connected_at: is.moment,
+    ...is.columns(Connection, 'source', 'met_at_event_id', 'requested_at', 'connected_at'),
     deleted: is.orElse(false, is.flag),
   },
   check: ({ requester_id, addressee_id, status, connected_at }) => {
@@ -268,10 +231,7 @@ const userAchievements = recordType({
   name: 'user_achievements',
   fields: {
     user_id: is.required(is.idOfMember),
-    achievement_id: is.required(is.idOf('achievements')),
-    progress: is.orElse(0, is.integer(0)),
-    earned_at: is.moment,
-    pin_position: is.integer(1, MAX_PINNED),
+    ...is.columns(UserAchievement, 'achievement_id', 'progress', 'earned_at', 'pin_position'),
   },
   check: ({ earned_at, pin_position }) =>
     earned_at === null && typeof pin_position === 'number'

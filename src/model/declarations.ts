@@ -1,3 +1,5 @@
+import { getMetadataArgsStorage } from 'typeorm';
+
 type Column<Row> = Extract<keyof Row, string>;
 
 /** A part of the data export: rows of one table with all columns except these and secrets. */
@@ -42,6 +44,10 @@ export const OfMember =
 
 /** Returns the declaration of {@link OfMember}. */
 export const declarationOf = (entity: object) => declarations.get(entity);
+
+/** Gives the name of an entity's table. */
+export const tableNameOf = (entity: object): string =>
+  getMetadataArgsStorage().tables.find(({ target }) => target === entity)!.name!;
 
 /** Which rows of a table expire, and when. An index must serve `only` and `at`, or sweeping fails as the table grows. */
 interface Expiry {

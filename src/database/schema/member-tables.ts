@@ -1,11 +1,12 @@
 import type { Columns } from '../../model/column.js';
 import {
   declarationOf,
+  tableNameOf,
   type AnyRow,
   type ExportedRows,
   type MemberTableDeclaration,
 } from '../../model/declarations.js';
-import { ENTITIES, tableNameOf } from './tables.js';
+import { ENTITIES } from './tables.js';
 
 interface MemberColumn {
   readonly name: string;

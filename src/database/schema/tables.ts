@@ -1,5 +1,5 @@
 import { readdirSync } from 'node:fs';
-import { getMetadataArgsStorage, type MigrationInterface } from 'typeorm';
+import type { MigrationInterface } from 'typeorm';
 
 /** Every exported class in the files of a folder and its subfolders, ordered by file name. */
 async function classesIn<T>(folder: string): Promise<(new () => T)[]> {
@@ -14,10 +14,6 @@ async function classesIn<T>(folder: string): Promise<(new () => T)[]> {
 }
 
 export const ENTITIES = await classesIn<object>('./entities/');
-
-/** Gives the name of an entity's table. */
-export const tableNameOf = (entity: object): string =>
-  getMetadataArgsStorage().tables.find(({ target }) => target === entity)!.name!;
 
 /** In the order in which they run. */
 export const MIGRATIONS = await classesIn<MigrationInterface>('../../../migrations/');

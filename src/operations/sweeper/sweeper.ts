@@ -1,8 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { Injectable } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
-import { EXPIRIES } from '../../model/declarations.js';
-import { tableNameOf } from '../../database/schema/tables.js';
+import { EXPIRIES, tableNameOf } from '../../model/declarations.js';
 import { Database } from '../../database/database.js';
 import { Logger } from '../../runtime/logger.js';
 import { Meter } from '../../runtime/meter.js';
