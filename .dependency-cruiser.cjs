@@ -3,9 +3,18 @@ const only = (folder, allowed, comment) => ({
   name: `${folder}-imports`,
   comment,
   severity: 'error',
-  from: { path: `^src/${folder}/` },
-  to: { path: '^src/', pathNot: [...new Set([folder, ...allowed])].map((name) => `^src/${name}/`) },
+  from: { path: pathOf(folder) },
+  to: { path: '^src/', pathNot: [...new Set([folder, ...allowed])].map(pathOf) },
 });
+
+/** The layers of a resource, whose files are in one folder. */
+const LAYERS = {
+  tables: '^src/resources/[^/]+/table\\.ts$',
+  resources: '^src/resources/(resources|[^/]+/(table|access|derived))\\.ts$',
+  'resources-import': '^src/resources/[^/]+/import\\.ts$',
+  'resources-api': '^src/resources/[^/]+/(?!(table|access|derived|import)\\.ts$)',
+};
+const pathOf = (name) => LAYERS[name] ?? `^src/${name}/`;
 
 /** Rooms of a folder: each may import those named before it, and nothing else of the folder. */
 const rooms = (folder, names) =>
@@ -27,10 +36,12 @@ module.exports = {
     },
     only('values', [], 'strings, moments and addresses know nothing'),
     only('model', ['values'], 'fields, columns and schemas know no table'),
-    only('resources', [], 'what each resource is to its readers depends on nothing'),
+    only('resources', ['model', 'values'], 'what each resource is to its readers depends on nothing'),
+    only('resources-import', ['resources', 'import', 'accounts', 'model', 'values'], 'the records of an import know no route'),
+    only('resources-api', ['features', 'resources', 'auth', 'http', 'runtime', 'database', 'config', 'crypto', 'model', 'values'], 'a resource needs credentials and data, nothing else'),
     only('crypto', ['values'], 'encrypts, hashes and signs what it is given'),
     only('config', ['crypto', 'values'], 'settings are read before anything else exists'),
-    only('database', ['config', 'crypto', 'model', 'values'], 'tables know nothing of HTTP'),
+    only('database', ['tables', 'config', 'crypto', 'model', 'values'], 'tables know nothing of HTTP'),
     ...rooms('database', ['schema', 'embedded', 'postgres', 'replicas']),
     only('runtime', ['config', 'values'], 'logs, metrics, periodic work and outgoing requests know no table'),
     only('http', ['runtime', 'database', 'config', 'crypto', 'model', 'values'], 'the pipeline knows no endpoint'),
@@ -128,7 +139,7 @@ module.exports = {
     },
     only(
       'import',
-      ['accounts', 'audit', 'crypto', 'database', 'config', 'model', 'values'],
+      ['resources-import', 'tables', 'accounts', 'audit', 'crypto', 'database', 'config', 'model', 'values'],
       'an import brings password hashes',
     ),
     only(
@@ -143,7 +154,7 @@ module.exports = {
     ),
     only(
       'features',
-      ['resources', 'auth', 'http', 'runtime', 'database', 'config', 'crypto', 'model', 'values'],
+      ['resources-api', 'resources', 'auth', 'http', 'runtime', 'database', 'config', 'crypto', 'model', 'values'],
       'a feature needs credentials and data, nothing else',
     ),
     only(
@@ -166,6 +177,7 @@ module.exports = {
     only(
       'personal-data',
       [
+        'resources-api',
         'features',
         'member-pages',
         'authorization-server',
@@ -209,10 +221,14 @@ module.exports = {
       name: 'features-apart',
       comment: 'a feature uses another only through the service that its module exports',
       severity: 'error',
-      from: { path: '^src/features/([^/]+)/' },
+      from: { path: '^src/(?:features|resources)/([^/]+)/' },
       to: {
-        path: '^src/features/([^/]+)/',
-        pathNot: ['^src/features/$1/', '\\.(service|dto)\\.ts$'],
+        path: '^src/(features|resources)/[^/]+/',
+        pathNot: [
+          '^src/(features|resources)/$1/',
+          '\\.(service|dto)\\.ts$',
+          '/(table|access|derived|api)\\.ts$',
+        ],
       },
     },
     {

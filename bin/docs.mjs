@@ -110,7 +110,7 @@ export async function pages() {
   ].join('\n');
   const personalData = [
     '# Members’ data',
-    'Made by `npm run docs` from what the entities in `src/database/schema/entities` declare (`@OfMember`). These tables have rows of members:',
+    'Made by `npm run docs` from what the entities declare (`@OfMember`). These tables have rows of members:',
     'what is erased with a member (`pua users erase`, or a feed’s deletion), and where it is in the file that members download under',
     '`/account/data`, follow from the same declarations. Tests compare them with the database: every column with an id of a member is',
     'declared here. Secrets, and what is derived from them, are in no file.',
@@ -371,15 +371,22 @@ function dedented(text) {
     .trim();
 }
 
+/** The folder of src/ that a file is in; of a resource, whose files are of three layers, the layer. */
+function layerOf(path) {
+  const [, folder] = path.split('/');
+  if (folder !== 'resources' || /\/(resources|table|access|derived)\.[jt]s$/.test(path)) return folder;
+  return /\/import\.[jt]s$/.test(path) ? 'resources-import' : 'resources-api';
+}
+
 /** A diagram of which folder of src/ imports which, without arrows implied by others. */
 function importsPicture() {
   const imports = new Map();
   for (const file of globSync('src/*/**/*.ts', { cwd: root, exclude: (name) => name.endsWith('.spec.ts') })) {
-    const [, folder] = file.split('/');
+    const folder = layerOf(file);
     const others = imports.get(folder) ?? imports.set(folder, new Set()).get(folder);
     for (const [, path] of readFileSync(join(root, file), 'utf8').matchAll(/from '(\.[^']+)'/g)) {
-      const [top, other, ...below] = relative(root, join(root, file, '..', path)).split('/');
-      if (top === 'src' && below.length > 0 && other !== folder) others.add(other);
+      const target = relative(root, join(root, file, '..', path));
+      if (/^src\/.+\//.test(target) && layerOf(target) !== folder) others.add(layerOf(target));
     }
   }
   const reaches = (from, to) => [...imports.get(from)].some((next) => next === to || reaches(next, to));

@@ -2,7 +2,7 @@ import { Module } from '@nestjs/common';
 import { AuthModule } from '../auth/auth.module.js';
 import { AchievementsController } from './achievements/achievements.controller.js';
 import { AchievementsService } from './achievements/achievements.service.js';
-import { ConnectionsController } from './connections/connections.controller.js';
+import { ConnectionsController } from '../resources/connections/api.js';
 import { CredentialController } from './credential/credential.controller.js';
 import { EventsController } from './events/events.controller.js';
 import { EventsService } from './events/events.service.js';

@@ -44,6 +44,9 @@ export class Fault {
   }
 }
 
+/** Makes the fault of fields of one record that contradict each other. */
+export const inconsistent = (path: string, text: string) => new Fault(text, 'inconsistent', path);
+
 /** Shows only a little of an unknown field name: it may contain anything. */
 const shownName = (name: string) =>
   (name.length > 100 ? `${name.slice(0, 100)}…` : name).toWellFormed().replaceAll('\0', '\u{fffd}');

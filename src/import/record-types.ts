@@ -2,14 +2,11 @@ import { eraseMembers } from '../accounts/erasure.js';
 import { isUsername, USERNAME_RULE } from '../values/string-rules.js';
 import { LENGTHS, MAX_LATITUDE, MAX_LONGITUDE, RSVP_STATUSES_BY_ROLE, type EventRole } from '../values/vocabulary.js';
 import { Achievement, UserAchievement } from '../database/schema/entities/members/achievement.entity.js';
-import { Connection } from '../database/schema/entities/members/connection.entity.js';
+import { connections } from '../resources/connections/import.js';
 import { Event, Participant } from '../database/schema/entities/members/event.entity.js';
 import { User } from '../database/schema/entities/members/user.entity.js';
 import * as is from './fields.js';
 import { code, erased, NEW_USERS, recordType, twice, type RecordType } from './record-type.js';
-
-/** What is wrong between fields of one record. */
-const together = (path: string, text: string) => new is.Fault(text, 'inconsistent', path);
 
 /** Another line takes the username of the member `t`. */
 export const USERNAME_IS_WANTED =
@@ -116,7 +113,7 @@ const events = recordType({
   },
   check: ({ starts_at, ends_at }) =>
     starts_at && ends_at && ends_at < starts_at
-      ? together('ends_at', 'must not be before starts_at')
+      ? is.inconsistent('ends_at', 'must not be before starts_at')
       : undefined,
   removal: { ended: 'deleted_at', ends: { deleted_at: 'now()', updated_at: 'now()' } },
 });
@@ -133,7 +130,7 @@ const participants = recordType({
     const statuses: readonly string[] = RSVP_STATUSES_BY_ROLE[role as EventRole] ?? [];
     const allowed: unknown[] = statuses.length > 0 ? [...statuses] : [null];
     if (role === undefined || rsvp_status === undefined || allowed.includes(rsvp_status)) return undefined;
-    return together(
+    return is.inconsistent(
       'rsvp_status',
       `must be ${allowed.map(String).join(' or ')} for the role ${role as string}`,
     );
@@ -149,84 +146,6 @@ const participants = recordType({
   joins: `LEFT JOIN ${NEW_USERS} n ON n.id = s.user_id`,
 });
 
-/** Both sides of every connection that stays. */
-const SIDES = `(SELECT line, id, requester_id AS user_id, addressee_id AS peer_id, source, met_at_event_id, requested_at, connected_at,
-    CASE status WHEN 'pending' THEN 'pending_sent' ELSE status END AS status FROM import_connections WHERE NOT deleted
-  UNION ALL SELECT line, id, addressee_id, requester_id, source, met_at_event_id, requested_at, connected_at,
-    CASE status WHEN 'pending' THEN 'pending_received' ELSE status END FROM import_connections WHERE NOT deleted) s`;
-
-const connections = recordType({
-  name: 'connections',
-  identities: [['id'], ['requester_id', 'addressee_id']],
-  fields: {
-    id: is.required(is.id),
-    requester_id: is.required(is.idOfMember),
-    addressee_id: is.required(is.idOfMember),
-    status: is.required(is.oneOf(['accepted', 'pending'])),
-    ...is.columns(Connection, 'source', 'met_at_event_id', 'requested_at', 'connected_at'),
-    deleted: is.orElse(false, is.flag),
-  },
-  check: ({ requester_id, addressee_id, status, connected_at }) => {
-    if (requester_id !== undefined && requester_id === addressee_id)
-      return together('addressee_id', 'nobody can be connected with themselves');
-    if (connected_at === undefined) return undefined;
-    if (status === 'accepted' && connected_at === null)
-      return together('connected_at', 'is needed where status is accepted');
-    if (status === 'pending' && connected_at !== null)
-      return together('connected_at', 'must be null where status is pending');
-    return undefined;
-  },
-  rules: [
-    twice(
-      'connections',
-      ['least(requester_id, addressee_id)', 'greatest(requester_id, addressee_id)'],
-      "'requester_id, addressee_id: line ' || d.first || ' connects the two already'",
-    ),
-    // Unless that one gives its id up: it is in the folder, with another id or deleted. In two conditions: one with OR can only be met by
-    // comparing every row with every line.
-    `SELECT s.line, ${code('taken')}, 'id: is that of a connection between other members' FROM import_connections s
-  JOIN connections t ON t.id = s.id AND t.user_id < t.peer_id
-  WHERE NOT s.deleted AND (t.user_id, t.peer_id) <> (least(s.requester_id, s.addressee_id), greatest(s.requester_id, s.addressee_id))
-    AND NOT EXISTS (SELECT FROM import_connections r WHERE r.deleted AND r.id = t.id)
-    AND NOT EXISTS (SELECT FROM import_connections r
-      WHERE least(r.requester_id, r.addressee_id) = t.user_id AND greatest(r.requester_id, r.addressee_id) = t.peer_id)`,
-  ],
-  sides: SIDES,
-  key: ['user_id', 'peer_id'],
-  columns: 'user_id id peer_id status source met_at_event_id requested_at connected_at'.split(' '),
-  copies: {
-    from: 'users',
-    by: 'peer_id',
-    columns: {
-      peer_is_disabled: 'o.is_disabled',
-      peer_name: 'o.folded_name',
-      peer_username: 'o.folded_username',
-    },
-  },
-  // Pairs whose id changes are written anew, so that two of them can change places.
-  release: [
-    `WITH gone AS (
-  DELETE FROM connections t USING ${SIDES}
-  WHERE t.user_id = s.user_id AND t.peer_id = s.peer_id AND t.id <> s.id RETURNING s.line, t.requested_at
-) UPDATE import_connections s SET requested_at = COALESCE(s.requested_at, gone.requested_at) FROM gone WHERE gone.line = s.line`,
-  ],
-  removal: {
-    fields: { id: is.id, requester_id: is.id, addressee_id: is.id },
-    check: (row) =>
-      row.id === null && (row.requester_id === null || row.addressee_id === null)
-        ? new is.Fault('id, or requester_id and addressee_id, are needed to delete a connection', 'missing')
-        : undefined,
-    complete: (row) => {
-      if (row.id !== null) row.requester_id = row.addressee_id = null; // the id alone counts
-    },
-    rows: `SELECT t.user_id, t.peer_id FROM import_connections s JOIN connections t ON t.id = s.id WHERE s.deleted
-  UNION SELECT t.user_id, t.peer_id FROM import_connections s
-  JOIN connections t ON t.user_id = s.requester_id AND t.peer_id = s.addressee_id WHERE s.deleted
-  UNION SELECT t.user_id, t.peer_id FROM import_connections s
-  JOIN connections t ON t.user_id = s.addressee_id AND t.peer_id = s.requester_id WHERE s.deleted`,
-  },
-});
-
 const userAchievements = recordType({
   name: 'user_achievements',
   fields: {
@@ -235,7 +154,7 @@ const userAchievements = recordType({
   },
   check: ({ earned_at, pin_position }) =>
     earned_at === null && typeof pin_position === 'number'
-      ? together('pin_position', 'only what is earned can be pinned')
+      ? is.inconsistent('pin_position', 'only what is earned can be pinned')
       : undefined,
   rules: [
     twice(

@@ -7,7 +7,7 @@ import { EXPORTED_ROWS, type MemberRows } from '../database/schema/member-tables
 import type { CursorPosition, List, ListQuery } from '../database/list.js';
 import { AllQuery } from '../features/achievements/achievement.dto.js';
 import { CATALOGUE_LIST } from '../features/achievements/achievements.service.js';
-import { CONNECTIONS, ConnectionsQuery } from '../features/connections/connection.dto.js';
+import { CONNECTIONS, ConnectionsQuery } from '../resources/connections/api.js';
 import { EventsQuery } from '../features/events/event.dto.js';
 import { EVENTS_IN_ANY_ZONE } from '../features/events/events.service.js';
 import { Semaphore } from '../database/postgres/semaphore.js';

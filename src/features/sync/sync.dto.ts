@@ -2,7 +2,7 @@ import { Model, nameWords, refTo } from '../../model/json-schema.js';
 import { CHANGE_KINDS, RESOURCES, type Resource } from '../../resources/resources.js';
 import { Cursor, ListOf, OneOf, WholeNumber } from '../../http/input/parameters.js';
 import { AchievementDetail } from '../achievements/achievement.dto.js';
-import { ConnectionItem } from '../connections/connection.dto.js';
+import { ConnectionItem } from '../../resources/connections/api.js';
 import { EventDetail } from '../events/event.dto.js';
 import { Profile } from '../profile/profile.dto.js';
 import {

@@ -10,7 +10,7 @@ import { JsonResponse } from '../../http/output/responses.js';
 import { SignedCursors } from '../../http/paging.js';
 import { concernedBy, kindFor, readScope, RESOURCES, type Resource } from '../../resources/resources.js';
 import { WHOLE_EARNED_LIST } from '../achievements/achievements.service.js';
-import { CONNECTIONS } from '../connections/connection.dto.js';
+import { CONNECTIONS } from '../../resources/connections/api.js';
 import { EventsService } from '../events/events.service.js';
 import { ProfileService } from '../profile/profile.service.js';
 import { MOST_WITH_DATA, type Change, type SyncAnswer, type SyncQuery } from './sync.dto.js';

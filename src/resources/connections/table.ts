@@ -1,10 +1,10 @@
 import { Entity, ForeignKey, Unique } from 'typeorm';
-import { row, stored } from '../../../../model/column.js';
-import { OfMember } from '../../../../model/declarations.js';
-import { boolean, enumOf, id, text, timestamp } from '../../../../model/field.js';
-import { CONNECTION_SOURCES, CONNECTION_STATUSES } from '../../../../values/vocabulary.js';
-import { Event } from './event.entity.js';
-import { User } from './user.entity.js';
+import { row, stored } from '../../model/column.js';
+import { OfMember } from '../../model/declarations.js';
+import { boolean, enumOf, id, text, timestamp } from '../../model/field.js';
+import { CONNECTION_SOURCES, CONNECTION_STATUSES } from '../../values/vocabulary.js';
+import { Event } from '../../database/schema/entities/members/event.entity.js';
+import { User } from '../../database/schema/entities/members/user.entity.js';
 
 /** One side of a connection: every connection has two rows with the same id, one for each member. */
 @Entity('connections')

@@ -1,15 +1,21 @@
+import { Controller, Get } from '@nestjs/common';
 import { Model } from '../../model/json-schema.js';
 import { List } from '../../database/list.js';
 import { contains, equals, totalOfMember } from '../../database/sql.js';
-import { changedSince, EVENT_ACCESS, listOf } from '../../resources/resources.js';
-import { Connection } from '../../database/schema/entities/members/connection.entity.js';
+import { changedSince, EVENT_ACCESS, listOf } from '../resources.js';
+import { Connection } from './table.js';
 import { Event } from '../../database/schema/entities/members/event.entity.js';
 import { User } from '../../database/schema/entities/members/user.entity.js';
 import { jsonOf, objectField, relation } from '../../model/response.js';
-import { PageQuery } from '../../http/paging.js';
+import { PageQuery, Paging } from '../../http/paging.js';
 import { ListOf, DateTime, OneOf, Search, WholeNumber } from '../../http/input/parameters.js';
 import { CONNECTION_SOURCES, CONNECTION_STATUSES, HIGHEST_ID, LENGTHS } from '../../values/vocabulary.js';
-import { UserCard } from '../profile/profile.dto.js';
+import { UserCard } from '../../features/profile/profile.dto.js';
+import { CurrentPrincipal, RequireScopes } from '../../auth/auth.decorators.js';
+import type { Principal } from '../../auth/principal.js';
+import type { JsonResponse } from '../../http/output/responses.js';
+import { RespondsWithPage } from '../../http/output/openapi.js';
+import { Parameters } from '../../http/input/query.js';
 
 const SORTS = ['-connected_at', 'connected_at', 'display_name', '-display_name'] as const;
 
@@ -98,3 +104,22 @@ export const CONNECTIONS = new List<ConnectionsQuery>({
   },
   total: totalOfMember('connections_count'),
 });
+
+@Controller('api/public/connections')
+@RequireScopes('connections:read')
+export class ConnectionsController {
+  constructor(private readonly paging: Paging) {}
+
+  @Get()
+  @RespondsWithPage(
+    'List connections',
+    ConnectionItem,
+    'The people whom the member is connected with; with `status`, also pending requests. Of each person, the list has only what everybody may see.',
+  )
+  listConnections(
+    @CurrentPrincipal() { userId }: Principal,
+    @Parameters() query: ConnectionsQuery,
+  ): Promise<JsonResponse> {
+    return this.paging.page(CONNECTIONS, userId, '/api/public/connections', query, { recent: true });
+  }
+}

@@ -1,0 +1,14 @@
+import { own, shared, type ResourceDeclaration } from '../../model/access.js';
+
+export const achievements: ResourceDeclaration = {
+  about: 'What the member has earned, and their progress towards the rest.',
+  scope: 'See your achievements and your progress',
+  rows: 'user_achievements ua',
+  member: 'ua.user_id',
+  id: 'ua.achievement_id',
+  isShown: 'ua.earned_at IS NOT NULL',
+  traces: [
+    { of: own('achievements') },
+    { of: shared('achievements'), through: 'JOIN user_achievements ua ON ua.achievement_id = s.id' },
+  ],
+};

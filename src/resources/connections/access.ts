@@ -1,0 +1,32 @@
+import { orRemoved, own, shared, type ResourceDeclaration } from '../../model/access.js';
+import { isEventVisible } from '../events/access.js';
+
+const isShown = 'NOT c.peer_is_disabled';
+
+export const connections: ResourceDeclaration = {
+  about: 'The people whom the member is connected with.',
+  scope: 'See the people you are connected with',
+  rows: 'connections c',
+  member: 'c.user_id',
+  id: 'c.id',
+  isShown,
+  traces: [
+    { of: own('connections') },
+    {
+      of: shared('people'),
+      through: 'JOIN connections c ON c.peer_id = s.id',
+      where: orRemoved(isShown),
+    },
+    // So is the event where two people met, to those who see it.
+    {
+      of: own('events'),
+      through: 'JOIN connections c ON c.met_at_event_id = s.id AND c.user_id = s.user_id',
+    },
+    {
+      of: shared('events'),
+      through: `JOIN participants p ON p.event_id = s.id
+  JOIN connections c ON c.met_at_event_id = p.event_id AND c.user_id = p.user_id`,
+      where: `${orRemoved(isEventVisible)} AND ${isShown}`,
+    },
+  ],
+};

@@ -1,0 +1,20 @@
+import { own, shared, type ResourceDeclaration } from '../../model/access.js';
+
+export const profile: ResourceDeclaration = {
+  about: 'Who the member is, and what they can change about that.',
+  scope: 'See your profile: names, bio, picture and counts',
+  rows: 'users u',
+  member: 'u.id',
+  id: 'u.id',
+  isShown: 'true',
+  traces: [
+    // It counts connections and achievements.
+    { of: own('profile', 'connections', 'achievements'), item: ['s.user_id', 's.user_id'] },
+    {
+      of: shared('people'),
+      through: 'JOIN connections c ON c.peer_id = s.id',
+      where: `c.status = 'accepted' AND s.kind <> 'updated'`,
+      item: ['c.user_id', 'c.user_id'],
+    },
+  ],
+};
