@@ -53,7 +53,7 @@ module.exports = {
     ),
     only(
       'accounts',
-      ['auth', 'audit', 'crypto', 'http', 'runtime', 'database', 'config', 'values'],
+      ['tables', 'auth', 'audit', 'crypto', 'http', 'runtime', 'database', 'config', 'values'],
       'sign-in serves the authorization server, not the reverse',
     ),
     only(

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource, IsNull, Not, type FindOptionsWhere } from 'typeorm';
 import { audited, recordEvent, type NewAuthEvent } from '../audit/audit.js';
 import { OperatorError } from '../values/operator-error.js';
-import { User } from '../database/schema/entities/members/user.entity.js';
+import { User } from '../resources/profile/table.js';
 import { contains, totalOfMember } from '../database/sql.js';
 import { trimmed } from '../values/string-rules.js';
 import { isId } from '../values/vocabulary.js';

@@ -7,7 +7,7 @@ import type {
   ICalEventTransparency,
   ICalLocation,
 } from 'ical-generator';
-import type { Event } from '../database/schema/entities/members/event.entity.js';
+import type { Event } from '../resources/events/table.js';
 import { timestampOf } from '../values/timestamps.js';
 import type { EventRole, EventStatus, RsvpStatus } from '../values/vocabulary.js';
 import { millisecondsOf, TimeZones, type ZoneRules } from './time-zones.js';

@@ -3,7 +3,7 @@ import type { DataSource, EntityManager } from 'typeorm';
 import { ADVISORY_LOCKS } from '../database/schema/advisory-locks.js';
 import { OperatorError } from '../values/operator-error.js';
 import { differs, isLostRace, keepingProfile, staged } from './record-type.js';
-import { EXTERNAL_ID_IS_WANTED, USERNAME_IS_WANTED, users } from './record-types.js';
+import { EXTERNAL_ID_IS_WANTED, USERNAME_IS_WANTED, users } from '../resources/profile/import.js';
 import { ARE_PENDING, Staging, stagingColumns } from './staging.js';
 
 /** Members changed by one transaction, which takes about a tenth of a second: who waits for one of them waits as long. */

@@ -1,10 +1,15 @@
 import type { ResourceDeclaration } from '../model/access.js';
-import { achievements } from './achievements/access.js';
-import { connections } from './connections/access.js';
-import { events } from './events/access.js';
-import { profile } from './profile/access.js';
+import { achievementsAccess } from './achievements/access.js';
+import { connectionsAccess } from './connections/access.js';
+import { eventsAccess } from './events/access.js';
+import { profileAccess } from './profile/access.js';
 
-const DECLARATIONS = { profile, events, connections, achievements };
+const DECLARATIONS = {
+  profile: profileAccess,
+  events: eventsAccess,
+  connections: connectionsAccess,
+  achievements: achievementsAccess,
+};
 
 /** The resources of a member's API that changes refer to. */
 export const RESOURCES = Object.keys(DECLARATIONS) as (keyof typeof DECLARATIONS)[];

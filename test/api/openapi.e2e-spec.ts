@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { ProfileController } from '../../src/features/profile/profile.controller.js';
+import { ProfileController } from '../../src/resources/profile/profile.controller.js';
 import { DeprecatedRoute, Documents } from '../../src/http/output/openapi.js';
 import { VERSION } from '../../src/config/version.js';
 import { TestApi } from '../support/api.js';

@@ -141,17 +141,17 @@ postgres.describe('a list and a field added by the steps of CONTRIBUTING.md', ()
   };
   const names = (page: Page) => page.data.map(({ name }) => name);
 
-  it('takes three files, the migration and its triggers, a test, and one line in each listed place', () => {
+  it('takes a folder, the migration and its triggers, a test, and lines elsewhere', () => {
     expect(FILES.map(({ path }) => path)).toEqual([
       'migrations/1763799999000-create-badges.ts',
-      'src/database/schema/entities/members/badge.entity.ts',
+      'src/resources/badges/table.ts',
       'schema/badges.sql',
-      'src/features/badges/badge.dto.ts',
-      'src/features/badges/badges.controller.ts',
+      'src/resources/badges/access.ts',
+      'src/resources/badges/api.ts',
       'test/api/badges.e2e-spec.ts',
       'migrations/1764500001000-add-dress-code.ts',
     ]);
-    expect(LINES).toHaveLength(15 + 5);
+    expect(LINES).toHaveLength(16 + 5);
   });
 
   it('returns the member’s own items', async () => {
@@ -400,7 +400,7 @@ func main() {
     const columns = await dataSource.query<{ name: string }[]>(
       `SELECT attname AS name FROM pg_attribute WHERE attrelid = 'badges'::regclass AND attnum > 0 ORDER BY attname`,
     );
-    const entity = FILES.find(({ path }) => path.endsWith('.entity.ts'))!.code;
+    const entity = FILES.find(({ path }) => path.endsWith('/table.ts'))!.code;
     const declared = Array.from(entity.matchAll(/^  (\w+): /gm), ([, name]) => ({ name }));
     expect(declared.toSorted((one, other) => (one.name! < other.name! ? -1 : 1))).toEqual(columns);
   });

@@ -1,10 +1,10 @@
 import { Model, nameWords, refTo } from '../../model/json-schema.js';
 import { CHANGE_KINDS, RESOURCES, type Resource } from '../../resources/resources.js';
 import { Cursor, ListOf, OneOf, WholeNumber } from '../../http/input/parameters.js';
-import { AchievementDetail } from '../achievements/achievement.dto.js';
+import { AchievementDetail } from '../../resources/achievements/achievement.dto.js';
 import { ConnectionItem } from '../../resources/connections/api.js';
-import { EventDetail } from '../events/event.dto.js';
-import { Profile } from '../profile/profile.dto.js';
+import { EventDetail } from '../../resources/events/event.dto.js';
+import { Profile } from '../../resources/profile/profile.dto.js';
 import {
   booleanField,
   cursorField,

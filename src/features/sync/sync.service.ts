@@ -9,10 +9,10 @@ import { Problem } from '../../http/output/problems.js';
 import { JsonResponse } from '../../http/output/responses.js';
 import { SignedCursors } from '../../http/paging.js';
 import { concernedBy, kindFor, readScope, RESOURCES, type Resource } from '../../resources/resources.js';
-import { WHOLE_EARNED_LIST } from '../achievements/achievements.service.js';
+import { WHOLE_EARNED_LIST } from '../../resources/achievements/achievements.service.js';
 import { CONNECTIONS } from '../../resources/connections/api.js';
-import { EventsService } from '../events/events.service.js';
-import { ProfileService } from '../profile/profile.service.js';
+import { EventsService } from '../../resources/events/events.service.js';
+import { ProfileService } from '../../resources/profile/profile.service.js';
 import { MOST_WITH_DATA, type Change, type SyncAnswer, type SyncQuery } from './sync.dto.js';
 
 /**

@@ -1,6 +1,6 @@
 import { own, shared, type ResourceDeclaration } from '../../model/access.js';
 
-export const achievements: ResourceDeclaration = {
+export const achievementsAccess: ResourceDeclaration = {
   about: 'What the member has earned, and their progress towards the rest.',
   scope: 'See your achievements and your progress',
   rows: 'user_achievements ua',

@@ -3,7 +3,7 @@ import { isEventVisible } from '../events/access.js';
 
 const isShown = 'NOT c.peer_is_disabled';
 
-export const connections: ResourceDeclaration = {
+export const connectionsAccess: ResourceDeclaration = {
   about: 'The people whom the member is connected with.',
   scope: 'See the people you are connected with',
   rows: 'connections c',

@@ -3,8 +3,8 @@ import { row, stored } from '../../model/column.js';
 import { OfMember } from '../../model/declarations.js';
 import { boolean, enumOf, id, text, timestamp } from '../../model/field.js';
 import { CONNECTION_SOURCES, CONNECTION_STATUSES } from '../../values/vocabulary.js';
-import { Event } from '../../database/schema/entities/members/event.entity.js';
-import { User } from '../../database/schema/entities/members/user.entity.js';
+import { Event } from '../events/table.js';
+import { User } from '../profile/table.js';
 
 /** One side of a connection: every connection has two rows with the same id, one for each member. */
 @Entity('connections')

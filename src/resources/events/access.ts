@@ -3,7 +3,7 @@ import { orRemoved, own, shared, type ResourceDeclaration } from '../../model/ac
 /** The rule is the function `event_visible`, whose result is stored in the row. */
 export const isEventVisible = 'p.is_visible';
 
-export const events: ResourceDeclaration = {
+export const eventsAccess: ResourceDeclaration = {
   about: 'The events that the member organises, attends or is invited to.',
   scope: 'See the events you organise, attend or are invited to',
   rows: 'participants p',

@@ -1,6 +1,6 @@
 import { own, shared, type ResourceDeclaration } from '../../model/access.js';
 
-export const profile: ResourceDeclaration = {
+export const profileAccess: ResourceDeclaration = {
   about: 'Who the member is, and what they can change about that.',
   scope: 'See your profile: names, bio, picture and counts',
   rows: 'users u',

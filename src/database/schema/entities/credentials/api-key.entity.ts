@@ -12,7 +12,7 @@ import {
   timestamptz,
 } from '../../../../model/column.js';
 import { OfMember } from '../../../../model/declarations.js';
-import { User } from '../members/user.entity.js';
+import { User } from '../../../../resources/profile/table.js';
 
 /** A partner's key to one member's data, or a platform key. The key itself is not stored. */
 @Entity('api_keys')

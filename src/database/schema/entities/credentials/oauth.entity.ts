@@ -13,7 +13,7 @@ import {
   uuid,
 } from '../../../../model/column.js';
 import { Expires, OfMember } from '../../../../model/declarations.js';
-import { User } from '../members/user.entity.js';
+import { User } from '../../../../resources/profile/table.js';
 
 /** An app that signs members in. */
 @Entity('oauth_clients')

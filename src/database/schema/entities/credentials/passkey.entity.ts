@@ -1,7 +1,7 @@
 import { Entity, Unique } from 'typeorm';
 import { bigint, boolean, bytea, identity, row, text, timestamptz } from '../../../../model/column.js';
 import { OfMember } from '../../../../model/declarations.js';
-import { User } from '../members/user.entity.js';
+import { User } from '../../../../resources/profile/table.js';
 
 /** A passkey of a member (a credential record of WebAuthn level 3, §4). It contains no secret: the private key is the member's. */
 @Entity('passkeys')

@@ -1,7 +1,7 @@
 import { Entity } from 'typeorm';
 import { bigint, boolean, identity, integer, row, text, timestamptz } from '../../../../model/column.js';
 import { Expires, OfMember } from '../../../../model/declarations.js';
-import { User } from './user.entity.js';
+import { User } from '../../../../resources/profile/table.js';
 
 /** A kind of notice that the member gets no emails about. */
 @Entity('muted_notices')

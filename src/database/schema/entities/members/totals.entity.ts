@@ -1,7 +1,7 @@
 import { Entity } from 'typeorm';
 import { bigint, boolean, date, identity, row, text, timestamptz } from '../../../../model/column.js';
 import { Expires, OfMember } from '../../../../model/declarations.js';
-import { User } from './user.entity.js';
+import { User } from '../../../../resources/profile/table.js';
 
 /** How often an app or a key used a scope of a member on a day, written in batches. */
 @Entity('member_usage')

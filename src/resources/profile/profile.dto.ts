@@ -1,5 +1,5 @@
 import { Model } from '../../model/json-schema.js';
-import { User } from '../../database/schema/entities/members/user.entity.js';
+import { User } from './table.js';
 import { countField, enumField, objectField, relation, type ValueOf } from '../../model/response.js';
 import { httpUrl, text, type BodyOf } from '../../http/input/body.js';
 import { LENGTHS } from '../../values/vocabulary.js';

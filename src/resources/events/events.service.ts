@@ -2,12 +2,12 @@ import { Injectable } from '@nestjs/common';
 import { List, type ListDeclaration } from '../../database/list.js';
 import { MemberReads } from '../../database/member-reads.js';
 import { contains, equals, totalOfMember } from '../../database/sql.js';
-import { Event, Participant } from '../../database/schema/entities/members/event.entity.js';
+import { Event, Participant } from './table.js';
 import { jsonOf, relation } from '../../model/response.js';
 import { JsonResponse } from '../../http/output/responses.js';
 import { Problem } from '../../http/output/problems.js';
 import { Paging } from '../../http/paging.js';
-import { committedSince, EVENT_ACCESS, listOf } from '../../resources/resources.js';
+import { committedSince, EVENT_ACCESS, listOf } from '../resources.js';
 import { idInPath } from '../../values/vocabulary.js';
 import { EventDetail, EventItem, type EventsQuery } from './event.dto.js';
 

@@ -1,8 +1,8 @@
 import { Entity, Unique } from 'typeorm';
-import { bigint, identity, row, stored } from '../../../../model/column.js';
-import { OfMember } from '../../../../model/declarations.js';
-import { boolean, text, texts, timestamp } from '../../../../model/field.js';
-import { LENGTHS } from '../../../../values/vocabulary.js';
+import { bigint, identity, row, stored } from '../../model/column.js';
+import { OfMember } from '../../model/declarations.js';
+import { boolean, text, texts, timestamp } from '../../model/field.js';
+import { LENGTHS } from '../../values/vocabulary.js';
 
 /** A member of the platform. */
 @Entity('users')

@@ -1,8 +1,8 @@
 import { Model } from '../../model/json-schema.js';
 import { JsonFragment } from '../../model/json-text.js';
 import { ATTENDEES, ONLINE_URL } from '../../database/sql.js';
-import { Event, Participant } from '../../database/schema/entities/members/event.entity.js';
-import { User } from '../../database/schema/entities/members/user.entity.js';
+import { Event, Participant } from './table.js';
+import { User } from '../profile/table.js';
 import { countField, objectField, objectListField, relation, textField, timestampField } from '../../model/response.js';
 import { PageQuery } from '../../http/paging.js';
 import { CountryCode, Flag, ListOf, DateTime, OneOf, Search } from '../../http/input/parameters.js';

@@ -1,6 +1,6 @@
 import { Model } from '../../model/json-schema.js';
 import { JsonFragment } from '../../model/json-text.js';
-import { Achievement, UserAchievement } from '../../database/schema/entities/members/achievement.entity.js';
+import { Achievement, UserAchievement } from './table.js';
 import {
   booleanField,
   countField,

@@ -1,9 +1,9 @@
 import { Entity, ForeignKey } from 'typeorm';
-import { bigint, identity, row, stored } from '../../../../model/column.js';
-import { OfMember } from '../../../../model/declarations.js';
-import { boolean, id, integer, text, timestamp } from '../../../../model/field.js';
-import { LENGTHS, MAX_PINNED } from '../../../../values/vocabulary.js';
-import { User } from './user.entity.js';
+import { bigint, identity, row, stored } from '../../model/column.js';
+import { OfMember } from '../../model/declarations.js';
+import { boolean, id, integer, text, timestamp } from '../../model/field.js';
+import { LENGTHS, MAX_PINNED } from '../../values/vocabulary.js';
+import { User } from '../profile/table.js';
 
 @Entity('achievements')
 export class Achievement extends row({

@@ -1,7 +1,7 @@
 import { Entity, ForeignKey, Unique } from 'typeorm';
-import { bigint, identity, row, stored } from '../../../../model/column.js';
-import { OfMember } from '../../../../model/declarations.js';
-import { boolean, enumOf, id, integer, number, text, texts, timestamp } from '../../../../model/field.js';
+import { bigint, identity, row, stored } from '../../model/column.js';
+import { OfMember } from '../../model/declarations.js';
+import { boolean, enumOf, id, integer, number, text, texts, timestamp } from '../../model/field.js';
 import {
   COUNTRY_CODE_PATTERN,
   EVENT_ROLES,
@@ -11,8 +11,8 @@ import {
   MAX_LATITUDE,
   MAX_LONGITUDE,
   RSVP_STATUSES,
-} from '../../../../values/vocabulary.js';
-import { User } from './user.entity.js';
+} from '../../values/vocabulary.js';
+import { User } from '../profile/table.js';
 
 @Entity('events')
 @Unique('events_copied_key', ['starts_at', 'is_draft', 'is_deleted', 'id'])

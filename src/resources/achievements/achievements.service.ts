@@ -2,11 +2,11 @@ import { Injectable } from '@nestjs/common';
 import { List, type Filter, type ListDeclaration, type SortOf } from '../../database/list.js';
 import { MemberReads } from '../../database/member-reads.js';
 import { contains, foldedText, totalOfMember } from '../../database/sql.js';
-import { UserAchievement } from '../../database/schema/entities/members/achievement.entity.js';
+import { UserAchievement } from './table.js';
 import { columnsOf, jsonOf, relation } from '../../model/response.js';
 import { JsonResponse } from '../../http/output/responses.js';
 import { Problem } from '../../http/output/problems.js';
-import { accessTo, changedSince, committedSince } from '../../resources/resources.js';
+import { accessTo, changedSince, committedSince } from '../resources.js';
 import { isId, RARITIES, type Rarity } from '../../values/vocabulary.js';
 import {
   AchievementDetail,
