@@ -144,7 +144,7 @@ module.exports = {
     ),
     only(
       'operations',
-      ['import', 'accounts', 'auth', 'audit', 'crypto', 'http', 'runtime', 'database', 'config', 'model', 'values'],
+      ['resources', 'import', 'accounts', 'auth', 'audit', 'crypto', 'http', 'runtime', 'database', 'config', 'model', 'values'],
       'runs beside the features',
     ),
     only(

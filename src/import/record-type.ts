@@ -1,4 +1,5 @@
 import type { eraseMembers } from '../accounts/erasure.js';
+import type { Copies } from '../model/derived.js';
 import {
   columnsOf,
   type Absence,
@@ -47,15 +48,6 @@ interface Declared {
   readonly kept?: Values;
   /** What `"op": "delete"` does, and in some files `"deleted": true`, if not to delete the row of that key. */
   readonly removal?: Partial<Removal>;
-}
-
-/** Columns that rows copy from another, so that a list needs one table. */
-export interface Copies {
-  readonly from: 'users' | 'events';
-  /** The column that has the id of that row. */
-  readonly by: string;
-  /** Column → SQL over that row, `o`. */
-  readonly columns: Values;
 }
 
 interface Removal {

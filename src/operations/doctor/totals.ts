@@ -1,7 +1,10 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import { ADVISORY_LOCKS } from '../../database/schema/advisory-locks.js';
-import { isLostRace, type Copies } from '../../import/record-type.js';
-import { RECORD_TYPES } from '../../import/record-types.js';
+import { isLostRace } from '../../import/record-type.js';
+import type { Derived, Total } from '../../model/derived.js';
+import { derivedOfUserAchievements } from '../../resources/achievements/derived.js';
+import { derivedOfConnections } from '../../resources/connections/derived.js';
+import { derivedOfParticipants } from '../../resources/events/derived.js';
 import { allOf, fail, MEND, type Check } from './check.js';
 
 /** A denormalized column or counter. */
@@ -16,25 +19,31 @@ interface Kept {
   readonly mend: string;
 }
 
-/** A counter that triggers maintain. @param counted the rows that it counts */
-const total = (
-  owner: 'user' | 'event' | 'achievement',
-  column: string,
-  counted: string,
-  kept = {
-    name: `${owner}_totals.${column}`,
-    parts: `SELECT ${owner}_id AS id, ${column} AS n FROM ${owner}_totals`,
-    deltas: `${owner}_totals`,
-  },
-): Kept => {
-  const id = `${owner}_id`;
+const DERIVED: readonly Derived[] = [derivedOfParticipants, derivedOfConnections, derivedOfUserAchievements];
+
+/** Earners are counted in the achievement's own row, and by deltas that are not folded yet. */
+const EARNERS = {
+  name: 'achievements.earners_count',
+  parts: `SELECT id, earners_count AS n FROM achievements
+    UNION ALL SELECT achievement_id, earners_count FROM achievement_total_deltas`,
+  deltas: 'achievement_total_deltas',
+};
+
+const totalOf = (table: string, { of, column, counts }: Total): Kept => {
+  const id = `${of}_id`;
+  const totals = `${of}_totals`;
+  const kept =
+    of === 'achievement'
+      ? EARNERS
+      : { name: `${totals}.${column}`, parts: `SELECT ${id} AS id, ${column} AS n FROM ${totals}`, deltas: totals };
   const wrong = `SELECT id, COALESCE(k.n, 0) AS kept, COALESCE(c.n, 0) AS counted
   FROM (SELECT id, sum(n) AS n FROM (${kept.parts}) parts WHERE id > $1 AND id <= $2 GROUP BY id) k
-  FULL JOIN (SELECT ${id} AS id, count(*) AS n FROM ${counted} AND ${id} > $1 AND ${id} <= $2 GROUP BY ${id}) c USING (id)
+  FULL JOIN (SELECT ${id} AS id, count(*) AS n FROM ${table} t
+    WHERE ${counts} AND ${id} > $1 AND ${id} <= $2 GROUP BY ${id}) c USING (id)
   WHERE COALESCE(k.n, 0) <> COALESCE(c.n, 0)`;
   return {
     name: kept.name,
-    owners: `${owner}s`,
+    owners: `${of}s`,
     wrong,
     mend: `INSERT INTO ${kept.deltas} (${id}, ${column}) SELECT id, counted - kept FROM (${wrong}) r`,
   };
@@ -47,21 +56,7 @@ const WRONG_ACTIVE_USERS = `SELECT * FROM (SELECT 1::bigint AS id, count(*) AS c
   FROM users WHERE NOT is_disabled HAVING 1 > $1::bigint AND 1 <= $2::bigint) r WHERE kept <> counted`;
 
 const TOTALS: readonly Kept[] = [
-  total('user', 'events_count', 'participants WHERE is_visible'),
-  total('user', 'connections_count', `connections WHERE status = 'accepted' AND NOT peer_is_disabled`),
-  total('user', 'achievements_count', 'user_achievements WHERE earned_at IS NOT NULL'),
-  total('event', 'attendees_count', `participants WHERE rsvp_status = 'going'`),
-  total(
-    'achievement',
-    'earners_count',
-    'user_achievements WHERE earned_at IS NOT NULL AND NOT user_is_disabled',
-    {
-      name: 'achievements.earners_count',
-      parts: `SELECT id, earners_count AS n FROM achievements
-    UNION ALL SELECT achievement_id, earners_count FROM achievement_total_deltas`,
-      deltas: 'achievement_total_deltas',
-    },
-  ),
+  ...DERIVED.flatMap(({ table, totals }) => totals.map((total) => totalOf(table, total))),
   {
     name: 'platform_totals.active_users_count',
     owners: 'platform_totals',
@@ -70,8 +65,8 @@ const TOTALS: readonly Kept[] = [
   },
 ];
 
-/** Denormalized columns of a referenced row, which foreign keys maintain. */
-const copyOf = (table: string, { from, by, columns }: Copies): Kept => {
+/** The columns that a row copies from the row that it refers to; foreign keys keep them true. */
+const copyOf = ({ table, copies: { from, by, columns } }: Derived): Kept => {
   const copies = Object.keys(columns);
   const originals = Object.values(columns);
   const differs = `o.id = t.${by} AND t.user_id > $1 AND t.user_id <= $2
@@ -85,9 +80,7 @@ const copyOf = (table: string, { from, by, columns }: Copies): Kept => {
   };
 };
 
-const COPIES: readonly Kept[] = RECORD_TYPES.flatMap(({ name, copies }) =>
-  copies ? [copyOf(name, copies)] : [],
-);
+const COPIES: readonly Kept[] = DERIVED.map(copyOf);
 
 const NOTHING = '0';
 const EVERYTHING = '9223372036854775807';

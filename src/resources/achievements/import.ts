@@ -1,6 +1,7 @@
 import * as is from '../../import/fields.js';
 import { code, recordType, twice } from '../../import/record-type.js';
 import { LENGTHS } from '../../values/vocabulary.js';
+import { derivedOfUserAchievements } from './derived.js';
 import { Achievement, UserAchievement } from './table.js';
 
 export const achievements = recordType({
@@ -46,7 +47,7 @@ export const userAchievements = recordType({
     WHERE r.user_id = t.user_id AND r.achievement_id = t.achievement_id)`,
   ],
   key: ['user_id', 'achievement_id'],
-  copies: { from: 'users', by: 'user_id', columns: { user_is_disabled: 'o.is_disabled' } },
+  copies: derivedOfUserAchievements.copies,
   release: [
     `UPDATE user_achievements t SET pin_position = NULL FROM import_user_achievements s
   WHERE s.user_id = t.user_id AND s.achievement_id = t.achievement_id

@@ -1,7 +1,9 @@
 import { orRemoved, own, shared, type ResourceDeclaration } from '../../model/access.js';
 import { isEventVisible } from '../events/access.js';
 
-const isShown = 'NOT c.peer_is_disabled';
+/** Writes the condition that the other person of a connection is not disabled. */
+export const isConnectionShown = (row: string) => `NOT ${row}.peer_is_disabled`;
+const isShown = isConnectionShown('c');
 
 export const connectionsAccess: ResourceDeclaration = {
   about: 'The people whom the member is connected with.',

@@ -1,5 +1,6 @@
 import * as is from '../../import/fields.js';
 import { code, recordType, twice } from '../../import/record-type.js';
+import { derivedOfConnections } from './derived.js';
 import { Connection } from './table.js';
 
 /** Both sides of every connection that stays. */
@@ -48,15 +49,7 @@ export const connections = recordType({
   sides: SIDES,
   key: ['user_id', 'peer_id'],
   columns: 'user_id id peer_id status source met_at_event_id requested_at connected_at'.split(' '),
-  copies: {
-    from: 'users',
-    by: 'peer_id',
-    columns: {
-      peer_is_disabled: 'o.is_disabled',
-      peer_name: 'o.folded_name',
-      peer_username: 'o.folded_username',
-    },
-  },
+  copies: derivedOfConnections.copies,
   // Pairs whose id changes are written anew, so that two of them can change places.
   release: [
     `WITH gone AS (

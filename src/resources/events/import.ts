@@ -7,6 +7,7 @@ import {
   RSVP_STATUSES_BY_ROLE,
   type EventRole,
 } from '../../values/vocabulary.js';
+import { derivedOfParticipants } from './derived.js';
 import { Event, Participant } from './table.js';
 
 export const events = recordType({
@@ -56,11 +57,7 @@ export const participants = recordType({
     );
   },
   key: ['user_id', 'event_id'],
-  copies: {
-    from: 'events',
-    by: 'event_id',
-    columns: { starts_at: 'o.starts_at', event_is_draft: 'o.is_draft', event_is_deleted: 'o.is_deleted' },
-  },
+  copies: derivedOfParticipants.copies,
   // What comes with its member is nothing new to anybody. A trigger keeps it true.
   besides: { changed_in: 'CASE WHEN n.id IS NULL THEN pg_current_xact_id()::text::bigint END' },
   joins: `LEFT JOIN ${NEW_USERS} n ON n.id = s.user_id`,

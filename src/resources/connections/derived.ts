@@ -1,0 +1,18 @@
+import type { Derived } from '../../model/derived.js';
+import { isConnectionShown } from './access.js';
+
+export const derivedOfConnections: Derived = {
+  table: 'connections',
+  copies: {
+    from: 'users',
+    by: 'peer_id',
+    columns: {
+      peer_is_disabled: 'o.is_disabled',
+      peer_name: 'o.folded_name',
+      peer_username: 'o.folded_username',
+    },
+  },
+  totals: [
+    { of: 'user', column: 'connections_count', counts: `t.status = 'accepted' AND ${isConnectionShown('t')}` },
+  ],
+};
