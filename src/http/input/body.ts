@@ -1,12 +1,16 @@
 import { promisify } from 'node:util';
-import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
+import { applyDecorators, createParamDecorator, type ExecutionContext } from '@nestjs/common';
+import { IsOptional } from 'class-validator/cjs/decorator/common/IsOptional.js';
+import { ValidateBy } from 'class-validator/cjs/decorator/common/ValidateBy.js';
 import express, { type Request, type Response } from 'express';
 import { Documents, type RequestBody } from '../output/openapi.js';
 import { pointerTo, Problem, type ProblemDetail } from '../output/problems.js';
-import { nullable, refTo, type Model, type Property } from '../../model/json-schema.js';
+import type { Field } from '../../model/field.js';
+import { Described, Model, nullable, propertiesOf, refTo } from '../../model/json-schema.js';
 import { receiving, requestOf, responseOf } from '../pipeline/request-context.js';
 import { isHttpUrl, isStorable } from '../../values/string-rules.js';
 import type { Length } from '../../values/vocabulary.js';
+import { classOfParameter, VALIDATION, validator } from './query.js';
 
 /** The largest legitimate body, a full profile, has 11 KB. */
 const BODY_LIMIT_BYTES = 16_384;
@@ -22,39 +26,22 @@ const readRaw = rawReader(BODY_LIMIT_BYTES);
 const JSON_TYPE = /^\s*application\/json\s*(;\s*charset\s*=\s*"?(utf-?8|us-ascii)"?\s*)?;?\s*$/i;
 const NDJSON_TYPE = /^\s*application\/x-ndjson\s*(;\s*charset\s*=\s*"?utf-?8"?\s*)?;?\s*$/i;
 
-/** What is wrong with a field, in the API's words. */
-interface Fault {
-  /** As in `errors` of a problem. */
-  readonly code: string;
-  readonly detail: string;
-  readonly max?: number;
-  /** Code points of a text that is too long. */
-  readonly actual?: number;
-}
-
-/** A field of a body that may be absent or null. */
-interface BodyField extends Property {
-  /** What is wrong with a value that is not null. */
-  readonly faultOf: (name: string, value: unknown) => Fault | undefined;
-}
-
-type BodyFields = Readonly<Record<string, BodyField>>;
-
-/** The fields of a body that were sent, once they are checked. */
-export type BodyOf<Body extends Model> = { readonly [Name in keyof Body['properties']]?: string | null };
-
 /**
  * Injects the body of the request: the fields that were sent, checked. It is read after credential, scope, rate and query were checked.
  *
  * @param resource fields of it that the body does not have cannot be changed: `read_only_field`
  * @throws Problem payload_too_large, unsupported_media_type, invalid_json, validation_failed
  */
-export const JsonBody = (fields: Model<BodyFields>, resource: Model): ParameterDecorator =>
-  injected(
-    async (request, response) =>
-      checkFields(await readJsonObject(request, response), fields.properties, resource),
-    { content: { 'application/json': { schema: refTo(fields) } } },
-  );
+export const JsonBody =
+  (resource: Model): ParameterDecorator =>
+  (controller, name, index) => {
+    const body = classOfParameter(controller, name!, index);
+    const schema = refTo(new Model(body.name, Object.fromEntries(propertiesOf(body))));
+    injected(
+      async (request, response) => checkFields(await readJsonObject(request, response), body, resource),
+      { content: { 'application/json': { schema } } },
+    )(controller, name, index);
+  };
 
 /** Makes a decorator that injects what `read` makes of the body, and documents it. */
 function injected(
@@ -145,40 +132,35 @@ function bodyProblem(error: { type?: string; code?: string }): Problem {
   return new Problem('invalid_json', { cause: error, ...(detail ? { detail } : {}) });
 }
 
-/** Declares a text of so many Unicode code points, or null. */
-export const text = (
-  [least, most]: Length,
-  facts: { readonly example?: string; readonly format?: 'uri' } = {},
-): BodyField => ({
-  schema: nullable({ type: 'string', maxLength: most, ...facts }),
-  required: false,
-  faultOf: (name, value) => {
-    if (typeof value !== 'string')
-      return { code: 'invalid_type', detail: `${name} must be a string or null.` };
-    if (!isStorable(value))
-      return {
-        code: 'invalid_characters',
-        detail: `${name} must not contain U+0000 or half of a surrogate pair.`,
-      };
-    const actual = [...value].length;
-    if (actual < least || actual > most)
-      return { code: 'too_long', detail: `${name} must have at most ${most} characters.`, max: most, actual };
-    if (facts.format === 'uri' && !isHttpUrl(value))
-      return {
-        code: 'invalid_url',
-        detail: `${name} must be an absolute http or https URL without user and password.`,
-      };
-    return undefined;
-  },
-});
+/** A rule of a field, whose breach has this code. */
+const rule = (code: string, detail: string, validate: (value: string) => boolean, facts: object = {}) =>
+  ValidateBy({ name: code, validator: { validate } }, { message: detail, context: { code, ...facts } });
 
-/** Declares an absolute http(s) URL of so many code points, or null. The server never fetches it. */
-export const httpUrl = (length: Length) => text(length, { format: 'uri' });
+/** Declares a text that a member writes, within the bounds of the table's field, or null. With `format: 'uri'`, an absolute http(s) URL. */
+export const Writable = (
+  { type }: Field<string | null>,
+  facts: { readonly example?: string; readonly format?: 'uri' } = {},
+): PropertyDecorator => {
+  const most = (type as { readonly length: Length }).length[1];
+  return applyDecorators(
+    Described(nullable({ type: 'string', maxLength: most, ...facts }), { required: false }),
+    IsOptional(),
+    rule('invalid_type', '$property must be a string or null.', (value) => typeof value === 'string'),
+    rule('invalid_characters', '$property must not contain U+0000 or half of a surrogate pair.', isStorable),
+    // class-validator's MaxLength does not count variation selectors, which PostgreSQL does.
+    rule('too_long', `$property must have at most ${most} characters.`, (value) => [...value].length <= most, {
+      max: most,
+    }),
+    ...(facts.format
+      ? [rule('invalid_url', '$property must be an absolute http or https URL without user and password.', isHttpUrl)]
+      : []),
+  );
+};
 
 const WHOLE_BODY = { pointer: '#', field: null };
 
 /** @throws Problem validation_failed with every fault */
-function checkFields(body: Record<string, unknown>, fields: BodyFields, resource: Model): object {
+function checkFields(body: Record<string, unknown>, fields: new () => object, resource: Model): object {
   const names = Object.keys(body);
   if (names.length > MOST_FIELDS) {
     const detail = `The body must have at most ${MOST_FIELDS} fields.`;
@@ -190,26 +172,34 @@ function checkFields(body: Record<string, unknown>, fields: BodyFields, resource
     const facts = { code: 'too_deep', detail, max: DEEPEST };
     throw new Problem('validation_failed', { errors: [{ ...WHOLE_BODY, ...facts }] });
   }
+  const known = propertiesOf(fields);
+  const sent = Object.fromEntries(names.filter((name) => known.has(name)).map((name) => [name, body[name]]));
+  const broken = validator.validateSync(Object.assign(new fields(), sent), VALIDATION);
   const errors = names.flatMap((name) => {
-    const value = body[name];
-    if (!Object.hasOwn(fields, name)) return [fieldError(name, notAField(name, fields, resource))];
-    const fault = value === null ? undefined : fields[name]!.faultOf(name, value);
-    return fault ? [fieldError(name, fault)] : [];
+    if (!known.has(name)) return [fieldError(name, notAField(name, [...known.keys()], resource))];
+    const { constraints, contexts } = broken.find(({ property }) => property === name) ?? {};
+    if (!constraints) return [];
+    const [[code, detail]] = Object.entries(constraints) as [[string, string]];
+    const actual = code === 'too_long' && { actual: [...(body[name] as string)].length };
+    return [fieldError(name, { ...(contexts![code] as { code: string }), ...actual, detail })];
   });
   if (errors.length > 0) throw new Problem('validation_failed', { errors });
   return body;
 }
 
-function notAField(name: string, fields: BodyFields, resource: Model): Fault {
+function notAField(name: string, known: readonly string[], resource: Model) {
   return Object.hasOwn(resource.properties, name)
     ? { code: 'read_only_field', detail: `${name} cannot be changed here.` }
     : {
         code: 'unknown_field',
-        detail: `${name.toWellFormed()} is not a field here; the fields are ${Object.keys(fields).join(', ')}.`,
+        detail: `${name.toWellFormed()} is not a field here; the fields are ${known.join(', ')}.`,
       };
 }
 
-function fieldError(name: string, { detail, ...fault }: Fault): ProblemDetail {
+function fieldError(
+  name: string,
+  { detail, ...fault }: { readonly code: string; readonly detail: string },
+): ProblemDetail {
   const wellFormed = name.toWellFormed();
   return { pointer: pointerTo([wellFormed]), field: wellFormed, ...fault, detail };
 }

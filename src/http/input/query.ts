@@ -21,10 +21,10 @@ interface ViewOfRoute {
 
 const QUERY = 'http:query';
 
-const validator = new Validator();
+export const validator = new Validator();
 
-/** How every query is checked. */
-const VALIDATION = {
+/** How every query and body is checked. */
+export const VALIDATION = {
   forbidUnknownValues: false, // a query without parameters has no rules
   stopAtFirstError: true,
   validationError: { target: false },
@@ -56,7 +56,7 @@ export const Parameters =
  *
  * @throws Error where the signature names no class, or one that is imported as a type only
  */
-function classOfParameter(controller: object, handler: string | symbol, index: number): new () => object {
+export function classOfParameter(controller: object, handler: string | symbol, index: number): new () => object {
   const types = Reflect.getMetadata('design:paramtypes', controller, handler) as
     (new () => object)[] | undefined;
   const type = types?.[index];

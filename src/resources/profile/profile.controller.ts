@@ -50,7 +50,7 @@ export class ProfileController {
     @CurrentPrincipal() principal: Principal,
     @Req() request: Request,
     @Headers('if-match') ifMatch: string | undefined,
-    @JsonBody(ProfileChanges, Profile) changes: ProfileChanges,
+    @JsonBody(Profile) changes: ProfileChanges,
   ): Promise<JsonResponse> {
     extendDeadline(request, LOCK_PATIENCE_MS);
     return this.profiles.update(principal, changes, ifMatch, () => confirmCredential(request));

@@ -1,7 +1,7 @@
 import { Model } from '../../model/json-schema.js';
 import { User } from './table.js';
 import { countField, enumField, objectField, relation, type ValueOf } from '../../model/response.js';
-import { httpUrl, text, type BodyOf } from '../../http/input/body.js';
+import { Writable } from '../../http/input/body.js';
 import { LENGTHS } from '../../values/vocabulary.js';
 
 /** A member. */
@@ -60,10 +60,16 @@ export const ProfileUpdated = new Model('ProfileUpdated', {
 export type ProfileUpdated = ValueOf<typeof ProfileUpdated>;
 
 /** Body of PUT /profile: only included fields change, null clears. */
-export const ProfileChanges = new Model('ProfileChanges', {
-  first_name: text(LENGTHS.users.first_name, { example: 'Ada' }),
-  last_name: text(LENGTHS.users.last_name),
-  bio: text(LENGTHS.users.bio),
-  profile_picture: httpUrl(LENGTHS.users.profile_picture),
-});
-export type ProfileChanges = BodyOf<typeof ProfileChanges>;
+export class ProfileChanges {
+  @Writable(User.fields.first_name, { example: 'Ada' })
+  first_name?: string | null;
+
+  @Writable(User.fields.last_name)
+  last_name?: string | null;
+
+  @Writable(User.fields.bio)
+  bio?: string | null;
+
+  @Writable(User.fields.profile_picture, { format: 'uri' })
+  profile_picture?: string | null;
+}
