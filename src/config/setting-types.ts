@@ -4,7 +4,7 @@ import { isName, isMailbox } from '../values/string-rules.js';
 
 /** Readers of settings. Errors never contain the value, which may be a secret. */
 
-export const text = z.string().min(1);
+export const nonEmpty = z.string().min(1);
 
 /** One of these words. */
 export const oneOf = <const Values extends readonly [string, string, ...string[]]>(...values: Values) =>

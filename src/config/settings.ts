@@ -31,7 +31,7 @@ export const SETTINGS = {
       '`production` rejects development secrets, the embedded database, and a PUBLIC_URL without https (except on localhost)',
     set: 'to `production` if others reach the server',
   }),
-  HOST: optional(is.text, {
+  HOST: optional(is.nonEmpty, {
     otherwise: '127.0.0.1 (0.0.0.0 in production)',
     meaning: 'address that the HTTP server listens on',
     set: 'to restrict it to one network, or to 127.0.0.1 behind a proxy on the same host',
@@ -46,7 +46,7 @@ export const SETTINGS = {
     set: 'if others reach the server; later changes invalidate everything issued under the old one',
   }),
   DATA_DIR: setting(
-    is.text.transform((folder) => resolve(folder)),
+    is.nonEmpty.transform((folder) => resolve(folder)),
     '.data',
     {
       meaning: 'folder for the embedded database, the development secrets and the demo’s test key',
@@ -161,15 +161,15 @@ export const SETTINGS = {
       'issuer of the external identity provider (OpenID Connect); without it, members have a password here ([sign-in.md](sign-in.md))',
     set: 'if members already have a login elsewhere',
   }),
-  UPSTREAM_CLIENT_ID: optional(is.text, {
+  UPSTREAM_CLIENT_ID: optional(is.nonEmpty, {
     meaning: 'client id of this server at that provider',
     set: 'with UPSTREAM_ISSUER (required)',
   }),
-  UPSTREAM_CLIENT_SECRET: optional(is.text, {
+  UPSTREAM_CLIENT_SECRET: optional(is.nonEmpty, {
     meaning: 'client secret of this server at that provider; the alternative is UPSTREAM_CLIENT_KEY_FILE',
     set: 'with UPSTREAM_ISSUER, if the provider issued a secret',
   }),
-  UPSTREAM_CLIENT_KEY_FILE: optional(is.text, {
+  UPSTREAM_CLIENT_KEY_FILE: optional(is.nonEmpty, {
     meaning:
       'file with a private key (PKCS #8, PEM; RSA, P-256, P-384, P-521 or Ed25519) for private_key_jwt, instead of the secret',
     set: 'with UPSTREAM_ISSUER, if the provider accepts signed assertions',

@@ -107,7 +107,7 @@ const plain = (
 });
 
 /** Accepts an integer within bounds, at most those of SQL's integer. */
-export const integer = (minimum: number, maximum = 2_147_483_647): Field =>
+const integer = (minimum: number, maximum = 2_147_483_647): Field =>
   plain(
     'integer',
     `an integer from ${minimum} to ${maximum}`,
@@ -122,7 +122,7 @@ export const idOf = (table: string): Field => ({ ...id, refersTo: { table, alive
 export const idOfMember: Field = { ...id, refersTo: { table: 'users', alive: true } };
 
 /** Accepts degrees, up to this distance from zero in either direction. */
-export const degrees = (most: number): Field =>
+const degrees = (most: number): Field =>
   plain(
     'double precision',
     `a number from -${most} to ${most}`,
@@ -144,7 +144,7 @@ export const oneOf = (values: readonly string[]): Field =>
   );
 
 /** Accepts a text of this many Unicode code points. */
-export const text = ([shortest, longest]: Length): Field => ({
+const text = ([shortest, longest]: Length): Field => ({
   type: 'text',
   rule:
     shortest === 0
@@ -219,7 +219,7 @@ export const moment: Field = {
   },
 };
 
-export const tags: Field = {
+const tags: Field = {
   type: 'text[]',
   fallback: [],
   rule: `a list of at most ${MAX_TAGS} strings, of ${TAG_LENGTH.join(' to ')} characters each`,
@@ -253,22 +253,25 @@ function fieldOf(type: FieldType): Field {
   }
 }
 
-/** Takes fields of a record from columns of its table: their values, references and defaults, and whether they are required. */
-export function columns<Name extends string>(
-  { columns, fields }: { readonly columns: Columns; readonly fields: Readonly<Record<Name, TableField>> },
-  ...names: readonly Name[]
-): Readonly<Record<Name, Field>> {
-  const imported = names.map((name): [Name, Field] => {
-    const { type, isNullable } = fields[name];
-    const { reference, options } = columns[name]!;
-    const field = reference ? idOf(tableNameOf(reference.to())) : fieldOf(type);
-    if (typeof options.default === 'function')
-      return [name, type.kind === 'timestamp' ? { ...field, absent: 'the time of the import' } : field];
-    if (options.default !== undefined) return [name, { ...field, fallback: options.default as unknown }];
-    return [name, isNullable ? field : required(field)];
-  });
-  return Object.fromEntries(imported) as Record<Name, Field>;
+interface Table<Name extends string> {
+  readonly columns: Columns;
+  readonly fields: Readonly<Record<Name, TableField>>;
 }
+
+/** Takes a field of a record from a column of its table: its values, reference and default, and whether it is required. */
+export function column<Name extends string>({ columns, fields }: Table<Name>, name: Name): Field {
+  const { type, isNullable } = fields[name];
+  const { reference, options } = columns[name]!;
+  const field = reference ? idOf(tableNameOf(reference.to())) : fieldOf(type);
+  if (typeof options.default === 'function')
+    return type.kind === 'timestamp' ? { ...field, absent: 'the time of the import' } : field;
+  if (options.default !== undefined) return { ...field, fallback: options.default as unknown };
+  return isNullable ? field : required(field);
+}
+
+/** Takes fields of a record from the columns of these names. */
+export const columns = <Name extends string>(table: Table<Name>, ...names: readonly Name[]) =>
+  Object.fromEntries(names.map((name) => [name, column(table, name)])) as Readonly<Record<Name, Field>>;
 
 /** Whether it is a JSON object. */
 export const isObject = (value: unknown): value is Record<string, unknown> =>

@@ -70,7 +70,7 @@ class Kind<Stored> extends TableColumn<Stored> {
 
 const column = <Stored>(type: ColumnType) => new Kind<Stored>({ type });
 
-export const text = column<string>('text');
+export const anyText = column<string>('text');
 export const uuid = column<string>('uuid');
 export const inet = column<string>('inet');
 export const cidr = column<string>('cidr');

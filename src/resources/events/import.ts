@@ -2,8 +2,6 @@ import * as is from '../../import/fields.js';
 import { NEW_USERS, recordType } from '../../import/record-type.js';
 import {
   LENGTHS,
-  MAX_LATITUDE,
-  MAX_LONGITUDE,
   RSVP_STATUSES_BY_ROLE,
   type EventRole,
 } from '../../values/vocabulary.js';
@@ -19,12 +17,12 @@ export const events = recordType({
     online_url: is.url(LENGTHS.events.online_url),
     location: {
       fields: {
-        name: is.text(LENGTHS.events.location_name),
-        city: is.text(LENGTHS.events.location_city),
+        name: is.column(Event, 'location_name'),
+        city: is.column(Event, 'location_city'),
         country_code: is.countryCode,
-        address: is.text(LENGTHS.events.location_address),
-        latitude: is.degrees(MAX_LATITUDE),
-        longitude: is.degrees(MAX_LONGITUDE),
+        address: is.column(Event, 'location_address'),
+        latitude: is.column(Event, 'location_latitude'),
+        longitude: is.column(Event, 'location_longitude'),
       },
     },
     cover_image: is.url(LENGTHS.events.cover_image),

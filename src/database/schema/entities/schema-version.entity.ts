@@ -1,16 +1,16 @@
 import { Entity } from 'typeorm';
-import { jsonb, row, text, timestamptz } from '../../../model/column.js';
+import { jsonb, row, anyText, timestamptz } from '../../../model/column.js';
 
 /** A migration that older programs are compatible with: see `readSchema`. */
 @Entity('compatible_migrations')
 export class CompatibleMigration extends row({
-  name: text.primary,
+  name: anyText.primary,
 }) {}
 
 /** A state of schema/ that was applied: see `applyRepeatable`. */
 @Entity('schema_versions')
 export class SchemaVersion extends row({
-  digest: text.primary,
+  digest: anyText.primary,
   /** Each statement by what DROP calls what it makes. */
   objects: jsonb.as<Readonly<Record<string, string>>>(),
   applied_at: timestamptz.sqlDefault('clock_timestamp()'),

@@ -1,5 +1,5 @@
 import { Entity } from 'typeorm';
-import { bigint, identity, jsonb, row, text, timestamptz } from '../../../../model/column.js';
+import { bigint, identity, jsonb, row, anyText, timestamptz } from '../../../../model/column.js';
 import { Expires, OfMember, recordedAs } from '../../../../model/declarations.js';
 
 /** The transactions that had ended at a moment: by it, later commits are recognized. */
@@ -7,7 +7,7 @@ import { Expires, OfMember, recordedAs } from '../../../../model/declarations.js
 export class ChangeMark extends row({
   taken_at: timestamptz.primary,
   /** A pg_snapshot. */
-  snapshot: text,
+  snapshot: anyText,
 }) {}
 
 /** A change to what members see through the API. Written by the database alone. */
@@ -22,16 +22,16 @@ export class Change extends row({
   sequence: identity('ALWAYS'),
   /** The member in whose list it is; null for all members in whose lists it is. */
   user_id: bigint.nullable,
-  resource: text.as<'profile' | 'events' | 'connections' | 'achievements' | 'people'>(),
+  resource: anyText.as<'profile' | 'events' | 'connections' | 'achievements' | 'people'>(),
   id: bigint,
-  kind: text.as<'updated' | 'removed' | 'returned'>(),
+  kind: anyText.as<'updated' | 'removed' | 'returned'>(),
   changed_at: timestamptz.sqlDefault('now()'),
 }) {}
 
 /** How far each reader of all changes has come. */
 @Entity('change_places')
 export class ChangePlace extends row({
-  name: text.as<'coalesced' | 'swept' | 'told' | 'platform_swept'>().primary,
+  name: anyText.as<'coalesced' | 'swept' | 'told' | 'platform_swept'>().primary,
   changed_in: bigint.default(0),
   sequence: bigint.default(0),
 }) {}
@@ -48,17 +48,17 @@ export class PlatformChange extends row({
   /** Number of the transaction (xid8). */
   changed_in: bigint.primary.sqlDefault('pg_current_xact_id()::text::bigint'),
   sequence: identity('ALWAYS'),
-  type: text.as<'profile.updated' | 'consent.granted' | 'consent.revoked' | 'member.signed_in' | 'notice'>(),
+  type: anyText.as<'profile.updated' | 'consent.granted' | 'consent.revoked' | 'member.signed_in' | 'notice'>(),
   user_id: bigint,
   /** Id of the app or key used. */
-  by_id: text.nullable,
+  by_id: anyText.nullable,
   /** For profile.updated: the changed fields and their new values. */
   fields: jsonb.as<Record<string, string | null>>().nullable,
   /** For a consent: the scopes granted or withdrawn. */
-  scopes: text.array.nullable,
+  scopes: anyText.array.nullable,
   /** For a notice: the type of the audit event that it reports. */
-  notice: text.nullable,
+  notice: anyText.nullable,
   /** For a notice: the name of the app, key, link or passkey at that time. */
-  name: text.nullable,
+  name: anyText.nullable,
   changed_at: timestamptz.sqlDefault('now()'),
 }) {}

@@ -1,5 +1,5 @@
 import { Entity } from 'typeorm';
-import { bigint, boolean, bytea, jsonb, row, text, timestamptz } from '../../../../model/column.js';
+import { bigint, boolean, bytea, jsonb, row, anyText, timestamptz } from '../../../../model/column.js';
 import { Expires, OfMember } from '../../../../model/declarations.js';
 import { ApiKey } from '../credentials/api-key.entity.js';
 
@@ -9,8 +9,8 @@ import { ApiKey } from '../credentials/api-key.entity.js';
 @Expires({ at: 'created_at', kept: '24 hours' })
 @OfMember<IdempotentResponse>({ owner: ['key_id'], export: { none: 'responses to the platform’s own keys' } })
 export class IdempotentResponse extends row({
-  key_id: text.primary.refersTo(() => ApiKey, 'CASCADE'),
-  idempotency_key: text.primary,
+  key_id: anyText.primary.refersTo(() => ApiKey, 'CASCADE'),
+  idempotency_key: anyText.primary,
   /** SHA-256. */
   body_hash: bytea,
   response: jsonb,
@@ -38,7 +38,7 @@ export class PendingMember extends row({
   export: { none: 'numbers of the platform’s records; the records are in the file' },
 })
 export class RecordVersion extends row({
-  type: text.primary,
+  type: anyText.primary,
   /** 0 if the record belongs to no member. */
   user_id: bigint.primary,
   id: bigint.primary,

@@ -1,5 +1,5 @@
 import { Entity } from 'typeorm';
-import { bigint, bytea, identity, integer, row, text, timestamptz, uuid } from '../../../../model/column.js';
+import { bigint, bytea, identity, integer, row, anyText, timestamptz, uuid } from '../../../../model/column.js';
 import { Expires, OfMember } from '../../../../model/declarations.js';
 import { ApiKey } from '../credentials/api-key.entity.js';
 import { OauthClient } from '../credentials/oauth.entity.js';
@@ -12,13 +12,13 @@ import { OauthClient } from '../credentials/oauth.entity.js';
   export: { as: 'webhooks', without: ['previous_secret_until'] },
 })
 export class WebhookEndpoint extends row({
-  id: text.primary,
-  url: text,
+  id: anyText.primary,
+  url: anyText,
   /** Types of the messages that it receives. */
-  types: text.array,
+  types: anyText.array,
   /** The client that it sees members as; or {@link WebhookEndpoint.key_id}; if neither, it sees them as the platform. */
-  client_id: text.nullable.refersTo(() => OauthClient, 'CASCADE'),
-  key_id: text.nullable.refersTo(() => ApiKey, 'CASCADE'),
+  client_id: anyText.nullable.refersTo(() => OauthClient, 'CASCADE'),
+  key_id: anyText.nullable.refersTo(() => ApiKey, 'CASCADE'),
   /** Encrypted. */
   secret: bytea.unselected,
   /** Encrypted; signs in addition to the current one until {@link WebhookEndpoint.previous_secret_until}. */
@@ -28,7 +28,7 @@ export class WebhookEndpoint extends row({
   /** Since when no message was accepted. */
   failing_since: timestamptz.nullable,
   disabled_at: timestamptz.nullable,
-  disabled_because: text.as<'admin' | 'failing' | 'gone'>().nullable,
+  disabled_because: anyText.as<'admin' | 'failing' | 'gone'>().nullable,
 }) {}
 
 /** A message to an endpoint, sent or pending. */
@@ -41,14 +41,14 @@ export class WebhookDelivery extends row({
   /** The order in which an endpoint's messages are sent. */
   sequence: identity('ALWAYS'),
   id: uuid.unique.sqlDefault('gen_random_uuid()'),
-  endpoint_id: text.refersTo(() => WebhookEndpoint, 'CASCADE'),
-  type: text,
+  endpoint_id: anyText.refersTo(() => WebhookEndpoint, 'CASCADE'),
+  type: anyText,
   /** The member whose lists it is about; 0 if of no single member. */
   user_id: bigint,
   thing_id: bigint,
   changed_at: timestamptz,
   /** withheld: the credential may no longer see it. dead: delivery was given up. */
-  status: text.as<'pending' | 'delivered' | 'dead' | 'withheld'>().default('pending'),
+  status: anyText.as<'pending' | 'delivered' | 'dead' | 'withheld'>().default('pending'),
   /** Attempts that have ended. */
   attempts: integer.default(0),
   due_at: timestamptz.sqlDefault('now()'),
@@ -58,7 +58,7 @@ export class WebhookDelivery extends row({
   /** Status code of the last attempt. */
   response_status: integer.nullable,
   /** Why the last attempt got no response. */
-  error: text.nullable,
+  error: anyText.nullable,
   /** How long the last attempt took. */
   duration_ms: integer.nullable,
   ended_at: timestamptz.nullable,

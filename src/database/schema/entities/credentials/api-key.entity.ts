@@ -8,7 +8,7 @@ import {
   inet,
   row,
   smallint,
-  text,
+  anyText,
   timestamptz,
 } from '../../../../model/column.js';
 import { OfMember } from '../../../../model/declarations.js';
@@ -19,26 +19,26 @@ import { User } from '../../../../resources/profile/table.js';
 @OfMember<ApiKey>({ secrets: ['hash', 'pepper_id'], export: { in: 'keys' } })
 @ForeignKey(() => ApiKey, ['replaced_by'], ['id'])
 export class ApiKey extends row({
-  id: text.primary,
+  id: anyText.primary,
   /** null for a platform key, to which `api_keys_owner_check` allows other scopes. */
   user_id: bigint.nullable.refersTo(() => User),
-  name: text,
-  environment: text.as<'live' | 'test'>(),
-  scopes: text.array,
+  name: anyText,
+  environment: anyText.as<'live' | 'test'>(),
+  scopes: anyText.array,
   /** HMAC-SHA-256 of the whole key; {@link ApiKey.pepper_id} identifies the pepper. */
   hash: bytea.unselected,
   pepper_id: bytea.unselected,
-  last_four: text,
+  last_four: anyText,
   allowed_cidrs: cidr.array.sqlDefault("'{}'"),
   created_at: timestamptz.sqlDefault('now()'),
   /** null if it never expires; {@link ApiKey.no_expiry_reason} says why. */
   expires_at: timestamptz.nullable,
-  no_expiry_reason: text.nullable,
+  no_expiry_reason: anyText.nullable,
   revoked_at: timestamptz.nullable,
-  revocation_reason: text.nullable,
+  revocation_reason: anyText.nullable,
   /** The member made it for themselves. */
   self_issued: boolean.default(false),
-  replaced_by: text.nullable,
+  replaced_by: anyText.nullable,
   /** When its member was notified that it ends soon. */
   ending_notified_at: timestamptz.nullable,
 }) {}
@@ -47,13 +47,13 @@ export class ApiKey extends row({
 @Entity('api_key_usage')
 @OfMember<ApiKeyUsage>({ owner: ['key_id'], export: { in: 'keys' } })
 export class ApiKeyUsage extends row({
-  key_id: text.primary.refersTo(() => ApiKey),
+  key_id: anyText.primary.refersTo(() => ApiKey),
   last_used_at: timestamptz.nullable,
   last_used_ip: inet.nullable,
   uses_count: bigint.default(0),
   /** When the key was first seen in a browser, and on which page's origin. */
   exposed_at: timestamptz.nullable,
-  exposed_origin: text.nullable,
+  exposed_origin: anyText.nullable,
 }) {}
 
 /** A link under which calendar programs read a member's events. Its secret is not stored. */
@@ -65,7 +65,7 @@ export class CalendarLink extends row({
   user_id: bigint.refersTo(() => User),
   /** There are as many slots as a member may have links. */
   slot: smallint,
-  name: text,
+  name: anyText,
   /** HMAC-SHA-256 of the secret. */
   key: bytea.unique.unselected,
   created_at: timestamptz.sqlDefault('now()'),

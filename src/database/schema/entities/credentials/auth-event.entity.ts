@@ -1,5 +1,5 @@
 import { Entity } from 'typeorm';
-import { bigint, identity, inet, integer, jsonb, row, smallint, text, timestamptz } from '../../../../model/column.js';
+import { bigint, identity, inet, integer, jsonb, row, smallint, anyText, timestamptz } from '../../../../model/column.js';
 import { Expires, OfMember } from '../../../../model/declarations.js';
 import { ApiKey } from './api-key.entity.js';
 import { OauthClient } from './oauth.entity.js';
@@ -17,15 +17,15 @@ export class AuthEvent extends row({
   id: identity('ALWAYS'),
   occurred_at: timestamptz.sqlDefault('now()'),
   /** `<object>.<verb>`, as in `key.created`: see docs/operators/audit.md. */
-  type: text,
+  type: anyText,
   /** `admin` is the command line. */
-  actor: text.as<'user' | 'client' | 'admin' | 'system'>(),
+  actor: anyText.as<'user' | 'client' | 'admin' | 'system'>(),
   user_id: bigint.nullable,
-  client_id: text.nullable,
-  key_id: text.nullable,
+  client_id: anyText.nullable,
+  key_id: anyText.nullable,
   ip: inet.nullable,
   /** The error id that an error page or response showed the caller. */
-  error_id: text.nullable,
+  error_id: anyText.nullable,
   details: jsonb.as<Record<string, unknown>>().sqlDefault("'{}'"),
 }) {}
 
@@ -42,23 +42,23 @@ export class AuthEvent extends row({
 export class DeveloperRequest extends row({
   id: identity('ALWAYS'),
   /** Either this or {@link DeveloperRequest.key_id}. */
-  client_id: text.nullable.refersTo(() => OauthClient, 'CASCADE'),
-  key_id: text.nullable.refersTo(() => ApiKey, 'CASCADE'),
+  client_id: anyText.nullable.refersTo(() => OauthClient, 'CASCADE'),
+  key_id: anyText.nullable.refersTo(() => ApiKey, 'CASCADE'),
   occurred_at: timestamptz,
-  method: text,
+  method: anyText,
   /** Template of the route, such as `/api/public/events/:id`. */
-  route: text,
+  route: anyText,
   status: smallint,
   /** Code of the problem or of the OAuth error; null if the request succeeded. */
-  error: text.nullable,
+  error: anyText.nullable,
   /** Why, as one of the words in docs/operators/audit.md. */
-  reason: text.nullable,
+  reason: anyText.nullable,
   /** The part of the request that was at fault. */
-  parameter: text.nullable,
+  parameter: anyText.nullable,
   /** The value sent, without what could be a secret. */
-  value: text.nullable,
+  value: anyText.nullable,
   /** The error id that the response showed. */
-  error_id: text.nullable,
+  error_id: anyText.nullable,
   /** From its arrival to its answer. */
   duration_ms: integer.nullable,
 }) {}
@@ -77,16 +77,16 @@ export class DeveloperRequest extends row({
 export class DeveloperRequestCount extends row({
   id: identity('ALWAYS'),
   /** Either this or {@link DeveloperRequestCount.key_id}. */
-  client_id: text.nullable.refersTo(() => OauthClient, 'CASCADE'),
-  key_id: text.nullable.refersTo(() => ApiKey, 'CASCADE'),
+  client_id: anyText.nullable.refersTo(() => OauthClient, 'CASCADE'),
+  key_id: anyText.nullable.refersTo(() => ApiKey, 'CASCADE'),
   /** Its beginning. */
   hour: timestamptz,
-  method: text,
+  method: anyText,
   /** Template of the route. */
-  route: text,
+  route: anyText,
   status: smallint,
   /** Code of the problem or of the OAuth error; null if the requests succeeded. */
-  error: text.nullable,
+  error: anyText.nullable,
   requests: bigint,
 }) {}
 
@@ -100,16 +100,16 @@ export class OauthRefusal extends row({
   place: smallint.primary.sqlDefault("nextval('oauth_refusals_place')"),
   occurred_at: timestamptz.sqlDefault('now()'),
   /** The error id that the error page or response showed. */
-  error_id: text,
+  error_id: anyText,
   /** Template of the route, such as `/oauth/authorize`. */
-  route: text,
+  route: anyText,
   /** Error code of the response. */
-  error: text,
+  error: anyText,
   /** One of the words in docs/operators/audit.md. */
-  reason: text,
+  reason: anyText,
   /** As sent, so it may name no client; without what could be a secret. */
-  client_id: text.nullable,
+  client_id: anyText.nullable,
   /** As sent, without query, fragment and what could be a secret. */
-  redirect_uri: text.nullable,
+  redirect_uri: anyText.nullable,
   ip: inet.nullable,
 }) {}

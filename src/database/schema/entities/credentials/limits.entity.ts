@@ -1,5 +1,5 @@
 import { Entity } from 'typeorm';
-import { bigint, boolean, bytea, integer, row, text, timestamptz, uuid } from '../../../../model/column.js';
+import { bigint, boolean, bytea, integer, row, anyText, timestamptz, uuid } from '../../../../model/column.js';
 import { Expires } from '../../../../model/declarations.js';
 
 /** Failed sign-ins of an account, an address or a device: see `SignInThrottle`. */
@@ -23,7 +23,7 @@ export class LoginThrottle extends row({
 @Expires({ at: 'to_timestamp(window_number * 60)', kept: '3 minutes' })
 export class RateLimitCount extends row({
   /** Window, limit and caller. */
-  key: text.primary,
+  key: anyText.primary,
   /** Minutes since 1970. */
   window_number: bigint,
   used: integer,

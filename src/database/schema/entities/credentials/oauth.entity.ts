@@ -8,7 +8,7 @@ import {
   integer,
   jsonb,
   row,
-  text,
+  anyText,
   timestamptz,
   uuid,
 } from '../../../../model/column.js';
@@ -22,39 +22,39 @@ import { User } from '../../../../resources/profile/table.js';
   export: { as: 'own_apps', without: ['document_read_at', 'disabled_by_owner'], called: { id: 'client_id' } },
 })
 export class OauthClient extends row({
-  id: text.primary,
-  name: text,
-  type: text.as<'web' | 'native'>(),
-  redirect_uris: text.array,
-  post_logout_redirect_uris: text.array.sqlDefault("'{}'"),
+  id: anyText.primary,
+  name: anyText,
+  type: anyText.as<'web' | 'native'>(),
+  redirect_uris: anyText.array,
+  post_logout_redirect_uris: anyText.array.sqlDefault("'{}'"),
   /** Origins whose pages may call the token endpoint. */
-  allowed_origins: text.array.sqlDefault("'{}'"),
+  allowed_origins: anyText.array.sqlDefault("'{}'"),
   /** Scopes that it may request. */
-  scopes: text.array,
+  scopes: anyText.array,
   /** Public keys of a confidential client (private_key_jwt); null for a public one, empty for one with a secret. */
   jwks: jsonb.as<{ keys: object[] }>().nullable,
   /** Where a client's document says that its keys are; they are stored in `jwks`. */
-  jwks_uri: text.nullable,
+  jwks_uri: anyText.nullable,
   /** Whether its document lets it leave out the signature by its keys. */
   assertion_optional: boolean.default(false),
   /** What follows from it stands in `clients/profiles.ts`. */
-  profile: text.as<'oauth21' | 'oidc' | 'fapi2'>().default('oauth21'),
+  profile: anyText.as<'oauth21' | 'oidc' | 'fapi2'>().default('oauth21'),
   /** `optional`: it may leave PKCE out where it sends a nonce. */
-  pkce: text.as<'required' | 'optional' | 'off'>().default('required'),
+  pkce: anyText.as<'required' | 'optional' | 'off'>().default('required'),
   /** How it sends its secret; null for a client that authenticates with its keys, or is public. */
-  secret_auth_method: text.as<'client_secret_basic' | 'client_secret_post'>().nullable,
+  secret_auth_method: anyText.as<'client_secret_basic' | 'client_secret_post'>().nullable,
   created_at: timestamptz.sqlDefault('now()'),
   disabled_at: timestamptz.nullable,
   /** URL of its home page. */
-  client_uri: text.nullable,
+  client_uri: anyText.nullable,
   /** URL of its privacy policy. */
-  policy_uri: text.nullable,
+  policy_uri: anyText.nullable,
   /** An image of at most 64 KB, served by this server. */
   logo: bytea.nullable,
   /** Algorithm that signs its ID tokens. */
-  id_token_signed_response_alg: text.as<'ES256' | 'RS256'>().default('ES256'),
+  id_token_signed_response_alg: anyText.as<'ES256' | 'RS256'>().default('ES256'),
   /** Where it is told that a session has ended. */
-  backchannel_logout_uri: text.nullable,
+  backchannel_logout_uri: anyText.nullable,
   /** When the document was last read, for a client whose id is its document's address; null for a registered client. */
   document_read_at: timestamptz.nullable,
   /** The member who registered it; null for one that an admin registered, or that a document describes. */
@@ -62,7 +62,7 @@ export class OauthClient extends row({
   /** Whether its owner disabled it: what others disabled, the owner cannot enable. */
   disabled_by_owner: boolean.default(false),
   /** The longest time for which members may allow it access; null for the default of its kind (`clients/access-durations.ts`). */
-  longest_access: text.as<'once' | '30' | '180' | 'unlimited'>().nullable,
+  longest_access: anyText.as<'once' | '30' | '180' | 'unlimited'>().nullable,
   /** What its owner wrote when they last applied for a review; reasons by scope. */
   application: jsonb.as<{ purpose: string; reasons: Record<string, string> }>().nullable,
   /** Since when the application waits for a review; null if none does. */
@@ -70,7 +70,7 @@ export class OauthClient extends row({
   /** When the platform approved the columns as they are. */
   approved_at: timestamptz.nullable,
   /** Why the platform rejected the last application; null if it did not. */
-  rejection: text.nullable,
+  rejection: anyText.nullable,
   /** Columns of an approved app as its owner wants them, until they are approved; the logo in base64. */
   pending_changes: jsonb.as<{
     name?: string;
@@ -87,9 +87,9 @@ export class OauthClient extends row({
   export: { as: 'app_tests' },
 })
 export class AppTester extends row({
-  client_id: text.primary.refersTo(() => OauthClient, 'CASCADE'),
+  client_id: anyText.primary.refersTo(() => OauthClient, 'CASCADE'),
   /** As its owner typed it, in the form for comparing. */
-  username: text.primary,
+  username: anyText.primary,
   /** Whose username it was; null if nobody's, which its owner is not told. */
   user_id: bigint.nullable.refersTo(() => User, 'CASCADE'),
   invited_at: timestamptz.sqlDefault('now()'),
@@ -106,11 +106,11 @@ export class AppTester extends row({
 })
 export class OauthClientSecret extends row({
   id: identity('BY DEFAULT'),
-  client_id: text.refersTo(() => OauthClient, 'CASCADE'),
+  client_id: anyText.refersTo(() => OauthClient, 'CASCADE'),
   /** HMAC-SHA-256 of the secret; {@link OauthClientSecret.pepper_id} identifies the pepper. */
   hash: bytea.unselected,
   pepper_id: bytea.unselected,
-  last_four: text,
+  last_four: anyText,
   created_at: timestamptz.sqlDefault('now()'),
   /** null if it never expires. */
   expires_at: timestamptz.nullable,
@@ -123,15 +123,15 @@ export class OauthClientSecret extends row({
 @OfMember<OauthConsent>({ export: { as: 'consents', without: ['redirect_origins', 'seen_as'] } })
 export class OauthConsent extends row({
   user_id: bigint.primary.refersTo(() => User, 'CASCADE'),
-  client_id: text.primary.refersTo(() => OauthClient, 'CASCADE'),
-  granted: text.array,
-  rejected: text.array,
+  client_id: anyText.primary.refersTo(() => OauthClient, 'CASCADE'),
+  granted: anyText.array,
+  rejected: anyText.array,
   /** Origins to which it lets codes be sent; null: those of the app's redirect URIs, as long as nobody adds another. */
-  redirect_origins: text.array.nullable,
+  redirect_origins: anyText.array.nullable,
   /** Digest of what the member saw of an app that nobody reviewed; null for other apps. */
-  seen_as: text.nullable,
+  seen_as: anyText.nullable,
   /** What the member chose last; null if that was before they could choose. */
-  duration: text.as<'once' | '30' | '180' | 'unlimited'>().nullable,
+  duration: anyText.as<'once' | '30' | '180' | 'unlimited'>().nullable,
   /** Until then the app gets access again without asking; null for no end. */
   access_ends_at: timestamptz.nullable,
   created_at: timestamptz.sqlDefault('now()'),
@@ -143,10 +143,10 @@ export class OauthConsent extends row({
 @Expires({ at: 'ended_at', kept: '30 days' })
 export class EndedRefreshToken extends row({
   key: bytea.primary,
-  client_id: text,
+  client_id: anyText,
   ended_at: timestamptz,
   /** `unused`: it ended because nobody used it. */
-  reason: text.as<'member' | 'app' | 'platform' | 'expired' | 'unused'>(),
+  reason: anyText.as<'member' | 'app' | 'platform' | 'expired' | 'unused'>(),
 }) {}
 
 /** One sign-in of one member in one client on one device: a family of tokens. Its id is no credential. */
@@ -155,9 +155,9 @@ export class EndedRefreshToken extends row({
 @Expires({ at: 'access_ends_at', name: 'ended_access' })
 @OfMember<OauthGrant>({ export: { in: 'connected_apps' } })
 export class OauthGrant extends row({
-  id: text.primary,
+  id: anyText.primary,
   user_id: bigint.refersTo(() => User, 'CASCADE'),
-  client_id: text.refersTo(() => OauthClient, 'CASCADE'),
+  client_id: anyText.refersTo(() => OauthClient, 'CASCADE'),
   payload: jsonb.as<Record<string, unknown>>(),
   created_at: timestamptz.sqlDefault('now()'),
   /** A day after it ends if it is not used until then: written at most once a day. */
@@ -170,7 +170,7 @@ export class OauthGrant extends row({
 @Entity('oauth_grant_usage')
 @OfMember<OauthGrantUsage>({ owner: ['grant_id'], export: { in: 'connected_apps' } })
 export class OauthGrantUsage extends row({
-  grant_id: text.primary.refersTo(() => OauthGrant, 'CASCADE'),
+  grant_id: anyText.primary.refersTo(() => OauthGrant, 'CASCADE'),
   last_used_at: timestamptz,
 }) {}
 
@@ -205,8 +205,8 @@ const END_GRANTS = {
 })
 export class OauthToken extends row({
   key: bytea.primary,
-  model: text.as<'AuthorizationCode' | 'AccessToken' | 'RefreshToken'>(),
-  grant_id: text.refersTo(() => OauthGrant, 'CASCADE'),
+  model: anyText.as<'AuthorizationCode' | 'AccessToken' | 'RefreshToken'>(),
+  grant_id: anyText.refersTo(() => OauthGrant, 'CASCADE'),
   payload: jsonb.as<Record<string, unknown>>(),
   created_at: timestamptz.sqlDefault('now()'),
   consumed_at: timestamptz.nullable,
@@ -235,7 +235,7 @@ export class OauthSession extends row({
   signed_in_at: timestamptz.nullable,
   last_seen_at: timestamptz.sqlDefault('now()'),
   expires_at: timestamptz,
-  user_agent: text.nullable,
+  user_agent: anyText.nullable,
   ip: inet.nullable,
   /** For a session from the platform's own login: HMAC of that login's subject. */
   upstream_subject_key: bytea.nullable,
@@ -254,9 +254,9 @@ export class OauthSession extends row({
 })
 export class OauthLogout extends row({
   id: identity('ALWAYS'),
-  client_id: text.refersTo(() => OauthClient, 'CASCADE'),
+  client_id: anyText.refersTo(() => OauthClient, 'CASCADE'),
   user_id: bigint,
-  sid: text,
+  sid: anyText,
   ended_at: timestamptz.sqlDefault('now()'),
   /** Attempts that have begun. */
   attempts: integer.default(0),
@@ -273,7 +273,7 @@ export class OauthLogout extends row({
 })
 export class OauthState extends row({
   key: bytea.primary,
-  model: text.as<
+  model: anyText.as<
     | 'Interaction'
     | 'PushedAuthorizationRequest'
     | 'ReplayDetection'
@@ -285,7 +285,7 @@ export class OauthState extends row({
   /** For an interaction: the member whose sign-in continues it. */
   user_id: bigint.nullable.refersTo(() => User, 'CASCADE'),
   /** For the same: the app whose request it is. */
-  client_id: text.nullable,
+  client_id: anyText.nullable,
   /** For the same: the key of the browser session to which it belongs. */
   session_uid_key: bytea.nullable,
   /** Encrypted; null where only the key matters. */
@@ -297,9 +297,9 @@ export class OauthState extends row({
 /** A key that signs ID tokens. At most one each is next, current and previous. */
 @Entity('signing_keys')
 export class SigningKey extends row({
-  kid: text.primary,
-  status: text.as<'next' | 'current' | 'previous' | 'retired'>(),
-  alg: text.as<'ES256' | 'RS256'>(),
+  kid: anyText.primary,
+  status: anyText.as<'next' | 'current' | 'previous' | 'retired'>(),
+  alg: anyText.as<'ES256' | 'RS256'>(),
   public_jwk: jsonb.as<Record<string, unknown>>(),
   /** Encrypted; null once retired. */
   private_jwk: bytea.nullable.unselected,

@@ -1,5 +1,5 @@
 import { Entity, Unique } from 'typeorm';
-import { bigint, boolean, bytea, identity, row, text, timestamptz } from '../../../../model/column.js';
+import { bigint, boolean, bytea, identity, row, anyText, timestamptz } from '../../../../model/column.js';
 import { OfMember } from '../../../../model/declarations.js';
 import { User } from '../../../../resources/profile/table.js';
 
@@ -24,13 +24,13 @@ export class Passkey extends row({
   /** Signature counter; 0 if the authenticator has none. */
   sign_count: bigint,
   /** Transports to the authenticator: `internal`, `hybrid`, `usb`, `nfc`, `ble`. */
-  transports: text.array.sqlDefault("'{}'"),
+  transports: anyText.array.sqlDefault("'{}'"),
   /** Whether the authenticator may copy it to other devices (backup eligible); never changes. */
   backup_eligible: boolean,
   /** Whether it was copied (backed up). */
   backed_up: boolean,
   /** The member's name for it. */
-  name: text,
+  name: anyText,
   created_at: timestamptz.sqlDefault('now()'),
   last_used_at: timestamptz.nullable,
 }) {}

@@ -1,5 +1,5 @@
 import { Entity } from 'typeorm';
-import { bigint, boolean, identity, integer, row, text, timestamptz } from '../../../../model/column.js';
+import { bigint, boolean, identity, integer, row, anyText, timestamptz } from '../../../../model/column.js';
 import { Expires, OfMember } from '../../../../model/declarations.js';
 import { User } from '../../../../resources/profile/table.js';
 
@@ -9,7 +9,7 @@ import { User } from '../../../../resources/profile/table.js';
 export class MutedNotice extends row({
   user_id: bigint.primary.refersTo(() => User, 'CASCADE'),
   /** Type of the audit event. */
-  notice: text.primary,
+  notice: anyText.primary,
   muted_at: timestamptz.sqlDefault('now()'),
 }) {}
 
@@ -23,9 +23,9 @@ export class NoticeEmail extends row({
   id: identity('ALWAYS'),
   user_id: bigint,
   /** Type of the audit event. */
-  notice: text,
+  notice: anyText,
   /** Name of the app, key, link or passkey. */
-  name: text.nullable,
+  name: anyText.nullable,
   /** Whether it is one of many that fall due together: it waits for all others. */
   is_bulk: boolean,
   created_at: timestamptz.sqlDefault('now()'),

@@ -1,5 +1,5 @@
 import { Entity } from 'typeorm';
-import { bigint, boolean, date, identity, row, text, timestamptz } from '../../../../model/column.js';
+import { bigint, boolean, date, identity, row, anyText, timestamptz } from '../../../../model/column.js';
 import { Expires, OfMember } from '../../../../model/declarations.js';
 import { User } from '../../../../resources/profile/table.js';
 
@@ -11,10 +11,10 @@ export class MemberUsage extends row({
   user_id: bigint.primary.refersTo(() => User),
   /** In UTC. */
   day: date.primary,
-  app_kind: text.as<'client' | 'key'>().primary,
+  app_kind: anyText.as<'client' | 'key'>().primary,
   /** Id of the client or the key, which may have been deleted. */
-  app_id: text.primary,
-  scope: text.primary,
+  app_id: anyText.primary,
+  scope: anyText.primary,
   uses: bigint,
   last_used_at: timestamptz,
 }) {}
