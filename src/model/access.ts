@@ -25,9 +25,9 @@ export interface ResourceDeclaration {
 }
 
 /** Selects rows about a member's own data. */
-export const own = (...kinds: string[]) =>
+export const ownRows = (...kinds: string[]) =>
   `s.user_id IS NOT NULL AND s.resource IN (${kinds.map((kind) => `'${kind}'`).join(', ')})`;
 /** Selects rows about what others see, too. */
-export const shared = (kind: string) => `s.user_id IS NULL AND s.resource = '${kind}'`;
+export const sharedRows = (kind: string) => `s.user_id IS NULL AND s.resource = '${kind}'`;
 /** Adds to those who see a record those who saw it before it left all lists. */
 export const orRemoved = (isShown: string) => `(${isShown} OR s.kind = 'removed')`;

@@ -79,7 +79,6 @@ export const date = column<string>('date');
 export const smallint = column<number>('smallint');
 export const integer = column<number>('integer');
 export const bigint = column<number>('bigint');
-export const doublePrecision = column<number>('double precision');
 export const boolean = column<boolean>('boolean');
 export const timestamptz = column<Date>('timestamptz');
 export const bytea = column<Buffer>('bytea');

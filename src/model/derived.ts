@@ -20,4 +20,6 @@ export interface Derived {
   readonly table: string;
   readonly copies: Copies;
   readonly totals: readonly Total[];
+  /** Columns of which the row's member gets every change; a change of a copy alone is reported with its original. */
+  readonly reported: readonly string[];
 }

@@ -3,6 +3,12 @@ import fc from 'fast-check';
 import type { DataSource } from 'typeorm';
 import { createDataSource } from '../../src/database/postgres/data-source.js';
 import { countLoneSides, findDrift, findStaleCopies } from '../../src/operations/doctor/totals.js';
+import { achievementsAccess } from '../../src/resources/achievements/access.js';
+import { derivedOfUserAchievements } from '../../src/resources/achievements/derived.js';
+import { connectionsAccess } from '../../src/resources/connections/access.js';
+import { derivedOfConnections } from '../../src/resources/connections/derived.js';
+import { eventsAccess } from '../../src/resources/events/access.js';
+import { derivedOfParticipants } from '../../src/resources/events/derived.js';
 import { TestApi } from '../support/api.js';
 import { onPostgres, thorough } from '../support/database.js';
 import {
@@ -13,10 +19,17 @@ import {
   UNIQUE_VIOLATION,
   manyThings,
   oneThing,
+  takeOver,
   writeThem,
 } from '../support/writers.js';
 
 const WRITERS = 8;
+
+const DERIVED = [
+  ['events', derivedOfParticipants, eventsAccess],
+  ['connections', derivedOfConnections, connectionsAccess],
+  ['achievements', derivedOfUserAchievements, achievementsAccess],
+] as const;
 
 const ISOLATION = ['READ COMMITTED', 'REPEATABLE READ', 'SERIALIZABLE'] as const;
 
@@ -82,6 +95,50 @@ thorough.describe('maintained totals, after random histories', () => {
       { numRuns: onPostgres ? 25 : 5, endOnFailure: true },
     );
     expect(done).toBeGreaterThan(100);
+  });
+
+  it('report each visible row whose declared columns changed, and no other row', async () => {
+    const query = <Row>(sql: string, values: unknown[] = []) => api.dataSource.query<Row[]>(sql, values);
+    const rows = DERIVED.map(([resource, { reported }, { rows, member, id, isShown }]) => {
+      const columns = reported.map((column) => `${rows.split(' ')[1]}.${column}`).join(', ');
+      return `SELECT '${resource} ' || ${member} || ' ' || ${id} AS key, ${isShown} AS shown, ROW(${columns})::text AS said FROM ${rows}`;
+    }).join(' UNION ALL ');
+    const readRows = async () =>
+      new Map(
+        (await query<{ key: string; shown: boolean; said: string }>(rows)).map((row) => [row.key, row]),
+      );
+    await query('UPDATE users SET disabled_at = NULL');
+    await query(`UPDATE events SET status = 'scheduled', deleted_at = NULL`);
+    let changed = 0;
+    const check = async (sql: string) => {
+      const was = await readRows();
+      const [mark] = await query<{ at: string }>('SELECT max(sequence)::text AS at FROM changes');
+      await query(sql).catch((error: { code: string }) => expect(error.code).toBe(UNIQUE_VIOLATION));
+      const is = await readRows();
+      const told = await query<{ key: string }>(
+        `SELECT resource || ' ' || user_id || ' ' || id AS key FROM changes WHERE sequence > COALESCE($1, 0) AND user_id IS NOT NULL`,
+        [mark!.at],
+      );
+      const reported = told.map(({ key }) => key);
+      const differs = (key: string) => was.get(key)?.said !== is.get(key)?.said;
+      const isShown = (key: string) => was.get(key)?.shown === true || is.get(key)?.shown === true;
+      const expected = [...new Set([...was.keys(), ...is.keys()])].filter(
+        (key) => differs(key) && isShown(key),
+      );
+      changed += expected.length;
+      expect([sql, reported]).toEqual([sql, expect.arrayContaining(expected)]);
+      // A deleted draft is reported to its organizers alone; a profile has no declaration.
+      if (/^UPDATE (events|users)/.test(sql)) return;
+      expect([sql, reported.filter((key) => !differs(key))]).toEqual([sql, []]);
+    };
+    const statements = fc.array(fc.oneof({ arbitrary: oneThing, weight: 4 }, takeOver), { minLength: 100 });
+    await fc.assert(
+      fc.asyncProperty(statements, async (all) => {
+        for (const sql of all) await check(sql);
+      }),
+      { numRuns: 5, endOnFailure: true },
+    );
+    expect(changed).toBeGreaterThan(20);
   });
 
   it('equal those of the API', async () => {

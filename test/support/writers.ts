@@ -86,6 +86,14 @@ VALUES (${m}, ${a}, 1, ${at}) ON CONFLICT (user_id, achievement_id) DO UPDATE SE
     .map(([m, a]) => `DELETE FROM user_achievements WHERE user_id = ${m} AND achievement_id = ${a}`),
 );
 
+/** Another member, or another event, in a row that is there. */
+export const takeOver = fc
+  .tuple(member, event, fc.constantFrom('user_id', 'event_id'), event)
+  .map(
+    ([m, e, column, n]) =>
+      `UPDATE participants SET ${column} = ${n} WHERE user_id = ${m} AND event_id = ${e}`,
+  );
+
 /** Many rows at once, in any order: two of these may deadlock, and then one is rolled back. */
 export const manyThings = fc.oneof(
   oneThing,

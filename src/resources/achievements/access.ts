@@ -1,4 +1,4 @@
-import { own, shared, type ResourceDeclaration } from '../../model/access.js';
+import { ownRows, sharedRows, type ResourceDeclaration } from '../../model/access.js';
 
 export const achievementsAccess: ResourceDeclaration = {
   about: 'What the member has earned, and their progress towards the rest.',
@@ -8,7 +8,7 @@ export const achievementsAccess: ResourceDeclaration = {
   id: 'ua.achievement_id',
   isShown: 'ua.earned_at IS NOT NULL',
   traces: [
-    { of: own('achievements') },
-    { of: shared('achievements'), through: 'JOIN user_achievements ua ON ua.achievement_id = s.id' },
+    { of: ownRows('achievements') },
+    { of: sharedRows('achievements'), through: 'JOIN user_achievements ua ON ua.achievement_id = s.id' },
   ],
 };

@@ -11,4 +11,5 @@ export const derivedOfUserAchievements: Derived = {
       counts: 't.earned_at IS NOT NULL AND NOT t.user_is_disabled',
     },
   ],
+  reported: ['user_id', 'achievement_id', 'progress', 'earned_at', 'pin_position'],
 };

@@ -1,4 +1,4 @@
-import { orRemoved, own, shared, type ResourceDeclaration } from '../../model/access.js';
+import { orRemoved, ownRows, sharedRows, type ResourceDeclaration } from '../../model/access.js';
 import { isEventVisible } from '../events/access.js';
 
 /** Writes the condition that the other person of a connection is not disabled. */
@@ -13,19 +13,19 @@ export const connectionsAccess: ResourceDeclaration = {
   id: 'c.id',
   isShown,
   traces: [
-    { of: own('connections') },
+    { of: ownRows('connections') },
     {
-      of: shared('people'),
+      of: sharedRows('people'),
       through: 'JOIN connections c ON c.peer_id = s.id',
       where: orRemoved(isShown),
     },
     // So is the event where two people met, to those who see it.
     {
-      of: own('events'),
+      of: ownRows('events'),
       through: 'JOIN connections c ON c.met_at_event_id = s.id AND c.user_id = s.user_id',
     },
     {
-      of: shared('events'),
+      of: sharedRows('events'),
       through: `JOIN participants p ON p.event_id = s.id
   JOIN connections c ON c.met_at_event_id = p.event_id AND c.user_id = p.user_id`,
       where: `${orRemoved(isEventVisible)} AND ${isShown}`,

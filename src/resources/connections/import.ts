@@ -48,7 +48,7 @@ export const connections = recordType({
   ],
   sides: SIDES,
   key: ['user_id', 'peer_id'],
-  columns: 'user_id id peer_id status source met_at_event_id requested_at connected_at'.split(' '),
+  columns: derivedOfConnections.reported,
   copies: derivedOfConnections.copies,
   // Pairs whose id changes are written anew, so that two of them can change places.
   release: [

@@ -1,4 +1,4 @@
-import { orRemoved, own, shared, type ResourceDeclaration } from '../../model/access.js';
+import { orRemoved, ownRows, sharedRows, type ResourceDeclaration } from '../../model/access.js';
 
 /** The rule is the function `event_visible`, whose result is stored in the row. */
 export const isEventVisible = 'p.is_visible';
@@ -11,15 +11,15 @@ export const eventsAccess: ResourceDeclaration = {
   id: 'p.event_id',
   isShown: isEventVisible,
   traces: [
-    { of: own('events') },
-    { of: shared('events'), through: 'JOIN participants p ON p.event_id = s.id', where: orRemoved(isEventVisible) },
+    { of: ownRows('events') },
+    { of: sharedRows('events'), through: 'JOIN participants p ON p.event_id = s.id', where: orRemoved(isEventVisible) },
     // Who organises an event is shown with it.
     {
-      of: shared('people'),
+      of: sharedRows('people'),
       through: 'JOIN events e ON e.organizer_id = s.id JOIN participants p ON p.event_id = e.id',
     },
     {
-      of: shared('people'),
+      of: sharedRows('people'),
       through: `JOIN participants h ON h.user_id = s.id AND h.role = 'co_organizer' JOIN participants p ON p.event_id = h.event_id`,
     },
   ],

@@ -11,4 +11,5 @@ export const derivedOfParticipants: Derived = {
     { of: 'user', column: 'events_count', counts: 't.is_visible' },
     { of: 'event', column: 'attendees_count', counts: `t.rsvp_status = 'going'` },
   ],
+  reported: ['user_id', 'event_id', 'role', 'rsvp_status', 'responded_at', 'checked_in_at'],
 };

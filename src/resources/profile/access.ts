@@ -1,4 +1,4 @@
-import { own, shared, type ResourceDeclaration } from '../../model/access.js';
+import { ownRows, sharedRows, type ResourceDeclaration } from '../../model/access.js';
 
 export const profileAccess: ResourceDeclaration = {
   about: 'Who the member is, and what they can change about that.',
@@ -9,9 +9,9 @@ export const profileAccess: ResourceDeclaration = {
   isShown: 'true',
   traces: [
     // It counts connections and achievements.
-    { of: own('profile', 'connections', 'achievements'), item: ['s.user_id', 's.user_id'] },
+    { of: ownRows('profile', 'connections', 'achievements'), item: ['s.user_id', 's.user_id'] },
     {
-      of: shared('people'),
+      of: sharedRows('people'),
       through: 'JOIN connections c ON c.peer_id = s.id',
       where: `c.status = 'accepted' AND s.kind <> 'updated'`,
       item: ['c.user_id', 'c.user_id'],
