@@ -6,7 +6,7 @@ import { build } from 'esbuild';
 const dist = join(import.meta.dirname, '../dist');
 const TABLES = join(dist, 'src/database/schema/tables.js');
 /** Files that tables.js finds by reading folders. */
-const FOUND = { ENTITIES: 'src/database/schema/entities', MIGRATIONS: 'migrations' };
+const FOUND = { ENTITIES: ['src', /[./](?:entity|table)\.js$/], MIGRATIONS: ['migrations', /\.js$/] };
 
 /** A module that reads files next to it finds them where it was before. */
 function keepPlace(path) {
@@ -18,9 +18,9 @@ function keepPlace(path) {
 
 /** Names the entities and migrations, of which tables.js reads the folders. */
 function nameTables() {
-  const lists = Object.entries(FOUND).map(([name, folder]) => {
+  const lists = Object.entries(FOUND).map(([name, [folder, named]]) => {
     const files = readdirSync(join(dist, folder), { recursive: true })
-      .filter((file) => file.endsWith('.js'))
+      .filter((file) => named.test(file))
       .toSorted((one, other) => (one < other ? -1 : 1));
     return {
       imports: files.map(

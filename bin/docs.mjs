@@ -371,11 +371,11 @@ function dedented(text) {
     .trim();
 }
 
-/** The folder of src/ that a file is in; of a resource, whose files are of three layers, the layer. */
+/** The folder of src/ that a file belongs to. A resource's import belongs to the import, and its API is a layer of its own. */
 function layerOf(path) {
   const [, folder] = path.split('/');
   if (folder !== 'resources' || /\/(resources|table|access|derived)\.[jt]s$/.test(path)) return folder;
-  return /\/import\.[jt]s$/.test(path) ? 'resources-import' : 'resources-api';
+  return /\/import\.[jt]s$/.test(path) ? 'import' : 'resources-api';
 }
 
 /** A diagram of which folder of src/ imports which, without arrows implied by others. */

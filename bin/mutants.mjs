@@ -71,7 +71,7 @@ const AREAS = {
     ],
   },
   import: {
-    source: 'src/import/*.ts',
+    source: 'src/{import/*,resources/*/import}.ts',
     tests: ['src/import/**', 'test/operations/import*', 'test/platform/feed.*'],
   },
   clients: {

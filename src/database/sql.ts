@@ -1,7 +1,5 @@
 import type { ValueSql } from '../model/json-text.js';
-/**
- * SQL that more than one feature uses: each rule is defined here once.
- */
+/** SQL that more than one feature uses. */
 
 /** The URL of the event `e`, for participants `p` who may see it. */
 export const ONLINE_URL = `CASE WHEN p.role IN ('organizer', 'co_organizer') OR p.rsvp_status = 'going' THEN e.online_url END`;

@@ -1,7 +1,7 @@
 import { Column, ForeignKey, PrimaryGeneratedColumn, type ColumnOptions, type ColumnType } from 'typeorm';
 import { Field, id, type FieldType } from './field.js';
 
-/** What TypeORM is told about a column whose values are of this type. Each of its ways returns another column. */
+/** TypeORM's options of a column with values of this type; immutable. */
 class TableColumn<Stored, Of extends Field | undefined = undefined> {
   declare readonly stored: Stored;
 
@@ -28,12 +28,12 @@ class TableColumn<Stored, Of extends Field | undefined = undefined> {
     return this.#with({ default: () => sql });
   }
 
-  /** The database alone writes it. */
+  /** Only the database writes it. */
   get generated(): TableColumn<Stored, Of> {
     return this.#with({ insert: false, update: false });
   }
 
-  /** Read only where a query names it. */
+  /** Read only if a query names it. */
   get unselected(): TableColumn<Stored, Of> {
     return this.#with({ select: false });
   }
@@ -54,7 +54,7 @@ class Kind<Stored> extends TableColumn<Stored> {
     super(options, undefined);
   }
 
-  /** Of the same type in SQL, with fewer values. */
+  /** Narrows the TypeScript type. */
   as<Narrower extends Stored>(): Kind<Narrower> {
     return new Kind(this.options);
   }
@@ -108,21 +108,26 @@ export const stored = <Of extends Field>(field: Of) =>
     field,
   );
 
-/** The primary key where the database numbers the rows. */
+/** A primary key that the database numbers. */
 export const identity = (generatedIdentity: 'ALWAYS' | 'BY DEFAULT') =>
   new TableColumn<number, typeof id>({ type: 'bigint', generatedIdentity, primary: true }, id);
 
-/** The columns of a table, by name. */
 export type Columns = Readonly<Record<string, TableColumn<unknown, Field | undefined>>>;
 
 type Declared = Readonly<Record<string, TableColumn<unknown, Field | undefined> | Field>>;
 
 type Row<Of extends Declared> = { -readonly [Name in keyof Of]: Of[Name]['stored'] };
 
-type FieldOf<Of> = Of extends Field ? Of : Of extends { readonly field: infer Inner extends Field } ? Inner : never;
+type FieldOf<Of> = Of extends Field
+  ? Of
+  : Of extends { readonly field: infer Inner extends Field }
+    ? Inner
+    : never;
 
 /** The fields of a table, by the names of their columns. */
-type FieldsOf<Of> = { readonly [Name in keyof Of as [FieldOf<Of[Name]>] extends [never] ? never : Name]: FieldOf<Of[Name]> };
+type FieldsOf<Of> = {
+  readonly [Name in keyof Of as [FieldOf<Of[Name]>] extends [never] ? never : Name]: FieldOf<Of[Name]>;
+};
 
 /** Makes the class that an entity extends: its columns and fields, with the types of their values. */
 export function row<Of extends Declared>(

@@ -117,7 +117,7 @@ export function relation<Of extends Readonly<Record<string, Field>>, From extend
 ) {
   const shown = Object.entries(fields).map(([name, { type, isNullable, description }]) => {
     const schema = { ...returned(type), ...(description !== undefined && { description }) };
-    const source = typeof from === 'string' ? (`${from}.${name}` as ColumnSql) : from;
+    const source = typeof from === 'string' ? (`${from}.${name}` as ColumnSql) : (from as JsonFragment);
     return [
       name,
       new ResponseField(KINDS[type.kind], isNullable ? nullable(schema) : schema, source, isNullable),
@@ -231,7 +231,7 @@ export function columnsOf({ name: of, properties }: Model<Fields>): string {
 export function readerOf<Own extends Fields>(
   model: Model<Own>,
 ): (row: Record<string, unknown>) => ValueOf<Model<Own>> {
-  const fields = Object.entries<Field>(model.properties);
+  const fields = Object.entries<ResponseField>(model.properties);
   return (row) => {
     const object: Record<string, unknown> = {};
     for (const [name, { kind }] of fields) {

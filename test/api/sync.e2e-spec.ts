@@ -229,33 +229,22 @@ describe('GET /api/public/sync', () => {
       expect(await since(of.key, await start(of.key))).toEqual([]);
     });
 
-    it('a co-organizer’s row that another member takes over, or that moves to another event, to all affected members', async () => {
-      const of = await world();
-      const [former, successor] = [await api.key(of.coOrganizer), await member()];
-      const other = await world();
-      const keys = [of.key, former, successor.key, other.key];
-      const cursors = await Promise.all(keys.map((key) => start(key)));
-      const changes = () => Promise.all(keys.map(async (key, i) => sorted(await since(key, cursors[i]!))));
-      const ofEvent = ({ event, connection }: World) =>
-        sorted([updated('events', event), updated('connections', connection)]);
-
-      await sql('UPDATE participants SET user_id = $3 WHERE user_id = $2 AND event_id = $1', [
-        of.event,
-        of.coOrganizer,
-        successor.id,
-      ]);
-      const left = [sorted([removed('events', of.event)])];
-      const joined = [sorted([updated('events', of.event)])];
-      expect(await changes()).toEqual([ofEvent(of), ...left, ...joined, []]);
-
-      cursors.splice(0, 4, ...(await Promise.all(keys.map((key) => start(key)))));
-      await sql('UPDATE participants SET event_id = $3 WHERE user_id = $2 AND event_id = $1', [
-        of.event,
-        successor.id,
-        other.event,
-      ]);
-      const moved = sorted([removed('events', of.event), updated('events', other.event)]);
-      expect(await changes()).toEqual([ofEvent(of), [], moved, ofEvent(other)]);
+    it('a co-organizer’s row with another member, then in another event, to all affected members', async () => {
+      const [of, other, successor] = [await world(), await world(), await member()];
+      const keys = [of.key, await api.key(of.coOrganizer), successor.key, other.key];
+      const afterwards = async (column: string, values: number[]) => {
+        const cursors = await Promise.all(keys.map((key) => start(key)));
+        await sql(`UPDATE participants SET ${column} = $1 WHERE event_id = $2 AND user_id = $3`, values);
+        return Promise.all(keys.map(async (key, i) => sorted(await since(key, cursors[i]!))));
+      };
+      const seenIn = (of: World) =>
+        sorted([updated('events', of.event), updated('connections', of.connection)]);
+      const [left, joined] = [removed('events', of.event), updated('events', of.event)];
+      const handedOver = await afterwards('user_id', [successor.id, of.event, of.coOrganizer]);
+      expect(handedOver).toEqual([seenIn(of), sorted([left]), sorted([joined]), []]);
+      const moved = await afterwards('event_id', [other.event, of.event, successor.id]);
+      const elsewhere = updated('events', other.event);
+      expect(moved).toEqual([seenIn(of), [], sorted([left, elsewhere]), seenIn(other)]);
     });
 
     it('nothing that the member never saw: others’ drafts, actions of disabled people', async () => {

@@ -4,6 +4,8 @@ import { Requester, workFor } from '../../src/database/postgres/callers.js';
 import { List, type ListQuery } from '../../src/database/list.js';
 import { MemberReads } from '../../src/database/member-reads.js';
 import { listOf } from '../../src/resources/resources.js';
+import { relation } from '../../src/model/response.js';
+import { Participant } from '../../src/resources/events/table.js';
 import { postgres } from '../support/database.js';
 import { OauthTest } from '../support/oauth.js';
 
@@ -200,7 +202,7 @@ postgres.describe('prepared statements', () => {
       ...listOf('events'),
       name: 'events-of-this-test',
       item: `jsonb_build_object('of', 'this test')::text`,
-      sorts: { starts_at: { key: 'p.starts_at', type: 'timestamptz' } },
+      sorts: { starts_at: { key: relation(Participant, 'p').starts_at.from, type: 'timestamptz' } },
       filters: {
         role: (at) => `p.role = ${at}`,
         rsvp_status: (at) => `p.rsvp_status = ${at}`,

@@ -148,11 +148,22 @@ export const Writable = (
     rule('invalid_type', '$property must be a string or null.', (value) => typeof value === 'string'),
     rule('invalid_characters', '$property must not contain U+0000 or half of a surrogate pair.', isStorable),
     // class-validator's MaxLength does not count variation selectors, which PostgreSQL does.
-    rule('too_long', `$property must have at most ${most} characters.`, (value) => [...value].length <= most, {
-      max: most,
-    }),
+    rule(
+      'too_long',
+      `$property must have at most ${most} characters.`,
+      (value) => [...value].length <= most,
+      {
+        max: most,
+      },
+    ),
     ...(facts.format
-      ? [rule('invalid_url', '$property must be an absolute http or https URL without user and password.', isHttpUrl)]
+      ? [
+          rule(
+            'invalid_url',
+            '$property must be an absolute http or https URL without user and password.',
+            isHttpUrl,
+          ),
+        ]
       : []),
   );
 };

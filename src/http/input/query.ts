@@ -56,7 +56,11 @@ export const Parameters =
  *
  * @throws Error where the signature names no class, or one that is imported as a type only
  */
-export function classOfParameter(controller: object, handler: string | symbol, index: number): new () => object {
+export function classOfParameter(
+  controller: object,
+  handler: string | symbol,
+  index: number,
+): new () => object {
   const types = Reflect.getMetadata('design:paramtypes', controller, handler) as
     (new () => object)[] | undefined;
   const type = types?.[index];

@@ -21,7 +21,7 @@ interface Kept {
 
 const DERIVED: readonly Derived[] = [derivedOfParticipants, derivedOfConnections, derivedOfUserAchievements];
 
-/** Earners are counted in the achievement's own row, and by deltas that are not folded yet. */
+/** Also counts deltas that are not yet added to the achievement's row. */
 const EARNERS = {
   name: 'achievements.earners_count',
   parts: `SELECT id, earners_count AS n FROM achievements
@@ -35,7 +35,11 @@ const totalOf = (table: string, { of, column, counts }: Total): Kept => {
   const kept =
     of === 'achievement'
       ? EARNERS
-      : { name: `${totals}.${column}`, parts: `SELECT ${id} AS id, ${column} AS n FROM ${totals}`, deltas: totals };
+      : {
+          name: `${totals}.${column}`,
+          parts: `SELECT ${id} AS id, ${column} AS n FROM ${totals}`,
+          deltas: totals,
+        };
   const wrong = `SELECT id, COALESCE(k.n, 0) AS kept, COALESCE(c.n, 0) AS counted
   FROM (SELECT id, sum(n) AS n FROM (${kept.parts}) parts WHERE id > $1 AND id <= $2 GROUP BY id) k
   FULL JOIN (SELECT ${id} AS id, count(*) AS n FROM ${table} t
@@ -65,7 +69,7 @@ const TOTALS: readonly Kept[] = [
   },
 ];
 
-/** The columns that a row copies from the row that it refers to; foreign keys keep them true. */
+/** Denormalized columns of a referenced row, which foreign keys maintain. */
 const copyOf = ({ table, copies: { from, by, columns } }: Derived): Kept => {
   const copies = Object.keys(columns);
   const originals = Object.values(columns);

@@ -9,7 +9,16 @@ export const achievements = recordType({
   fields: {
     ...is.columns(Achievement, 'id', 'key', 'name', 'description'),
     icon_url: is.url(LENGTHS.achievements.icon_url),
-    ...is.columns(Achievement, 'category', 'points', 'is_hidden', 'criteria', 'target', 'position', 'retired_at'),
+    ...is.columns(
+      Achievement,
+      'category',
+      'points',
+      'is_hidden',
+      'criteria',
+      'target',
+      'position',
+      'retired_at',
+    ),
   },
   rules: [
     twice('achievements', ['key'], "'key: the same already stands in line ' || d.first"),

@@ -8,7 +8,8 @@ import { User } from '../profile/table.js';
 @Entity('achievements')
 export class Achievement extends row({
   id: identity('BY DEFAULT'),
-  key: text(LENGTHS.achievements.key).about('Stable name for programs; null if it has none or is masked').nullable,
+  key: text(LENGTHS.achievements.key).about('Stable name for programs; null if it has none or is masked')
+    .nullable,
   name: text(LENGTHS.achievements.name),
   description: text(LENGTHS.achievements.description).nullable,
   icon_url: text(LENGTHS.achievements.icon_url).about('URL of an image').nullable,

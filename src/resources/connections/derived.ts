@@ -13,7 +13,11 @@ export const derivedOfConnections: Derived = {
     },
   },
   totals: [
-    { of: 'user', column: 'connections_count', counts: `t.status = 'accepted' AND ${isConnectionShown('t')}` },
+    {
+      of: 'user',
+      column: 'connections_count',
+      counts: `t.status = 'accepted' AND ${isConnectionShown('t')}`,
+    },
   ],
   reported: 'user_id id peer_id status source met_at_event_id requested_at connected_at'.split(' '),
 };

@@ -12,7 +12,11 @@ export const eventsAccess: ResourceDeclaration = {
   isShown: isEventVisible,
   traces: [
     { of: ownRows('events') },
-    { of: sharedRows('events'), through: 'JOIN participants p ON p.event_id = s.id', where: orRemoved(isEventVisible) },
+    {
+      of: sharedRows('events'),
+      through: 'JOIN participants p ON p.event_id = s.id',
+      where: orRemoved(isEventVisible),
+    },
     // Who organises an event is shown with it.
     {
       of: sharedRows('people'),

@@ -3,7 +3,14 @@ import { JsonFragment } from '../../model/json-text.js';
 import { ATTENDEES, ONLINE_URL } from '../../database/sql.js';
 import { Event, Participant } from './table.js';
 import { User } from '../profile/table.js';
-import { countField, objectField, objectListField, relation, textField, timestampField } from '../../model/response.js';
+import {
+  countField,
+  objectField,
+  objectListField,
+  relation,
+  textField,
+  timestampField,
+} from '../../model/response.js';
 import { PageQuery } from '../../http/paging.js';
 import { CountryCode, Flag, ListOf, DateTime, OneOf, Search } from '../../http/input/parameters.js';
 import { EVENT_ROLES, EVENT_STATUSES, LENGTHS, RSVP_STATUSES } from '../../values/vocabulary.js';
@@ -101,10 +108,8 @@ export const EventItem = new Model('Event', {
     { local: e.starts_at.from, zone: e.timezone.from },
     { example: EXAMPLE, description: '`starts_at` in `timezone`' },
   ),
-  ends_at_local: timestampField(
-    { local: e.ends_at.from, zone: e.timezone.from },
-    '`ends_at` in `timezone`',
-  ).nullable,
+  ends_at_local: timestampField({ local: e.ends_at.from, zone: e.timezone.from }, '`ends_at` in `timezone`')
+    .nullable,
   is_all_day: card.is_all_day,
   is_online: card.is_online,
   cover_image: card.cover_image,

@@ -1,17 +1,23 @@
 import * as is from '../../import/fields.js';
 import { NEW_USERS, recordType } from '../../import/record-type.js';
-import {
-  LENGTHS,
-  RSVP_STATUSES_BY_ROLE,
-  type EventRole,
-} from '../../values/vocabulary.js';
+import { LENGTHS, RSVP_STATUSES_BY_ROLE, type EventRole } from '../../values/vocabulary.js';
 import { derivedOfParticipants } from './derived.js';
 import { Event, Participant } from './table.js';
 
 export const events = recordType({
   name: 'events',
   fields: {
-    ...is.columns(Event, 'id', 'title', 'summary', 'description', 'status', 'visibility', 'starts_at', 'ends_at'),
+    ...is.columns(
+      Event,
+      'id',
+      'title',
+      'summary',
+      'description',
+      'status',
+      'visibility',
+      'starts_at',
+      'ends_at',
+    ),
     timezone: is.required(is.timeZone),
     ...is.columns(Event, 'is_all_day', 'is_online'),
     online_url: is.url(LENGTHS.events.online_url),

@@ -31,9 +31,8 @@ export class Event extends row({
     'Who can find it on the platform. In this API, only members with a role in the event see it, with any visibility',
   ),
   starts_at: timestamp.about('UTC'),
-  ends_at: timestamp.about(
-    'UTC; null if no end is known: the event is then past once it has started',
-  ).nullable,
+  ends_at: timestamp.about('UTC; null if no end is known: the event is then past once it has started')
+    .nullable,
   timezone: text().about('IANA time zone'),
   is_all_day: stored(
     boolean.about('Whether only the dates of its start and end matter, not the times'),

@@ -48,7 +48,9 @@ export class PlatformChange extends row({
   /** Number of the transaction (xid8). */
   changed_in: bigint.primary.sqlDefault('pg_current_xact_id()::text::bigint'),
   sequence: identity('ALWAYS'),
-  type: anyText.as<'profile.updated' | 'consent.granted' | 'consent.revoked' | 'member.signed_in' | 'notice'>(),
+  type: anyText.as<
+    'profile.updated' | 'consent.granted' | 'consent.revoked' | 'member.signed_in' | 'notice'
+  >(),
   user_id: bigint,
   /** Id of the app or key used. */
   by_id: anyText.nullable,

@@ -1,5 +1,14 @@
 import { Entity } from 'typeorm';
-import { bigint, bytea, identity, integer, row, anyText, timestamptz, uuid } from '../../../../model/column.js';
+import {
+  bigint,
+  bytea,
+  identity,
+  integer,
+  row,
+  anyText,
+  timestamptz,
+  uuid,
+} from '../../../../model/column.js';
 import { Expires, OfMember } from '../../../../model/declarations.js';
 import { ApiKey } from '../credentials/api-key.entity.js';
 import { OauthClient } from '../credentials/oauth.entity.js';

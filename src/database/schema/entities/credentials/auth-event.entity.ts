@@ -1,5 +1,15 @@
 import { Entity } from 'typeorm';
-import { bigint, identity, inet, integer, jsonb, row, smallint, anyText, timestamptz } from '../../../../model/column.js';
+import {
+  bigint,
+  identity,
+  inet,
+  integer,
+  jsonb,
+  row,
+  smallint,
+  anyText,
+  timestamptz,
+} from '../../../../model/column.js';
 import { Expires, OfMember } from '../../../../model/declarations.js';
 import { ApiKey } from './api-key.entity.js';
 import { OauthClient } from './oauth.entity.js';

@@ -1,5 +1,14 @@
 import { Entity } from 'typeorm';
-import { bigint, boolean, bytea, integer, row, anyText, timestamptz, uuid } from '../../../../model/column.js';
+import {
+  bigint,
+  boolean,
+  bytea,
+  integer,
+  row,
+  anyText,
+  timestamptz,
+  uuid,
+} from '../../../../model/column.js';
 import { Expires } from '../../../../model/declarations.js';
 
 /** Failed sign-ins of an account, an address or a device: see `SignInThrottle`. */
