@@ -371,7 +371,7 @@ function dedented(text) {
     .trim();
 }
 
-/** The folder of src/ that a file belongs to. A resource's import belongs to the import, and its API is a layer of its own. */
+/** The folder of src/ that a file belongs to. A resource's import belongs to the import, and its API is a separate layer. */
 function layerOf(path) {
   const [, folder] = path.split('/');
   if (folder !== 'resources' || /\/(resources|table|access|derived)\.[jt]s$/.test(path)) return folder;
