@@ -64,7 +64,7 @@ describe('the conformance suite', () => {
     expect(summary.match(/^[✓✗] /gmu)).toHaveLength(scenarios);
   });
 
-  it('finds no failure in the authorization server’s metadata or in a sign-in for the email address', async () => {
+  it('finds no failure in the authorization server’s metadata or in a sign-in for the assistants’ URL', async () => {
     const port = await freePort();
     const client = await oauth.client({ redirect_uris: [`http://127.0.0.1:${port}/callback`] });
     const options = {
