@@ -1,6 +1,6 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Account, Adapter, AdapterPayload, Provider } from 'oidc-provider';
+import type { Account, Adapter, Provider } from 'oidc-provider';
 import { FIRST_SCOPES } from '../auth/www-authenticate.js';
 import { isUnavailable } from '../database/postgres/unavailable.js';
 import { Periodic } from '../runtime/periodic-work.js';
@@ -13,6 +13,7 @@ import { Middleware } from './middleware.js';
 import { ClientCache } from './adapters/client-cache.js';
 import { ClientSecrets } from './adapters/client-secrets.js';
 import { OauthDatabase } from './requests/oauth-database.js';
+import { alive } from './provider/library.js';
 import { createProvider } from './provider/provider.js';
 import { CLAIMS, presentClaims, type Claims } from './userinfo.controller.js';
 import { SigningKeysService } from '../clients/signing-keys.service.js';
@@ -152,19 +153,4 @@ export function adapterFactory(
     ReplayDetection: replayAdapter(database),
   };
   return (model) => adapters[model] as Adapter;
-}
-
-/** Adjusts `exp` and `iat`, so that only the database's clock counts, not this process's. */
-function alive({ find, findByUid, ...others }: Partial<Adapter>): Partial<Adapter> {
-  const adjusted = (payload: AdapterPayload | undefined | void) => {
-    const now = Math.floor(Date.now() / 1000);
-    if (payload?.exp !== undefined && payload.exp <= now) payload.exp = now + 1;
-    if (payload?.iat !== undefined && payload.iat > now) payload.iat = now;
-    return payload;
-  };
-  return {
-    ...others,
-    find: async (id) => adjusted(await find!(id)),
-    ...(findByUid ? { findByUid: async (uid) => adjusted(await findByUid(uid)) } : {}),
-  };
 }

@@ -1,4 +1,3 @@
-import type { EventEmitter } from 'node:events';
 import { Injectable } from '@nestjs/common';
 import type { errors, KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { Csrf } from '../accounts/browser-cookies.js';
@@ -12,7 +11,6 @@ import { endStep } from './adapters/state.adapter.js';
 import { SECURITY_HEADERS } from '../layout/layout.js';
 import {
   type ErrorPage,
-  isStepGone,
   PageFault,
   pageFaultOf,
   SERVER_BUSY,
@@ -32,6 +30,7 @@ import {
   ShownPages,
   UpstreamSignOut,
 } from './ports.js';
+import { isSignOutGone, isStepGone, onFailures, signOutStateOf } from './provider/library.js';
 import { REOPENABLE, routeOf, ROUTES, SIGN_OUT } from './provider/provider.js';
 import { rejectOtherResponses } from './provider/response-modes.js';
 import { Consents } from './requests/consents.js';
@@ -45,9 +44,6 @@ const RECORDED: readonly RefusalReason[] = [
   'client_secret_expired',
   'too_many_wrong_secrets',
 ];
-
-/** The library's text. */
-const SIGN_OUT_GONE = 'could not find logout details';
 
 type Next = () => Promise<void>;
 type Step = (ctx: KoaContextWithOIDC, next: Next) => Promise<void>;
@@ -84,14 +80,9 @@ export class Middleware {
     ];
     for (const step of steps) provider.use(step);
     provider.silent = true; // failures are logged here
-    const events: EventEmitter = provider; // its types have a signature for each event
-    const emit = events.emit.bind(events);
-    // The library reports errors only by events: `server_error`, and one per endpoint, such as `grant.error`.
-    events.emit = (event, ...about: unknown[]) => {
-      if (this.database.current && String(event).endsWith('error'))
-        this.database.current.failure ??= about[1] as Error;
-      return emit(event, ...about);
-    };
+    onFailures(provider, (error) => {
+      if (this.database.current) this.database.current.failure ??= error;
+    });
   }
 
   async renderError(ctx: KoaContextWithOIDC, error: Error): Promise<void> {
@@ -117,7 +108,11 @@ export class Middleware {
     const { client, params } = ctx.oidc;
     const { post_logout_redirect_uri, state } = params ?? {};
     const repeated = Object.entries({ client_id: client?.clientId, post_logout_redirect_uri, state });
-    const fields = [['csrf', this.csrf.token(ctx.req, ctx.res)], ['xsrf', stateOf(ctx)!.secret], ...repeated];
+    const fields = [
+      ['csrf', this.csrf.token(ctx.req, ctx.res)],
+      ['xsrf', signOutStateOf(ctx)!.secret],
+      ...repeated,
+    ];
     this.show(ctx, {
       name: 'sign-out',
       action: SIGN_OUT,
@@ -259,7 +254,7 @@ export class Middleware {
     const target = ctx.response.get('Location') || undefined; // none where a page was sent
     const isOurs = target?.startsWith(`${this.config.publicUrl}${ROUTES.end_session}/success`) === true;
     const onwards = params.logout
-      ? await this.upstreamSignOut.addressFor(isOurs ? undefined : target, !stateOf(ctx))
+      ? await this.upstreamSignOut.addressFor(isOurs ? undefined : target, !signOutStateOf(ctx))
       : isOurs
         ? '/account/apps'
         : undefined;
@@ -304,7 +299,7 @@ export class Middleware {
 
   /** Repeats the redirect of a sign-out form sent twice, whose session has ended. @returns false if this is not one */
   async #repeatSignOut(ctx: KoaContextWithOIDC, error: Error): Promise<boolean> {
-    if ((error as errors.OIDCProviderError).error_description !== SIGN_OUT_GONE) return false;
+    if (!isSignOutGone(error)) return false;
     const { body, provider } = ctx.oidc;
     const { client_id: clientId, post_logout_redirect_uri: uri, state } = (body ?? {}) as FormFields;
     const client = typeof clientId === 'string' ? await provider.Client.find(clientId) : undefined;
@@ -355,11 +350,6 @@ async function inTime(request: OauthRequest, work: Promise<void>, deadlineMs: nu
   } finally {
     clearTimeout(timer);
   }
-}
-
-/** The library's state in the session between the sign-out page and its form. */
-function stateOf({ oidc }: KoaContextWithOIDC): { readonly secret: string } | undefined {
-  return (oidc.session as { state?: { secret: string } } | undefined)?.state;
 }
 
 /** Whether the member has just answered on our page, which names the app. */

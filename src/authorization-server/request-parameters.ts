@@ -3,6 +3,7 @@ import { parse } from 'node:querystring';
 import type { Request } from 'express';
 import { receiving } from '../http/pipeline/request-context.js';
 import { isStorable } from '../values/string-rules.js';
+import { putBack } from './provider/library.js';
 import { isForPrograms, ROUTES } from './provider/provider.js';
 
 const BODY_LIMIT = 16_384;
@@ -186,11 +187,4 @@ async function bodyOf(request: IncomingMessage): Promise<Buffer | undefined> {
     return undefined;
   }
   return size > 0 ? Buffer.concat(chunks) : undefined;
-}
-
-/** Makes the body readable again, with the stream features that the library uses. */
-function putBack(request: IncomingMessage, body: Buffer): void {
-  const { headers } = request;
-  if (headers['content-length'] !== undefined) headers['content-length'] = String(body.length);
-  Object.defineProperties(request, { readable: { value: true }, iterator: { value: () => [body] } });
 }

@@ -2,7 +2,7 @@ import { errors, type Adapter, type AdapterPayload } from 'oidc-provider';
 import { recordEventIf } from '../../audit/audit.js';
 import { eitherOf } from '../../crypto/hmac.js';
 import { keyed, unexpired } from '../../database/sql.js';
-import { stepGone } from '../failures/page-fault.js';
+import { stepGone } from '../provider/library.js';
 import { LIFETIMES } from '../provider/lifetimes.js';
 import {
   MEMBER,

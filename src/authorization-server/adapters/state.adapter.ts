@@ -7,7 +7,7 @@ import { secondsOf } from '../../clients/access-durations.js';
 import { USE_ONCE } from '../../auth/access-tokens.js';
 import { eitherOf } from '../../crypto/hmac.js';
 import { keyed, unexpired } from '../../database/sql.js';
-import { stepGone } from '../failures/page-fault.js';
+import { stepGone } from '../provider/library.js';
 import { because } from '../reasons/refusal-reasons.js';
 import {
   MEMBER,

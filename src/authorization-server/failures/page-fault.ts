@@ -103,19 +103,6 @@ export function pageFaultOf(error: unknown, signingOut = false): PageFault {
   return new PageFault(error.statusCode, signingOut ? 'wrongSignOut' : fault, error.error);
 }
 
-/** The library's text. */
-const STEP_GONE = 'interaction session not found';
-
-/** Another request continued the step, or it has expired: the page explains it, and the app gets no error. */
-export function stepGone(): errors.SessionNotFound {
-  return Object.assign(new errors.SessionNotFound(STEP_GONE), { allow_redirect: false });
-}
-
-/** Whether the step of this browser's cookie has expired or ended. */
-export function isStepGone(error: unknown): boolean {
-  return error instanceof errors.SessionNotFound && error.error_description === STEP_GONE;
-}
-
 /** Parameters that must be registered, with their client metadata. */
 const UNREGISTERED: {
   readonly [Reason in RefusalReason]?: [string, ('redirectUris' | 'postLogoutRedirectUris')?];

@@ -1,18 +1,22 @@
 import type { JWTHeaderParameters } from 'jose';
-import { errors, Provider, type Client, type Configuration, type KoaContextWithOIDC } from 'oidc-provider';
+import {
+  errors,
+  type Client,
+  type Configuration,
+  type KoaContextWithOIDC,
+  type Provider,
+} from 'oidc-provider';
 import { ALL_SCOPES } from '../../auth/scopes.js';
 import type { Config } from '../../config/config.js';
 import type { Logger } from '../../runtime/logger.js';
 import { CookieSignatures } from '../../crypto/cookie-signatures.js';
-import { randomBytes } from '../../crypto/random.js';
 import { deriveKey } from '../../crypto/secrets.js';
 import type { SigningJwk } from '../../crypto/signing-keys.js';
 import { accessClientOf, idleSeconds, secondsOf } from '../../clients/access-durations.js';
 import { rulesOf, unionOf } from '../../clients/profiles.js';
-import type { FormFields } from '../ports.js';
 import { checkAssertion, CLOCK_TOLERANCE, requiresPkce } from './client-checks.js';
+import { createLibrary, SynchronousSigningKey, type Replacements } from './library.js';
 import { LIFETIMES } from './lifetimes.js';
-import { SynchronousSigningKey } from './synchronous-signing-key.js';
 import {
   passkeyClasses,
   keepEssentialClasses,
@@ -82,19 +86,18 @@ export function routeOf(path: string): string {
   return path.startsWith(`${ROUTES.authorization}/`) ? `${ROUTES.authorization}/:uid` : path;
 }
 
-interface ProviderParts extends Required<
-  Pick<Configuration, 'adapter' | 'findAccount' | 'loadExistingGrant' | 'renderError'>
-> {
+interface ProviderParts
+  extends
+    Required<Pick<Configuration, 'adapter' | 'findAccount' | 'loadExistingGrant' | 'renderError'>>,
+    Pick<Replacements, 'postForm' | 'hasSecret'> {
   readonly config: Config;
   readonly logger: Logger;
   /** The current signing key first; the others are only published. */
   readonly signingKeys: readonly SigningJwk[];
-  readonly hasSecret: (client: Client, sent: string) => boolean;
   /** Seconds until the access of the presented code or token ends. */
   readonly secondsLeft: () => number;
   /** Keeps the request's refresh token valid. */
   readonly keepRefreshToken: () => void;
-  readonly postForm: (ctx: KoaContextWithOIDC, action: string, fields: FormFields) => Promise<void>;
   /** A fault that was found before the library saw the request. */
   readonly parameterFault: () => string | undefined;
   /** Scopes of an authorization request without any; empty if the request must name them. */
@@ -122,18 +125,6 @@ export function createProvider(parts: ProviderParts): Provider {
   const { config } = parts;
   const secure = config.publicUrl.startsWith('https:');
   const resource = apiResource(config);
-
-  class Server extends Provider {
-    override registerResponseMode(...[name, handler]: Parameters<Provider['registerResponseMode']>): void {
-      // Default: a page without our headers and words.
-      super.registerResponseMode(
-        name,
-        name === 'form_post'
-          ? (ctx, action, fields) => parts.postForm(ctx, action, fields as FormFields)
-          : handler,
-      );
-    }
-  }
 
   const configuration: Configuration = {
     adapter: parts.adapter, // default: memory of one process
@@ -303,35 +294,10 @@ export function createProvider(parts: ProviderParts): Provider {
     },
   };
 
-  const provider = new Server(config.publicUrl, configuration);
-  // Default: compares with a secret in plain text.
-  Object.assign(provider.Client, { needsSecret: () => false }); // which its types lack
-  provider.Client.prototype.compareClientSecret = function (sent) {
-    return parts.hasSecret(this, sent);
-  };
-  // Default: the one method of its registration. A document may name two, and each request chooses one.
-  Object.defineProperty(provider.Client.prototype, 'clientAuthMethod', {
-    get(this: Client) {
-      const isSigned = Provider.ctx?.oidc?.params?.client_assertion !== undefined;
-      return this.assertion_optional === true && !isSigned ? 'none' : this.tokenEndpointAuthMethod;
-    },
-  });
-  // Default: apps would get 0, which means unknown, as `auth_time`.
-  provider.Session.prototype.authTime = function () {
-    return this.loginTs || undefined;
-  };
-  // Default: sends once, while the member waits. The database records ended sessions: see BackChannelLogout.
-  Object.assign(provider.Client.prototype, { backchannelLogout: () => Promise.resolve() });
-  // Default: deletes the old row and stores another. Here the row gets a new key.
-  provider.Session.prototype.resetIdentifier = function () {
-    Object.assign(this, { jti: randomBytes(32).toString('base64url'), touched: true });
-  };
-  // Default: scopes as sent. A refresh request has no other hook: unknown scopes would be rejected.
-  Object.defineProperty(provider.OIDCContext.prototype, 'requestParamScopes', {
-    get(this: KoaContextWithOIDC['oidc']) {
-      const { scope } = this.params!;
-      return new Set(typeof scope === 'string' ? knownScopes(scope) : []);
-    },
+  const provider = createLibrary(config.publicUrl, configuration, {
+    postForm: parts.postForm,
+    hasSecret: parts.hasSecret,
+    scopesOf: knownScopes,
   });
   // Host and protocol are pinned to PUBLIC_URL before the library sees a request; this makes it use them.
   provider.proxy = true;

@@ -8,8 +8,9 @@ import { SignIn, type SignedIn, type SignInFault } from '../../accounts/sign-in/
 import type { NewAuthEvent } from '../../audit/audit.js';
 import { RevocationChannel } from '../../auth/revocation-channel.js';
 import { AuthorizationServer } from '../../authorization-server/authorization-server.js';
-import { isStepGone, PageFault } from '../../authorization-server/failures/page-fault.js';
+import { PageFault } from '../../authorization-server/failures/page-fault.js';
 import { hostOf } from '../../authorization-server/ports.js';
+import { isStepGone } from '../../authorization-server/provider/library.js';
 import { LIFETIMES } from '../../authorization-server/provider/lifetimes.js';
 import { ROUTES, sessionCookie } from '../../authorization-server/provider/provider.js';
 import type { Answer } from '../../authorization-server/requests/consents.js';

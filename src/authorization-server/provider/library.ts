@@ -1,0 +1,158 @@
+import type { EventEmitter } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import {
+  errors,
+  ExternalSigningKey,
+  Provider,
+  type Adapter,
+  type AdapterPayload,
+  type Client,
+  type Configuration,
+  type KoaContextWithOIDC,
+} from 'oidc-provider';
+import { randomBytes } from '../../crypto/random.js';
+import { Signer, type SigningJwk } from '../../crypto/signing-keys.js';
+import type { FormFields } from '../ports.js';
+
+/** Replaces what no option of the library replaces. */
+export interface Replacements {
+  /** Sends a response to the client by a form. Default: a page without our headers and words. */
+  readonly postForm: (ctx: KoaContextWithOIDC, action: string, fields: FormFields) => Promise<void>;
+  /** Checks a client's secret. Default: compares it with the stored one, of which there are only hashes here. */
+  readonly hasSecret: (client: Client, sent: string) => boolean;
+  /** Selects the scopes of a request. Default: all; a refresh request with unknown ones would be rejected. */
+  readonly scopesOf: (sent: string) => readonly string[];
+}
+
+/** All changes to the library's internals are in this file: `library.spec.ts` fails if an upgrade breaks one. */
+export function createLibrary(
+  issuer: string,
+  configuration: Configuration,
+  replacements: Replacements,
+): Provider {
+  /** Its methods are called by the constructor of {@link Provider}. */
+  class Library extends Provider {
+    override registerResponseMode(...[name, handler]: Parameters<Provider['registerResponseMode']>): void {
+      const postForm: typeof handler = (ctx, action, fields) =>
+        replacements.postForm(ctx, action, fields as FormFields);
+      super.registerResponseMode(name, name === 'form_post' ? postForm : handler);
+    }
+  }
+
+  const library = new Library(issuer, configuration);
+  const { Client, OIDCContext, Session } = library;
+  Object.assign(Client, { needsSecret: () => false }); // which its types lack
+  Client.prototype.compareClientSecret = function (sent) {
+    return replacements.hasSecret(this, sent);
+  };
+  // Default: the one method of its registration. A document may name two, and each request chooses one.
+  Object.defineProperty(Client.prototype, 'clientAuthMethod', {
+    get(this: Client) {
+      const isSigned = Provider.ctx?.oidc?.params?.client_assertion !== undefined;
+      return this.assertion_optional === true && !isSigned ? 'none' : this.tokenEndpointAuthMethod;
+    },
+  });
+  // Default: sends once, while the member waits. The database records ended sessions: see BackChannelLogout.
+  Object.assign(Client.prototype, { backchannelLogout: () => Promise.resolve() });
+  // Default: apps would get 0, which means unknown, as `auth_time`.
+  Session.prototype.authTime = function () {
+    return this.loginTs || undefined;
+  };
+  // Default: deletes the old row and stores another. Here the row gets a new key.
+  Session.prototype.resetIdentifier = function () {
+    Object.assign(this, { jti: randomBytes(32).toString('base64url'), touched: true });
+  };
+  Object.defineProperty(OIDCContext.prototype, 'requestParamScopes', {
+    get(this: KoaContextWithOIDC['oidc']) {
+      const { scope } = this.params!;
+      return new Set(typeof scope === 'string' ? replacements.scopesOf(scope) : []);
+    },
+  });
+  return library;
+}
+
+/** The events of rejected requests, one for each endpoint that is enabled, and of failures. */
+const FAILURES = [
+  'authorization.error',
+  'discovery.error',
+  'end_session.error',
+  'end_session_confirm.error',
+  'end_session_success.error',
+  'grant.error',
+  'introspection.error',
+  'jwks.error',
+  'pushed_authorization_request.error',
+  'revocation.error',
+  'server_error',
+];
+
+/** Reports the error of each rejected or failed request: the library responds instead of throwing it. */
+export function onFailures(library: Provider, note: (error: Error) => void): void {
+  const events: EventEmitter = library; // its types have a signature for each event
+  for (const event of FAILURES) events.on(event, (_ctx, error: Error) => note(error));
+}
+
+/** The library's texts. */
+const STEP_GONE = 'interaction session not found';
+const SIGN_OUT_GONE = 'could not find logout details';
+
+/** Another request continued the step, or it has expired: the page explains it, and the app gets no error. */
+export function stepGone(): errors.SessionNotFound {
+  return Object.assign(new errors.SessionNotFound(STEP_GONE), { allow_redirect: false });
+}
+
+/** Whether the step of this browser's cookie has expired or ended. */
+export function isStepGone(error: unknown): boolean {
+  return error instanceof errors.SessionNotFound && error.error_description === STEP_GONE;
+}
+
+/** Whether the sign-out of this form has ended: it was sent before. */
+export function isSignOutGone(error: Error): boolean {
+  return (error as errors.OIDCProviderError).error_description === SIGN_OUT_GONE;
+}
+
+/** The library's state in the session between the sign-out page and its form. */
+export function signOutStateOf({ oidc }: KoaContextWithOIDC): { readonly secret: string } | undefined {
+  return (oidc.session as { state?: { secret: string } } | undefined)?.state;
+}
+
+/** Adjusts `exp` and `iat`, so that only the database's clock counts, not this process's. */
+export function alive({ find, findByUid, ...others }: Partial<Adapter>): Partial<Adapter> {
+  const adjusted = (payload: AdapterPayload | undefined | void) => {
+    const now = Math.floor(Date.now() / 1000);
+    if (payload?.exp !== undefined && payload.exp <= now) payload.exp = now + 1;
+    if (payload?.iat !== undefined && payload.iat > now) payload.iat = now;
+    return payload;
+  };
+  return {
+    ...others,
+    find: async (id) => adjusted(await find!(id)),
+    ...(findByUid ? { findByUid: async (uid) => adjusted(await findByUid(uid)) } : {}),
+  };
+}
+
+/** Makes the body readable again, with the stream features that the library uses. */
+export function putBack(request: IncomingMessage, body: Buffer): void {
+  const { headers } = request;
+  if (headers['content-length'] !== undefined) headers['content-length'] = String(body.length);
+  Object.defineProperties(request, { readable: { value: true }, iterator: { value: () => [body] } });
+}
+
+/** Signs on the calling thread: WebCrypto's thread pool takes longer than the signature (40 µs), and waits behind hashing. */
+export class SynchronousSigningKey extends ExternalSigningKey {
+  readonly #signer: Signer;
+
+  constructor(jwk: SigningJwk) {
+    super();
+    this.#signer = new Signer(jwk);
+    Object.assign(this, { kid: jwk.kid, alg: jwk.alg }); // by setters that its types lack
+  }
+
+  override keyObject() {
+    return this.#signer.publicKey;
+  }
+
+  override sign(data: Uint8Array): Uint8Array {
+    return this.#signer.sign(data);
+  }
+}
