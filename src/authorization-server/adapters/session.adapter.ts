@@ -2,15 +2,19 @@ import { errors, type Adapter, type AdapterPayload } from 'oidc-provider';
 import { recordEventIf } from '../../audit/audit.js';
 import { eitherOf } from '../../crypto/hmac.js';
 import { keyed, unexpired } from '../../database/sql.js';
+import { SqlParameters } from '../../database/sql-parameters.js';
 import { stepGone } from '../provider/library.js';
 import { LIFETIMES } from '../provider/lifetimes.js';
 import {
   MEMBER,
   rejectOrphans,
   SIGNED_IN,
+  type NewGrant,
   type OauthDatabase,
+  type OauthRequest,
   type SessionRow,
 } from '../requests/oauth-database.js';
+import type { NewToken } from '../requests/token-request.js';
 import { beginningState, ending } from './state.adapter.js';
 
 /** Also reads the member and their consent for the client ($3), if there is one. */
@@ -37,42 +41,48 @@ const UPDATE = `UPDATE oauth_sessions SET user_id = $1, uid_key = $3, key = $4, 
   upstream_subject_key = $10::bytea, upstream_session_key = $11::bytea, clients = $12::jsonb
 WHERE uid_key IN ($13, $14) AND`;
 
-/** Stores a grant ($at) and its code if the consent still allows it. Narrowing a consent waits for this lock. */
-const authorizing = (at: number, condition: string) => `consented AS (
+/** Stores a grant and its code if the consent still allows it. Narrowing a consent waits for this lock. */
+function authorizing(parameters: SqlParameters, grant: NewGrant, code: NewToken, condition: string): string {
+  const id = parameters.add(grant.id);
+  const clientId = parameters.add(grant.clientId);
+  return `consented AS (
   SELECT access_ends_at FROM oauth_consents
-  WHERE user_id = $1::bigint AND client_id = $${at + 1} AND granted @> $${at + 3}::text[] FOR SHARE
+  WHERE user_id = $1::bigint AND client_id = ${clientId} AND granted @> ${parameters.add(grant.scopes, 'text[]')} FOR SHARE
 ), granted AS (
   INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at, access_ends_at)
-  SELECT $${at}, $1, $${at + 1}, $${at + 2}::jsonb, now() + make_interval(secs => ${LIFETIMES.grant}),
-    LEAST(now() + make_interval(secs => $${at + 8}), CASE WHEN $${at + 9} THEN c.access_ends_at END)
+  SELECT ${id}, $1, ${clientId}, ${parameters.add(grant.payload, 'jsonb')}, now() + make_interval(secs => ${LIFETIMES.grant}),
+    LEAST(now() + make_interval(secs => ${parameters.add(grant.seconds)}), CASE WHEN ${parameters.add(grant.isRemembered)} THEN c.access_ends_at END)
   FROM consented c WHERE ${condition} RETURNING id
 ), code AS (
   INSERT INTO oauth_tokens (key, model, grant_id, payload, expires_at)
-  SELECT $${at + 4}, $${at + 5}, id, $${at + 6}::jsonb, now() + make_interval(secs => $${at + 7}) FROM granted
+  SELECT ${parameters.add(code.key)}, ${parameters.add(code.model)}, id, ${parameters.add(code.payload, 'jsonb')}, now() + make_interval(secs => ${parameters.add(code.seconds)}) FROM granted
 )`;
+}
 
 /**
  * Stores all writes of an authorization request: the ended interaction, the next one, grant and code, and the session. Stores nothing if
  * the sign-in is invalid or another request continued the interaction; no grant if the consent no longer allows it.
+ *
+ * @param parameters of the session
+ * @param isFound whether the session was stored before
  */
-function storing(isFound: boolean, isEnding: boolean, isBeginning: boolean, isGranting: boolean): string {
-  let at = isFound ? 15 : 13;
-  const next = (count: number) => (at += count) - count;
-  const condition = isEnding ? 'EXISTS (SELECT FROM ended)' : IF_SIGNED_IN;
-  const parts = [
-    SIGNED_IN,
-    ...(isEnding ? [`ended AS (${ending(next(4), '$3::bytea')} AND ${IF_SIGNED_IN} RETURNING 1)`] : []),
-    ...(isBeginning ? [`begun AS (${beginningState(next(7))} WHERE ${condition} RETURNING 1)`] : []),
-    ...(isGranting ? [authorizing(next(10), condition)] : []),
-    `session AS (${isFound ? UPDATE : INSERT} ${condition})`,
-  ];
-  const outcome = isGranting ? 'granted' : isBeginning ? 'begun' : undefined;
+function storing(
+  parameters: SqlParameters,
+  isFound: boolean,
+  { ended, begun, grant, code }: Pick<OauthRequest, 'ended' | 'begun' | 'grant' | 'code'>,
+): string {
+  const condition = ended ? 'EXISTS (SELECT FROM ended)' : IF_SIGNED_IN;
+  const parts = [SIGNED_IN];
+  if (ended)
+    parts.push(`ended AS (${ending(parameters.addAll(ended), '$3::bytea')} AND ${IF_SIGNED_IN} RETURNING 1)`);
+  if (begun)
+    parts.push(`begun AS (${beginningState(parameters.addAll(begun))} WHERE ${condition} RETURNING 1)`);
+  if (grant && code) parts.push(authorizing(parameters, grant, code, condition));
+  parts.push(`session AS (${isFound ? UPDATE : INSERT} ${condition})`);
+  const outcome = code ? 'granted' : begun ? 'begun' : undefined;
   return `WITH ${parts.join(', ')} SELECT ${outcome ? `EXISTS (SELECT FROM ${outcome})` : 'true'} AS is_stored,
-  ${isEnding ? `${IF_SIGNED_IN} AND NOT ${condition}` : 'false'} AS is_gone`;
+  ${ended ? `${IF_SIGNED_IN} AND NOT ${condition}` : 'false'} AS is_gone`;
 }
-
-/** The texts of {@link storing} by its arguments. */
-const TEXTS = new Map<string, string>();
 
 /**
  * Runs after the session is stored: a logout token leaves its mark before it looks for sessions, so one of the two finds the other.
@@ -137,7 +147,7 @@ export function sessionAdapter(database: OauthDatabase): Partial<Adapter> {
     const ofSubject = upstream ? Buffer.from(upstream.subject, 'base64url') : null;
     const ofSession = upstream?.session == null ? null : Buffer.from(upstream.session, 'base64url');
     const isFound = request.sessionUid === uid;
-    const values: unknown[] = [
+    const parameters = new SqlParameters([
       ...request.signedIn(userId),
       ...rowKeys,
       encryption.seal(stored, 'Session', ...rowKeys),
@@ -150,18 +160,10 @@ export function sessionAdapter(database: OauthDatabase): Partial<Adapter> {
       ofSession,
       JSON.stringify(userId === null ? {} : clientsOf(payload)),
       ...(isFound ? eitherOf(keys.keysOf('Session.uid', uid)) : []),
-    ];
-    const { grant, code, ended, begun } = request;
+    ]);
+    const text = storing(parameters, isFound, request);
     request.code = request.ended = request.begun = undefined;
-    values.push(...(ended ?? []), ...(begun ?? []));
-    if (grant && code) {
-      values.push(grant.id, grant.clientId, grant.payload, grant.scopes);
-      values.push(code.key, code.model, code.payload, code.seconds, grant.seconds, grant.isRemembered);
-    }
-    const parts = [isFound, ended !== undefined, begun !== undefined, code !== undefined] as const;
-    const text = TEXTS.get(String(parts)) ?? storing(...parts);
-    TEXTS.set(String(parts), text);
-    const [outcome] = await rejectOrphans(database.rows<Outcome>(text, values));
+    const [outcome] = await rejectOrphans(database.rows<Outcome>(text, parameters.values));
     if (outcome!.is_gone) throw stepGone();
     if (!outcome!.is_stored) throw new errors.SessionNotFound('the sign-in was ended');
     request.sessionUid = uid;

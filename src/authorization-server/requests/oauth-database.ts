@@ -85,7 +85,7 @@ interface NewAccess {
   readonly isRemembered: boolean;
 }
 
-interface NewGrant extends NewAccess {
+export interface NewGrant extends NewAccess {
   readonly id: string;
   readonly clientId: string;
   /** JSON */

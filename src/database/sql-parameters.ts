@@ -1,0 +1,16 @@
+/** Numbers a statement's parameters. The text may depend on flags and counts, never on a value: PostgreSQL prepares each text. */
+export class SqlParameters {
+  /** @param values of parameters with constant numbers */
+  constructor(readonly values: unknown[] = []) {}
+
+  /** @returns its place in the text: `$7`, or with a type, `$7::bytea` */
+  add(value: unknown, type?: string): string {
+    const number = this.values.push(value);
+    return type === undefined ? `$${number}` : `$${number}::${type}`;
+  }
+
+  /** @returns the number of the first */
+  addAll(values: readonly unknown[]): number {
+    return this.values.push(...values) - values.length + 1;
+  }
+}
