@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { Controller, Get, Module, Req, Res } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
@@ -7,8 +7,8 @@ import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import { AppModule } from '../../src/app.module.js';
 import { configureApp } from '../../src/app.js';
 import { ApiAdapter } from '../../src/http/pipeline/api.adapter.js';
-import { OutsideApi } from '../../src/http/pipeline/outside-api.js';
-
+import { isOutsideApi, OutsideApi } from '../../src/http/pipeline/outside-api.js';
+import { RateLimits } from '../../src/auth/rate-limits/rate-limits.js';
 import {
   ACCOUNT_PAGES,
   DEVELOPER_PAGES,
@@ -147,6 +147,19 @@ const BESIDE_THEM = [
 /** What the platform's own login calls, which is answered in JSON. */
 const CALLED_BACK = ['POST /sign-in/backchannel-logout'];
 
+/** Controllers outside the API without a limit for each address, and why. */
+const UNLIMITED: Readonly<Record<string, string>> = {
+  CalendarController: 'each link has a limit of its own, and wrong links count for their address',
+  DemoController: 'files from memory',
+  DocsController: 'files from memory',
+  FrontController: 'files from memory',
+  IconsController: 'files from memory',
+  McpController: 'the limits of the API',
+  PackagesController: 'files from memory',
+  ProtectedResourceController: 'metadata from memory',
+  UserinfoController: 'the limits of the API',
+};
+
 /** Images on pages: there are none where nobody set or registered one. */
 const LOGOS = ['GET /logos/platform', 'GET /logos/client'];
 
@@ -198,6 +211,18 @@ describe('the pages', () => {
       /^\w+ \/(interaction|account|developer|sign-in|oauth|\.well-known\/oauth|logos|demo)\b/.test(route),
     );
     expect(ofOauth.toSorted()).toEqual([...pages, ...BESIDE_THEM, ...CALLED_BACK, ...LOGOS].toSorted());
+  });
+
+  it('have a limit for each address, unless the controller is exempt', async () => {
+    const limits = jest.spyOn(oauth.api.app.get(RateLimits), 'countOauthRequest').mockReturnValue(60);
+    const unlimited = new Set<string>();
+    for (const { method, path, controller } of oauth.api.app.get(RouteTable).routes) {
+      if (!isOutsideApi(controller)) continue;
+      const { status } = await ask(method === 'ALL' ? 'GET' : method, pathOf(path));
+      if (status !== 429) unlimited.add(controller.name);
+    }
+    limits.mockRestore();
+    expect([...unlimited].toSorted()).toEqual(Object.keys(UNLIMITED).toSorted());
   });
 
   it.each(Object.entries(PAGES))('%s: have %s, and no other method', async (route, methods) => {
