@@ -63,8 +63,8 @@ const AREAS = {
     source: 'src/database/list.ts',
     tests: ['test/api/{paging,paging.properties,events,connections,achievements}.*'],
   },
-  'token-request': {
-    source: 'src/authorization-server/requests/token-request.ts',
+  'token-exchange': {
+    source: 'src/authorization-server/requests/{token-exchange,stored-token,kept-response}.ts',
     tests: [
       'src/authorization-server/**',
       'test/oauth/{refresh,refresh-grace-period,dpop-refresh,flow,inputs,races,attacks,consents,audit}.*',

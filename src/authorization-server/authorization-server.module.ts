@@ -14,7 +14,7 @@ import { ProtectedResourceController } from './protected-resource.controller.js'
 import { Consents } from './requests/consents.js';
 import { OauthDatabase } from './requests/oauth-database.js';
 import { OneTimeStates } from './adapters/state.adapter.js';
-import { RefreshGracePeriod } from './requests/token-request.js';
+import { RefreshGracePeriod } from './requests/kept-response.js';
 import { UserinfoController } from './userinfo.controller.js';
 
 const SERVICES = [

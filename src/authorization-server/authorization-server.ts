@@ -1,6 +1,6 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Account, Adapter, Provider } from 'oidc-provider';
+import type { Account, Adapter, KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { FIRST_SCOPES } from '../auth/www-authenticate.js';
 import { isUnavailable } from '../database/postgres/unavailable.js';
 import { Periodic } from '../runtime/periodic-work.js';
@@ -13,6 +13,7 @@ import { Middleware } from './middleware.js';
 import { ClientCache } from './adapters/client-cache.js';
 import { ClientSecrets } from './adapters/client-secrets.js';
 import { OauthDatabase } from './requests/oauth-database.js';
+import { TokenExchange } from './requests/token-exchange.js';
 import { alive } from './provider/library.js';
 import { createProvider } from './provider/provider.js';
 import { CLAIMS, presentClaims, type Claims } from './userinfo.controller.js';
@@ -71,12 +72,17 @@ export class AuthorizationServer implements OnModuleInit {
       config,
       signingKeys,
       adapter: adapterFactory(database, clients, new Set(signingKeys.map(({ alg }) => alg))),
-      findAccount: (_ctx, sub) => this.#findAccount(sub),
+      findAccount: (ctx, sub) => this.#findAccount(ctx, sub),
       logger,
       reachableClasses: (userId) => this.#reachableClasses(userId),
       hasSecret: (client, sent) => this.secrets.matches(client, sent),
-      secondsLeft: () => database.current?.token?.presented?.seconds_left ?? Infinity,
-      keepRefreshToken: () => database.current!.token!.keep(),
+      exchange: async (ctx, handle) => {
+        const exchange = new TokenExchange(database, ctx);
+        await handle(); // reads the token, and decides
+        await exchange.commit();
+      },
+      secondsLeft: (ctx) => TokenExchange.of(ctx)?.token?.seconds_left ?? Infinity,
+      keepRefreshToken: (ctx) => TokenExchange.of(ctx)!.accept(true),
       postForm: (ctx, action, fields) => middleware.postForm(ctx, action, fields),
       parameterFault: () => database.current!.parameterFault,
       defaultScopes: () => (database.current!.isOfAssistants ? FIRST_SCOPES : []),
@@ -90,10 +96,10 @@ export class AuthorizationServer implements OnModuleInit {
     this.handle = provider.callback();
   }
 
-  async #findAccount(sub: string): Promise<Account | undefined> {
+  async #findAccount(ctx: KoaContextWithOIDC, sub: string): Promise<Account | undefined> {
     if (!/^[1-9]\d{0,15}$/.test(sub)) return undefined;
     const userId = Number(sub);
-    if (!(await this.#canSignIn(userId))) return undefined;
+    if (!(await this.#canSignIn(ctx, userId))) return undefined;
     return {
       accountId: sub,
       claims: async (_use, scope) =>
@@ -114,9 +120,10 @@ export class AuthorizationServer implements OnModuleInit {
   }
 
   /** Uses the result that came with the request's token or session, if there was one. */
-  async #canSignIn(userId: number): Promise<boolean> {
-    const { token, member } = this.database.current ?? {};
-    if (token?.presented?.user_id === userId) return token.presented.user_active;
+  async #canSignIn(ctx: KoaContextWithOIDC, userId: number): Promise<boolean> {
+    const token = TokenExchange.of(ctx)?.token;
+    if (token?.user_id === userId) return token.user_active;
+    const { member } = this.database.current ?? {};
     if (member?.userId === userId) return member.active;
     return (await this.database.read(FIND_ACCOUNT, [userId])).length > 0;
   }

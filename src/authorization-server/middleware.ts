@@ -35,7 +35,7 @@ import { REOPENABLE, routeOf, ROUTES, SIGN_OUT } from './provider/provider.js';
 import { rejectOtherResponses } from './provider/response-modes.js';
 import { Consents } from './requests/consents.js';
 import { OauthDatabase, type OauthRequest } from './requests/oauth-database.js';
-import { runTokenRequests } from './requests/token-request.js';
+import { TokenExchange } from './requests/token-exchange.js';
 
 /** Rejections that the audit log keeps per app, once an hour: nobody sees the first one's error id, and the others may be attacks. */
 const RECORDED: readonly RefusalReason[] = [
@@ -76,7 +76,6 @@ export class Middleware {
       (ctx, next) => this.#blockRedirectToUnconnectedApp(ctx, next),
       (ctx, next) => this.#logOutWithoutSession(ctx, next),
       (ctx, next) => this.#gatherAuthorizations(ctx, next),
-      runTokenRequests(this.database),
     ];
     for (const step of steps) provider.use(step);
     provider.silent = true; // failures are logged here
@@ -182,12 +181,12 @@ export class Middleware {
     if (typeof body === 'object' && body !== null && 'error' in body)
       ctx.body = {
         ...body,
-        ...explanationOf(ctx, words, failure, request.documentFault, request.token?.ended),
+        ...explanationOf(ctx, words, failure, request.documentFault, TokenExchange.of(ctx)?.ended),
         error_id: request.id,
       };
     if (request.unavailable) return;
     const accountId = ctx.oidc?.account?.accountId;
-    const userId = accountId === undefined ? request.token?.presented?.user_id : Number(accountId);
+    const userId = accountId === undefined ? TokenExchange.of(ctx)?.token?.user_id : Number(accountId);
     const event = {
       type: ctx.path === ROUTES.token ? 'token.refused' : 'authorization.refused',
       actor: 'client',

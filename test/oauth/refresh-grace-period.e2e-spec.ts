@@ -4,7 +4,7 @@ import type { DataSource } from 'typeorm';
 import { createApp } from '../../src/app.js';
 import { createDataSource } from '../../src/database/postgres/data-source.js';
 import { Database } from '../../src/database/database.js';
-import { RefreshGracePeriod } from '../../src/authorization-server/requests/token-request.js';
+import { RefreshGracePeriod } from '../../src/authorization-server/requests/kept-response.js';
 import { endApp } from '../support/api.js';
 import {
   createTestDatabase,

@@ -10,11 +10,11 @@ import {
   rejectOrphans,
   SIGNED_IN,
   type NewGrant,
+  type NewToken,
   type OauthDatabase,
   type OauthRequest,
   type SessionRow,
 } from '../requests/oauth-database.js';
-import type { NewToken } from '../requests/token-request.js';
 import { beginningState, ending } from './state.adapter.js';
 
 /** Also reads the member and their consent for the client ($3), if there is one. */

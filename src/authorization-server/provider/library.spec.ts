@@ -3,7 +3,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
-import { Provider, type AdapterPayload, type Configuration } from 'oidc-provider';
+import { errors, Provider, type AdapterPayload, type Configuration } from 'oidc-provider';
 import { makeSigningKey } from '../../crypto/signing-keys.js';
 import {
   alive,
@@ -33,6 +33,7 @@ let server: Server;
 const replacements = {
   postForm: jest.fn<Replacements['postForm']>().mockResolvedValue(undefined),
   hasSecret: jest.fn<Replacements['hasSecret']>((_client, sent) => sent === 'right'),
+  exchange: jest.fn<Replacements['exchange']>((_ctx, handle) => handle()),
   scopesOf: (text: string) => text.split(' '),
 };
 const failed = jest.fn<(error: Error) => void>();
@@ -130,6 +131,19 @@ describe('the library', () => {
     expect(replacements.hasSecret.mock.calls.map(([, sent]) => sent)).toEqual(['wrong', 'right']);
   });
 
+  it('runs its handlers of token requests by the replacement, within the context of the request', async () => {
+    const form = { grant_type: 'refresh_token', refresh_token: 'x' };
+    replacements.exchange.mockImplementationOnce((ctx, handle) => {
+      expect(Provider.ctx === ctx).toBe(true);
+      return handle().catch(() => Promise.reject(new errors.InvalidTarget('refused late')));
+    });
+    const response = await send('/token', form);
+    expect([response.status, await response.json()]).toEqual([
+      400,
+      { error: 'invalid_target', error_description: 'refused late' },
+    ]);
+  });
+
   it.each<[string, Record<string, string> | undefined]>([
     ['/auth', undefined],
     ['/token', {}],
@@ -155,12 +169,12 @@ describe('a signing key', () => {
   it.each([
     ['ES256', 64],
     ['RS256', 256],
-  ] as const)('signs as the key does: %s', async (alg, bytes) => {
+  ] as const)('signs the same as its key: %s', async (alg, bytes) => {
     const key = new SynchronousSigningKey(await makeSigningKey(alg));
     expect([key.alg, key.sign(Buffer.from('input')).length]).toEqual([alg, bytes]);
   });
 
-  it('shows its public half, and never its private one', async () => {
+  it('exposes its public half, and never the private one', async () => {
     const jwk = await makeSigningKey('ES256');
     if (jwk.kty !== 'EC') throw new Error(jwk.kty);
     const key = new SynchronousSigningKey(jwk);

@@ -9,6 +9,7 @@ import {
   type Client,
   type Configuration,
   type KoaContextWithOIDC,
+  type TokenEndpointGrantContext,
 } from 'oidc-provider';
 import { randomBytes } from '../../crypto/random.js';
 import { Signer, type SigningJwk } from '../../crypto/signing-keys.js';
@@ -20,6 +21,8 @@ export interface Replacements {
   readonly postForm: (ctx: KoaContextWithOIDC, action: string, fields: FormFields) => Promise<void>;
   /** Checks a client's secret. Default: compares it with the stored one, of which there are only hashes here. */
   readonly hasSecret: (client: Client, sent: string) => boolean;
+  /** Runs the library's handler of a request for tokens (`handle`). Default: sends its response without further writes. */
+  readonly exchange: (ctx: KoaContextWithOIDC, handle: () => Promise<void>) => Promise<void>;
   /** Selects the scopes of a request. Default: all; a refresh request with unknown ones would be rejected. */
   readonly scopesOf: (sent: string) => readonly string[];
 }
@@ -36,6 +39,15 @@ export function createLibrary(
       const postForm: typeof handler = (ctx, action, fields) =>
         replacements.postForm(ctx, action, fields as FormFields);
       super.registerResponseMode(name, name === 'form_post' ? postForm : handler);
+    }
+
+    override registerGrantType<Params extends object>(
+      name: string,
+      handle: (ctx: TokenEndpointGrantContext<Params>) => void | Promise<void>,
+      ...parameters: readonly ReadonlySet<string>[]
+    ): void {
+      const exchange: typeof handle = (ctx) => replacements.exchange(ctx, async () => handle(ctx));
+      super.registerGrantType<Params>(name, exchange, ...parameters);
     }
   }
 

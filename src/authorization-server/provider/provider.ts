@@ -89,15 +89,15 @@ export function routeOf(path: string): string {
 interface ProviderParts
   extends
     Required<Pick<Configuration, 'adapter' | 'findAccount' | 'loadExistingGrant' | 'renderError'>>,
-    Pick<Replacements, 'postForm' | 'hasSecret'> {
+    Omit<Replacements, 'scopesOf'> {
   readonly config: Config;
   readonly logger: Logger;
   /** The current signing key first; the others are only published. */
   readonly signingKeys: readonly SigningJwk[];
   /** Seconds until the access of the presented code or token ends. */
-  readonly secondsLeft: () => number;
+  readonly secondsLeft: (ctx: KoaContextWithOIDC) => number;
   /** Keeps the request's refresh token valid. */
-  readonly keepRefreshToken: () => void;
+  readonly keepRefreshToken: (ctx: KoaContextWithOIDC) => void;
   /** A fault that was found before the library saw the request. */
   readonly parameterFault: () => string | undefined;
   /** Scopes of an authorization request without any; empty if the request must name them. */
@@ -141,12 +141,14 @@ export function createProvider(parts: ProviderParts): Provider {
     // Default: sometimes. Replay is detected only if each use rotates, or the token is bound to a key.
     rotateRefreshToken: (ctx) => {
       const { rotatesRefreshTokens } = rulesOf(ctx.oidc.client!);
-      if (!rotatesRefreshTokens) parts.keepRefreshToken();
+      if (!rotatesRefreshTokens) parts.keepRefreshToken(ctx);
       return rotatesRefreshTokens;
     },
     // Default: only with offline_access, which is dropped without prompt=consent. Here the client's registration and the member decide.
-    issueRefreshToken: (_ctx, client) =>
-      Promise.resolve(client.grantTypeAllowed('refresh_token') && parts.secondsLeft() > secondsOf('once')!),
+    issueRefreshToken: (ctx, client) =>
+      Promise.resolve(
+        client.grantTypeAllowed('refresh_token') && parts.secondsLeft(ctx) > secondsOf('once')!,
+      ),
     // Default: tokens end with the browser session. Here apps keep their access.
     expiresWithSession: () => Promise.resolve(false),
     revokeGrantPolicy: () => true, // default: revoking an access token leaves its refresh token alive
@@ -285,7 +287,7 @@ export function createProvider(parts: ProviderParts): Provider {
 
     ttl: {
       AuthorizationCode: LIFETIMES.authorizationCode,
-      AccessToken: () => Math.max(1, Math.floor(Math.min(LIFETIMES.accessToken, parts.secondsLeft()))),
+      AccessToken: (ctx) => Math.max(1, Math.floor(Math.min(LIFETIMES.accessToken, parts.secondsLeft(ctx)))),
       IdToken: LIFETIMES.idToken,
       Interaction: LIFETIMES.interaction,
       Session: (_ctx, session) => (session.accountId ? LIFETIMES.session : LIFETIMES.anonymousSession),
@@ -294,11 +296,7 @@ export function createProvider(parts: ProviderParts): Provider {
     },
   };
 
-  const provider = createLibrary(config.publicUrl, configuration, {
-    postForm: parts.postForm,
-    hasSecret: parts.hasSecret,
-    scopesOf: knownScopes,
-  });
+  const provider = createLibrary(config.publicUrl, configuration, { ...parts, scopesOf: knownScopes });
   // Host and protocol are pinned to PUBLIC_URL before the library sees a request; this makes it use them.
   provider.proxy = true;
   return provider;

@@ -15,7 +15,6 @@ import { leaveSlot } from '../../http/pipeline/request-context.js';
 import { addressOf } from '../../values/network.js';
 import { because } from '../reasons/refusal-reasons.js';
 import type { Duration } from '../../clients/access-durations.js';
-import type { NewToken, TokenRequest } from './token-request.js';
 
 /** A browser session's origin at the external identity provider, as base64url HMACs, to find it when that one ends. */
 export interface UpstreamSession {
@@ -78,6 +77,16 @@ export interface SessionRow extends MemberRow {
   readonly upstream_session_key: Buffer | null;
 }
 
+/** An issued code or token. */
+export interface NewToken {
+  readonly key: Buffer;
+  readonly model: string;
+  readonly grantId: string;
+  /** JSON */
+  readonly payload: string;
+  readonly seconds: number;
+}
+
 interface NewAccess {
   /** null for no end. */
   readonly seconds: number | null;
@@ -112,7 +121,6 @@ export class OauthRequest {
   /** The database was unavailable or slow: sends 503 and runs no further statements. */
   unavailable = false;
   documentFault?: string | undefined;
-  token?: TokenRequest;
   /** The client, at the authorization endpoint: the session is then read with its member's consent. */
   clientId?: string;
   /** The member that was read last, with their consent for this client. */

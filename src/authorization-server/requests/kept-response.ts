@@ -1,0 +1,86 @@
+import { Injectable } from '@nestjs/common';
+import { calculateJwkThumbprint, decodeProtectedHeader } from 'jose';
+import type { KoaContextWithOIDC } from 'oidc-provider';
+import { openWith, sealFor } from '../../crypto/encryption.js';
+import { Database } from '../../database/database.js';
+import { Periodic } from '../../runtime/periodic-work.js';
+
+/** For this long after its use, a refresh token gets the same response again. */
+export const REPEAT_SECONDS = 10;
+
+/** The response to a used refresh token, kept for {@link REPEAT_SECONDS}. */
+export interface KeptResponse {
+  readonly sealed: Buffer;
+  readonly secondsAgo: number;
+}
+
+/** A refresh response, and the parameters that a repeated request must match. */
+interface Repeatable {
+  readonly parameters: string;
+  readonly body: { readonly expires_in: number; readonly refresh_token_expires_in?: number };
+}
+
+/** Encrypts a refresh response with a key derived from the refresh token. @returns null for any other grant type */
+export async function sealResponse(ctx: KoaContextWithOIDC): Promise<Buffer | null> {
+  const { grant_type: grantType, refresh_token: token } = ctx.oidc.params!;
+  if (grantType !== 'refresh_token') return null;
+  return sealFor(token as string, { parameters: await parametersOf(ctx), body: ctx.body }, 'successor');
+}
+
+/** Decrypts a kept response. @returns its body with its times counted down; undefined if the parameters differ */
+export async function openResponse(
+  ctx: KoaContextWithOIDC,
+  { sealed, secondsAgo }: KeptResponse,
+): Promise<object | undefined> {
+  const kept = openWith<Repeatable>(ctx.oidc.params!.refresh_token as string, sealed, 'successor');
+  if (!kept || kept.parameters !== (await parametersOf(ctx))) return undefined;
+  const { expires_in, refresh_token_expires_in: end } = kept.body;
+  const left = (seconds: number) => Math.max(1, seconds - Math.floor(secondsAgo));
+  return {
+    ...kept.body,
+    expires_in: left(expires_in),
+    ...(end === undefined ? {} : { refresh_token_expires_in: left(end) }),
+  };
+}
+
+async function parametersOf(ctx: KoaContextWithOIDC): Promise<string> {
+  const { scope, resource } = ctx.oidc.params!;
+  const proof = ctx.get('DPoP'); // the library has verified it
+  const jwk = proof ? (decodeProtectedHeader(proof).jwk as object | undefined) : undefined;
+  return JSON.stringify([
+    ctx.oidc.client!.clientId,
+    scope ?? null,
+    resource ?? null,
+    jwk ? await calculateJwkThumbprint(jwk) : null,
+  ]);
+}
+
+/** A kept response is deleted at most this long after its window closes, or 15 s after the token's use if one run fails. */
+const PAUSE_MS = 2_000;
+const BATCH = 1_000;
+
+/** Uses oauth_tokens_successor_idx. Locked rows are left to others, or to the next run. */
+const FORGET = `UPDATE oauth_tokens SET successor = NULL WHERE key = ANY (ARRAY(
+  SELECT key FROM oauth_tokens
+  WHERE successor IS NOT NULL AND consumed_at < clock_timestamp() - interval '${REPEAT_SECONDS} s'
+  ORDER BY consumed_at LIMIT ${BATCH} FOR UPDATE SKIP LOCKED)) RETURNING 1`;
+
+/** Deletes kept responses, with which a used token would reveal live ones in a copy of the database. Every instance does this. */
+@Injectable()
+export class RefreshGracePeriod {
+  constructor(private readonly database: Database) {}
+
+  /** @returns number of deleted responses */
+  @Periodic({
+    work: 'refresh_answers',
+    everyMs: PAUSE_MS,
+    failure: 'answers of used refresh tokens could not be forgotten',
+  })
+  async forget(end?: AbortSignal): Promise<number> {
+    for (let forgotten = 0; ;) {
+      const batch = await this.database.prepared(FORGET, []);
+      forgotten += batch.length;
+      if (batch.length < BATCH || end?.aborted) return forgotten;
+    }
+  }
+}

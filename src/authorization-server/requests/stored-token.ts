@@ -1,0 +1,120 @@
+import type { AdapterPayload } from 'oidc-provider';
+import { recordEventIf, type NewAuthEvent } from '../../audit/audit.js';
+import { eitherOf } from '../../crypto/hmac.js';
+import { endedBy, keyed } from '../../database/sql.js';
+import type { EndedAccess } from '../reasons/explanations.js';
+import { REPEAT_SECONDS, type KeptResponse } from './kept-response.js';
+import type { OauthDatabase } from './oauth-database.js';
+
+interface TokenRow extends Partial<EndedAccess> {
+  /** null of a token that was deleted */
+  readonly payload: AdapterPayload | null;
+  readonly consumed: boolean;
+  readonly successor: Buffer | null;
+  readonly used_seconds_ago: number | null;
+  readonly key: Buffer;
+  readonly grant_id: string;
+  /** null if it has expired */
+  readonly grant: AdapterPayload | null;
+  readonly user_id: number;
+  readonly user_active: boolean;
+  /** Until the end of the access that the member chose; null for no end. */
+  readonly seconds_left: number | null;
+  /** End of the token or of its grant, in seconds since 1970. */
+  readonly ends_at: number;
+}
+
+/** A code or token with its grant and member. */
+export interface StoredToken extends TokenRow {
+  readonly payload: AdapterPayload;
+  readonly model: string;
+  /** As the client presents it. */
+  readonly id: string;
+  /** The response to repeat, if the token was used a moment ago. */
+  readonly kept: KeptResponse | undefined;
+}
+
+/** What a lookup finds. */
+interface Found {
+  readonly token?: StoredToken;
+  /** The end of the access, if the refresh token gave some. */
+  readonly ended?: EndedAccess | undefined;
+}
+
+/** Reads the token with its grant. */
+const finding = (
+  more: string,
+  ends: string,
+  condition: string,
+) => `SELECT t.payload, t.consumed_at IS NOT NULL AS consumed, t.successor,
+  EXTRACT(epoch FROM clock_timestamp() - t.consumed_at)::float8 AS used_seconds_ago, t.key, g.id AS grant_id, g.user_id,
+  CASE WHEN ${ends} > now() THEN g.payload END AS grant,
+  EXTRACT(epoch FROM g.access_ends_at - now())::float8 AS seconds_left,
+  EXTRACT(epoch FROM LEAST(t.expires_at, g.access_ends_at))::float8 AS ends_at, u.disabled_at IS NULL AS user_active${more}
+FROM oauth_tokens t JOIN ${keyed('oauth_grants g', 'g.id = t.grant_id')} JOIN ${keyed('users u', 'u.id = g.user_id')}
+  JOIN ${keyed('oauth_clients c', 'c.id = g.client_id')}
+WHERE t.key IN ($1, $2) AND t.model = $3 AND c.disabled_at IS NULL AND (t.expires_at > now() OR ${condition})`;
+
+/** Also finds used codes, so that a second use ends the grant. */
+const FIND = {
+  name: 'find-token',
+  text: finding(
+    '',
+    'LEAST(g.expires_at, g.access_ends_at)',
+    `(t.model = 'AuthorizationCode' AND t.consumed_at IS NOT NULL)`,
+  ),
+};
+
+const ENDS = 'LEAST(t.expires_at, g.expires_at, g.access_ends_at)';
+
+/** Also finds unused ones after their end, even if they were deleted since, so that the app gets the reason. */
+const FIND_REFRESH_TOKEN = {
+  name: 'find-refresh-token',
+  text: `${finding(
+    `, CASE WHEN ${ENDS} <= now() THEN api_time(${ENDS}) END AS ended_at,
+  CASE WHEN g.access_ends_at = ${ENDS} THEN 'expired' ELSE 'unused' END AS reason, g.client_id`,
+    ENDS,
+    't.consumed_at IS NULL',
+  )}
+UNION ALL SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, api_time(ended_at), reason, client_id
+FROM ended_refresh_tokens WHERE key IN ($1, $2)`,
+};
+
+/** Finds a token of a client that is not disabled. */
+export async function findToken(database: OauthDatabase, model: string, id: string): Promise<Found> {
+  const statement = model === 'RefreshToken' ? FIND_REFRESH_TOKEN : FIND;
+  const [row] = await database.read<TokenRow>(statement, [
+    ...eitherOf(database.keys.keysOf(model, id)),
+    model,
+  ]);
+  if (!row) return {};
+  const { payload, consumed, successor, used_seconds_ago, ended_at, reason, client_id } = row;
+  const ended = ended_at ? { ended_at, reason: reason!, client_id: client_id! } : undefined;
+  if (payload === null) return { ended };
+  const secondsAgo = used_seconds_ago ?? 0;
+  const isKept = consumed && successor !== null && secondsAgo < REPEAT_SECONDS;
+  const kept = isKept ? { sealed: successor, secondsAgo } : undefined;
+  return { token: { ...row, payload, model, id, kept }, ended };
+}
+
+export function payloadOf(token: StoredToken, isConsumed: boolean): AdapterPayload {
+  const { model, id, payload, ends_at, used_seconds_ago } = token;
+  return {
+    ...payload,
+    // The stored expiry is outdated: members can change the end of access, and use extends a kept refresh token.
+    ...(model === 'RefreshToken' ? { exp: Math.floor(ends_at) } : {}),
+    ...(isConsumed ? { consumed: Math.floor(Date.now() / 1000 - (used_seconds_ago ?? 0)) } : {}),
+    jti: id,
+  };
+}
+
+const END = 'DELETE FROM oauth_grants WHERE id = $1';
+const END_AND_RECORD = `WITH ended AS (${END} RETURNING 1), recorded AS (${recordEventIf('ended', 2)})
+SELECT ${endedBy(`CASE $2::text WHEN 'grant.revoked' THEN 'client' END`)} FROM ended`;
+
+/** Ends the whole token family in one statement: codes and tokens are deleted with the grant. */
+export async function endGrant(database: OauthDatabase, id: string, event?: NewAuthEvent): Promise<void> {
+  if (event) await database.rows(END_AND_RECORD, [id, ...database.eventValues(event)]);
+  else await database.rows(END, [id]);
+  database.revocations.announce({ kind: 'grant', id });
+}

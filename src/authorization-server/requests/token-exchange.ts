@@ -1,0 +1,185 @@
+import { errors, type AdapterPayload, type KoaContextWithOIDC } from 'oidc-provider';
+import { recordEventIf, type NewAuthEvent } from '../../audit/audit.js';
+import { accessClientOf, idleSeconds } from '../../clients/access-durations.js';
+import { SqlParameters } from '../../database/sql-parameters.js';
+import { LIFETIMES } from '../provider/lifetimes.js';
+import type { EndedAccess } from '../reasons/explanations.js';
+import { because } from '../reasons/refusal-reasons.js';
+import { openResponse, sealResponse, type KeptResponse } from './kept-response.js';
+import type { NewToken, OauthDatabase } from './oauth-database.js';
+import { endGrant, findToken, payloadOf, type StoredToken } from './stored-token.js';
+
+interface Accepted {
+  readonly step: 'accepted';
+  readonly token: StoredToken;
+  /** The token gets a new response each time, since each use requires the client's key. */
+  readonly staysValid: boolean;
+  readonly issued: NewToken[];
+}
+
+type Progress =
+  | { readonly step: 'started'; readonly token?: undefined }
+  | { readonly step: 'read'; readonly token: StoredToken }
+  | Accepted;
+
+/**
+ * Exchanges a code or refresh token. The library reads, consumes and issues tokens through adapters; {@link commit} writes once, since a
+ * crash between the library's own writes would sign the member out. A rejected request writes nothing.
+ */
+export class TokenExchange {
+  static readonly #exchanges = new WeakMap<object, TokenExchange>();
+
+  #progress: Progress = { step: 'started' };
+  /** The end of the access, if the refresh token gave some. */
+  ended: EndedAccess | undefined;
+
+  constructor(
+    private readonly database: OauthDatabase,
+    private readonly ctx: KoaContextWithOIDC,
+  ) {
+    TokenExchange.#exchanges.set(ctx, this);
+  }
+
+  /** Finds the exchange of a request; undefined at other endpoints. */
+  static of(ctx: KoaContextWithOIDC | undefined): TokenExchange | undefined {
+    return ctx && TokenExchange.#exchanges.get(ctx);
+  }
+
+  get token(): StoredToken | undefined {
+    return this.#progress.token;
+  }
+
+  /** Finds the code or token. The library treats one whose response is repeated like a fresh one. */
+  async read(model: string, id: string): Promise<AdapterPayload | undefined> {
+    const { token, ended } = await findToken(this.database, model, id);
+    this.ended = ended;
+    if (!token) return undefined;
+    this.#progress = { step: 'read', token };
+    return payloadOf(token, token.consumed && !token.kept);
+  }
+
+  /** Consumes the token; {@link commit} decides which of several parallel requests succeeds. */
+  accept(staysValid = false): void {
+    const { step, token } = this.#progress;
+    if (step !== 'read') throw new Error(`an exchange that is ${step} accepts no token`);
+    this.#progress = { step: 'accepted', token, staysValid, issued: [] };
+  }
+
+  /** Stores a token with the use of the accepted one, or drops it if a response is repeated. */
+  issue(token: NewToken): void {
+    if (this.#progress.step !== 'accepted')
+      throw new Error(`an exchange that is ${this.#progress.step} issues no token`);
+    this.#progress.issued.push(token);
+  }
+
+  /**
+   * Writes the results before the response is sent, or repeats a kept response.
+   *
+   * @throws InvalidGrant if another request used the token or ended its grant
+   */
+  async commit(): Promise<void> {
+    const progress = this.#progress;
+    if (progress.step !== 'accepted') throw new Error(`an exchange that is ${progress.step} is not stored`);
+    const { token, staysValid } = progress;
+    if (token.kept) return this.#repeat(token.kept);
+    this.#tellEnd(token);
+    const response = staysValid ? null : await sealResponse(this.ctx);
+    const event = this.database.eventValues(eventOf(this.ctx));
+    const { text, values } = storing(progress, response, idleOf(this.ctx), event);
+    if ((await this.database.rows(text, values)).length === 1) return;
+    // Another request won the race: respond as if this one had come later.
+    const { token: now, ended } = await findToken(this.database, token.model, token.id);
+    this.ended = ended;
+    if (now?.kept) return this.#repeat(now.kept);
+    await endGrant(this.database, token.grant_id, this.reuse);
+    throw usedMeanwhile('the token was used by another request');
+  }
+
+  /** The event of a repeated use, which ends the grant. */
+  get reuse(): NewAuthEvent {
+    return {
+      type: 'token.reused',
+      actor: 'client',
+      clientId: this.ctx.oidc.client!.clientId,
+      userId: this.token!.user_id,
+      details: { grant: this.token!.grant_id },
+    };
+  }
+
+  async #repeat(kept: KeptResponse): Promise<void> {
+    const body = await openResponse(this.ctx, kept);
+    if (!body) throw usedMeanwhile('the token was used a moment ago');
+    this.ctx.body = body;
+  }
+
+  /** Tells the app when its access ends, if it does. */
+  #tellEnd({ seconds_left: left }: StoredToken): void {
+    const body = this.ctx.body as { refresh_token?: string };
+    if (body.refresh_token !== undefined && left !== null)
+      this.ctx.body = { ...body, refresh_token_expires_in: Math.max(1, Math.floor(left)) };
+  }
+}
+
+const usedMeanwhile = (detail: string) => because('token_used_meanwhile', new errors.InvalidGrant(detail));
+
+/** Seconds without use after which the grant ends; null without a refresh token. */
+function idleOf({ oidc, body }: KoaContextWithOIDC): number | null {
+  if ((body as { refresh_token?: string }).refresh_token === undefined) return null;
+  const isBound = oidc.entities.RefreshToken?.jkt !== undefined;
+  return idleSeconds(accessClientOf(oidc.client!, isBound));
+}
+
+function eventOf({ oidc }: KoaContextWithOIDC): NewAuthEvent {
+  const { client, account, grant, accessToken, params } = oidc;
+  return {
+    type: params!.grant_type === 'refresh_token' ? 'token.refreshed' : 'token.issued',
+    actor: 'client',
+    clientId: client!.clientId,
+    ...(account ? { userId: Number(account.accountId) } : {}),
+    details: { grant: grant?.jti ?? '', scope: accessToken?.scope ?? '' },
+  };
+}
+
+/**
+ * Writes all results, or none. Locks the grant first, like revocations. Consumes the token by a conditional UPDATE, which lets one of
+ * several parallel requests succeed, and keeps the response. Moves the end of unused access at most once a day. Separate parameters for
+ * each issued token are cheaper than arrays.
+ */
+function storing(
+  { token, staysValid, issued }: Accepted,
+  response: Buffer | null,
+  idleSeconds: number | null,
+  event: readonly unknown[],
+): { text: string; values: unknown[] } {
+  const parameters = new SqlParameters();
+  const grant = parameters.add(token.grant_id);
+  const idle = parameters.add(idleSeconds, 'float8');
+  const change = staysValid
+    ? `expires_at = now() + make_interval(secs => ${idle})`
+    : `successor = ${parameters.add(response)}, consumed_at = clock_timestamp(),
+    expires_at = LEAST(t.expires_at, now() + make_interval(secs => ${LIFETIMES.usedRefreshToken}))`;
+  const rows = issued.map(({ key, model, grantId, payload, seconds }) => {
+    const stored = [
+      parameters.add(key, 'bytea'),
+      parameters.add(model, 'text'),
+      parameters.add(grantId, 'text'),
+    ];
+    return `(${[...stored, parameters.add(payload, 'jsonb'), parameters.add(seconds, 'float8')].join(', ')})`;
+  });
+  const text = `WITH family AS MATERIALIZED (
+  SELECT id FROM oauth_grants WHERE id = ${grant} FOR UPDATE
+), used AS (
+  UPDATE oauth_tokens t SET ${change}
+  FROM family WHERE t.key = ${parameters.add(token.key)} AND t.grant_id = family.id AND t.consumed_at IS NULL RETURNING 1
+), renewed AS (
+  UPDATE oauth_grants g SET expires_at = now() + make_interval(secs => ${idle} + 86400) FROM used
+  WHERE g.id = ${grant} AND g.expires_at - now() NOT BETWEEN make_interval(secs => ${idle}) AND make_interval(secs => ${idle} + 86400)
+), issued AS (
+  INSERT INTO oauth_tokens (key, model, grant_id, payload, expires_at)
+  SELECT n.key, n.model, n.grant_id, n.payload, now() + make_interval(secs => n.seconds)
+  FROM used, (VALUES ${rows.join(', ')}) AS n (key, model, grant_id, payload, seconds)
+), recorded AS (
+  ${recordEventIf('used', parameters.addAll(event))}
+) SELECT FROM used`;
+  return { text, values: parameters.values };
+}
