@@ -1,5 +1,5 @@
 import { errors, type Adapter, type AdapterPayload } from 'oidc-provider';
-import { recordEventIf } from '../../audit/audit.js';
+import { recordEventIf, type NewAuthEvent } from '../../audit/audit.js';
 import { eitherOf } from '../../crypto/hmac.js';
 import { keyed, unexpired } from '../../database/sql.js';
 import { SqlParameters } from '../../database/sql-parameters.js';
@@ -174,15 +174,14 @@ export function sessionAdapter(database: OauthDatabase): Partial<Adapter> {
     throw Object.assign(new errors.SessionNotFound('the sign-in was ended'), { allow_redirect: false });
   }
 
-  /** Called at sign-out, and for sign-ins outside an app's request. */
-  async function destroy(id: string): Promise<void> {
-    const { signOut } = database.current ?? {};
-    const candidates = eitherOf(keys.keysOf('Session', id));
-    if (signOut) await database.rows(SIGN_OUT, [...candidates, ...database.eventValues(signOut)]);
-    else await database.rows(END, candidates);
-  }
+  return { find, findByUid, upsert, destroy: (id) => endSession(database, id) };
+}
 
-  return { find, findByUid, upsert, destroy };
+/** Ends a session: at sign-out, and for sign-ins outside an app's request. @param event recorded if it had not ended */
+export async function endSession(database: OauthDatabase, id: string, event?: NewAuthEvent): Promise<void> {
+  const candidates = eitherOf(database.keys.keysOf('Session', id));
+  if (event) await database.rows(SIGN_OUT, [...candidates, ...database.eventValues(event)]);
+  else await database.rows(END, candidates);
 }
 
 /** Lists the session's clients with their `sid`; the database notifies them of its end. */

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Injectable } from '@nestjs/common';
 import { decodeJwt } from 'jose';
-import { errors, type Adapter, type AdapterPayload } from 'oidc-provider';
+import { errors, type Adapter, type AdapterPayload, type Interaction } from 'oidc-provider';
 import { recordEventIf } from '../../audit/audit.js';
 import { secondsOf } from '../../clients/access-durations.js';
 import { USE_ONCE } from '../../auth/access-tokens.js';
@@ -123,15 +123,9 @@ export function stateAdapter(
     return { ...payload, jti: id, ...(row.consumed ? { consumed: true } : {}) };
   }
 
-  /** Stores an answer once; later ones have no effect. @throws SessionNotFound if the member's sign-in is no longer valid */
+  /** @throws SessionNotFound if the member's sign-in is no longer valid */
   async function upsert(id: string, payload: AdapterPayload, expiresIn: number): Promise<void> {
-    const { jti: _, ...stored } = payload;
-    // The session's id is secret, and an interaction needs only its uid.
-    if (stored.session) stored.session = { ...stored.session, cookie: undefined as never };
-    const [key, earlierKey = null] = keys.keysOf(model, id);
-    const { decision } = database.current!;
-    const signedIn = database.current!.signedIn(memberOf(payload));
-    const sealed = encryption.seal(stored, model, key!);
+    const { signedIn, key, earlierKey, sealed } = sealing(database, model, id, payload);
     const { params, session } = payload;
     const sessionKey = session?.uid === undefined ? null : keys.keyOf('Session.uid', session.uid);
     const clientId = (params?.client_id as string | undefined) ?? null;
@@ -140,25 +134,8 @@ export function stateAdapter(
       database.current!.begun = begun;
       return;
     }
-    const written = decision
-      ? decide(decision, [...signedIn, key, sealed, earlierKey])
-      : database.rows(STORE_STATE, [...signedIn, ...begun, earlierKey]);
-    if ((await written).length > 0) return;
-    const answered = decision && (await find(id));
-    if (answered?.consumed) return;
-    throw decision && !answered ? stepGone() : new errors.SessionNotFound('the sign-in was ended');
-  }
-
-  /** Stores an answer with its effects. @returns no row if there is an earlier one, or the sign-in is no longer valid */
-  function decide({ event, consent }: Decision, values: unknown[]): Promise<unknown[]> {
-    if (event) values.push(...database.eventValues(event));
-    if (consent) {
-      const { clientId, granted, rejected, redirect_origins, seen_as, duration } = consent;
-      const seconds = duration === 'once' ? 0 : duration && secondsOf(duration);
-      values.push(clientId, granted, rejected, redirect_origins, seen_as, duration, seconds);
-    }
-    const text = consent ? CONSENTED : event ? RECORDED : DECIDED;
-    return rejectOrphans(database.rows(`${text} SELECT FROM decided`, values));
+    const written = await database.rows(STORE_STATE, [...signedIn, ...begun, earlierKey]);
+    if (written.length === 0) throw new errors.SessionNotFound('the sign-in was ended');
   }
 
   async function consume(id: string): Promise<void> {
@@ -172,6 +149,44 @@ export function stateAdapter(
   }
 
   return { find, upsert, consume, destroy };
+}
+
+/** Encrypts a state. @returns also its keys and the parameters of {@link SIGNED_IN} */
+function sealing(
+  { keys, encryption, current }: OauthDatabase,
+  model: string,
+  id: string,
+  payload: AdapterPayload,
+) {
+  const { jti: _, ...stored } = payload;
+  // The session's id is secret, and an interaction needs only its uid.
+  if (stored.session) stored.session = { ...stored.session, cookie: undefined as never };
+  const [key, earlierKey = null] = keys.keysOf(model, id);
+  const signedIn = current!.signedIn(memberOf(payload));
+  return { signedIn, key, earlierKey, sealed: encryption.seal(stored, model, key!) };
+}
+
+/** Stores an answer with its effects, once; later ones have no effect. @throws SessionNotFound if the member's sign-in is no longer valid */
+export async function answer(
+  database: OauthDatabase,
+  interaction: Interaction,
+  { event, consent }: Decision,
+): Promise<void> {
+  const payload = { ...interaction } as unknown as AdapterPayload;
+  const { signedIn, key, earlierKey, sealed } = sealing(database, 'Interaction', interaction.uid, payload);
+  const values: unknown[] = [...signedIn, key, sealed, earlierKey];
+  if (event) values.push(...database.eventValues(event));
+  if (consent) {
+    const { clientId, granted, rejected, redirect_origins, seen_as, duration } = consent;
+    const seconds = duration === 'once' ? 0 : duration && secondsOf(duration);
+    values.push(clientId, granted, rejected, redirect_origins, seen_as, duration, seconds);
+  }
+  const text = consent ? CONSENTED : event ? RECORDED : DECIDED;
+  const written = await rejectOrphans(database.rows(`${text} SELECT FROM decided`, values));
+  if (written.length > 0) return;
+  const found = await stateAdapter(database, 'Interaction').find!(interaction.uid);
+  if (!found) throw stepGone();
+  if (!found.consumed) throw new errors.SessionNotFound('the sign-in was ended');
 }
 
 /** Ends the interaction if the request stored no session. @throws SessionNotFound if another request continued it */

@@ -127,7 +127,6 @@ export class OauthRequest {
   member?: MemberRow & { readonly userId: number; readonly clientId: string | null | undefined };
   /** The row of the interaction's session, read with it. */
   sessionRow?: SessionRow;
-  decision?: Decision;
   access?: NewAccess;
   /** Held until its code is stored; if the member is prompted, another grant is made. */
   grant?: NewGrant;
@@ -140,8 +139,6 @@ export class OauthRequest {
   readonly signIns = new Map<number, number | null>();
   /** `uid` of the stored browser session. */
   sessionUid?: string;
-  /** Recorded with the session's end when the member signs out. */
-  signOut?: NewAuthEvent;
   /** Completes a sign-in through the external identity provider, which may have ended it meanwhile. */
   cameUpstream = false;
   /** The session at the external identity provider, kept when the browser session is stored again. */

@@ -7,7 +7,6 @@ import { LimitReached } from '../../auth/owner.js';
 import { Usage } from '../../auth/usage/usage.js';
 import { PageFault } from '../../authorization-server/failures/page-fault.js';
 import { clientLogoPath, hostOf } from '../../authorization-server/ports.js';
-import { OauthDatabase } from '../../authorization-server/requests/oauth-database.js';
 import { CalendarLinks, LONGEST_NAME, MOST_LINKS } from '../../calendar/calendar-links.js';
 import { AppTesters } from '../../clients/app-testers.js';
 import { AccessEnds } from '../../clients/access-ends.js';
@@ -35,7 +34,6 @@ export class AccountController {
     private readonly account: AccountPages,
     private readonly pages: Pages,
     private readonly sessions: BrowserSessions,
-    private readonly database: OauthDatabase,
     private readonly revocations: RevocationChannel,
     private readonly usage: Usage,
     private readonly signOuts: SignOuts,
@@ -207,8 +205,8 @@ export class AccountController {
     const member = await this.account.sentBy(response, form);
     const onwards = await this.signOuts.addressFor(undefined, member === undefined);
     if (member) {
-      this.database.current!.signOut = { type: 'session.signed_out', actor: 'user', userId: member.user.id };
-      await this.sessions.signOut(response);
+      const event = { type: 'session.signed_out', actor: 'user', userId: member.user.id } as const;
+      await this.sessions.signOut(response, event);
     }
     if (onwards === undefined) redirect(response, '/sign-in/signed-out');
     else this.pages.leaveFor(response, onwards);

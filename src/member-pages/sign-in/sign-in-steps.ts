@@ -15,7 +15,8 @@ import { LIFETIMES } from '../../authorization-server/provider/lifetimes.js';
 import { ROUTES, sessionCookie } from '../../authorization-server/provider/provider.js';
 import type { Answer } from '../../authorization-server/requests/consents.js';
 import { OauthDatabase, type Decision } from '../../authorization-server/requests/oauth-database.js';
-import { OneTimeStates } from '../../authorization-server/adapters/state.adapter.js';
+import { endSession } from '../../authorization-server/adapters/session.adapter.js';
+import { answer, OneTimeStates } from '../../authorization-server/adapters/state.adapter.js';
 import { Config } from '../../config/config.js';
 import { TokenKeys } from '../../crypto/hmac.js';
 import { Meter } from '../../runtime/meter.js';
@@ -182,10 +183,10 @@ export class BrowserSessions {
     });
   }
 
-  /** Ends the browser's session; apps keep their access. */
-  async signOut(response: Response): Promise<void> {
+  /** Ends the browser's session; apps keep their access. @param event records it */
+  async signOut(response: Response, event: NewAuthEvent): Promise<void> {
     const { context, session } = await this.#of(response);
-    if (session.exp !== undefined) await session.destroy();
+    if (session.exp !== undefined) await endSession(this.database, session.jti, event);
     const name = this.server.provider.cookieName('session');
     context.cookies.set(name, null, sessionCookie(this.config));
   }
@@ -260,10 +261,8 @@ export class BrowserSessions {
     result: InteractionResults,
     decision: Decision,
   ): Promise<void> {
-    this.database.current!.decision = decision;
     interaction.result = result;
-    const seconds = interaction.exp - Math.floor(Date.now() / 1000);
-    await interaction.save(seconds).catch(async (error: unknown) => {
+    await answer(this.database, interaction, decision).catch(async (error: unknown) => {
       throw await this.explain(response, error, interaction.uid);
     });
   }
