@@ -123,7 +123,7 @@ export class AuthorizationServer implements OnModuleInit {
   async #canSignIn(ctx: KoaContextWithOIDC, userId: number): Promise<boolean> {
     const token = TokenExchange.of(ctx)?.token;
     if (token?.user_id === userId) return token.user_active;
-    const { member } = this.database.current ?? {};
+    const { member } = this.database.current?.signIn ?? {};
     if (member?.userId === userId) return member.active;
     return (await this.database.read(FIND_ACCOUNT, [userId])).length > 0;
   }

@@ -325,13 +325,13 @@ export class Middleware {
 
   /** Reads once and writes once if the member is signed in and needs no prompt: see {@link sessionAdapter}. */
   async #gatherAuthorizations(ctx: KoaContextWithOIDC, next: Next): Promise<void> {
-    const request = this.database.current!;
+    const { authorization } = this.database.current!;
     const { client_id: clientId } = ctx.query;
-    if (ctx.path === ROUTES.authorization && typeof clientId === 'string') request.clientId = clientId;
+    if (ctx.path === ROUTES.authorization && typeof clientId === 'string') authorization.clientId = clientId;
     await next();
-    if (request.code || request.begun)
+    if (authorization.code || authorization.begun)
       throw new Error('a code was issued, or a step begun, and the session that it came of not stored');
-    if (request.ended) await endStep(this.database, request.ended);
+    if (authorization.ended) await endStep(this.database, authorization.ended);
   }
 }
 

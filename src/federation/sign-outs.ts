@@ -111,7 +111,7 @@ export class SignOuts implements UpstreamSignOut {
 
   async addressFor(target?: string, isRepeated = false): Promise<string | undefined> {
     if (this.config.upstream?.logout !== true) return undefined;
-    if (!isRepeated && !this.database.current?.upstream) return undefined;
+    if (!isRepeated && !this.database.current?.signIn.upstream) return undefined;
     const until = Math.floor(Date.now() / 1000) + LONGEST_SECONDS;
     const state =
       target === undefined ? undefined : this.#encryption.seal({ target, until }, KIND).toString('base64url');

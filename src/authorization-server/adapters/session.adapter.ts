@@ -9,10 +9,10 @@ import {
   MEMBER,
   rejectOrphans,
   SIGNED_IN,
+  type Authorization,
   type NewGrant,
   type NewToken,
   type OauthDatabase,
-  type OauthRequest,
   type SessionRow,
 } from '../requests/oauth-database.js';
 import { beginningState, ending } from './state.adapter.js';
@@ -69,7 +69,7 @@ function authorizing(parameters: SqlParameters, grant: NewGrant, code: NewToken,
 function storing(
   parameters: SqlParameters,
   isFound: boolean,
-  { ended, begun, grant, code }: Pick<OauthRequest, 'ended' | 'begun' | 'grant' | 'code'>,
+  { ended, begun, grant, code }: Authorization,
 ): string {
   const condition = ended ? 'EXISTS (SELECT FROM ended)' : IF_SIGNED_IN;
   const parts = [SIGNED_IN];
@@ -109,20 +109,20 @@ export function sessionAdapter(database: OauthDatabase): Partial<Adapter> {
   const { keys, encryption } = database;
 
   async function findBy(key: 'key' | 'uid_key', ids: readonly Buffer[]): Promise<AdapterPayload | undefined> {
-    const { current } = database;
-    const known = current?.sessionRow;
-    const values = [...eitherOf(ids), current?.clientId ?? null];
+    const { signIn, authorization } = database.current ?? {};
+    const known = signIn?.sessionRow;
+    const values = [...eitherOf(ids), authorization?.clientId ?? null];
     const [row] = ids.some((id) => known?.[key].equals(id))
       ? [known]
       : await database.read<SessionRow>(FIND[key], values);
     const payload = row && encryption.open<AdapterPayload>(row.payload, 'Session', row.uid_key, row.key);
-    if (!payload || !current) return payload;
+    if (!payload || !signIn) return payload;
     const { user_id: userId, upstream_subject_key: subject, upstream_session_key: session } = row;
-    current.sessionUid = payload.uid!;
-    current.upstream = subject
+    signIn.sessionUid = payload.uid!;
+    signIn.upstream = subject
       ? { subject: subject.toString('base64url'), session: session?.toString('base64url') ?? null }
       : undefined;
-    if (userId !== null && row !== known) current.relyOn(userId, row, current.clientId);
+    if (userId !== null && row !== known) signIn.relyOn(userId, row, authorization?.clientId);
     return payload;
   }
 
@@ -138,36 +138,36 @@ export function sessionAdapter(database: OauthDatabase): Partial<Adapter> {
    * interaction, or a code's sign-in or consent is no longer valid; InvalidGrant if member or client is gone
    */
   async function upsert(id: string, payload: AdapterPayload, expiresIn: number): Promise<void> {
-    const request = database.current!;
+    const { signIn, authorization, userAgent, ip } = database.current!;
     const { jti: _, ...stored } = payload;
     const uid = payload.uid!;
     const rowKeys = [keys.keyOf('Session.uid', uid), keys.keyOf('Session', id)] as const;
     const userId = payload.accountId === undefined ? null : Number(payload.accountId);
-    const upstream = userId === null ? undefined : request.upstream;
+    const upstream = userId === null ? undefined : signIn.upstream;
     const ofSubject = upstream ? Buffer.from(upstream.subject, 'base64url') : null;
     const ofSession = upstream?.session == null ? null : Buffer.from(upstream.session, 'base64url');
-    const isFound = request.sessionUid === uid;
+    const isFound = signIn.sessionUid === uid;
     const parameters = new SqlParameters([
-      ...request.signedIn(userId),
+      ...signIn.signedIn(userId),
       ...rowKeys,
       encryption.seal(stored, 'Session', ...rowKeys),
       // If the time of authentication is unknown, the session's lifetime starts now.
       userId === null ? null : payload.loginTs || payload.iat!,
       expiresIn,
-      request.userAgent?.slice(0, 300) ?? null,
-      request.ip ?? null,
+      userAgent?.slice(0, 300) ?? null,
+      ip ?? null,
       ofSubject,
       ofSession,
       JSON.stringify(userId === null ? {} : clientsOf(payload)),
       ...(isFound ? eitherOf(keys.keysOf('Session.uid', uid)) : []),
     ]);
-    const text = storing(parameters, isFound, request);
-    request.code = request.ended = request.begun = undefined;
+    const text = storing(parameters, isFound, authorization);
+    authorization.code = authorization.ended = authorization.begun = undefined;
     const [outcome] = await rejectOrphans(database.rows<Outcome>(text, parameters.values));
     if (outcome!.is_gone) throw stepGone();
     if (!outcome!.is_stored) throw new errors.SessionNotFound('the sign-in was ended');
-    request.sessionUid = uid;
-    if (!request.cameUpstream || !upstream) return;
+    signIn.sessionUid = uid;
+    if (!signIn.cameUpstream || !upstream) return;
     const ends = [rowKeys[0], ofSession, ofSubject, upstream.at ?? 0];
     if ((await database.rows(END_IF_ENDED, ends)).length === 0) return;
     // The member must sign in again, so the app gets no error.

@@ -108,17 +108,18 @@ export function stateAdapter(
     const [row] = await database.read<StateRow>(FIND_STATE, placeOf(id));
     const payload = row && encryption.open<AdapterPayload>(row.payload, model, row.key);
     if (!payload) return undefined;
-    const { current } = database;
+    const { signIn, authorization } = database.current ?? {};
     // Needed because the library uses state and response mode before it compares the clients.
-    if (current?.clientId !== undefined && isPushedByAnother(payload, current.clientId)) return undefined;
-    if (current && row.user_id !== null) current.relyOn(row.user_id, row, row.client_id);
+    const { clientId } = authorization ?? {};
+    if (clientId !== undefined && isPushedByAnother(payload, clientId)) return undefined;
+    if (row.user_id !== null) signIn?.relyOn(row.user_id, row, row.client_id);
     const { session_payload: session, session_key: sessionKey } = row;
-    if (current && session) current.sessionRow = { ...row, payload: session, key: sessionKey };
+    if (signIn && session) signIn.sessionRow = { ...row, payload: session, key: sessionKey };
     // The session records the identity provider of a new sign-in.
     const login = payload.result?.login as { upstream?: UpstreamSession } | undefined;
-    if (login && current) {
-      current.upstream = login.upstream;
-      current.cameUpstream = login.upstream !== undefined;
+    if (login && signIn) {
+      signIn.upstream = login.upstream;
+      signIn.cameUpstream = login.upstream !== undefined;
     }
     return { ...payload, jti: id, ...(row.consumed ? { consumed: true } : {}) };
   }
@@ -130,8 +131,9 @@ export function stateAdapter(
     const sessionKey = session?.uid === undefined ? null : keys.keyOf('Session.uid', session.uid);
     const clientId = (params?.client_id as string | undefined) ?? null;
     const begun = [signedIn[0], key, model, sealed, expiresIn, clientId, sessionKey];
-    if (database.current!.ended) {
-      database.current!.begun = begun;
+    const { authorization } = database.current!;
+    if (authorization.ended) {
+      authorization.begun = begun;
       return;
     }
     const written = await database.rows(STORE_STATE, [...signedIn, ...begun, earlierKey]);
@@ -145,7 +147,10 @@ export function stateAdapter(
 
   /** Held until the session is stored, if it is. */
   async function destroy(id: string): Promise<void> {
-    database.current!.ended = [...eitherOf(keys.keysOf(model, id)), ...eitherOf(keys.keysOf(ENDED, id))];
+    database.current!.authorization.ended = [
+      ...eitherOf(keys.keysOf(model, id)),
+      ...eitherOf(keys.keysOf(ENDED, id)),
+    ];
   }
 
   return { find, upsert, consume, destroy };
@@ -162,7 +167,7 @@ function sealing(
   // The session's id is secret, and an interaction needs only its uid.
   if (stored.session) stored.session = { ...stored.session, cookie: undefined as never };
   const [key, earlierKey = null] = keys.keysOf(model, id);
-  const signedIn = current!.signedIn(memberOf(payload));
+  const signedIn = current!.signIn.signedIn(memberOf(payload));
   return { signedIn, key, earlierKey, sealed: encryption.seal(stored, model, key!) };
 }
 

@@ -25,9 +25,9 @@ export function tokenAdapter(database: OauthDatabase, model: string): Partial<Ad
     const key = database.keys.keyOf(model, id);
     const token: NewToken = { key, model, grantId, payload: JSON.stringify(stored), seconds };
     const exchange = TokenExchange.of(ctx);
-    const { current } = database;
+    const { authorization } = database.current ?? {};
     if (exchange) exchange.issue(token);
-    else if (current?.grant?.id === grantId) current.code = token;
+    else if (authorization?.grant?.id === grantId) authorization.code = token;
     else throw new errors.InvalidGrant('nothing is issued but for the grant that is at hand');
   }
 
@@ -60,8 +60,9 @@ export function grantAdapter(database: OauthDatabase): Partial<Adapter> {
     const { jti: _, ...stored } = payload;
     const resources = (payload.resources ?? {}) as Record<string, string>;
     const granted = [(payload.openid as { scope?: string } | undefined)?.scope, ...Object.values(resources)];
-    database.current!.grant = {
-      ...database.current!.access!,
+    const { authorization } = database.current!;
+    authorization.grant = {
+      ...authorization.access!,
       id,
       clientId: payload.clientId!,
       payload: JSON.stringify(stored),

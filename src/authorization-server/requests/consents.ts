@@ -3,7 +3,7 @@ import type { Client, Grant, KoaContextWithOIDC, Provider } from 'oidc-provider'
 import type { QueryResultRow } from 'pg';
 import { accessClientOf, choicesFor, secondsOf } from '../../clients/access-durations.js';
 import { originOf } from '../../clients/client-rules.js';
-import { CONSENT, OauthDatabase, type Consent, type OauthRequest } from './oauth-database.js';
+import { CONSENT, OauthDatabase, type Consent, type Authorization } from './oauth-database.js';
 import { LIFETIMES } from '../provider/lifetimes.js';
 import { allowedScopes, apiResource, OPENID_SCOPES } from '../provider/provider.js';
 import { Config } from '../../config/config.js';
@@ -44,7 +44,7 @@ export class Consents {
   }
 
   async #read(userId: number, clientId: string): Promise<Consent | undefined> {
-    const member = this.database.current?.member;
+    const member = this.database.current?.signIn.member;
     if (member?.userId !== userId || member.clientId !== clientId)
       return (await this.database.read<Consent & QueryResultRow>(FIND_CONSENT, [userId, clientId]))[0];
     const { granted, rejected, redirect_origins, seen_as, duration, has_ended } = member;
@@ -59,7 +59,7 @@ export class Consents {
     accountId: string,
     clientId: string,
     { granted, rejected }: Pick<Answer, 'granted' | 'rejected'>,
-    access: NonNullable<OauthRequest['access']>,
+    access: NonNullable<Authorization['access']>,
   ): Promise<Grant> {
     const grant = new provider.Grant({ accountId, clientId });
     const resource = apiResource(this.config);
@@ -68,7 +68,7 @@ export class Consents {
     if (openid.length > 0) grant.addOIDCScope(openid.join(' '));
     if (api.length > 0) grant.addResourceScope(resource, api.join(' '));
     if (rejectedApi.length > 0) grant.rejectResourceScope(resource, rejectedApi.join(' '));
-    this.database.current!.access = access;
+    this.database.current!.authorization.access = access;
     await grant.save();
     return grant;
   }

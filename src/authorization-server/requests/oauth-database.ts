@@ -114,6 +114,49 @@ export const SIGNED_IN = `signed_in AS (
 /** Not the id of any member. */
 const NOBODY = 0;
 
+/** The sign-ins on which a request relies, and the browser session that it reads or stores. */
+export class RequestSignIn {
+  /** The {@link SIGN_INS_VALID_SINCE} of each member on whose sign-in this request relies: writes require that it is unchanged. */
+  readonly validSince = new Map<number, number | null>();
+  /** The member that was read last, with their consent for this client. */
+  member?: MemberRow & { readonly userId: number; readonly clientId: string | null | undefined };
+  /** The row of the interaction's session, read with it. */
+  sessionRow?: SessionRow;
+  /** `uid` of the stored browser session. */
+  sessionUid?: string;
+  /** The session at the external identity provider, kept when the browser session is stored again. */
+  upstream?: UpstreamSession | undefined;
+  /** Completes a sign-in through the external identity provider, which may have ended it meanwhile. */
+  cameUpstream = false;
+
+  /** Records whose sign-in the request relies on; the first, oldest value counts. @param clientId whose consent was read */
+  relyOn(userId: number, row: MemberRow, clientId: string | null | undefined): void {
+    if (!this.validSince.has(userId)) this.validSince.set(userId, row.valid_since);
+    this.member = { ...row, userId, clientId };
+  }
+
+  /** Gives the parameters of {@link SIGNED_IN}. A member whose sign-in was not read counts as nobody. */
+  signedIn(userId: number | null): readonly [userId: number | null, validSince: number | null] {
+    if (userId === null) return [null, null];
+    const validSince = this.validSince.get(userId);
+    return validSince === undefined ? [NOBODY, null] : [userId, validSince];
+  }
+}
+
+/** The writes of an authorization request, held until it stores its session. */
+export interface Authorization {
+  /** The session is read with its member's consent for this client. */
+  clientId?: string;
+  access?: NewAccess;
+  /** If the member is prompted, another grant is made. */
+  grant?: NewGrant;
+  /** The code of this grant. */
+  code?: NewToken | undefined;
+  /** Parameters of the statements for the interaction that this request continues, and for the next one. */
+  ended?: readonly unknown[] | undefined;
+  begun?: readonly unknown[] | undefined;
+}
+
 /** The request in progress, available anywhere as {@link OauthDatabase.current}. */
 export class OauthRequest {
   /** The first error, since the library hides errors behind its own response. */
@@ -121,28 +164,8 @@ export class OauthRequest {
   /** The database was unavailable or slow: sends 503 and runs no further statements. */
   unavailable = false;
   documentFault?: string | undefined;
-  /** The client, at the authorization endpoint: the session is then read with its member's consent. */
-  clientId?: string;
-  /** The member that was read last, with their consent for this client. */
-  member?: MemberRow & { readonly userId: number; readonly clientId: string | null | undefined };
-  /** The row of the interaction's session, read with it. */
-  sessionRow?: SessionRow;
-  access?: NewAccess;
-  /** Held until its code is stored; if the member is prompted, another grant is made. */
-  grant?: NewGrant;
-  /** The grant's code, held until all of these are stored with the session. */
-  code?: NewToken | undefined;
-  /** Parameters of the statements for the interaction that this request continues, and for the next one. */
-  ended?: readonly unknown[] | undefined;
-  begun?: readonly unknown[] | undefined;
-  /** The members on whose sign-in this request relies, with their {@link SIGN_INS_VALID_SINCE}: writes require that it is unchanged. */
-  readonly signIns = new Map<number, number | null>();
-  /** `uid` of the stored browser session. */
-  sessionUid?: string;
-  /** Completes a sign-in through the external identity provider, which may have ended it meanwhile. */
-  cameUpstream = false;
-  /** The session at the external identity provider, kept when the browser session is stored again. */
-  upstream?: UpstreamSession | undefined;
+  readonly signIn = new RequestSignIn();
+  readonly authorization: Authorization = {};
 
   /**
    * @param id links errors to the log and the audit log @param leaveSlot call it before waiting for others @param parameterFault of an
@@ -168,19 +191,6 @@ export class OauthRequest {
       parameterFault,
       isOfAssistants,
     );
-  }
-
-  /** Records whose sign-in the request relies on; the first, oldest value counts. @param clientId whose consent was read */
-  relyOn(userId: number, row: MemberRow, clientId: string | null | undefined): void {
-    if (!this.signIns.has(userId)) this.signIns.set(userId, row.valid_since);
-    this.member = { ...row, userId, clientId };
-  }
-
-  /** Gives the parameters of {@link SIGNED_IN}. A member whose sign-in was not read counts as nobody. */
-  signedIn(userId: number | null): readonly [userId: number | null, validSince: number | null] {
-    if (userId === null) return [null, null];
-    const validSince = this.signIns.get(userId);
-    return validSince === undefined ? [NOBODY, null] : [userId, validSince];
   }
 }
 

@@ -161,12 +161,12 @@ export class SecurityController {
     change: (by: SignedInMember) => Promise<boolean | number | undefined>,
   ): Promise<void> {
     const { session, user } = member;
-    const { signIns, upstream } = this.database.current!;
+    const { validSince, upstream } = this.database.current!.signIn;
     try {
       const changed = await change({
         userId: user.id,
         at: session.loginTs ?? 0,
-        validSince: signIns.get(user.id) ?? null,
+        validSince: validSince.get(user.id) ?? null,
         upstream: upstream !== undefined,
         ip: member.by.ip,
       });
@@ -184,7 +184,7 @@ export class SecurityController {
     const ways = await this.signInMethods.find(user.id, session.loginTs ?? 0);
     if (!ways) throw new PageFault(401, 'signedOut');
     const { passkeys, password, confirmed } = ways;
-    const upstream = this.database.current!.upstream !== undefined;
+    const upstream = this.database.current!.signIn.upstream !== undefined;
     const muted = this.config.mail && (await this.noticeChoices.muted(user.id));
     const page = {
       name: 'security',

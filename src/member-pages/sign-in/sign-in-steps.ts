@@ -159,7 +159,7 @@ export class BrowserSessions {
 
   /** The member of the session or interaction just read. @returns undefined if they are disabled */
   user(accountId: string): SignedInUser | undefined {
-    const { member } = this.database.current!;
+    const { member } = this.database.current!.signIn;
     if (!member?.active || String(member.userId) !== accountId) return undefined;
     const { userId: id, username, display_name } = member;
     return { id, username, display_name };
@@ -172,9 +172,10 @@ export class BrowserSessions {
     const { context, session: before } = await this.#of(response);
     if (before.exp !== undefined) await before.destroy();
     const session = new provider.Session();
-    this.database.current!.signIns.set(userId, validSince);
-    this.database.current!.upstream = upstream;
-    this.database.current!.cameUpstream = upstream !== undefined;
+    const { signIn } = this.database.current!;
+    signIn.validSince.set(userId, validSince);
+    signIn.upstream = upstream;
+    signIn.cameUpstream = upstream !== undefined;
     session.loginAccount({ ...loginOf(signedIn), loginTs: at });
     await session.save(LIFETIMES.session);
     context.cookies.set(provider.cookieName('session'), session.jti, {
@@ -210,7 +211,7 @@ export class BrowserSessions {
   async finishSignIn(response: Response, interaction: Interaction, signedIn: SignedIn): Promise<void> {
     const { userId, at, validSince, upstream } = signedIn;
     const before = interaction.session?.accountId;
-    this.database.current!.signIns.set(userId, validSince);
+    this.database.current!.signIn.validSince.set(userId, validSince);
     const login = { ...loginOf(signedIn), ts: at, ...(upstream ? { upstream } : {}) };
     await this.#store(response, interaction, { login }, {});
     if (before !== undefined && before !== login.accountId) await this.#forgetMember(response);
