@@ -185,6 +185,214 @@ BEGIN
   RETURN NULL;
 END $function$;
 
+-- function granted_scopes(jsonb)
+CREATE OR REPLACE FUNCTION public.granted_scopes(payload jsonb)
+ RETURNS text[]
+ LANGUAGE sql
+ IMMUTABLE
+RETURN ARRAY(SELECT DISTINCT scope.scope FROM jsonb_each_text((granted_scopes.payload -> 'resources'::text)) resource(key, value), LATERAL unnest(string_to_array(resource.value, ' '::text)) scope(scope) ORDER BY scope.scope);
+
+-- function access_of(bigint,text,text)
+CREATE OR REPLACE FUNCTION public.access_of(of_member bigint, of_client text, other_than text, OUT is_live boolean, OUT scopes text[], OUT ends_at timestamp with time zone)
+ RETURNS record
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+  WITH live AS (
+    SELECT granted_scopes(g.payload) AS scopes, g.access_ends_at FROM oauth_grants g
+    WHERE g.user_id = of_member AND g.client_id = of_client AND g.id IS DISTINCT FROM other_than
+      AND LEAST(g.expires_at, g.access_ends_at) > now()
+      AND EXISTS (SELECT FROM oauth_tokens t WHERE t.grant_id = g.id AND t.model <> 'AuthorizationCode' AND t.expires_at > now())
+  ) SELECT EXISTS (SELECT FROM live), ARRAY(SELECT DISTINCT scope FROM live, unnest(live.scopes) scope ORDER BY scope),
+    (SELECT CASE WHEN bool_and(access_ends_at IS NOT NULL) THEN max(access_ends_at) END FROM live)
+$function$;
+
+-- function gave_access(text,timestamp with time zone,timestamp with time zone)
+CREATE OR REPLACE FUNCTION public.gave_access(of_grant text, created_at timestamp with time zone, access_ends_at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+  SELECT (access_ends_at > created_at) IS NOT FALSE AND NOT EXISTS (
+    SELECT FROM oauth_tokens t WHERE t.grant_id = of_grant AND t.model = 'AuthorizationCode' AND t.consumed_at IS NULL)
+$function$;
+
+-- function is_told_of_access(text)
+CREATE OR REPLACE FUNCTION public.is_told_of_access(of_client text)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+  SELECT EXISTS (SELECT FROM webhook_endpoints e WHERE e.client_id = of_client AND e.disabled_at IS NULL
+    AND e.types && '{access.changed,access.ended}')
+$function$;
+
+-- function note_ended_access()
+CREATE OR REPLACE FUNCTION public.note_ended_access()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+BEGIN
+  IF is_told_of_access(OLD.client_id) AND gave_access(OLD.id, OLD.created_at, OLD.access_ends_at) THEN
+    INSERT INTO access_changes (user_id, client_id, reason, ended_at, scopes, access_ends_at)
+      SELECT OLD.user_id, OLD.client_id, e.reason, e.ended_at, granted_scopes(OLD.payload), OLD.access_ends_at
+      FROM end_of_access('infinity', OLD.expires_at, OLD.access_ends_at) e;
+  END IF;
+  RETURN NULL;
+END $function$;
+
+-- function note_changed_access()
+CREATE OR REPLACE FUNCTION public.note_changed_access()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+BEGIN
+  IF is_told_of_access(NEW.client_id) AND gave_access(NEW.id, NEW.created_at, NEW.access_ends_at) THEN
+    INSERT INTO access_changes (user_id, client_id) VALUES (NEW.user_id, NEW.client_id);
+  END IF;
+  RETURN NULL;
+END $function$;
+
+-- function note_new_access()
+CREATE OR REPLACE FUNCTION public.note_new_access()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+BEGIN
+  INSERT INTO access_changes (user_id, client_id)
+    SELECT g.user_id, g.client_id FROM oauth_grants g CROSS JOIN LATERAL access_of(g.user_id, g.client_id, g.id) before
+    WHERE g.id = NEW.grant_id AND is_told_of_access(g.client_id) AND before.is_live
+      AND (NOT granted_scopes(g.payload) <@ before.scopes
+        OR COALESCE(g.access_ends_at, 'infinity') > COALESCE(before.ends_at, 'infinity'));
+  RETURN NULL;
+END $function$;
+
+-- function tell_endpoints(text,text,bigint,text,text[],timestamp with time zone,text)
+CREATE OR REPLACE FUNCTION public.tell_endpoints(of_client text, of_key text, of_member bigint, of_type text, of_scopes text[], of_end timestamp with time zone, of_reason text)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+DECLARE
+  made integer;
+BEGIN
+  INSERT INTO webhook_deliveries (endpoint_id, type, user_id, thing_id, changed_at, details)
+    SELECT e.id, of_type, of_member, 0, now(), jsonb_build_object('scopes', of_scopes, 'access_ends_at', api_time(of_end), 'reason', of_reason)
+    FROM webhook_endpoints e
+    WHERE (e.client_id = of_client OR e.key_id = of_key) AND e.disabled_at IS NULL AND of_type = ANY (e.types) ORDER BY e.id;
+  GET DIAGNOSTICS made = ROW_COUNT;
+  RETURN made;
+END $function$;
+
+-- function tell_apps_of_access(integer)
+CREATE OR REPLACE FUNCTION public.tell_apps_of_access(most integer)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+DECLARE
+  noted record;
+  has record;
+  seen integer := 0;
+BEGIN
+  IF NOT pg_try_advisory_xact_lock(7862013047) THEN RETURN 0; END IF;
+  FOR noted IN
+    WITH next AS (
+      SELECT DISTINCT user_id, client_id FROM (SELECT user_id, client_id FROM access_changes ORDER BY id LIMIT most) first
+    ), taken AS (
+      DELETE FROM access_changes c USING next n WHERE c.user_id = n.user_id AND c.client_id = n.client_id RETURNING c.*
+    ), last AS (
+      SELECT DISTINCT ON (user_id, client_id) * FROM taken ORDER BY user_id, client_id, reason IS NULL, id DESC
+    ) SELECT last.*, all_of.is_changed, all_of.latest,
+        ARRAY(SELECT DISTINCT scope FROM taken t, unnest(t.scopes) scope
+          WHERE t.user_id = last.user_id AND t.client_id = last.client_id ORDER BY scope) AS lost
+      FROM last JOIN (
+        SELECT user_id, client_id, bool_or(reason IS NULL) AS is_changed,
+          max(COALESCE(access_ends_at, 'infinity')) FILTER (WHERE reason IS NOT NULL) AS latest FROM taken GROUP BY user_id, client_id
+      ) all_of USING (user_id, client_id)
+      ORDER BY last.id
+  LOOP
+    seen := seen + 1;
+    SELECT * INTO has FROM access_of(noted.user_id, noted.client_id, NULL);
+    IF has.is_live THEN
+      IF noted.is_changed OR NOT noted.lost <@ has.scopes OR noted.latest > COALESCE(has.ends_at, 'infinity') THEN
+        PERFORM tell_endpoints(noted.client_id, NULL, noted.user_id, 'access.changed', has.scopes, has.ends_at, NULL);
+      END IF;
+    ELSIF noted.reason IS NOT NULL AND NOT EXISTS (SELECT FROM oauth_grants g WHERE g.user_id = noted.user_id
+      AND g.client_id = noted.client_id AND gave_access(g.id, g.created_at, g.access_ends_at)) THEN
+      PERFORM tell_endpoints(noted.client_id, NULL, noted.user_id, 'access.ended', noted.lost, noted.ended_at, noted.reason);
+    END IF;
+  END LOOP;
+  RETURN seen;
+END $function$;
+
+-- function ends_in_use(oauth_grants,timestamp with time zone)
+CREATE OR REPLACE FUNCTION public.ends_in_use(g oauth_grants, since timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+BEGIN
+  RETURN g.expires_at > now() AND g.access_ends_at > g.created_at + interval '1 hour' -- not for once
+    AND EXISTS (SELECT FROM oauth_grants o JOIN oauth_grant_usage s ON s.grant_id = o.id
+      WHERE o.user_id = g.user_id AND o.client_id = g.client_id AND s.last_used_at > since)
+    AND NOT EXISTS (SELECT FROM oauth_grants o WHERE o.user_id = g.user_id AND o.client_id = g.client_id AND o.expires_at > now()
+      AND (o.access_ends_at IS NULL OR (o.access_ends_at, o.id) > (g.access_ends_at, g.id)))
+    AND EXISTS (SELECT FROM oauth_clients c WHERE c.id = g.client_id AND c.disabled_at IS NULL)
+    AND EXISTS (SELECT FROM users u WHERE u.id = g.user_id AND u.disabled_at IS NULL);
+END $function$;
+
+-- function tell_of_ending_access(integer)
+CREATE OR REPLACE FUNCTION public.tell_of_ending_access(most integer)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+DECLARE
+  seen integer;
+  made integer;
+BEGIN
+  IF NOT pg_try_advisory_xact_lock(7862013048) THEN RETURN 0; END IF;
+  WITH ending AS (
+    SELECT g.id FROM oauth_grants g
+    WHERE g.client_id = ANY (ARRAY(SELECT e.client_id FROM webhook_endpoints e
+        WHERE e.client_id IS NOT NULL AND e.disabled_at IS NULL AND 'access.ending' = ANY (e.types)))
+      AND g.ending_told_at IS NULL AND g.access_ends_at > now() AND g.access_ends_at <= now() + interval '7 days'
+      AND NOT EXISTS (SELECT FROM oauth_grants o WHERE o.user_id = g.user_id AND o.client_id = g.client_id
+        AND o.ending_told_at > now() - interval '7 days')
+      AND ends_in_use(g, now() - interval '30 days')
+    LIMIT most FOR NO KEY UPDATE SKIP LOCKED
+  ), told AS (
+    UPDATE oauth_grants SET ending_told_at = now() WHERE id = ANY (ARRAY(SELECT id FROM ending)) RETURNING user_id, client_id
+  ) SELECT count(*), sum(tell_endpoints(client_id, NULL, user_id, 'access.ending', a.scopes, a.ends_at, NULL)) INTO seen, made
+    FROM told CROSS JOIN LATERAL access_of(user_id, client_id, NULL) a WHERE a.is_live;
+
+  WITH due AS (
+    SELECT k.id, (LEAST(k.revoked_at, k.expires_at) <= now()) IS TRUE AS has_ended FROM api_keys k
+    WHERE k.id = ANY (ARRAY(SELECT e.key_id FROM webhook_endpoints e
+        WHERE e.key_id IS NOT NULL AND e.disabled_at IS NULL AND e.types && '{credential.ending,credential.ended}'))
+      AND k.ended_told_at IS NULL AND (k.revoked_at IS NOT NULL OR k.expires_at <= now()
+        OR k.expires_at <= now() + interval '7 days' AND k.ending_told_at IS NULL)
+    LIMIT most FOR NO KEY UPDATE SKIP LOCKED
+  ), told AS (
+    UPDATE api_keys k SET ended_told_at = CASE WHEN d.has_ended THEN now() END, ending_told_at = COALESCE(ending_told_at, now())
+    FROM due d WHERE k.id = d.id RETURNING k.*, d.has_ended
+  ) SELECT seen + count(*), sum(tell_endpoints(NULL, k.id, k.user_id, CASE WHEN has_ended THEN 'credential.ended' ELSE 'credential.ending' END,
+      k.scopes, LEAST(k.revoked_at, k.expires_at), CASE
+        WHEN NOT has_ended THEN NULL WHEN k.revoked_at IS NULL THEN 'expired'
+        WHEN EXISTS (SELECT FROM auth_events a WHERE a.key_id = k.id AND a.type = 'key.revoked' AND a.actor = 'user') THEN 'member'
+        ELSE 'platform' END)) INTO seen, made
+    FROM told k;
+  RETURN seen;
+END $function$;
+
 -- function record_achievement_change()
 CREATE OR REPLACE FUNCTION public.record_achievement_change()
  RETURNS trigger
@@ -635,6 +843,30 @@ BEGIN
   RETURN reported;
 END $function$;
 
+-- function report_ending_access(integer)
+CREATE OR REPLACE FUNCTION public.report_ending_access(most integer)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SET search_path TO 'public', 'pg_temp'
+AS $function$
+DECLARE
+  reported integer;
+BEGIN
+  IF NOT pg_try_advisory_xact_lock(7862013049) THEN RETURN 0; END IF;
+  WITH ending AS (
+    SELECT g.id FROM oauth_grants g
+    WHERE g.ending_notified_at IS NULL AND g.access_ends_at > now() AND g.access_ends_at <= now() + interval '7 days'
+      AND NOT EXISTS (SELECT FROM oauth_grants o WHERE o.user_id = g.user_id AND o.client_id = g.client_id
+        AND o.ending_notified_at > now() - interval '7 days')
+      AND ends_in_use(g, now() - interval '7 days')
+    LIMIT most FOR NO KEY UPDATE SKIP LOCKED
+  ), notified AS (
+    UPDATE oauth_grants SET ending_notified_at = now() WHERE id = ANY (ARRAY(SELECT id FROM ending)) RETURNING user_id, client_id
+  ) INSERT INTO auth_events (type, actor, user_id, client_id) SELECT 'access.ending', 'system', user_id, client_id FROM notified;
+  GET DIAGNOSTICS reported = ROW_COUNT;
+  RETURN reported;
+END $function$;
+
 -- function participants_derive()
 CREATE OR REPLACE FUNCTION public.participants_derive()
  RETURNS trigger
@@ -729,7 +961,11 @@ BEGIN
   IF added <> '{}' THEN
     INSERT INTO platform_changes (type, user_id, by_id, scopes) VALUES ('consent.granted', NEW.user_id, NEW.client_id, added);
   END IF;
-  IF old_scopes = '{}' AND new_scopes <> '{}' THEN
+  -- The app had no access: also after the end of an earlier consent, unless a grant outlives it.
+  IF new_scopes <> '{}' AND (old_scopes = '{}' OR (
+    OLD.access_ends_at <= now() AND OLD.access_ends_at IS DISTINCT FROM NEW.access_ends_at AND NOT EXISTS (
+      SELECT FROM oauth_grants g WHERE g.user_id = NEW.user_id AND g.client_id = NEW.client_id
+        AND LEAST(g.expires_at, g.access_ends_at) > now()))) THEN
     PERFORM give_notice(NEW.user_id, 'consent.granted', NEW.client_id, (SELECT name FROM oauth_clients WHERE id = NEW.client_id));
   END IF;
   RETURN NULL;
@@ -978,6 +1214,17 @@ CREATE SEQUENCE connections_id_seq AS bigint MINVALUE 1 MAXVALUE 922337203685477
 -- sequence oauth_refusals_place
 CREATE SEQUENCE oauth_refusals_place AS smallint MINVALUE 0 MAXVALUE 9999 CYCLE;
 
+-- table access_changes
+CREATE TABLE access_changes (
+  id bigint GENERATED ALWAYS AS IDENTITY NOT NULL,
+  user_id bigint NOT NULL,
+  client_id text NOT NULL,
+  reason text,
+  ended_at timestamp with time zone,
+  scopes text[],
+  access_ends_at timestamp with time zone
+);
+
 -- table achievement_total_deltas
 CREATE TABLE achievement_total_deltas (
   achievement_id bigint NOT NULL,
@@ -1030,7 +1277,9 @@ CREATE TABLE api_keys (
   revocation_reason text,
   replaced_by text,
   self_issued boolean DEFAULT false NOT NULL,
-  ending_notified_at timestamp with time zone
+  ending_notified_at timestamp with time zone,
+  ending_told_at timestamp with time zone,
+  ended_told_at timestamp with time zone
 );
 
 -- table app_testers
@@ -1323,7 +1572,9 @@ CREATE TABLE oauth_grants (
   payload jsonb NOT NULL,
   created_at timestamp with time zone DEFAULT now() NOT NULL,
   expires_at timestamp with time zone NOT NULL,
-  access_ends_at timestamp with time zone DEFAULT (now() + '14 days'::interval)
+  access_ends_at timestamp with time zone DEFAULT (now() + '14 days'::interval),
+  ending_notified_at timestamp with time zone,
+  ending_told_at timestamp with time zone
 );
 
 -- table oauth_logouts
@@ -1567,7 +1818,8 @@ CREATE TABLE webhook_deliveries (
   response_status integer,
   error text,
   ended_at timestamp with time zone,
-  duration_ms integer
+  duration_ms integer,
+  details jsonb
 );
 
 -- table webhook_endpoints
@@ -1585,6 +1837,9 @@ CREATE TABLE webhook_endpoints (
   disabled_at timestamp with time zone,
   disabled_because text
 );
+
+-- constraint access_changes.access_changes_pkey
+ALTER TABLE access_changes ADD CONSTRAINT access_changes_pkey PRIMARY KEY (id);
 
 -- constraint achievements.achievements_category_check
 ALTER TABLE achievements ADD CONSTRAINT achievements_category_check CHECK (((char_length(category) >= 1) AND (char_length(category) <= 100)));
@@ -2252,6 +2507,9 @@ ALTER TABLE webhook_endpoints ADD CONSTRAINT webhook_endpoints_types_check CHECK
 -- constraint webhook_endpoints.webhook_endpoints_url_check
 ALTER TABLE webhook_endpoints ADD CONSTRAINT webhook_endpoints_url_check CHECK (((char_length(url) >= 1) AND (char_length(url) <= 2000)));
 
+-- index access_changes_user_id_idx
+CREATE INDEX access_changes_user_id_idx ON public.access_changes USING btree (user_id, client_id);
+
 -- index achievements_key_key
 CREATE UNIQUE INDEX achievements_key_key ON public.achievements USING btree (key);
 
@@ -2366,8 +2624,14 @@ CREATE INDEX oauth_grants_access_ends_at_idx ON public.oauth_grants USING btree 
 -- index oauth_grants_client_id_idx
 CREATE INDEX oauth_grants_client_id_idx ON public.oauth_grants USING btree (client_id);
 
+-- index oauth_grants_ending_idx
+CREATE INDEX oauth_grants_ending_idx ON public.oauth_grants USING btree (access_ends_at) WHERE (ending_notified_at IS NULL);
+
 -- index oauth_grants_expires_at_idx
 CREATE INDEX oauth_grants_expires_at_idx ON public.oauth_grants USING btree (expires_at);
+
+-- index oauth_grants_untold_idx
+CREATE INDEX oauth_grants_untold_idx ON public.oauth_grants USING btree (client_id, access_ends_at) WHERE (ending_told_at IS NULL);
 
 -- index oauth_grants_user_id_idx
 CREATE INDEX oauth_grants_user_id_idx ON public.oauth_grants USING btree (user_id, client_id);
@@ -2640,7 +2904,7 @@ CREATE TRIGGER auth_events_are_never_emptied BEFORE TRUNCATE ON public.auth_even
 ALTER TABLE auth_events ENABLE ALWAYS TRIGGER auth_events_are_never_emptied;
 
 -- trigger auth_events.auth_events_give_notice
-CREATE TRIGGER auth_events_give_notice AFTER INSERT ON public.auth_events FOR EACH ROW WHEN (((new.user_id IS NOT NULL) AND ((new.type = 'key.ending'::text) OR ((new.actor <> 'system'::text) AND (new.type = ANY (ARRAY['key.created'::text, 'key.rotated'::text, 'calendar_link.created'::text, 'client.reviewed'::text, 'passkey.added'::text, 'passkey.removed'::text, 'user.password_set'::text])))))) EXECUTE FUNCTION give_notice_of_event();
+CREATE TRIGGER auth_events_give_notice AFTER INSERT ON public.auth_events FOR EACH ROW WHEN (((new.user_id IS NOT NULL) AND ((new.type = ANY (ARRAY['key.ending'::text, 'access.ending'::text])) OR ((new.actor <> 'system'::text) AND (new.type = ANY (ARRAY['key.created'::text, 'key.rotated'::text, 'calendar_link.created'::text, 'client.reviewed'::text, 'passkey.added'::text, 'passkey.removed'::text, 'user.password_set'::text])))))) EXECUTE FUNCTION give_notice_of_event();
 
 -- trigger auth_events.auth_events_give_notice
 ALTER TABLE auth_events ENABLE TRIGGER auth_events_give_notice;
@@ -2735,6 +2999,18 @@ CREATE TRIGGER "Keep_end" AFTER DELETE ON public.oauth_grants FOR EACH ROW EXECU
 -- trigger oauth_grants."Keep_end"
 ALTER TABLE oauth_grants ENABLE TRIGGER "Keep_end";
 
+-- trigger oauth_grants."Note_end"
+CREATE TRIGGER "Note_end" AFTER DELETE ON public.oauth_grants FOR EACH ROW EXECUTE FUNCTION note_ended_access();
+
+-- trigger oauth_grants."Note_end"
+ALTER TABLE oauth_grants ENABLE TRIGGER "Note_end";
+
+-- trigger oauth_grants.note_changed_access
+CREATE TRIGGER note_changed_access AFTER UPDATE OF payload, access_ends_at ON public.oauth_grants FOR EACH ROW WHEN (((old.payload IS DISTINCT FROM new.payload) OR (old.access_ends_at IS DISTINCT FROM new.access_ends_at))) EXECUTE FUNCTION note_changed_access();
+
+-- trigger oauth_grants.note_changed_access
+ALTER TABLE oauth_grants ENABLE TRIGGER note_changed_access;
+
 -- trigger oauth_grants.oauth_grants_announce
 CREATE TRIGGER oauth_grants_announce AFTER DELETE ON public.oauth_grants REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION announce_ended('grant');
 
@@ -2764,6 +3040,12 @@ CREATE TRIGGER keep_end_of_unused_access AFTER DELETE ON public.oauth_tokens FOR
 
 -- trigger oauth_tokens.keep_end_of_unused_access
 ALTER TABLE oauth_tokens ENABLE TRIGGER keep_end_of_unused_access;
+
+-- trigger oauth_tokens.note_new_access
+CREATE TRIGGER note_new_access AFTER UPDATE OF consumed_at ON public.oauth_tokens FOR EACH ROW WHEN (((old.model = 'AuthorizationCode'::text) AND (old.consumed_at IS NULL) AND (new.consumed_at IS NOT NULL))) EXECUTE FUNCTION note_new_access();
+
+-- trigger oauth_tokens.note_new_access
+ALTER TABLE oauth_tokens ENABLE TRIGGER note_new_access;
 
 -- trigger participants.participants_changed
 CREATE TRIGGER participants_changed AFTER UPDATE ON public.participants FOR EACH ROW WHEN ((((((((old.user_id IS DISTINCT FROM new.user_id) OR (old.event_id IS DISTINCT FROM new.event_id)) OR (old.is_visible IS DISTINCT FROM new.is_visible)) OR (old.role IS DISTINCT FROM new.role)) OR (old.rsvp_status IS DISTINCT FROM new.rsvp_status)) OR (old.responded_at IS DISTINCT FROM new.responded_at)) OR (old.checked_in_at IS DISTINCT FROM new.checked_in_at))) EXECUTE FUNCTION participants_changed();

@@ -22,7 +22,7 @@ END $$;
 
 -- The same list is NOTICES in src/audit/notices.ts, where consent.granted comes from oauth_consents. What the server itself makes is the demo.
 CREATE OR REPLACE TRIGGER auth_events_give_notice AFTER INSERT ON auth_events FOR EACH ROW
-  WHEN (NEW.user_id IS NOT NULL AND (NEW.type = 'key.ending' OR NEW.actor <> 'system' AND NEW.type IN (
+  WHEN (NEW.user_id IS NOT NULL AND (NEW.type IN ('key.ending', 'access.ending') OR NEW.actor <> 'system' AND NEW.type IN (
     'key.created', 'key.rotated', 'calendar_link.created', 'client.reviewed', 'passkey.added', 'passkey.removed', 'user.password_set')))
   EXECUTE FUNCTION give_notice_of_event();
 
@@ -42,6 +42,26 @@ BEGIN
   ), notified AS (
     UPDATE api_keys SET ending_notified_at = now() WHERE id = ANY (ARRAY(SELECT id FROM ending)) RETURNING id, user_id
   ) INSERT INTO auth_events (type, actor, user_id, key_id) SELECT 'key.ending', 'system', user_id, id FROM notified;
+  GET DIAGNOSTICS reported = ROW_COUNT;
+  RETURN reported;
+END $$;
+
+-- Records that access of apps in use ends within 7 days, once for each grant.
+CREATE OR REPLACE FUNCTION report_ending_access(most integer) RETURNS integer LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
+DECLARE
+  reported integer;
+BEGIN
+  IF NOT pg_try_advisory_xact_lock(7862013049) THEN RETURN 0; END IF;
+  WITH ending AS (
+    SELECT g.id FROM oauth_grants g
+    WHERE g.ending_notified_at IS NULL AND g.access_ends_at > now() AND g.access_ends_at <= now() + interval '7 days'
+      AND NOT EXISTS (SELECT FROM oauth_grants o WHERE o.user_id = g.user_id AND o.client_id = g.client_id
+        AND o.ending_notified_at > now() - interval '7 days')
+      AND ends_in_use(g, now() - interval '7 days')
+    LIMIT most FOR NO KEY UPDATE SKIP LOCKED
+  ), notified AS (
+    UPDATE oauth_grants SET ending_notified_at = now() WHERE id = ANY (ARRAY(SELECT id FROM ending)) RETURNING user_id, client_id
+  ) INSERT INTO auth_events (type, actor, user_id, client_id) SELECT 'access.ending', 'system', user_id, client_id FROM notified;
   GET DIAGNOSTICS reported = ROW_COUNT;
   RETURN reported;
 END $$;

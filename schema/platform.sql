@@ -13,7 +13,11 @@ BEGIN
   IF added <> '{}' THEN
     INSERT INTO platform_changes (type, user_id, by_id, scopes) VALUES ('consent.granted', NEW.user_id, NEW.client_id, added);
   END IF;
-  IF old_scopes = '{}' AND new_scopes <> '{}' THEN
+  -- The app had no access: also after the end of an earlier consent, unless a grant outlives it.
+  IF new_scopes <> '{}' AND (old_scopes = '{}' OR (
+    OLD.access_ends_at <= now() AND OLD.access_ends_at IS DISTINCT FROM NEW.access_ends_at AND NOT EXISTS (
+      SELECT FROM oauth_grants g WHERE g.user_id = NEW.user_id AND g.client_id = NEW.client_id
+        AND LEAST(g.expires_at, g.access_ends_at) > now()))) THEN
     PERFORM give_notice(NEW.user_id, 'consent.granted', NEW.client_id, (SELECT name FROM oauth_clients WHERE id = NEW.client_id));
   END IF;
   RETURN NULL;

@@ -19,9 +19,9 @@ var ErrWebhook = errors.New("not a genuine webhook")
 // WebhookTolerance is how old a message may be.
 const WebhookTolerance = 5 * time.Minute
 
-// WebhookMessage names a record to read again, or to delete.
+// WebhookMessage names a record to read again, or to delete; or what became of the access.
 type WebhookMessage struct {
-	// Such as events.updated; webhook.test for one that an admin sent, whose Data is empty.
+	// Such as events.updated or access.ended; webhook.test for one that an admin sent, whose Data is empty.
 	Type string `json:"type"`
 	// When the change happened.
 	Timestamp time.Time `json:"timestamp"`
@@ -32,6 +32,12 @@ type WebhookMessage struct {
 		ID       int64  `json:"id"`
 		// updated or removed.
 		Kind string `json:"kind"`
+		// Of access.… and credential.…: what the app or key may do.
+		Scopes []string `json:"scopes"`
+		// Of the same: the end, as in 2026-05-01 18:00:00 (UTC); nil if there is none.
+		AccessEndsAt *string `json:"access_ends_at"`
+		// Of the same: member, app, platform, expired or unused; nil if it did not end.
+		Reason *string `json:"reason"`
 	} `json:"data"`
 }
 

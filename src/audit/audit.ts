@@ -119,6 +119,9 @@ export const AUTH_EVENTS = {
   'key.ending': event(
     'An API key that was used in the last 7 days ends within the next 7 and has no successor; recorded once for each key',
   ),
+  'access.ending': event(
+    'The access of an app that was used in the last 7 days ends within the next 7; recorded once for each grant',
+  ),
   'key.exposed': event(
     'An API key was sent by a browser for the first time; `pua keys show` has the origin of the page',
   ),

@@ -3,6 +3,7 @@ import type { AuthEventType } from './audit.js';
 /** Events that members are notified of, and whether they can mute the email. schema/notices.sql has the same list. */
 export const NOTICES = {
   'consent.granted': { canMute: true },
+  'access.ending': { canMute: true },
   'key.created': { canMute: true },
   'key.rotated': { canMute: true },
   'key.ending': { canMute: true },

@@ -58,7 +58,7 @@ const SOURCES: Readonly<Record<string, Source>> = {
   '--scopes': scopes,
   '--add-scopes': scopes,
   '--remove-scopes': scopes,
-  '--types': listOf(async () => (await import('../webhooks/webhooks.service.js')).WEBHOOK_TYPES),
+  '--types': listOf(async () => (await import('../webhooks/webhooks.service.js')).ALL_TYPES),
   '--client': clients,
   '--user': users,
   '--key': keys,

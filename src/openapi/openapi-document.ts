@@ -16,6 +16,7 @@ import { HEADERS, PLATFORM_PROBLEM, PROBLEM } from './components.js';
 import { EXAMPLES, RECORDED_AT, type Example } from './examples.js';
 import { addLinks } from './links.js';
 import { codesOf, DECLARED, responsesOf, sharedResponses } from './responses.js';
+import { WEBHOOKS } from './webhooks.js';
 
 type Json = Record<string, unknown>;
 type Audience = 'members' | 'platform';
@@ -111,6 +112,7 @@ export class OpenApiDocument {
       servers: [{ url: publicUrl }],
       tags: tags.map((name) => ({ name, description: TAGS[name] ?? name })),
       paths,
+      webhooks: prefix === API_PREFIX ? WEBHOOKS : undefined,
       components: {
         securitySchemes,
         schemas,

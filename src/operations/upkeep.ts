@@ -54,6 +54,32 @@ export class Upkeep {
     return this.#untilDone('SELECT report_ending_keys($1) AS done', 1_000, 1_000, end);
   }
 
+  /** Notifies members of apps in use whose access ends within 7 days. */
+  @Periodic({
+    work: 'ending_access',
+    everyMs: ENDING_KEYS_MS,
+    failure: 'members could not be notified of access that ends',
+  })
+  reportEndingAccess(end: AbortSignal): Promise<void> {
+    return this.#untilDone('SELECT report_ending_access($1) AS done', 1_000, 1_000, end);
+  }
+
+  /** Makes webhook messages for apps whose access changed or ended. */
+  @Periodic({ work: 'access_changes', everyMs: SECOND_MS, failure: 'apps could not be told of their access' })
+  tellAppsOfAccess(end: AbortSignal): Promise<void> {
+    return this.#untilDone('SELECT tell_apps_of_access($1) AS done', 1_000, 1, end);
+  }
+
+  /** Makes webhook messages for apps and keys that end within 7 days, and for keys that have ended. */
+  @Periodic({
+    work: 'ending_credentials',
+    everyMs: ENDING_KEYS_MS,
+    failure: 'apps could not be told of access and keys that end',
+  })
+  tellOfEndingAccess(end: AbortSignal): Promise<void> {
+    return this.#untilDone('SELECT tell_of_ending_access($1) AS done', 1_000, 1_000, end);
+  }
+
   /** Repeats a database function. @param batch rows of each kind per statement @param enough minimum result for another call */
   async #untilDone(statement: string, batch: number, enough: number, end: AbortSignal): Promise<void> {
     for (let done = enough; done >= enough && !end.aborted;) {

@@ -187,8 +187,11 @@ export const METRICS = {
     help: 'Failed runs of periodic work; it runs again after its interval',
     labels: {
       work: [
+        'access_changes',
         'change_marks',
         'changes',
+        'ending_access',
+        'ending_credentials',
         'ending_keys',
         'logouts',
         'members',

@@ -35,9 +35,12 @@ const subscribersOf = (members: string) => `SELECT w.endpoint_id, w.user_id, w.s
     SELECT e.id, g.user_id, string_to_array((SELECT string_agg(value, ' ') FROM jsonb_each_text(g.payload->'resources')), ' ')
     FROM ${members} m JOIN oauth_grants g ON g.user_id = m.user_id JOIN webhook_endpoints e ON e.client_id = g.client_id
     JOIN oauth_clients c ON c.id = g.client_id
-    WHERE c.disabled_at IS NULL AND g.expires_at > now() AND EXISTS (SELECT FROM oauth_tokens t WHERE t.grant_id = g.id
+    WHERE c.disabled_at IS NULL AND LEAST(g.expires_at, g.access_ends_at) > now() AND EXISTS (SELECT FROM oauth_tokens t WHERE t.grant_id = g.id
       AND t.expires_at > now() AND (t.consumed_at IS NULL OR t.model <> 'AuthorizationCode'))
   ) w JOIN users u ON u.id = w.user_id WHERE u.disabled_at IS NULL`;
+
+/** SQL: types of messages that need no access. */
+const ENDS = `'access.ended', 'credential.ended'`;
 
 /** Due messages of an endpoint `e`, by time. */
 const IS_DUE = `d.endpoint_id = e.id AND d.status = 'pending' AND d.due_at <= now() ORDER BY d.due_at`;
@@ -91,7 +94,7 @@ const fanOutSql = (parts: number): string => `WITH batch AS MATERIALIZED (
 )
 SELECT (SELECT count(*)::integer FROM batch) AS seen, (SELECT count(*)::integer FROM made) AS made`;
 
-const MESSAGE = `d.sequence, replace(d.id::text, '-', '') AS id, d.endpoint_id, d.type, d.user_id, d.thing_id, d.changed_at, d.attempts,
+const MESSAGE = `d.sequence, replace(d.id::text, '-', '') AS id, d.endpoint_id, d.type, d.user_id, d.thing_id, d.changed_at, d.details, d.attempts,
   d.leased_until::text AS lease, e.url, e.secret, e.failing_since IS NOT NULL AS failing,
   CASE WHEN e.previous_secret_until > now() THEN e.previous_secret END AS previous_secret`;
 
@@ -152,9 +155,9 @@ const CLAIM = `WITH chosen AS MATERIALIZED (
     LIMIT GREATEST(0, CASE WHEN e.failing_since IS NULL THEN $2::integer ELSE 1 END - in_progress.count)
   ) next ORDER BY next.turn, next.sequence LIMIT $3
 ), judged AS MATERIALIZED (
-  SELECT d.sequence, c.turn, c.endpoint_id, d.type = '${TEST_TYPE}' OR ${OF_PLATFORM} OR EXISTS (
+  SELECT d.sequence, c.turn, c.endpoint_id, d.type IN ('${TEST_TYPE}', ${ENDS}) OR ${OF_PLATFORM} OR EXISTS (
     SELECT FROM (${subscribersOf('(SELECT d.user_id) ')}) w
-    WHERE w.endpoint_id = e.id AND ${readScopeSql(`split_part(d.type, '.', 1)`)} = ANY (w.scopes)) AS may_know
+    WHERE w.endpoint_id = e.id AND (d.details IS NOT NULL OR ${readScopeSql(`split_part(d.type, '.', 1)`)} = ANY (w.scopes))) AS may_know
   FROM chosen c JOIN ${keyed('webhook_deliveries d', 'd.sequence = c.sequence')}
   JOIN ${keyed('webhook_endpoints e', 'e.id = c.endpoint_id')}
 )

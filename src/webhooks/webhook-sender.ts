@@ -15,7 +15,7 @@ export interface Message
   extends
     Pick<
       WebhookDelivery,
-      'sequence' | 'endpoint_id' | 'type' | 'user_id' | 'thing_id' | 'changed_at' | 'attempts'
+      'sequence' | 'endpoint_id' | 'type' | 'user_id' | 'thing_id' | 'changed_at' | 'details' | 'attempts'
     >,
     Pick<WebhookEndpoint, 'url' | 'secret' | 'previous_secret'> {
   /** 32 hexadecimal digits. */
@@ -119,10 +119,18 @@ export class WebhookSender {
   }
 }
 
-/** Writes the body: which item has changed, without its contents. */
-function bodyOf({ type, changed_at, user_id, thing_id }: Message): string {
+/** Writes the body: which item or access has changed, without the item's contents. */
+function bodyOf({ type, changed_at, user_id, thing_id, details }: Message): string {
   const timestamp = changed_at.toISOString();
   if (type === TEST_TYPE) return JSON.stringify({ type, timestamp, data: {} });
+  if (details) {
+    const { scopes, access_ends_at, reason } = details;
+    return JSON.stringify({
+      type,
+      timestamp,
+      data: { member_id: user_id, scopes, access_ends_at, reason },
+    });
+  }
   const [resource, kind] = type.split('.');
   const data = { member_id: user_id === 0 ? null : user_id, resource, id: thing_id, kind };
   return JSON.stringify({ type, timestamp, data });

@@ -13,7 +13,7 @@ import { receiverFault } from '../values/receivers.js';
 import { BEGIN_HERE, by, MAKE_TEST, switchOff, WebhookDeliveries } from './webhook-deliveries.js';
 import { TEST_TYPE, WebhookSecrets, type WebhookSender, type Message } from './webhook-sender.js';
 
-/** Types of messages: `<resource>.<kind>`. Profiles of visible members are never removed. */
+/** Types of messages about changes: `<resource>.<kind>`. Profiles of visible members are never removed. */
 export const WEBHOOK_TYPES = RESOURCES.flatMap((resource) =>
   CHANGE_KINDS.map((kind) => `${resource}.${kind}`),
 ).filter((type) => type !== 'profile.removed');
@@ -21,12 +21,27 @@ export const WEBHOOK_TYPES = RESOURCES.flatMap((resource) =>
 /** Maximum endpoints of a member's app or key. */
 export const MOST_OWN_WEBHOOKS = 5;
 
+/** The types of messages about the credential itself: the access of an app, or a key. */
+export const CREDENTIAL_TYPES = {
+  client: ['access.changed', 'access.ending', 'access.ended'],
+  key: ['credential.ending', 'credential.ended'],
+} as const;
+
+export const ALL_TYPES: readonly string[] = [
+  ...WEBHOOK_TYPES,
+  ...CREDENTIAL_TYPES.client,
+  ...CREDENTIAL_TYPES.key,
+];
+
 /** Lists the types that an app or key with these scopes may receive. */
-export function typesFor(scopes: readonly string[]): string[] {
-  return WEBHOOK_TYPES.filter((type) => scopes.includes(scopeOf(type)));
+export function typesFor(scopes: readonly string[], kind: keyof typeof CREDENTIAL_TYPES): string[] {
+  const changes = WEBHOOK_TYPES.filter((type) => scopes.includes(scopeOf(type)));
+  return [...changes, ...CREDENTIAL_TYPES[kind]];
 }
 
 const scopeOf = (type: string) => readScope(type.split('.')[0]!);
+
+const isOneOf = (types: readonly string[], type: string) => types.includes(type);
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const SHOWN_DELIVERIES = 20;
@@ -137,6 +152,18 @@ export class WebhooksService {
   ): Promise<{ id: string; secret: string }> {
     const fault = receiverFault(url, this.config.production);
     if (fault !== undefined) throw new OperatorError(fault);
+    const foreign = types.find(
+      (type) =>
+        !WEBHOOK_TYPES.includes(type) &&
+        !isOneOf(
+          clientId !== null ? CREDENTIAL_TYPES.client : keyId !== null ? CREDENTIAL_TYPES.key : [],
+          type,
+        ),
+    );
+    if (foreign !== undefined)
+      throw new OperatorError(
+        `The type ${foreign} is for webhooks of ${isOneOf(CREDENTIAL_TYPES.client, foreign) ? 'an app: use --client' : 'an API key: use --key'}`,
+      );
     const id = `wh_${randomText(16, ALPHABET)}`;
     const secret = makeWebhookSecret();
     await audited(within, async (manager) => {
@@ -352,7 +379,7 @@ FROM api_keys WHERE id = $1`,
   if (!found.live) throw new OperatorError(`The ${name} is no longer valid`);
   if (found.of_platform)
     throw new OperatorError(`The ${name} is the platform’s own and sees no member: use --platform`);
-  const needed = new Set(types.map(scopeOf));
+  const needed = new Set(types.filter((type) => WEBHOOK_TYPES.includes(type)).map(scopeOf));
   const missing = [...needed].filter((scope) => !found.scopes.includes(scope));
   if (missing.length > 0)
     throw new OperatorError(

@@ -91,6 +91,22 @@ describe('a notice to a member', () => {
     expect(textOf((await mailsTo(one))[1])).toContain(`Hallo ${one.username}`);
   });
 
+  it('about the end of an app’s access leads to the page that moves the end', async () => {
+    const one = await member();
+    const clientId = await oauth.client({ name: 'Diary' });
+    await query(
+      `INSERT INTO auth_events (type, actor, user_id, client_id) VALUES ('access.ending', 'system', $1, $2)`,
+      [one.id, clientId],
+    );
+    const [mail] = await mailsTo(one);
+    expect(textOf(mail)).toContain(
+      'The access of the app “Diary” to your account at Gipfel ends within 7 days.',
+    );
+    expect(textOf(mail).replaceAll('\r', '')).toContain(
+      `choose another end:\n${oauth.issuer}/account/apps\n`,
+    );
+  });
+
   it('about a passkey or the password cannot be muted', async () => {
     const one = await member();
     const { browser } = await atSecurity(oauth, one.username);
@@ -193,7 +209,7 @@ describe('the member chooses emails', () => {
   it('on /account/security: only ticked ones, and others stay records for the platform', async () => {
     const one = await member();
     const { page } = await atSecurity(oauth, one.username);
-    expect(page.html.match(/name="notice" value="[\w.]+" checked/g)).toHaveLength(5);
+    expect(page.html.match(/name="notice" value="[\w.]+" checked/g)).toHaveLength(6);
     const saved = await choose(one.username, ['consent.granted', 'calendar_link.created']);
     expect([saved.status, saved.html]).toEqual([200, expect.stringContaining('Your choice is saved.')]);
     expect(saved.html.match(/name="notice" value="[\w.]+" checked/g)).toHaveLength(2);
@@ -203,7 +219,9 @@ describe('the member chooses emails', () => {
       await query('SELECT notice FROM platform_changes WHERE user_id = $1 AND notice IS NOT NULL', [one.id]),
     ).toEqual([{ notice: 'key.created' }]);
     await choose(one.username, ['consent.granted', 'calendar_link.created']);
-    expect(await chosenBy(one.id)).toEqual([{ muted: ['key.created', 'key.ending', 'key.rotated'] }]);
+    expect(await chosenBy(one.id)).toEqual([
+      { muted: ['access.ending', 'key.created', 'key.ending', 'key.rotated'] },
+    ]);
   });
 
   it('only among those that can be muted', async () => {

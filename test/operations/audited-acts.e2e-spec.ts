@@ -418,6 +418,22 @@ const ACTS: readonly (readonly [type: AuthEventType, act: string, prepare: () =>
     },
   ],
   [
+    'access.ending',
+    'noticing that access in use ends soon',
+    async () => {
+      const { clientId } = await withApp();
+      const use = `INSERT INTO oauth_grant_usage (grant_id, last_used_at) SELECT id, now() FROM oauth_grants WHERE client_id = $1
+ON CONFLICT DO NOTHING`;
+      const end = `UPDATE oauth_grants SET access_ends_at = now() + interval '1 day' WHERE client_id = $1`;
+      return () =>
+        oauth.dataSource.transaction(async (manager) => {
+          await manager.query(end, [clientId]);
+          await manager.query(use, [clientId]);
+          await manager.query('SELECT report_ending_access(1000)');
+        });
+    },
+  ],
+  [
     'notice.chosen',
     'muting a notice',
     async () => {

@@ -81,6 +81,8 @@ WHERE table_schema = 'public' AND table_type = 'BASE TABLE' AND column_name = AN
 
 /** SQL of values where a column takes no other; null: no value. */
 const VALUES: Record<string, Record<string, string | null>> = {
+  // It has ids of apps.
+  access_changes: { client_id: `'app'`, reason: `'member'`, scopes: `'{}'` },
   api_keys: {
     environment: `'test'`,
     last_four: `'abcd'`,
@@ -216,6 +218,7 @@ describe('the erasure of a member with rows in every table', () => {
     const marked = await holding(mark);
     const unmarked = MEMBER_TABLES.map(({ name }) => name).filter((name) => !marked.includes(name));
     const ofNumbers = [
+      'access_changes',
       'changes',
       'participants',
       'record_versions',

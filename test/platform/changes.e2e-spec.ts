@@ -248,6 +248,57 @@ VALUES ($1, sha256('credential'), sha256('handle'), '\\x00', 0, false, false, 'L
       expect(await notices(userId)).toEqual([{ notice: 'key.ending', by: ending, name: 'Calendar' }]);
     });
 
+    it('of an app’s access in use that ends within 7 days, once for repeated checks and further sign-ins', async () => {
+      const { id, username } = await oauth.member();
+      const grants = async (days: number, usedDaysAgo: number) => {
+        const clientId = await oauth.client({ name: 'Diary' });
+        await oauth.tokens(clientId, username);
+        const end = async () => {
+          await oauth.dataSource.query(
+            'UPDATE oauth_grants SET access_ends_at = date_trunc($3, now()) + make_interval(days => $2) WHERE client_id = $1',
+            [clientId, days, 'hour'],
+          );
+          await oauth.dataSource.query(
+            `INSERT INTO oauth_grant_usage (grant_id, last_used_at) SELECT id, now() - make_interval(days => $2) FROM oauth_grants
+WHERE client_id = $1 ON CONFLICT DO NOTHING`,
+            [clientId, usedDaysAgo],
+          );
+        };
+        await end();
+        return { clientId, end };
+      };
+      const { clientId, end } = await grants(6, 1);
+      await grants(20, 1);
+      await grants(6, 8);
+      const ended = await grants(6, 1);
+      await new ConnectedApps(oauth.dataSource).revoke(id, ended.clientId, { actor: 'user' });
+      const check = () => oauth.api.app.get(Upkeep).reportEndingAccess(new AbortController().signal);
+      await Promise.all([check(), check(), check()]);
+      await oauth.tokens(clientId, username);
+      await end();
+      await check();
+      expect((await notices(id)).filter(({ notice }) => notice !== 'consent.granted')).toEqual([
+        { notice: 'access.ending', by: clientId, name: 'Diary' },
+      ]);
+    });
+
+    it('of a new app with access for once, and of each later access after it ended', async () => {
+      const [clientId, { id, username }] = [await oauth.client({ name: 'Diary' }), await oauth.member()];
+      const signIn = (duration: string) =>
+        oauth.browser().authorize(oauth.request(clientId).url, { username, duration });
+      const given = async () => (await notices(id)).map(({ notice }) => notice);
+      await signIn('once');
+      expect(await given()).toEqual(['consent.granted']);
+      await signIn('once'); // the first one has not ended
+      expect(await given()).toHaveLength(1);
+      await oauth.passTime(86_400);
+      await signIn('30');
+      expect(await given()).toHaveLength(2);
+      await oauth.passTime(86_400);
+      await oauth.browser().authorize(oauth.request(clientId, { prompt: 'consent' }).url, { username });
+      expect(await given()).toHaveLength(2);
+    });
+
     it('and none about a rollback', async () => {
       const userId = await oauth.api.platform.user();
       const failed = oauth.dataSource.transaction(async (manager) => {

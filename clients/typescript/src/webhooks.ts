@@ -1,6 +1,6 @@
-/** What a webhook tells: read the thing again, or drop it (docs/developers/webhooks.md of the server). */
+/** What a webhook tells: read the thing again, or drop it; or what became of the app's access (docs/developers/webhooks.md of the server). */
 export interface WebhookMessage {
-  /** Such as `events.updated`; `webhook.test` for one that an admin sent, whose `data` is empty. */
+  /** Such as `events.updated` or `access.ended`; `webhook.test` for one that an admin sent, whose `data` is empty. */
   readonly type: string;
   /** When the change happened, as in `2026-05-01T18:00:00.123Z`. */
   readonly timestamp: string;
@@ -10,6 +10,12 @@ export interface WebhookMessage {
     readonly resource?: string;
     readonly id?: number;
     readonly kind?: 'updated' | 'removed';
+    /** Of `access.…` and `credential.…`: what the app or key may do. */
+    readonly scopes?: readonly string[];
+    /** Of the same: the end, as in `2026-05-01 18:00:00` (UTC); null if there is none. */
+    readonly access_ends_at?: string | null;
+    /** Of the same: why it ended; null if it did not. */
+    readonly reason?: 'member' | 'app' | 'platform' | 'expired' | 'unused' | null;
   };
 }
 

@@ -2,6 +2,8 @@ import { InvalidArgumentError, Option, type Command } from '@commander-js/extra-
 import { OperatorError } from '../../values/operator-error.js';
 import { WebhookSender } from '../../webhooks/webhook-sender.js';
 import {
+  ALL_TYPES,
+  CREDENTIAL_TYPES,
   WEBHOOK_TYPES,
   WebhooksService,
   type DeliveryDetails,
@@ -28,7 +30,7 @@ export function webhooksCommands(group: Command): void {
     )
     .requiredOption(
       '--types <list>',
-      `message types, comma separated: ${WEBHOOK_TYPES.join(', ')}`,
+      `message types, comma separated: ${WEBHOOK_TYPES.join(', ')}. With --client also ${CREDENTIAL_TYPES.client.join(', ')}. With --key also ${CREDENTIAL_TYPES.key.join(', ')}`,
       parseTypes,
     )
     .addOption(
@@ -164,8 +166,8 @@ const DELIVERY_COLUMNS: Record<string, (delivery: DeliveryDetails) => string | n
 
 function parseTypes(text: string): string[] {
   const types = [...new Set(text.split(',').map((type) => type.trim()))];
-  const unknown = types.find((type) => !WEBHOOK_TYPES.includes(type));
+  const unknown = types.find((type) => !ALL_TYPES.includes(type));
   if (unknown !== undefined)
-    throw new InvalidArgumentError(`There is no type "${unknown}". There are: ${WEBHOOK_TYPES.join(', ')}.`);
+    throw new InvalidArgumentError(`There is no type "${unknown}". There are: ${ALL_TYPES.join(', ')}.`);
   return types;
 }

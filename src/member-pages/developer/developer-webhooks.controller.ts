@@ -44,7 +44,7 @@ export class DeveloperWebhooksController {
   async create(@FormSender('developer') developer: Sender, @Param('app') id: string): Promise<void> {
     const app = await this.#app(developer, id);
     const url = fieldText(developer.form.url).trim();
-    const types = typesFor(app.scopes).filter((type) => [developer.form.types ?? []].flat().includes(type));
+    const types = typesOf(app).filter((type) => [developer.form.types ?? []].flat().includes(type));
     const values = { url: url.slice(0, 2_000), types };
     const fault =
       receiverFault(url, this.config.production) !== undefined
@@ -148,20 +148,24 @@ export class DeveloperWebhooksController {
 
   async #show(
     developer: Member,
-    { id, name, scopes, isValid }: App,
-    { values = { url: '', types: typesFor(scopes) }, fault }: Partial<Pick<Page, 'values' | 'fault'>> = {},
+    app: App,
+    { values = { url: '', types: typesOf(app) }, fault }: Partial<Pick<Page, 'values' | 'fault'>> = {},
     status = 200,
   ): Promise<void> {
+    const { id } = app;
     const webhooks: Page['webhooks'][number][] = [];
     for (const webhook of await this.webhooks.own(id, developer.owner)) {
       const [last = null] = await this.webhooks.deliveries(webhook.id, developer.owner);
       const { origin, pathname } = new URL(webhook.url); // a receiver may have a secret in its query
       webhooks.push({ ...webhook, url: origin + pathname, last });
     }
-    const types = isValid ? typesFor(scopes) : [];
-    const page = { app: { id, name }, webhooks, types, values, fault, most: MOST_OWN_WEBHOOKS };
+    const types = app.isValid ? typesOf(app) : [];
+    const page = { app: { id, name: app.name }, webhooks, types, values, fault, most: MOST_OWN_WEBHOOKS };
     developer.send({ name: 'developer-webhooks', ...page }, status);
   }
 }
+
+const typesOf = ({ scopes, credential }: App) =>
+  typesFor(scopes, 'clientId' in credential ? 'client' : 'key');
 
 const pathOf = (app: string) => `/developer/webhooks/${encodeURIComponent(app)}`;

@@ -73,6 +73,7 @@ interface NoticeEmail {
 const PAGES: Partial<Record<NoticeType, string>> = {
   'consent.granted': '/account/apps',
   'client.reviewed': '/developer',
+  'access.ending': '/account/apps',
   'key.created': '/account/keys',
   'key.rotated': '/account/keys',
   'key.ending': '/account/keys',
@@ -160,8 +161,13 @@ export class NoticeEmails implements OnApplicationShutdown {
       page: `${publicUrl}${PAGES[notice] ?? SECURITY_PATH}`,
       link: canMute ? `${publicUrl}${this.choices.linkTo(user_id, notice)}` : '',
     };
-    const { hello, events, check, more, result, mute } = notices.mail;
-    const end = notice === 'key.ending' ? more : notice === 'client.reviewed' ? result : check;
+    const { hello, events, check, more, longer, result, mute } = notices.mail;
+    const ends: Partial<Record<NoticeType, string>> = {
+      'access.ending': longer,
+      'client.reviewed': result,
+      'key.ending': more,
+    };
+    const end = ends[notice] ?? check;
     const parts = [
       hello,
       events[notice],

@@ -19,10 +19,14 @@ class WebhookData(TypedDict):
     resource: NotRequired[str]
     id: NotRequired[int]
     kind: NotRequired[Literal["updated", "removed"]]
+    # Of access.… and credential.…: what the app or key may do, the end (UTC), and why it ended.
+    scopes: NotRequired[list[str]]
+    access_ends_at: NotRequired[str | None]
+    reason: NotRequired[Literal["member", "app", "platform", "expired", "unused"] | None]
 
 
 class WebhookMessage(TypedDict):
-    """Tells to read a thing again, or to drop it."""
+    """Tells to read a thing again, or to drop it; or what became of the access."""
 
     type: str
     timestamp: str

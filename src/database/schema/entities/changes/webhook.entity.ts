@@ -4,6 +4,7 @@ import {
   bytea,
   identity,
   integer,
+  jsonb,
   row,
   anyText,
   timestamptz,
@@ -44,6 +45,8 @@ export class WebhookEndpoint extends row({
 @Entity('webhook_deliveries')
 @Expires({ at: 'ended_at', kept: '7 days', only: `status <> 'pending'` })
 @OfMember<WebhookDelivery>({
+  // Apps still get the message that their access to an erased member has ended.
+  only: `type <> 'access.ended'`,
   export: { none: 'pending messages to webhook endpoints, for a few days; the change is in the export' },
 })
 export class WebhookDelivery extends row({
@@ -71,4 +74,31 @@ export class WebhookDelivery extends row({
   /** How long the last attempt took. */
   duration_ms: integer.nullable,
   ended_at: timestamptz.nullable,
+  /** Of a message about access. */
+  details: jsonb.as<AccessDetails>().nullable,
+}) {}
+
+export interface AccessDetails {
+  readonly scopes: readonly string[];
+  /** In the API's format; null for no end. */
+  readonly access_ends_at: string | null;
+  /** null unless it has ended. */
+  readonly reason: 'member' | 'app' | 'platform' | 'expired' | 'unused' | null;
+}
+
+/** Access of an app that changed or ended: a moment later a message (schema/access-messages.sql). Triggers write it. */
+@Entity('access_changes')
+@OfMember<AccessChange>({
+  erase: { keep: 'apps get the message, seconds later, that their access has ended' },
+  export: { none: 'pending messages to apps about their access, for seconds' },
+})
+export class AccessChange extends row({
+  id: identity('ALWAYS'),
+  user_id: bigint,
+  client_id: anyText,
+  /** Of a grant that ended. */
+  reason: anyText.as<'member' | 'app' | 'platform' | 'expired' | 'unused'>().nullable,
+  ended_at: timestamptz.nullable,
+  scopes: anyText.array.nullable,
+  access_ends_at: timestamptz.nullable,
 }) {}

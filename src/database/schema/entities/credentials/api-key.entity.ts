@@ -41,6 +41,9 @@ export class ApiKey extends row({
   replaced_by: anyText.nullable,
   /** When its member was notified that it ends soon. */
   ending_notified_at: timestamptz.nullable,
+  /** When its webhooks got the message that it ends soon, and that it has ended. */
+  ending_told_at: timestamptz.nullable,
+  ended_told_at: timestamptz.nullable,
 }) {}
 
 /** Use of a key, written in batches. */

@@ -164,6 +164,9 @@ export class OauthGrant extends row({
   expires_at: timestamptz,
   /** The end that the member chose; null for none. Programs of the previous version insert the default. */
   access_ends_at: timestamptz.nullable.sqlDefault("now() + interval '14 days'"),
+  /** When its member was notified that it ends soon, and when its app was. */
+  ending_notified_at: timestamptz.nullable,
+  ending_told_at: timestamptz.nullable,
 }) {}
 
 /** When a grant's tokens were last used, written in batches. */
@@ -177,11 +180,13 @@ export class OauthGrantUsage extends row({
 /**
  * A grant ends with its last token. It is not deleted here but when its own `expires_at` has passed, since deleting a live grant is
  * announced to every instance. A token that expired less than a minute ago may still be in use by a request: neither it nor its
- * grant is touched.
+ * grant is touched. Access that an app never had, since it did not redeem the code, ends at its beginning.
  */
 const END_GRANTS = {
-  columns: 'grant_id',
-  statement: `UPDATE oauth_grants SET expires_at = now() WHERE ctid = ANY(ARRAY(
+  columns: 'grant_id, model, consumed_at',
+  statement: `UPDATE oauth_grants e SET expires_at = now(), access_ends_at = CASE WHEN EXISTS (
+      SELECT FROM gone WHERE gone.grant_id = e.id AND gone.model = 'AuthorizationCode' AND gone.consumed_at IS NULL
+    ) THEN created_at ELSE access_ends_at END WHERE ctid = ANY(ARRAY(
     SELECT g.ctid FROM oauth_grants g WHERE g.id IN (SELECT grant_id FROM gone) AND g.expires_at > now()
       AND NOT EXISTS (SELECT FROM oauth_tokens t WHERE t.grant_id = g.id AND t.expires_at >= now() - interval '1 minute')
     FOR UPDATE SKIP LOCKED))`,
