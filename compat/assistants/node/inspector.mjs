@@ -20,6 +20,10 @@ async function inspect(...method) {
     env: { ...process.env, MCP_AUTO_OPEN_ENABLED: 'true', MCP_INSPECTOR_SECRET_STORE: 'file' },
   });
   // end
+  process.removeAllListeners('SIGTERM').once('SIGTERM', () => {
+    child.kill(); // it may wait for the member
+    process.exit();
+  });
   child.stdin.end('y\n'); // yes, ask for one more scope
   const printed = text(child.stdout);
   const said = [];
