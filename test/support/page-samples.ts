@@ -106,7 +106,7 @@ const review = {
   canApply: true,
   scopes: ALL_SCOPES.slice(0, 2),
   values: {
-    purpose: 'Plans hikes with your connections.',
+    purpose: 'Plans hikes with friends.',
     policy_uri: 'https://trailmix.example/privacy',
     reasons: { 'profile:read': 'To greet you by name.' },
   },
