@@ -383,11 +383,11 @@ func main() {
   });
 
   it('fails with the source line of a wrong argument', () => {
-    const path = 'src/import/record-types.ts';
+    const path = 'src/resources/events/import.ts';
     const file = join(root, path);
     const right = readFileSync(file, 'utf8');
-    const wrong = right.replace('LENGTHS.events.dress_code', 'LENGTHS.events.dress_cod');
-    const line = wrong.split('\n').findIndex((text) => text.includes('dress_cod)')) + 1;
+    const wrong = right.replace(`'dress_code'`, `'dress_cod'`);
+    const line = wrong.split('\n').findIndex((text) => text.includes(`'dress_cod'`)) + 1;
     writeFileSync(file, wrong);
     expect(() => run(root, process.execPath, ['bin/pua.mjs', 'import', '--help'])).toThrow(
       `${path}:${line}:`,
