@@ -54,7 +54,7 @@ if (flags.help) {
   --seconds N      length of a turn (5)
   --connections N  of the load generator (32)
   --only TEXT      compare only questions whose name contains TEXT, and measure nothing else
-  --overload       only this server, from a quarter of what it can do to five times as much, and in a flood: nothing may be refused
+  --overload       only this server, from a quarter of what it can do to five times as much, and in a flood: nothing may fail
                    below the peak, and above it as much be answered as at it. Ends with 1 where it collapses
   --short          2,000 members, 1 round of 1 s, the two questions and peers that count most, nothing written: for CI.
                    With --overload one question of each kind
