@@ -139,7 +139,10 @@ if (mode === '--list')
   console.log([...counted].flatMap(([name, found]) => (folder && folder !== name ? [] : found)).join('\n'));
 if (mode === '--lower') {
   const lower = [...counted].map(([name, { length }]) => [name, Math.min(length, stored[name] ?? 0)]);
-  writeFileSync('.ci/plain.json', `${JSON.stringify(Object.fromEntries(lower.toSorted()), null, 2)}\n`);
+  writeFileSync(
+    '.ci/plain.json',
+    `${JSON.stringify(Object.fromEntries(lower.toSorted(([one], [other]) => (one < other ? -1 : 1))), null, 2)}\n`,
+  );
 }
 
 const faults = [...strict];
