@@ -49,6 +49,8 @@ type Tokens struct {
 	// What the member granted, which may be less than was requested.
 	Scope     string    `json:"scope"`
 	ExpiresAt time.Time `json:"expires_at"`
+	// When the access that the member chose ends; zero if it has no end.
+	AccessEndsAt time.Time `json:"access_ends_at,omitzero"`
 }
 
 // SignInError says that the authorization server refused (RFC 6749 sections 4.1.2.1 and 5.2), or that the response belongs to no
@@ -111,14 +113,15 @@ func (s *SignIn) Finish(ctx context.Context, query url.Values, pending *Pending)
 	})
 }
 
-// Refresh returns new tokens; the old ones have ended. The code signed_out means that the member has to sign in again.
+// Refresh returns new tokens; the old ones have ended. The code signed_out means that the member has to sign in again; its
+// description states when and why the access ended.
 func (s *SignIn) Refresh(ctx context.Context, tokens *Tokens) (*Tokens, error) {
 	if tokens.RefreshToken == "" {
 		return nil, &SignInError{"signed_out", "The sign-in has expired."}
 	}
 	renewed, err := s.ask(ctx, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {tokens.RefreshToken}})
 	if refused, isRefused := err.(*SignInError); isRefused && refused.Code == "invalid_grant" {
-		return nil, &SignInError{"signed_out", "The sign-in has ended."}
+		return nil, &SignInError{"signed_out", refused.Description}
 	}
 	if err == nil && renewed.RefreshToken == "" {
 		renewed.RefreshToken = tokens.RefreshToken
@@ -165,7 +168,8 @@ func (s *SignIn) ask(ctx context.Context, parameters url.Values) (*Tokens, error
 	}
 	var granted struct {
 		Tokens
-		ExpiresIn int64 `json:"expires_in"`
+		ExpiresIn             int64 `json:"expires_in"`
+		RefreshTokenExpiresIn int64 `json:"refresh_token_expires_in"`
 	}
 	if err := s.send(ctx, http.MethodPost, server.TokenEndpoint, parameters, &granted); err != nil {
 		return nil, err
@@ -173,7 +177,11 @@ func (s *SignIn) ask(ctx context.Context, parameters url.Values) (*Tokens, error
 	if granted.AccessToken == "" {
 		return nil, &SignInError{"no_token", server.TokenEndpoint + " did not answer as an authorization server does."}
 	}
-	granted.ExpiresAt = time.Now().Add(time.Duration(granted.ExpiresIn) * time.Second)
+	now := time.Now()
+	granted.ExpiresAt = now.Add(time.Duration(granted.ExpiresIn) * time.Second)
+	if granted.RefreshTokenExpiresIn > 0 {
+		granted.AccessEndsAt = now.Add(time.Duration(granted.RefreshTokenExpiresIn) * time.Second)
+	}
 	return &granted.Tokens, nil
 }
 

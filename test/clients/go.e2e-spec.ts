@@ -408,14 +408,23 @@ ${body}
 	if err := signIn.Revoke(ctx, saved[1]); err != nil {
 		panic(err)
 	}
-	said["codes"] = append(codes, codeOf(signIn.Refresh(ctx, saved[1])))`),
+	said["days"] = int(time.Until(saved[1].AccessEndsAt).Hours()/24 + 0.5)
+	_, err := signIn.Refresh(ctx, saved[1])
+	said["codes"] = append(codes, err.Error())`),
       { BACK: back.href, PENDING: JSON.stringify(pending) },
     );
     expect(JSON.parse(finished)).toEqual({
       scope: 2,
       me: id,
       saved: 2,
-      codes: ['state_mismatch', 'state_mismatch', 'state_mismatch', 'access_denied', 'signed_out'],
+      days: 30,
+      codes: [
+        'state_mismatch',
+        'state_mismatch',
+        'state_mismatch',
+        'access_denied',
+        expect.stringMatching(/^signed_out: the access ended at .+ UTC: ended by the app$/),
+      ],
     });
   });
 

@@ -362,15 +362,23 @@ async def main():
     try:
         await sign_in.refresh(last)
     except SignInError as error:
-        codes.append(error.code)
-    print(json.dumps({"scope": sorted(tokens["scope"].split()), "me": me, "saved": len(saved), "codes": codes}))
+        codes += [error.code, str(error)]
+    days = round((last["access_ends_at"] - time.time()) / 86_400)
+    print(json.dumps({"scope": sorted(tokens["scope"].split()), "me": me, "saved": len(saved), "codes": codes, "days": days}))
 `;
     const environment = { BACK: back.href, PENDING: JSON.stringify(pending) };
     expect(JSON.parse(await output(asWritten(program) + main, environment))).toEqual({
       scope: ['events:read', 'profile:read'],
       me: id,
       saved: 2,
-      codes: ['state_mismatch', 'state_mismatch', 'access_denied', 'signed_out'],
+      days: 30,
+      codes: [
+        'state_mismatch',
+        'state_mismatch',
+        'access_denied',
+        'signed_out',
+        expect.stringMatching(/^the access ended at .+ UTC: ended by the app$/),
+      ],
     });
   });
 

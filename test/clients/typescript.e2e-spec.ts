@@ -453,6 +453,19 @@ for (const name of ['me', 'events'] as const) console.log(typeof api[name]);
       expect(refreshes()).toBe(1);
     });
 
+    it('knows when the access ends, and afterwards why it ended', async () => {
+      const { session, back, api } = await signIn();
+      expect(session.accessEndsAt).toBeUndefined();
+      await session.finish(back);
+      expect(Math.round((session.accessEndsAt!.getTime() - Date.now()) / 86_400_000)).toBe(30);
+      const { id } = await api.me();
+      await oauth.dataSource.query('UPDATE users SET disabled_at = now() WHERE id = $1', [id]);
+      await expect(session.accessToken(true)).rejects.toMatchObject({
+        code: 'signed_out',
+        message: expect.stringMatching(/^the access ended at .+ UTC: ended by the platform$/),
+      });
+    });
+
     it('signs out: the tokens are revoked and forgotten', async () => {
       const { session, back, api, kept, settings } = await signIn();
       await session.finish(back);

@@ -63,7 +63,7 @@ describe('the origins that may call the token endpoint', () => {
     const browser = oauth.browser();
     await browser.submit((await browser.open('/developer')) as FormPage, { username, password: PASSWORD });
     const form = (await browser.open('/developer/new-client')) as FormPage;
-    expect(form.html).toContain('If you name none: those of the redirect URIs of a web app.');
+    expect(form.html).toContain('By default: the origins of a web app’s redirect URIs.');
     const fields = { name: 'Own', type: 'web', redirect_uris: REDIRECT_URI, scopes: 'profile:read' };
     const made = (await browser.submit(form, fields, /\/developer\/clients$/)) as FormPage;
     const clientId = made.url.pathname.split('/').at(-1)!;

@@ -74,6 +74,7 @@ describe('the snippets of README and docs', () => {
         (language) => `CONTRIBUTING.md ${language}: test/repository/recipe.e2e-spec.ts does`,
       ),
       'docs/api-contract.md json: a response, such as test/api/errors.e2e-spec.ts compares',
+      'docs/api-contract.md json: a message, such as test/webhooks/access.e2e-spec.ts compares',
       'docs/developers/assistants.md sh: a line for another program',
       ...Array<string>(2).fill('docs/developers/assistants.md json: a file of another program'),
       'docs/developers/assistants.md sh: a line for another program',
@@ -96,6 +97,7 @@ describe('the snippets of README and docs', () => {
       ),
       'docs/developers/webhooks.md json: a message, such as test/webhooks/webhooks.e2e-spec.ts compares',
       'docs/developers/webhooks.md js: test/webhooks/example.e2e-spec.ts does, as examples/webhooks/receiver.mjs',
+      'docs/developers/webhooks.md json: a message, such as test/webhooks/access.e2e-spec.ts compares',
       ...Array<string>(2).fill(
         'docs/operators/admin.md bash: test/operations/drills.e2e-spec.ts does, over clusters of its own',
       ),

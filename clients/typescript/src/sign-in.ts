@@ -43,6 +43,8 @@ interface Tokens {
   readonly scope: string;
   /** ms since 1970 */
   readonly expires_at: number;
+  /** ms since 1970; absent if the access has no end */
+  readonly access_ends_at?: number;
 }
 
 /** A token this close to its expiry is refreshed first. */
@@ -115,11 +117,17 @@ export class SignIn implements Credentials {
     return this.#tokens !== undefined;
   }
 
+  /** When the access that the member chose ends; undefined if it has no end, or nobody is signed in. */
+  get accessEndsAt(): Date | undefined {
+    const endsAt = this.#tokens?.access_ends_at;
+    return endsAt === undefined ? undefined : new Date(endsAt);
+  }
+
   /**
    * Returns a token that is valid now.
    *
    * @param renew if the API refused the previous one
-   * @throws SignInError `signed_out`: the member has to sign in again
+   * @throws SignInError `signed_out`: the member has to sign in again; the message states when and why the access ended
    */
   async accessToken(renew = false): Promise<string> {
     const tokens = this.#tokens;
@@ -164,7 +172,7 @@ export class SignIn implements Credentials {
     } catch (error) {
       if (!(error instanceof SignInError) || error.code !== 'invalid_grant') throw error;
       this.#storage.removeItem(this.#name('tokens'));
-      throw new SignInError('signed_out', 'The sign-in has ended.');
+      throw new SignInError('signed_out', error.message);
     }
   }
 
@@ -172,7 +180,7 @@ export class SignIn implements Credentials {
     const { token_endpoint } = await this.#discover();
     const response = await this.#fetch(token_endpoint, this.#form(parameters));
     const body = (await response.json().catch(() => ({}))) as Record<string, string>;
-    const { access_token, refresh_token, expires_in, scope } = body;
+    const { access_token, refresh_token, expires_in, refresh_token_expires_in: lasts, scope } = body;
     if (!response.ok || access_token === undefined)
       throw new SignInError(
         body.error ?? `http_${response.status}`,
@@ -183,6 +191,7 @@ export class SignIn implements Credentials {
       refresh_token,
       scope,
       expires_at: Date.now() + Number(expires_in) * 1_000,
+      ...(lasts === undefined ? {} : { access_ends_at: Date.now() + Number(lasts) * 1_000 }),
     };
     this.#storage.setItem(this.#name('tokens'), JSON.stringify(tokens));
     return tokens as Tokens;

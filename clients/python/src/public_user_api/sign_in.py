@@ -36,6 +36,8 @@ class Tokens(TypedDict):
     scope: str
     #: Seconds since 1970.
     expires_at: float
+    #: Seconds since 1970; absent if the access has no end.
+    access_ends_at: NotRequired[float]
 
 
 class SignInError(Exception):
@@ -115,7 +117,7 @@ class _Flow:
         except SignInError as error:
             if error.code != "invalid_grant":
                 raise
-            raise SignInError("signed_out", "The sign-in has ended.") from error
+            raise SignInError("signed_out", str(error)) from error
         return {"refresh_token": refresh_token, **renewed}
 
     def revoke(self, tokens: Tokens) -> _Steps:
@@ -133,7 +135,9 @@ class _Flow:
             raise _refusal(response)
         expires_at = time.time() + body["expires_in"]
         kept = {name: body[name] for name in ("access_token", "refresh_token", "scope") if name in body}
-        return {**kept, "expires_at": expires_at}
+        lasts = body.get("refresh_token_expires_in")
+        ends = {} if lasts is None else {"access_ends_at": time.time() + lasts}
+        return {**kept, "expires_at": expires_at, **ends}
 
     def _discover(self) -> _Steps:
         """RFC 8414; requested once, and again after a failure."""
@@ -185,7 +189,7 @@ class SignIn:
         return self._run(self._flow.finish(url, pending))
 
     def refresh(self, tokens: Tokens) -> Tokens:
-        """New tokens; the old ones have ended. Raises ``signed_out`` if the member has to sign in again."""
+        """New tokens; the old ones have ended. Raises ``signed_out`` if the member has to sign in again, with when and why access ended."""
         return self._run(self._flow.refresh(tokens))
 
     def revoke(self, tokens: Tokens) -> None:
