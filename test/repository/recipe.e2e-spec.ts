@@ -35,18 +35,18 @@ const CONCERNED = [
   'test/database/(migrations|names|vocabulary)',
 ];
 
+/** Columns of tables are padded to a width that changes. */
+const withoutPadding = (text: string) => text.trim().replaceAll(/ {2,}/g, ' ');
+
 /** The lines that it adds to files that are there. */
 const LINES = Array.from(
   RECIPE.matchAll(/^\| `(\S+?)` \| `(.+?)` \| `(.+)` \|$/gm),
   ([, path, anchor, line]) => ({
     path: path!,
-    anchor: anchor!.replaceAll('\\|', '|'),
+    anchor: withoutPadding(anchor!.replaceAll('\\|', '|')),
     line: line!.replaceAll('\\|', '|'),
   }),
 );
-
-/** Columns of tables are padded to a width that changes. */
-const withoutPadding = (text: string) => text.trim().replaceAll(/ {2,}/g, ' ');
 
 function addLine(root: string, { path, anchor, line }: (typeof LINES)[number]): void {
   const file = join(root, path);
