@@ -141,7 +141,7 @@ export function summarizeNames(names: readonly string[]): string {
 export async function applyRepeatable(manager: EntityManager): Promise<boolean> {
   const [{ objects, there }] = (await manager.query(`SELECT objects, ARRAY(
   SELECT 'FUNCTION ' || proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace
-  UNION ALL SELECT format('TRIGGER %s ON %s', tgname, tgrelid::regclass) FROM pg_trigger) AS there
+  UNION ALL SELECT format('TRIGGER %I ON %s', tgname, tgrelid::regclass) FROM pg_trigger) AS there
 FROM schema_versions ORDER BY applied_at DESC LIMIT 1`)) as [
     { objects: Record<string, string>; there: string[] },
   ];
