@@ -17,7 +17,7 @@ export function openDraft(path: string): { readonly draft: string; readonly desc
 /** Writes a draft beside a file, and publishes it: by default in the place of the file, whole or not at all. */
 export function writeWhole(
   path: string,
-  content: string,
+  content: string | Uint8Array,
   mode = 0o600,
   publish: (draft: string, path: string) => void = renameSync,
 ): void {

@@ -1,9 +1,10 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { InvalidArgumentError, Option, type Command } from '@commander-js/extra-typings';
 import { ALL_SCOPES } from '../../auth/scopes.js';
 import { developedUse, type DevelopedUse } from '../../auth/usage/developed-use.js';
 import { UsersService } from '../../accounts/users.service.js';
 import { AppTesters } from '../../clients/app-testers.js';
+import { writeWhole } from '../../config/draft-file.js';
 import { OperatorError } from '../../values/operator-error.js';
 import { DURATIONS } from '../../clients/access-durations.js';
 import { keySetOf } from '../../clients/client-rules.js';
@@ -265,7 +266,7 @@ export function clientsCommands(group: Command): void {
       if (logoFile !== undefined) {
         const logo = await clients.wantedLogo(id);
         if (!logo) throw new OperatorError(`The client ${id} has no logo`);
-        writeFileSync(logoFile, logo);
+        writeWhole(logoFile, logo);
       }
       const owner = await get(UsersService).find(String(client.owner_id));
       const testers = await get(AppTesters).list(id);
