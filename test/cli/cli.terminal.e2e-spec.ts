@@ -97,6 +97,7 @@ postgres.describe('pua on a terminal', () => {
     clientId = await oauth.client({ name: 'Jürgen’s 日本 app' });
     await oauth.client({ name: 'Phone app', type: 'native', redirect_uris: ['com.example.app:/callback'] });
     const withSecret = await oauth.client({ profile: 'oidc', secret_auth_method: 'client_secret_basic' });
+    const [toApprove, toReject] = [await oauth.appToReview(member.id), await oauth.appToReview(member.id)];
     await oauth.tokens(clientId, HOSTILE);
     const folder = join(process.env.TEST_FOLDER!, `import-${id}`);
     mkdirSync(folder);
@@ -136,6 +137,9 @@ VALUES ($1, '\\x01', '\\x01', '\\x01', 0, false, false, $2) RETURNING id`,
       ['clients', 'enable', clientId],
       ['clients', 'update', clientId, '--add-origin', 'https://app.example'],
       ['clients', 'rotate-secret', withSecret],
+      ['clients', 'review', toApprove],
+      ['clients', 'approve', toApprove],
+      ['clients', 'reject', toReject, '--reason', 'test'],
       ['clients', 'delete', clientId],
       ['webhooks', 'create', '--url', nowhere, '--types', 'profile.updated', '--platform'],
       ['webhooks', 'list'],

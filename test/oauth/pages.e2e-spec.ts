@@ -18,6 +18,7 @@ import {
   firstVisitOf,
   LARGE_TEXT,
   look,
+  NOTICEABLE,
   overflowOf,
   shiftOf,
   unseenOf,
@@ -477,7 +478,7 @@ postgres.describe('in Chromium', () => {
     async (name) => {
       const { blocking, shifts } = await firstVisitOf(browser, `${siteUrl}/${encodeURIComponent(name)}`);
       expect(blocking).toEqual([]);
-      expect(shifts).toEqual(shifts.map(() => 0));
+      expect(Math.max(...shifts)).toBeLessThan(NOTICEABLE);
     },
   );
 
@@ -544,11 +545,17 @@ postgres.describe('in Chromium', () => {
   it('each button names the session or app access that it ends', async () => {
     redirectTo = '/sessions';
     const { page } = await open('sessions', { javaScriptEnabled: false });
-    await ask(page, 'Sign out of Safari on iPhone');
-    await ask(page, 'Sign out of all others');
+    /** Its response leads on: the next navigation must not meet that one. */
+    const askAndReturn = (name: string) =>
+      Promise.all([
+        page.waitForEvent('load', { predicate: () => page.url() === siteUrl + redirectTo }),
+        ask(page, name),
+      ]);
+    await askAndReturn('Sign out of Safari on iPhone');
+    await askAndReturn('Sign out of all others');
     redirectTo = `/${encodeURIComponent('connected apps')}`;
     await page.goto(siteUrl + redirectTo);
-    await ask(page, 'Revoke access of Pocket Calendar');
+    await askAndReturn('Revoke access of Pocket Calendar');
     expect(posts.map(({ path, form }) => [path, form.toString()])).toEqual([
       ['/account/sessions/b/end', 'csrf=token'],
       ['/account/sessions/end-others', 'csrf=token'],

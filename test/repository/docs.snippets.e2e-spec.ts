@@ -16,7 +16,6 @@ import { pathToFileURL } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { exportJWK, generateKeyPair } from 'jose';
 import { migrate } from '../../src/database/schema/migrate.js';
-import { ClientsService } from '../../src/clients/clients.service.js';
 import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
 import { PROCESS, pua } from '../support/command-line.js';
 import { postgres } from '../support/database.js';
@@ -216,20 +215,8 @@ OVERRIDING SYSTEM VALUE VALUES (7, $1, $2, $2, $2, 0, false, false, 'Lost')`,
         [member.id, Buffer.from('lost')],
       );
     if (snippet.code.includes('old-app')) await oauth.client({ id: 'old-app' });
-    if (/clients (review|approve|reject)/.test(snippet.code)) {
-      const owner = { userId: member.id, ip: null };
-      const id = await oauth.client({ owner, actor: 'user', scopes: ['profile:read'] });
-      await new ClientsService(dataSource, api.config).apply(
-        id,
-        {
-          purpose: 'Shows a name.',
-          policy_uri: 'https://app.example/privacy',
-          reasons: { 'profile:read': 'To greet.' },
-        },
-        owner,
-      );
-      meanings.push(['5f0c3c0e-3f0e-4b0e-9d0b-0c7f4a1f2b3c', id]);
-    }
+    if (/clients (review|approve|reject)/.test(snippet.code))
+      meanings.push(['5f0c3c0e-3f0e-4b0e-9d0b-0c7f4a1f2b3c', await oauth.appToReview(member.id)]);
     folder = mkdtempSync(join(process.env.TEST_FOLDER!, 'snippet-'));
     mkdirSync(join(folder, 'export'));
     const record = { id: 5_000_000 + member.id, username: `imported-${member.id}` };

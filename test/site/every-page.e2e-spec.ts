@@ -11,6 +11,7 @@ import {
   firstVisitOf,
   LARGE_TEXT,
   look,
+  NOTICEABLE,
   overflowOf,
   shiftOf,
   unseenOf,
@@ -41,9 +42,6 @@ const PAGES: readonly (readonly [path: string, parts: readonly string[]])[] = [
   ['/account/apps', WHOLE], // where members sign in: the others are looked at in test/oauth/pages.e2e-spec.ts
   ['/demo', WHOLE],
 ];
-
-/** A paragraph that is still arriving at the first paint grows by its next words: less than a tenth of what web.dev calls good. */
-const NOTICEABLE = 0.01;
 
 postgres.describe('every public page', () => {
   let oauth: OauthTest;

@@ -92,6 +92,9 @@ export async function unseenOf(page: Page): Promise<string[]> {
   );
 }
 
+/** A paragraph that is still arriving at the first paint grows by its next words: less than a tenth of what web.dev calls good. */
+export const NOTICEABLE = 0.01;
+
 /** Round trip in milliseconds, bytes a second: 400 ms, 400 kbit/s. */
 const SLOW_3G = { offline: false, latency: 400, downloadThroughput: 50_000, uploadThroughput: 50_000 };
 

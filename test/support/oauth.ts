@@ -61,6 +61,17 @@ export class OauthTest {
     });
   }
 
+  /** An app of the member, whose application awaits a review. */
+  async appToReview(userId: number): Promise<string> {
+    const owner = { userId, ip: null };
+    const clients = new ClientsService(this.dataSource, this.api.config);
+    const id = await this.client({ owner, scopes: ['profile:read'] });
+    const reasons = { 'profile:read': 'To greet you.' };
+    const application = { purpose: 'Shows a name.', policy_uri: 'https://app.example/privacy', reasons };
+    await clients.apply(id, application, owner);
+    return id;
+  }
+
   /** openid-client with its defaults, except that it may use the test's http. */
   configuration(
     clientId: string,
