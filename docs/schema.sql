@@ -189,7 +189,7 @@ END $function$;
 CREATE OR REPLACE FUNCTION public.granted_scopes(payload jsonb)
  RETURNS text[]
  LANGUAGE sql
- IMMUTABLE
+ STABLE
 RETURN ARRAY(SELECT DISTINCT scope.scope FROM jsonb_each_text((granted_scopes.payload -> 'resources'::text)) resource(key, value), LATERAL unnest(string_to_array(resource.value, ' '::text)) scope(scope) ORDER BY scope.scope);
 
 -- function access_of(bigint,text,text)

@@ -1,4 +1,4 @@
-CREATE OR REPLACE FUNCTION granted_scopes(payload jsonb) RETURNS text[] LANGUAGE sql IMMUTABLE
+CREATE OR REPLACE FUNCTION granted_scopes(payload jsonb) RETURNS text[] LANGUAGE sql STABLE
   RETURN ARRAY(SELECT DISTINCT scope FROM jsonb_each_text(payload->'resources') resource, unnest(string_to_array(resource.value, ' ')) scope
     ORDER BY scope);
 
