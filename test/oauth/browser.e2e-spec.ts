@@ -143,7 +143,7 @@ postgres.describe('a member in Chromium, with the client on another origin', () 
     const confirmed = async (name: string) => {
       await tabTo(name);
       await page.keyboard.press('Enter');
-      await page.getByText('This cannot be undone.').waitFor();
+      await page.getByText('You can’t undo this.').waitFor();
       await tabTo(name);
       await page.keyboard.press('Enter');
     };
