@@ -332,21 +332,22 @@ BEGIN
   RETURN seen;
 END $function$;
 
--- function ends_in_use(oauth_grants,timestamp with time zone)
-CREATE OR REPLACE FUNCTION public.ends_in_use(g oauth_grants, since timestamp with time zone)
+-- function ends_in_use(text,timestamp with time zone)
+CREATE OR REPLACE FUNCTION public.ends_in_use(of_grant text, since timestamp with time zone)
  RETURNS boolean
  LANGUAGE plpgsql
  STABLE
  SET search_path TO 'public', 'pg_temp'
 AS $function$
 BEGIN
-  RETURN g.expires_at > now() AND g.access_ends_at > g.created_at + interval '1 hour' -- not for once
+  RETURN EXISTS (SELECT FROM oauth_grants g WHERE g.id = of_grant
+    AND g.expires_at > now() AND g.access_ends_at > g.created_at + interval '1 hour' -- not for once
     AND EXISTS (SELECT FROM oauth_grants o JOIN oauth_grant_usage s ON s.grant_id = o.id
       WHERE o.user_id = g.user_id AND o.client_id = g.client_id AND s.last_used_at > since)
     AND NOT EXISTS (SELECT FROM oauth_grants o WHERE o.user_id = g.user_id AND o.client_id = g.client_id AND o.expires_at > now()
       AND (o.access_ends_at IS NULL OR (o.access_ends_at, o.id) > (g.access_ends_at, g.id)))
     AND EXISTS (SELECT FROM oauth_clients c WHERE c.id = g.client_id AND c.disabled_at IS NULL)
-    AND EXISTS (SELECT FROM users u WHERE u.id = g.user_id AND u.disabled_at IS NULL);
+    AND EXISTS (SELECT FROM users u WHERE u.id = g.user_id AND u.disabled_at IS NULL));
 END $function$;
 
 -- function tell_of_ending_access(integer)
@@ -367,7 +368,7 @@ BEGIN
       AND g.ending_told_at IS NULL AND g.access_ends_at > now() AND g.access_ends_at <= now() + interval '7 days'
       AND NOT EXISTS (SELECT FROM oauth_grants o WHERE o.user_id = g.user_id AND o.client_id = g.client_id
         AND o.ending_told_at > now() - interval '7 days')
-      AND ends_in_use(g, now() - interval '30 days')
+      AND ends_in_use(g.id, now() - interval '30 days')
     LIMIT most FOR NO KEY UPDATE SKIP LOCKED
   ), told AS (
     UPDATE oauth_grants SET ending_told_at = now() WHERE id = ANY (ARRAY(SELECT id FROM ending)) RETURNING user_id, client_id
@@ -858,7 +859,7 @@ BEGIN
     WHERE g.ending_notified_at IS NULL AND g.access_ends_at > now() AND g.access_ends_at <= now() + interval '7 days'
       AND NOT EXISTS (SELECT FROM oauth_grants o WHERE o.user_id = g.user_id AND o.client_id = g.client_id
         AND o.ending_notified_at > now() - interval '7 days')
-      AND ends_in_use(g, now() - interval '7 days')
+      AND ends_in_use(g.id, now() - interval '7 days')
     LIMIT most FOR NO KEY UPDATE SKIP LOCKED
   ), notified AS (
     UPDATE oauth_grants SET ending_notified_at = now() WHERE id = ANY (ARRAY(SELECT id FROM ending)) RETURNING user_id, client_id

@@ -118,16 +118,17 @@ BEGIN
 END $$;
 
 -- Whether access of an app ends with this grant, and was used since then: no other sign-in of the member gives it for longer.
-CREATE OR REPLACE FUNCTION ends_in_use(g oauth_grants, since timestamptz) RETURNS boolean
+CREATE OR REPLACE FUNCTION ends_in_use(of_grant text, since timestamptz) RETURNS boolean
   LANGUAGE plpgsql STABLE SET search_path = public, pg_temp AS $$
 BEGIN
-  RETURN g.expires_at > now() AND g.access_ends_at > g.created_at + interval '1 hour' -- not for once
+  RETURN EXISTS (SELECT FROM oauth_grants g WHERE g.id = of_grant
+    AND g.expires_at > now() AND g.access_ends_at > g.created_at + interval '1 hour' -- not for once
     AND EXISTS (SELECT FROM oauth_grants o JOIN oauth_grant_usage s ON s.grant_id = o.id
       WHERE o.user_id = g.user_id AND o.client_id = g.client_id AND s.last_used_at > since)
     AND NOT EXISTS (SELECT FROM oauth_grants o WHERE o.user_id = g.user_id AND o.client_id = g.client_id AND o.expires_at > now()
       AND (o.access_ends_at IS NULL OR (o.access_ends_at, o.id) > (g.access_ends_at, g.id)))
     AND EXISTS (SELECT FROM oauth_clients c WHERE c.id = g.client_id AND c.disabled_at IS NULL)
-    AND EXISTS (SELECT FROM users u WHERE u.id = g.user_id AND u.disabled_at IS NULL);
+    AND EXISTS (SELECT FROM users u WHERE u.id = g.user_id AND u.disabled_at IS NULL));
 END $$;
 
 -- Tells apps of access in use that ends within 7 days, and keys that they do so or have ended: once for each grant or key.
@@ -144,7 +145,7 @@ BEGIN
       AND g.ending_told_at IS NULL AND g.access_ends_at > now() AND g.access_ends_at <= now() + interval '7 days'
       AND NOT EXISTS (SELECT FROM oauth_grants o WHERE o.user_id = g.user_id AND o.client_id = g.client_id
         AND o.ending_told_at > now() - interval '7 days')
-      AND ends_in_use(g, now() - interval '30 days')
+      AND ends_in_use(g.id, now() - interval '30 days')
     LIMIT most FOR NO KEY UPDATE SKIP LOCKED
   ), told AS (
     UPDATE oauth_grants SET ending_told_at = now() WHERE id = ANY (ARRAY(SELECT id FROM ending)) RETURNING user_id, client_id

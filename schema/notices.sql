@@ -57,7 +57,7 @@ BEGIN
     WHERE g.ending_notified_at IS NULL AND g.access_ends_at > now() AND g.access_ends_at <= now() + interval '7 days'
       AND NOT EXISTS (SELECT FROM oauth_grants o WHERE o.user_id = g.user_id AND o.client_id = g.client_id
         AND o.ending_notified_at > now() - interval '7 days')
-      AND ends_in_use(g, now() - interval '7 days')
+      AND ends_in_use(g.id, now() - interval '7 days')
     LIMIT most FOR NO KEY UPDATE SKIP LOCKED
   ), notified AS (
     UPDATE oauth_grants SET ending_notified_at = now() WHERE id = ANY (ARRAY(SELECT id FROM ending)) RETURNING user_id, client_id

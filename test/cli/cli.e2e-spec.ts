@@ -983,7 +983,7 @@ describe('pua on an empty database', () => {
     expect(refusal).toEqual({
       code: 1,
       stdout: '',
-      stderr: `The database lacks migrations (2, from ${last} to schema/): run \`npx pua db migrate\`\n`,
+      stderr: `The database lacks migrations (${undone.length === 1 ? last : `2, from ${last} to schema/`}): run \`npx pua db migrate\`\n`,
     });
     expect(await run('doctor')).toMatchObject({
       code: 1,
@@ -991,8 +991,8 @@ describe('pua on an empty database', () => {
     });
     expect(await run('db', 'migrate')).toEqual({
       code: 0,
-      stdout: `${last}\nschema/\n`,
-      stderr: `1 of 2: ${last}\n2 of 2: schema/\n`,
+      stdout: undone.map((name) => `${name}\n`).join(''),
+      stderr: undone.map((name, i) => `${i + 1} of ${undone.length}: ${name}\n`).join(''),
     });
     expect(await run('db', 'migrate')).toEqual({ code: 0, stdout: '', stderr: 'Nothing was pending\n' });
   });

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from '@jest/globals';
+import { describe, it } from '@jest/globals';
 import type { DataSource } from 'typeorm';
 import { loadConfig, type Config } from '../../src/config/config.js';
 import { createDataSource } from '../../src/database/postgres/data-source.js';
@@ -19,14 +19,7 @@ export interface TestDatabase {
 /** Whether the tests use a real PostgreSQL (`npm run test:pg`); otherwise the embedded database. */
 export const onPostgres = process.env.TEST_DATABASE_URL !== undefined;
 
-/** `.ci/run` runs on PostgreSQL what `npm test` skipped, and all of the contract: see on-postgres.cjs. */
-const isRest =
-  onPostgres && process.env.ONLY_SKIPPED === '1' && !expect.getState().testPath!.includes('/test/api/');
-
-const where = (here: boolean) => {
-  if (!here) return { describe: describe.skip, it: it.skip };
-  return isRest ? { describe: describe.only, it: it.only } : { describe, it };
-};
+const where = (here: boolean) => ({ describe: here ? describe : describe.skip, it: here ? it : it.skip });
 
 /**
  * `postgres.describe` and `postgres.it` are for what the embedded database lacks (a second session, locks, notices), and for what
