@@ -232,7 +232,7 @@ describe('shell completion', () => {
     });
     expect(shown.split('\n').slice(0, 4)).toEqual([
       'keys',
-      'create list show update rotate-secret delete disable enable',
+      'create list show update rotate-secret review approve reject delete disable enable',
       'write',
       'complete -o default -F _pua pua',
     ]);

@@ -59,7 +59,7 @@ const TWICE: Readonly<Record<string, string>> = {
   url: 'as flag',
 };
 
-const MOST_FILES = 12;
+const MOST_FILES = 13;
 
 const firstImportOf = (path: string) => /^import .*$/m.exec(readFileSync(path, 'utf8'))?.[0] ?? '';
 
@@ -116,7 +116,7 @@ thorough.describe('the code', () => {
     expect(names.filter(({ name }) => users.get(name)!.size === 1)).toEqual([]);
   });
 
-  it('has no folder with more than twelve files, except specs', () => {
+  it('has no folder with more than thirteen files, except specs', () => {
     const files = globSync('src/**/*.*').filter((path) => !path.endsWith('.spec.ts'));
     const folders = Map.groupBy(files, (path) => dirname(path));
     expect(folders.size).toBeGreaterThan(40);

@@ -115,7 +115,7 @@ export const SIGNED_IN = `signed_in AS (
 const NOBODY = 0;
 
 /** The sign-ins on which a request relies, and the browser session that it reads or stores. */
-export class RequestSignIn {
+class RequestSignIn {
   /** The {@link SIGN_INS_VALID_SINCE} of each member on whose sign-in this request relies: writes require that it is unchanged. */
   readonly validSince = new Map<number, number | null>();
   /** The member that was read last, with their consent for this client. */
