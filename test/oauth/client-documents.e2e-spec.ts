@@ -337,7 +337,7 @@ postgres.describe('client documents on a server', () => {
         const consent = (await browser.submit(page, { username, password: PASSWORD })) as FormPage;
         expect(consent.html).toContain('<bdi>Travelling agent</bdi>');
         expect(consent.html).toContain(
-          `<strong>This app comes from <bdi>${new URL(at).host}</bdi>, and describes itself.</strong> Allow it only what`,
+          `<strong>This app comes from <bdi>${new URL(at).host}</bdi>, and describes itself.</strong> Allow only what`,
         );
         expect(consent.html).toContain('If it is an assistant, it may pass on what it reads.');
         const back = (await browser.submit(

@@ -241,7 +241,10 @@ describe('a member with passkeys who forgot the password', () => {
       const page = (await reset.open(path)) as FormPage;
       const done = await post(reset, page, `${path}/set`, { new_password: NEW });
       const html = await done.text();
-      expect([done.status, html]).toEqual([200, expect.stringContaining('You can still sign in with these.')]);
+      expect([done.status, html]).toEqual([
+        200,
+        expect.stringContaining('You can still sign in with these.'),
+      ]);
       for (const name of ['Old &lt;phone&gt;', 'Key at work']) expect(html).toContain(name);
       expect(html).toContain('href="/account/security"');
       const signIn = (await reset.open('/account/security')) as FormPage;

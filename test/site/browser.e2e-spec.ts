@@ -126,7 +126,7 @@ postgres.describe('the public pages in Chromium', () => {
     await page.locator('#contents [aria-current]', { hasText: 'Get statistics' }).waitFor();
     await page.locator('#contents a', { hasText: 'List events' }).waitFor();
     await page.keyboard.press('/');
-    await page.keyboard.type('nothing of that kind');
+    await page.keyboard.type('xyzzy');
     await page.getByText('Nothing of that name.').waitFor();
     await page.keyboard.press('Escape');
     await page.locator('#contents a', { hasText: 'List events' }).waitFor();
