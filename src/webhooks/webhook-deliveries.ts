@@ -35,8 +35,8 @@ const subscribersOf = (members: string) => `SELECT w.endpoint_id, w.user_id, w.s
     SELECT e.id, g.user_id, string_to_array((SELECT string_agg(value, ' ') FROM jsonb_each_text(g.payload->'resources')), ' ')
     FROM ${members} m JOIN oauth_grants g ON g.user_id = m.user_id JOIN webhook_endpoints e ON e.client_id = g.client_id
     JOIN oauth_clients c ON c.id = g.client_id
-    WHERE c.disabled_at IS NULL AND LEAST(g.expires_at, g.access_ends_at) > now() AND EXISTS (SELECT FROM oauth_tokens t WHERE t.grant_id = g.id
-      AND t.expires_at > now() AND (t.consumed_at IS NULL OR t.model <> 'AuthorizationCode'))
+    WHERE c.disabled_at IS NULL AND LEAST(g.expires_at, g.access_ends_at) > now()
+      AND EXISTS (SELECT FROM oauth_tokens t WHERE t.grant_id = g.id AND t.expires_at > now() AND (t.consumed_at IS NULL OR t.model <> 'AuthorizationCode'))
   ) w JOIN users u ON u.id = w.user_id WHERE u.disabled_at IS NULL`;
 
 /** SQL: types of messages that need no access. */
@@ -94,8 +94,8 @@ const fanOutSql = (parts: number): string => `WITH batch AS MATERIALIZED (
 )
 SELECT (SELECT count(*)::integer FROM batch) AS seen, (SELECT count(*)::integer FROM made) AS made`;
 
-const MESSAGE = `d.sequence, replace(d.id::text, '-', '') AS id, d.endpoint_id, d.type, d.user_id, d.thing_id, d.changed_at, d.details, d.attempts,
-  d.leased_until::text AS lease, e.url, e.secret, e.failing_since IS NOT NULL AS failing,
+const MESSAGE = `d.sequence, replace(d.id::text, '-', '') AS id, d.endpoint_id, d.type, d.user_id, d.thing_id, d.changed_at, d.details,
+  d.attempts, d.leased_until::text AS lease, e.url, e.secret, e.failing_since IS NOT NULL AS failing,
   CASE WHEN e.previous_secret_until > now() THEN e.previous_secret END AS previous_secret`;
 
 const IS_LEASED = 'd.leased_until > now()';

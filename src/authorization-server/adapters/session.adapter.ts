@@ -51,11 +51,13 @@ function authorizing(parameters: SqlParameters, grant: NewGrant, code: NewToken,
 ), granted AS (
   INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at, access_ends_at)
   SELECT ${id}, $1, ${clientId}, ${parameters.add(grant.payload, 'jsonb')}, now() + make_interval(secs => ${LIFETIMES.grant}),
-    LEAST(now() + make_interval(secs => ${parameters.add(grant.seconds)}), CASE WHEN ${parameters.add(grant.isRemembered)} THEN c.access_ends_at END)
+    LEAST(now() + make_interval(secs => ${parameters.add(grant.seconds)}),
+      CASE WHEN ${parameters.add(grant.isRemembered)} THEN c.access_ends_at END)
   FROM consented c WHERE ${condition} RETURNING id
 ), code AS (
   INSERT INTO oauth_tokens (key, model, grant_id, payload, expires_at)
-  SELECT ${parameters.add(code.key)}, ${parameters.add(code.model)}, id, ${parameters.add(code.payload, 'jsonb')}, now() + make_interval(secs => ${parameters.add(code.seconds)}) FROM granted
+  SELECT ${parameters.add(code.key)}, ${parameters.add(code.model)}, id, ${parameters.add(code.payload, 'jsonb')},
+    now() + make_interval(secs => ${parameters.add(code.seconds)}) FROM granted
 )`;
 }
 
