@@ -36,7 +36,8 @@ const subscribersOf = (members: string) => `SELECT w.endpoint_id, w.user_id, w.s
     FROM ${members} m JOIN oauth_grants g ON g.user_id = m.user_id JOIN webhook_endpoints e ON e.client_id = g.client_id
     JOIN oauth_clients c ON c.id = g.client_id
     WHERE c.disabled_at IS NULL AND LEAST(g.expires_at, g.access_ends_at) > now()
-      AND EXISTS (SELECT FROM oauth_tokens t WHERE t.grant_id = g.id AND t.expires_at > now() AND (t.consumed_at IS NULL OR t.model <> 'AuthorizationCode'))
+      AND EXISTS (SELECT FROM oauth_tokens t WHERE t.grant_id = g.id AND t.expires_at > now()
+        AND (t.consumed_at IS NULL OR t.model <> 'AuthorizationCode'))
   ) w JOIN users u ON u.id = w.user_id WHERE u.disabled_at IS NULL`;
 
 /** SQL: types of messages that need no access. */
