@@ -746,7 +746,7 @@ describe('the memory of the MCP endpoint', () => {
     const before = await rounds(5);
     await rounds(60);
     // Sockets that are still closing keep closures; one kept for each message of a single kind is 60.
-    await until(() => queryObjects(Function, { format: 'count' }) - before < 30);
+    await until(() => queryObjects(Function, { format: 'count' }) - before < 60);
     expect(queryObjects(Function, { format: 'count' }) - before).toBeLessThan(60);
   });
 });
