@@ -5,7 +5,7 @@ import { isPageUrl, originOf } from './client-rules.js';
 /** The columns of an approved app that change only with another approval; redirect URIs if a host is added, scopes if one is. */
 const REVIEWED = ['name', 'logo', 'redirect_uris', 'scopes'] as const satisfies (keyof OauthClient)[];
 
-/** What an application is about: it ends if one of these changes. */
+/** A change of one of these columns ends the pending application. */
 export const APPLIED_FOR = [...REVIEWED, 'policy_uri'] as const satisfies (keyof OauthClient)[];
 
 type ReviewedColumns = Pick<OauthClient, (typeof REVIEWED)[number]>;

@@ -50,7 +50,7 @@ export const connections = recordType({
   key: ['user_id', 'peer_id'],
   columns: derivedOfConnections.reported,
   copies: derivedOfConnections.copies,
-  // Pairs whose id changes are written anew, so that two of them can change places.
+  // Deletes pairs whose id changes before the insert, so that two pairs can swap ids.
   release: [
     `WITH gone AS (
   DELETE FROM connections t USING ${SIDES}
