@@ -8,6 +8,9 @@ export interface Owner {
   readonly ip: string | null;
 }
 
+/** Names the owner who acted in an audit event. */
+export const by = (owner: Owner | undefined) => (owner ? { userId: owner.userId, ip: owner.ip } : {});
+
 export class LimitReached extends OperatorError {}
 
 /** The member has made {@link MOST_CHANGES} within a day. */

@@ -7,6 +7,7 @@ import { AuditLog } from '../audit/audit-log.js';
 import { ApiKeysService } from '../auth/api-keys/api-keys.service.js';
 import { AppTesters } from '../clients/app-testers.js';
 import { ClientsService } from '../clients/clients.service.js';
+import { ClientReviews } from '../clients/reviews.js';
 import { ConnectedApps } from '../clients/connected-apps.js';
 import { SigningKeysService } from '../clients/signing-keys.service.js';
 import { Config, loadConfig, loadDotEnv } from '../config/config.js';
@@ -30,6 +31,7 @@ const SERVICES = [
   ApiKeysService,
   AppTesters,
   AuditLog,
+  ClientReviews,
   ClientsService,
   ConnectedApps,
   SigningKeysService,

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { audited, recordEvent, type NewAuthEvent } from '../audit/audit.js';
 import { boundChanges, LimitReached, type Owner } from '../auth/owner.js';
-import { UnknownClient } from './clients.service.js';
+import { UnknownClient } from './registrations.js';
 import { ConnectedApps } from './connected-apps.js';
 
 /** Maximum number of members whom an app's owner may invite. */

@@ -3,10 +3,11 @@ import { AccessEnds } from './access-ends.js';
 import { AppTesters } from './app-testers.js';
 import { ClientsService } from './clients.service.js';
 import { ConnectedApps } from './connected-apps.js';
+import { ClientReviews } from './reviews.js';
 import { SigningKeysService } from './signing-keys.service.js';
 
 @Module({
-  providers: [AccessEnds, AppTesters, ClientsService, ConnectedApps, SigningKeysService],
-  exports: [AccessEnds, AppTesters, ClientsService, ConnectedApps, SigningKeysService],
+  providers: [AccessEnds, AppTesters, ClientReviews, ClientsService, ConnectedApps, SigningKeysService],
+  exports: [AccessEnds, AppTesters, ClientReviews, ClientsService, ConnectedApps, SigningKeysService],
 })
 export class ClientsModule {}

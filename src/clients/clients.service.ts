@@ -1,41 +1,20 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { DataSource, IsNull, type EntityManager } from 'typeorm';
+import { DataSource, type EntityManager } from 'typeorm';
 import { audited, recordEvent, type NewAuthEvent } from '../audit/audit.js';
-import { boundChanges, takePlace, type Owner } from '../auth/owner.js';
+import { boundChanges, by, takePlace, type Owner } from '../auth/owner.js';
 import { ALL_SCOPES } from '../auth/scopes.js';
 import { Config } from '../config/config.js';
 import { BASE62, randomText, randomUUID } from '../crypto/random.js';
 import { CLIENT_SECRET_PREFIX } from '../values/secret-forms.js';
 import { SecretHashes } from '../crypto/secret-hashes.js';
 import type { SigningAlgorithm } from '../crypto/signing-keys.js';
-import {
-  OauthClient,
-  OauthClientSecret,
-  OauthGrant,
-} from '../database/schema/entities/credentials/oauth.entity.js';
-import { endedBy } from '../database/sql.js';
+import { OauthClient, OauthGrant } from '../database/schema/entities/credentials/oauth.entity.js';
 import { OperatorError } from '../values/operator-error.js';
 import type { AuthMethod } from './profiles.js';
 import { SigningKeysService } from './signing-keys.service.js';
-import {
-  allowedOriginsOf,
-  CHANGEABLE,
-  checkClient,
-  ClientFault,
-  isPageUrl,
-  originOf,
-  type ChangeableClient,
-  type NewClient,
-} from './client-rules.js';
-
-import {
-  APPLIED_FOR,
-  changesToReview,
-  REVIEW_STATE,
-  wantedClient,
-  type Application,
-  type ReviewState,
-} from './reviews.js';
+import { allowedOriginsOf, checkClient, type ChangeableClient, type NewClient } from './client-rules.js';
+import { isChanged, readClient, storedKeysOf, UnknownClient, writeClient } from './registrations.js';
+import { APPLIED_FOR, changesToReview, REVIEW_STATE, wantedClient, type ReviewState } from './reviews.js';
 
 export type { ChangeableClient, NewClient } from './client-rules.js';
 
@@ -96,23 +75,6 @@ const DETAILS = `SELECT c.id AS client_id, c.name, c.type,
 FROM oauth_clients c LEFT JOIN oauth_grants g ON g.client_id = c.id AND g.expires_at > now()`;
 
 export const MOST_OWN_CLIENTS = 10;
-
-/** Limits members to their own clients that nobody else disabled. */
-const reachedBy = (id: string, owner: Owner | undefined) =>
-  owner
-    ? [
-        { id, owner_id: owner.userId, disabled_at: IsNull() },
-        { id, owner_id: owner.userId, disabled_by_owner: true },
-      ]
-    : [{ id }];
-
-const by = (owner: Owner | undefined) => (owner ? { userId: owner.userId, ip: owner.ip } : {});
-
-export class UnknownClient extends OperatorError {
-  constructor(id: string) {
-    super(`There is no client ${id}: \`pua clients list\` shows them`);
-  }
-}
 
 /** 62^43 > 2^256. Form encoding leaves these characters unchanged (RFC 6749 §2.3.1): libraries disagree about it. */
 const SECRET_LENGTH = 43;
@@ -175,11 +137,6 @@ export class ClientsService {
     return client;
   }
 
-  /** Returns the logo that the owner wants. @throws UnknownClient */
-  async wantedLogo(id: string): Promise<Buffer | null> {
-    return wantedClient(await this.#read(id, undefined)).logo;
-  }
-
   /**
    * Changes the registration. Ends grants with a removed scope, and forgets consents for it. @param change computes the new fields from
    * the current ones @returns the changed columns, and the number of ended grants @throws UnknownClient, ClientFault, TooManyChanges
@@ -190,9 +147,11 @@ export class ClientsService {
     actor: NewAuthEvent['actor'],
     owner?: Owner,
   ): Promise<{ changed: string[]; grants: number }> {
-    await this.#provideKeys(change(await this.#read(id, owner)).id_token_signed_response_alg);
+    await this.#provideKeys(
+      change(await readClient(this.dataSource.manager, id, owner, false)).id_token_signed_response_alg,
+    );
     return audited(this.dataSource, async (manager) => {
-      const live = await this.#read(id, owner, manager);
+      const live = await readClient(manager, id, owner);
       if (owner) await boundChanges(manager, owner.userId);
       const before = owner ? wantedClient(live) : live;
       const after = { ...before, ...change(before) };
@@ -200,7 +159,7 @@ export class ClientsService {
       const isOther = APPLIED_FOR.some((column) => isChanged(column, before, after));
       const pending_changes = owner && live.approved_at ? changesToReview(live, after) : live.pending_changes;
       const kept = owner ? Object.keys(pending_changes ?? {}) : [];
-      const written = await this.#write(
+      const written = await writeClient(
         manager,
         live,
         {
@@ -229,114 +188,6 @@ export class ClientsService {
     });
   }
 
-  /** Writes the columns that differ. @returns them, the lost scopes, and the number of ended grants */
-  async #write(manager: EntityManager, live: OauthClient, saved: OauthClient, by?: 'client') {
-    const { id } = live;
-    const changed = WRITTEN.filter((column) => isChanged(column, live, saved));
-    const lost = live.scopes.filter((scope) => !saved.scopes.includes(scope));
-    if (changed.length === 0) return { changed, lost, grants: 0, saved };
-    await manager.update(
-      OauthClient,
-      { id },
-      { ...Object.fromEntries(changed.map((column) => [column, saved[column]])), jwks: storedKeysOf(saved) },
-    );
-    if (saved.secret_auth_method === null) await manager.delete(OauthClientSecret, { client_id: id });
-    // Pins consents without origins to the previous ones: codes need a consent for every new origin.
-    if (changed.includes('redirect_uris'))
-      await manager.query(
-        'UPDATE oauth_consents SET redirect_origins = $2 WHERE client_id = $1 AND redirect_origins IS NULL',
-        [id, [...new Set(live.redirect_uris.map(originOf))]],
-      );
-    const grants = lost.length === 0 ? 0 : await takeScopes(manager, id, lost, by);
-    return { changed, lost, grants, saved };
-  }
-
-  /** Applies for a review of the app as its owner wants it. @throws UnknownClient, ClientFault, TooManyChanges, OperatorError */
-  async apply(
-    id: string,
-    { policy_uri, ...application }: Application,
-    owner: Owner,
-    within: EntityManager = this.dataSource.manager,
-  ): Promise<void> {
-    if (!isPageUrl(policy_uri)) throw new ClientFault('page', 'policy_uri', policy_uri);
-    await audited(within, async (manager) => {
-      const client = await this.#read(id, owner, manager);
-      await boundChanges(manager, owner.userId);
-      if (client.applied_at || (client.approved_at && !client.pending_changes))
-        throw new OperatorError(`The client ${id} has nothing to review`);
-      const { scopes } = wantedClient(client);
-      if (scopes.some((scope) => application.reasons[scope] === undefined))
-        throw new OperatorError(`The application names no reason for a scope of the client ${id}`);
-      await manager.update(
-        OauthClient,
-        { id },
-        { application, policy_uri, applied_at: () => 'now()', rejection: null },
-      );
-      await recordEvent(manager, {
-        type: 'client.applied',
-        actor: 'user',
-        ...by(owner),
-        clientId: id,
-        details: { scopes },
-      });
-    });
-  }
-
-  /**
-   * Approves or rejects a pending application. @param result `scopes`: only these of the requested ones @param appliedAt only the
-   * application of that time, in the API's format @returns the number of ended grants @throws UnknownClient, OperatorError
-   */
-  async review(
-    id: string,
-    result:
-      | { readonly approved: true; readonly scopes?: readonly string[] | undefined }
-      | { readonly rejection: string },
-    appliedAt?: string,
-  ): Promise<number> {
-    return audited(this.dataSource, async (manager) => {
-      const live = await this.#read(id, undefined, manager);
-      if (!(await isPending(manager, id, appliedAt)))
-        throw new OperatorError(
-          `The client ${id} has no pending application${appliedAt === undefined ? '' : ` of ${appliedAt}`}: \`pua clients review ${id}\` shows what there is`,
-        );
-      const event = { type: 'client.reviewed', actor: 'admin', userId: live.owner_id, clientId: id } as const;
-      if ('rejection' in result) {
-        await manager.update(OauthClient, { id }, { applied_at: null, rejection: result.rejection });
-        await recordEvent(manager, { ...event, details: { result: 'rejected', reason: result.rejection } });
-        return 0;
-      }
-      const wanted = wantedClient(live);
-      const { scopes = wanted.scopes } = result;
-      const beyond = scopes.filter((scope) => !wanted.scopes.includes(scope));
-      if (beyond.length > 0)
-        throw new OperatorError(`The client ${id} does not apply for ${beyond.join(', ')}`);
-      const { grants, saved } = await this.#write(manager, live, {
-        ...wanted,
-        scopes: [...scopes],
-        pending_changes: null,
-        applied_at: null,
-      });
-      await manager.update(OauthClient, { id }, { approved_at: () => 'now()', rejection: null });
-      const { name, redirect_uris } = saved;
-      await recordEvent(manager, {
-        ...event,
-        details: { result: 'approved', name, scopes: saved.scopes, redirect_uris },
-      });
-      return grants;
-    });
-  }
-
-  /** @param manager locks the client until the transaction ends @throws UnknownClient */
-  async #read(id: string, owner: Owner | undefined, manager?: EntityManager): Promise<OauthClient> {
-    const client = await (manager ?? this.dataSource.manager).findOne(OauthClient, {
-      where: reachedBy(id, owner),
-      // Allows concurrent consents, which refer to its id.
-      ...(manager ? { lock: { mode: 'for_no_key_update' } } : {}),
-    });
-    if (!client) throw new UnknownClient(id);
-    return client.secret_auth_method === null ? client : { ...client, jwks: null };
-  }
-
   /** Outside the transaction, since generating keys takes a second. */
   async #provideKeys(alg: SigningAlgorithm = 'ES256'): Promise<void> {
     if (alg !== 'ES256') await new SigningKeysService(this.dataSource, this.config).provide(alg);
@@ -355,7 +206,7 @@ export class ClientsService {
     within: EntityManager = this.dataSource.manager,
   ): Promise<string> {
     return audited(within, async (manager) => {
-      const client = await this.#read(id, owner, manager);
+      const client = await readClient(manager, id, owner);
       if (client.secret_auth_method === null)
         throw new OperatorError(
           `The client ${id} has no secret: \`pua clients update ${id} --auth client_secret_basic\` lets it authenticate with one`,
@@ -396,7 +247,7 @@ VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5))`,
     within: EntityManager = this.dataSource.manager,
   ): Promise<number> {
     return audited(within, async (manager) => {
-      const client = await this.#read(id, owner, manager);
+      const client = await readClient(manager, id, owner);
       const { affected: grants } = await manager.delete(OauthGrant, { client_id: id });
       await manager.delete(OauthClient, { id });
       await recordEvent(manager, {
@@ -421,7 +272,7 @@ VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5))`,
     owner?: Owner,
   ): Promise<boolean> {
     return audited(this.dataSource, async (manager) => {
-      const { disabled_at, disabled_by_owner } = await this.#read(id, owner, manager);
+      const { disabled_at, disabled_by_owner } = await readClient(manager, id, owner);
       const takesOver = disabled && disabled_by_owner && !owner;
       if ((disabled_at !== null) === disabled && !takesOver) return false;
       if (owner && !disabled) await boundChanges(manager, owner.userId);
@@ -438,46 +289,4 @@ VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5))`,
       return true;
     });
   }
-}
-
-const WRITTEN = [...CHANGEABLE, 'pending_changes', 'applied_at'] as const satisfies (keyof OauthClient)[];
-
-const isChanged = (column: keyof OauthClient, before: OauthClient, after: OauthClient) =>
-  JSON.stringify(after[column]) !== JSON.stringify(before[column]);
-
-async function isPending(manager: EntityManager, id: string, appliedAt?: string): Promise<boolean> {
-  const found = await manager.query<unknown[]>(
-    'SELECT FROM oauth_clients WHERE id = $1 AND applied_at IS NOT NULL AND ($2::text IS NULL OR api_time(applied_at) = $2)',
-    [id, appliedAt ?? null],
-  );
-  return found.length > 0;
-}
-
-/** An empty set for a client with a secret: earlier versions would treat null as a public client. */
-function storedKeysOf({ secret_auth_method, jwks }: Pick<NewClient, 'secret_auth_method' | 'jwks'>) {
-  return secret_auth_method ? { keys: [] } : (jwks ?? null);
-}
-
-/** @returns number of ended grants, which included one of the scopes */
-async function takeScopes(
-  manager: EntityManager,
-  id: string,
-  scopes: readonly string[],
-  by?: 'client',
-): Promise<number> {
-  const without = (column: string) =>
-    `${column} = ARRAY(SELECT scope FROM unnest(${column}) AS held (scope) WHERE scope <> ALL ($2))`;
-  const [, ended] = await manager.query<[unknown, number]>(
-    `DELETE FROM oauth_grants g WHERE g.client_id = $1 AND EXISTS (
-  SELECT FROM jsonb_each_text(g.payload->'resources') resource
-  WHERE string_to_array(resource.value, ' ') && $2::text[]) RETURNING ${endedBy('$3')}`,
-    [id, scopes, by ?? null],
-  );
-  // Afterwards, to narrow grants that were stored meanwhile.
-  await manager.query(
-    `UPDATE oauth_consents SET ${without('granted')}, ${without('rejected')}
-WHERE client_id = $1 AND (granted && $2::text[] OR rejected && $2)`,
-    [id, scopes],
-  );
-  return ended;
 }

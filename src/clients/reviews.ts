@@ -1,6 +1,12 @@
-import type { OauthClient } from '../database/schema/entities/credentials/oauth.entity.js';
+import { Injectable } from '@nestjs/common';
+import { DataSource, type EntityManager } from 'typeorm';
+import { audited, recordEvent } from '../audit/audit.js';
+import { boundChanges, by, type Owner } from '../auth/owner.js';
+import { OauthClient } from '../database/schema/entities/credentials/oauth.entity.js';
+import { OperatorError } from '../values/operator-error.js';
 import { asShown, isName } from '../values/string-rules.js';
-import { isPageUrl, originOf } from './client-rules.js';
+import { ClientFault, isPageUrl, originOf } from './client-rules.js';
+import { readClient, writeClient } from './registrations.js';
 
 /** The columns of an approved app that change only with another approval; redirect URIs if a host is added, scopes if one is. */
 const REVIEWED = ['name', 'logo', 'redirect_uris', 'scopes'] as const satisfies (keyof OauthClient)[];
@@ -71,4 +77,98 @@ export function changesToReview(
     ...(redirect_uris.every((uri) => hosts.includes(originOf(uri))) ? {} : { redirect_uris }),
   };
   return Object.keys(changes).length === 0 ? null : changes;
+}
+
+/** Reviews of the apps that members register. */
+@Injectable()
+export class ClientReviews {
+  constructor(private readonly dataSource: DataSource) {}
+
+  /** Returns the logo that the owner wants. @throws UnknownClient */
+  async wantedLogo(id: string): Promise<Buffer | null> {
+    return wantedClient(await readClient(this.dataSource.manager, id, undefined, false)).logo;
+  }
+
+  /** Applies for a review of the app as its owner wants it. @throws UnknownClient, ClientFault, TooManyChanges, OperatorError */
+  async apply(
+    id: string,
+    { policy_uri, ...application }: Application,
+    owner: Owner,
+    within: EntityManager = this.dataSource.manager,
+  ): Promise<void> {
+    if (!isPageUrl(policy_uri)) throw new ClientFault('page', 'policy_uri', policy_uri);
+    await audited(within, async (manager) => {
+      const client = await readClient(manager, id, owner);
+      await boundChanges(manager, owner.userId);
+      if (client.applied_at || (client.approved_at && !client.pending_changes))
+        throw new OperatorError(`The client ${id} has nothing to review`);
+      const { scopes } = wantedClient(client);
+      if (scopes.some((scope) => application.reasons[scope] === undefined))
+        throw new OperatorError(`The application names no reason for a scope of the client ${id}`);
+      await manager.update(
+        OauthClient,
+        { id },
+        { application, policy_uri, applied_at: () => 'now()', rejection: null },
+      );
+      await recordEvent(manager, {
+        type: 'client.applied',
+        actor: 'user',
+        ...by(owner),
+        clientId: id,
+        details: { scopes },
+      });
+    });
+  }
+
+  /**
+   * Approves or rejects a pending application. @param result `scopes`: only these of the requested ones @param appliedAt only the
+   * application of that time, in the API's format @returns the number of ended grants @throws UnknownClient, OperatorError
+   */
+  async review(
+    id: string,
+    result:
+      | { readonly approved: true; readonly scopes?: readonly string[] | undefined }
+      | { readonly rejection: string },
+    appliedAt?: string,
+  ): Promise<number> {
+    return audited(this.dataSource, async (manager) => {
+      const live = await readClient(manager, id);
+      if (!(await isPending(manager, id, appliedAt)))
+        throw new OperatorError(
+          `The client ${id} has no pending application${appliedAt === undefined ? '' : ` of ${appliedAt}`}: \`pua clients review ${id}\` shows what there is`,
+        );
+      const event = { type: 'client.reviewed', actor: 'admin', userId: live.owner_id, clientId: id } as const;
+      if ('rejection' in result) {
+        await manager.update(OauthClient, { id }, { applied_at: null, rejection: result.rejection });
+        await recordEvent(manager, { ...event, details: { result: 'rejected', reason: result.rejection } });
+        return 0;
+      }
+      const wanted = wantedClient(live);
+      const { scopes = wanted.scopes } = result;
+      const beyond = scopes.filter((scope) => !wanted.scopes.includes(scope));
+      if (beyond.length > 0)
+        throw new OperatorError(`The client ${id} does not apply for ${beyond.join(', ')}`);
+      const { grants, saved } = await writeClient(manager, live, {
+        ...wanted,
+        scopes: [...scopes],
+        pending_changes: null,
+        applied_at: null,
+      });
+      await manager.update(OauthClient, { id }, { approved_at: () => 'now()', rejection: null });
+      const { name, redirect_uris } = saved;
+      await recordEvent(manager, {
+        ...event,
+        details: { result: 'approved', name, scopes: saved.scopes, redirect_uris },
+      });
+      return grants;
+    });
+  }
+}
+
+async function isPending(manager: EntityManager, id: string, appliedAt?: string): Promise<boolean> {
+  const found = await manager.query<unknown[]>(
+    'SELECT FROM oauth_clients WHERE id = $1 AND applied_at IS NOT NULL AND ($2::text IS NULL OR api_time(applied_at) = $2)',
+    [id, appliedAt ?? null],
+  );
+  return found.length > 0;
 }

@@ -1,4 +1,4 @@
-import type { Owner } from '../auth/owner.js';
+import { by, type Owner } from '../auth/owner.js';
 import type { DataSource, EntityManager } from 'typeorm';
 import { audited, recordEvent, type AuditedTransaction, type NewAuthEvent } from '../audit/audit.js';
 import { prepared } from '../database/postgres/data-source.js';
@@ -327,9 +327,6 @@ WHERE id = $1 AND disabled_at IS NULL RETURNING failing_since <= now() - make_in
   );
   return rows[0]?.too_long === true;
 }
-
-/** Names the acting member in an audit event. */
-export const by = (owner: Owner | undefined) => (owner ? { userId: owner.userId, ip: owner.ip } : {});
 
 /** Disables an endpoint permanently. @returns false if it is already disabled, or unknown */
 export async function switchOff(

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { audited, recordEvent, type NewAuthEvent } from '../audit/audit.js';
-import { boundChanges, LimitReached, takePlace, type Owner } from '../auth/owner.js';
+import { by, boundChanges, LimitReached, takePlace, type Owner } from '../auth/owner.js';
 import { Config } from '../config/config.js';
 import { randomText } from '../crypto/random.js';
 import { makeWebhookSecret } from '../crypto/webhook-signatures.js';
@@ -10,7 +10,7 @@ import { LEASE_SECONDS, type Attempt } from '../runtime/outbox.js';
 import { CHANGE_KINDS, readScope, RESOURCES } from '../resources/resources.js';
 import { OperatorError } from '../values/operator-error.js';
 import { receiverFault } from '../values/receivers.js';
-import { BEGIN_HERE, by, MAKE_TEST, switchOff, WebhookDeliveries } from './webhook-deliveries.js';
+import { BEGIN_HERE, MAKE_TEST, switchOff, WebhookDeliveries } from './webhook-deliveries.js';
 import { TEST_TYPE, WebhookSecrets, type WebhookSender, type Message } from './webhook-sender.js';
 
 /** Types of messages about changes: `<resource>.<kind>`. Profiles of visible members are never removed. */

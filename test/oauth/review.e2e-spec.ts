@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { RevocationChannel } from '../../src/auth/revocation-channel.js';
 import { AppTesters, MOST_TESTERS } from '../../src/clients/app-testers.js';
 import { ClientsService } from '../../src/clients/clients.service.js';
+import { ClientReviews } from '../../src/clients/reviews.js';
 import { newFormId } from '../../src/member-pages/rendering/pages.js';
 import { PersonalData } from '../../src/personal-data/personal-data.js';
 import { pua, puaJson } from '../support/command-line.js';
@@ -10,10 +11,12 @@ import { csrfOf } from '../support/passkeys.js';
 
 let oauth: OauthTest;
 let clients: ClientsService;
+let reviews: ClientReviews;
 let testers: AppTesters;
 beforeAll(async () => {
   oauth = await OauthTest.start({ developerConsole: true, reviewsApps: true, platformName: 'Gipfel' });
   clients = new ClientsService(oauth.dataSource, oauth.api.config);
+  reviews = new ClientReviews(oauth.dataSource);
   testers = oauth.api.app.get(AppTesters, { strict: false });
 });
 afterAll(() => oauth.close());
@@ -71,8 +74,8 @@ async function ownApp(of = oauth) {
 async function approvedApp(logo?: Buffer) {
   const app = await ownApp();
   if (logo) await clients.update(app.id, () => ({ logo }), 'user', app.owner);
-  await clients.apply(app.id, application, app.owner);
-  await clients.review(app.id, { approved: true });
+  await reviews.apply(app.id, application, app.owner);
+  await reviews.review(app.id, { approved: true });
   return app;
 }
 
@@ -153,8 +156,8 @@ describe('An app that the platform has not approved', () => {
     );
     const { page } = await atConsent(id, developer.username, { redirect_uri: 'com.example.app:/cb' });
     expect(page.html).not.toContain('value="unlimited"');
-    await clients.apply(id, application, owner);
-    await clients.review(id, { approved: true });
+    await reviews.apply(id, application, owner);
+    await reviews.review(id, { approved: true });
     oauth.api.app.get(RevocationChannel).announce({ kind: 'client', id });
     const after = await atConsent(id, developer.username, { redirect_uri: 'com.example.app:/cb' });
     expect(after.page.html).toContain('value="unlimited"');
@@ -333,11 +336,11 @@ VALUES ($1, now(), 'GET', '/api/public/events', 403, 'insufficient_scope', 7)`,
 
   it('ends if the developer changes what it is about', async () => {
     const { id, owner } = await ownApp();
-    await clients.apply(id, application, owner);
+    await reviews.apply(id, application, owner);
     const { applied_at } = await clients.find(id);
     await clients.update(id, () => ({ name: 'Bank' }), 'user', owner);
     expect(await clients.find(id)).toMatchObject({ review: 'none', applied_at: null });
-    await expect(clients.review(id, { approved: true }, applied_at!)).rejects.toThrow(
+    await expect(reviews.review(id, { approved: true }, applied_at!)).rejects.toThrow(
       'no pending application',
     );
     expect(await clients.find(id)).toMatchObject({ approved_at: null });
@@ -345,8 +348,8 @@ VALUES ($1, now(), 'GET', '/api/public/events', 403, 'insufficient_scope', 7)`,
 
   it('has one result: of an approval and a rejection at once, one', async () => {
     const { id, owner } = await ownApp();
-    await clients.apply(id, application, owner);
-    const both = [clients.review(id, { approved: true }), clients.review(id, { rejection: 'No.' })];
+    await reviews.apply(id, application, owner);
+    const both = [reviews.review(id, { approved: true }), reviews.review(id, { rejection: 'No.' })];
     const outcomes = await Promise.allSettled(both);
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
     const events = await query<{ result: string }>(
@@ -358,10 +361,10 @@ VALUES ($1, now(), 'GET', '/api/public/events', 403, 'insufficient_scope', 7)`,
 
   it('gets fewer scopes, none that it does not name, and no review without an application', async () => {
     const { id, owner } = await ownApp();
-    await expect(clients.review(id, { approved: true })).rejects.toThrow('no pending application');
-    await clients.apply(id, application, owner);
+    await expect(reviews.review(id, { approved: true })).rejects.toThrow('no pending application');
+    await reviews.apply(id, application, owner);
     for (const scopes of [['profile:write'], ['connections:read', 'profile:read']])
-      await expect(clients.review(id, { approved: true, scopes })).rejects.toThrow('does not apply for');
+      await expect(reviews.review(id, { approved: true, scopes })).rejects.toThrow('does not apply for');
     const { scopes } = await json('clients', 'approve', id, '--scopes', 'profile:read');
     expect(scopes).toEqual(['profile:read']);
     const { stderr } = await run('clients', 'review', await oauth.client());
@@ -387,9 +390,9 @@ describe('A change of an approved app', () => {
     expect(await isAsked(id, (await oauth.member()).username)).toBe(true);
 
     const reasons = { ...application.reasons, 'connections:read': 'To list them.' };
-    await clients.apply(id, { ...application, reasons }, owner);
+    await reviews.apply(id, { ...application, reasons }, owner);
     expect(await isAsked(id, (await oauth.member()).username)).toBe(true);
-    await clients.review(id, { approved: true });
+    await reviews.review(id, { approved: true });
     const after = await clients.find(id);
     expect(after.pending_changes).toBeNull();
     expect(after[shown as 'name']).toEqual(column === 'logo' ? false : Object.values(change)[0]);
@@ -412,14 +415,14 @@ describe('A change of an approved app', () => {
     expect((await name('Other name')).changed).toEqual([]);
     expect((await name('Test app')).changed).toEqual(['pending_changes']);
     expect(await clients.find(id)).toMatchObject({ review: 'approved', pending_changes: null });
-    await expect(clients.apply(id, application, owner)).rejects.toThrow('nothing to review');
+    await expect(reviews.apply(id, application, owner)).rejects.toThrow('nothing to review');
   });
 
   it('stays approved as it was if the platform rejects the change', async () => {
     const { id, owner } = await approvedApp();
     await clients.update(id, () => ({ name: 'Bank' }), 'user', owner);
-    await clients.apply(id, application, owner);
-    await clients.review(id, { rejection: 'This is not your name.' });
+    await reviews.apply(id, application, owner);
+    await reviews.review(id, { rejection: 'This is not your name.' });
     expect(await clients.find(id)).toMatchObject({ name: 'Test app', pending_changes: { name: 'Bank' } });
     expect(await isAsked(id, (await oauth.member()).username)).toBe(true);
   });

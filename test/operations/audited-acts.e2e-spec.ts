@@ -13,6 +13,7 @@ import { ClientsService } from '../../src/clients/clients.service.js';
 import { AccessEnds } from '../../src/clients/access-ends.js';
 import { ConnectedApps } from '../../src/clients/connected-apps.js';
 import { DOCS_CLIENT, registerDocsClient } from '../../src/clients/own-clients.js';
+import { ClientReviews } from '../../src/clients/reviews.js';
 import { SigningKeysService } from '../../src/clients/signing-keys.service.js';
 import { NoticeChoices } from '../../src/member-pages/notices/notice-choices.js';
 import { newFormId } from '../../src/member-pages/rendering/pages.js';
@@ -37,6 +38,7 @@ let oauth: OauthTest;
 let users: UsersService;
 let keys: ApiKeysService;
 let clients: ClientsService;
+let reviews: ClientReviews;
 let webhooks: WebhooksService;
 let access: ConnectedApps;
 let links: CalendarLinks;
@@ -48,6 +50,7 @@ beforeAll(async () => {
   users = new UsersService(dataSource);
   keys = new ApiKeysService(dataSource, api.config);
   clients = new ClientsService(dataSource, api.config);
+  reviews = new ClientReviews(dataSource);
   webhooks = new WebhooksService(dataSource, api.config);
   access = new ConnectedApps(dataSource);
   ways = new SignInMethods(dataSource);
@@ -518,7 +521,7 @@ ON CONFLICT DO NOTHING`;
     'applying for a review',
     async () => {
       const { id, owner } = await ownApp();
-      return () => clients.apply(id, APPLICATION, owner);
+      return () => reviews.apply(id, APPLICATION, owner);
     },
   ],
   ...([{ approved: true }, { rejection: 'No.' }] as const).map(
@@ -528,8 +531,8 @@ ON CONFLICT DO NOTHING`;
         JSON.stringify(result),
         async () => {
           const { id, owner } = await ownApp();
-          await clients.apply(id, APPLICATION, owner);
-          return () => clients.review(id, result);
+          await reviews.apply(id, APPLICATION, owner);
+          return () => reviews.review(id, result);
         },
       ] as const,
   ),

@@ -5,6 +5,7 @@ import { createServer } from 'node:net';
 import type { DataSource } from 'typeorm';
 import { RevocationChannel } from '../../src/auth/revocation-channel.js';
 import { ClientsService, type NewClient } from '../../src/clients/clients.service.js';
+import { ClientReviews } from '../../src/clients/reviews.js';
 import type { Config } from '../../src/config/config.js';
 import { Encryption } from '../../src/crypto/encryption.js';
 import { TestApi } from './api.js';
@@ -64,11 +65,10 @@ export class OauthTest {
   /** An app of the member, whose application awaits a review. */
   async appToReview(userId: number): Promise<string> {
     const owner = { userId, ip: null };
-    const clients = new ClientsService(this.dataSource, this.api.config);
     const id = await this.client({ owner, scopes: ['profile:read'] });
     const reasons = { 'profile:read': 'To greet you.' };
     const application = { purpose: 'Shows a name.', policy_uri: 'https://app.example/privacy', reasons };
-    await clients.apply(id, application, owner);
+    await new ClientReviews(this.dataSource).apply(id, application, owner);
     return id;
   }
 

@@ -1,23 +1,26 @@
-import { readFileSync } from 'node:fs';
-import { InvalidArgumentError, Option, type Command } from '@commander-js/extra-typings';
+import { Option, type Command } from '@commander-js/extra-typings';
 import { ALL_SCOPES } from '../../auth/scopes.js';
-import { developedUse, type DevelopedUse } from '../../auth/usage/developed-use.js';
+import { developedUse } from '../../auth/usage/developed-use.js';
 import { UsersService } from '../../accounts/users.service.js';
 import { AppTesters } from '../../clients/app-testers.js';
 import { writeWhole } from '../../config/draft-file.js';
 import { OperatorError } from '../../values/operator-error.js';
-import { DURATIONS } from '../../clients/access-durations.js';
-import { keySetOf } from '../../clients/client-rules.js';
-import {
-  ClientsService,
-  type ChangeableClient,
-  type ClientChanges,
-  type ClientDetails,
-} from '../../clients/clients.service.js';
-import { PROFILE_NAMES, PROFILES, secretMethodOf, unionOf, type AuthMethod } from '../../clients/profiles.js';
+import { ClientsService, type ChangeableClient, type ClientChanges } from '../../clients/clients.service.js';
+import { secretMethodOf, type AuthMethod } from '../../clients/profiles.js';
+import { ClientReviews } from '../../clients/reviews.js';
 import { durationBetween, parseDuration, parseName, parseScopes, textOf } from '../arguments.js';
+import {
+  appliedAtOption,
+  authOption,
+  longestAccessOption,
+  pkceOption,
+  profileOption,
+  readFile,
+  readKeySet,
+} from '../client-options.js';
+import { authorizeUrl, CLIENT_COLUMNS, shownClient, shownReview } from '../client-output.js';
 import { addTo, changesNothing } from '../command.js';
-import { fields, named, note, table, withDetails } from '../output.js';
+import { note, table, withDetails } from '../output.js';
 
 /** The lists of a client: `--add-…` and `--remove-…` change each. */
 const LISTS = [
@@ -151,12 +154,12 @@ export function clientsCommands(group: Command): void {
     .option('--pending', 'only apps whose application waits for a review')
     .runs(async ({ get, print }, { pending }) =>
       print({ data: await get(ClientsService).list(undefined, undefined, pending) }, ({ data }) =>
-        table(data, COLUMNS),
+        table(data, CLIENT_COLUMNS),
       ),
     );
 
   ofApp('show', 'Show everything about an app', 'pua clients show demo').runs(async ({ get, print }, id) =>
-    print(await get(ClientsService).find(id), shown),
+    print(await get(ClientsService).find(id), shownClient),
   );
 
   const update = ofApp(
@@ -224,7 +227,7 @@ export function clientsCommands(group: Command): void {
     const client = await clients.find(id);
     if (secretMethodOf(auth) && client.secrets.length === 0)
       note(`Make its secret: pua clients rotate-secret ${id}`);
-    print(client, shown);
+    print(client, shownClient);
   });
 
   ofApp(
@@ -264,7 +267,7 @@ export function clientsCommands(group: Command): void {
       if (client.owner_id === null)
         throw new OperatorError(`The client ${id} is not a member’s: it needs no review`);
       if (logoFile !== undefined) {
-        const logo = await clients.wantedLogo(id);
+        const logo = await get(ClientReviews).wantedLogo(id);
         if (!logo) throw new OperatorError(`The client ${id} has no logo`);
         writeWhole(logoFile, logo);
       }
@@ -295,9 +298,9 @@ export function clientsCommands(group: Command): void {
     .addOption(appliedAtOption())
     .runs(async ({ get, print }, id, { scopes, appliedAt }) => {
       const clients = get(ClientsService);
-      const grants = await clients.review(id, { approved: true, scopes }, appliedAt);
+      const grants = await get(ClientReviews).review(id, { approved: true, scopes }, appliedAt);
       if (grants > 0) note(endedGrants(grants));
-      print(await clients.find(id), shown);
+      print(await clients.find(id), shownClient);
     });
 
   ofApp(
@@ -309,8 +312,8 @@ export function clientsCommands(group: Command): void {
     .addOption(appliedAtOption())
     .runs(async ({ get, print }, id, { reason, appliedAt }) => {
       const clients = get(ClientsService);
-      await clients.review(id, { rejection: reason }, appliedAt);
-      print(await clients.find(id), shown);
+      await get(ClientReviews).review(id, { rejection: reason }, appliedAt);
+      print(await clients.find(id), shownClient);
     });
 
   ofApp(
@@ -343,36 +346,10 @@ export function clientsCommands(group: Command): void {
     });
 }
 
-const appliedAtOption = () =>
-  new Option('--applied-at <time>', 'only the application of this time, as `pua clients review` shows it');
-
 const endedGrants = (grants: number) =>
   `${grants} ${grants === 1 ? 'grant that included a removed scope has' : 'grants that included a removed scope have'} ended`;
 
 const FIRST_SECRET = { overlapSeconds: 0, expiresInSeconds: null };
-
-const profileOption = () =>
-  new Option(
-    '--profile <profile>',
-    'rules for the app: oauth21, oidc (secrets, form_post) or fapi2 (FAPI 2.0); see docs/developers/oauth.md',
-  ).choices(PROFILE_NAMES);
-
-const authOption = (byDefault: string) =>
-  new Option('--auth <method>', `authentication method; ${byDefault}`).choices(
-    unionOf(({ authMethods }) => authMethods),
-  );
-
-const pkceOption = () =>
-  new Option(
-    '--pkce <use>',
-    'optional: PKCE not required with a nonce; off: neither required (a leaked code can be used). Only for confidential apps of the profile oidc',
-  ).choices(PROFILES.oidc.pkce);
-
-const longestAccessOption = () =>
-  new Option(
-    '--longest-access <days>',
-    'longest access that members can give it (default: by its kind, or ACCESS_LONGEST)',
-  ).choices(DURATIONS);
 
 const NEEDS_KEYS = '--auth private_key_jwt needs --jwks-file';
 
@@ -381,65 +358,6 @@ const faultOfKeys = ({ auth, jwksFile }: { auth?: AuthMethod; jwksFile?: object 
   auth !== 'private_key_jwt' &&
   jwksFile !== undefined &&
   '--jwks-file is only for --auth private_key_jwt';
-
-function shown({ secrets, application, pending_changes, ...client }: ClientDetails): string {
-  const lines = secrets.map(
-    (secret) =>
-      `…${secret.last_four} until ${secret.expires_at ?? 'replaced'}, used ${secret.last_used_at ?? 'never'}`,
-  );
-  const changes = Object.entries(pending_changes ?? {}).map(([column, value]) => [
-    `pending ${column}`,
-    value,
-  ]);
-  const reasons = Object.entries(application?.reasons ?? {}).map(([scope, reason]) => [
-    `reason ${scope}`,
-    reason,
-  ]);
-  return fields({
-    ...client,
-    secrets: lines,
-    purpose: application?.purpose ?? null,
-    ...Object.fromEntries([...reasons, ...changes]),
-  });
-}
-
-interface ReviewedClient extends ClientDetails {
-  readonly owner: { readonly id: number; readonly username: string };
-  readonly testers: number;
-  readonly requests: DevelopedUse;
-}
-
-/** The same with its owner, and its requests by kind of error. */
-function shownReview({ owner, testers, requests, ...client }: ReviewedClient): string {
-  const [used] = requests.apps;
-  const lines = [
-    shown(client),
-    fields({
-      owner: owner.username,
-      testers,
-      'requests in 30 days': used?.month ?? 0,
-      'of which failed': used?.errors_month ?? 0,
-    }),
-    ...(requests.errors.length > 0 ? [table(requests.errors, ERRORS)] : []),
-  ];
-  return lines.join('\n');
-}
-
-const ERRORS = {
-  ...named('method', 'route', 'status', 'error'),
-  '30 DAYS': ({ month }: DevelopedUse['errors'][number]) => month,
-};
-
-const COLUMNS: Record<string, (client: ClientDetails) => string | number | readonly string[]> = {
-  ID: ({ client_id }) => client_id,
-  ...named('name', 'type'),
-  ...named('profile'),
-  AUTHENTICATION: ({ token_endpoint_auth_method }) => token_endpoint_auth_method,
-  SCOPES: ({ scopes }) => scopes,
-  STATUS: ({ disabled_at }) => (disabled_at === null ? 'enabled' : 'disabled'),
-  REVIEW: ({ review }) => (review === 'none' ? '' : review),
-  GRANTS: ({ live_grants_count }) => live_grants_count,
-};
 
 /** @param options those of {@link LISTS}: `addOrigin`, `removeOrigin`, … */
 function changedLists(
@@ -456,36 +374,4 @@ function changedLists(
     return [field, field === 'scopes' ? ALL_SCOPES.filter((scope) => all.includes(scope)) : all] as const;
   });
   return Object.fromEntries(lists);
-}
-
-/** The authorization URL (RFC 6749 §4.1.1, RFC 7636 §4.3), with capitals as placeholders. */
-function authorizeUrl({ client_id, redirect_uris, scopes }: ClientDetails, publicUrl: string): string {
-  const url = new URL('/oauth/authorize', publicUrl);
-  url.search = new URLSearchParams({
-    response_type: 'code',
-    client_id,
-    redirect_uri: redirect_uris[0]!,
-    scope: scopes.join(' '),
-    state: 'STATE',
-    code_challenge: 'CHALLENGE',
-    code_challenge_method: 'S256',
-  }).toString();
-  return url.href;
-}
-
-function readFile(file: string): Buffer {
-  try {
-    return readFileSync(file);
-  } catch (error) {
-    throw new InvalidArgumentError(`It cannot be read (${(error as NodeJS.ErrnoException).code}).`);
-  }
-}
-
-function readKeySet(file: string): { keys: object[] } {
-  const text = readFile(file).toString();
-  try {
-    return keySetOf(text);
-  } catch {
-    throw new InvalidArgumentError('It must contain a JWK set: {"keys": […]}.');
-  }
 }

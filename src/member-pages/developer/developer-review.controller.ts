@@ -5,6 +5,7 @@ import { ALL_SCOPES } from '../../auth/scopes.js';
 import { AppTesters, MOST_TESTERS } from '../../clients/app-testers.js';
 import { ClientsService, type ClientDetails } from '../../clients/clients.service.js';
 import {
+  ClientReviews,
   applicationFault,
   applicationOf,
   LONGEST_PURPOSE,
@@ -29,6 +30,7 @@ export class DeveloperReviewController {
     private readonly config: Config,
     private readonly forms: SentForms,
     private readonly clients: ClientsService,
+    private readonly reviews: ClientReviews,
     private readonly testers: AppTesters,
     private readonly revocations: RevocationChannel,
   ) {}
@@ -49,7 +51,7 @@ export class DeveloperReviewController {
     if (fault) return this.#show(developer, client, { values: clipped(values), fault }, 400);
     try {
       await this.forms.once(developer, async (manager) => {
-        await this.clients.apply(id, values, owner, manager);
+        await this.reviews.apply(id, values, owner, manager);
         return {};
       });
       developer.redirect(pathOf(id), 'review-applied');

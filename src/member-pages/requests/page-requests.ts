@@ -23,7 +23,7 @@ import {
 import { Refusals } from '../../authorization-server/failures/refusals.js';
 import { isForPrograms } from '../../authorization-server/provider/provider.js';
 import { OauthDatabase, OauthRequest } from '../../authorization-server/requests/oauth-database.js';
-import { UnknownClient } from '../../clients/clients.service.js';
+import { UnknownClient } from '../../clients/registrations.js';
 import { Logger } from '../../runtime/logger.js';
 import { ProblemFilter } from '../../http/output/problem.filter.js';
 import { Problem } from '../../http/output/problems.js';

@@ -1,0 +1,50 @@
+import { readFileSync } from 'node:fs';
+import { InvalidArgumentError, Option } from '@commander-js/extra-typings';
+import { DURATIONS } from '../clients/access-durations.js';
+import { keySetOf } from '../clients/client-rules.js';
+import { PROFILE_NAMES, PROFILES, unionOf } from '../clients/profiles.js';
+
+export const profileOption = () =>
+  new Option(
+    '--profile <profile>',
+    'rules for the app: oauth21, oidc (secrets, form_post) or fapi2 (FAPI 2.0); see docs/developers/oauth.md',
+  ).choices(PROFILE_NAMES);
+
+export const authOption = (byDefault: string) =>
+  new Option('--auth <method>', `authentication method; ${byDefault}`).choices(
+    unionOf(({ authMethods }) => authMethods),
+  );
+
+export const pkceOption = () =>
+  new Option(
+    '--pkce <use>',
+    'optional: PKCE not required with a nonce; off: neither required (a leaked code can be used). Only for confidential apps of the profile oidc',
+  ).choices(PROFILES.oidc.pkce);
+
+export const longestAccessOption = () =>
+  new Option(
+    '--longest-access <days>',
+    'longest access that members can give it (default: by its kind, or ACCESS_LONGEST)',
+  ).choices(DURATIONS);
+
+export const appliedAtOption = () =>
+  new Option('--applied-at <time>', 'only the application of this time, as `pua clients review` shows it');
+
+/** Reads a file. @throws InvalidArgumentError */
+export function readFile(file: string): Buffer {
+  try {
+    return readFileSync(file);
+  } catch (error) {
+    throw new InvalidArgumentError(`It cannot be read (${(error as NodeJS.ErrnoException).code}).`);
+  }
+}
+
+/** Reads a JWK set. @throws InvalidArgumentError */
+export function readKeySet(file: string): { keys: object[] } {
+  const text = readFile(file).toString();
+  try {
+    return keySetOf(text);
+  } catch {
+    throw new InvalidArgumentError('It must contain a JWK set: {"keys": […]}.');
+  }
+}
