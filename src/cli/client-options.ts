@@ -4,29 +4,34 @@ import { DURATIONS } from '../clients/access-durations.js';
 import { keySetOf } from '../clients/client-rules.js';
 import { PROFILE_NAMES, PROFILES, unionOf } from '../clients/profiles.js';
 
+/** Makes the option for the rules of an app. */
 export const profileOption = () =>
   new Option(
     '--profile <profile>',
     'rules for the app: oauth21, oidc (secrets, form_post) or fapi2 (FAPI 2.0); see docs/developers/oauth.md',
   ).choices(PROFILE_NAMES);
 
+/** Makes the option for the authentication method. @param byDefault described to the reader */
 export const authOption = (byDefault: string) =>
   new Option('--auth <method>', `authentication method; ${byDefault}`).choices(
     unionOf(({ authMethods }) => authMethods),
   );
 
+/** Makes the option for the use of PKCE. */
 export const pkceOption = () =>
   new Option(
     '--pkce <use>',
     'optional: PKCE not required with a nonce; off: neither required (a leaked code can be used). Only for confidential apps of the profile oidc',
   ).choices(PROFILES.oidc.pkce);
 
+/** Makes the option for the longest access of an app. */
 export const longestAccessOption = () =>
   new Option(
     '--longest-access <days>',
     'longest access that members can give it (default: by its kind, or ACCESS_LONGEST)',
   ).choices(DURATIONS);
 
+/** Makes the option that names one application of an app. */
 export const appliedAtOption = () =>
   new Option('--applied-at <time>', 'only the application of this time, as `pua clients review` shows it');
 

@@ -3,7 +3,7 @@ import type { ClientDetails } from '../clients/clients.service.js';
 import { fields, named, table } from './output.js';
 
 /** Prints a client. */
-export function shownClient({ secrets, application, pending_changes, ...client }: ClientDetails): string {
+export function printedClient({ secrets, application, pending_changes, ...client }: ClientDetails): string {
   const lines = secrets.map(
     (secret) =>
       `…${secret.last_four} until ${secret.expires_at ?? 'replaced'}, used ${secret.last_used_at ?? 'never'}`,
@@ -31,10 +31,10 @@ interface ReviewedClient extends ClientDetails {
 }
 
 /** Prints a client with its owner, and its requests by kind of error. */
-export function shownReview({ owner, testers, requests, ...client }: ReviewedClient): string {
+export function printedReview({ owner, testers, requests, ...client }: ReviewedClient): string {
   const [used] = requests.apps;
   const lines = [
-    shownClient(client),
+    printedClient(client),
     fields({
       owner: owner.username,
       testers,

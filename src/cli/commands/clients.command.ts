@@ -18,7 +18,7 @@ import {
   readFile,
   readKeySet,
 } from '../client-options.js';
-import { authorizeUrl, CLIENT_COLUMNS, shownClient, shownReview } from '../client-output.js';
+import { authorizeUrl, CLIENT_COLUMNS, printedClient, printedReview } from '../client-output.js';
 import { addTo, changesNothing } from '../command.js';
 import { note, table, withDetails } from '../output.js';
 
@@ -159,7 +159,7 @@ export function clientsCommands(group: Command): void {
     );
 
   ofApp('show', 'Show everything about an app', 'pua clients show demo').runs(async ({ get, print }, id) =>
-    print(await get(ClientsService).find(id), shownClient),
+    print(await get(ClientsService).find(id), printedClient),
   );
 
   const update = ofApp(
@@ -227,7 +227,7 @@ export function clientsCommands(group: Command): void {
     const client = await clients.find(id);
     if (secretMethodOf(auth) && client.secrets.length === 0)
       note(`Make its secret: pua clients rotate-secret ${id}`);
-    print(client, shownClient);
+    print(client, printedClient);
   });
 
   ofApp(
@@ -279,7 +279,7 @@ export function clientsCommands(group: Command): void {
       const requests = await developedUse(database, client.owner_id, id);
       print(
         { ...client, owner: { id: owner.id, username: owner.username }, testers: testers.length, requests },
-        shownReview,
+        printedReview,
       );
       if (client.applied_at !== null && !json)
         note(`Approve what you see: pua clients approve ${id} --applied-at '${client.applied_at}'`);
@@ -300,7 +300,7 @@ export function clientsCommands(group: Command): void {
       const clients = get(ClientsService);
       const grants = await get(ClientReviews).review(id, { approved: true, scopes }, appliedAt);
       if (grants > 0) note(endedGrants(grants));
-      print(await clients.find(id), shownClient);
+      print(await clients.find(id), printedClient);
     });
 
   ofApp(
@@ -313,7 +313,7 @@ export function clientsCommands(group: Command): void {
     .runs(async ({ get, print }, id, { reason, appliedAt }) => {
       const clients = get(ClientsService);
       await get(ClientReviews).review(id, { rejection: reason }, appliedAt);
-      print(await clients.find(id), shownClient);
+      print(await clients.find(id), printedClient);
     });
 
   ofApp(
