@@ -57,7 +57,7 @@ export class CredentialsGuard implements CanActivate {
     request.principal = await this.authentication
       .confirm(credential, request)
       .catch((error: unknown) => this.#refuse(error, credential, request));
-    requireScope(this.config.publicUrl, request, request.context.scope);
+    requireScope(this.config.publicUrl, request, request.scope ?? null);
   };
 
   #refuse(error: unknown, credential: Credential, request: Request): never {

@@ -68,6 +68,8 @@ export type Caller = Principal | PlatformPrincipal;
 declare module 'express-serve-static-core' {
   interface Request {
     principal?: Caller;
+    /** The scope of the called route: after a wait, the credential must still have it. Null for none. */
+    scope?: string | null;
     /** The response if the caller's limit is used up. */
     overLimit?: Problem | undefined;
     /** The response if a valid credential is sent from where it must not be used. */

@@ -82,7 +82,7 @@ export class UserinfoController {
     const overLimit = this.rateLimits.countCall('read', principal, response);
     if (overLimit) throw overLimit;
     const readsProfile = principal.scopes.includes('profile:read');
-    if (readsProfile) request.context.scope = 'profile:read';
+    if (readsProfile) request.scope = 'profile:read';
     const [found] = await this.database.read<Found>(FIND_CLAIMS, [principal.credentialId, readsProfile]);
     if (!found) throw refusal(this.config.publicUrl, credential, request, 'the grant was revoked');
     const { with_profile, ...claims } = found;

@@ -5,7 +5,7 @@ import { credentialOf } from '../auth/principal.js';
 import { missingCredentials } from '../auth/www-authenticate.js';
 import { Config } from '../config/config.js';
 import { ASSISTANTS_PATH } from '../http/pipeline/api-headers.js';
-import { RouteCalls } from '../http/route-calls.js';
+import { RouteCalls } from './route-calls.js';
 import { Assistants } from './assistants.js';
 import { McpController } from './mcp.controller.js';
 import { Toolbox } from './toolbox.js';

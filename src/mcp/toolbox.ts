@@ -7,7 +7,7 @@ import { FIRST_SCOPES, insufficientScope } from '../auth/www-authenticate.js';
 import { Config } from '../config/config.js';
 import { API_PREFIX, isUnder } from '../http/pipeline/api-headers.js';
 import { isOutsideApi } from '../http/pipeline/outside-api.js';
-import { RouteCalls, type CallRoute, type RouteCall } from '../http/route-calls.js';
+import { RouteCalls, type CallRoute, type RouteCall } from './route-calls.js';
 import { RouteTable } from '../http/route-table.js';
 import { changesTool, toolOf, type Tool } from './tools.js';
 

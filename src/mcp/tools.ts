@@ -6,7 +6,7 @@ import { operationOf } from '../http/output/openapi.js';
 import { Problem } from '../http/output/problems.js';
 import { etagOfVersion, versionOf, type JsonResponse } from '../http/output/responses.js';
 import { propertiesOf, schemaNamed, type JsonSchema } from '../model/json-schema.js';
-import type { RouteCall } from '../http/route-calls.js';
+import type { RouteCall } from './route-calls.js';
 import type { Route } from '../http/route-table.js';
 
 type Json = Record<string, unknown>;

@@ -9,6 +9,7 @@ import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
 import { PROBLEMS } from '../../src/http/output/problems.js';
 import { READ_SCOPES } from '../../src/resources/resources.js';
 import { Usage } from '../../src/auth/usage/usage.js';
+import { Database } from '../../src/database/database.js';
 
 const PATH = '/api/public/mcp';
 const CURRENT = '2026-07-28';
@@ -451,6 +452,29 @@ describe('the MCP tools', () => {
       'scope="profile:read profile:write", error="insufficient_scope"',
     );
     expect(headers['www-authenticate']).toContain(`/.well-known/oauth-protected-resource${PATH}"`);
+  });
+
+  it('save nothing if the credential loses the scope while they wait for a lock, like PUT /profile', async () => {
+    const user = await api.platform.user();
+    const database = api.app.get(Database);
+    for (const write of [
+      async (key: string) => (await use(key, 'update_profile', { bio: 'late' })).body.error?.data,
+      async (key: string) => (await api.put('/profile', key, { bio: 'late' })).body,
+    ]) {
+      const key = await api.key(user);
+      const { prepared } = database;
+      database.prepared = async () => {
+        database.prepared = prepared;
+        await api.dataSource.query(`UPDATE api_keys SET scopes = '{profile:read}' WHERE user_id = $1`, [
+          user,
+        ]);
+        await until(async () => !(await toolNames(key)).includes('update_profile'));
+        throw Object.assign(new Error('another transaction has the row'), { code: '55P03' });
+      };
+      expect(await write(key)).toMatchObject({ code: 'insufficient_scope', required_scope: 'profile:write' });
+    }
+    const [{ bio }] = await api.dataSource.query('SELECT bio FROM users WHERE id = $1', [user]);
+    expect(bio).not.toBe('late');
   });
 
   it('return no data of other members', async () => {

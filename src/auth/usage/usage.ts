@@ -60,9 +60,9 @@ export class Usage implements OnApplicationShutdown {
   }
 
   /** Counts the request after its response; call it before the credential is checked. @param scope null if it uses no member data */
-  watch({ context }: Request, scope: string | null): void {
-    context.scope = scope;
-    context.whenWritten = this.#written;
+  watch(request: Request, scope: string | null): void {
+    request.scope = scope;
+    request.context.whenWritten = this.#written;
   }
 
   /** Counts a use of member data if the route does not name its scope. */
@@ -93,7 +93,7 @@ export class Usage implements OnApplicationShutdown {
     const { kind, userId, credentialId } = caller;
     if (kind === 'api_key') this.keys.count(credentialId, addressOf(request));
     else this.grants.count(credentialId);
-    const { scope } = request.context;
-    if (userId !== null && scope !== null) this.countData(caller, scope);
+    const { scope } = request;
+    if (userId !== null && scope) this.countData(caller, scope);
   }
 }

@@ -52,8 +52,6 @@ export class RequestContext {
   awaitBody: () => () => void = NO_BODY;
   /** It has a response, or its client has left. */
   isOver = false;
-  /** The scope that the response uses; null for none. */
-  scope: string | null = null;
   /** Checks the credential again; undefined without one. */
   confirm: ((request: IncomingMessage) => Promise<void>) | undefined = undefined;
   /** Called when the response is written, before the caller can have it. */

@@ -3,9 +3,10 @@ import { ROUTE_ARGS_METADATA } from '@nestjs/common/internal';
 import { ExternalContextCreator, ModuleRef } from '@nestjs/core';
 import { RouteParamsFactory } from '@nestjs/core/router/route-params-factory.js';
 import type { Request, Response } from 'express';
-import { parseQuery, queryOfHandler } from './input/query.js';
-import { JsonResponse } from './output/responses.js';
-import type { Route } from './route-table.js';
+import { accessOf } from '../auth/auth.guards.js';
+import { parseQuery, queryOfHandler } from '../http/input/query.js';
+import { JsonResponse } from '../http/output/responses.js';
+import type { Route } from '../http/route-table.js';
 
 export interface RouteCall {
   /** Path parameters, as sent. */
@@ -18,11 +19,10 @@ export interface RouteCall {
 }
 
 const sources = new RouteParamsFactory();
-const noNext = () => undefined;
 
 export type CallRoute = (request: Request, response: Response, call: RouteCall) => Promise<JsonResponse>;
 
-/** Calls API handlers like the router, with a derived request. The caller must check access. */
+/** Calls API handlers like the router. The caller must check access; the handler's own checks after waits require the route's scope. */
 @Injectable()
 export class RouteCalls {
   constructor(
@@ -32,15 +32,14 @@ export class RouteCalls {
 
   /** @returns a function that rejects with the route's Problem */
   of({ controller, handler }: Route): CallRoute {
-    const instance = this.modules.get<object>(controller, { strict: false });
     const invoke = this.contexts.create(
-      instance as never,
+      this.modules.get<Record<string, never>>(controller, { strict: false }),
       handler as never,
       handler.name,
       ROUTE_ARGS_METADATA,
       {
         exchangeKeyForValue: (type, data, [req, res]) =>
-          sources.exchangeKeyForValue(type, data as string, { req, res, next: noNext }),
+          sources.exchangeKeyForValue(type, data as string, { req, res, next: () => undefined }),
       },
       undefined,
       undefined,
@@ -48,10 +47,11 @@ export class RouteCalls {
       'http',
     );
     const accepted = queryOfHandler(handler);
+    const scope = accessOf(handler, controller);
     return async (request, response, { params, query, body, ifMatch }) => {
-      const parameters = parseQuery(accepted, query);
+      const own = Object.create(request) as Request; // the live one stays as it is
       const headers = { ...request.headers, 'if-match': ifMatch };
-      const own = Object.assign(Object.create(request) as Request, { params, parameters, body, headers });
+      Object.assign(own, { params, parameters: parseQuery(accepted, query), body, headers, scope });
       const answer = (await invoke(own, response)) as JsonResponse | object;
       return answer instanceof JsonResponse ? answer : new JsonResponse(JSON.stringify(answer));
     };
