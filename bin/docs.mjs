@@ -92,7 +92,7 @@ export async function pages() {
     '',
     '| Reason | Meaning |',
     '| --- | --- |',
-    ...Object.entries(REFUSAL_REASONS).map(([reason, { meaning }]) => `| \`${reason}\` | ${cell(meaning)} |`),
+    ...Object.entries(REFUSAL_REASONS).map(([reason, meaning]) => `| \`${reason}\` | ${cell(meaning)} |`),
     '',
     '## Rejections without a member',
     '',

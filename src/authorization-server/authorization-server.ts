@@ -38,7 +38,6 @@ export class AuthorizationServer implements OnModuleInit {
     private readonly keys: SigningKeysService,
   ) {}
 
-  /** @throws OperatorError; Error if the signing keys cannot be decrypted */
   async onModuleInit(): Promise<void> {
     await this.keys.moveToCurrentSecret().catch((error: unknown) => {
       if (!isUnavailable(error)) throw error;
@@ -48,10 +47,7 @@ export class AuthorizationServer implements OnModuleInit {
     await this.#build();
   }
 
-  /**
-   * Rebuilds the provider after any process rotated the keys; the present ones stay valid for a day. Only a start creates missing keys:
-   * an admin who lost SECRET_KEY deletes them while this process may still have it.
-   */
+  /** Rebuilds the provider after a rotation. Only a start creates missing keys: an admin who lost SECRET_KEY deletes them. */
   @Periodic({
     work: 'signing_keys',
     everyMs: 1_000,
@@ -102,8 +98,12 @@ export class AuthorizationServer implements OnModuleInit {
     if (!(await this.#canSignIn(ctx, userId))) return undefined;
     return {
       accountId: sub,
-      claims: async (_use, scope) =>
-        scope.split(' ').includes('profile') ? { sub, ...(await this.#profileOf(userId)) } : { sub },
+      claims: async (_use, scope) => {
+        // The library omits those that were not granted.
+        const wanted = scope.split(' ').includes('profile');
+        const [claims] = wanted ? await this.database.read<Claims>(FIND_CLAIMS, [userId]) : [];
+        return { ...(claims && presentClaims(claims)), sub };
+      },
     };
   }
 
@@ -111,12 +111,6 @@ export class AuthorizationServer implements OnModuleInit {
   async #reachableClasses(userId: number): Promise<string[]> {
     const passkeys = await this.database.read<{ acr: string }>(FIND_CLASSES, [userId]);
     return passkeys.map(({ acr }) => acr);
-  }
-
-  /** Claims of the scope `profile` (OpenID Connect Core §5.4); the library omits those that were not granted. */
-  async #profileOf(userId: number): Promise<object> {
-    const [claims] = await this.database.read<Claims>(FIND_CLAIMS, [userId]);
-    return claims ? presentClaims(claims) : {};
   }
 
   /** Uses the result that came with the request's token or session, if there was one. */
@@ -139,10 +133,7 @@ const FIND_CLASSES = {
 };
 const FIND_CLAIMS = { name: 'find-claims', text: `SELECT ${CLAIMS} FROM users u WHERE u.id = $1` };
 
-/**
- * Makes the adapters that store oidc-provider's models. Secret ids are stored as HMACs, sensitive data is encrypted, and only the
- * database's clock decides on expiry. Methods of disabled features are missing. @param algorithms for which the provider has keys
- */
+/** Stores oidc-provider's models; methods of disabled features are missing. @param algorithms for which the provider has keys */
 export function adapterFactory(
   database: OauthDatabase,
   clients: ClientCache,

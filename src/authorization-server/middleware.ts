@@ -6,7 +6,7 @@ import { DeveloperRequests } from '../auth/usage/developer-requests.js';
 import { Config } from '../config/config.js';
 import { Unavailable } from '../database/postgres/unavailable.js';
 import { Logger } from '../runtime/logger.js';
-import { redirectFaultOf } from './adapters/client-documents.js';
+import { ClientDocuments, redirectFaultOf } from './adapters/client-documents.js';
 import { endStep } from './adapters/state.adapter.js';
 import { SECURITY_HEADERS } from '../layout/layout.js';
 import {
@@ -59,6 +59,7 @@ export class Middleware {
     private readonly database: OauthDatabase,
     private readonly refusals: Refusals,
     private readonly consents: Consents,
+    private readonly documents: ClientDocuments,
     private readonly pages: ShownPages,
     private readonly upstreamSignOut: UpstreamSignOut,
     private readonly developers: DeveloperRequests,
@@ -71,10 +72,7 @@ export class Middleware {
       (ctx, next) => this.#answerFailures(ctx, next),
       (ctx, next) => correctMetadata(ctx, next, this.config, this.pages.languages),
       (ctx, next) => rejectOtherResponses(ctx, next, provider),
-      (ctx, next) => this.#endRedirects(ctx, next),
-      (ctx, next) => this.#signOutUpstream(ctx, next),
-      (ctx, next) => this.#blockRedirectToUnconnectedApp(ctx, next),
-      (ctx, next) => this.#logOutWithoutSession(ctx, next),
+      (ctx, next) => this.#correctRedirects(ctx, next),
       (ctx, next) => this.#gatherAuthorizations(ctx, next),
     ];
     for (const step of steps) provider.use(step);
@@ -93,11 +91,10 @@ export class Middleware {
     this.show(ctx, { ...page, detail: this.#documentFaultOf(ctx, page.unregistered) });
   }
 
-  /** Explains errors of a client's document to developers. @param unregistered the affected parameter */
   #documentFaultOf(ctx: KoaContextWithOIDC, unregistered: ErrorPage['unregistered']): string | undefined {
     const { client } = ctx.oidc ?? {};
-    const { documentFault } = this.database.current!;
-    if (!client) return documentFault && `The client document cannot be used: ${documentFault}.`;
+    const fault = this.documents.faultOf(this.database.current!);
+    if (!client) return fault && `The client document cannot be used: ${fault}.`;
     if (client.has_document !== true || unregistered?.name !== 'redirect_uri') return undefined;
     const { clientId, applicationType } = client;
     return redirectFaultOf(clientId, unregistered.value, applicationType!, this.config.production);
@@ -120,10 +117,7 @@ export class Middleware {
     });
   }
 
-  /**
-   * Sends the response by a form (OAuth 2.0 Form Post Response Mode), submitted by a script or a button. For an app unknown to the member
-   * there is only the button, as in {@link #blockRedirectToUnconnectedApp}.
-   */
+  /** Sends the response by a form (OAuth 2.0 Form Post Response Mode); for an unknown app only by a button. */
   async postForm(ctx: KoaContextWithOIDC, action: string, fields: FormFields): Promise<void> {
     const isAutomatic = !(await this.#isStrange(ctx, fields.error_description));
     const client = pageClientOf(ctx.oidc.client!, action);
@@ -131,7 +125,6 @@ export class Middleware {
     this.show(ctx, { ...onwardTo(action), form: { client, fields }, isAutomatic });
   }
 
-  /** Shows a page in the language that the app requested, or else the browser's. */
   show(ctx: KoaContextWithOIDC, page: ShownPage): void {
     const uiLocales = ctx.oidc?.params?.ui_locales ?? ctx.query.ui_locales;
     const language = this.pages.languageOf(uiLocales, ctx.req.headers);
@@ -181,7 +174,7 @@ export class Middleware {
     if (typeof body === 'object' && body !== null && 'error' in body)
       ctx.body = {
         ...body,
-        ...explanationOf(ctx, words, failure, request.documentFault, TokenExchange.of(ctx)?.ended),
+        ...explanationOf(ctx, words, failure, this.documents.faultOf(request), TokenExchange.of(ctx)?.ended),
         error_id: request.id,
       };
     if (request.unavailable) return;
@@ -225,9 +218,16 @@ export class Middleware {
     }
   }
 
-  /** Redirects by a page if a member's form caused it and the target is another origin: see {@link onwardTo}. */
-  async #endRedirects(ctx: KoaContextWithOIDC, next: Next): Promise<void> {
+  async #correctRedirects(ctx: KoaContextWithOIDC, next: Next): Promise<void> {
     await next();
+    this.#logOutWithoutSession(ctx);
+    await this.#blockRedirectToUnconnectedApp(ctx);
+    await this.#signOutUpstream(ctx);
+    this.#endRedirects(ctx);
+  }
+
+  /** Redirects by a page if a member's form caused it and the target is another origin: see {@link onwardTo}. */
+  #endRedirects(ctx: KoaContextWithOIDC): void {
     if (!this.#elsewhere(ctx) || !(isAnswered(ctx) || ctx.path === SIGN_OUT)) return;
     const page = onwardTo(ctx.response.get('Location'));
     ctx.remove('Location');
@@ -242,12 +242,8 @@ export class Middleware {
     return target && target.origin !== publicUrl ? target : undefined;
   }
 
-  /**
-   * After a sign-out, redirects to the external identity provider if the session came from it. The provider then returns the browser to
-   * its original target. Hides the sign-out page if the member stays signed in.
-   */
-  async #signOutUpstream(ctx: KoaContextWithOIDC, next: Next): Promise<void> {
-    await next();
+  /** After a sign-out, also ends the session at the external identity provider. Hides the sign-out page if the member stays signed in. */
+  async #signOutUpstream(ctx: KoaContextWithOIDC): Promise<void> {
     const { params } = ctx.oidc ?? {};
     if (ctx.path !== SIGN_OUT || ctx.status >= 400 || !params) return;
     const target = ctx.response.get('Location') || undefined; // none where a page was sent
@@ -266,8 +262,7 @@ export class Middleware {
    * Never redirects to an app unknown to the member: anybody can register one, and errors or sign-outs would make this an open redirector
    * (RFC 9700 §4.11.2). Without a consent, or an answer on our page just now, the member gets a page with a link.
    */
-  async #blockRedirectToUnconnectedApp(ctx: KoaContextWithOIDC, next: Next): Promise<void> {
-    await next();
+  async #blockRedirectToUnconnectedApp(ctx: KoaContextWithOIDC): Promise<void> {
     const { client } = ctx.oidc ?? {};
     const target = this.#elsewhere(ctx);
     if (!target || !client) return;
@@ -287,7 +282,6 @@ export class Middleware {
     }
   }
 
-  /** @param description of the error that the app would get */
   async #isStrange(ctx: KoaContextWithOIDC, description: string | null | undefined): Promise<boolean> {
     const { client, session } = ctx.oidc;
     if (client!.by_member !== true && client!.has_document !== true) return false; // an admin registered it
@@ -312,8 +306,7 @@ export class Middleware {
   }
 
   /** Completes a sign-out without a session: there is nothing to confirm, but the library would send a page that submits itself. */
-  async #logOutWithoutSession(ctx: KoaContextWithOIDC, next: Next): Promise<void> {
-    await next();
+  #logOutWithoutSession(ctx: KoaContextWithOIDC): void {
     if (ctx.path !== ROUTES.end_session || ctx.status !== 200 || ctx.oidc.session?.accountId) return;
     const { post_logout_redirect_uri: target, state } = ctx.oidc.params ?? {};
     if (typeof target !== 'string') return this.show(ctx, { name: 'signed-out', client: null });

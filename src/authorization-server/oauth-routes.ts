@@ -66,10 +66,7 @@ export class OauthRoutes {
     );
   }
 
-  /**
-   * Responds 429 to an address with too many requests before other work, since most routes need no credential and many store data.
-   * Metadata and keys are cheap and unlimited; userinfo has the API's limits.
-   */
+  /** Responds 429 before other work, since most routes need no credential. Metadata and keys are cheap; userinfo has the API's limits. */
   async #limit(request: Request, response: Response, next: NextFunction): Promise<void> {
     const { context } = request;
     const route = this.#limitedRoute(context.path);
@@ -147,7 +144,6 @@ export class OauthRoutes {
     }
   }
 
-  /** Tells assistants that try to register (RFC 7591) how clients become known instead. */
   async #refuseRegistration(request: Request, response: Response, isPreflight: boolean): Promise<void> {
     if (isPreflight) {
       response.writeHead(204, PREFLIGHT_OF_REGISTRATION).end();

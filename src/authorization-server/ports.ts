@@ -12,13 +12,11 @@ export interface PageClient {
   readonly native?: boolean;
   /** Registered by a member and not approved, or known by its own document only; the consent page says so. */
   readonly unreviewed?: 'byMember' | 'byDocument' | undefined;
-  /** Path on this server. */
   readonly logo?: string | undefined;
   readonly homepage?: string | undefined;
   readonly policy?: string | undefined;
 }
 
-/** Describes a client for pages: its own name, and the host of its redirect URI. */
 export function pageClientOf(client: Client, redirectUri: string | undefined): PageClient {
   return {
     name: client.clientName ?? client.clientId,
@@ -39,7 +37,6 @@ export function pageClientOf(client: Client, redirectUri: string | undefined): P
   };
 }
 
-/** Gives the path at which a client's logo is served. */
 export function clientLogoPath(clientId: string): string {
   return `/logos/client?${new URLSearchParams({ client_id: clientId })}`;
 }
@@ -71,7 +68,6 @@ export type FormFields = Readonly<Record<string, string>>;
 export interface OnwardPage {
   readonly name: 'onward';
   readonly to: string;
-  /** A response for the app at `to`, sent by a form. */
   readonly form?: { readonly client: PageClient; readonly fields: FormFields };
   readonly isAutomatic: boolean;
 }
@@ -83,9 +79,7 @@ export function onwardTo(to: string): OnwardPage {
 
 /** A request whose page can be shown again in another language. */
 export interface RepeatedRequest {
-  /** Path and query. */
   readonly to: string;
-  /** For the form that repeats it. */
   readonly csrf: string;
 }
 
@@ -99,7 +93,6 @@ export abstract class ShownPages {
   /** Chooses a language: the member's choice, else the app's (`ui_locales`), else the browser's (`Accept-Language`). */
   abstract languageOf(uiLocales: unknown, headers: IncomingHttpHeaders): string;
 
-  /** @param repeated undefined if the page cannot be shown again */
   abstract render(
     page: ShownPage,
     language: string,
@@ -114,10 +107,6 @@ export abstract class ShownPages {
 
 /** Signs members out of the external identity provider. */
 export abstract class UpstreamSignOut {
-  /**
-   * Gives the provider's sign-out URL after a session was ended. @param target the registered URL to return to; undefined for the
-   * confirmation page @param isRepeated whether an earlier request ended the session @returns undefined if there is no session at the
-   * provider to end
-   */
+  /** Gives the provider's sign-out URL. @param target default: the confirmation page @param isRepeated the session has ended before */
   abstract addressFor(target?: string, isRepeated?: boolean): Promise<string | undefined>;
 }

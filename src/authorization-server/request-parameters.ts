@@ -9,56 +9,55 @@ import { isForPrograms, ROUTES } from './provider/provider.js';
 const BODY_LIMIT = 16_384;
 
 /** Maximum parameters of a request: parsers, including the library's, may take quadratic time. */
-const MOST_PAIRS = 100;
-const TOO_MANY = `there may be ${MOST_PAIRS} parameters at most`;
+const MAX_PARAMETERS = 100;
+const TOO_MANY = `there may be ${MAX_PARAMETERS} parameters at most`;
 
-/** Maximum characters of a parameter that is not stored. */
-const LONGEST = 2048;
+const MAX_LENGTH = 2048;
 
 /** Parameters that the library stores until the member has signed in, with their maximum lengths. */
 const OF_AUTHORIZATION: Readonly<Record<string, number>> = {
   acr_values: 200,
-  claims: LONGEST,
+  claims: MAX_LENGTH,
   claims_locales: 100,
   client_id: 100,
   code_challenge: 128,
   code_challenge_method: 20,
   display: 20,
   dpop_jkt: 100,
-  id_token_hint: LONGEST,
+  id_token_hint: MAX_LENGTH,
   login_hint: 100,
   max_age: 20,
   nonce: 512,
   prompt: 100,
-  redirect_uri: LONGEST,
-  registration: LONGEST,
-  request: LONGEST,
+  redirect_uri: MAX_LENGTH,
+  registration: MAX_LENGTH,
+  request: MAX_LENGTH,
   request_uri: 200,
-  resource: LONGEST,
+  resource: MAX_LENGTH,
   response_mode: 50,
   response_type: 100,
   scope: 512,
-  state: LONGEST,
+  state: MAX_LENGTH,
   ui_locales: 100,
 };
 
 /** Sum of all in bytes of JSON: an encrypted request then stays under 8 KB. */
-const LONGEST_REQUEST = 5120;
+const MAX_REQUEST_BYTES = 5120;
 
 /** Other names are ignored (RFC 6749 §3.1 and §3.2). */
 const LIMITS: Readonly<Record<string, number>> = {
   ...OF_AUTHORIZATION,
   client_assertion: 8192,
   client_assertion_type: 100,
-  client_secret: LONGEST,
-  code: LONGEST,
-  code_verifier: LONGEST,
+  client_secret: MAX_LENGTH,
+  code: MAX_LENGTH,
+  code_verifier: MAX_LENGTH,
   grant_type: 200,
   logout: 20,
   logout_hint: 100,
-  post_logout_redirect_uri: LONGEST,
-  refresh_token: LONGEST,
-  token: LONGEST,
+  post_logout_redirect_uri: MAX_LENGTH,
+  refresh_token: MAX_LENGTH,
+  token: MAX_LENGTH,
   token_type_hint: 100,
   xsrf: 200,
 };
@@ -78,10 +77,7 @@ interface Sent {
   readonly exposed?: ExposedSecret | undefined;
 }
 
-/**
- * Checks the parameters before any parser does: their number, unstorable text, and length. Removes wrong ones from the query of an
- * authorization request. @param corrected rewrites the text first
- */
+/** Checks parameters before any parser does; removes wrong ones of an authorization request. @param corrected rewrites the text first */
 export async function readParameters(request: Request, corrected: (text: string) => string): Promise<Sent> {
   const { path } = request.context;
   const isForm = request.method === 'POST';
@@ -124,9 +120,8 @@ function secretIn(text: string): ExposedSecret | undefined {
   return { clientId: clientId !== undefined && isStorable(clientId) ? clientId.slice(0, 100) : undefined };
 }
 
-/** Counts before parsing. */
 function hasTooMany(text: string): boolean {
-  return text.split('&', MOST_PAIRS + 1).length > MOST_PAIRS;
+  return text.split('&', MAX_PARAMETERS + 1).length > MAX_PARAMETERS;
 }
 
 type Parameter = readonly [name: string, values: readonly string[]];
@@ -152,7 +147,7 @@ function faultOfWhole(path: string, parameters: readonly Parameter[]): string | 
   if (path !== ROUTES.authorization && path !== ROUTES.pushed_authorization_request) return undefined;
   const stored = parameters.filter(([name]) => Object.hasOwn(OF_AUTHORIZATION, name));
   const bytes = Buffer.byteLength(JSON.stringify(Object.fromEntries(stored)));
-  return bytes > LONGEST_REQUEST ? 'the authorization request is too long' : undefined;
+  return bytes > MAX_REQUEST_BYTES ? 'the authorization request is too long' : undefined;
 }
 
 /** Moves a public client's id to `client_id`. Libraries with HTTP Basic only send the id with an empty password (RFC 6749 §2.3.1). */

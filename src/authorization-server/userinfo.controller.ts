@@ -90,10 +90,8 @@ export class UserinfoController {
   }
 
   async #authenticate(credential: Credential, request: Request): Promise<Principal> {
-    const refuse = () => refusal(this.config.publicUrl, credential, request, 'not a token');
-    if (credential.kind === 'api_key') throw refuse();
-    const caller = await this.authentication.authenticate(credential, request);
-    if (caller.userId === null) throw refuse();
-    return caller;
+    if (credential.kind === 'api_key')
+      throw refusal(this.config.publicUrl, credential, request, 'not a token');
+    return (await this.authentication.authenticate(credential, request)) as Principal; // platform keys are API keys
   }
 }

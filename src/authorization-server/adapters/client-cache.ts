@@ -70,7 +70,6 @@ export class ClientCache {
     return found;
   }
 
-  /** @param isForgotten whether to read its document again */
   async #lookUp(id: string, isForgotten = false): Promise<AdapterPayload | undefined> {
     // An assertion's claim can hold anything.
     if (typeof id !== 'string' || id.length > 100 || !isStorable(id)) return undefined;

@@ -43,27 +43,22 @@ export interface StoredClient extends Omit<
   readonly has_logo: boolean;
   /** Its id is the URL of its metadata document. */
   readonly has_document: boolean;
-  /** A member registered it for themselves. */
   readonly by_member: boolean;
-  /** The platform has approved the app of a member. */
   readonly is_approved: boolean;
 }
 
 const HOUR_MS = 3_600_000;
 /** Short, since developers correct their documents. */
 const FAILURE_REMEMBERED_MS = 30_000;
-/** Rereads of a document per minute because of an unknown key. */
-const MOST_UNKNOWN_KEYS_A_MINUTE = 1;
+const MAX_UNKNOWN_KEYS_PER_MINUTE = 1;
 /** Maximum documents read for one address: anonymous clients choose them, and use up only their own share. */
-const MOST_READS_A_MINUTE = 30;
+const MAX_READS_PER_MINUTE = 30;
 /** Maximum documents read from one host, for all addresses, to protect it. */
-const MOST_READS_A_MINUTE_OF_A_HOST = 60;
-/** Maximum concurrent reads: for one address, and for all. */
-const MOST_AT_ONCE_OF_AN_ADDRESS = 4;
-const MOST_AT_ONCE = 100;
-/** Maximum requests of one address that wait for documents. */
-const MOST_WAITING_OF_AN_ADDRESS = 20;
-const MOST_REDIRECT_URIS = 20;
+const MAX_READS_PER_MINUTE_AND_HOST = 60;
+const MAX_CONCURRENT_PER_ADDRESS = 4;
+const MAX_CONCURRENT = 100;
+const MAX_WAITING_PER_ADDRESS = 20;
+const MAX_REDIRECT_URIS = 20;
 
 const DESCRIBED = [
   'name',
@@ -88,20 +83,17 @@ const KEEP = `WITH kept AS (
   RETURNING c.xmax = 0 AS is_new
 ), recorded AS (${recordEventIf('kept WHERE is_new', 2)}) SELECT FROM kept`;
 
-/**
- * Reads clients from the document at their id's https URL (OAuth Client ID Metadata Document), if CLIENT_ID_METADATA_DOCUMENTS is on.
- * Reads it at first use and again after an hour; stores a row only after a member's consent.
- */
+/** Reads clients from the documents at their ids' URLs (CLIENT_ID_METADATA_DOCUMENTS); stores a row only after a member's consent. */
 @Injectable()
 export class ClientDocuments {
   readonly #read = new LRUCache<string, StoredClient>({ max: 500, ttl: HOUR_MS });
   /** Errors of documents. Separate, so that they cannot evict known clients. */
   readonly #failed = new LRUCache<string, string>({ max: 5_000, ttl: FAILURE_REMEMBERED_MS });
-  /** Reads in progress, with the requesting network. */
   readonly #reading = new Map<string, { network: string; client: Promise<StoredClient | undefined> }>();
   readonly #waiting = new Map<string, number>();
-  /** Reads within a minute, by network and by host. */
   readonly #spent = new MinuteBudgets();
+  /** Why a request's client has no usable document. */
+  readonly #faults = new WeakMap<OauthRequest, string | undefined>();
 
   constructor(
     private readonly config: Config,
@@ -110,22 +102,23 @@ export class ClientDocuments {
     private readonly logger: Logger,
   ) {}
 
-  /** @returns undefined without a valid document (the request keeps the reason) @throws Unavailable if too many reads run */
+  /** @returns undefined without a valid document: see {@link faultOf} @throws Unavailable if too many reads run */
   async find(clientId: string): Promise<StoredClient | undefined> {
     if (!clientId.startsWith('https://')) return undefined;
     const request = this.database.current!;
-    request.documentFault = this.areRead
+    const fault = this.areRead
       ? isDocumentUrl(clientId)
         ? this.#failed.get(clientId)
         : NO_DOCUMENT_URL
       : 'this server reads no documents of clients: its operator registers apps';
-    if (request.documentFault !== undefined) return undefined;
+    this.#faults.set(request, fault);
+    if (fault !== undefined) return undefined;
     const known = this.#read.get(clientId);
     if (known) return known;
     const network = networkOf(request.ip);
     const waiting = this.#waiting.get(network) ?? 0;
     if (
-      waiting >= MOST_WAITING_OF_AN_ADDRESS ||
+      waiting >= MAX_WAITING_PER_ADDRESS ||
       !(this.#reading.has(clientId) || this.#spend(network, clientId))
     ) {
       request.unavailable = true;
@@ -140,7 +133,7 @@ export class ClientDocuments {
     request.leaveSlot(); // a waiting request needs no slot
     try {
       const client = await reading.client;
-      request.documentFault = this.#failed.get(clientId);
+      this.#faults.set(request, this.#failed.get(clientId));
       return client;
     } finally {
       const left = this.#waiting.get(network)! - 1;
@@ -166,7 +159,6 @@ export class ClientDocuments {
     }
   }
 
-  /** Reads a client's keys at its `jwks_uri` (RFC 7591 §2). */
   async #readKeys(uri: string): Promise<object> {
     try {
       if (!isPageUrl(uri)) throw new Error('it is no https URL');
@@ -181,10 +173,15 @@ export class ClientDocuments {
   /** Forgets a document because of an unknown key, so that it is read again. @returns false if that happened within the last minute */
   forget(clientId: string): boolean {
     if (this.#reading.has(clientId)) return true;
-    if (!this.#spent.spend({ [`keys of ${clientId}`]: MOST_UNKNOWN_KEYS_A_MINUTE })) return false;
+    if (!this.#spent.spend({ [`keys of ${clientId}`]: MAX_UNKNOWN_KEYS_PER_MINUTE })) return false;
     this.#read.delete(clientId);
     this.#failed.delete(clientId);
     return true;
+  }
+
+  /** Why the last document that the request asked for cannot be used. */
+  faultOf(request: OauthRequest): string | undefined {
+    return this.#faults.get(request);
   }
 
   get areRead(): boolean {
@@ -219,15 +216,15 @@ export class ClientDocuments {
   #spend(network: string, clientId: string): boolean {
     const reading = [...this.#reading.values()];
     const ofAddress = reading.filter((other) => other.network === network);
-    if (reading.length >= MOST_AT_ONCE || ofAddress.length >= MOST_AT_ONCE_OF_AN_ADDRESS) return false;
+    if (reading.length >= MAX_CONCURRENT || ofAddress.length >= MAX_CONCURRENT_PER_ADDRESS) return false;
     return this.#spent.spend({
-      [`of ${network}`]: MOST_READS_A_MINUTE,
+      [`of ${network}`]: MAX_READS_PER_MINUTE,
       ...budgetOfHost(new URL(clientId)),
     });
   }
 }
 
-const budgetOfHost = ({ host }: URL) => ({ [`from ${host}`]: MOST_READS_A_MINUTE_OF_A_HOST });
+const budgetOfHost = ({ host }: URL) => ({ [`from ${host}`]: MAX_READS_PER_MINUTE_AND_HOST });
 
 /** Gives the reason for logs. Does not distinguish internal host names from missing ones. */
 function reasonOf({ message, syscall }: NodeJS.ErrnoException): string {
@@ -245,7 +242,6 @@ export function isDocumentUrl(clientId: string): boolean {
   return url.pathname !== '/' && url.username === '' && url.password === '' && !clientId.includes('#');
 }
 
-/** Authentication methods at the token endpoint, by its document. */
 function authMethodsOf(said: Readonly<Record<string, unknown>>): ('none' | 'private_key_jwt')[] {
   const { token_endpoint_auth_method: preferred, token_endpoint_auth_methods_supported: others } = said;
   const methods = [preferred ?? [], others ?? []].flat();
@@ -261,7 +257,6 @@ function keysUriOf(document: unknown): string | undefined {
   return isNeeded && typeof said.jwks_uri === 'string' ? said.jwks_uri : undefined;
 }
 
-/** Says why a document's client cannot have a redirect URI. @returns undefined if it can */
 export function redirectFaultOf(
   clientId: string,
   uri: string,
@@ -300,7 +295,7 @@ export function clientOf(
   const scope = typeof said.scope === 'string' ? said.scope.split(' ').filter(isScope) : ALL_SCOPES;
   const name = named || host.slice(0, 100);
   const faultOf = (uri: string) => redirectFaultOf(clientId, uri, type, production);
-  const redirect_uris = uris.filter((uri) => faultOf(uri) === undefined).slice(0, MOST_REDIRECT_URIS);
+  const redirect_uris = uris.filter((uri) => faultOf(uri) === undefined).slice(0, MAX_REDIRECT_URIS);
   if (redirect_uris.length === 0 && uris.length > 0) throw new Error(faultOf(uris[0]!));
   // Only its own host, so that a document cannot direct requests at others.
   const logoutUri = said.backchannel_logout_uri;

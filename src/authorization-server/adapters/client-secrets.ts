@@ -14,7 +14,7 @@ import { OauthDatabase } from '../requests/oauth-database.js';
 import type { ClientSecret } from './client-documents.js';
 
 /** Maximum wrong secrets of a client per address and minute; other addresses are not affected. */
-const MOST_WRONG_A_MINUTE = 10;
+const MAX_WRONG_PER_MINUTE = 10;
 
 const USED_SECRETS = `UPDATE oauth_client_secrets s SET last_used_at = GREATEST(s.last_used_at, r.at) FROM (
   SELECT k.id, r.at FROM ${USED} JOIN oauth_client_secrets k ON k.id = r.name::bigint ORDER BY k.id FOR NO KEY UPDATE OF k
@@ -40,13 +40,10 @@ export class ClientSecrets {
     this.#used = usage.tally('a client secret', USED_SECRETS);
   }
 
-  /**
-   * Compares all of the client's secrets, so that timing does not reveal which one matches. @throws InvalidClientAuth if it has expired;
-   * TemporarilyUnavailable (429) after too many wrong ones from an address
-   */
+  /** Compares all secrets, so that timing does not reveal which one matches. @throws InvalidClientAuth; TemporarilyUnavailable (429) */
   matches(client: Client, sent: string): boolean {
     const budget = {
-      [`${client.clientId} ${networkOf(this.requests.current!.ip ?? '')}`]: MOST_WRONG_A_MINUTE,
+      [`${client.clientId} ${networkOf(this.requests.current!.ip ?? '')}`]: MAX_WRONG_PER_MINUTE,
     };
     if (this.#wrong.areSpent(budget)) throw tooMany();
     const secrets = client.secrets as readonly ClientSecret[];

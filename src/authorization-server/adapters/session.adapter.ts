@@ -61,13 +61,7 @@ function authorizing(parameters: SqlParameters, grant: NewGrant, code: NewToken,
 )`;
 }
 
-/**
- * Stores all writes of an authorization request: the ended interaction, the next one, grant and code, and the session. Stores nothing if
- * the sign-in is invalid or another request continued the interaction; no grant if the consent no longer allows it.
- *
- * @param parameters of the session
- * @param isFound whether the session was stored before
- */
+/** Stores all or none; no session if the sign-in has ended or the step was continued; no grant if the consent no longer allows it. */
 function storing(
   parameters: SqlParameters,
   isFound: boolean,
@@ -97,7 +91,6 @@ const END_IF_ENDED = `DELETE FROM oauth_sessions s WHERE s.uid_key = $1 AND EXIS
 const END = 'DELETE FROM oauth_sessions WHERE key IN ($1, $2) RETURNING 1';
 const SIGN_OUT = `WITH ended AS (${END}), recorded AS (${recordEventIf('ended', 3)}) SELECT FROM ended`;
 
-/** Whether the session's data was stored, and whether another request continued the interaction. */
 interface Outcome {
   readonly is_stored: boolean;
   readonly is_gone: boolean;
@@ -135,10 +128,7 @@ export function sessionAdapter(database: OauthDatabase): Partial<Adapter> {
 
   const findByUid = (uid: string) => findBy('uid_key', keys.keysOf('Session.uid', uid));
 
-  /**
-   * Never restores an ended session or stores one for an ended sign-in. @throws SessionNotFound if another request continued the
-   * interaction, or a code's sign-in or consent is no longer valid; InvalidGrant if member or client is gone
-   */
+  /** @throws SessionNotFound if the step was continued, or sign-in or consent ended; InvalidGrant if member or client is gone */
   async function upsert(id: string, payload: AdapterPayload, expiresIn: number): Promise<void> {
     const { signIn, authorization, userAgent, ip } = database.current!;
     const { jti: _, ...stored } = payload;

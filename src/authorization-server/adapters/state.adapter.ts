@@ -14,8 +14,8 @@ import {
   rejectOrphans,
   SIGNED_IN,
   type Decision,
-  type MemberRow,
   OauthDatabase,
+  type SessionRow,
   type UpstreamSession,
 } from '../requests/oauth-database.js';
 
@@ -44,17 +44,11 @@ WHERE key IN ($${at}, $${at + 1}) AND model = 'Interaction'`;
 
 const END = `${ending(1)} RETURNING 1`;
 
-interface StateRow extends MemberRow {
-  payload: Buffer;
-  key: Buffer;
-  consumed: boolean;
-  user_id: number | null;
-  client_id: string | null;
-  session_payload: Buffer | null;
-  session_key: Buffer;
-  uid_key: Buffer;
-  upstream_subject_key: Buffer | null;
-  upstream_session_key: Buffer | null;
+interface StateRow extends SessionRow {
+  readonly consumed: boolean;
+  readonly client_id: string | null;
+  readonly session_payload: Buffer | null;
+  readonly session_key: Buffer;
 }
 
 /** Stores a state ($at): member, key, model, payload, seconds, client, key of its session. */
@@ -101,7 +95,6 @@ export function stateAdapter(
   model: 'Interaction' | 'PushedAuthorizationRequest',
 ): Partial<Adapter> {
   const { keys, encryption } = database;
-  /** Parameters $1 to $3 of {@link FIND_STATE} and {@link CONSUME}. */
   const placeOf = (id: string) => [...eitherOf(keys.keysOf(model, id)), model];
 
   async function find(id: string): Promise<AdapterPayload | undefined> {
@@ -250,9 +243,7 @@ interface EndedRow {
 }
 
 interface CompletedStep {
-  /** Of the app's request. */
   readonly params: Readonly<Record<string, unknown>>;
-  /** The open step of the same request. */
   readonly open?: { readonly uid: string; readonly sessionKey: Buffer } | undefined;
 }
 
@@ -267,7 +258,6 @@ export class OneTimeStates {
     await this.database.rows(PUT, [key, model, payload, seconds]);
   }
 
-  /** @returns undefined if there is none, or it has expired or was taken before */
   take<T>(model: OneTimeModel, id: string): Promise<T | undefined> {
     return this.find<T>(TAKE, model, id, model);
   }

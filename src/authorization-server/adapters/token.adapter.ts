@@ -78,7 +78,6 @@ export function grantAdapter(database: OauthDatabase): Partial<Adapter> {
   return { find, upsert, destroy };
 }
 
-/** The event of a revocation; undefined at other endpoints. */
 function revocationOf(ctx: KoaContextWithOIDC | undefined, grant: string): NewAuthEvent | undefined {
   const { client, entities } = ctx?.oidc ?? {};
   const token = entities?.RefreshToken ?? entities?.AccessToken;

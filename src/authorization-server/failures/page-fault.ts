@@ -37,10 +37,8 @@ export interface ErrorPage {
   readonly next?: {
     readonly text: 'tryAgain' | 'anotherAccount' | 'toApp' | 'backToApp' | 'toFront';
     readonly href: string;
-    /** For `toApp`. */
     readonly host?: string;
   };
-  /** For `tooMany`. */
   readonly retryAfterSeconds?: number;
   /** For developers: the RFC's error code. */
   readonly code?: string | undefined;
@@ -56,7 +54,6 @@ export class PageFault extends Error {
   constructor(
     readonly status: number,
     readonly fault: FaultName,
-    /** For developers: the RFC's error code, if there is one. */
     readonly code?: string,
     readonly more: Pick<ErrorPage, 'login' | 'next'> = {},
     /** For the log and the list of rejections, unless the status is enough. */
@@ -89,10 +86,7 @@ const FAULTS: Readonly<Record<string, FaultName>> = {
   invalid_request_uri: 'expired',
 };
 
-/**
- * Turns any error into a fault for members; the library's messages are for developers. @param signingOut whether it was thrown at
- * sign-out, where a remaining session matters more than a wrong client
- */
+/** Turns any error into a fault for members. @param signingOut at a sign-out, a remaining session matters more than a wrong client */
 export function pageFaultOf(error: unknown, signingOut = false): PageFault {
   if (error instanceof PageFault) return error;
   if (isUnavailable(error)) return SERVER_BUSY;

@@ -8,10 +8,9 @@ import { looksSecret } from '../../values/secret-forms.js';
 import { OauthDatabase } from '../requests/oauth-database.js';
 import { KNOWN_ERRORS, type RefusalWords } from '../reasons/refusal-reasons.js';
 
-/** Maximum rejections that a process keeps; more are only logged. */
-const MOST_A_MINUTE = 100;
+const MAX_PER_MINUTE = 100;
 /** Per address, so that developers find theirs during a flood. */
-const MOST_A_MINUTE_OF_AN_ADDRESS = 10;
+const MAX_PER_MINUTE_AND_ADDRESS = 10;
 
 const KEEP = `INSERT INTO oauth_refusals (error_id, route, error, reason, client_id, redirect_uri, ip)
 VALUES ($1, $2, $3, $4, $5, $6, $7)
@@ -34,10 +33,7 @@ const RECORD_ONCE = `WITH first AS (
     WHERE client_id = $4 AND type = $1 AND details->>'reason' = $8::jsonb->>'reason' AND occurred_at > now() - interval '1 hour')
 ) ${recordEventIf('first', 1)}`;
 
-/**
- * Keeps rejections without a member, so that admins find them by error id. Anybody can cause them, so they are in a ring of 10,000
- * outside the audit log, only a few a minute, and without possible secrets.
- */
+/** Keeps rejections without a member for admins. Anybody can cause them: few a minute, in a ring of 10,000, without possible secrets. */
 @Injectable()
 export class Refusals {
   readonly #kept = new MinuteBudgets();
@@ -50,14 +46,13 @@ export class Refusals {
     private readonly meter: Meter,
   ) {}
 
-  /** Counts an error response, kept or not. @param error code of the response */
   count(error: string): void {
     this.meter.count('oauth_errors_total', { error: KNOWN_ERRORS.has(error) ? error : 'other' });
   }
 
   /** Failing to keep a rejection never fails or delays its response. */
   async keep({ errorId, route, error, reason, clientId, redirectUri, ip }: Refused): Promise<void> {
-    const budgets = { all: MOST_A_MINUTE, [networkOf(ip ?? '')]: MOST_A_MINUTE_OF_AN_ADDRESS };
+    const budgets = { all: MAX_PER_MINUTE, [networkOf(ip ?? '')]: MAX_PER_MINUTE_AND_ADDRESS };
     if (!this.#kept.spend(budgets)) return;
     const sent = [maskedInput(clientId, 100), placeOf(redirectUri)];
     try {
@@ -121,7 +116,6 @@ export class MinuteBudgets {
     return true;
   }
 
-  /** Tells, without counting, whether a name is at its limit. */
   areSpent(budgets: Readonly<Record<string, number>>): boolean {
     return Object.entries(budgets).some(([name, most]) => (this.#spent.get(name) ?? 0) >= most);
   }

@@ -104,7 +104,6 @@ export function onFailures(library: Provider, note: (error: Error) => void): voi
   for (const event of FAILURES) events.on(event, (_ctx, error: Error) => note(error));
 }
 
-/** The library's texts. */
 const STEP_GONE = 'interaction session not found';
 const SIGN_OUT_GONE = 'could not find logout details';
 
@@ -113,12 +112,10 @@ export function stepGone(): errors.SessionNotFound {
   return Object.assign(new errors.SessionNotFound(STEP_GONE), { allow_redirect: false });
 }
 
-/** Whether the step of this browser's cookie has expired or ended. */
 export function isStepGone(error: unknown): boolean {
   return error instanceof errors.SessionNotFound && error.error_description === STEP_GONE;
 }
 
-/** Whether the sign-out of this form has ended: it was sent before. */
 export function isSignOutGone(error: Error): boolean {
   return (error as errors.OIDCProviderError).error_description === SIGN_OUT_GONE;
 }

@@ -8,7 +8,6 @@ export const LIFETIMES = {
   idToken: 10 * MINUTE,
   interaction: 30 * MINUTE,
   passkeyChallenge: 2 * MINUTE,
-  /** The link in a password-reset email. */
   passwordReset: 30 * MINUTE,
   /** Maximum validity of a client's assertion: its id is kept until it expires. */
   clientAssertion: 5 * MINUTE,

@@ -39,7 +39,6 @@ export const ROUTES = {
 /** Clients try to register here if the metadata has no `registration_endpoint`; registration is impossible. */
 export const REGISTRATION = '/register';
 
-/** Target of the sign-out form. */
 export const SIGN_OUT = `${ROUTES.end_session}/confirm`;
 
 /** Paths of pages that can be opened again without effects. */
@@ -70,7 +69,6 @@ const METHODS: Readonly<Record<string, readonly string[]>> = {
 };
 const RESUME_PATH = new RegExp(`^${ROUTES.authorization}/[\\w-]{1,100}$`);
 
-/** Returns the library's methods for a path; undefined for any other path. */
 export function methodsAt(path: string): readonly string[] | undefined {
   if (RESUME_PATH.test(path)) return READ;
   return Object.hasOwn(METHODS, path) ? METHODS[path] : undefined;
@@ -115,7 +113,6 @@ export function apiResource(config: Config): string {
 /** OpenID scopes (Core §5.4, §11) that every client may request. Not `email`: apps never get a member's address. */
 export const OPENID_SCOPES: readonly string[] = ['openid', 'offline_access', 'profile'];
 
-/** Lists the scopes that a client may request: its registered API scopes, and OpenID's. */
 export function allowedScopes(client: Client): string[] {
   return [...OPENID_SCOPES, ...(client.api_scopes as string).split(' ').filter(Boolean)];
 }
@@ -314,7 +311,6 @@ function nonceSecret({ d }: SigningJwk): Buffer {
   return deriveKey(Buffer.from(d, 'base64url'), 'dpop-nonce');
 }
 
-/** Returns the attributes of the session cookie. */
 export function sessionCookie(config: Config) {
   const secure = config.publicUrl.startsWith('https:');
   return { httpOnly: true, sameSite: 'lax', secure, signed: true, path: '/' } as const;

@@ -2,10 +2,7 @@ import { decodeJwt } from 'jose';
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { ROUTES } from './provider.js';
 
-/**
- * Rejects response modes and types that the client may not use: the library would report them in the rejected mode. Replaces them by
- * unknown values, which the library rejects by a redirect. Also applies to the mode of a request object.
- */
+/** Replaces modes and types that the client may not use by unknown ones: the library would report the error in the rejected mode. */
 export async function rejectOtherResponses(
   ctx: KoaContextWithOIDC,
   next: () => Promise<void>,

@@ -5,7 +5,6 @@ import type { Config } from '../../config/config.js';
 /** Values of `acr_values` (OpenID Connect EAP ACR Values 1.0 §2): `phr` with a passkey, `phrh` with one that never leaves its hardware. */
 const PASSKEY_CLASSES: readonly string[] = ['phr', 'phrh'];
 
-/** Gives the available classes. */
 export function passkeyClasses(config: Config): readonly string[] {
   return passkeyDomain(config) === undefined ? [] : PASSKEY_CLASSES;
 }
@@ -17,10 +16,7 @@ export const PASSKEY_WANTED = 'passkey_wanted';
 const isReached = (asked: readonly string[], reached: string | undefined) =>
   reached !== undefined && (asked.includes(reached) || (reached === 'phrh' && asked.includes('phr')));
 
-/**
- * Keeps only the essential classes of `claims` (OpenID Connect Core §5.5.1.1), without which the app does not accept a sign-in. They
- * replace the voluntary `acr_values`. @throws InvalidRequest if it is malformed
- */
+/** Keeps only the essential classes of `claims` (OpenID Connect Core §5.5.1.1), which replace the voluntary `acr_values`. */
 export function keepEssentialClasses({ oidc }: KoaContextWithOIDC, claims: string | undefined): void {
   const values = essentialClasses(claims);
   const kept = values && { id_token: { acr: { essential: true, values } } };

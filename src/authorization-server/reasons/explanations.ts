@@ -14,7 +14,6 @@ const OF_REFRESH_TOKENS: { readonly [Reason in RefusalReason]?: string } = {
   access_ended: ENDED,
 };
 
-/** The end of the access that a refresh token gave. */
 export interface EndedAccess extends Pick<EndedRefreshToken, 'client_id' | 'reason'> {
   /** In the API's format. */
   readonly ended_at: string;

@@ -1,100 +1,80 @@
 import { errors } from 'oidc-provider';
 
-interface Reason {
-  readonly meaning: string;
-  /** Error codes with this reason, unless the error's text has another one. */
-  readonly codes?: readonly string[];
-}
-
 /** Reasons of rejections: word → meaning. The library's messages contain the caller's input, so logs get only these words. */
 export const REFUSAL_REASONS = {
-  unknown_client: { meaning: 'There is no such client, or it is disabled' },
-  unregistered_redirect_uri: {
-    meaning: 'The redirect URI is not registered for the client',
-    codes: ['invalid_redirect_uri'],
-  },
-  unregistered_post_logout_redirect_uri: {
-    meaning: 'The post-logout redirect URI is not registered for the client',
-  },
-  origin_not_allowed: {
-    meaning: 'The request came from a page whose origin is not registered for the client',
-  },
-  code_not_found: { meaning: 'There is no such code, or it has expired' },
-  code_used: { meaning: 'The code was used before' },
-  refresh_token_not_found: { meaning: 'There is no such refresh token, or it has expired or was revoked' },
-  refresh_token_used: { meaning: 'The refresh token was used before' },
-  token_used_meanwhile: { meaning: 'Another request used the code or token at the same moment' },
-  other_redirect_uri: { meaning: 'The redirect URI differs from the one in the authorization request' },
-  other_client: { meaning: 'The code, token or hint belongs to another client' },
-  access_ended: { meaning: 'The grant was revoked or has ended' },
-  wrong_code_verifier: { meaning: 'PKCE: the code verifier does not match the challenge' },
-  no_pkce: { meaning: 'PKCE with S256 is missing or malformed' },
-  proof_used: { meaning: 'The DPoP proof or client assertion was used before' },
-  profile_rule: { meaning: 'The profile of the client does not allow it' },
-  bad_dpop_proof: {
-    meaning: 'The DPoP proof is missing, malformed, or made for another request or key',
-    codes: ['invalid_dpop_proof', 'use_dpop_nonce'],
-  },
-  request_uri: {
-    meaning: 'The pushed authorization request is unknown, used or expired',
-    codes: ['invalid_request_uri', 'request_uri_not_supported'],
-  },
-  bad_id_token_hint: { meaning: 'The id_token_hint is not an ID token of this server' },
-  sign_in_expired: { meaning: 'The sign-in has expired, is finished, or belongs to another browser' },
-  foreign_form: { meaning: 'The form did not come from this server’s page' },
-  member_declined: { meaning: 'The member denied access', codes: ['access_denied'] },
-  interaction_needed: {
-    meaning: 'prompt=none, but the member must sign in or consent',
-    codes: ['login_required', 'consent_required', 'interaction_required'],
-  },
-  class_not_reached: {
-    meaning: 'The member could not sign in as the app requires (acr)',
-    codes: ['unmet_authentication_requirements'],
-  },
-  secret_in_url: { meaning: 'A client sent its secret in a URL, where others may see it: replace it' },
-  wrong_client_secret: { meaning: 'The client secret is wrong' },
-  client_secret_expired: { meaning: 'The client secret has expired' },
-  too_many_wrong_secrets: { meaning: 'One address sent too many wrong secrets of a client' },
-  missing_parameter: { meaning: 'A parameter is missing' },
-  repeated_parameter: { meaning: 'A parameter was sent twice' },
-  bad_client_authentication: {
-    meaning: 'The client failed to authenticate',
-    codes: ['invalid_client'],
-  },
-  scope: { meaning: 'A scope is missing, unknown, or not allowed for the client', codes: ['invalid_scope'] },
-  resource: { meaning: 'The resource is not this API', codes: ['invalid_target'] },
-  unsupported: {
-    meaning: 'The response type, response mode, grant type or kind of request is not supported',
-    codes: [
-      'unsupported_response_type',
-      'unsupported_response_mode',
-      'unsupported_grant_type',
-      'unsupported_token_type',
-      'request_not_supported',
-      'registration_not_supported',
-    ],
-  },
-  unknown_member: { meaning: 'The external identity provider identified no active member' },
-  upstream_away: { meaning: 'The external identity provider did not respond in time' },
-  upstream_refused: { meaning: 'The external identity provider responded with an error' },
-  upstream_wrong: {
-    meaning: 'The external identity provider’s response is invalid: see the log',
-  },
-  too_many_requests: { meaning: 'Too many requests came from one address (RATE_LIMIT_AUTH)' },
-  malformed_request: {
-    meaning: 'The request is malformed in another way, which the response names',
-    codes: ['invalid_request', 'invalid_grant', 'invalid_token'],
-  },
-  server_error: { meaning: 'The server failed: the log has the error', codes: ['server_error'] },
-  other: { meaning: 'None of these' },
-} as const satisfies Readonly<Record<string, Reason>>;
+  unknown_client: 'There is no such client, or it is disabled',
+  unregistered_redirect_uri: 'The redirect URI is not registered for the client',
+  unregistered_post_logout_redirect_uri: 'The post-logout redirect URI is not registered for the client',
+  origin_not_allowed: 'The request came from a page whose origin is not registered for the client',
+  code_not_found: 'There is no such code, or it has expired',
+  code_used: 'The code was used before',
+  refresh_token_not_found: 'There is no such refresh token, or it has expired or was revoked',
+  refresh_token_used: 'The refresh token was used before',
+  token_used_meanwhile: 'Another request used the code or token at the same moment',
+  other_redirect_uri: 'The redirect URI differs from the one in the authorization request',
+  other_client: 'The code, token or hint belongs to another client',
+  access_ended: 'The grant was revoked or has ended',
+  wrong_code_verifier: 'PKCE: the code verifier does not match the challenge',
+  no_pkce: 'PKCE with S256 is missing or malformed',
+  proof_used: 'The DPoP proof or client assertion was used before',
+  profile_rule: 'The profile of the client does not allow it',
+  bad_dpop_proof: 'The DPoP proof is missing, malformed, or made for another request or key',
+  request_uri: 'The pushed authorization request is unknown, used or expired',
+  bad_id_token_hint: 'The id_token_hint is not an ID token of this server',
+  sign_in_expired: 'The sign-in has expired, is finished, or belongs to another browser',
+  foreign_form: 'The form did not come from this server’s page',
+  member_declined: 'The member denied access',
+  interaction_needed: 'prompt=none, but the member must sign in or consent',
+  class_not_reached: 'The member could not sign in as the app requires (acr)',
+  secret_in_url: 'A client sent its secret in a URL, where others may see it: replace it',
+  wrong_client_secret: 'The client secret is wrong',
+  client_secret_expired: 'The client secret has expired',
+  too_many_wrong_secrets: 'One address sent too many wrong secrets of a client',
+  missing_parameter: 'A parameter is missing',
+  repeated_parameter: 'A parameter was sent twice',
+  bad_client_authentication: 'The client failed to authenticate',
+  scope: 'A scope is missing, unknown, or not allowed for the client',
+  resource: 'The resource is not this API',
+  unsupported: 'The response type, response mode, grant type or kind of request is not supported',
+  unknown_member: 'The external identity provider identified no active member',
+  upstream_away: 'The external identity provider did not respond in time',
+  upstream_refused: 'The external identity provider responded with an error',
+  upstream_wrong: 'The external identity provider’s response is invalid: see the log',
+  too_many_requests: 'Too many requests came from one address (RATE_LIMIT_AUTH)',
+  malformed_request: 'The request is malformed in another way, which the response names',
+  server_error: 'The server failed: the log has the error',
+  other: 'None of these',
+} as const;
 
 export type RefusalReason = keyof typeof REFUSAL_REASONS;
 
+/** The reasons of error codes, unless the error's text has another one. */
 const REASON_OF_CODE: ReadonlyMap<string, RefusalReason> = new Map(
-  Object.entries<Reason>(REFUSAL_REASONS).flatMap(([reason, { codes = [] }]) =>
-    codes.map((code) => [code, reason as RefusalReason] as const),
-  ),
+  Object.entries({
+    invalid_redirect_uri: 'unregistered_redirect_uri',
+    invalid_dpop_proof: 'bad_dpop_proof',
+    use_dpop_nonce: 'bad_dpop_proof',
+    invalid_request_uri: 'request_uri',
+    request_uri_not_supported: 'request_uri',
+    access_denied: 'member_declined',
+    login_required: 'interaction_needed',
+    consent_required: 'interaction_needed',
+    interaction_required: 'interaction_needed',
+    unmet_authentication_requirements: 'class_not_reached',
+    invalid_client: 'bad_client_authentication',
+    invalid_scope: 'scope',
+    invalid_target: 'resource',
+    unsupported_response_type: 'unsupported',
+    unsupported_response_mode: 'unsupported',
+    unsupported_grant_type: 'unsupported',
+    unsupported_token_type: 'unsupported',
+    request_not_supported: 'unsupported',
+    registration_not_supported: 'unsupported',
+    invalid_request: 'malformed_request',
+    invalid_grant: 'malformed_request',
+    invalid_token: 'malformed_request',
+    server_error: 'server_error',
+  } as const satisfies Readonly<Record<string, RefusalReason>>),
 );
 
 /** Codes of OAuth and OpenID specifications, as labels of a metric. */
@@ -184,7 +164,6 @@ export function because<Thrown extends Error>(reason: RefusalReason, error: Thro
   return error;
 }
 
-/** Finds the words for counting and recording an error. @param error from the library or a page */
 export function refusalOf(error: Error): RefusalWords {
   const {
     error: code,

@@ -47,10 +47,8 @@ export class Consents {
     const member = this.database.current?.signIn.member;
     if (member?.userId !== userId || member.clientId !== clientId)
       return (await this.database.read<Consent & QueryResultRow>(FIND_CONSENT, [userId, clientId]))[0];
-    const { granted, rejected, redirect_origins, seen_as, duration, has_ended } = member;
-    return granted === null
-      ? undefined
-      : { granted, rejected, redirect_origins, seen_as, duration, has_ended };
+    const { granted } = member;
+    return granted === null ? undefined : { ...member, granted };
   }
 
   /** A new family of tokens per sign-in, so that ending one leaves the others. */
@@ -99,22 +97,17 @@ export class Consents {
     const granted = asked.filter((scope) => consent.granted.includes(scope));
     const rejected = asked.filter((scope) => consent.rejected.includes(scope));
     if (!asked.every((scope) => granted.includes(scope) || rejected.includes(scope))) return undefined;
-    const longest = choicesFor(accessClientOf(client, oidc.params!.dpop_jkt !== undefined), this.config).at(
-      -1,
-    )!;
-    const seconds = consent.duration === null ? LIFETIMES.earlierGrant : secondsOf(longest);
+    const choices = choicesFor(accessClientOf(client, oidc.params!.dpop_jkt !== undefined), this.config);
+    const seconds = consent.duration === null ? LIFETIMES.earlierGrant : secondsOf(choices.at(-1)!);
     const decided = { granted, rejected };
-    return this.createGrant(provider, account.accountId, client.clientId, decided, {
-      seconds,
-      isRemembered: true,
-    });
+    const access = { seconds, isRemembered: true };
+    return this.createGrant(provider, account.accountId, client.clientId, decided, access);
   }
 }
 
 /** Gives a digest of what members see of an unreviewed app; null for an app that an admin registered. */
 export const seenAs = (client: Client): string | null => (client.seen_as as string | undefined) ?? null;
 
-/** Whether the app is unchanged since the member's answer. */
 const isSeen = (client: Client, { seen_as = null }: Partial<Answer>) => seen_as === seenAs(client);
 
 /** Tells whether all requested API scopes were refused: then members are asked again, or the client could never get them. */

@@ -70,7 +70,6 @@ const FORGET = `UPDATE oauth_tokens SET successor = NULL WHERE key = ANY (ARRAY(
 export class RefreshGracePeriod {
   constructor(private readonly database: Database) {}
 
-  /** @returns number of deleted responses */
   @Periodic({
     work: 'refresh_answers',
     everyMs: PAUSE_MS,

@@ -46,21 +46,15 @@ export interface Decision {
 }
 
 /** A member as read with a session or an interaction: columns {@link MEMBER}. */
-export interface MemberRow {
+export interface MemberRow extends Omit<Consent, 'granted'> {
   readonly valid_since: number | null;
   readonly active: boolean;
   readonly username: string;
   readonly display_name: string;
   /** null without a consent or a known client. */
-  readonly granted: readonly string[] | null;
-  readonly rejected: readonly string[];
-  readonly redirect_origins: readonly string[] | null;
-  readonly seen_as: string | null;
-  readonly duration: Duration | null;
-  readonly has_ended: boolean;
+  readonly granted: Consent['granted'] | null;
 }
 
-/** Columns of a consent (`c`): {@link Consent}. */
 export const CONSENT = `c.granted, c.rejected, c.redirect_origins, c.seen_as, c.duration,
   COALESCE(c.access_ends_at <= now(), false) AS has_ended`;
 
@@ -77,12 +71,10 @@ export interface SessionRow extends MemberRow {
   readonly upstream_session_key: Buffer | null;
 }
 
-/** An issued code or token. */
 export interface NewToken {
   readonly key: Buffer;
   readonly model: string;
   readonly grantId: string;
-  /** JSON */
   readonly payload: string;
   readonly seconds: number;
 }
@@ -97,15 +89,11 @@ interface NewAccess {
 export interface NewGrant extends NewAccess {
   readonly id: string;
   readonly clientId: string;
-  /** JSON */
   readonly payload: string;
   readonly scopes: readonly string[];
 }
 
-/**
- * Finds the member $1 if their sign-in is still valid ($2, see {@link SIGN_INS_VALID_SINCE}), in a statement that stores something based
- * on it. Ending the sign-ins waits for this lock, and then finds what was stored.
- */
+/** Finds the member $1 if their sign-in is still valid ($2). Ending the sign-ins waits for this lock, and then finds what was stored. */
 export const SIGNED_IN = `signed_in AS (
   SELECT FROM users u WHERE u.id = $1::bigint AND u.disabled_at IS NULL AND ${SIGN_INS_VALID_SINCE} IS NOT DISTINCT FROM $2::bigint
   FOR KEY SHARE
@@ -150,7 +138,6 @@ export interface Authorization {
   access?: NewAccess;
   /** If the member is prompted, another grant is made. */
   grant?: NewGrant;
-  /** The code of this grant. */
   code?: NewToken | undefined;
   /** Parameters of the statements for the interaction that this request continues, and for the next one. */
   ended?: readonly unknown[] | undefined;
@@ -163,14 +150,10 @@ export class OauthRequest {
   failure?: Error | undefined;
   /** The database was unavailable or slow: sends 503 and runs no further statements. */
   unavailable = false;
-  documentFault?: string | undefined;
   readonly signIn = new RequestSignIn();
   readonly authorization: Authorization = {};
 
-  /**
-   * @param id links errors to the log and the audit log @param leaveSlot call it before waiting for others @param parameterFault of an
-   * authorization request @param isOfAssistants whether the resource is their URL
-   */
+  /** @param leaveSlot call it before waiting for others @param isOfAssistants whether the resource is the assistants' URL */
   constructor(
     readonly id: string,
     readonly ip: string | undefined,
@@ -213,7 +196,6 @@ export class OauthDatabase {
     this.encryption = new Encryption(secrets, 'oauth-state');
   }
 
-  /** Runs `work` with the request as {@link current}. */
   serve<T>(request: OauthRequest, work: () => Promise<T>): Promise<T> {
     return this.#requests.run(request, work);
   }

@@ -34,14 +34,11 @@ export interface StoredToken extends TokenRow {
   readonly kept: KeptResponse | undefined;
 }
 
-/** What a lookup finds. */
 interface Found {
   readonly token?: StoredToken;
-  /** The end of the access, if the refresh token gave some. */
   readonly ended?: EndedAccess | undefined;
 }
 
-/** Reads the token with its grant. */
 const finding = (
   more: string,
   ends: string,
@@ -97,7 +94,6 @@ export async function findToken(database: OauthDatabase, model: string, id: stri
   return { token: { ...row, payload, model, id, kept }, ended };
 }
 
-/** Returns what oidc-provider reads of a token. */
 export function payloadOf(token: StoredToken, isConsumed: boolean): AdapterPayload {
   const { model, id, payload, ends_at, used_seconds_ago } = token;
   return {

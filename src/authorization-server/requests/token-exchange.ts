@@ -72,11 +72,7 @@ export class TokenExchange {
     this.#progress.issued.push(token);
   }
 
-  /**
-   * Writes the results before the response is sent, or repeats a kept response.
-   *
-   * @throws InvalidGrant if another request used the token or ended its grant
-   */
+  /** Writes before the response, or repeats a kept one. @throws InvalidGrant if another request used the token or ended its grant */
   async commit(): Promise<void> {
     const progress = this.#progress;
     if (progress.step !== 'accepted') throw new Error(`an exchange that is ${progress.step} is not stored`);
@@ -112,7 +108,6 @@ export class TokenExchange {
     this.ctx.body = body;
   }
 
-  /** Tells the app when its access ends, if it does. */
   #tellEnd({ seconds_left: left }: StoredToken): void {
     const body = this.ctx.body as { refresh_token?: string };
     if (body.refresh_token !== undefined && left !== null)

@@ -32,7 +32,6 @@ export const LANGUAGES: readonly string[] = [
 
 const TEXTS = new Map(LANGUAGES.map((language) => [language, textsOf(language)]));
 
-/** Gives the texts of one of {@link LANGUAGES}. */
 export function textsIn(language: string): Texts {
   return TEXTS.get(language)!;
 }
@@ -42,7 +41,6 @@ export const ENGLISH = textsIn('en');
 
 const SCOPE_ORDER = ['openid', 'profile', ...Object.keys(SCOPES), 'offline_access'];
 
-/** Sorts scopes as every page lists them. */
 export const inOrder = (scopes: readonly string[]): readonly string[] =>
   scopes.toSorted((one, other) => SCOPE_ORDER.indexOf(one) - SCOPE_ORDER.indexOf(other));
 
@@ -51,7 +49,6 @@ function textsOf(language: string): Texts {
     JSON.parse(readFileSync(new URL(`${language}/${file}.json`, FOLDER), 'utf8')) as Content;
   const { scopes, faults: ofPages, ...ofMembers } = read<typeof members>('members');
   const { faults, reasons, ...ofDevelopers } = read<Texts['developer']>('developers');
-  const meanings = Object.entries(REFUSAL_REASONS).map(([reason, { meaning }]) => [reason, meaning]);
   // Other languages also translate the English texts of the API and the log.
   return {
     ...ofMembers,
@@ -60,7 +57,7 @@ function textsOf(language: string): Texts {
     developer: {
       ...ofDevelopers,
       faults: { ...CLIENT_FAULTS, ...faults },
-      reasons: { ...Object.fromEntries(meanings), ...reasons },
+      reasons: { ...REFUSAL_REASONS, ...reasons },
     },
   };
 }
@@ -69,10 +66,7 @@ function textsOf(language: string): Texts {
 export const LANGUAGE_COOKIE = 'pua_language';
 const CHOSEN = new RegExp(`(?:^|; ?)(?:__Secure-)?${LANGUAGE_COOKIE}=([a-z]{2,3})(?:;|$)`);
 
-/**
- * Chooses a page's language: the member's choice in this browser, else by preference. @param uiLocales of the app, in order of preference
- * (OpenID Connect Core §3.1.2.1) @param headers `Accept-Language` (RFC 9110 §12.5.4) counts if none of the app's languages is available
- */
+/** Chooses by the member's choice in this browser, the app (`ui_locales`, OpenID Connect Core §3.1.2.1), then the browser's languages. */
 export function languageOf(
   uiLocales: unknown,
   { cookie, 'accept-language': accept }: Pick<IncomingHttpHeaders, 'cookie' | 'accept-language'>,
@@ -133,7 +127,6 @@ export function fill(text: string, values: Readonly<Record<string, string | numb
   return text.replace(/\{(\w+)\}/g, (_, name: string) => String(values[name]));
 }
 
-/** Capitalizes a text for the start of a sentence. */
 export function sentence(text: string): string {
   return text.slice(0, 1).toUpperCase() + text.slice(1);
 }
@@ -159,7 +152,6 @@ export class DateTimes {
   readonly #relative: Intl.RelativeTimeFormat;
   readonly #units = new Map<string, Intl.NumberFormat>();
 
-  /** @param locale of `Intl` */
   constructor(locale: string) {
     this.#locale = locale;
     this.#days = new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeZone: 'UTC' });
@@ -192,12 +184,10 @@ export class DateTimes {
     return { long: this.#days.format(date), short: this.#shortDays.format(date) };
   }
 
-  /** `1,234` */
   count(number: number): string {
     return this.#numbers.format(number);
   }
 
-  /** `30 days` */
   days(count: number): string {
     return this.#counted(count, 'day');
   }
