@@ -72,7 +72,6 @@ export class AccessTokens {
     private readonly keys: TokenKeys,
   ) {}
 
-  /** @throws Problem invalid_credentials if it is unknown or has ended; or database errors */
   async lookUp(credential: Credential, request: Request): Promise<KnownCredential> {
     const { publicUrl } = this.config;
     const refuse = (reason: string) => refusal(publicUrl, credential, request, reason);
@@ -126,10 +125,7 @@ export class AccessTokens {
   }
 }
 
-/**
- * Checks a DPoP proof (RFC 9449 §4.3), except for reuse. @param urls accepted `htu` values, without query and fragment @param thumbprint
- * of the signing key (RFC 7638) @returns its id; undefined if it is missing or invalid
- */
+/** Checks a DPoP proof (RFC 9449 §4.3), except for reuse. @param urls accepted `htu` values @returns its id; undefined if it is invalid */
 async function idOfProof(
   { headers: { dpop }, method }: Request,
   urls: readonly string[],

@@ -20,10 +20,7 @@ export class Authentication {
     private readonly accessTokens: AccessTokens,
   ) {}
 
-  /**
-   * Sets {@link Request.misuse} if the credential must not be used from there. @returns synchronously if it is cached and nothing is left
-   * to check; never throws synchronously @throws Problem invalid_credentials (the same for every reason), or database errors
-   */
+  /** Sets {@link Request.misuse}. @returns synchronously if cached and nothing is left to check @throws Problem invalid_credentials */
   authenticate(credential: Credential, request: Request): Caller | Promise<Caller> {
     const known = this.#know(credential, request);
     return known instanceof Promise

@@ -16,7 +16,6 @@ export class HashRenewal {
     private readonly logger: Logger,
   ) {}
 
-  /** @param row of the verified secret */
   renew(
     row: { readonly id: string | number; readonly hash: Buffer; readonly pepper_id: Buffer },
     secret: string,

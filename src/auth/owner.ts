@@ -8,7 +8,6 @@ export interface Owner {
   readonly ip: string | null;
 }
 
-/** Names the owner who acted in an audit event. */
 export const by = (owner: Owner | undefined) => (owner ? { userId: owner.userId, ip: owner.ip } : {});
 
 export class LimitReached extends OperatorError {}
@@ -55,21 +54,19 @@ AND type = ANY ($2) OFFSET ${MOST_CHANGES - 1} LIMIT 1`,
   if ((found as unknown[]).length > 0) throw new TooManyChanges();
 }
 
-/**
- * Locks the member and checks that they may have one more. @param manager of the transaction that creates it @param isFull SQL: a SELECT
- * of one boolean, `is_full`, for the member $1 @throws LimitReached also if the member is disabled; TooManyChanges
- */
+/** @param isFull SQL: one boolean, `is_full`, for the member $1 and `more` @throws LimitReached also if disabled; TooManyChanges */
 export async function takePlace(
   manager: EntityManager,
   { userId }: Owner,
   isFull: string,
   what: string,
+  ...more: readonly unknown[]
 ): Promise<void> {
   const members = await manager.query<unknown[]>(
     'SELECT FROM users WHERE id = $1 AND disabled_at IS NULL FOR NO KEY UPDATE',
     [userId],
   );
   await boundChanges(manager, userId);
-  const [place] = await manager.query<{ is_full: boolean }[]>(isFull, [userId]);
+  const [place] = await manager.query<{ is_full: boolean }[]>(isFull, [userId, ...more]);
   if (members.length === 0 || place!.is_full) throw new LimitReached(`the member has ${what}`);
 }

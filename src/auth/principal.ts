@@ -2,7 +2,6 @@ import type { Request } from 'express';
 import { Problem } from '../http/output/problems.js';
 import type { PlatformScope, Scope } from './scopes.js';
 
-/** An unverified credential. */
 export interface Credential {
   readonly kind: Caller['kind'];
   /** `DPoP` promises a proof (RFC 9449 §7.1). */

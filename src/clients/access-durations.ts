@@ -1,6 +1,5 @@
 import type { Client } from 'oidc-provider';
 import type { Config } from '../config/config.js';
-import type { OauthClient } from '../database/schema/entities/credentials/oauth.entity.js';
 
 /** Durations of an app's access, shortest first; numbers are days. */
 export const DURATIONS = ['once', '30', '180', 'unlimited'] as const;
@@ -21,7 +20,7 @@ const SECONDS: Readonly<Record<Duration, number | null>> = {
 /** Returns seconds; null for no end. */
 export const secondsOf = (duration: Duration): number | null => SECONDS[duration];
 
-interface AccessClient {
+export interface AccessClient {
   /** A browser page without a secret or bound tokens; not an assistant. */
   readonly isPublicBrowser: boolean;
   readonly isUnapproved: boolean;
@@ -38,23 +37,6 @@ export function accessClientOf(client: Client, isBound: boolean): AccessClient {
       !isBound,
     isUnapproved: client.by_member === true && client.is_approved !== true,
     longest_access: (client.longest_access as Duration | undefined) ?? null,
-  };
-}
-
-/** Reads these properties of a client's row. */
-export function accessClientOfRow(
-  client: Pick<OauthClient, 'type' | 'longest_access'> & {
-    readonly is_public: boolean;
-    readonly has_document: boolean;
-    readonly is_unapproved: boolean;
-    readonly is_bound: boolean;
-  },
-): AccessClient {
-  const { type, is_public, has_document, is_bound, is_unapproved, longest_access } = client;
-  return {
-    isPublicBrowser: type === 'web' && is_public && !has_document && !is_bound,
-    isUnapproved: is_unapproved,
-    longest_access,
   };
 }
 

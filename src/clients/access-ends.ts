@@ -3,16 +3,14 @@ import { DataSource } from 'typeorm';
 import { audited, recordEvent, type NewAuthEvent } from '../audit/audit.js';
 import { boundChanges } from '../auth/owner.js';
 import { Config } from '../config/config.js';
-import { accessClientOfRow, choicesFor, secondsOf, type Duration } from './access-durations.js';
+import { choicesFor, secondsOf, type AccessClient, type Duration } from './access-durations.js';
 import { IS_LIVE } from './connected-apps.js';
 
-type AccessRow = Parameters<typeof accessClientOfRow>[0] & { readonly client_id: string };
-
-/** Properties of the clients $2 that limit their access to the member $1; bound if all its refresh tokens are bound to a key. */
-const ACCESS_CLIENTS = `SELECT c.id AS client_id, c.type, c.jwks IS NULL AND c.secret_auth_method IS NULL AS is_public,
-  c.document_read_at IS NOT NULL AS has_document, c.owner_id IS NOT NULL AND c.approved_at IS NULL AS is_unapproved, c.longest_access,
-  NOT EXISTS (SELECT FROM oauth_grants g JOIN oauth_tokens t ON t.grant_id = g.id
-    WHERE g.user_id = $1 AND g.client_id = c.id AND t.model = 'RefreshToken' AND t.payload->>'jkt' IS NULL) AS is_bound
+/** The {@link AccessClient}s $2 of the member $1; bound if all refresh tokens are bound to a key. */
+const ACCESS_CLIENTS = `SELECT c.id AS client_id, c.longest_access, c.owner_id IS NOT NULL AND c.approved_at IS NULL AS "isUnapproved",
+  c.type = 'web' AND c.jwks IS NULL AND c.secret_auth_method IS NULL AND c.document_read_at IS NULL AND EXISTS (
+    SELECT FROM oauth_grants g JOIN oauth_tokens t ON t.grant_id = g.id
+    WHERE g.user_id = $1 AND g.client_id = c.id AND t.model = 'RefreshToken' AND t.payload->>'jkt' IS NULL) AS "isPublicBrowser"
 FROM oauth_clients c WHERE c.id = ANY ($2)`;
 
 /** One-time access has no refresh token, so it cannot be extended. Credential caches drop the earlier end. */
@@ -35,13 +33,13 @@ export class AccessEnds {
   ) {}
 
   async choicesOf(userId: number, clientIds: readonly string[]): Promise<Map<string, readonly Duration[]>> {
-    const rows = await this.dataSource.query<AccessRow[]>(ACCESS_CLIENTS, [userId, clientIds]);
-    return new Map(
-      rows.map((row) => [
-        row.client_id,
-        choicesFor(accessClientOfRow(row), this.config).filter((duration) => duration !== 'once'),
-      ]),
+    const values = [userId, clientIds];
+    const rows = await this.dataSource.query<(AccessClient & { client_id: string })[]>(
+      ACCESS_CLIENTS,
+      values,
     );
+    const choices = (row: AccessClient) => choicesFor(row, this.config).filter((one) => one !== 'once');
+    return new Map(rows.map((row) => [row.client_id, choices(row)]));
   }
 
   /** Changes the end of an app's access and remembered consent, if it has not ended. @returns whether it had any @throws TooManyChanges */

@@ -10,12 +10,10 @@ interface UsedOnOneDay {
   readonly app_kind: 'client' | 'key';
   readonly scopes: readonly string[];
   readonly uses: number;
-  /** In the API's format. */
   readonly last_used_at: string;
 }
 
 interface SignInLine {
-  /** In the API's format. */
   readonly occurred_at: string;
   /** `upstream`: the external identity provider. */
   readonly method: 'password' | 'passkey' | 'upstream';
@@ -29,7 +27,6 @@ interface SignInLine {
 }
 
 interface AccessEvent {
-  /** In the API's format. */
   readonly occurred_at: string;
   readonly type: (typeof ACCESS_EVENTS)[number];
   /** Name of the affected app or key; null if there is none, or it no longer exists. */
@@ -58,14 +55,13 @@ interface UsedByApp extends Pick<UsedOnOneDay, 'app_name'> {
   readonly counts: readonly number[];
 }
 
+/** Times are in the API's format; lists begin with the latest. */
 export interface Activity {
   /** Oldest first: `2026-01-31`, UTC. */
   readonly days: readonly string[];
   /** Most used first. */
   readonly apps: readonly UsedByApp[];
-  /** Latest first. */
   readonly used: readonly UsedOnOneDay[];
-  /** Latest first. */
   readonly signIns: readonly SignInLine[];
   readonly events: readonly AccessEvent[];
 }

@@ -70,11 +70,7 @@ export class AppTesters {
     return this.dataSource.query<Tester[]>(LIST, [clientId]);
   }
 
-  /**
-   * Invites a member. Whether anybody has this username is not told.
-   *
-   * @throws UnknownClient, TooManyChanges; LimitReached if there are {@link MOST_TESTERS}
-   */
+  /** Does not tell whether anybody has this username. @throws UnknownClient, TooManyChanges, LimitReached */
   invite(clientId: string, username: string, owner: Owner): Promise<void> {
     return audited(this.dataSource, async (manager) => {
       await lock(manager, clientId, owner);
@@ -89,13 +85,7 @@ export class AppTesters {
     });
   }
 
-  /**
-   * Removes a tester, and ends the app's access to their data unless it is approved.
-   *
-   * @param username as {@link list} gives it
-   * @returns the member, if it was one
-   * @throws UnknownClient
-   */
+  /** Ends the app's access to their data unless it is approved. @param username as {@link list} gives it @throws UnknownClient */
   remove(clientId: string, username: string, owner: Owner): Promise<number | null> {
     return audited(this.dataSource, async (manager) => {
       const { is_approved } = await lock(manager, clientId, owner);
@@ -117,7 +107,6 @@ export class AppTesters {
     return this.dataSource.query<Invitation[]>(OF_MEMBER, [userId]);
   }
 
-  /** @returns whether there was such an invitation */
   accept(userId: number, clientId: string, by: Actor): Promise<boolean> {
     return audited(this.dataSource, async (manager) => {
       const [accepted] = await manager.query<[unknown[], number]>(ACCEPT, [userId, clientId]);

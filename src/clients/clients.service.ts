@@ -24,7 +24,6 @@ export type ClientChanges = Partial<ChangeableClient>;
 export interface SecretDetails {
   readonly last_four: string;
   readonly created_at: string;
-  /** null for never. */
   readonly expires_at: string | null;
   readonly last_used_at: string | null;
 }
@@ -130,17 +129,13 @@ export class ClientsService {
     }));
   }
 
-  /** @throws UnknownClient */
   async find(id: string, owner?: Owner): Promise<ClientDetails> {
     const [client] = await this.list(owner, id);
     if (!client) throw new UnknownClient(id);
     return client;
   }
 
-  /**
-   * Changes the registration. Ends grants with a removed scope, and forgets consents for it. @param change computes the new fields from
-   * the current ones @returns the changed columns, and the number of ended grants @throws UnknownClient, ClientFault, TooManyChanges
-   */
+  /** Ends grants with a removed scope. @returns changed columns and ended grants @throws UnknownClient, ClientFault, TooManyChanges */
   async update(
     id: string,
     change: (client: ChangeableClient) => ClientChanges,
@@ -193,11 +188,7 @@ export class ClientsService {
     if (alg !== 'ES256') await new SigningKeysService(this.dataSource, this.config).provide(alg);
   }
 
-  /**
-   * Creates a client secret. The previous one works until the overlap or its own expiry ends, older ones end at once. @param
-   * expiresInSeconds null for never @returns the secret, which is shown once and not stored @throws UnknownClient, TooManyChanges;
-   * OperatorError if the client does not use secrets
-   */
+  /** The previous secret works during the overlap, older ones end at once. @throws UnknownClient, TooManyChanges, OperatorError */
   async rotateSecret(
     id: string,
     { overlapSeconds, expiresInSeconds }: { overlapSeconds: number; expiresInSeconds: number | null },
@@ -261,10 +252,7 @@ VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5))`,
     });
   }
 
-  /**
-   * Disables or enables a client. While disabled it is unknown to every endpoint, and its tokens are rejected; unexpired ones work again
-   * later. Owners cannot undo what others disabled. @returns whether that changed anything @throws UnknownClient, TooManyChanges
-   */
+  /** Unexpired tokens work again later. Owners cannot undo what others disabled. @returns whether that changed anything */
   async setDisabled(
     id: string,
     disabled: boolean,

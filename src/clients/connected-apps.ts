@@ -14,7 +14,6 @@ export interface ConnectedApp {
   readonly scopes: string[];
   /** In the API's format. */
   readonly since: string;
-  /** The end of its access; null for none. */
   readonly access_ends_at: string | null;
   readonly last_used_at: string | null;
 }
@@ -160,7 +159,6 @@ ORDER BY uid_key = ANY($2::bytea[]) DESC, oauth_sessions.last_seen_at DESC, uid_
     return this.#end(within, userId, 'uid_key <> ALL ($2::bytea[])', kept, actor);
   }
 
-  /** @param details of the event; default: the number of ended sessions */
   #end(
     within: DataSource | EntityManager,
     userId: number,

@@ -6,7 +6,6 @@ import type { Config } from '../config/config.js';
 /** The client_id of the reference at /docs, in which readers can sign in and try requests. */
 export const DOCS_CLIENT = 'public-user-api-docs';
 
-/** The client_id of the demo app in examples/browser-client. */
 export const DEMO_CLIENT = 'demo';
 
 type Origin = Pick<Config, 'publicUrl'>;

@@ -65,7 +65,6 @@ export async function writeClient(
 
 const WRITTEN = [...CHANGEABLE, 'pending_changes', 'applied_at'] as const satisfies (keyof OauthClient)[];
 
-/** Tells whether a column differs. */
 export const isChanged = (column: keyof OauthClient, before: OauthClient, after: OauthClient) =>
   JSON.stringify(after[column]) !== JSON.stringify(before[column]);
 
@@ -74,7 +73,6 @@ export function storedKeysOf({ secret_auth_method, jwks }: Pick<NewClient, 'secr
   return secret_auth_method ? { keys: [] } : (jwks ?? null);
 }
 
-/** @returns number of ended grants, which included one of the scopes */
 async function takeScopes(
   manager: EntityManager,
   id: string,

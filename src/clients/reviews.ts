@@ -27,24 +27,21 @@ export const REVIEW_STATE = `CASE WHEN c.applied_at IS NOT NULL THEN 'pending' W
 export interface Application {
   readonly purpose: string;
   readonly policy_uri: string;
-  /** By scope. */
   readonly reasons: Readonly<Record<string, string>>;
 }
 
-export const LONGEST_PURPOSE = 1_000;
-export const LONGEST_REASON = 300;
+export const MAX_PURPOSE = 1_000;
+export const MAX_REASON = 300;
 
-/** Finds the field of an application that is missing or too long. */
 export function applicationFault(
   { purpose, policy_uri, reasons }: Application,
   scopes: readonly string[],
 ): 'purpose' | 'policy_uri' | 'reasons' | undefined {
-  if (!isName(purpose, LONGEST_PURPOSE)) return 'purpose';
+  if (!isName(purpose, MAX_PURPOSE)) return 'purpose';
   if (!isPageUrl(policy_uri)) return 'policy_uri';
-  return scopes.every((scope) => isName(reasons[scope] ?? '', LONGEST_REASON)) ? undefined : 'reasons';
+  return scopes.every((scope) => isName(reasons[scope] ?? '', MAX_REASON)) ? undefined : 'reasons';
 }
 
-/** Makes an application of what was typed. */
 export const applicationOf = (purpose: string, policy_uri: string, reasons: Record<string, string>) => ({
   purpose: asShown(purpose),
   policy_uri,
@@ -120,10 +117,7 @@ export class ClientReviews {
     });
   }
 
-  /**
-   * Approves or rejects a pending application. @param result `scopes`: only these of the requested ones @param appliedAt only the
-   * application of that time, in the API's format @returns the number of ended grants @throws UnknownClient, OperatorError
-   */
+  /** @param result `scopes`: only these of the requested ones @param appliedAt only the application of that time */
   async review(
     id: string,
     result:

@@ -37,10 +37,7 @@ export class SigningKeysService {
     this.#encryption = new Encryption(config.secrets, 'signing-keys');
   }
 
-  /**
-   * The published private keys: ES256 first, and per algorithm the current one first; created if missing. @throws Error if a key cannot
-   * be decrypted: SECRET_KEY changed without SECRET_KEY_PREVIOUS
-   */
+  /** The private keys: ES256 first, the current one first; created if missing. @throws OperatorError without the right SECRET_KEY */
   async load(): Promise<SigningJwk[]> {
     await this.provide('ES256');
     return (await this.#read()).map((key) => this.#decrypt(key));

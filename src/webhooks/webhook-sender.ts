@@ -95,7 +95,6 @@ export class WebhookSender {
     private readonly secrets: WebhookSecrets,
   ) {}
 
-  /** Tries once. @param stop ends it */
   send(message: Message, stop?: AbortSignal): Promise<Attempt> {
     return attempt((signal) => {
       const body = bodyOf(message);

@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { audited, recordEvent, type NewAuthEvent } from '../audit/audit.js';
-import { by, boundChanges, LimitReached, takePlace, type Owner } from '../auth/owner.js';
+import { by, boundChanges, takePlace, type Owner } from '../auth/owner.js';
 import { Config } from '../config/config.js';
-import { randomText } from '../crypto/random.js';
+import { BASE62, randomText } from '../crypto/random.js';
 import { makeWebhookSecret } from '../crypto/webhook-signatures.js';
 import type { WebhookDelivery, WebhookEndpoint } from '../database/schema/entities/changes/webhook.entity.js';
 import { LEASE_SECONDS, type Attempt } from '../runtime/outbox.js';
@@ -18,14 +18,13 @@ export const WEBHOOK_TYPES = RESOURCES.flatMap((resource) =>
   CHANGE_KINDS.map((kind) => `${resource}.${kind}`),
 ).filter((type) => type !== 'profile.removed');
 
-/** Maximum endpoints of a member's app or key. */
-export const MOST_OWN_WEBHOOKS = 5;
+export const MAX_OWN_WEBHOOKS = 5;
 
 /** The types of messages about the credential itself: the access of an app, or a key. */
-export const CREDENTIAL_TYPES = {
+export const CREDENTIAL_TYPES: Readonly<Record<'client' | 'key', readonly string[]>> = {
   client: ['access.changed', 'access.ending', 'access.ended'],
   key: ['credential.ending', 'credential.ended'],
-} as const;
+};
 
 export const ALL_TYPES: readonly string[] = [
   ...WEBHOOK_TYPES,
@@ -41,10 +40,11 @@ export function typesFor(scopes: readonly string[], kind: keyof typeof CREDENTIA
 
 const scopeOf = (type: string) => readScope(type.split('.')[0]!);
 
-const isOneOf = (types: readonly string[], type: string) => types.includes(type);
-
-const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const SHOWN_DELIVERIES = 20;
+
+/** Whether the app $2 or the key $3 of a member has no place for another endpoint. */
+const IS_FULL = `SELECT count(*) >= ${MAX_OWN_WEBHOOKS} AS is_full FROM webhook_endpoints
+WHERE $1::bigint IS NOT NULL AND (client_id = $2 OR key_id = $3)`;
 
 /** All dead messages of the endpoint $1, or the ended message $3. */
 const REDELIVER = `UPDATE webhook_deliveries SET status = 'pending', attempts = 0, due_at = now(), ended_at = NULL, leased_until = NULL
@@ -152,22 +152,18 @@ export class WebhooksService {
   ): Promise<{ id: string; secret: string }> {
     const fault = receiverFault(url, this.config.production);
     if (fault !== undefined) throw new OperatorError(fault);
-    const foreign = types.find(
-      (type) =>
-        !WEBHOOK_TYPES.includes(type) &&
-        !isOneOf(
-          clientId !== null ? CREDENTIAL_TYPES.client : keyId !== null ? CREDENTIAL_TYPES.key : [],
-          type,
-        ),
-    );
+    const { client, key } = CREDENTIAL_TYPES;
+    const allowed = [...WEBHOOK_TYPES, ...(clientId !== null ? client : keyId !== null ? key : [])];
+    const foreign = types.find((type) => !allowed.includes(type));
     if (foreign !== undefined)
       throw new OperatorError(
-        `The type ${foreign} is for webhooks of ${isOneOf(CREDENTIAL_TYPES.client, foreign) ? 'an app: use --client' : 'an API key: use --key'}`,
+        `The type ${foreign} is for webhooks of ${client.includes(foreign) ? 'an app: use --client' : 'an API key: use --key'}`,
       );
-    const id = `wh_${randomText(16, ALPHABET)}`;
+    const id = `wh_${randomText(16, BASE62)}`;
     const secret = makeWebhookSecret();
     await audited(within, async (manager) => {
-      if (owner) await takeOwnPlace(manager, owner, clientId, keyId);
+      if (owner)
+        await takePlace(manager, owner, IS_FULL, `${MAX_OWN_WEBHOOKS} webhooks for it`, clientId, keyId);
       if (clientId !== null || keyId !== null) await checkScopes(manager, types, clientId, keyId);
       // Nobody advances the position without endpoints.
       await manager.query(`SELECT FROM change_places WHERE name = 'told' FOR NO KEY UPDATE`);
@@ -185,27 +181,19 @@ export class WebhooksService {
     return { id, secret };
   }
 
-  /** Newest first. @param owner limits them to the member's apps */
-  list(clientId: string | null = null, owner?: Owner): Promise<WebhookDetails[]> {
+  /** Newest first. @param appId limits them to an app or key @param owner limits them to the member's apps and keys */
+  list(appId: string | null = null, owner?: Owner): Promise<WebhookDetails[]> {
     return this.dataSource.query<WebhookDetails[]>(
-      `${DETAILS} WHERE ($1::text IS NULL OR e.client_id = $1) AND ${isSeenBy('$2')} ORDER BY e.created_at DESC, e.id`,
-      [clientId, owner?.userId ?? null],
+      `${DETAILS} WHERE ($1::text IS NULL OR $1 IN (e.client_id, e.key_id)) AND ${isSeenBy('$2')}
+ORDER BY e.created_at DESC, e.id`,
+      [appId, owner?.userId ?? null],
     );
   }
 
-  /** @throws OperatorError if there is none */
   async find(id: string, database: DataSource | EntityManager = this.dataSource): Promise<WebhookDetails> {
     const [found] = await database.query<WebhookDetails[]>(`${DETAILS} WHERE e.id = $1`, [id]);
     if (!found) throw new OperatorError(`There is no webhook ${id}: \`pua webhooks list\` shows all`);
     return found;
-  }
-
-  /** The endpoints of one of the member's apps or keys, newest first. */
-  own(appId: string, owner: Owner): Promise<WebhookDetails[]> {
-    return this.dataSource.query<WebhookDetails[]>(
-      `${DETAILS} WHERE (e.client_id = $1 OR e.key_id = $1) AND ${isSeenBy('$2')} ORDER BY e.created_at DESC, e.id`,
-      [appId, owner.userId],
-    );
   }
 
   /** Its last messages, newest first. @param owner the member whose app must own it */
@@ -258,16 +246,7 @@ WHERE e.id = $1 AND e.disabled_at IS NULL AND ${isSeenBy('$2')} FOR NO KEY UPDAT
     return audited(within, async (manager) => {
       const [[deleted]] = await manager.query<[Credential[], number]>(DELETE, [id, owner.userId]);
       if (!deleted) return false;
-      const { client_id: clientId, key_id: keyId } = deleted;
-      const details = { webhook: id };
-      await recordEvent(manager, {
-        type: 'webhook.deleted',
-        actor: 'user',
-        ...by(owner),
-        clientId,
-        keyId,
-        details,
-      });
+      await recordEvent(manager, { type: 'webhook.deleted', ...ofOwner(owner, deleted, id) });
       return true;
     });
   }
@@ -278,25 +257,12 @@ WHERE e.id = $1 AND e.disabled_at IS NULL AND ${isSeenBy('$2')} FOR NO KEY UPDAT
       await boundChanges(manager, owner.userId);
       const [tested] = await manager.query<Credential[]>(QUEUE_TEST, [id, owner.userId, TEST_TYPE]);
       if (!tested) return false;
-      const { client_id: clientId, key_id: keyId } = tested;
-      const details = { webhook: id };
-      await recordEvent(manager, {
-        type: 'webhook.tested',
-        actor: 'user',
-        ...by(owner),
-        clientId,
-        keyId,
-        details,
-      });
+      await recordEvent(manager, { type: 'webhook.tested', ...ofOwner(owner, tested, id) });
       return true;
     });
   }
 
-  /**
-   * Resends one ended message, or all dead messages of an endpoint, with the same ids. @param id of a message (`msg_…`) or of an endpoint
-   * @param owner the member whose app must own it @returns number of messages @throws UnknownMessage, TooManyChanges; OperatorError if
-   * there is no such active endpoint
-   */
+  /** @param id of a message (`msg_…`) or of an endpoint, for all dead ones @throws UnknownMessage, TooManyChanges, OperatorError */
   async redeliver(id: string, actor: Actor, owner?: Owner): Promise<number> {
     const message = /^msg_([0-9a-f]{32})$/.exec(id)?.[1] ?? null;
     return audited(this.dataSource, async (manager) => {
@@ -340,21 +306,8 @@ WHERE e.id = $1 AND e.disabled_at IS NULL AND ${isSeenBy('$2')} FOR NO KEY UPDAT
   }
 }
 
-/** @throws LimitReached, TooManyChanges */
-async function takeOwnPlace(
-  manager: EntityManager,
-  owner: Owner,
-  clientId: string | null,
-  keyId: string | null,
-): Promise<void> {
-  const what = `${MOST_OWN_WEBHOOKS} webhooks for it`;
-  await takePlace(manager, owner, 'SELECT false AS is_full WHERE $1::bigint IS NOT NULL', what);
-  const present = await manager.query<unknown[]>(
-    'SELECT FROM webhook_endpoints WHERE client_id = $1 OR key_id = $2',
-    [clientId, keyId],
-  );
-  if (present.length >= MOST_OWN_WEBHOOKS) throw new LimitReached(`the member has ${what}`);
-}
+const ofOwner = (owner: Owner, { client_id: clientId, key_id: keyId }: Credential, webhook: string) =>
+  ({ actor: 'user', ...by(owner), clientId, keyId, details: { webhook } }) as const;
 
 function notLive({ id, disabled_at }: WebhookDetails): OperatorError {
   return new OperatorError(`The webhook ${id} was disabled at ${disabled_at} UTC: create a new one`);

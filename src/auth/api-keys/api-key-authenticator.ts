@@ -60,7 +60,6 @@ export class ApiKeyAuthenticator {
     this.#renewal = new HashRenewal(this.#hashes, database, logger);
   }
 
-  /** @throws Problem invalid_credentials if it is unknown or has ended; or database errors */
   async lookUp(credential: Credential, request: Request): Promise<KnownCredential> {
     const refuse = (reason: string) => refusal(this.config.publicUrl, credential, request, reason);
     const { secret } = credential;

@@ -4,7 +4,7 @@ import { Config } from '../../config/config.js';
 import { ApiKey } from '../../database/schema/entities/credentials/api-key.entity.js';
 import { OperatorError } from '../../values/operator-error.js';
 import { audited, recordEvent, type NewAuthEvent } from '../../audit/audit.js';
-import { takePlace, type Owner } from '../owner.js';
+import { by, takePlace, type Owner } from '../owner.js';
 import type { PlatformScope, Scope } from '../scopes.js';
 import { SecretHashes } from '../../crypto/secret-hashes.js';
 import { makeKey, type KeyEnvironment } from './api-key-format.js';
@@ -42,7 +42,6 @@ export interface KeyDetails {
   readonly id: string;
   /** `replaced`: rotated, and accepted until `expires_at`. */
   readonly status: 'active' | 'replaced' | 'expired' | 'revoked' | 'owner_disabled';
-  /** null for a platform key, like `username`. */
   readonly user_id: number | null;
   readonly username: string | null;
   readonly name: string;
@@ -70,8 +69,6 @@ const ACCEPTED = 'k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at
 
 /** Limits members to their self-made keys; admins and the server see all. */
 const reachedBy = (owner: Owner | undefined) => (owner ? { user_id: owner.userId, self_issued: true } : {});
-
-const from = (owner: Owner | undefined) => (owner ? { ip: owner.ip } : {});
 
 export class UnknownKey extends OperatorError {
   constructor(id: string) {
@@ -132,7 +129,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, ARRAY(SELECT DISTINCT network(c::inet)::
       await recordEvent(manager, {
         type: 'key.created',
         actor: wanted.actor,
-        ...from(owner),
+        ...by(owner),
         userId: wanted.userId,
         keyId: id,
         details: { name: wanted.name, scopes: wanted.scopes },
@@ -193,7 +190,7 @@ RETURNING user_id`,
       await recordEvent(manager, {
         type: 'key.rotated',
         actor,
-        ...from(owner),
+        ...by(owner),
         userId: replaced[0].user_id,
         keyId: id,
         details: { replaced_by: newId, overlap_seconds: overlapSeconds },
@@ -204,18 +201,17 @@ RETURNING user_id`,
 
   /** Revokes a key permanently. @returns false if it was already revoked: its first reason stays @throws UnknownKey */
   async revoke(id: string, reason: string, actor: Actor, owner?: Owner): Promise<boolean> {
-    const revoked = await this.#revoke({ id, ...reachedBy(owner) }, reason, { actor, ...from(owner) });
+    const revoked = await this.#revoke({ id, ...reachedBy(owner) }, reason, { actor, ...by(owner) });
     if (revoked === undefined) throw new UnknownKey(id);
     return revoked;
   }
 
   /** Revokes any key of a member permanently. @returns whether there was such an unrevoked key */
-  async revokeOf(userId: number, id: string, reason: string, by: Revoker): Promise<boolean> {
-    return (await this.#revoke({ id, user_id: userId }, reason, by)) === true;
+  async revokeOf(userId: number, id: string, reason: string, revoker: Revoker): Promise<boolean> {
+    return (await this.#revoke({ id, user_id: userId }, reason, revoker)) === true;
   }
 
-  /** @returns undefined if there is no such key */
-  #revoke(which: FindOptionsWhere<ApiKey>, reason: string, by: Revoker): Promise<boolean | undefined> {
+  #revoke(which: FindOptionsWhere<ApiKey>, reason: string, revoker: Revoker): Promise<boolean | undefined> {
     return audited(this.dataSource, async (manager) => {
       const key = await manager.findOneBy(ApiKey, which);
       if (!key) return undefined;
@@ -223,12 +219,11 @@ RETURNING user_id`,
       const change = { revoked_at: () => 'now()', revocation_reason: reason };
       const { affected } = await manager.update(ApiKey, { id: keyId, revoked_at: IsNull() }, change);
       if (affected === 0) return false;
-      await recordEvent(manager, { ...by, type: 'key.revoked', userId, keyId, details: { reason } });
+      await recordEvent(manager, { ...revoker, type: 'key.revoked', userId, keyId, details: { reason } });
       return true;
     });
   }
 
-  /** @throws LimitReached if the member has `most` active keys */
   #takePlace(manager: EntityManager, owner: Owner, most: number): Promise<void> {
     return takePlace(
       manager,

@@ -93,7 +93,6 @@ export class RateLimits implements OnApplicationShutdown {
     return count?.admitted === false ? count.resetSeconds : undefined;
   }
 
-  /** @returns undefined if the limit is disabled */
   #take(limit: LimitName, caller: string, credential: CredentialKind) {
     if (this.#quotas[limit] === 0) return undefined;
     const count = this.#counter.take(limit, caller, this.#quotas[limit]);
@@ -132,7 +131,6 @@ export class Counter {
   /** The store is unreachable, so this instance counts alone. */
   alone = false;
 
-  /** @param store undefined if there is no other instance */
   constructor(
     private readonly store: CountStore | undefined,
     private readonly logger: Pick<Logger, 'info' | 'warn'>,

@@ -37,7 +37,6 @@ export interface DevelopedUse {
   readonly hours: readonly UsedInTime[];
   readonly days: readonly UsedInTime[];
   readonly apps: readonly UsedApp[];
-  /** Most common first. */
   readonly errors: readonly UsedInVain[];
 }
 

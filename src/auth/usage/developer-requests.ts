@@ -70,10 +70,7 @@ export class DeveloperRequests {
     this.#enabled = config.developerConsole;
   }
 
-  /**
-   * Records a finished API request. A rejected request that only names a key leaves nothing but the rejection. @param request has
-   * `principal` only if its credential was accepted; `context` has the problem code and the known app
-   */
+  /** @param request has `principal` only if its credential was accepted; otherwise only the rejection is recorded */
   finished(request: Request, status: number): void {
     if (!this.#enabled) return;
     const { context } = request;

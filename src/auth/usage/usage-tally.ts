@@ -12,7 +12,6 @@ interface Use {
   uses: number;
   /** Last use in ms since 1970. */
   atMs: number;
-  /** Address of the last use, if recorded. */
   ip: string | undefined;
 }
 

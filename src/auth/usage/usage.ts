@@ -52,7 +52,6 @@ export class Usage implements OnApplicationShutdown {
     await this.flush();
   }
 
-  /** Makes a tally that is flushed with the others. */
   tally(what: string, statement: string): UsageTally {
     const tally = new UsageTally(this.database, this.logger, what, statement);
     this.#tallies.push(tally);
@@ -88,7 +87,6 @@ export class Usage implements OnApplicationShutdown {
     this.developers.finished(request, statusCode);
   };
 
-  /** Rejected requests do not count. */
   #count(request: Request, caller: Caller): void {
     const { kind, userId, credentialId } = caller;
     if (kind === 'api_key') this.keys.count(credentialId, addressOf(request));
