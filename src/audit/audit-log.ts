@@ -34,6 +34,12 @@ const MATCHES = `($1::bigint IS NULL OR user_id = $1) AND ($2::text IS NULL OR c
   AND ($4::text IS NULL OR error_id = $4) AND ($5::text IS NULL OR $5 IN (type, split_part(type, '.', 1)))
   AND ($6::float8 IS NULL OR occurred_at >= now() - make_interval(secs => $6))`;
 
+const FIND_REFUSALS = `SELECT NULL::bigint AS id, api_time(occurred_at) AS occurred_at,
+  CASE route WHEN '/oauth/token' THEN 'token.refused' ELSE 'authorization.refused' END AS type, 'client' AS actor, NULL::bigint AS user_id,
+  client_id, NULL AS key_id, host(ip) AS ip, error_id,
+  jsonb_strip_nulls(jsonb_build_object('error', error, 'reason', reason, 'route', route, 'redirect_uri', redirect_uri)) AS details
+FROM oauth_refusals WHERE error_id = $1 ORDER BY oauth_refusals.occurred_at DESC`;
+
 /** Maximum delay until an event with a lower id is committed. */
 const COMMITTED_AFTER_MS = 10_000;
 /** Events per read while following. */
@@ -50,7 +56,8 @@ export class AuditLog {
       valuesOf(filter),
     );
     if (filter.errorId === undefined) return events;
-    return [...events, ...(await this.#findRefusals(filter.errorId))].slice(0, limit);
+    const refusals = await this.dataSource.query<AuditEvent[]>(FIND_REFUSALS, [filter.errorId]);
+    return [...events, ...refusals].slice(0, limit);
   }
 
   /** Yields new events, oldest first, until `signal` aborts. @param everyMs polling interval */
@@ -81,17 +88,6 @@ export class AuditLog {
       'SELECT COALESCE(max(id), 0) AS id FROM auth_events',
     );
     return row!.id;
-  }
-
-  async #findRefusals(errorId: string): Promise<AuditEvent[]> {
-    return this.dataSource.query<AuditEvent[]>(
-      `SELECT NULL::bigint AS id, api_time(occurred_at) AS occurred_at,
-  CASE route WHEN '/oauth/token' THEN 'token.refused' ELSE 'authorization.refused' END AS type, 'client' AS actor, NULL::bigint AS user_id,
-  client_id, NULL AS key_id, host(ip) AS ip, error_id,
-  jsonb_strip_nulls(jsonb_build_object('error', error, 'reason', reason, 'route', route, 'redirect_uri', redirect_uri)) AS details
-FROM oauth_refusals WHERE error_id = $1 ORDER BY oauth_refusals.occurred_at DESC`,
-      [errorId],
-    );
   }
 }
 

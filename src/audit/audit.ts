@@ -21,6 +21,7 @@ const DEVICE = {
   system: ['text', 'Linux, for example, likewise'],
 } as const;
 const GRANT = { grant: ['text', 'id of the grant'] } as const;
+const WEBHOOK = { webhook: ['text', 'its id'] } as const;
 const TOKEN = { ...GRANT, scope: ['text', 'scope of the access token'] } as const;
 
 /** The only list of audit events, also for docs/operators/audit.md. Details never hold a caller's input. */
@@ -171,30 +172,26 @@ export const AUTH_EVENTS = {
     next: ['text', 'id of the following key'],
   }),
   'webhook.created': event('A webhook endpoint was registered', {
-    webhook: ['text', 'its id'],
+    ...WEBHOOK,
     types: ['texts', 'message types that it receives'],
   }),
   'webhook.rotated': event('A webhook endpoint got a new secret', {
-    webhook: ['text', 'its id'],
+    ...WEBHOOK,
     overlap_seconds: ['number', 'how long messages are signed with both secrets'],
   }),
-  'webhook.tested': event('A developer sent a test message to a webhook endpoint of their app', {
-    webhook: ['text', 'its id'],
-  }),
+  'webhook.tested': event('A developer sent a test message to a webhook endpoint of their app', WEBHOOK),
   'webhook.redelivered': event('Delivered or dead messages are sent to a webhook endpoint again', {
-    webhook: ['text', 'its id'],
+    ...WEBHOOK,
     messages: ['number', 'how many'],
   }),
   'webhook.disabled': event('A webhook endpoint was disabled', {
-    webhook: ['text', 'its id'],
+    ...WEBHOOK,
     reason: [
       'text',
       'admin (an admin or its developer disabled it), failing (it accepted nothing for five days) or gone (it responded with 410)',
     ],
   }),
-  'webhook.deleted': event('A developer deleted a webhook endpoint of their app, with its messages', {
-    webhook: ['text', 'its id'],
-  }),
+  'webhook.deleted': event('A developer deleted a webhook endpoint of their app, with its messages', WEBHOOK),
   'platform.imported': event('An import changed data; each batch is recorded', {
     users: ['counts', 'numbers of records of that file, by outcome'],
     events: ['counts', 'likewise'],
@@ -245,7 +242,6 @@ export function recordEventIf(source: string, first: number): string {
   return `INSERT INTO auth_events ${COLUMNS} SELECT ${values.join(', ')} FROM ${source}`;
 }
 
-/** Returns an event as the parameters of {@link recordEventIf}. */
 export function eventValues(event: NewAuthEvent): unknown[] {
   return [
     event.type,

@@ -13,7 +13,6 @@ export class CookieSignatures {
       .map((key) => createSecretKey(Buffer.from(key.export().toString('base64url'))));
   }
 
-  /** Signs under the current key. */
   sign(data: string): string {
     return this.#under(this.#keys[0]!, data);
   }

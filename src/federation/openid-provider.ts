@@ -25,7 +25,6 @@ const RETRY_WHERE_AWAY_MS = 1_000;
 const RETRY_WHERE_KNOWN_MS = 60_000;
 /** Minimum interval between reads of the keys because of an unknown one, since anybody can send a forged logout token. */
 const KEYS_COOLDOWN_SECONDS = 30;
-/** Required metadata. */
 const ENDPOINTS = ['authorization_endpoint', 'token_endpoint', 'jwks_uri'] as const;
 const OTHER_ENDPOINTS = ['userinfo_endpoint', 'end_session_endpoint'] as const;
 
@@ -83,7 +82,6 @@ export class OpenidProvider implements OnApplicationBootstrap {
     if (this.config.upstream) void this.#provider().catch(() => undefined);
   }
 
-  /** @throws UpstreamFault */
   async authorizationUrl(
     state: string,
     { nonce, verifier }: UpstreamSecrets,
@@ -101,10 +99,7 @@ export class OpenidProvider implements OnApplicationBootstrap {
     });
   }
 
-  /**
-   * Redeems the code of an authorization response once. @param query of the redirect, with a known state @returns the member's claims,
-   * and the signed ID token's, which tell how and when they authenticated @throws UpstreamFault
-   */
+  /** @param query of the redirect, with a known state @returns the member's claims, and the signed ID token's @throws UpstreamFault */
   async redeem(
     query: URLSearchParams,
     { nonce, verifier }: UpstreamSecrets,

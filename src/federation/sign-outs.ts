@@ -58,10 +58,7 @@ export class LogoutTokens {
     private readonly dataSource: DataSource,
   ) {}
 
-  /**
-   * Ends browser sessions (OpenID Connect Back-Channel Logout 1.0). Apps keep their access unless the member is gone. @throws
-   * UpstreamFault
-   */
+  /** Ends browser sessions; apps keep their access unless the member is gone. @throws UpstreamFault */
   async redeem(token: string): Promise<void> {
     const claims = LOGOUT_CLAIMS.safeParse(await this.provider.verifyLogoutToken(token));
     if (!claims.success)

@@ -54,10 +54,7 @@ export class FeedService {
     private readonly reads: MemberReads,
   ) {}
 
-  /**
-   * Applies all lines in order, or none. @param confirm called after each wait and before writing; rejects if the caller's key has ended
-   * @throws Problem payload_too_large for too many lines, validation_failed, idempotency_conflict; Unavailable after a lock timeout
-   */
+  /** Applies all lines in order, or none. @param confirm rejects if the caller's key has ended @throws Problem, Unavailable */
   async feed(
     keyId: string,
     body: Buffer,
@@ -152,7 +149,6 @@ ON CONFLICT (key_id, idempotency_key) DO UPDATE SET body_hash = EXCLUDED.body_ha
   return counts;
 }
 
-/** @throws Problem validation_failed with every bad line */
 async function write(staging: Staging, { keyId, lines }: Feed): Promise<FeedCounts> {
   const settled = await settle(staging, lines);
   const set = new ImportSet(staging, [{ name: 'feed' }], { feedBy: { actor: 'client', keyId } });

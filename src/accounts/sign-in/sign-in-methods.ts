@@ -38,7 +38,6 @@ interface MethodsOfMember {
   readonly passkeys: readonly ShownPasskey[];
   /** `off`: the member disabled the password. */
   readonly password: 'none' | 'on' | 'off';
-  /** Whether they signed in recently enough for changes. */
   readonly confirmed: boolean;
 }
 
@@ -149,10 +148,7 @@ export class SignInMethods {
     });
   }
 
-  /**
-   * Replaces a password that was just verified. @param kept ends all other sessions @returns how many; undefined without one @throws
-   * Unconfirmed
-   */
+  /** @param kept ends all other sessions @returns how many; undefined without a password @throws Unconfirmed */
   async changePassword(
     by: SignedInMember,
     passwordHash: string,

@@ -94,12 +94,7 @@ export class SyncService {
     };
   }
 
-  /**
-   * Returns the changes after the cursor, each item once; without one, a cursor to start from.
-   *
-   * @throws Problem invalid_cursor if the cursor belongs to another member, or was issued for resources other than the credential may read now
-   * @throws Problem cursor_expired if the changes since then have been swept
-   */
+  /** @throws Problem invalid_cursor for another member's or other resources' cursor; cursor_expired if the changes were deleted */
   async changes(
     principal: Principal,
     { cursor, limit, include, resources: asked = RESOURCES }: SyncQuery,

@@ -1,5 +1,5 @@
 import { unexpired } from '../../database/sql.js';
-import { createParamDecorator, Injectable, type PipeTransform } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import type { Response } from 'express';
 import type { Session } from 'oidc-provider';
 import { DataSource, type EntityManager } from 'typeorm';
@@ -26,6 +26,7 @@ import { FORM_ID, Pages, redirect } from '../rendering/pages.js';
 import { ENGLISH } from '../rendering/wording.js';
 import {
   AnsweredOtherwise,
+  asking,
   fieldText,
   requireOwnForm,
   sentForm,
@@ -40,9 +41,7 @@ export interface Member {
   readonly session: Session;
   /** Possible storage keys of the session. */
   readonly sessionKeys: readonly Buffer[];
-  /** For the audit log. */
   readonly by: { readonly actor: 'user'; readonly ip: string | null };
-  /** As the owner of apps and keys. */
   readonly owner: Owner;
   /** Sends one of their pages with the pending notice. */
   send(page: MemberPage, status?: number): void;
@@ -83,10 +82,7 @@ export class AccountPages {
     throw new AnsweredOtherwise();
   }
 
-  /**
-   * Finds the member who sent a form. @param confirmedOn for a form that opens their account or data: requires a recent sign-in, on this
-   * page @throws PageFault if the CSRF token is wrong, or nobody is signed in; AnsweredOtherwise after redirecting to the sign-in
-   */
+  /** @param confirmedOn requires a recent sign-in, on this page @throws PageFault; AnsweredOtherwise after redirecting to the sign-in */
   async sender(response: Response, form: Form, confirmedOn?: SignInPage): Promise<Sender> {
     const member = await this.sentBy(response, form);
     if (!member) throw new PageFault(401, 'signedOut');
@@ -146,34 +142,14 @@ export class AccountPages {
 
 type Said = Pick<PageOf<'sign-in'>, 'fault' | 'lead' | 'username' | 'prompted'>;
 
-/** Reads a member in a pipe, since parameter decorators cannot inject services. */
-type Question = (account: AccountPages) => Promise<Member>;
+export const Visitor = asking(AccountPages, (account, context, page: SignInPage) =>
+  account.visitor(page, responseOf(context)),
+);
 
-@Injectable()
-class AskAccountPages implements PipeTransform<Question, Promise<Member>> {
-  constructor(private readonly account: AccountPages) {}
+export const FormSender = asking(AccountPages, async (account, context, confirmedOn?: SignInPage) =>
+  account.sender(responseOf(context), await sentForm(context), confirmedOn),
+);
 
-  transform(question: Question): Promise<Member> {
-    return question(this.account);
-  }
-}
-
-const visitor = createParamDecorator((page: SignInPage, context): Question => {
-  return (account) => account.visitor(page, responseOf(context));
-});
-
-const sender = createParamDecorator(async (page: SignInPage | undefined, context): Promise<Question> => {
-  const form = await sentForm(context);
-  return (account) => account.sender(responseOf(context), form, page);
-});
-
-/** The {@link Member} of a page: see {@link AccountPages.visitor}. */
-export const Visitor = (page: SignInPage) => visitor(page, AskAccountPages);
-
-/** The {@link Sender} of a form: see {@link AccountPages.sender}. */
-export const FormSender = (confirmedOn?: SignInPage) => sender(confirmedOn, AskAccountPages);
-
-/** Seconds for which a form and its result are kept. */
 const KNOWN_SECONDS = 600;
 
 const MODEL = 'SentForm';
@@ -198,10 +174,7 @@ export class SentForms {
     private readonly keys: TokenKeys,
   ) {}
 
-  /**
-   * Runs `make` in a transaction unless the member sent this form before; a concurrent form waits. After an error the form counts as not
-   * sent. @returns the result unless it was shown, and the form's id for the next page's parameter `made`
-   */
+  /** Runs `make` in a transaction, once per form; a concurrent form waits. @returns the result unless it was shown, and the form's id */
   async once<Made extends object>(
     { user, form }: Sender,
     make: (manager: EntityManager) => Promise<Made>,

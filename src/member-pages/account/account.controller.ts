@@ -108,7 +108,8 @@ export class AccountController {
   /** A form field, since ids chosen by admins may contain characters that paths cannot. */
   @Post('apps/revoke')
   async revoke(@FormSender() member: Sender): Promise<void> {
-    await this.#revokeApps(member, clientIdOf(member));
+    await this.access.revoke(member.user.id, clientIdOf(member), member.by);
+    this.revocations.announce({ kind: 'user', id: String(member.user.id) });
     member.redirect('/account/apps', 'access-revoked');
   }
 
@@ -211,12 +212,6 @@ export class AccountController {
     if (onwards === undefined) redirect(response, '/sign-in/signed-out');
     else this.pages.leaveFor(response, onwards);
   }
-
-  /** @param clientId null for all apps */
-  async #revokeApps({ user, by }: Member, clientId: string | null): Promise<void> {
-    await this.access.revoke(user.id, clientId, by);
-    this.revocations.announce({ kind: 'user', id: String(user.id) });
-  }
 }
 
 /** Describes an app as its consent page did. */
@@ -232,7 +227,6 @@ function pageApp(
   };
 }
 
-/** @throws PageFault if the form has none */
 function clientIdOf({ form: { client_id: clientId } }: Sender): string {
   if (typeof clientId !== 'string' || clientId.length > 100 || !isStorable(clientId))
     throw new PageFault(400, 'malformed');

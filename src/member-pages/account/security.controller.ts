@@ -178,7 +178,6 @@ export class SecurityController {
     }
   }
 
-  /** @param refused the rejected change, with its status */
   async #show(member: Member, { status, ...said }: Partial<RejectedChange> = {}): Promise<void> {
     const { session, user, response } = member;
     const ways = await this.signInMethods.find(user.id, session.loginTs ?? 0);

@@ -48,7 +48,6 @@ export function signInController(page: SignInPage): Type {
       await this.#finish(response, await this.forms.withPassword(response, form, 'account'));
     }
 
-    /** Sends the passkey options that the sign-in page's script requests. */
     @Post('passkey/options')
     async passkeyOptions(@Res() response: Response, @OwnForm() _form: Form): Promise<void> {
       await this.forms.sendPasskeyOptions(response, path);

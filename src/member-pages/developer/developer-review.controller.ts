@@ -8,9 +8,8 @@ import {
   ClientReviews,
   applicationFault,
   applicationOf,
-  LONGEST_PURPOSE,
-  LONGEST_REASON,
-  type Application,
+  MAX_PURPOSE,
+  MAX_REASON,
 } from '../../clients/reviews.js';
 import { Config } from '../../config/config.js';
 import { asShown, isUsername } from '../../values/string-rules.js';
@@ -48,7 +47,7 @@ export class DeveloperReviewController {
     const reasons = Object.fromEntries(scopes.map((scope) => [scope, fieldText(form[`reason-${scope}`])]));
     const values = applicationOf(fieldText(form.purpose), fieldText(form.policy_uri), reasons);
     const fault = applicationFault(values, scopes);
-    if (fault) return this.#show(developer, client, { values: clipped(values), fault }, 400);
+    if (fault) return this.#show(developer, client, { values, fault }, 400);
     try {
       await this.forms.once(developer, async (manager) => {
         await this.reviews.apply(id, values, owner, manager);
@@ -113,7 +112,7 @@ export class DeveloperReviewController {
           policy_uri: policy_uri ?? '',
           reasons: application?.reasons ?? {},
         },
-        longest: { purpose: LONGEST_PURPOSE, reason: LONGEST_REASON },
+        longest: { purpose: MAX_PURPOSE, reason: MAX_REASON },
         testers: isClosed ? await this.testers.list(client.client_id) : null,
         most: MOST_TESTERS,
         fault,
@@ -129,12 +128,3 @@ const wantedScopes = ({ scopes, pending_changes }: ClientDetails) => {
   const wanted = pending_changes?.scopes ?? scopes;
   return ALL_SCOPES.filter((scope) => wanted.includes(scope));
 };
-
-/** Clips what was typed, to be shown again. */
-const clipped = ({ purpose, policy_uri, reasons }: Application): Application => ({
-  purpose: purpose.slice(0, 2 * LONGEST_PURPOSE),
-  policy_uri: policy_uri.slice(0, 2_000),
-  reasons: Object.fromEntries(
-    Object.entries(reasons).map(([scope, reason]) => [scope, reason.slice(0, 2 * LONGEST_REASON)]),
-  ),
-});

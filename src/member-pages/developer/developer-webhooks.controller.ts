@@ -5,7 +5,7 @@ import { ClientsService } from '../../clients/clients.service.js';
 import { Config } from '../../config/config.js';
 import { OperatorError } from '../../values/operator-error.js';
 import { receiverFault } from '../../values/receivers.js';
-import { MOST_OWN_WEBHOOKS, typesFor, WebhooksService } from '../../webhooks/webhooks.service.js';
+import { MAX_OWN_WEBHOOKS, typesFor, WebhooksService } from '../../webhooks/webhooks.service.js';
 import { FormSender, SentForms, Visitor, type Member, type Sender } from '../account/account-pages.js';
 import type { FlashMessage, PageOf } from '../rendering/page-contents.js';
 import { fieldText, nothingHere, ServesPages } from '../requests/page-requests.js';
@@ -22,6 +22,9 @@ interface App {
 }
 
 type Page = PageOf<'developer-webhooks'>;
+
+/** The parameters of a webhook's routes. */
+type Place = Readonly<Record<'app' | 'webhook', string>>;
 
 /** Webhooks of the member's apps and keys, only with DEVELOPER_CONSOLE. Forms that show a secret require a recent sign-in. */
 @Controller('developer/webhooks')
@@ -46,13 +49,9 @@ export class DeveloperWebhooksController {
     const url = fieldText(developer.form.url).trim();
     const types = typesOf(app).filter((type) => [developer.form.types ?? []].flat().includes(type));
     const values = { url: url.slice(0, 2_000), types };
-    const fault =
-      receiverFault(url, this.config.production) !== undefined
-        ? 'url'
-        : types.length === 0
-          ? 'types'
-          : undefined;
-    if (fault) return this.#show(developer, app, { values, fault }, 400);
+    const isReachable = receiverFault(url, this.config.production) === undefined;
+    if (!isReachable || types.length === 0)
+      return this.#show(developer, app, { values, fault: isReachable ? 'types' : 'url' }, 400);
     const wanted = { url, types, ...app.credential, actor: 'user', owner: developer.owner } as const;
     try {
       const { formId } = await this.forms.once(developer, (manager) => this.webhooks.create(wanted, manager));
@@ -73,61 +72,45 @@ export class DeveloperWebhooksController {
   }
 
   @Post(':app/:webhook/rotate')
-  async rotate(
-    @FormSender('developer') developer: Sender,
-    @Param('app') id: string,
-    @Param('webhook') webhook: string,
-  ): Promise<void> {
-    await this.#own(developer, id, webhook);
+  async rotate(@FormSender('developer') developer: Sender, @Param() place: Place): Promise<void> {
+    const { app, webhook } = await this.#own(developer, place);
     const { owner } = developer;
     try {
       const { formId } = await this.forms.once(developer, async (manager) => ({
         secret: await this.webhooks.rotate(webhook, OVERLAP_SECONDS, 'user', owner, manager),
       }));
-      developer.redirect(`/developer/webhooks/${id}/secret?made=${formId}`);
+      developer.redirect(`/developer/webhooks/${app}/secret?made=${formId}`);
     } catch (error) {
       if (!(error instanceof OperatorError)) throw error;
-      developer.redirect(pathOf(id), 'webhook-not-changed');
+      developer.redirect(pathOf(app), 'webhook-not-changed');
     }
   }
 
   @Post(':app/:webhook/test')
-  async test(
-    @FormSender() developer: Sender,
-    @Param('app') id: string,
-    @Param('webhook') webhook: string,
-  ): Promise<void> {
-    await this.#own(developer, id, webhook);
+  async test(@FormSender() developer: Sender, @Param() place: Place): Promise<void> {
+    const { app, webhook } = await this.#own(developer, place);
     const { made } = await this.forms.once(developer, async (manager) => ({
       sent: await this.webhooks.queueTest(webhook, developer.owner, manager),
     }));
-    developer.redirect(pathOf(id), made?.sent === false ? 'webhook-not-changed' : 'webhook-tested');
+    developer.redirect(pathOf(app), made?.sent === false ? 'webhook-not-changed' : 'webhook-tested');
   }
 
   @Post(':app/:webhook/disable')
-  async disable(
-    @FormSender() developer: Sender,
-    @Param('app') id: string,
-    @Param('webhook') webhook: string,
-  ): Promise<void> {
-    await this.#own(developer, id, webhook);
+  async disable(@FormSender() developer: Sender, @Param() place: Place): Promise<void> {
+    const { app, webhook } = await this.#own(developer, place);
     await this.webhooks.disable(webhook, 'user', developer.owner);
-    developer.redirect(pathOf(id), 'webhook-disabled');
+    developer.redirect(pathOf(app), 'webhook-disabled');
   }
 
   @Post(':app/:webhook/delete')
-  async delete(
-    @FormSender() developer: Sender,
-    @Param('app') id: string,
-    @Param('webhook') webhook: string,
-  ): Promise<void> {
-    await this.#app(developer, id);
+  async delete(@FormSender() developer: Sender, @Param() { app, webhook }: Place): Promise<void> {
+    await this.#app(developer, app);
     let done: FlashMessage = 'webhook-deleted';
     await this.forms.once(developer, async (manager) => {
       if (!(await this.webhooks.delete(webhook, developer.owner, manager))) done = 'webhook-not-changed';
       return {};
     });
-    developer.redirect(pathOf(id), done);
+    developer.redirect(pathOf(app), done);
   }
 
   /** @throws PageFault 404 if it is not the member's */
@@ -141,9 +124,11 @@ export class DeveloperWebhooksController {
     return { id, name, scopes, isValid: disabled_at === null, credential: { clientId: id } };
   }
 
-  async #own(developer: Member, id: string, webhook: string): Promise<void> {
-    const own = await this.webhooks.own(id, developer.owner);
-    if (!own.some((one) => one.id === webhook)) throw nothingHere();
+  /** @throws PageFault 404 if it is not the member's */
+  async #own({ owner }: Member, place: Place): Promise<Place> {
+    const own = await this.webhooks.list(place.app, owner);
+    if (!own.some(({ id }) => id === place.webhook)) throw nothingHere();
+    return place;
   }
 
   async #show(
@@ -154,13 +139,13 @@ export class DeveloperWebhooksController {
   ): Promise<void> {
     const { id } = app;
     const webhooks: Page['webhooks'][number][] = [];
-    for (const webhook of await this.webhooks.own(id, developer.owner)) {
+    for (const webhook of await this.webhooks.list(id, developer.owner)) {
       const [last = null] = await this.webhooks.deliveries(webhook.id, developer.owner);
       const { origin, pathname } = new URL(webhook.url); // a receiver may have a secret in its query
       webhooks.push({ ...webhook, url: origin + pathname, last });
     }
     const types = app.isValid ? typesOf(app) : [];
-    const page = { app: { id, name: app.name }, webhooks, types, values, fault, most: MOST_OWN_WEBHOOKS };
+    const page = { app: { id, name: app.name }, webhooks, types, values, fault, most: MAX_OWN_WEBHOOKS };
     developer.send({ name: 'developer-webhooks', ...page }, status);
   }
 }

@@ -39,7 +39,6 @@ import {
   wantedOf,
 } from './client-form.js';
 
-/** Offered lifetimes of keys, in days. */
 const KEY_DAYS: readonly number[] = [1, 7, 30, 90];
 const DAY_SECONDS = 86_400;
 const MOST_WEBHOOKS = 10;

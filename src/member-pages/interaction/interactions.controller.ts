@@ -142,7 +142,9 @@ export class InteractionsController {
     if (await this.consents.isClosedTo(user.id, client)) return this.#showNotApproved(response, step, user);
     const seen_as = seenAs(client);
     if (seen_as !== null && form.seen !== seen_as) return this.#showConsent(response, step);
-    const duration = this.#durationIn(form, step);
+    const chosen = form.duration ?? preselectedFor(accessOf(step), this.config);
+    const duration = this.#choices(step).find((one) => one === chosen);
+    if (duration === undefined) throw new PageFault(400, 'malformed');
     const ticked = [form.scope ?? []].flat();
     const granted = requested.filter((scope) => OPENID_SCOPES.includes(scope) || ticked.includes(scope));
     const rejected = requested.filter((scope) => !granted.includes(scope));
@@ -153,14 +155,6 @@ export class InteractionsController {
     const { clientId } = client;
     const decision = { event, consent: { clientId, ...answer, redirect_origins } };
     await this.sessions.finishConsent(response, interaction, decision, answer);
-  }
-
-  /** @throws PageFault if the app may not have it */
-  #durationIn({ duration }: Form, step: Step): Duration {
-    if (duration === undefined) return preselectedFor(accessOf(step), this.config);
-    const chosen = this.#choices(step).find((one) => one === duration);
-    if (chosen === undefined) throw new PageFault(400, 'malformed');
-    return chosen;
   }
 
   #choices(step: Step): readonly Duration[] {
@@ -180,9 +174,7 @@ export class InteractionsController {
     this.pages.leaveFor(response, requestAgain(interaction.params, { prompt: 'login' }));
   }
 
-  /**
-   * @param prompt the required step @throws SessionNotFound if it is missing, expired, or another browser's; PageFault for a foreign form
-   */
+  /** @param prompt the required step @throws SessionNotFound if it is missing or another browser's; PageFault for a foreign form */
   async #step(response: Response, prompt?: 'login' | 'consent', form?: Form): Promise<Step> {
     const { provider } = this.server;
     const { uid } = response.req.params as { uid: string };

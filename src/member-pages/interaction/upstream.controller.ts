@@ -59,7 +59,6 @@ export class UpstreamController {
     else this.pages.leaveFor(response, target);
   }
 
-  /** Ends a session, or all sessions of a subject: see {@link LogoutTokens}. */
   @Post('backchannel-logout')
   async backchannelLogout(@Res() response: Response, @FormBody() form: Form): Promise<void> {
     response.set('Cache-Control', 'no-store');

@@ -53,7 +53,6 @@ export class NoticeChoices {
     return rows.map(({ notice }) => notice);
   }
 
-  /** @throws TooManyChanges */
   choose(userId: number, muted: readonly NoticeType[], ip: string | null): Promise<void> {
     return this.#change(userId, ip, async (manager) => {
       await boundChanges(manager, userId);

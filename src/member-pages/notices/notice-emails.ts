@@ -13,10 +13,9 @@ import { SECURITY_PATH } from '../rendering/pages.js';
 import { clip, DateTimes, fill, LANGUAGES, textsIn } from '../rendering/wording.js';
 import { NoticeChoices } from './notice-choices.js';
 
-/** Interval of checks for due emails. */
 const PAUSE_MS = 1_000;
 /** Maximum concurrent emails of this process, for bulk emails and for all others. */
-const MOST_AT_A_TIME = 4;
+const MAX_CONCURRENT = 4;
 /** After this time without an outcome, another instance sends the email. */
 const LEASE_SECONDS = (2 * LONGEST_SENDING_MS) / 1_000;
 const LONGEST_WAIT = `interval '3 days'`;
@@ -58,14 +57,11 @@ interface NoticeEmail {
   readonly is_bulk: boolean;
   /** Including this one. */
   readonly attempts: number;
-  /** In the API's format. */
   readonly at: string;
-  /** It has waited for {@link LONGEST_WAIT}. */
   readonly is_over: boolean;
   readonly username: string;
   /** null if the member gets no such emails any more. */
   readonly address: string | null;
-  /** Of the member's last sign-in. */
   readonly language: string | null;
 }
 
@@ -116,7 +112,7 @@ export class NoticeEmails implements OnApplicationShutdown {
     if (performance.now() < this.#resumeAt) return { messages: [] };
     const bulk = this.#outbox.inProgress.filter(({ is_bulk }) => is_bulk).length;
     const urgent = this.#outbox.inProgress.length - bulk;
-    const free = [MOST_AT_A_TIME - urgent, MOST_AT_A_TIME - bulk];
+    const free = [MAX_CONCURRENT - urgent, MAX_CONCURRENT - bulk];
     return { messages: await this.database.prepared<NoticeEmail>(CLAIM, free) };
   }
 

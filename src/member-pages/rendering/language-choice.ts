@@ -30,7 +30,6 @@ export class LanguageChoice {
     return true;
   }
 
-  /** @returns whether the language is available */
   remember(language: string, response: Response): boolean {
     if (!LANGUAGES.includes(language)) return false;
     this.#cookie.set(response, language);

@@ -27,12 +27,10 @@ interface Image {
 /** The platform's logo from PLATFORM_LOGO_URL, retried every minute. Accepts only images, and no redirects. */
 @Injectable()
 export class PlatformLogo {
-  /** undefined until it is loaded. */
   image: Image | undefined;
 
   constructor(private readonly config: Config) {}
 
-  /** @throws Error with the reason */
   @Periodic({
     work: 'platform_logo',
     everyMs: AGAIN_MS,

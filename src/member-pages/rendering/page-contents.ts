@@ -31,17 +31,23 @@ export interface SignedInUser extends PageUser {
 export type FlashMessage = keyof Texts['done'];
 
 export interface MemberPageParts {
-  /** For the forms on the page. */
   readonly csrf: string;
   readonly user: PageUser;
   readonly done?: FlashMessage | undefined;
   readonly done_count?: number;
 }
 
+/** A step of an app's request; forms are below its path. */
+interface StepPage {
+  readonly path: string;
+  readonly csrf: string;
+  readonly client: PageClient;
+  readonly user: PageUser;
+}
+
 /** Contents of sign-in and consent pages. All texts may be untrusted; times are in the API's format. */
 interface SignInPages {
   readonly 'sign-in': {
-    /** Of the step or page; forms and links are below it. */
     readonly path: string;
     readonly csrf: string;
     /** null for the account pages. */
@@ -57,12 +63,7 @@ interface SignInPages {
     /** `only`: the app requires a passkey, and a password is not accepted. */
     readonly passkeys: 'too' | 'only' | undefined;
   };
-  readonly consent: {
-    /** Of the step: its forms are below it. */
-    readonly path: string;
-    readonly csrf: string;
-    readonly client: PageClient;
-    readonly user: PageUser;
+  readonly consent: StepPage & {
     /** `required` scopes are shown but cannot be unticked and are not sent; `writes`: the app can change data with it. */
     readonly scopes: readonly { name: string; checked: boolean; required: boolean; writes: boolean }[];
     /** The client had consent before. */
@@ -75,13 +76,7 @@ interface SignInPages {
     readonly idle: number;
   };
   /** In place of the consent to an app that the platform has not approved, unless the member is its owner or a tester. */
-  readonly 'not-approved': {
-    /** Of the step: its forms are below it. */
-    readonly path: string;
-    readonly csrf: string;
-    readonly client: PageClient;
-    readonly user: PageUser;
-  };
+  readonly 'not-approved': StepPage;
   readonly unsubscribe: {
     readonly notice: NoticeType;
     readonly token: string;
@@ -90,7 +85,6 @@ interface SignInPages {
   readonly 'password-reset': {
     readonly csrf: string;
     readonly step: 'ask' | 'sent' | 'choose' | 'expired' | 'done';
-    /** The secret of the link, for `choose`. */
     readonly token?: string;
     readonly username?: string;
     readonly fault?: PasswordFault;
@@ -116,16 +110,13 @@ interface MemberPages {
   readonly calendar: {
     /** Where to authenticate again before using the form; the page then omits it. */
     readonly confirm?: string | undefined;
-    /** Maximum length of a link's name, in code points. */
     readonly longest: number;
     readonly most: number;
     readonly links: readonly CalendarLinkDetails[];
-    /** Shown once. */
     readonly made?: { readonly name: string; readonly url: string } | undefined;
     readonly fault?: 'name' | 'limit';
   };
   readonly data: {
-    /** As on the calendar's page. */
     readonly confirm?: string | undefined;
     readonly fault?: 'running' | 'full' | undefined;
   };
@@ -134,15 +125,12 @@ interface MemberPages {
       KeyDetails,
       'id' | 'name' | 'environment' | 'scopes' | 'created_at' | 'last_used_at' | 'expires_at'
     >[];
-    /** Number of older ones. */
     readonly more?: number;
   };
   readonly activity: Activity;
   readonly sessions: {
     readonly sessions: readonly (BrowserSession & { readonly current: boolean })[];
-    /** Number of others, last seen earlier. */
     readonly more?: number;
-    /** Other access that the member can end with them. */
     readonly also?: { readonly apps: number; readonly links: number };
   };
   readonly security: {
@@ -154,18 +142,14 @@ interface MemberPages {
           /** The default name of a new one. */
           readonly suggested: string;
           readonly items: readonly ShownPasskey[];
-          /** Not the last sign-in method. */
           readonly removable: boolean;
-          /** The limit is reached. */
           readonly full: boolean;
         }
       | undefined;
     /** Emails to choose from; undefined if this server sends none. */
     readonly notices?: readonly { readonly notice: NoticeType; readonly muted: boolean }[] | undefined;
     readonly password: 'none' | 'on' | 'off';
-    /** For `throttled`. */
     readonly retryAfterSeconds?: number | undefined;
-    /** Not the only sign-in method. */
     readonly switchable: boolean;
   };
   readonly developer: {
@@ -182,18 +166,15 @@ interface MemberPages {
     readonly client:
       | (DeveloperClient & {
           readonly has_keys: boolean;
-          /** Whether changes wait for an approval. */
           readonly waits?: boolean;
           /** null for an app without secrets. */
           readonly secrets: readonly SecretDetails[] | null;
         })
       | null;
-    /** The developer's choices; may be empty. */
     readonly profiles: readonly ClientDetails['profile'][];
     readonly values: ClientForm;
     readonly webhooks?: readonly AppWebhook[];
     readonly scopes: readonly Scope[];
-    /** URL of this server, for code samples. */
     readonly server: string;
     readonly fault?: ClientFault | undefined;
   };
@@ -203,11 +184,9 @@ interface MemberPages {
     readonly review: ReviewState;
     readonly applied_at: string | null;
     readonly approved_at: string | null;
-    /** Why the platform rejected it. */
     readonly rejection: string | null;
     /** The columns that wait for an approval. */
     readonly changes: readonly ('name' | 'logo' | 'redirect_uris' | 'scopes')[];
-    /** Whether the developer can apply. */
     readonly canApply: boolean;
     readonly scopes: readonly string[];
     readonly values: Application;
@@ -225,9 +204,7 @@ interface MemberPages {
     readonly most: number;
   };
   readonly 'developer-made-key': {
-    /** Shown once. */
     readonly key: string;
-    /** API URL for trying the key. */
     readonly try: string;
   };
   readonly 'developer-webhooks': {
@@ -236,7 +213,6 @@ interface MemberPages {
       WebhookDetails,
       'id' | 'url' | 'status' | 'types' | 'previous_secret_until'
     > & {
-      /** Without its member. */
       readonly last: Omit<DeliveryDetails, 'member_id'> | null;
     })[];
     /** For another webhook; empty if the app or key is no longer valid. */
@@ -249,15 +225,12 @@ interface MemberPages {
     /** The app of the client secret, or of the webhook's. */
     readonly client_id?: string;
     readonly webhooks_of?: { readonly id: string; readonly name: string };
-    /** Shown once. */
     readonly secret: string;
   };
   readonly 'developer-requests': {
-    /** The app or key to which the list is limited. */
     readonly of: string | null;
     readonly apps: readonly { readonly id: string; readonly name: string }[];
     readonly use: DevelopedUse;
-    /** Latest first. */
     readonly requests: readonly ShownRequest[];
     readonly most: number;
   };
@@ -272,7 +245,6 @@ export type Page =
 
 export type PageOf<Name extends Page['name']> = Extract<Page, { name: Name }>;
 
-/** A webhook with its last messages, without their members. */
 export type AppWebhook = Pick<WebhookDetails, 'url' | 'status'> & {
   readonly deliveries: readonly Omit<DeliveryDetails, 'member_id'>[];
 };

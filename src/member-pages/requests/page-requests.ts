@@ -2,6 +2,7 @@ import {
   applyDecorators,
   Catch,
   createParamDecorator,
+  Inject,
   Injectable,
   SetMetadata,
   UseFilters,
@@ -9,6 +10,7 @@ import {
   type ExceptionFilter,
   type ExecutionContext,
   type PipeTransform,
+  type Type,
 } from '@nestjs/common';
 import express, { type Request, type RequestHandler, type Response as ServerResponse } from 'express';
 import { Csrf } from '../../accounts/browser-cookies.js';
@@ -80,7 +82,6 @@ export class PageRoutes {
     };
   }
 
-  /** @returns the path of the nearest page above */
   #pageAbove(path: string): string | undefined {
     const above = path.slice(0, path.lastIndexOf('/'));
     if (above === '') return undefined;
@@ -120,7 +121,6 @@ export function requireOwnForm(csrf: Csrf, request: Request, form: Form): void {
 
 /** Our own forms have a few short fields. */
 const readForm = express.urlencoded({ extended: false, limit: '16kb', parameterLimit: 50 });
-/** One form has a small file. */
 const readUpload = express.raw({ type: 'multipart/form-data', limit: '96kb' });
 
 /** Reads a page's {@link Form}; empty if there is none. @throws PageFault if it cannot be read */
@@ -156,22 +156,31 @@ async function withBody(context: ExecutionContext, read: RequestHandler): Promis
   return request;
 }
 
-@Injectable()
-class RequireOwnForm implements PipeTransform<readonly [Request, Form], Form> {
-  constructor(private readonly csrf: Csrf) {}
+/** Makes a parameter decorator that asks a service, in a pipe, since decorators cannot inject one. */
+export function asking<Service, Data extends readonly unknown[]>(
+  service: Type<Service>,
+  ask: (service: Service, context: ExecutionContext, ...data: Data) => Promise<unknown>,
+) {
+  @Injectable()
+  class Asking implements PipeTransform<(service: Service) => Promise<unknown>> {
+    constructor(@Inject(service) private readonly service: Service) {}
 
-  transform([request, form]: readonly [Request, Form]): Form {
-    requireOwnForm(this.csrf, request, form);
-    return form;
+    transform(question: (service: Service) => Promise<unknown>): Promise<unknown> {
+      return question(this.service);
+    }
   }
+  const decorate = createParamDecorator(
+    (data: Data, context) => (found: Service) => ask(found, context, ...data),
+  );
+  return (...data: Data) => decorate(data, Asking);
 }
 
-const ownForm = createParamDecorator(
-  async (_: unknown, context) => [requestOf(context), await sentForm(context)] as const,
-);
-
-/** The sent form: see {@link requireOwnForm}. */
-export const OwnForm = () => ownForm(RequireOwnForm);
+/** The sent {@link Form}: see {@link requireOwnForm}. */
+export const OwnForm = asking(Csrf, async (csrf, context) => {
+  const form = await sentForm(context);
+  requireOwnForm(csrf, requestOf(context), form);
+  return form;
+});
 
 /** Another page or redirect was sent instead: nothing is left to do. */
 export class AnsweredOtherwise extends Error {}

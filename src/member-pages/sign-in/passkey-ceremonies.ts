@@ -95,7 +95,6 @@ export class PasskeyCeremonies {
     return this.#domain !== undefined;
   }
 
-  /** @throws PageFault if this server offers no passkeys */
   requireOffered(): void {
     if (!this.areOffered) throw new PageFault(400, 'malformed');
   }

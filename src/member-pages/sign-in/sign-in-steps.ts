@@ -52,7 +52,6 @@ export class SignInForms {
     private readonly meter: Meter,
   ) {}
 
-  /** Sends the sign-in page. @param passkeys how they are offered, if at all */
   show(
     response: Response,
     page: Omit<PageOf<'sign-in'>, 'name' | 'csrf' | 'login' | 'passkeys'>,
@@ -86,7 +85,6 @@ export class SignInForms {
     return withoutSlot(request, () => this.signIn.attempt(attempt));
   }
 
-  /** Sends options for `navigator.credentials.get`. @param page path of the form's page @throws PageFault without passkeys */
   async sendPasskeyOptions(response: Response, page: string): Promise<void> {
     response.status(200).json(await this.ceremonies.signInOptions(response.req, page));
   }
@@ -207,7 +205,6 @@ export class BrowserSessions {
     return { context, session: await provider.Session.get(context) };
   }
 
-  /** Completes the sign-in step of an app's request, and returns to the library. */
   async finishSignIn(response: Response, interaction: Interaction, signedIn: SignedIn): Promise<void> {
     const { userId, at, validSince, upstream } = signedIn;
     const before = interaction.session?.accountId;
@@ -232,10 +229,7 @@ export class BrowserSessions {
     redirect(response, interaction.returnTo);
   }
 
-  /**
-   * Explains why a step is not found: it ended before a Back, reload or second click. Redirects to the request's open step, if there is
-   * one; through the sign-in if the browser lost its session. @param error of the library @returns what to throw instead
-   */
+  /** Explains why a step has ended (Back, reload), or redirects to the request's open step. @returns what to throw instead */
   async explain(response: Response, error: unknown, uid: string): Promise<unknown> {
     if (!isStepGone(error)) return error;
     const { params, open } = (await this.states.completed(uid)) ?? {};
@@ -278,7 +272,6 @@ export function requestAgain(
   return `${ROUTES.authorization}?${new URLSearchParams({ ...(Object.fromEntries(asked) as Record<string, string>), ...more })}`;
 }
 
-/** A sign-in in the library's format for sessions and interactions. */
 function loginOf({ userId, amr, acr }: SignedIn) {
   return {
     accountId: String(userId),
