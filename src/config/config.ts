@@ -98,10 +98,7 @@ function decided(
     seedDemo: env.SEED_DEMO ?? (loopbackOnly && env.NODE_ENV === 'development'),
     databaseDirectUrl: env.DATABASE_DIRECT_URL ?? env.DATABASE_URL,
     databaseReadUrls: (env.DATABASE_READ_URL ?? []) as readonly string[],
-    /**
-     * Maximum wait for the database in ms: for a connection, a lock, a statement, and in total. The API promises a 503 within a second.
-     * The embedded database has one session on a local host, so waiting is right.
-     */
+    /** In ms. The API promises a 503 within a second; the embedded database has one session, so waiting is right. */
     databaseDeadlines: env.DATABASE_URL
       ? { connect: 300, lock: 300, statement: 600, answer: 900 }
       : { connect: 10_000, lock: 10_000, statement: 10_000, answer: 30_000 },

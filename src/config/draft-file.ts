@@ -4,11 +4,7 @@ import { randomUUID } from '../crypto/random.js';
 /** Names a draft of a file. Nobody can guess it, and so put a link or a file of their own there (CWE-59, CWE-377). */
 const draftOf = (path: string) => `${path}.${randomUUID()}`;
 
-/**
- * Creates an empty draft beside a file, readable by its owner only.
- *
- * @returns its path, and its descriptor, which appends
- */
+/** Creates an empty draft beside a file, readable by its owner only. @returns its path, and its descriptor, which appends */
 export function openDraft(path: string): { readonly draft: string; readonly descriptor: number } {
   const draft = draftOf(path);
   return { draft, descriptor: openSync(draft, 'ax', 0o600) };

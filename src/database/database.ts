@@ -75,10 +75,7 @@ export class Database {
     return this.#query(this.#ownSessions ? { name: nameOf(text), text, values } : { text, values });
   }
 
-  /**
-   * Runs a statement like {@link prepared}, and retries for two seconds while its row is locked, for example by an import. @param
-   * beforeAgain runs before each retry @throws Unavailable if too many requests wait for a connection
-   */
+  /** Runs a statement like {@link prepared}, and retries for two seconds while its row is locked. @param beforeAgain runs before each retry */
   async patient<Row>(text: string, values: unknown[], beforeAgain: () => Promise<void>): Promise<Row[]> {
     const latest = performance.now() + LOCK_PATIENCE_MS;
     for (;;) {
@@ -93,10 +90,7 @@ export class Database {
     }
   }
 
-  /**
-   * Runs a statement that reads many rows; only a few at once, to leave connections for others. @param statement named if its text is
-   * constant @throws Unavailable if too many wait or this one waited too long
-   */
+  /** Runs a statement that reads many rows, a few at once. @param statement named if its text is constant @throws Unavailable also after a long wait */
   async long<Row>({ name, text }: LongStatement, values: unknown[]): Promise<Row[]> {
     return this.#long.take(() =>
       this.#query({ ...(name !== undefined && this.#ownSessions ? { name } : {}), text, values }),

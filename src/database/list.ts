@@ -285,10 +285,7 @@ FROM ${page(`
 
 const OPPOSITE = { after: 'until', until: 'after', before: 'from', from: 'before' } as const;
 
-/**
- * SQL of the rows on one side of a position, in a form that lets an index on (…, key, id) start at the key. @param keyAt placeholder of
- * the position's key; undefined if it is null @param idAt placeholder of its id
- */
+/** SQL of the rows on one side of a position, for an index on (…, key, id). @param keyAt placeholder of its key; undefined for null */
 function onSide(
   sort: Omit<Sort, 'key'> & { readonly key: string },
   id: string,

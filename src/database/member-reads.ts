@@ -58,9 +58,8 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Ensures that no instance reads older data of a member, or of all, than the primary has now. Resolves when every replica has it, or
-   * every instance avoids those that do not, within 250 ms. @throws database errors if the announcement failed: the data is written, but
-   * success must not be reported yet
+   * Ensures that no instance reads older data of a member, or of all: every replica has it, or is avoided, within 250 ms. @throws database
+   * errors if the announcement failed: the data is written, but success must not be reported yet
    */
   async advance(whom: Written): Promise<void> {
     if (this.#replicas.length === 0) return;

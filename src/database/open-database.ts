@@ -7,11 +7,7 @@ import { readSchema, requireFit } from './schema/schema.js';
 import { isUnavailable, UnreachableDatabase } from './postgres/unavailable.js';
 import { OperatorError } from '../values/operator-error.js';
 
-/**
- * Opens and locks the embedded database, or checks the external one; migrates outside production, and rejects an unsuitable schema.
- * @param meanwhile slow work without the database, done while the embedded one opens in its thread and before any response has a deadline
- * @throws OperatorError
- */
+/** Opens the database, migrated outside production. @param meanwhile slow work that does not need it, before any response has a deadline @throws OperatorError */
 export async function openDatabase(
   config: Config,
   prepare?: (dataSource: DataSource) => Promise<void>,

@@ -61,10 +61,7 @@ export class Paging {
     private readonly config: Config,
   ) {}
 
-  /**
-   * Responds with a page of the list: `data`, `pagination`, and the headers Link and X-Total-Count. @param path of the list, for links
-   * @param fixed whether it has no limit and sort @param recent see {@link MemberReads.of} @throws Problem invalid_cursor
-   */
+  /** Responds with a page. @param fixed whether it has no limit and sort @param recent see {@link MemberReads.of} @throws Problem invalid_cursor */
   async page<Query extends ListQuery>(
     list: List<Query>,
     userId: number,

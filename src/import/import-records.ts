@@ -56,12 +56,7 @@ export interface ImportReport {
   committed_through: SourceLine | null | undefined;
 }
 
-/**
- * Imports a source (docs/operators/import.md): every line is staged and checked in temporary tables, then written with a few
- * statements per table, all in one transaction, or one transaction for each batch.
- *
- * @throws OperatorError if the source cannot be read, another import is running, or the run was cancelled
- */
+/** Imports a source in one transaction, or one per batch. @throws OperatorError if it is unreadable or canceled, or another import runs */
 export async function importRecords(
   dataSource: DataSource,
   source: Source,

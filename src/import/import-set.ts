@@ -87,8 +87,8 @@ interface SetOptions {
   readonly keepProfile?: boolean | undefined;
   readonly progress?: ((now: { readonly phase: string }) => void) | undefined;
   /**
-   * Who feeds the records. Then it was decided which lines about the same record count (see `settle`), whoever loses a race begins anew,
-   * and members who are there already are changed at once. Else it is an import, after which `settleMembers` changes them.
+   * Who feeds the records: lines about the same record are settled before, a lost race is repeated by the caller, and existing members
+   * change at once. Undefined for an import, whose members change in `settleMembers`.
    */
   readonly feedBy?: Author | undefined;
 }
@@ -118,10 +118,7 @@ export class ImportSet {
     private readonly options: SetOptions,
   ) {}
 
-  /**
-   * @returns whether it was written: neither a dry run nor stopped by bad lines
-   * @throws OperatorError if others kept changing the same rows
-   */
+  /** @returns whether it was written: no dry run, and not stopped by bad lines @throws OperatorError if others kept changing the same rows */
   async run(portions: Portions, rejects?: RejectsFile): Promise<boolean> {
     const { dryRun = false, feedBy, progress } = this.options;
     const before = rejects?.size;
@@ -267,12 +264,7 @@ FROM ${withPresent(type)}`,
       counts[outcome] = Math.ceil(number / type.rowsPerRecord);
   }
 
-  /**
-   * Members and the platform's own programs go on writing. If one of them was first, this releases its locks, and
-   * looks again at what is there now.
-   *
-   * @returns whether it is written
-   */
+  /** Writes, unless somebody else changed the same rows first: then it releases its locks, to check again. @returns whether it has written */
   async #tryToWrite(): Promise<boolean> {
     const { feedBy, keepProfile = false } = this.options;
     await this.staging.manager.query('SAVEPOINT checked');

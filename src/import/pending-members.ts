@@ -15,10 +15,7 @@ const CHANGED_USERS = staged('changed_users');
 
 const membersAs = (keepProfile: boolean) => (keepProfile ? keepingProfile(users) : users);
 
-/**
- * Moves the staged members that are there already, and change, to `pending_members`, for {@link writePendingMembers}. Not those whose
- * username or `external_id` another line takes: they have to give it up before.
- */
+/** Moves changes of existing members to `pending_members`. A username or `external_id` that another line takes changes at once. */
 export async function leaveMembersPending(manager: EntityManager, keepProfile: boolean): Promise<void> {
   const type = membersAs(keepProfile);
   const values = Object.entries(type.values).map(([column, sql]) => `'${column}', ${sql}`);
@@ -36,13 +33,7 @@ SELECT id, $1, to_jsonb(moved) - '{line,text,version,counts,deleted}'::text[] FR
   );
 }
 
-/**
- * Writes the pending changes of the members that a condition on `pending_members` selects. It locks the members first, as everybody
- * does who writes them, and reads what is pending afterwards.
- *
- * @param ifLocked what to do with a member whom somebody else has locked; it waits, if not given
- * @returns how many members are no longer pending
- */
+/** Writes pending changes that a condition selects, after locking the members. @param ifLocked default: waits @returns how many it settled */
 export async function writePendingMembers(
   staging: Staging,
   condition: string,
@@ -59,8 +50,7 @@ export async function writePendingMembers(
     [wanted],
   );
   const ids = [locked.map(({ id }) => id)];
-  // Who took a username or external_id since the import keeps it. All tables are looked into by key, each name
-  // separately: a table that was empty when its statistics were taken would be compared with all who are pending, all with all.
+  // A username or external_id taken since the import stays. Looked up by key: statistics of an empty table would join all with all.
   await manager.query(
     `UPDATE pending_members p
 SET record = record || (SELECT jsonb_build_object('username', t.username) FROM users t WHERE t.id = p.user_id)
@@ -95,22 +85,14 @@ WHERE t.id = ANY ($1) AND t.id = s.id AND t.erased_at IS NULL AND ${differs(type
   return written;
 }
 
-/**
- * Writes the next of the members that are pending, in a transaction of its own.
- *
- * @returns how many; 0 if there are none, or somebody else is at it, or has locked them
- */
+/** Writes the next pending members in its own transaction. @returns how many; 0 also if another process does so, or has locked them */
 export function writeNextMembers(dataSource: DataSource): Promise<number> {
   const isFree = `(SELECT pg_try_advisory_xact_lock(${ADVISORY_LOCKS.pendingMembers}))`;
   const next = `${isFree} ORDER BY user_id LIMIT ${MEMBERS_AT_ONCE}`;
   return dataSource.transaction((manager) => writePendingMembers(new Staging(manager), next, 'SKIP LOCKED'));
 }
 
-/**
- * Returns when no member is pending any more.
- *
- * @throws OperatorError if it is to end before
- */
+/** Waits until no member is pending. @throws OperatorError if aborted before */
 export async function settleMembers(dataSource: DataSource, signal?: AbortSignal): Promise<void> {
   for (;;) {
     const [row] = await dataSource.query<{ pending: boolean }[]>(ARE_PENDING);

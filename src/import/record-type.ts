@@ -201,11 +201,8 @@ export function differs({ values, compared }: RecordType, only?: readonly string
 }
 
 /**
- * Changes the rows that are there, locked in the order of their keys: first where {@link RecordType.referred} columns change, then the
- * others. One statement that could write such a column locks every row against those who only refer to it, with a consent for
- * example; so does INSERT … ON CONFLICT DO UPDATE.
- *
- * @param changesReferred whether any such column changes
+ * Changes existing rows, locked by key: {@link RecordType.referred} columns first, since a statement that could write one blocks whoever
+ * refers to the row, as INSERT … ON CONFLICT DO UPDATE does. @param changesReferred whether any such column changes
  */
 export function updateSql(type: RecordType, changesReferred = true): string[] {
   const { name, key, source, values, joins = '', referred = [] } = type;
@@ -223,11 +220,7 @@ FROM ${source} ${joins} WHERE (${stored}) = (${wanted}) AND (${wanted}) IN (SELE
     );
 }
 
-/**
- * Locks what records of these types refer to, and before that the members among them whose {@link RecordType.referred} columns change,
- * with all that change then: in the order of their ids, so that a feed of members and one of what refers to them never wait for each
- * other.
- */
+/** Locks referenced rows, after members whose {@link RecordType.referred} columns change: by id, so that feeds never block each other. */
 export function lockSql(types: readonly RecordType[]): string[] {
   const changed = types.flatMap((type) => {
     const { name, source, referred } = type;
@@ -267,11 +260,7 @@ export const withPresent = ({ source, name, key }: RecordType): string =>
 const versionKey = ({ version }: RecordType): string =>
   version.length > 1 ? columnList(version, 's') : `0, ${columnList(version, 's')}`;
 
-/**
- * Leaves out records whose stored version is the same or later, and says how many (`n`). The stored versions cannot change until
- * the records are written: they are locked, in order. Each is looked up separately: the planner's statistics on either table are as
- * old as the last ANALYZE.
- */
+/** Removes records whose stored version is not older, and counts them (`n`). Locks the versions in order, looked up one by one. */
 export const dropStaleSql = (type: RecordType): string => `WITH wanted AS MATERIALIZED (
   SELECT * FROM (SELECT line, ${versionKey(type)}, version FROM ${staged(type.name)} s) s (line, user_id, id, version)
   WHERE version IS NOT NULL ORDER BY 2, 3

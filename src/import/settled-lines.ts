@@ -4,11 +4,8 @@ import { recordKeys, type ReadLine } from './sources.js';
 import type { Staging } from './staging.js';
 
 /**
- * Decides, line by line, which lines about the same record count, so that all of them can be written at once: a record that is named a
- * thousand times costs a thousand lines, and one write. Rows that a later line replaces are marked, and stay, because they have to be
- * valid, too; lines without a new version do not.
- *
- * @returns the lines to write, and how many lines have no effect
+ * Decides which lines about the same record count, so that a record named a thousand times is written once. Replaced rows are marked, and
+ * must still be valid; lines without a new version are dropped. @returns the lines to write, and how many have no effect
  */
 export async function settle(
   staging: Staging,

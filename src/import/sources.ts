@@ -56,11 +56,7 @@ export interface Source {
   readonly ignored: readonly string[];
 }
 
-/**
- * A folder with a file for each type of record.
- *
- * @throws OperatorError where the folder is not there, or has a file in both forms
- */
+/** A folder with a file for each type of record. @throws OperatorError if it is unreadable, or has a file in both forms */
 export function folderSource(folder: string): Source {
   let names: string[];
   try {
@@ -108,10 +104,7 @@ function readFileLine(type: RecordType, line: Line): ReadLine {
 
 const ENVELOPE = { type: true, op: true, record: true, version: true };
 
-/**
- * Reads a line of a stream or a feed, which says its type: `{"type": "participants", "op": "put", "record": {…}, "version": 3}`.
- * `op` and `version` may be absent.
- */
+/** Reads a line that says its type: `{"type": "participants", "op": "put", "record": {…}, "version": 3}`; `op` and `version` are optional. */
 export function readFeedLine(line: Line): ReadLine {
   const { value, faults: unread } = parse(line);
   if (unread) return { ...line, faults: unread };
@@ -180,12 +173,7 @@ export function recordKeys({ type, row }: ReadLine): string[] {
 const LONGEST_LINE_BYTES = 1_048_576;
 const SHOWN_OF_A_LONG_LINE = 1_000;
 
-/**
- * Reads the lines of a stream, decompressed if `name` ends in `.gz`, a few at a time, and skips blank ones. Memory stays flat
- * whatever the stream contains.
- *
- * @throws OperatorError if it cannot be read or decompressed
- */
+/** Reads the lines of a stream, also of a `.gz`, without blank ones, in constant memory. @throws OperatorError if it cannot be read */
 export async function* readLines(source: Readable, name: string): AsyncGenerator<Line[]> {
   const unpacked = name.endsWith('.gz') ? source.pipe(createGunzip({ chunkSize: 262_144 })) : source;
   source.on('error', (error) => unpacked.destroy(error));

@@ -11,10 +11,8 @@ export const CHUNK_RECORDS = 4_000;
 const CHUNK_CHARACTERS = 500_000;
 
 /**
- * How statements over many staged lines are planned, in their transaction. What is staged is read whole; what it names is looked up, by the
- * cost of a page in memory or on a disk that need not seek: by PostgreSQL's own figure, 4, a feed of 1,000 lines read all of 100,000
- * members seven times. No merges: of two keys PostgreSQL may sort by one alone, and then compares a member's lines with as many rows, all
- * with all.
+ * Plans of statements over staged lines. They read these whole, and look up what they name, at the cost of a page in memory: with
+ * PostgreSQL's default, 4, a feed of 1,000 lines read 100,000 members seven times. A merge sorts by one of two keys: all with all.
  */
 export const STAGED_PLANS =
   'SET LOCAL enable_seqscan = on; SET LOCAL enable_mergejoin = off; SET LOCAL random_page_cost = 1.1';
@@ -49,10 +47,7 @@ export async function createStaging(
   await manager.query(createSql(stagingTables(types), 'DROP'));
 }
 
-/**
- * The staging tables that connections have, each with its session to itself: every transaction leaves them empty. To create them for one
- * feed, and drop them with it, takes longer than the feed, and leaves PostgreSQL's catalogues full of dead rows.
- */
+/** Staging tables by connection, emptied by each transaction: creating them takes longer than a feed, and fills the catalog with dead rows. */
 const TABLES = new WeakMap<object, Set<string>>();
 
 /** Creates the staging tables that the connection does not have, before a transaction begins. */
@@ -63,8 +58,7 @@ export async function keepStaging(runner: QueryRunner, types: readonly RecordTyp
   const missing = stagingTables(types).filter(({ name }) => !has.has(name));
   if (missing.length === 0) return;
   const names = missing.map(({ name }) => name);
-  // In one transaction, whose end leaves them empty again. With statistics of one row each staged row is looked up by its keys; of an
-  // empty table PostgreSQL expects a full page, and then reads whatever it is joined with.
+  // Statistics of one row: staged rows are looked up by key. Of an empty table PostgreSQL expects a full page, and reads all it joins.
   const statistics = names.map((name) => `INSERT INTO ${name} VALUES (0);\nANALYZE ${name}`);
   await runner.query([createSql(missing, 'DELETE ROWS'), ...statistics].join(';\n'));
   for (const name of names) has.add(name);

@@ -7,13 +7,7 @@ export type FieldType =
   | { readonly kind: 'enum'; readonly words: readonly string[] }
   | { readonly kind: 'text'; readonly length?: Length; readonly pattern?: string };
 
-/**
- * A field of a table that the API or the import shows. Its column (column.ts), response field (response.ts), JSON Schema (json-schema.ts)
- * and imported field (import/fields.ts) follow from it.
- *
- * @typeParam Value in JSON
- * @typeParam Stored as TypeORM reads it
- */
+/** A field of a table that the API or the import shows. Column, response field, JSON Schema and imported field follow from it. */
 export class Field<Value = unknown, Stored = Value> {
   declare readonly value: Value;
   declare readonly stored: Stored;

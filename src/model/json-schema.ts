@@ -62,11 +62,7 @@ export function wordOf(list: readonly string[]): JsonSchema {
 /** Callers keep at least this time to stop using something (docs/api-contract.md §1). */
 const MONTHS_OF_NOTICE = 12;
 
-/**
- * Makes the keywords of a route, parameter or field that callers must stop using, from two dates (`2027-01-31`, in UTC).
- *
- * @throws RangeError if it ends too early
- */
+/** Makes the keywords of what ends, from two dates (`2027-01-31`, in UTC). @throws RangeError if it ends too early */
 export function deprecation(since: string, sunset: string) {
   const earliest = new Date(since);
   earliest.setUTCMonth(earliest.getUTCMonth() + MONTHS_OF_NOTICE);

@@ -23,9 +23,8 @@ import {
 } from './json-schema.js';
 
 /**
- * The fields of a response. Each function declares everything about a field: its JSON type, for the OpenAPI document; its TypeScript
- * type, from which that of the response follows ({@link ValueOf}); where it comes from the database, what it is read from; and what
- * it means. A model of such fields becomes either JSON text that PostgreSQL makes ({@link jsonOf}) or columns of a row ({@link columnsOf}).
+ * A field of a response: its JSON type for OpenAPI, its TypeScript type ({@link ValueOf}), its source and its meaning. A model of fields
+ * becomes JSON text that PostgreSQL makes ({@link jsonOf}), or columns of a row ({@link columnsOf}).
  */
 export class ResponseField<Value = unknown> implements Property, JsonField {
   /** Only for the compiler. */
@@ -106,11 +105,7 @@ const KINDS = {
   texts: 'texts',
 } as const satisfies Record<FieldType['kind'], JsonKind>;
 
-/**
- * Makes response fields of a table's fields.
- *
- * @param from what the statement calls the table, or stored text that contains the fields
- */
+/** Makes response fields of a table's fields. @param from the table's alias, or stored text that contains the fields */
 export function relation<Of extends Readonly<Record<string, Field>>, From extends string | JsonFragment>(
   { fields }: { readonly fields: Of },
   from: From,
@@ -204,20 +199,12 @@ export const enumListField = <Word extends string>(words: readonly Word[], from?
 export const fieldOf = <Value>(schema: JsonSchema, facts?: Facts) =>
   field<Value>('json', schema, IN_NODE, facts);
 
-/**
- * Writes SQL of the JSON text of an object of the model, its keys in the order in which they are declared.
- *
- * @throws Error where a field does not say what it is read from
- */
+/** Writes SQL of the JSON text of an object of the model. @throws Error if a field has no source */
 export function jsonOf(model: Model<Fields>): string {
   return jsonText(model);
 }
 
-/**
- * Writes SQL of the fields of the model as columns named after them, for a row that {@link readerOf} takes.
- *
- * @throws Error where a field is not a single value in the database
- */
+/** Writes SQL of the model's fields as columns, for {@link readerOf}. @throws Error if a field is not a single value in the database */
 export function columnsOf({ name: of, properties }: Model<Fields>): string {
   return Object.entries(properties)
     .map(([name, { from }]) => {

@@ -58,9 +58,8 @@ ${ENTRIES.map(
       END THEN 'updated' ELSE 'removed' END`;
 
 /**
- * SQL: whom the rows of `log` (changes) concern, and with which item: (resource, user_id, id, changed_at, changed_in, sequence), an
- * item as often as it changed. Read from both ends: of one member, or of whatever changed last. Whether the member still sees the item is decided
- * by whoever reads on, with {@link kindFor}.
+ * SQL: the members and items that rows of `log` (changes) concern, once per change: (resource, user_id, id, changed_at, changed_in,
+ * sequence). Read from either end: of one member, or the latest changes. {@link kindFor} tells whether the member still sees the item.
  */
 export const concernedBy = (log: string, resource?: Resource) =>
   ENTRIES.filter(([name]) => resource === undefined || name === resource)
@@ -82,11 +81,7 @@ export const concernedBy = (log: string, resource?: Resource) =>
 export const committedSince = (transaction: string, moment: string) =>
   `committed_after(${transaction}, (SELECT last_mark_before(${moment}::timestamptz)))`;
 
-/**
- * SQL: whether an item of the member ($1) changed at this time or later. If changes since then are no longer kept, every item may have.
- *
- * @param id SQL of the item's id
- */
+/** SQL: whether an item of the member ($1) changed since then; true for all if changes of that time are gone. @param id SQL of its id */
 export const changedSince = (resource: Resource, id: string) => (moment: string) =>
   `EXISTS (SELECT FROM change_places WHERE name = 'swept' AND ${committedSince('changed_in', moment)})
   OR ${id} IN (SELECT s.id FROM (${concernedBy('changes', resource)}) s

@@ -15,9 +15,8 @@ export interface EmbeddedDatabase extends EmbeddedAddress {
 }
 
 /**
- * Opens the embedded database and serves it on a Unix socket. Locks it ({@link takeEmbeddedLock}), since two PGlites would silently lose
- * writes. @returns undefined if another process serves it already @throws OperatorError if it is not installed, others could write to its
- * folders, or it cannot be opened
+ * Serves the embedded database on a Unix socket, locked, since two PGlites would silently lose writes. @returns undefined if another
+ * process serves it @throws OperatorError if it is not installed, unsafe or unreadable
  */
 export async function openEmbedded(dataDir: string): Promise<EmbeddedDatabase | undefined> {
   if (!isInstalled('@electric-sql/pglite')) {

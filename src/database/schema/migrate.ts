@@ -36,9 +36,8 @@ export function stepsOf(migration: MigrationInterface, way: 'up' | 'down' = 'up'
 }
 
 /**
- * Runs pending migrations, each in its own transaction after its steps, or all in one transaction in an empty database. Functions and
- * triggers come last. @param report called before each migration with its number, how many were pending, and its name @returns names of the migrations that this call ran @throws OperatorError if the database is newer than the
- * program, or older than 1.1.0
+ * Runs pending migrations, each in its own transaction after its steps, or all in one in an empty database; functions and triggers last.
+ * @param report called before each @returns names of those that it ran @throws OperatorError for a newer database, or one before 1.1.0
  */
 export async function migrate(
   dataSource: DataSource,
@@ -104,10 +103,7 @@ const ATTEMPTS = 60;
 /** PostgreSQL, appendix A: lock_not_available, deadlock_detected. */
 const TRY_AGAIN = ['55P03', '40P01'];
 
-/**
- * Finds what repeated calls of {@link rollback} would undo: the last migration, or all after `to`. @returns last first: name, statements,
- * and the dropped tables and columns @throws OperatorError if the database is newer than the program, or `to` has not run
- */
+/** Finds what {@link rollback} would undo: the last migration, or all after `to`. @returns last first @throws OperatorError if it cannot */
 export async function lastMigrations(dataSource: DataSource, to?: string) {
   const schema = await readSchema(dataSource);
   rejectOtherVersions(schema, schema.unknown);
@@ -145,11 +141,7 @@ export async function statementsOf(migration: MigrationInterface, way: 'up' | 'd
   return statements;
 }
 
-/**
- * Undoes the last migration, after its steps back; data in dropped columns is lost. @param only does nothing if the last migration is
- * another one @returns the name of the undone migration, if any @throws OperatorError if the database is newer than the program, or older
- * than 1.1.0
- */
+/** Undoes the last migration. @param only does nothing if the last is another @returns its name, if any @throws OperatorError for another version's database */
 export async function rollback(dataSource: DataSource, only?: string): Promise<string | undefined> {
   const [last] = await lastMigrations(dataSource);
   if (!last || last.name !== (only ?? last.name)) return undefined;

@@ -134,10 +134,7 @@ export function summarizeNames(names: readonly string[]): string {
   return names.length < 2 ? names.join() : `${names.length}, from ${names[0]} to ${names.at(-1)}`;
 }
 
-/**
- * Brings functions and triggers to the state of schema/: writes changed and missing ones, and drops those that only the previous version
- * had. @param manager of the transaction in which migrations ran @returns whether anything changed
- */
+/** Writes functions and triggers of schema/ that differ, and drops those that are gone, in the migrations' transaction. @returns whether any */
 export async function applyRepeatable(manager: EntityManager): Promise<boolean> {
   const [{ objects, there }] = (await manager.query(`SELECT objects, ARRAY(
   SELECT 'FUNCTION ' || proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace

@@ -26,12 +26,7 @@ const readRaw = rawReader(BODY_LIMIT_BYTES);
 const JSON_TYPE = /^\s*application\/json\s*(;\s*charset\s*=\s*"?(utf-?8|us-ascii)"?\s*)?;?\s*$/i;
 const NDJSON_TYPE = /^\s*application\/x-ndjson\s*(;\s*charset\s*=\s*"?utf-?8"?\s*)?;?\s*$/i;
 
-/**
- * Injects the body of the request: the fields that were sent, checked. It is read after credential, scope, rate and query were checked.
- *
- * @param resource fields of it that the body does not have cannot be changed: `read_only_field`
- * @throws Problem payload_too_large, unsupported_media_type, invalid_json, validation_failed
- */
+/** Injects the checked fields of the body, which is read last. @param resource its other fields are `read_only_field` @throws Problem */
 export const JsonBody =
   (resource: Model): ParameterDecorator =>
   (controller, name, index) => {
@@ -79,13 +74,7 @@ export async function readJson(request: Request, response: Response, read = read
   }
 }
 
-/**
- * Injects the bytes of a body of JSON lines (`application/x-ndjson`), read once everything else was checked. Checking the lines is up
- * to the handler.
- *
- * @param Line what a line is, and `forms` as JSON Schema the forms that it has, for the OpenAPI document
- * @throws Problem invalid_json where it is not compressed as it says, payload_too_large, unsupported_media_type
- */
+/** Injects the bytes of a body of JSON lines, which the handler checks. @param Line a line, with its `forms` as JSON Schema @throws Problem */
 export const NdjsonBody = (
   Line: Model,
   forms: readonly Readonly<Record<string, unknown>>[],

@@ -23,10 +23,7 @@ import {
   type JsonSchema,
 } from '../../model/json-schema.js';
 
-/**
- * The parameters of a query: a class whose properties are the parameters, each with one of these decorators, which says how the text
- * is read, which rules the value has to satisfy, and how OpenAPI describes it.
- */
+/** The parameters of a query: a class whose properties have the decorators of this file. */
 export type QueryClass = new () => object;
 
 /** Views of a resource: its route has the value of one parameter decide which of them it responds with, and each is a route of its own, too. */
@@ -104,10 +101,7 @@ export const OneOf = (values: readonly string[], description: string) =>
 /** How a list is written. OpenAPI knows one form only: it names the one that generated clients send unasked. */
 const LIST = { type: 'array', style: 'form', explode: true };
 
-/**
- * Declares values of an enum, separated by commas, or repeated, or both; what is read is an array without repetitions, in the
- * enum's order.
- */
+/** Declares values of an enum, separated by commas or repeated; read as an array without repetitions, in the enum's order. */
 export const ListOf = (values: readonly string[], description: string) =>
   parameter({
     read: (text) => {

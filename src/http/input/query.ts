@@ -39,10 +39,7 @@ const readParameters = createParamDecorator((_: unknown, context: ExecutionConte
   return requestOf<Request & { parameters: object }>(context).parameters;
 });
 
-/**
- * Injects the validated query of the request: an instance of the class in the handler's signature, or of one of the variants. A route
- * without it accepts no parameter at all.
- */
+/** Injects the validated query, of the class in the handler's signature or of a variant. A route without it accepts no parameter. */
 export const Parameters =
   (variants?: QueryVariants): ParameterDecorator =>
   (controller, name, index) => {
@@ -51,11 +48,7 @@ export const Parameters =
     readParameters()(controller, name, index);
   };
 
-/**
- * Finds the class of a handler's parameter from its signature, so that a decorator need not repeat it.
- *
- * @throws Error where the signature names no class, or one that is imported as a type only
- */
+/** Finds the class of a handler's parameter in its signature. @throws Error if that names none, or one that is imported only as a type */
 export function classOfParameter(
   controller: object,
   handler: string | symbol,

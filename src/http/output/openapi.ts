@@ -64,10 +64,7 @@ interface DescribedParameter {
   readonly schema: JsonSchema;
 }
 
-/**
- * The parameters that a class of queries declares, with its defaults. Of a route with views those of all of them, none of which is
- * needed everywhere, and without defaults: what one view has as its default, another refuses.
- */
+/** Describes the parameters of a query with their defaults. Those of views are optional and without defaults, which other views reject. */
 export function parametersOf(query: QueryClass | QueryVariants): DescribedParameter[] {
   if (typeof query !== 'function') return parametersOfViews(query);
   const defaults = new query() as Record<string, unknown>;
@@ -132,10 +129,7 @@ export const Documents =
     Reflect.defineMetadata(OPERATION, { ...said, ...part, parameters, problems }, handler as object);
   };
 
-/**
- * Documents a route: what it does, in a few words and in whole sentences, and the response on success. Headers, and the problems
- * that all routes share, are added.
- */
+/** Documents a route: in a few words, in whole sentences, and its response on success. */
 export const RespondsWith = (summary: string, answer: Model | JsonSchema, description?: string) =>
   Documents({ summary, description, response: answer instanceof Model ? refTo(answer) : answer });
 
@@ -163,10 +157,7 @@ export const RespondsWithProblems = (...problems: readonly ProblemCode[]) => Doc
 export const DeprecatedRoute = (since: string, sunset: string) =>
   Documents({ deprecation: deprecation(since, sunset) });
 
-/**
- * Makes the headers that announce the end of a route, or of parameters or fields of it: `Deprecation` (RFC 9745) and `Sunset` (RFC 8594),
- * each with the earliest date. There are none if nothing of it ends.
- */
+/** Makes `Deprecation` (RFC 9745) and `Sunset` (RFC 8594), with the earliest dates of the route, its parameters and its fields. */
 export function deprecationHeaders(handler: object, query: QueryClass | QueryVariants): [string, string][] {
   const operation = operationOf(handler);
   const all = deprecationsIn([operation, parametersOf(query), schemasUsedBy(operation)]);

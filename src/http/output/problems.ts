@@ -1,9 +1,6 @@
 import { nameWords } from '../../model/json-schema.js';
 
-/**
- * Every error code of the API: status, meaning, how to fix it, and a title that says more than the code, if there is one. OpenAPI,
- * `/api/public/problems` and `docs/developers/errors.md` are generated from this table.
- */
+/** Every error code of the API: status, meaning, remedy, and a title if the code says too little. Documents are generated from it. */
 const table = {
   invalid_json: [
     400,

@@ -4,10 +4,7 @@ import { brotliCompress, constants, gzip } from 'node:zlib';
 import type { Request } from 'express';
 import { fingerprint } from '../../crypto/digests.js';
 
-/**
- * A successful response whose JSON text already exists (made by PostgreSQL), with its own headers.
- * Controllers return this or a plain object; {@link ApiAdapter} sends both.
- */
+/** A successful response whose JSON text already exists (made by PostgreSQL), with its own headers. {@link ApiAdapter} sends it. */
 export class JsonResponse {
   constructor(
     readonly json: string | Buffer,
@@ -42,10 +39,7 @@ interface Variant {
   readonly headers: readonly string[];
 }
 
-/**
- * A document that stays the same for the life of the process: bytes, validator and headers are made once. A handler returns it. Text is
- * compressed for callers who take that; nothing in it may be a caller's secret (BREACH).
- */
+/** A document that never changes, so its headers and bytes are made once. Compressed, so it must contain no caller's secret (BREACH). */
 export class UnchangingDocument {
   readonly #plain: Variant;
   readonly #compressed: Map<Coding, Promise<Variant>> | undefined;
@@ -121,10 +115,7 @@ export function noneMatch(header: string, etag: string): boolean {
   return header.trim() === '*' || entityTags(header).some((tag) => tag.replace(/^W\//, '') === etag);
 }
 
-/**
- * Reads the states of rows that If-Match names (strong comparison, RFC 9110 §13.1.1): `undefined` for none given or
- * `*`, which any row satisfies; tags that are weak or not ours name none.
- */
+/** Reads the states of rows that If-Match names (RFC 9110 §13.1.1); undefined for any row. Weak and foreign tags name none. */
 export function statesOf(header: string | undefined): string[] | undefined {
   if (header === undefined || header.trim() === '*') return undefined;
   return entityTags(header).flatMap((tag) => {

@@ -18,8 +18,7 @@ const LOOK_MS = 25;
  * server's `requestTimeout` bounds.
  */
 export function responseDeadline(milliseconds: number, filter: ProblemFilter) {
-  // Unordered, with the index in each context. Not a Map or Set: V8 replaces their tables as entries change, and an old one retains all
-  // later entries until a full garbage collection.
+  // Unordered. Not a Map or Set: V8 replaces their tables, and an old one retains all later entries until a full garbage collection.
   const inProgress: Request[] = [];
   const forget = ({ context }: IncomingMessage) => {
     const last = inProgress.pop()!;

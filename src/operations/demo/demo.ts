@@ -107,10 +107,7 @@ async function insert(
   }
 }
 
-/**
- * Finds or creates the first demo member's test key, stored privately in DATA_DIR. Replaces a key that was revoked, has expired, or
- * belongs to another database. @returns undefined if the member is missing or disabled @throws OperatorError if DATA_DIR is not writable
- */
+/** Finds or creates the first demo member's test key in DATA_DIR. @returns undefined without that member @throws OperatorError if DATA_DIR is not writable */
 export async function testKey(dataSource: DataSource, config: Config): Promise<string | undefined> {
   const owners = await dataSource.query<unknown[]>(
     'SELECT FROM users WHERE id = $1 AND disabled_at IS NULL',

@@ -120,10 +120,7 @@ export const PROGRESS_PERCENTAGE = 'percentage(LEAST(COALESCE(ua.progress, 0), a
 const PIN_POSITION = `CASE WHEN ua.pin_position IS NOT NULL THEN (SELECT count(*) FROM user_achievements o
       WHERE o.user_id = $1 AND o.pin_position <= ua.pin_position) END`;
 
-/**
- * The shares are those of the last fold, at most a second ago; the time shown is the last full half minute, so that a
- * response, and its ETag, stay the same for a while.
- */
+/** The last full half minute, so that a response and its ETag stay the same for a while. The shares are at most a second old. */
 export const COMPUTED_AT = `date_bin('30 seconds', now(), 'epoch')`;
 
 const AchievementProgress = new Model('AchievementProgress', {

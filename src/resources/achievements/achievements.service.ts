@@ -26,16 +26,10 @@ import {
 
 const ua = relation(UserAchievement, 'ua');
 
-/**
- * How many members are active, `t`. The key and LIMIT are for the planner: autovacuum never analyses a table of one row, and without
- * statistics PostgreSQL expects 2,000 rows, and therefore plans the statement again at every execution.
- */
+/** Active members, `t`. Key and LIMIT are for the planner: a table of one row has no statistics, and would be planned again each time. */
 const ACTIVE_USERS = '(SELECT active_users_count FROM platform_totals WHERE id LIMIT 1) t';
 
-/**
- * Every achievement `a` with the progress of the member ($1), `ua` (null if there is none), and how many members
- * are active, `t`. A few hundred rows at most: the platform's catalogue, not the members' records.
- */
+/** Every achievement `a` of the platform, a few hundred, with the member's ($1) progress `ua`, if any, and the active members, `t`. */
 const CATALOGUE = `achievements a LEFT JOIN user_achievements ua ON ua.user_id = $1 AND ua.achievement_id = a.id
   CROSS JOIN ${ACTIVE_USERS}`;
 /** Retired achievements are visible only to members who earned them. */
@@ -127,10 +121,7 @@ const READ_DETAIL = {
   text: `SELECT ${jsonOf(AchievementDetail)} AS json FROM ${CATALOGUE} WHERE a.id = $2 AND ${VISIBLE}`,
 };
 
-/**
- * $1: the member. One row, {@link StatisticsRow}: the catalogue is read once, and counted by category and tier. What is summed up
- * from there is summed up in Node.
- */
+/** $1: the member. One {@link StatisticsRow}, which reads the catalog once, by category and tier. Node sums it up. */
 const READ_STATISTICS = {
   name: 'read-achievement-statistics',
   text: `SELECT COALESCE('[' || string_agg('[' || json_text(category) || ',"' || rarity || '",' || total || ',' || earned || ','

@@ -37,8 +37,7 @@ export const connections = recordType({
       ['least(requester_id, addressee_id)', 'greatest(requester_id, addressee_id)'],
       "'requester_id, addressee_id: line ' || d.first || ' connects the two already'",
     ),
-    // Unless that one gives its id up: it is in the folder, with another id or deleted. In two conditions: one with OR can only be met by
-    // comparing every row with every line.
+    // Unless that one gives its id up. Two conditions: with OR, every row would be compared with every line.
     `SELECT s.line, ${code('taken')}, 'id: is that of a connection between other members' FROM import_connections s
   JOIN connections t ON t.id = s.id AND t.user_id < t.peer_id
   WHERE NOT s.deleted AND (t.user_id, t.peer_id) <> (least(s.requester_id, s.addressee_id), greatest(s.requester_id, s.addressee_id))

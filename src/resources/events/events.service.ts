@@ -16,10 +16,7 @@ const [p, e] = [relation(Participant, 'p'), relation(Event, 'e')];
 /** Of the member's relations to events, the events themselves. */
 const EVENT = 'JOIN events e ON e.id = p.event_id JOIN users o ON o.id = e.organizer_id';
 
-/**
- * Columns for filters and sorts that a relation does not have. OFFSET 0: looked up by id for each relation of the member,
- * however many there are; never a scan of all events of the platform.
- */
+/** Columns for filters and sorts that a relation lacks. OFFSET 0 forces lookups by id, never a scan of all events. */
 const OF_EVENT = `CROSS JOIN LATERAL (SELECT status, is_online, folded_title, location_city, location_country_code, ends_at,
     created_at, updated_at, changed_in
   FROM events WHERE id = p.event_id OFFSET 0) e`;
@@ -80,10 +77,7 @@ function eventReads(localTime: string) {
   };
 }
 
-/**
- * Events that the platform updated at this time or later, and those that changed here after it: the event itself, or the member's
- * relation to it. So a client that polls with the time of the previous response misses nothing, however long a writer took to commit.
- */
+/** Events updated at this time or later, or changed here after it, so that a client that polls with its last time misses nothing. */
 function changedSince(moment: string): string {
   const changed = ['p', 'e'].map((row) => committedSince(`${row}.changed_in`, moment)).join(' OR ');
   return `e.updated_at >= ${moment}::timestamptz OR ${changed}`;
@@ -111,12 +105,7 @@ export class EventsService {
     return inKnownZones(({ whole }) => whole.items(this.reads.of(userId), userId, ids));
   }
 
-  /**
-   * One event that the member has access to.
-   *
-   * @param id as in the path. It is looked up whatever it is, so that no response is faster than another
-   * @throws Problem event_not_found
-   */
+  /** Reads one event. @param id as in the path; any id is looked up, so that no response is faster @throws Problem event_not_found */
   async read(userId: number, id: string): Promise<JsonResponse> {
     const number = idInPath(id);
     const [row] = await inKnownZones(({ detail }) =>

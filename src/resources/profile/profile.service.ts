@@ -9,17 +9,11 @@ import { ChangedProfile, Me, Profile, type ProfileChanges, type ProfileUpdated }
 
 const READ_ME = { name: 'read-me', text: `SELECT ${columnsOf(Me)} FROM users u WHERE u.id = $1` };
 
-/**
- * The state of a member `u` (users) that If-Match compares: all that a profile shows, except the totals. With the version, since values may
- * come back; with the values, since a version may as well, after a restore.
- */
+/** The state of a member `u` for If-Match: version and values, since values may return, and after a restore versions, too. No totals. */
 const STATE = `to_hex(hashtextextended(ROW(u.id, u.version, u.username, u.display_name, u.first_name, u.last_name, u.bio,
   u.profile_picture)::text, 0))`;
 
-/**
- * The profile of a member `u` (users), with the totals {@link COUNTED}. Plain columns: for one row, PostgreSQL takes longer to prepare
- * making JSON than Node takes to make it.
- */
+/** The profile of a member `u`, with {@link COUNTED}. Plain columns: for one row, Node makes JSON faster than PostgreSQL. */
 const PROFILE = `${STATE} AS state, ${columnsOf(Profile)}`;
 
 /** Like `totalOfMember`, for two totals of the member $1 at once: one row. */
@@ -32,11 +26,7 @@ const READ_PROFILE = {
   text: `SELECT ${PROFILE} FROM users u CROSS JOIN ${COUNTED} WHERE u.id = $1`,
 };
 
-/**
- * $2 holds the fields that change; a key that is absent leaves its column alone. $3: the states that If-Match
- * allows, or null for any. One row is returned if the profile was changed. The platform is notified of values that differ from before, and who wrote
- * it ($4).
- */
+/** $2: the fields that change; $3: the states that If-Match allows, or null; $4: the writer, for the platform. Returns a row if it wrote. */
 const UPDATE_PROFILE = `WITH before AS MATERIALIZED (
   -- As it is when nobody else can change it any more, which is not always what this statement began with.
   SELECT id, jsonb_build_object('first_name', first_name, 'last_name', last_name, 'bio', bio, 'profile_picture', profile_picture) AS fields
@@ -88,11 +78,7 @@ export class ProfileService {
     return answerOf(row!);
   }
 
-  /**
-   * @param ifMatch the header, whose validators are compared with the row's state in the UPDATE itself
-   * @param confirm rejects if the caller's credential has ended: called after each wait
-   * @throws Problem precondition_failed with the current ETag
-   */
+  /** @param ifMatch compared in the UPDATE @param confirm rejects an ended credential after each wait @throws Problem precondition_failed with the current ETag */
   async update(
     { userId, clientId, keyId }: Principal,
     changes: ProfileChanges,

@@ -14,9 +14,7 @@ import { Expires, OfMember } from '../../../../model/declarations.js';
 import { ApiKey } from './api-key.entity.js';
 import { OauthClient } from './oauth.entity.js';
 
-/**
- * One line of the audit trail: who did what when, without secrets. Never changed, and deleted no sooner than after a week.
- */
+/** A line of the audit trail: who did what when, without secrets. Never changed, and kept for at least a week. */
 @Entity('auth_events')
 @Expires({ at: 'occurred_at', kept: { setting: 'auditRetentionSeconds' } })
 @OfMember<AuthEvent>({
@@ -100,10 +98,7 @@ export class DeveloperRequestCount extends row({
   requests: bigint,
 }) {}
 
-/**
- * A refusal that concerns no member, to be found by its error id. Anyone can cause any number of them, so they are stored in a
- * ring: a new one replaces the oldest.
- */
+/** A refusal that concerns no member, by its error id. Anyone can cause any number, so a new one replaces the oldest. */
 @Entity('oauth_refusals')
 @Expires({ at: 'occurred_at', kept: '30 days' })
 export class OauthRefusal extends row({

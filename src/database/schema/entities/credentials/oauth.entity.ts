@@ -216,10 +216,7 @@ export class OauthToken extends row({
   created_at: timestamptz.sqlDefault('now()'),
   consumed_at: timestamptz.nullable,
   expires_at: timestamptz,
-  /**
-   * The response to the refresh that consumed this token, encrypted with a key derived from the token itself; null again when it
-   * can no longer be requested, some ten seconds later.
-   */
+  /** The response to the refresh that used this token, encrypted by a key from it; null after some ten seconds. */
   successor: bytea.nullable,
 }) {}
 
