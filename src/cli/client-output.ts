@@ -51,7 +51,6 @@ const ERRORS = {
   '30 DAYS': ({ month }: DevelopedUse['errors'][number]) => month,
 };
 
-/** Columns of a list of clients. */
 export const CLIENT_COLUMNS: Record<string, (client: ClientDetails) => string | number | readonly string[]> =
   {
     ID: ({ client_id }) => client_id,

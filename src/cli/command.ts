@@ -27,7 +27,6 @@ interface Given extends OptionValues {
   readonly yes?: true;
 }
 
-/** The fault of options that contradict each other. */
 type Refusal<Options> = (options: Options) => string | false | undefined;
 
 declare module '@commander-js/extra-typings' {
@@ -117,17 +116,6 @@ async function isAnsweredYes(question: string): Promise<boolean> {
 export const changesNothing: Refusal<OptionValues> = (options) =>
   Object.keys(options).every((name) => name === 'json') && 'nothing to change: name at least one option';
 
-/** Adds a command with `--json` and an example in its help. */
-export function addCommand(
-  parent: Command,
-  nameAndArguments: string,
-  description: string,
-  example: string,
-  accepted: AcceptedSchema = 'this version',
-): Command<[], { json?: true }> {
-  return withExample(parent.command(nameAndArguments).description(description), example, accepted);
-}
-
 /** Adds `--json` and an example to a command. */
 export function withExample(
   command: Command,
@@ -140,12 +128,11 @@ export function withExample(
   return Object.assign(command, { example, accepted });
 }
 
-/** Makes a function that adds commands to the group, like {@link addCommand}. */
+/** Makes a function that adds commands with `--json` and an example in their help to the group. */
 export function addTo(group: Command) {
-  return (...command: Tail<Parameters<typeof addCommand>>) => addCommand(group, ...command);
+  return (nameAndArguments: string, description: string, example: string, accepted?: AcceptedSchema) =>
+    withExample(group.command(nameAndArguments).description(description), example, accepted);
 }
-
-type Tail<List> = List extends [unknown, ...infer Rest] ? Rest : never;
 
 /** Runs work that SIGINT and SIGTERM end by a signal instead of ending the process. */
 export async function endable<Result>(work: (ended: AbortSignal) => Promise<Result>): Promise<Result> {

@@ -23,7 +23,6 @@ import { WebhooksService } from '../webhooks/webhooks.service.js';
 /** Attempts to reach the process that serves the embedded database, which may end at any time. */
 const MOST_ATTEMPTS = 10;
 
-/** PostgreSQL, appendix A. */
 const INSUFFICIENT_PRIVILEGE = '42501';
 
 /** Services for commands, on the command's own connection, without a server's background work. */

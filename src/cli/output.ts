@@ -128,7 +128,6 @@ const WIDE =
 const widthOfCharacter = (character: string) =>
   /[\p{Mn}\p{Me}]/u.test(character) ? 0 : WIDE.test(character) ? 2 : 1;
 
-/** Terminal columns of a text. */
 const widthOf = (text: string) =>
   [...text].reduce((width, character) => width + widthOfCharacter(character), 0);
 

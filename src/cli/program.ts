@@ -6,83 +6,69 @@ import { DECLINED, PuaCommand } from './command.js';
 import { asTyped, jsonOf, note } from './output.js';
 
 interface Entry {
-  readonly name: string;
   readonly description: string;
   /** Completes the command with its options and work, or with the group's commands. */
   readonly load: () => Promise<(command: Command) => void>;
 }
 
 /** In the order of the help. Files are loaded on demand. */
-const COMMANDS: readonly Entry[] = [
-  {
-    name: 'keys',
+const COMMANDS: Readonly<Record<string, Entry>> = {
+  keys: {
     description: 'API keys of members, and of the platform',
     load: async () => (await import('./commands/keys.command.js')).keysCommands,
   },
-  {
-    name: 'clients',
+  clients: {
     description: 'Apps that sign members in with OAuth',
     load: async () => (await import('./commands/clients.command.js')).clientsCommands,
   },
-  {
-    name: 'users',
+  users: {
     description: 'Members',
     load: async () => (await import('./commands/users.command.js')).usersCommands,
   },
-  {
-    name: 'webhooks',
+  webhooks: {
     description: 'Receivers that are notified of changes (Standard Webhooks)',
     load: async () => (await import('./commands/webhooks.command.js')).webhooksCommands,
   },
-  {
-    name: 'import',
+  import: {
     description:
       'Import the platform’s data: users, events, participants, connections, achievements, user_achievements',
     load: async () => (await import('./commands/import.command.js')).importCommand,
   },
-  {
-    name: 'db',
+  db: {
     description: 'The database’s schema',
     load: async () => (await import('./commands/db.command.js')).dbCommands,
   },
-  {
-    name: 'signing-keys',
+  'signing-keys': {
     description: 'Keys that sign ID tokens',
     load: async () => (await import('./commands/keys.command.js')).signingKeysCommands,
   },
-  {
-    name: 'secrets',
+  secrets: {
     description: 'Secrets of the server',
     load: async () => (await import('./commands/keys.command.js')).secretsCommands,
   },
-  {
-    name: 'audit',
+  audit: {
     description: 'Show audit events, newest first; docs/operators/audit.md lists the types',
     load: async () => (await import('./commands/audit.command.js')).auditCommand,
   },
-  {
-    name: 'doctor',
+  doctor: {
     description:
       'Check settings, proxy, external identity provider, database, schema, replicas, keys, counters and webhooks, and explain how to fix each fault',
     load: async () => (await import('./commands/doctor.command.js')).doctorCommand,
   },
-  {
-    name: 'status',
+  status: {
     description:
       'Show whether the server is reachable and ready, its version, its content, and open problems',
     load: async () => (await import('./commands/status.command.js')).statusCommand,
   },
-  {
-    name: 'open',
+  open: {
     description: 'Print the URL of a page, and open it if there is a desktop',
     load: async () => (await import('./commands/open.command.js')).openCommand,
   },
-  {
-    name: 'completion',
+  completion: {
     description: 'Print a script that completes commands, options and values in a shell',
     load: async () => (await import('./commands/completion.command.js')).completionCommand,
   },
-];
+};
 
 /** Creates the command line, which throws CommanderError. @param json leaves error output to the caller @param args the typed words */
 export async function createProgram({
@@ -96,7 +82,7 @@ export async function createProgram({
     .enablePositionalOptions() // an option belongs to the command that it follows
     .showHelpAfterError('(add --help for usage)');
   if (json) program.configureOutput({ writeErr: () => undefined });
-  for (const { name, description, load } of COMMANDS) {
+  for (const [name, { description, load }] of Object.entries(COMMANDS)) {
     const command = program.command(name).description(description);
     if (args?.includes(name) ?? true) (await load())(command);
   }
@@ -110,7 +96,6 @@ const DONE = 0;
 const FAILED = 1;
 const WRONG_USE = 2;
 
-/** Codes of errors that are not failures. */
 const ASKED_FOR = ['commander.helpDisplayed', 'commander.version', DECLINED];
 
 /** Runs one command and reports failures on stderr. @param args words after `pua` @returns the exit code */

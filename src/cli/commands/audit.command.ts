@@ -4,7 +4,7 @@ import { AUTH_EVENTS, recordAlone } from '../../audit/audit.js';
 import { AuditLog, type AuditFilter, type AuditEvent } from '../../audit/audit-log.js';
 import { deleteExpired, expiredRows } from '../../operations/sweeper/sweeper.js';
 import { durationBetween, parseDuration, parseKeyId } from '../arguments.js';
-import { addCommand, withExample, endable } from '../command.js';
+import { addTo, withExample, endable } from '../command.js';
 import { jsonOf, Lines, named, note, table } from '../output.js';
 
 /** Nobody reads more events, and they must fit into memory. */
@@ -66,8 +66,7 @@ export function auditCommand(command: Command): void {
         note('There are more: narrow the result down with --since, --user, --client, --key or --type');
     });
 
-  addCommand(
-    audit,
+  addTo(audit)(
     'prune',
     'Delete old events; nobody can delete events younger than 7 days',
     'pua audit prune --before 90d',

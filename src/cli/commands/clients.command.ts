@@ -187,39 +187,29 @@ export function clientsCommands(group: Command): void {
     .refuses((options) => changesNothing(options) || faultOfKeys(options));
   for (const { add, remove } of LISTS) update.addOption(add).addOption(remove);
   update.runs(async ({ get, print }, id, options) => {
-    const {
-      name,
-      jwksFile,
-      profile,
-      pkce,
-      longestAccess,
-      clientUri,
-      policyUri,
-      logoFile,
-      idTokenAlg,
-      backchannelLogoutUri,
-    } = options;
-    const auth = options.auth ?? (jwksFile && 'private_key_jwt');
+    const auth = options.auth ?? (options.jwksFile && 'private_key_jwt');
     const clients = get(ClientsService);
     const keysOf = (before: ChangeableClient) => {
-      const jwks = jwksFile ?? before.jwks;
+      const jwks = options.jwksFile ?? before.jwks;
       if (auth === 'private_key_jwt' && jwks === null) throw new OperatorError(NEEDS_KEYS);
       return auth === undefined || auth === 'private_key_jwt' ? jwks : null;
     };
     const changesOf = (before: ChangeableClient): ClientChanges => ({
       ...changedLists(before, options),
-      name: name ?? before.name,
+      name: options.name ?? before.name,
       jwks: keysOf(before),
-      profile: profile ?? before.profile,
-      pkce: pkce ?? before.pkce,
-      longest_access: longestAccess ?? before.longest_access,
+      profile: options.profile ?? before.profile,
+      pkce: options.pkce ?? before.pkce,
+      longest_access: options.longestAccess ?? before.longest_access,
       secret_auth_method: auth === undefined ? before.secret_auth_method : secretMethodOf(auth),
-      client_uri: clientUri === '' ? null : (clientUri ?? before.client_uri),
-      policy_uri: policyUri === '' ? null : (policyUri ?? before.policy_uri),
-      logo: logoFile ?? before.logo,
-      id_token_signed_response_alg: idTokenAlg ?? before.id_token_signed_response_alg,
+      client_uri: options.clientUri === '' ? null : (options.clientUri ?? before.client_uri),
+      policy_uri: options.policyUri === '' ? null : (options.policyUri ?? before.policy_uri),
+      logo: options.logoFile ?? before.logo,
+      id_token_signed_response_alg: options.idTokenAlg ?? before.id_token_signed_response_alg,
       backchannel_logout_uri:
-        backchannelLogoutUri === '' ? null : (backchannelLogoutUri ?? before.backchannel_logout_uri),
+        options.backchannelLogoutUri === ''
+          ? null
+          : (options.backchannelLogoutUri ?? before.backchannel_logout_uri),
     });
     const { changed, grants } = await clients.update(id, changesOf, 'admin');
     if (changed.length === 0) note(`${id} already has these values: nothing changed`);

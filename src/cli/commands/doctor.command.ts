@@ -98,12 +98,10 @@ function writeMetrics(file: string, checks: readonly Check[]): void {
   try {
     writeWhole(file, `${findings.join('')}${lastRun}`, 0o644); // another user collects it
   } catch (error) {
-    throw new OperatorError(
-      `${file} cannot be written (${(error as Error).message}): name a file in a folder of this user`,
-      {
-        cause: error,
-      },
-    );
+    const { message } = error as Error;
+    throw new OperatorError(`${file} cannot be written (${message}): name a file in a folder of this user`, {
+      cause: error,
+    });
   }
 }
 
