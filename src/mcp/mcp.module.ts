@@ -5,7 +5,6 @@ import { credentialOf } from '../auth/principal.js';
 import { missingCredentials } from '../auth/www-authenticate.js';
 import { Config } from '../config/config.js';
 import { ASSISTANTS_PATH } from '../http/pipeline/api-headers.js';
-import { RouteCalls } from './route-calls.js';
 import { Assistants } from './assistants.js';
 import { McpController } from './mcp.controller.js';
 import { Toolbox } from './toolbox.js';
@@ -14,7 +13,7 @@ import { Toolbox } from './toolbox.js';
 @Module({
   imports: [AuthModule],
   controllers: [McpController],
-  providers: [Assistants, RouteCalls, Toolbox],
+  providers: [Assistants, Toolbox],
 })
 export class McpModule implements NestModule {
   constructor(private readonly config: Config) {}

@@ -1,6 +1,5 @@
-import { Injectable } from '@nestjs/common';
 import { ROUTE_ARGS_METADATA } from '@nestjs/common/internal';
-import { ExternalContextCreator, ModuleRef } from '@nestjs/core';
+import type { ExternalContextCreator, ModuleRef } from '@nestjs/core';
 import { RouteParamsFactory } from '@nestjs/core/router/route-params-factory.js';
 import type { Request, Response } from 'express';
 import { accessOf } from '../auth/auth.guards.js';
@@ -20,40 +19,36 @@ export interface RouteCall {
 
 const sources = new RouteParamsFactory();
 
+/** Rejects with the route's Problem. */
 export type CallRoute = (request: Request, response: Response, call: RouteCall) => Promise<JsonResponse>;
 
-/** Calls API handlers like the router. The caller must check access; the handler's own checks after waits require the route's scope. */
-@Injectable()
-export class RouteCalls {
-  constructor(
-    private readonly modules: ModuleRef,
-    private readonly contexts: ExternalContextCreator,
-  ) {}
-
-  /** @returns a function that rejects with the route's Problem */
-  of({ controller, handler }: Route): CallRoute {
-    const invoke = this.contexts.create(
-      this.modules.get<Record<string, never>>(controller, { strict: false }),
-      handler as never,
-      handler.name,
-      ROUTE_ARGS_METADATA,
-      {
-        exchangeKeyForValue: (type, data, [req, res]) =>
-          sources.exchangeKeyForValue(type, data as string, { req, res, next: () => undefined }),
-      },
-      undefined,
-      undefined,
-      { guards: false, interceptors: false, filters: false },
-      'http',
-    );
-    const accepted = queryOfHandler(handler);
-    const scope = accessOf(handler, controller);
-    return async (request, response, { params, query, body, ifMatch }) => {
-      const own = Object.create(request) as Request; // the live one stays as it is
-      const headers = { ...request.headers, 'if-match': ifMatch };
-      Object.assign(own, { params, parameters: parseQuery(accepted, query), body, headers, scope });
-      const answer = (await invoke(own, response)) as JsonResponse | object;
-      return answer instanceof JsonResponse ? answer : new JsonResponse(JSON.stringify(answer));
-    };
-  }
+/** Makes a function that calls a route's handler like the router. Check access before; after waits, the handler checks its scope again. */
+export function callerOf(
+  { controller, handler }: Route,
+  modules: ModuleRef,
+  contexts: ExternalContextCreator,
+): CallRoute {
+  const invoke = contexts.create(
+    modules.get<Record<string, never>>(controller, { strict: false }),
+    handler as never,
+    handler.name,
+    ROUTE_ARGS_METADATA,
+    {
+      exchangeKeyForValue: (type, data, [req, res]) =>
+        sources.exchangeKeyForValue(type, data as string, { req, res, next: () => undefined }),
+    },
+    undefined,
+    undefined,
+    { guards: false, interceptors: false, filters: false },
+    'http',
+  );
+  const accepted = queryOfHandler(handler);
+  const scope = accessOf(handler, controller);
+  return async (request, response, { params, query, body, ifMatch }) => {
+    const own = Object.create(request) as Request; // the live one stays as it is
+    const headers = { ...request.headers, 'if-match': ifMatch };
+    Object.assign(own, { params, parameters: parseQuery(accepted, query), body, headers, scope });
+    const answer = (await invoke(own, response)) as JsonResponse | object;
+    return answer instanceof JsonResponse ? answer : new JsonResponse(JSON.stringify(answer));
+  };
 }

@@ -38,7 +38,6 @@ const SERVER_ERROR = -32_000;
 export interface Exchange extends Asked {
   /** As sent: the SDK drops some keys. */
   readonly params: Readonly<Record<string, unknown>> | undefined;
-  /** The API's error. */
   problem?: Problem;
   settle: (message: JSONRPCResponse) => void;
 }

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { ExternalContextCreator, ModuleRef } from '@nestjs/core';
 import type { Request, Response } from 'express';
 import type { Principal } from '../auth/principal.js';
 import { RateLimits } from '../auth/rate-limits/rate-limits.js';
@@ -7,7 +8,7 @@ import { FIRST_SCOPES, insufficientScope } from '../auth/www-authenticate.js';
 import { Config } from '../config/config.js';
 import { API_PREFIX, isUnder } from '../http/pipeline/api-headers.js';
 import { isOutsideApi } from '../http/pipeline/outside-api.js';
-import { RouteCalls, type CallRoute, type RouteCall } from './route-calls.js';
+import { callerOf, type CallRoute, type RouteCall } from './route-calls.js';
 import { RouteTable } from '../http/route-table.js';
 import { changesTool, toolOf, type Tool } from './tools.js';
 
@@ -26,16 +27,13 @@ export class Toolbox {
   constructor(
     private readonly config: Config,
     private readonly routeTable: RouteTable,
-    private readonly routeCalls: RouteCalls,
+    private readonly modules: ModuleRef,
+    private readonly contexts: ExternalContextCreator,
     private readonly rateLimits: RateLimits,
     private readonly usage: Usage,
   ) {}
 
   /** In the fixed order of the routes. */
-  get #tools() {
-    return this.#all.tools;
-  }
-
   get #all() {
     if (this.#known) return this.#known;
     const routes = this.routeTable.routes.filter(
@@ -50,12 +48,14 @@ export class Toolbox {
     tools.push(changesTool([...lists.values()].map(([first]) => first!)));
     return (this.#known = {
       tools: new Map(tools.map((tool) => [tool.name, tool])),
-      calls: new Map(routes.map((route) => [route.handler.name, this.routeCalls.of(route)])),
+      calls: new Map(
+        routes.map((route) => [route.handler.name, callerOf(route, this.modules, this.contexts)]),
+      ),
     });
   }
 
   has(name: string): boolean {
-    return this.#tools.has(name);
+    return this.#all.tools.has(name);
   }
 
   /** Whether the credential has one of the scopes, or its app may request it. */
@@ -65,7 +65,7 @@ export class Toolbox {
 
   /** Lists tools for the credential, including those that its app may request. @throws Problem insufficient_scope without any */
   listFor({ request, principal }: Asked): Record<string, unknown>[] {
-    const tools = [...this.#tools.values()].filter(({ scopes }) => this.mayHave(principal, scopes));
+    const tools = [...this.#all.tools.values()].filter(({ scopes }) => this.mayHave(principal, scopes));
     if (tools.length > 0) return tools.map(({ listed }) => listed);
     throw insufficientScope(this.config.publicUrl, request, FIRST_SCOPES.join(' '), principal.scopes);
   }
@@ -76,14 +76,15 @@ export class Toolbox {
     values: Readonly<Record<string, unknown>>,
     { request, response, principal }: Asked,
   ): Promise<string> {
-    const { scopes, writes, check, use } = this.#tools.get(name)!;
+    const { tools, calls } = this.#all;
+    const { scopes, writes, check, use } = tools.get(name)!;
     const used = scopes.filter((scope) => principal.scopes.includes(scope));
     if (used.length === 0)
       throw insufficientScope(this.config.publicUrl, request, scopes.join(' '), principal.scopes);
     const overLimit = writes ? this.rateLimits.countCall('write', principal, response) : undefined;
     if (overLimit) throw overLimit;
     check(values);
-    const call = (handler: string, sent: RouteCall) => this.#all.calls.get(handler)!(request, response, sent);
+    const call = (handler: string, sent: RouteCall) => calls.get(handler)!(request, response, sent);
     const answer = await use(values, call, principal.scopes);
     for (const scope of used) this.usage.countData(principal, scope);
     return JSON.stringify(answer, withoutNothing);

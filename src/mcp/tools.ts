@@ -182,21 +182,16 @@ export function changesTool(lists: readonly Tool[]): Tool {
   };
 }
 
-function described({
-  name,
-  title,
-  description,
-  properties,
-  required,
-  writes,
-}: {
+interface Description {
   readonly name: string;
   readonly title: string | undefined;
   readonly description: string | undefined;
   readonly properties: Readonly<Record<string, JsonSchema>>;
   readonly required: readonly string[];
   readonly writes: boolean;
-}): Pick<Tool, 'name' | 'writes' | 'listed' | 'check'> {
+}
+
+function described({ name, title, description, properties, required, writes }: Description) {
   const inputSchema = {
     type: 'object',
     properties,
@@ -208,7 +203,7 @@ function described({
     name,
     writes,
     listed: { name, title, description, inputSchema, annotations },
-    check: (values) => {
+    check: (values: Readonly<Json>) => {
       const missing = required.find((one) => (values[one] ?? null) === null);
       if (missing !== undefined) throw faultIn(missing, 'missing_parameter', `${missing} is needed.`);
       // Bodies are checked by their routes, which report all faults at once.
