@@ -43,7 +43,6 @@ ${JOINED}`;
 interface CalendarFile {
   readonly bytes: Buffer;
   readonly etag: string;
-  /** Of the events in it. */
   readonly version: string;
 }
 

@@ -42,8 +42,7 @@ export class CalendarController {
     await this.#find(secret, request); // it may have been revoked during the wait
     this.links.uses.count(String(link.id));
     response.gather('ETag', etag);
-    const known = request.headers['if-none-match'];
-    if (known !== undefined && noneMatch(known, etag)) {
+    if (noneMatch(request.headers['if-none-match'], etag)) {
       response.writeHead(304).end();
       return;
     }

@@ -70,7 +70,6 @@ export class TimeZones {
     return this.#same(timezone, minuteOf(ms - NEAR_MS), minuteOf(ms + NEAR_MS));
   }
 
-  /** The offset at both times, if it is the same. */
   #same(timezone: string, one: string, other: string): number | undefined {
     const offset = this.#offsets.memo(`${timezone} ${one}`);
     return offset === this.#offsets.memo(`${timezone} ${other}`) ? offset : undefined;

@@ -3,7 +3,6 @@ import { METHOD_METADATA, PATH_METADATA } from '@nestjs/common/internal';
 import { DiscoveryService, MetadataScanner } from '@nestjs/core';
 
 export interface Route {
-  /** GET, PUT, … */
   readonly method: string;
   /** As in the code: `/api/public/events/:id`. */
   readonly path: string;

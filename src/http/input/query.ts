@@ -109,20 +109,19 @@ function queryTextOf(url: string): string {
   return start === -1 ? '' : url.slice(start + 1);
 }
 
-/** What other APIs call the parameters of a list. */
-const USUAL_NAMES: ReadonlyMap<string, string> = new Map([
-  ...['after', 'before', 'offset', 'page', 'pageToken', 'page_token', 'skip', 'start', 'starting_after'].map(
-    (name) => [name, 'cursor'] as const,
-  ),
-  ...['count', 'first', 'pageSize', 'page_size', 'perPage', 'per_page', 'size', 'take'].map(
-    (name) => [name, 'limit'] as const,
-  ),
-]);
-
-const FIXES: Readonly<Record<string, string>> = {
-  cursor: 'Send `cursor` instead, with the cursor from the previous response.',
-  limit: 'Send `limit` instead.',
-};
+/** Parameters of a list with their names in other APIs. */
+const USUAL_NAMES = [
+  {
+    meant: 'cursor',
+    names: 'after before offset page pageToken page_token skip start starting_after'.split(' '),
+    fix: 'Send `cursor` instead, with the cursor from the previous response.',
+  },
+  {
+    meant: 'limit',
+    names: 'count first pageSize page_size perPage per_page size take'.split(' '),
+    fix: 'Send `limit` instead.',
+  },
+];
 
 const withoutQuery = new Map<QueryClass, object>();
 
@@ -173,12 +172,12 @@ function check(
     const parameter = known.get(name);
     if (!parameter) {
       const names = known.size === 0 ? 'It has none.' : `It has ${[...known.keys()].join(', ')}.`;
-      const meant = USUAL_NAMES.get(name);
+      const usual = USUAL_NAMES.find(({ meant, names }) => names.includes(name) && known.has(meant));
       faults.push({
         parameter: name,
         code: 'unknown_parameter',
         detail: `This route has no parameter ${name.toWellFormed()}. ${names}`,
-        ...(meant !== undefined && known.has(meant) ? { fix: FIXES[meant]! } : {}),
+        ...(usual && { fix: usual.fix }),
       });
     } else if (parameter.schema.type === 'array') single[name] = list.join(',');
     else if (list.length > 1) faults.push(repeated(name));

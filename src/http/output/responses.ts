@@ -68,9 +68,8 @@ export class UnchangingDocument {
   /** Answers GET and HEAD; 304 where the caller has it already (RFC 9110 §13.1.2). */
   async send(request: Request, response: ServerResponse): Promise<void> {
     const { bytes, etag, headers } = await this.#variantFor(request);
-    const known = request.headers['if-none-match'];
     if (response.headersSent) return; // the deadline was first
-    if (known !== undefined && noneMatch(known, etag)) {
+    if (noneMatch(request.headers['if-none-match'], etag)) {
       response.writeHead(304, [...headers]).end();
       return;
     }
@@ -111,7 +110,8 @@ export function etagWithState(state: string, json: string): string {
 }
 
 /** Tells whether If-None-Match names this validator (weak comparison, RFC 9110 §13.1.2). */
-export function noneMatch(header: string, etag: string): boolean {
+export function noneMatch(header: string | undefined, etag: string): boolean {
+  if (header === undefined) return false;
   return header.trim() === '*' || entityTags(header).some((tag) => tag.replace(/^W\//, '') === etag);
 }
 

@@ -57,8 +57,7 @@ export class ApiAdapter extends ExpressAdapter {
     if (request.method === 'GET' || request.method === 'HEAD') {
       let etag = headers.ETag;
       if (etag === undefined) response.gather('ETag', (etag = etagOf(json)));
-      const known = request.headers['if-none-match'];
-      if (known !== undefined && noneMatch(known, etag)) {
+      if (noneMatch(request.headers['if-none-match'], etag)) {
         response.writeHead(304).end();
         return;
       }

@@ -27,7 +27,9 @@ const HSTS = 'max-age=31536000';
 /** Everything that happens to a request before the application sees it. */
 export class FrontDoor {
   readonly connections: Connections;
-  readonly admissions = ofEachKind(() => new Admission(MOST_AT_WORK));
+  readonly admissions = Object.fromEntries(
+    KINDS.map((kind) => [kind, new Admission(MOST_AT_WORK)]),
+  ) as Record<Kind, Admission>;
   /** How each kind is rejected; set by the application. */
   readonly refusals: Partial<Record<Kind, RejectBusy>> = {};
   /** Whether callers use https, up to the proxy that terminates TLS. */
@@ -146,10 +148,6 @@ export class FrontDoor {
       .map(parseAddress)
       .find((address) => address !== undefined);
   }
-}
-
-function ofEachKind<Value>(make: (kind: Kind) => Value): Record<Kind, Value> {
-  return { api: make('api'), platform: make('platform'), oauth: make('oauth'), pages: make('pages') };
 }
 
 /** @returns undefined for requests without a limit */
