@@ -16,15 +16,9 @@ const WAITERS_PER_CONNECTION = 20;
 /** Maximum wait of a write for a locked row. */
 export const LOCK_PATIENCE_MS = 2_000;
 const LOCK_PAUSE_MS = 50;
-/** PostgreSQL, appendix A. */
 const LOCK_NOT_AVAILABLE = '55P03';
 
 const LONG_SHARE = 0.2;
-
-interface LongStatement {
-  readonly name?: string;
-  readonly text: string;
-}
 
 export type Reads = Pick<Database, 'read' | 'rows' | 'long'>;
 
@@ -91,7 +85,7 @@ export class Database {
   }
 
   /** Runs a statement that reads many rows, a few at once. @param statement named if its text is constant @throws Unavailable also after a long wait */
-  async long<Row>({ name, text }: LongStatement, values: unknown[]): Promise<Row[]> {
+  async long<Row>({ name, text }: Pick<QueryConfig, 'name' | 'text'>, values: unknown[]): Promise<Row[]> {
     return this.#long.take(() =>
       this.#query({ ...(name !== undefined && this.#ownSessions ? { name } : {}), text, values }),
     );

@@ -1,12 +1,6 @@
 import { Injectable, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { Database, type Reads } from './database.js';
-import {
-  ANNOUNCE,
-  PrimaryWal,
-  TRUST_MS,
-  type ReadConsistency,
-  type Written,
-} from './replicas/primary-wal.js';
+import { ANNOUNCE, PrimaryWal, TRUST_MS, type Written } from './replicas/primary-wal.js';
 import { Replica } from './replicas/replica.js';
 import { Config } from '../config/config.js';
 
@@ -54,7 +48,12 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
       this.reads.primary++;
       return this.database;
     }
-    return this.#readsWith(need, (ask) => this.#read(userId, ask));
+    const read = <Row>(ask: Ask<Row>) => this.#read(userId, ask);
+    return {
+      read: (statement, values) => read((server) => server.read(statement, values, need)),
+      rows: (text, values) => read((server) => server.rows(text, values, need)),
+      long: (statement, values) => read((server) => server.long(statement, values, need)),
+    };
   }
 
   /**
@@ -100,14 +99,6 @@ export class MemberReads implements OnModuleInit, OnApplicationShutdown {
       return Math.max(...rows.map(({ position }) => position));
     });
     return this.#announcing;
-  }
-
-  #readsWith(need: ReadConsistency, read: <Row>(ask: Ask<Row>) => Promise<Row[]>): Reads {
-    return {
-      read: (statement, values) => read((server) => server.read(statement, values, need)),
-      rows: (text, values) => read((server) => server.rows(text, values, need)),
-      long: (statement, values) => read((server) => server.long(statement, values, need)),
-    };
   }
 
   async #read<Row>(userId: number, ask: Ask<Row>): Promise<Row[]> {

@@ -24,7 +24,6 @@ type DataSourceUse = 'requests' | 'maintenance' | BackgroundUse;
 type Work<T> = (manager: EntityManager) => Promise<T>;
 type IsolationLevel = Parameters<DataSource['transaction']>[0];
 
-/** PostgreSQL, appendix A. */
 const DEADLOCK = '40P01';
 const ATTEMPTS = 5;
 
@@ -96,21 +95,19 @@ export async function prepared<Row>(manager: EntityManager, text: string, values
 }
 
 function poolOptions(config: Config, use: DataSourceUse) {
-  if (use === 'maintenance') {
-    const options = hasOwnSessions(config, use) ? { options: WHOLE_TABLES } : {};
+  const hasOwn = hasOwnSessions(config, use);
+  if (use === 'maintenance')
     return {
       max: 2,
       connectionTimeoutMillis: patienceOf(config),
-      ...options,
+      ...(hasOwn && { options: WHOLE_TABLES }),
       ...bounds(config, use, undefined),
     };
-  }
+  const isStaging = use === 'feeding' || use === 'settling';
   const options = [
     ...(use === 'sweeping' ? ['-c synchronous_commit=off'] : []),
     // Staged rows have no indexes, and their statements are planned each time.
-    ...(hasOwnSessions(config, use)
-      ? [isStaging(use) ? `${ONE_PROCESS} ${WHOLE_TABLES}` : REQUEST_PLANS]
-      : []),
+    ...(hasOwn ? [isStaging ? `${ONE_PROCESS} ${WHOLE_TABLES}` : REQUEST_PLANS] : []),
   ];
   const isForRequests = use === 'requests';
   const { max, stay, statement, lock } = isForRequests
@@ -137,8 +134,6 @@ const WHOLE_TABLES = '-c enable_seqscan=on -c enable_mergejoin=on';
 
 /** Connection timeout in ms without a waiting caller. */
 const patienceOf = ({ databaseDeadlines: { connect } }: Config) => Math.max(5_000, connect);
-
-const isStaging = (use: DataSourceUse) => use === 'feeding' || use === 'settling';
 
 /** Parallel workers and JIT do not help short statements, and would let one caller's list take all cores. */
 const ONE_PROCESS = '-c max_parallel_workers_per_gather=0 -c jit=off';

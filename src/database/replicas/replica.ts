@@ -33,7 +33,6 @@ const LOOK = {
 
 interface Look {
   is_standby: boolean;
-  /** In bytes. */
   position: number;
   server: string;
   is_proven: boolean;

@@ -11,7 +11,6 @@ export interface PlannedStep {
   readonly migration: string;
   /** From 1; null for the migration's own transaction after its steps. */
   readonly step: number | null;
-  /** By existing table. */
   readonly locks: Readonly<Record<string, Waiting>>;
   /** Estimated from the current table sizes, to a tenth. */
   readonly seconds: number;
