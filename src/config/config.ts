@@ -158,12 +158,8 @@ function upstreamOf(
   production: boolean,
   faults: string[],
 ) {
-  const [issuer, clientId, clientSecret] = [
-    env.UPSTREAM_ISSUER,
-    env.UPSTREAM_CLIENT_ID,
-    env.UPSTREAM_CLIENT_SECRET,
-  ];
-  const [keyFile, match] = [env.UPSTREAM_CLIENT_KEY_FILE, env.UPSTREAM_MATCH];
+  const { UPSTREAM_ISSUER: issuer, UPSTREAM_CLIENT_ID: clientId, UPSTREAM_MATCH: match } = env;
+  const { UPSTREAM_CLIENT_SECRET: clientSecret, UPSTREAM_CLIENT_KEY_FILE: keyFile } = env;
   if (issuer === undefined || clientId === undefined) {
     const names = OF_UPSTREAM.filter(given);
     if (names.length > 0)

@@ -167,11 +167,8 @@ export class OpenApiDocument {
 
   /** The recorded examples of the route, with URLs of this server. */
   #examplesOf({ handler }: Route): Example[] {
-    return (EXAMPLES[handler.name] ?? []).map((example) => this.#here(example));
-  }
-
-  #here(example: Example): Example {
-    return JSON.parse(JSON.stringify(example).replaceAll(RECORDED_AT, this.config.publicUrl)) as Example;
+    const recorded = JSON.stringify(EXAMPLES[handler.name] ?? []);
+    return JSON.parse(recorded.replaceAll(RECORDED_AT, this.config.publicUrl)) as Example[];
   }
 }
 

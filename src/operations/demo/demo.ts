@@ -90,7 +90,6 @@ export async function rejectDemoMembers(dataSource: DataSource): Promise<void> {
   );
 }
 
-/** Inserts rows; missing columns get their defaults. @param besides columns of all rows */
 async function insert(
   manager: EntityManager,
   table: string,
@@ -156,7 +155,6 @@ function keep(file: string, key: string, dataDir: string): void {
 export interface DemoFacts {
   /** Test key of the first demo member; undefined if that member is missing or disabled. */
   readonly key: string | undefined;
-  /** Usernames of members with the demo's password. */
   readonly members: readonly string[];
 }
 

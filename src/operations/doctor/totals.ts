@@ -9,7 +9,6 @@ import { allOf, fail, MEND, type Check } from './check.js';
 
 /** A denormalized column or counter. */
 interface Kept {
-  /** Name in reports. */
   readonly name: string;
   /** The table whose ids divide the work. */
   readonly owners: 'users' | 'events' | 'achievements' | 'platform_totals';

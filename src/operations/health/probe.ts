@@ -6,7 +6,6 @@ interface Probed {
   readonly ready: boolean;
   /** Response time of the readiness check. */
   readonly milliseconds: number;
-  /** null if unknown. */
   readonly version: string | null;
   /** Why it is not ready, to follow its URL; null if it is. */
   readonly problem: string | null;

@@ -4,11 +4,9 @@ import type { FrontDoor } from '../../http/pipeline/front-door.js';
 /** Readiness. During shutdown `/readyz` fails, and responses have `Connection: close` (RFC 9112 §9.6), so that no request is lost. */
 @Injectable()
 export class Readiness {
-  /** Whether shutdown has begun. */
   ending = false;
   #frontDoor: FrontDoor | undefined;
 
-  /** @param frontDoor of the listening server */
   watch(frontDoor: FrontDoor): void {
     this.#frontDoor = frontDoor;
   }

@@ -18,16 +18,16 @@ import { serveMetrics, tellPrimary } from './metrics-server.js';
 import { VERSION } from '../../config/version.js';
 import { Config } from '../../config/config.js';
 
-const EXPIRING_KEYS = `SELECT count(*)::integer AS keys FROM api_keys k JOIN api_key_usage u ON u.key_id = k.id
+const EXPIRING_KEYS = `SELECT count(*)::integer AS value FROM api_keys k JOIN api_key_usage u ON u.key_id = k.id
 WHERE k.revoked_at IS NULL AND k.replaced_by IS NULL AND k.expires_at BETWEEN now() AND now() + interval '7 days'
   AND u.last_used_at > now() - interval '7 days'`;
 
-const EXPIRING_SECRETS = `SELECT count(*)::integer AS secrets FROM oauth_client_secrets s JOIN oauth_clients c ON c.id = s.client_id
+const EXPIRING_SECRETS = `SELECT count(*)::integer AS value FROM oauth_client_secrets s JOIN oauth_clients c ON c.id = s.client_id
 WHERE c.disabled_at IS NULL AND s.expires_at BETWEEN now() AND now() + interval '7 days' AND s.last_used_at > now() - interval '7 days'
   AND NOT EXISTS (SELECT FROM oauth_client_secrets o WHERE o.client_id = s.client_id AND o.id > s.id
     AND (o.expires_at IS NULL OR o.expires_at > s.expires_at) AND o.last_used_at IS NOT NULL)`;
 
-const SIGNING_KEY_AGE = `SELECT extract(epoch FROM now() - min(activated_at))::float8 AS age FROM signing_keys WHERE status = 'current'`;
+const SIGNING_KEY_AGE = `SELECT extract(epoch FROM now() - min(activated_at))::float8 AS value FROM signing_keys WHERE status = 'current'`;
 
 const DEAD_ROWS = 'SELECT relname AS table, n_dead_tup::float8 AS dead FROM pg_stat_user_tables';
 
@@ -92,18 +92,15 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
     meter.read('member_reads_total', () =>
       (['primary', 'replica'] as const).map((place) => [{ place }, reads.reads[place]] as const),
     );
-    meter.read('api_keys_expiring', async () => {
-      const [row] = await database.rows<{ keys: number }>(EXPIRING_KEYS, []);
-      return [[{}, row!.keys]];
-    });
-    meter.read('client_secrets_expiring', async () => {
-      const [row] = await database.rows<{ secrets: number }>(EXPIRING_SECRETS, []);
-      return [[{}, row!.secrets]];
-    });
-    meter.read('signing_key_age_seconds', async () => {
-      const [row] = await database.rows<{ age: number | null }>(SIGNING_KEY_AGE, []);
-      return row!.age === null ? [] : [[{}, row!.age]];
-    });
+    for (const [name, sql] of [
+      ['api_keys_expiring', EXPIRING_KEYS],
+      ['client_secrets_expiring', EXPIRING_SECRETS],
+      ['signing_key_age_seconds', SIGNING_KEY_AGE],
+    ] as const)
+      meter.read(name, async () => {
+        const [row] = await database.rows<{ value: number | null }>(sql, []);
+        return row!.value === null ? [] : [[{}, row!.value]];
+      });
     if (config.databaseUrl !== undefined)
       meter.read('database_dead_rows', async () => {
         const rows = await database.rows<{ table: string; dead: number }>(DEAD_ROWS, []);
