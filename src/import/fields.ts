@@ -51,7 +51,6 @@ export const inconsistent = (path: string, text: string) => new Fault(text, 'inc
 const shownName = (name: string) =>
   (name.length > 100 ? `${name.slice(0, 100)}…` : name).toWellFormed().replaceAll('\0', '\u{fffd}');
 
-/** A row of a staging table, by its columns. */
 export type StagedRow = Record<string, unknown>;
 
 /** What becomes of the column of a row that is there where a record does not have the field, in the words of docs/operators/import.md. */
@@ -60,7 +59,6 @@ export type Absence =
 
 /** One field of a record: how its JSON value becomes a column of the staging table. */
 interface Field {
-  /** SQL type of the column. */
   readonly type: string;
   /** The column, if its name differs from the field's. */
   readonly column?: string;
@@ -75,7 +73,6 @@ interface Field {
   readonly rule: string;
   /** The same as JSON Schema, as far as that can say it. */
   readonly schema: JsonSchema;
-  /** Reads a value that is present and not null. */
   readonly read: (value: unknown) => unknown;
 }
 
@@ -106,7 +103,6 @@ const plain = (
   read: (value) => (allowed(value) ? value : new Fault(`must be ${rule}`)),
 });
 
-/** Accepts an integer within bounds, at most those of SQL's integer. */
 const integer = (minimum: number, maximum = 2_147_483_647): Field =>
   plain(
     'integer',
@@ -121,7 +117,6 @@ export const idOf = (table: string): Field => ({ ...id, refersTo: { table, alive
 /** The id of a member who was not erased. */
 export const idOfMember: Field = { ...id, refersTo: { table: 'users', alive: true } };
 
-/** Accepts degrees, up to this distance from zero in either direction. */
 const degrees = (most: number): Field =>
   plain(
     'double precision',
@@ -169,7 +164,6 @@ export const username: Field = {
   rule: `a text of ${LENGTHS.users.username.join(' to ')} characters; must ${USERNAME_RULE}`,
 };
 
-/** A text with its own rule. */
 const textThat = (longest: number, rule: string, allowed: (value: string) => boolean): Field => {
   const { read, schema } = text([1, longest]);
   return {

@@ -19,7 +19,6 @@ import { learnTimeZones } from './time-zones.js';
 const SHOWN_REJECTS = 20;
 
 export interface ImportOptions {
-  /** Compares with the database, and changes nothing. */
   readonly dryRun?: boolean | undefined;
   /** File for bad lines; without it, one bad line stops everything. */
   readonly rejectsFile?: string | undefined;
@@ -36,7 +35,6 @@ export interface ImportOptions {
 export type ImportProgress =
   { readonly file: string; readonly bytes: number; readonly records: number } | { readonly phase: string };
 
-/** A position in the input. */
 interface SourceLine {
   readonly file: string;
   readonly line: number;
@@ -48,9 +46,7 @@ export interface ImportReport {
   /** By type of record; lines without one are under `-`. */
   readonly files: Record<string, RecordCounts>;
   rejected: number;
-  /** The first of them, in the order of the files. */
   readonly firstRejects: Pick<Reject, 'file' | 'line' | 'reason'>[];
-  /** Files in the folder that do not belong to an import. */
   readonly ignored: readonly string[];
   /** The line up to which everything is committed, null if nothing is; undefined if it was not in batches. */
   committed_through: SourceLine | null | undefined;

@@ -24,14 +24,12 @@ import type { ReadLine, RejectsFile, SourceFile } from './sources.js';
 
 /** How many bad lines are kept to be shown. */
 const FIRST_REJECTS = 100;
-/** Of one line. */
 const SHOWN_FAULTS = 10;
 const ATTEMPTS = 5;
 
 /** A CHECK or a NOT NULL, which fails at any other moment, too. */
 const BROKEN_RULE = /^(23502|23514)$/;
 
-/** Some lines of one file of the source. */
 export interface Portion {
   /** Of the file in the source. */
   readonly position: number;
@@ -40,7 +38,6 @@ export interface Portion {
 
 export type Portions = Iterable<Portion> | AsyncIterable<Portion>;
 
-/** A bad line. */
 export interface Reject {
   /** The name in the folder, such as `users.ndjson`. */
   readonly file: string;
@@ -54,7 +51,6 @@ export interface Reject {
 /** As it is staged, with the place of its file in the source, and its text, encoded. */
 type StagedReject = Reject & { readonly position: number; readonly text: string };
 
-/** The outcome of the lines of one type. */
 export interface RecordCounts {
   read: number;
   inserted: number;
@@ -102,9 +98,7 @@ export class ImportSet {
   #types: readonly RecordType[] = [];
   /** By the name of a type, the position of its file. */
   readonly #positions = new Map<string, number>();
-  /** Types of which a line has a version. */
   #versioned: readonly RecordType[] = [];
-  /** Types of which a line deletes. */
   #deleting: readonly RecordType[] = [];
   /** Types of which a line is replaced by a later one. */
   #replaced: readonly RecordType[] = [];
@@ -243,7 +237,6 @@ SELECT count(*) AS n FROM noted`,
     }
   }
 
-  /** Counts what writing the records would do. */
   async #compare(type: RecordType): Promise<void> {
     const isNew = `t.${type.key[0]!} IS NULL`;
     const changes = (columns?: readonly string[]) =>
@@ -376,7 +369,6 @@ WHERE last >= (SELECT last_value FROM ${sequence})`,
     }
   }
 
-  /** The next rejects in the order of the files. */
   async #rejects(limit: number, after?: StagedReject): Promise<StagedReject[]> {
     const rows = await this.staging.rows<Omit<StagedReject, 'file'>>(
       `SELECT file AS position, line, path, code, reason, text FROM import_rejects

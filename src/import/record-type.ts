@@ -20,9 +20,7 @@ interface Declared {
   readonly fields: Fields;
   /** Columns that identify a row; `id` if not given. */
   readonly key?: readonly string[];
-  /** What is wrong between the fields of one record. */
   readonly check?: (row: StagedRow) => Fault | undefined;
-  /** Further columns of the staging table. */
   readonly notes?: Readonly<Record<string, Note>>;
   /** Queries for (line, code, reason) of staged records `s` that are wrong whatever other lines say of the same record, besides unknown references. */
   readonly references?: readonly string[];
@@ -59,7 +57,6 @@ interface Removal {
   readonly rows: string;
   /** For rows that are kept when they end, the column that says so. */
   readonly ended?: string;
-  /** What ending them writes. */
   readonly ends?: Values;
   /** How rows go that do not go alone. */
   readonly remove?: typeof eraseMembers;
@@ -157,7 +154,6 @@ export function recordType(declared: Declared) {
     removal,
     joins: copies && `JOIN ${copies.from} o ON o.id = s.${copies.by} ${declared.joins ?? ''}`,
     identities: declared.identities ?? [identity],
-    /** Columns with ids of records of other types. */
     refersTo: references,
     references: [
       ...references.map(({ column, table }) => missing(name, column, table)),

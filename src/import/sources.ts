@@ -38,7 +38,6 @@ export interface ReadLine extends Omit<Line, 'fault'> {
   readonly faults?: readonly Fault[];
 }
 
-/** A file of the import, or standard input. */
 export interface SourceFile {
   /** As reports name it, `users.ndjson`. */
   readonly name: string;
@@ -247,12 +246,10 @@ export class RejectsFile {
     ({ draft: this.#draft, descriptor: this.#descriptor } = this.#orRefuse(() => openDraft(path)));
   }
 
-  /** How much is written, for {@link rewind}. */
   get size(): number {
     return fstatSync(this.#descriptor).size;
   }
 
-  /** Forgets what was written after that. */
   rewind(size: number): void {
     ftruncateSync(this.#descriptor, size);
   }

@@ -20,7 +20,6 @@ const LAST_MS = 2_000;
 const LONGEST_CLAIM_MS = 100;
 
 export interface Attempt {
-  /** 2xx. */
   readonly taken: boolean;
   /** null if there was no response. */
   readonly status: number | null;

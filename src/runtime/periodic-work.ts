@@ -10,7 +10,6 @@ import type { LabelsOf } from './metrics.js';
 type Work = (end: AbortSignal) => unknown;
 
 interface Schedule {
-  /** Name in the metrics. */
   readonly work: LabelsOf<'periodic_work_failures_total'>['work'];
   /** Between the end of one run and the start of the next, in ms. */
   readonly everyMs: number | ((config: Config) => number);

@@ -114,7 +114,6 @@ export class DocsController {
     );
   }
 
-  /** A page with the list of guides and operations. */
   #page(name: string, make: () => SitePage, headers: Record<string, string> = {}): UnchangingDocument {
     return this.#made(name, () => {
       const page = make();

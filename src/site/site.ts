@@ -24,10 +24,8 @@ interface Guide {
   readonly name: string;
   readonly title: string;
   readonly summary: string;
-  /** Path of the Markdown file in the repository. */
   readonly source: string;
   readonly html: string;
-  /** The Markdown, for programs. */
   readonly markdown: string;
   readonly sections: readonly { readonly id: string; readonly title: string }[];
   /** For the search: the text below each heading, in order, and of each row with an id. */
@@ -108,7 +106,6 @@ function scriptOf(modules: readonly string[]): string {
   return script;
 }
 
-/** Converts a description to HTML, with `code` as in Markdown. */
 function prose(text: string): string {
   return escapeHtml(text).replaceAll(/`([^`]+)`/g, '<code>$1</code>');
 }

@@ -13,7 +13,6 @@ export interface SentRequest {
 interface Sent {
   readonly method: string;
   readonly url: string;
-  /** JSON text. */
   readonly body: string | undefined;
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly withKey: boolean;
