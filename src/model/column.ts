@@ -54,7 +54,6 @@ class Kind<Stored> extends TableColumn<Stored> {
     super(options, undefined);
   }
 
-  /** Narrows the TypeScript type. */
   as<Narrower extends Stored>(): Kind<Narrower> {
     return new Kind(this.options);
   }

@@ -22,7 +22,6 @@ export class Field<Value = unknown, Stored = Value> {
     return new Field(this.type, true, this.description);
   }
 
-  /** Describes the field in responses. */
   about(description: string): Field<Value, Stored> {
     return new Field(this.type, this.isNullable, description);
   }

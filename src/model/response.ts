@@ -39,7 +39,6 @@ export class ResponseField<Value = unknown> implements Property, JsonField {
     readonly required = true,
   ) {}
 
-  /** The same field, which may also be null. */
   get nullable(): ResponseField<Value | null> {
     return new ResponseField(this.kind, nullable(this.schema), this.from, true);
   }
@@ -49,7 +48,6 @@ export class ResponseField<Value = unknown> implements Property, JsonField {
     return new ResponseField(this.kind, this.schema, this.from, this.orNull, false);
   }
 
-  /** The same field with more facts in its schema. */
   with({ description = this.schema.description, ...facts }: JsonSchema): ResponseField<Value> {
     const { description: _, ...schema } = this.schema;
     const said = { ...schema, ...facts, ...(description !== undefined && { description }) };

@@ -29,11 +29,8 @@ export type QueryClass = new () => object;
 /** Views of a resource: its route has the value of one parameter decide which of them it responds with, and each is a route of its own, too. */
 export interface QueryVariants {
   readonly by: string;
-  /** What the parameter decides. */
   readonly description: string;
-  /** The view where the parameter is absent. */
   readonly absent: View;
-  /** The view of each value. */
   readonly values: Readonly<Record<string, View>>;
 }
 
@@ -46,7 +43,6 @@ interface View {
 interface Parameter {
   /** Reads the text; returns something that the rules refuse where it cannot. */
   readonly read?: (text: string) => unknown;
-  /** JSON Schema, with its description. */
   readonly schema: JsonSchema;
   /** The first broken one is the one that is reported. */
   readonly rules: readonly PropertyDecorator[];

@@ -12,7 +12,6 @@ import { requestOf, responseOf } from '../pipeline/request-context.js';
 
 /** The view that a route of its own gives, as a value of the parameter that decides on another route. */
 interface ViewOfRoute {
-  /** The handler of that other route. */
   readonly of: Route['handler'];
   readonly by: string;
   /** Undefined where the parameter is absent. */

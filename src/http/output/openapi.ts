@@ -52,7 +52,6 @@ export interface RequestBody {
 
 const LIST_FORMS = 'for several, repeat the parameter or separate the values by commas';
 
-/** A parameter of a call, as OpenAPI describes it. */
 interface DescribedParameter {
   readonly name: string;
   readonly in: 'path' | 'query' | 'header';
@@ -100,7 +99,6 @@ function parametersOfViews({ by, description, absent, values }: QueryVariants): 
 export interface Operation {
   readonly summary?: string;
   readonly description?: string | undefined;
-  /** JSON Schema of the response on success. */
   readonly response?: JsonSchema;
   /** In its path, and headers that it reads; those of its query are declared by a class. */
   readonly parameters: readonly DescribedParameter[];

@@ -115,7 +115,6 @@ export const PINNED_LIST = new List<PinnedQuery>({
   filters: { action: { pinned: null } },
 });
 
-/** $1: the member, $2: the id. */
 const READ_DETAIL = {
   name: 'read-achievement',
   text: `SELECT ${jsonOf(AchievementDetail)} AS json FROM ${CATALOGUE} WHERE a.id = $2 AND ${VISIBLE}`,
@@ -139,7 +138,6 @@ FROM (
 ) groups`,
 };
 
-/** What READ_STATISTICS returns. */
 interface StatisticsRow {
   /** JSON text: an array of {@link Group}, one for each category and tier that has an achievement. */
   readonly groups: string;

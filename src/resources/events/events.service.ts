@@ -93,7 +93,6 @@ export class EventsService {
     private readonly paging: Paging,
   ) {}
 
-  /** The events that the member has access to. */
   async list(userId: number, query: EventsQuery): Promise<JsonResponse> {
     return inKnownZones(({ list }) =>
       this.paging.page(list, userId, '/api/public/events', query, { recent: true }),

@@ -4,7 +4,6 @@ import { countField, enumField, objectField, relation, type ValueOf } from '../.
 import { Writable } from '../../http/input/body.js';
 import { LENGTHS } from '../../values/vocabulary.js';
 
-/** A member. */
 const u = relation(User, 'u');
 
 /** A person, as others may see them: `users.card` is its JSON text. */

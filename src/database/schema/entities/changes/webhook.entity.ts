@@ -24,7 +24,6 @@ import { OauthClient } from '../credentials/oauth.entity.js';
 export class WebhookEndpoint extends row({
   id: anyText.primary,
   url: anyText,
-  /** Types of the messages that it receives. */
   types: anyText.array,
   /** The client that it sees members as; or {@link WebhookEndpoint.key_id}; if neither, it sees them as the platform. */
   client_id: anyText.nullable.refersTo(() => OauthClient, 'CASCADE'),
@@ -67,11 +66,9 @@ export class WebhookDelivery extends row({
   /** Until when one instance is sending it. */
   leased_until: timestamptz.nullable,
   attempted_at: timestamptz.nullable,
-  /** Status code of the last attempt. */
   response_status: integer.nullable,
   /** Why the last attempt got no response. */
   error: anyText.nullable,
-  /** How long the last attempt took. */
   duration_ms: integer.nullable,
   ended_at: timestamptz.nullable,
   /** Of a message about access. */

@@ -36,7 +36,6 @@ export class ApiKey extends row({
   no_expiry_reason: anyText.nullable,
   revoked_at: timestamptz.nullable,
   revocation_reason: anyText.nullable,
-  /** The member made it for themselves. */
   self_issued: boolean.default(false),
   replaced_by: anyText.nullable,
   /** When its member was notified that it ends soon. */

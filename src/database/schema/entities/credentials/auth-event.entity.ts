@@ -65,9 +65,7 @@ export class DeveloperRequest extends row({
   parameter: anyText.nullable,
   /** The value sent, without what could be a secret. */
   value: anyText.nullable,
-  /** The error id that the response showed. */
   error_id: anyText.nullable,
-  /** From its arrival to its answer. */
   duration_ms: integer.nullable,
 }) {}
 
@@ -87,10 +85,8 @@ export class DeveloperRequestCount extends row({
   /** Either this or {@link DeveloperRequestCount.key_id}. */
   client_id: anyText.nullable.refersTo(() => OauthClient, 'CASCADE'),
   key_id: anyText.nullable.refersTo(() => ApiKey, 'CASCADE'),
-  /** Its beginning. */
   hour: timestamptz,
   method: anyText,
-  /** Template of the route. */
   route: anyText,
   status: smallint,
   /** Code of the problem or of the OAuth error; null if the requests succeeded. */
@@ -104,11 +100,9 @@ export class DeveloperRequestCount extends row({
 export class OauthRefusal extends row({
   place: smallint.primary.sqlDefault("nextval('oauth_refusals_place')"),
   occurred_at: timestamptz.sqlDefault('now()'),
-  /** The error id that the error page or response showed. */
   error_id: anyText,
   /** Template of the route, such as `/oauth/authorize`. */
   route: anyText,
-  /** Error code of the response. */
   error: anyText,
   /** One of the words in docs/operators/audit.md. */
   reason: anyText,

@@ -29,7 +29,6 @@ export class OauthClient extends row({
   post_logout_redirect_uris: anyText.array.sqlDefault("'{}'"),
   /** Origins whose pages may call the token endpoint. */
   allowed_origins: anyText.array.sqlDefault("'{}'"),
-  /** Scopes that it may request. */
   scopes: anyText.array,
   /** Public keys of a confidential client (private_key_jwt); null for a public one, empty for one with a secret. */
   jwks: jsonb.as<{ keys: object[] }>().nullable,
@@ -45,13 +44,10 @@ export class OauthClient extends row({
   secret_auth_method: anyText.as<'client_secret_basic' | 'client_secret_post'>().nullable,
   created_at: timestamptz.sqlDefault('now()'),
   disabled_at: timestamptz.nullable,
-  /** URL of its home page. */
   client_uri: anyText.nullable,
-  /** URL of its privacy policy. */
   policy_uri: anyText.nullable,
   /** An image of at most 64 KB, served by this server. */
   logo: bytea.nullable,
-  /** Algorithm that signs its ID tokens. */
   id_token_signed_response_alg: anyText.as<'ES256' | 'RS256'>().default('ES256'),
   /** Where it is told that a session has ended. */
   backchannel_logout_uri: anyText.nullable,

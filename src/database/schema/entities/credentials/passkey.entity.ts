@@ -27,9 +27,7 @@ export class Passkey extends row({
   transports: anyText.array.sqlDefault("'{}'"),
   /** Whether the authenticator may copy it to other devices (backup eligible); never changes. */
   backup_eligible: boolean,
-  /** Whether it was copied (backed up). */
   backed_up: boolean,
-  /** The member's name for it. */
   name: anyText,
   created_at: timestamptz.sqlDefault('now()'),
   last_used_at: timestamptz.nullable,
