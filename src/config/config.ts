@@ -158,8 +158,8 @@ function upstreamOf(
   production: boolean,
   faults: string[],
 ) {
-  const { UPSTREAM_ISSUER: issuer, UPSTREAM_CLIENT_ID: clientId, UPSTREAM_MATCH: match } = env;
-  const { UPSTREAM_CLIENT_SECRET: clientSecret, UPSTREAM_CLIENT_KEY_FILE: keyFile } = env;
+  const [issuer, clientId, match] = [env.UPSTREAM_ISSUER, env.UPSTREAM_CLIENT_ID, env.UPSTREAM_MATCH];
+  const [clientSecret, keyFile] = [env.UPSTREAM_CLIENT_SECRET, env.UPSTREAM_CLIENT_KEY_FILE];
   if (issuer === undefined || clientId === undefined) {
     const names = OF_UPSTREAM.filter(given);
     if (names.length > 0)
