@@ -48,17 +48,25 @@ export async function overflowOf(page: Page): Promise<string[]> {
   });
 }
 
+const COLOR_RULES = ['color-contrast', 'link-in-text-block'];
+
 /**
  * What axe finds wrong, each with the elements and the remedy. Through the debugger, past the page's policy: axe is not the page's.
  *
  * @param parts selectors of what it looks at
  */
 export async function faultsOf(page: Page, parts: readonly string[] = ['html']): Promise<string[]> {
-  // Forced colors are the browser's, of which axe knows half; the other rules see the same as in the other views.
+  // Forced colors are the browser's, of which axe knows half.
   if (await page.evaluate(() => matchMedia('(forced-colors: active)').matches)) return [];
+  const isDark = await page.evaluate(() => matchMedia('(prefers-color-scheme: dark)').matches);
   if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(AXE);
   // Nothing here needs what axe would load first, style sheets and media; and what passes is counted, not described.
-  const options = { resultTypes: ['violations'], preload: false, selectors: false };
+  const options = {
+    resultTypes: ['violations'],
+    preload: false,
+    selectors: false,
+    ...(isDark && { runOnly: COLOR_RULES }), // the other rules see the same as in light colors
+  };
   const { violations, passes } = await page.evaluate<AxeResults>(
     `axe.run(${JSON.stringify(parts)}, ${JSON.stringify(options)})`,
   );
