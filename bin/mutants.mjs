@@ -38,7 +38,7 @@ const AREAS = {
     tests: [
       'src/auth/**',
       'test/api/{credential*,revocation,errors,rate-limits,usage,shared-limits}.*',
-      'test/oauth/{flow,dpop-refresh,account,developer}.*',
+      'test/oauth/{flow,attacks,account,developer}.*',
       'test/cli/cli.e2e-spec.ts',
       'test/operations/metrics.*',
     ],
@@ -67,7 +67,7 @@ const AREAS = {
     source: 'src/authorization-server/requests/{token-exchange,stored-token,kept-response}.ts',
     tests: [
       'src/authorization-server/**',
-      'test/oauth/{refresh,refresh-grace-period,dpop-refresh,flow,inputs,races,attacks,consents,audit}.*',
+      'test/oauth/{refresh,refresh-grace-period,flow,inputs,races,attacks,consents,audit}.*',
     ],
   },
   import: {

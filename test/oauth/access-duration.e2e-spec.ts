@@ -4,7 +4,7 @@ import { UsersService } from '../../src/accounts/users.service.js';
 import { ConnectedApps } from '../../src/clients/connected-apps.js';
 import { Sweeper } from '../../src/operations/sweeper/sweeper.js';
 import { clientWithKey } from '../support/client-kinds.js';
-import { OauthTest, PASSWORD, type Browser, type FormPage } from '../support/oauth.js';
+import { OauthTest, type Browser, type FormPage } from '../support/oauth.js';
 
 let oauth: OauthTest;
 beforeAll(async () => void (oauth = await OauthTest.start()));
@@ -28,10 +28,7 @@ function durationsOn(html: string) {
 
 async function atConsent(clientId: string, username: string, parameters = {}, server = oauth) {
   const browser = server.browser();
-  const signIn = (await browser.open(
-    server.request(clientId, { scope: SCOPE, ...parameters }).url,
-  )) as FormPage;
-  const page = await browser.submit(signIn, { username, password: PASSWORD }, /\/sign-in$/);
+  const page = await browser.signIn(server.request(clientId, { scope: SCOPE, ...parameters }).url, username);
   return { browser, page: page as FormPage };
 }
 
@@ -45,23 +42,14 @@ async function access(
   duration: string,
   { browser = oauth.browser(), ...parameters }: { browser?: Browser; redirect_uri?: string } = {},
 ) {
-  const { url, verifier } = oauth.request(clientId, { scope: SCOPE, ...parameters });
-  const back = await browser.authorize(url, { username, duration });
-  const { status, body } = await oauth.token({
-    grant_type: 'authorization_code',
-    client_id: clientId,
-    code: codeIn(back)!,
-    code_verifier: verifier,
-    redirect_uri: parameters.redirect_uri ?? 'https://app.example/callback',
-  });
+  const { url, redeem } = oauth.request(clientId, { scope: SCOPE, ...parameters });
+  const { status, body } = await redeem(await browser.authorize(url, { username, duration }));
   expect([status, body.error]).toEqual([200, undefined]);
   return body;
 }
 
 async function credential(accessToken: string) {
-  const response = await fetch(`${oauth.issuer}/api/public/credential`, {
-    headers: { Authorization: `Bearer ${accessToken}` },
-  });
+  const response = await oauth.get('/api/public/credential', accessToken);
   return (await response.json()) as { access_ends_at: string | null; expires_at: string };
 }
 
@@ -101,7 +89,7 @@ describe('the consent page', () => {
 
   it('offers at most 180 days to an app that a member registered', async () => {
     const clientId = await native();
-    await oauth.dataSource.query('UPDATE oauth_clients SET owner_id = $2 WHERE id = $1', [
+    await oauth.query('UPDATE oauth_clients SET owner_id = $2 WHERE id = $1', [
       clientId,
       (await oauth.member()).id,
     ]);
@@ -115,11 +103,9 @@ describe('the consent page', () => {
       const clientId = await oauth.client();
       const { browser, page } = await atConsent(clientId, (await oauth.member()).username);
       const form = { scope: ['profile:read'], decision: 'allow', duration };
-      const answer = (await browser.submit(page, form, /\/consent$/)) as FormPage;
+      const answer = await browser.press(page, form, /\/consent$/);
       expect(answer.status).toBe(400);
-      expect(
-        await oauth.dataSource.query('SELECT FROM oauth_consents WHERE client_id = $1', [clientId]),
-      ).toEqual([]);
+      expect(await oauth.query('SELECT FROM oauth_consents WHERE client_id = $1', [clientId])).toEqual([]);
     },
   );
 
@@ -160,15 +146,9 @@ describe('access for 30 days', () => {
 
   it('is announced to the app with its end', async () => {
     const [client, { username }] = [await clientWithKey(oauth, {}), await oauth.member()];
-    const { url, verifier } = oauth.request(client.id, { scope: SCOPE });
+    const { url, redeem } = oauth.request(client.id, { scope: SCOPE });
     const back = await oauth.browser().authorize(url, { username, duration: '30' });
-    const { body } = await oauth.token({
-      ...(await client.assertion()),
-      grant_type: 'authorization_code',
-      code: codeIn(back)!,
-      code_verifier: verifier,
-      redirect_uri: 'https://app.example/callback',
-    });
+    const { body } = await redeem(back, await client.assertion());
     const { access_ends_at } = await credential(body.access_token);
     expect(daysTo(access_ends_at!)).toBeCloseTo(30, 2);
     const { body: introspected } = await oauth.post('/oauth/introspect', {
@@ -179,36 +159,22 @@ describe('access for 30 days', () => {
     expect(((introspected.exp as number) - Date.now() / 1000) / DAY).toBeCloseTo(30, 2);
   });
 
-  it('has a decreasing lifetime in repeated responses', async () => {
-    const [clientId, { username }] = [await oauth.client(), await oauth.member()];
-    const { refresh_token } = await access(clientId, username, '30');
-    const { body } = await oauth.refresh(clientId, refresh_token);
-    await oauth.dataSource.query(
-      `UPDATE oauth_tokens SET consumed_at = consumed_at - interval '5 s' WHERE model = 'RefreshToken'`,
-    );
-    const again = await oauth.refresh(clientId, refresh_token);
-    expect(again.body.refresh_token).toBe(body.refresh_token);
-    const end = body.refresh_token_expires_in as number;
-    expect(again.body.refresh_token_expires_in).toBeLessThanOrEqual(end - 5);
-  });
-
   it('is remembered for a web app until it ends, and then requested with the earlier choices', async () => {
     const [clientId, { username }] = [await oauth.client(), await oauth.member()];
     const browser = oauth.browser();
-    const signIn = (await browser.open(oauth.request(clientId, { scope: SCOPE }).url)) as FormPage;
-    const page = (await browser.submit(signIn, { username, password: PASSWORD }, /\/sign-in$/)) as FormPage;
+    const page = await browser.signIn(oauth.request(clientId, { scope: SCOPE }).url, username);
     await browser.submit(page, { scope: ['profile:read'], decision: 'allow', duration: '180' }, /\/consent$/);
     const silent = () => browser.open(oauth.request(clientId, { scope: SCOPE, prompt: 'none' }).url);
     await oauth.passTime(179 * DAY);
     expect(codeIn(await silent())).not.toBeNull();
-    const [grant] = await oauth.dataSource.query<{ days: number }[]>(
+    const [grant] = await oauth.query<{ days: number }>(
       `SELECT EXTRACT(epoch FROM max(access_ends_at) - now())::float8 / 86400 AS days FROM oauth_grants WHERE client_id = $1`,
       [clientId],
     );
     expect(grant!.days).toBeCloseTo(1, 2); // it is not longer than what the member allowed
     await oauth.passTime(DAY + 1);
     expect(errorIn(await silent())).toBe('consent_required');
-    const again = (await browser.open(oauth.request(clientId, { scope: SCOPE }).url)) as FormPage;
+    const again = await browser.view(oauth.request(clientId, { scope: SCOPE }).url);
     expect(durationsOn(again.html).selected).toEqual(['180']);
     const ticked = [...again.html.matchAll(/name="scope" value="([\w:]+)" checked>/g)].map(
       ([, scope]) => scope,
@@ -260,7 +226,7 @@ describe('access without an end', () => {
       'https://app.example/callback',
     ],
   ] as const)('of %s ends after %i days without use', async (_, days, make, redirect_uri) => {
-    const [clientId, { username }] = [await make(), await oauth.member()];
+    const [clientId, { id, username }] = [await make(), await oauth.member()];
     const { refresh_token } = await access(clientId, username, 'unlimited', { redirect_uri });
     await oauth.passTime(days * DAY - 60);
     const used = await oauth.refresh(clientId, refresh_token);
@@ -268,15 +234,11 @@ describe('access without an end', () => {
     await oauth.passTime(days * DAY + 1);
     const late = await oauth.refresh(clientId, used.body.refresh_token);
     expect([late.status, late.body.error]).toEqual([400, 'invalid_grant']);
-    expect(await new ConnectedApps(oauth.dataSource).listApps((await userId(username))!)).toMatchObject({
+    expect(await new ConnectedApps(oauth.dataSource).listApps(id)).toMatchObject({
       count: 0,
     });
   });
 });
-
-const userId = async (username: string) =>
-  (await oauth.dataSource.query<{ id: number }[]>('SELECT id FROM users WHERE username = $1', [username]))[0]
-    ?.id;
 
 describe('/account/apps', () => {
   const change = (browser: Browser, page: FormPage, duration: string) =>
@@ -289,14 +251,14 @@ describe('/account/apps', () => {
     return { clientId, id, browser, tokens };
   }
   const ends = async (clientId: string) =>
-    oauth.dataSource.query<{ days: number }[]>(
+    oauth.query<{ days: number }>(
       `SELECT round(EXTRACT(epoch FROM access_ends_at - now()) / 86400)::int AS days FROM oauth_grants WHERE client_id = $1`,
       [clientId],
     );
 
   it('extends access up to the app’s limit, or shortens it, with one click', async () => {
     const { clientId, id, browser, tokens } = await withAccess('30');
-    const page = (await browser.open('/account/apps')) as FormPage;
+    const page = await browser.view('/account/apps');
     const buttons = [...page.html.matchAll(/name="duration" value="(\w+)"/g)].map(([, value]) => value);
     expect(buttons).toEqual(['30', '180']);
     await change(browser, page, '180');
@@ -308,7 +270,7 @@ describe('/account/apps', () => {
     const shorter = await change(browser, page, '30');
     expect(shorter.html).toContain('The end of the app’s access is changed.');
     expect(await ends(clientId)).toEqual([{ days: 30 }]);
-    const events = await oauth.dataSource.query<{ details: object }[]>(
+    const events = await oauth.query<{ details: object }>(
       `SELECT details FROM auth_events WHERE user_id = $1 AND type = 'access.changed' ORDER BY id`,
       [id],
     );
@@ -320,33 +282,31 @@ describe('/account/apps', () => {
 
   it.each(['unlimited', 'once', '', '31'])('rejects the duration "%s" for a web app', async (duration) => {
     const { clientId, browser } = await withAccess('30');
-    const page = (await browser.open('/account/apps')) as FormPage;
+    const page = await browser.view('/account/apps');
     expect((await change(browser, page, duration)).status).toBe(400);
     expect(await ends(clientId)).toEqual([{ days: 30 }]);
   });
 
   it('neither restores ended access nor extends one-time access', async () => {
     const { clientId, id, browser } = await withAccess('30');
-    const page = (await browser.open('/account/apps')) as FormPage;
+    const page = await browser.view('/account/apps');
     await new ConnectedApps(oauth.dataSource).revoke(id, clientId, { actor: 'user' });
     await change(browser, page, '180');
     expect(await ends(clientId)).toEqual([]);
 
     const once = await withAccess('once');
-    const shown = (await once.browser.open('/account/apps')) as FormPage;
+    const shown = await once.browser.view('/account/apps');
     await change(once.browser, shown, '180');
     expect(await ends(once.clientId)).toEqual([{ days: 0 }]);
     expect(
-      await oauth.dataSource.query(`SELECT FROM auth_events WHERE user_id = $1 AND type = 'access.changed'`, [
-        once.id,
-      ]),
+      await oauth.query(`SELECT FROM auth_events WHERE user_id = $1 AND type = 'access.changed'`, [once.id]),
     ).toEqual([]);
   });
 
   it('has one winner if the member ends access and changes its end at once', async () => {
     for (let round = 0; round < 5; round++) {
       const { clientId, browser, tokens } = await withAccess('30');
-      const page = (await browser.open('/account/apps')) as FormPage;
+      const page = await browser.view('/account/apps');
       await Promise.all([
         change(browser, page, '180'),
         browser.submit(page, {}, /\/apps\/revoke$/),
@@ -385,8 +345,7 @@ describe('a refresh after the end', () => {
     [
       'the member ended it on /account/apps',
       'ended by the member',
-      async ({ browser }) =>
-        browser.submit((await browser.open('/account/apps')) as FormPage, {}, /\/apps\/revoke$/),
+      async ({ browser }) => browser.submit(await browser.view('/account/apps'), {}, /\/apps\/revoke$/),
     ],
     [
       'the member ended all access',
@@ -470,18 +429,12 @@ describe('a consent from before members could choose', () => {
     const [clientId, { username }] = [await oauth.client(), await oauth.member()];
     const browser = oauth.browser();
     await access(clientId, username, '180', { browser });
-    await oauth.dataSource.query(
+    await oauth.query(
       'UPDATE oauth_consents SET duration = NULL, access_ends_at = NULL WHERE client_id = $1',
       [clientId],
     );
-    const { url, verifier } = oauth.request(clientId, { scope: SCOPE, prompt: 'none' });
-    const { body } = await oauth.token({
-      grant_type: 'authorization_code',
-      client_id: clientId,
-      code: codeIn(await browser.open(url))!,
-      code_verifier: verifier,
-      redirect_uri: 'https://app.example/callback',
-    });
+    const { url, redeem } = oauth.request(clientId, { scope: SCOPE, prompt: 'none' });
+    const { body } = await redeem(await browser.open(url));
     expect((body.refresh_token_expires_in as number) / DAY).toBeCloseTo(14, 2);
   });
 });

@@ -31,7 +31,7 @@ const use = (token: string, name: string, scheme = 'Bearer', headers: Record<str
 async function end(page: FormPage, clientId: string, browser: Browser): Promise<string> {
   const forms = [...page.html.matchAll(/<form[^>]*>[^]*?<\/form>/g)];
   const own = forms.findIndex(([form]) => form.includes(`name="client_id" value="${clientId}"`));
-  return ((await browser.submit(page, {}, own)) as FormPage).html;
+  return (await browser.press(page, {}, own)).html;
 }
 
 /** Signs a member in to an assistant on their device, which was registered without a port. */
@@ -220,7 +220,7 @@ describe('an assistant', () => {
       `expires_at = now() - interval '1 second'`,
     ]) {
       const { body, clientId } = await signedIn();
-      await oauth.dataSource.query(
+      await oauth.query(
         `UPDATE oauth_tokens t SET ${change} FROM oauth_grants g WHERE g.id = t.grant_id AND g.client_id = $1 AND t.model = 'AccessToken'`,
         [clientId],
       );
@@ -237,10 +237,9 @@ describe('an assistant', () => {
     expect((await use(body.access_token, 'get_profile')).status).toBe(200);
     await oauth.api.app.get(Usage).flush();
     const browser = oauth.browser();
-    const signIn = (await browser.open('/account/activity')) as FormPage;
-    const activity = (await browser.submit(signIn, { username, password: PASSWORD })) as FormPage;
+    const activity = await browser.signIn('/account/activity', username);
     expect(activity.html).toContain('Helper');
-    const apps = (await browser.open('/account/apps')) as FormPage;
+    const apps = await browser.view('/account/apps');
     expect(await end(apps, clientId, browser)).toContain('The app has no access to your account any more.');
     await refusedSoon(body.access_token);
   });
@@ -337,7 +336,7 @@ postgres.describe('an unregistered client', () => {
     };
     const browser = oauth.browser();
     const signIn = await browser.open(`${server.authorization_endpoint}?${new URLSearchParams(sent)}`);
-    const consent = (await browser.submit(signIn as FormPage, { username, password: PASSWORD })) as FormPage;
+    const consent = await browser.press(signIn as FormPage, { username, password: PASSWORD });
     for (const shown of ['Week planner', `This app comes from <bdi>${new URL(site.at).host}</bdi>`])
       expect(consent.html).toContain(shown);
     const allowed = { scope: scopesOn(consent.html), decision: 'allow' };
@@ -367,11 +366,11 @@ postgres.describe('an unregistered client', () => {
     });
 
     for (const page of ['/account/activity', '/account/apps']) {
-      const { html } = (await browser.open(page)) as FormPage;
+      const { html } = await browser.view(page);
       for (const shown of ['Week planner', new URL(site.at).host])
         expect([page, html]).toEqual([page, expect.stringContaining(shown)]);
     }
-    await end((await browser.open('/account/apps')) as FormPage, clientId, browser);
+    await end(await browser.view('/account/apps'), clientId, browser);
     await refusedSoon(tokens.access_token);
     const renewed = await oauth.refresh(clientId, tokens.refresh_token, { resource: resource.resource! });
     expect(renewed.body.error).toBe('invalid_grant');

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { postgres } from '../support/database.js';
-import { OauthTest, REDIRECT_URI, type FormPage } from '../support/oauth.js';
+import { OauthTest, REDIRECT_URI } from '../support/oauth.js';
 import { ServerProcess } from '../support/server.js';
 
 let oauth: OauthTest;
@@ -8,7 +8,7 @@ beforeAll(async () => void (oauth = await OauthTest.start()));
 afterAll(() => oauth.close());
 
 const events = (clientId: string, userId: number) =>
-  oauth.dataSource.query<Record<string, unknown>[]>(
+  oauth.query<Record<string, unknown>>(
     'SELECT type, actor, user_id, error_id, details FROM auth_events WHERE client_id = $1 OR user_id = $2 ORDER BY id',
     [clientId, userId],
   );
@@ -42,19 +42,19 @@ describe('the audit log', () => {
   it('is written together with a consent, or the consent is not stored', async () => {
     const member = await oauth.member();
     const clientId = await oauth.client();
-    await oauth.dataSource.query(`CREATE FUNCTION refuse_consents() RETURNS trigger LANGUAGE plpgsql AS $$
+    await oauth.query(`CREATE FUNCTION refuse_consents() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN RAISE EXCEPTION 'the trail is full'; END $$;
 CREATE TRIGGER refuse_consents BEFORE INSERT ON auth_events FOR EACH ROW
   WHEN (NEW.type = 'consent.granted' AND NEW.client_id = '${clientId}') EXECUTE FUNCTION refuse_consents()`);
     try {
       await expect(oauth.code(clientId, member.username)).rejects.toThrow(/^500 at /);
     } finally {
-      await oauth.dataSource.query('DROP FUNCTION refuse_consents CASCADE');
+      await oauth.query('DROP FUNCTION refuse_consents CASCADE');
     }
     const consents = 'SELECT FROM oauth_consents WHERE user_id = $1';
-    expect(await oauth.dataSource.query(consents, [member.id])).toEqual([]);
+    expect(await oauth.query(consents, [member.id])).toEqual([]);
     await oauth.code(clientId, member.username);
-    expect(await oauth.dataSource.query(consents, [member.id])).toHaveLength(1);
+    expect(await oauth.query(consents, [member.id])).toHaveLength(1);
   });
 
   // The log is what a process of its own writes, and the embedded database serves one process alone.
@@ -74,7 +74,7 @@ CREATE TRIGGER refuse_consents BEFORE INSERT ON auth_events FOR EACH ROW
         server.url,
       );
       expect(refused.body.error_description).toBe('grant request is invalid');
-      const unknown = (await browser.open(oauth.request('nobody').url)) as FormPage;
+      const unknown = await browser.view(oauth.request('nobody').url);
       expect(unknown.html).toContain(unknown.headers.get('x-request-id'));
 
       await server.kill();

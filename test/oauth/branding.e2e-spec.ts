@@ -122,39 +122,35 @@ describe('the platform’s name and texts', () => {
     const clientId = await oauth.client();
     const { username } = await oauth.member();
     const browser = oauth.browser();
-    const signIn = (await browser.open(oauth.request(clientId, { ui_locales: 'it de' }).url)) as FormPage;
+    const signIn = await browser.view(oauth.request(clientId, { ui_locales: 'it de' }).url);
     expect(signIn.html).toContain('<h1>Anmelden</h1>');
-    const refused = (await browser.submit(signIn, { username, password: 'wrong' })) as FormPage;
+    const refused = await browser.press(signIn, { username, password: 'wrong' });
     expect(refused.html).toContain('Der Benutzername oder das Passwort stimmt nicht.');
     const password = 'correct horse battery staple';
-    const consent = (await browser.submit(refused, { username, password })) as FormPage;
+    const consent = await browser.press(refused, { username, password });
     expect(consent.html).toContain('Zugriff auf dein Konto geben?');
     const wrong = oauth.request(clientId, { ui_locales: 'de', redirect_uri: 'https://other.example/' }).url;
-    expect(((await oauth.browser().open(wrong)) as FormPage).html).toContain(
-      'Die App kann deine Antwort nicht bekommen',
-    );
+    expect((await oauth.browser().view(wrong)).html).toContain('Die App kann deine Antwort nicht bekommen');
   });
 
   it('are in the language that the member chose in a page’s footer, before the app’s', async () => {
     const browser = oauth.browser();
-    const signIn = (await browser.open('/account/apps?other=1')) as FormPage;
+    const signIn = await browser.view('/account/apps?other=1');
     expect(signIn.html).toContain('href="?other=1&amp;ui_locales=fr" lang="fr" hreflang="fr">Français</a>');
-    const chosen = (await browser.open('/account/apps?other=1&ui_locales=fr')) as FormPage;
+    const chosen = await browser.view('/account/apps?other=1&ui_locales=fr');
     expect([chosen.url.pathname, chosen.url.search]).toEqual(['/account/apps', '?other=1']);
     expect(chosen.html).toContain('<h1>Se connecter</h1>');
     const url = oauth.request(await oauth.client(), { ui_locales: 'de' }).url;
-    expect(((await browser.open(url)) as FormPage).html).toContain('<h1>Se connecter</h1>');
+    expect((await browser.view(url)).html).toContain('<h1>Se connecter</h1>');
     // After a form was refused, its address leads to the page.
-    const above = (await browser.open('/account/calendar/create?ui_locales=de')) as FormPage;
+    const above = await browser.view('/account/calendar/create?ui_locales=de');
     expect([above.url.pathname, above.html.includes('<h1>Anmelden</h1>')]).toEqual([
       '/account/calendar',
       true,
     ]);
-    expect(((await browser.open('/account/apps?ui_locales=xx')) as FormPage).html).toContain(
-      '<h1>Anmelden</h1>',
-    );
+    expect((await browser.view('/account/apps?ui_locales=xx')).html).toContain('<h1>Anmelden</h1>');
     // What a stranger put into the address, or what is a secret there, is in none of the page's links.
-    expect(((await browser.open('/account/apps?other=1&code=x')) as FormPage).html).not.toContain('hreflang');
+    expect((await browser.view('/account/apps?other=1&code=x')).html).not.toContain('hreflang');
   });
 
   it('are in the language that the member chooses during a sign-in, also after a rejected form', async () => {
@@ -162,17 +158,17 @@ describe('the platform’s name and texts', () => {
     const { username } = await oauth.member();
     const choose = async (page: FormPage, language: string) => {
       expect(page.html).toContain(`href="?ui_locales=${language}"`);
-      return (await browser.open(new URL(`?ui_locales=${language}`, page.url))) as FormPage;
+      return await browser.view(new URL(`?ui_locales=${language}`, page.url));
     };
-    const first = (await browser.open(oauth.request(await oauth.client()).url)) as FormPage;
+    const first = await browser.view(oauth.request(await oauth.client()).url);
     const french = await choose(first, 'fr');
     expect([french.url.pathname, french.html.includes('<h1>Se connecter</h1>')]).toEqual([
       first.url.pathname,
       true,
     ]);
-    const wrong = (await browser.submit(french, { username, password: 'wrong' })) as FormPage;
+    const wrong = await browser.press(french, { username, password: 'wrong' });
     const german = await choose(wrong, 'de');
-    const consent = (await browser.submit(german, { username, password: PASSWORD })) as FormPage;
+    const consent = await browser.press(german, { username, password: PASSWORD });
     expect(consent.html).toContain('Zugriff auf dein Konto geben?');
     expect((await choose(consent, 'en')).html).toContain('It would be able to');
   });
@@ -183,15 +179,15 @@ describe('the platform’s name and texts', () => {
       ui_locales: 'de',
       redirect_uri: 'https://other.example/',
     });
-    const wrong = (await browser.open(app.url)) as FormPage;
-    const french = (await browser.submit(wrong, { language: 'fr' }, /\/account\/language$/)) as FormPage;
+    const wrong = await browser.view(app.url);
+    const french = await browser.press(wrong, { language: 'fr' }, /\/account\/language$/);
     expect(french.url.href).toBe(app.url.href);
     expect(french.html).toContain('<html lang="fr">');
     const { username } = await oauth.member();
     await browser.authorize(oauth.request(await oauth.client()).url, { username });
-    const asked = (await browser.open('/oauth/logout?state=%22%3E%3Cb%3E')) as FormPage;
+    const asked = await browser.view('/oauth/logout?state=%22%3E%3Cb%3E');
     expect(asked.html).toContain('<html lang="fr">');
-    const english = (await browser.submit(asked, { language: 'en' }, /\/account\/language$/)) as FormPage;
+    const english = await browser.press(asked, { language: 'en' }, /\/account\/language$/);
     expect([english.url.search, english.html]).toEqual([
       '?state=%22%3E%3Cb%3E',
       expect.stringContaining('You will be signed out of this browser'),
@@ -249,10 +245,8 @@ describe('the platform’s name and texts', () => {
     ['/oauth/logout', 'xx'],
   ])('redirect nowhere else, and have no other language: %s, %s', async (to, language) => {
     const browser = oauth.browser();
-    const { html } = (await browser.open('/oauth/logout?x')) as FormPage;
-    const csrf = /name="csrf" value="([^"]+)"/.exec(html)![1]!;
-    const body = new URLSearchParams({ csrf, to, language });
-    const response = await browser.send('/account/language', { method: 'POST', body });
+    const page = await browser.view('/oauth/logout?x');
+    const response = await browser.post(page, '/account/language', { to, language });
     expect([response.status, response.headers.get('location'), response.headers.getSetCookie()]).toEqual([
       400,
       null,
@@ -292,17 +286,17 @@ describe('a described app', () => {
     const clientId = stdout.trim();
     const { username } = await plain.member();
     const browser = plain.browser();
-    const page = (await browser.open(plain.request(clientId).url)) as FormPage;
-    const consent = (await browser.submit(page, {
+    const page = await browser.view(plain.request(clientId).url);
+    const consent = await browser.press(page, {
       username,
       password: 'correct horse battery staple',
-    })) as FormPage;
+    });
     const image = `/logos/client?client_id=${clientId}`;
     expect(consent.html).toContain(`<img class="tile" src="${image}"`);
     expect(consent.html).toContain('<a href="https://trailmix.example/" target="_blank"');
     expect(consent.html).toContain('<a href="https://trailmix.example/privacy" target="_blank"');
     await browser.submit(consent, { decision: 'allow' }, /\/consent$/);
-    expect(((await browser.open('/account/apps')) as FormPage).html).toContain(`src="${image}"`);
+    expect((await browser.view('/account/apps')).html).toContain(`src="${image}"`);
     const response = await fetch(plain.issuer + image);
     expect([response.status, response.headers.get('content-type')]).toEqual([200, 'image/png']);
     expect(Buffer.from(await response.arrayBuffer()).equals(PNG)).toBe(true);

@@ -7,6 +7,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { launchChromium } from '../support/chromium.js';
 import { postgres } from '../support/database.js';
 import { OauthTest, PASSWORD } from '../support/oauth.js';
+import { randomUUID } from 'node:crypto';
+import { registerDemoClient } from '../../src/clients/own-clients.js';
+import { startWithUpstream, type UpstreamServer } from '../support/upstream.js';
 
 /** Callbacks of apps that redirect again, by their path. */
 const ONWARD: Readonly<Record<string, (appUrl: string) => string>> = {
@@ -198,22 +201,6 @@ postgres.describe('a member in Chromium, with the client on another origin', () 
     expect((await redeem()).scope).toBe('events:read');
   });
 
-  it('denies, and returns to the app', async () => {
-    const { username } = await oauth.member();
-    const { page, signIn, redeem } = await start('openid profile:read');
-    await signIn(username);
-    await page.getByRole('button', { name: 'Deny' }).click();
-    await page.waitForURL(`${appUrl}/callback?*`);
-    await expect(redeem()).rejects.toMatchObject({ error: 'access_denied' });
-  });
-
-  it('returns to the app without signing in', async () => {
-    const { page, redeem } = await start('openid');
-    await page.getByRole('button', { name: 'Cancel and go back to the app' }).click();
-    await page.waitForURL(`${appUrl}/callback?*`);
-    await expect(redeem()).rejects.toMatchObject({ error: 'access_denied' });
-  });
-
   describe.each(Object.keys(ONWARD))('using a callback that redirects again, at %s', (path) => {
     it.each([
       ['a link', 'query', true],
@@ -276,13 +263,52 @@ postgres.describe('a member in Chromium, with the client on another origin', () 
     await framing.setContent(`<iframe src="${oauth.issuer}/account/apps"></iframe>`);
     expect((await refused).text()).toMatch(/frame-ancestors|X-Frame-Options/);
   });
+});
 
-  it('sees that a sign-in has expired, without a redirect', async () => {
-    const { page } = await start('profile:read');
-    const step = page.url();
-    await page.context().clearCookies();
-    await page.goto(step);
-    expect(await page.getByRole('heading').textContent()).toBe('This sign-in has expired');
-    expect(page.url()).toBe(step);
+postgres.describe('a member with an external identity provider, in Chromium', () => {
+  let oauth: OauthTest;
+  let upstream: UpstreamServer;
+  let browser: Browser;
+  beforeAll(async () => {
+    ({ oauth, upstream } = await startWithUpstream({ logout: true }, { seedDemo: true }));
+    await registerDemoClient(oauth.dataSource, oauth.api.config);
+    browser = await launchChromium();
+  });
+  afterEach(async () => {
+    for (const context of browser.contexts()) await context.close();
+  });
+  afterAll(async () => {
+    await browser.close();
+    await oauth.close();
+    upstream.close();
+  });
+
+  it('signs in to the demo app without a local password, with the keyboard only, and out at both', async () => {
+    const sub = randomUUID();
+    const { id } = await oauth.member({ external_id: sub, first_name: 'Ada', last_name: 'Lovelace' });
+    await oauth.api.platform.participant(await oauth.api.platform.event({ title: 'Analytical engines' }), id);
+    upstream.account = { sub };
+    const context = await browser.newContext({ viewport: { width: 390, height: 844 } });
+    const page = await context.newPage();
+    const violations: string[] = [];
+    page.on('console', (message) => {
+      if (/Content Security Policy/i.test(message.text())) violations.push(message.text());
+    });
+    await page.goto(`${oauth.issuer}/demo`);
+    await page.getByRole('button', { name: /sign in/i }).click();
+    const link = page.getByRole('link', { name: 'Continue with Example' });
+    await link.focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Allow' }).click();
+    await page.getByText('Analytical engines').waitFor();
+
+    await page.goto(`${oauth.issuer}/account/apps`);
+    await page.getByRole('button', { name: 'Sign out' }).first().click();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('heading', { name: 'You are signed out' }).waitFor();
+    expect(new URL(page.url()).pathname).toBe('/sign-in/signed-out');
+    await page.goto(`${oauth.issuer}/account/apps`);
+    await link.waitFor();
+    expect(violations).toEqual([]);
   });
 });

@@ -4,14 +4,12 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { clientOf, isDocumentUrl } from '../../src/authorization-server/adapters/client-documents.js';
 import { PublicHttps } from '../../src/runtime/public-https.js';
 import { isPublicAddress } from '../../src/values/network.js';
-import { endApp } from '../support/api.js';
 import { withoutAudit } from '../support/audit.js';
 import { assertionOf } from '../support/client-kinds.js';
 import { postgres } from '../support/database.js';
 import { DocumentSite, sendJson } from '../support/document-site.js';
 import { costsAtMost, eventually, until } from '../support/timing.js';
-import { createApp } from '../../src/app.js';
-import { freePort, OauthTest, PASSWORD, REDIRECT_URI, scopesOn, type FormPage } from '../support/oauth.js';
+import { OauthTest, PASSWORD, REDIRECT_URI, scopesOn, type FormPage } from '../support/oauth.js';
 
 const REDIRECT = 'http://127.0.0.1:8123/callback';
 
@@ -289,139 +287,109 @@ postgres.describe('client documents on a server', () => {
   const ask = (clientId: string, parameters: Record<string, string> = {}) =>
     oauth.request(clientId, { redirect_uri: REDIRECT, scope: 'profile:read events:read', ...parameters });
 
-  /** As if it were on the internet. */
-  const allowed = (work: () => Promise<void>) => async () => {
-    const guard = oauth.api.app.get(PublicHttps);
-    guard.isAllowed = () => true;
-    try {
-      await work();
-    } finally {
-      guard.isAllowed = isPublicAddress;
-    }
-  };
-
   beforeEach(() => {
     site.connections = 0;
     site.answer = describing;
+    oauth.api.app.get(PublicHttps).isAllowed = isPublicAddress;
   });
+  /** Lets a server read documents as if they were on the internet. */
+  const allowAll = (of = oauth) => void (of.api.app.get(PublicHttps).isAllowed = () => true);
 
   describe('a client with a document', () => {
-    it(
-      'is not stored without its audit event',
-      allowed(async () => {
-        const clientId = `${at}/unrecorded.json`;
-        const { username } = await oauth.member();
-        const allow = () => oauth.browser().authorize(ask(clientId).url, { username });
-        await expect(withoutAudit(oauth.dataSource, 'client.created', allow)).rejects.toThrow(/^500 at /);
-        const stored = 'SELECT FROM oauth_clients WHERE id = $1';
-        expect(await oauth.dataSource.query(stored, [clientId])).toEqual([]);
-        await allow();
-        expect(await oauth.dataSource.query(stored, [clientId])).toHaveLength(1);
-      }),
-    );
+    beforeEach(() => allowAll());
 
-    it(
-      'signs a member in under its document’s host, and is stored from then on',
-      allowed(async () => {
-        const clientId = `${at}/client.json`;
-        const { username } = await oauth.member();
-        const { url, verifier } = ask(clientId);
-        const browser = oauth.browser();
-        const page = (await browser.open(url)) as FormPage;
-        expect(page.html).toContain(`App on this device, ${new URL(at).host}`);
-        const stored = () =>
-          oauth.dataSource.query<{ name: string }[]>('SELECT name FROM oauth_clients WHERE id = $1', [
-            clientId,
-          ]);
-        expect(await stored()).toEqual([]); // a stranger makes no row
-        const consent = (await browser.submit(page, { username, password: PASSWORD })) as FormPage;
-        expect(consent.html).toContain('<bdi>Travelling agent</bdi>');
-        expect(consent.html).toContain(
-          `<strong>This app comes from <bdi>${new URL(at).host}</bdi>, and describes itself.</strong> Allow only what`,
+    it('is not stored without its audit event', async () => {
+      const clientId = `${at}/unrecorded.json`;
+      const { username } = await oauth.member();
+      const allow = () => oauth.browser().authorize(ask(clientId).url, { username });
+      await expect(withoutAudit(oauth.dataSource, 'client.created', allow)).rejects.toThrow(/^500 at /);
+      const stored = 'SELECT FROM oauth_clients WHERE id = $1';
+      expect(await oauth.query(stored, [clientId])).toEqual([]);
+      await allow();
+      expect(await oauth.query(stored, [clientId])).toHaveLength(1);
+    });
+
+    it('signs a member in under its document’s host, and is stored from then on', async () => {
+      const clientId = `${at}/client.json`;
+      const { username } = await oauth.member();
+      const { url, redeem } = ask(clientId);
+      const browser = oauth.browser();
+      const page = await browser.view(url);
+      expect(page.html).toContain(`App on this device, ${new URL(at).host}`);
+      const stored = () => oauth.query<object>('SELECT name FROM oauth_clients WHERE id = $1', [clientId]);
+      expect(await stored()).toEqual([]); // a stranger makes no row
+      const consent = await browser.press(page, { username, password: PASSWORD });
+      expect(consent.html).toContain('<bdi>Travelling agent</bdi>');
+      expect(consent.html).toContain(
+        `<strong>This app comes from <bdi>${new URL(at).host}</bdi>, and describes itself.</strong> Allow only what`,
+      );
+      expect(consent.html).toContain('If it is an assistant, it may pass on what it reads.');
+      const back = (await browser.submit(
+        consent,
+        { scope: scopesOn(consent.html), decision: 'allow' },
+        /\/consent$/,
+      )) as URL;
+      expect(await stored()).toEqual([{ name: 'Travelling agent' }]);
+      const { status, body } = await redeem(back);
+      expect([status, body.scope]).toEqual([200, 'profile:read events:read']);
+      expect((await oauth.refresh(clientId, body.refresh_token)).status).toBe(200);
+      expect(site.connections).toBe(1);
+      const [event] = await oauth.query<{ actor: string }>(
+        `SELECT actor FROM auth_events WHERE type = 'client.created' AND client_id = $1`,
+        [clientId],
+      );
+      expect(event).toEqual({ actor: 'client' });
+      // Read again after an hour.
+      const agedBy = async (hours: number) => {
+        await oauth.query(
+          `UPDATE oauth_clients SET document_read_at = now() - make_interval(hours => $2) WHERE id = $1`,
+          [clientId, hours],
         );
-        expect(consent.html).toContain('If it is an assistant, it may pass on what it reads.');
-        const back = (await browser.submit(
-          consent,
-          { scope: scopesOn(consent.html), decision: 'allow' },
-          /\/consent$/,
-        )) as URL;
-        expect(await stored()).toEqual([{ name: 'Travelling agent' }]);
-        const { status, body } = await oauth.token({
-          grant_type: 'authorization_code',
-          client_id: clientId,
-          code: back.searchParams.get('code')!,
-          code_verifier: verifier,
-          redirect_uri: REDIRECT,
-        });
-        expect([status, body.scope]).toEqual([200, 'profile:read events:read']);
-        expect((await oauth.refresh(clientId, body.refresh_token)).status).toBe(200);
-        expect(site.connections).toBe(1);
-        const [event] = await oauth.dataSource.query<{ actor: string }[]>(
-          `SELECT actor FROM auth_events WHERE type = 'client.created' AND client_id = $1`,
+      };
+      await agedBy(2);
+      const isFresh = async () => {
+        expect((await oauth.browser().view(ask(clientId).url)).status).toBe(200);
+        const [row] = await oauth.query<{ fresh: boolean }>(
+          `SELECT document_read_at > now() - interval '1 minute' AS fresh FROM oauth_clients WHERE id = $1`,
           [clientId],
         );
-        expect(event).toEqual({ actor: 'client' });
-        // Read again after an hour.
-        const agedBy = async (hours: number) => {
-          await oauth.dataSource.query(
-            `UPDATE oauth_clients SET document_read_at = now() - make_interval(hours => $2) WHERE id = $1`,
-            [clientId, hours],
-          );
-        };
-        await agedBy(2);
-        const isFresh = async () => {
-          expect(((await oauth.browser().open(ask(clientId).url)) as FormPage).status).toBe(200);
-          const [row] = await oauth.dataSource.query<{ fresh: boolean }[]>(
-            `SELECT document_read_at > now() - interval '1 minute' AS fresh FROM oauth_clients WHERE id = $1`,
-            [clientId],
-          );
-          return row!.fresh;
-        };
-        // For a second a client is remembered as it was.
-        await until(isFresh);
-        // An admin has the last word.
-        await oauth.dataSource.query('UPDATE oauth_clients SET disabled_at = now() WHERE id = $1', [
-          clientId,
-        ]);
-        await until(async () => ((await oauth.browser().open(ask(clientId).url)) as FormPage).status === 400);
-      }),
-    );
+        return row!.fresh;
+      };
+      // For a second a client is remembered as it was.
+      await until(isFresh);
+      // An admin has the last word.
+      await oauth.query('UPDATE oauth_clients SET disabled_at = now() WHERE id = $1', [clientId]);
+      await until(async () => (await oauth.browser().view(ask(clientId).url)).status === 400);
+    });
 
-    it(
-      'works for one day after its document becomes unreadable',
-      allowed(async () => {
-        const clientId = `${at}/short-lived.json`;
-        const { username } = await oauth.member();
-        await oauth.browser().authorize(ask(clientId).url, { username });
-        site.answer = (_, response) => response.destroy();
-        // Another instance, which has not read it.
-        const config = { ...oauth.api.config, port: await freePort() };
-        const app = await createApp(config);
-        await app.listen(config.port, '127.0.0.1');
-        app.get(PublicHttps).isAllowed = () => true;
-        const answers = async (status: number, hours: number) => {
-          await oauth.dataSource.query(
-            `UPDATE oauth_clients SET document_read_at = now() - make_interval(hours => $2) WHERE id = $1`,
-            [clientId, hours],
-          );
-          const open = async () =>
-            ((await oauth.browser(`http://127.0.0.1:${config.port}`).open(ask(clientId).url)) as FormPage)
-              .status;
-          await until(async () => (await open()) === status); // for a second a client is remembered as it was
-        };
-        await answers(200, 23);
-        await answers(400, 25);
-        await endApp(app);
-      }),
-    );
+    it('works for one day after its document becomes unreadable', async () => {
+      const clientId = `${at}/short-lived.json`;
+      const { username } = await oauth.member();
+      await oauth.browser().authorize(ask(clientId).url, { username });
+      site.answer = (_, response) => response.destroy();
+      // Another instance, which has not read it.
+      const other = await OauthTest.start(
+        { clientIdMetadataDocuments: true, publicUrl: oauth.issuer },
+        oauth,
+      );
+      allowAll(other);
+      const answers = async (status: number, hours: number) => {
+        await oauth.query(
+          `UPDATE oauth_clients SET document_read_at = now() - make_interval(hours => $2) WHERE id = $1`,
+          [clientId, hours],
+        );
+        const open = async () => (await oauth.browser(other.api.url).view(ask(clientId).url)).status;
+        await until(async () => (await open()) === status); // for a second a client is remembered as it was
+      };
+      await answers(200, 23);
+      await answers(400, 25);
+      await other.close();
+    });
 
-    it(
-      'is rejected with a redirect URI that its document does not contain',
-      allowed(async () => {
-        const page = await oauth.browser().open(ask(`${at}/other.json`, { redirect_uri: REDIRECT_URI }).url);
-        expect((page as FormPage).html).toContain('<code>invalid_redirect_uri</code>');
-      }),
-    );
+    it('is rejected with a redirect URI that its document does not contain', async () => {
+      const page = await oauth.browser().open(ask(`${at}/other.json`, { redirect_uri: REDIRECT_URI }).url);
+      expect((page as FormPage).html).toContain('<code>invalid_redirect_uri</code>');
+    });
 
     it.each<[string, string, (response: ServerResponse, clientId: string) => void]>([
       ['a redirect', 'the answer is 302', (response) => response.writeHead(302, { Location: at }).end()],
@@ -463,155 +431,137 @@ postgres.describe('client documents on a server', () => {
       ],
       ['an error', 'the answer is 500', (response) => response.writeHead(500).end()],
       ['a broken connection', 'socket hang up', (response) => response.destroy()],
-    ])('is unknown if the response is %s, and developers see that', (what, why, respond) =>
-      allowed(async () => {
-        site.answer = (request, response) => respond(response, at + request.url);
-        const clientId = `${at}/${encodeURIComponent(what)}.json`;
-        const { url } = ask(clientId);
-        for (const time of ['read', 'remembered']) {
-          const page = (await oauth.browser().open(url)) as FormPage;
-          expect([time, page.status]).toEqual([time, 400]);
-          expect(page.html).toContain('<code>invalid_client</code>');
-          const said = /<p lang="en">(.*)<\/p>/.exec(page.html)?.[1];
-          expect(said).toContain('The client document cannot be used: ');
-          expect(said).toContain(why);
-        }
-        const { body } = await oauth.refresh(clientId, 'x');
-        expect(body).toMatchObject({
+    ])('is unknown if the response is %s, and developers see that', async (what, why, respond) => {
+      site.answer = (request, response) => respond(response, at + request.url);
+      const clientId = `${at}/${encodeURIComponent(what)}.json`;
+      const { url } = ask(clientId);
+      for (const time of ['read', 'remembered']) {
+        const page = await oauth.browser().view(url);
+        expect([time, page.status]).toEqual([time, 400]);
+        expect(page.html).toContain('<code>invalid_client</code>');
+        const said = /<p lang="en">(.*)<\/p>/.exec(page.html)?.[1];
+        expect(said).toContain('The client document cannot be used: ');
+        expect(said).toContain(why);
+      }
+      const { body } = await oauth.refresh(clientId, 'x');
+      expect(body).toMatchObject({
+        error: 'invalid_client',
+        error_description: expect.stringContaining(why),
+      });
+      expect(site.connections).toBe(1);
+    });
+
+    it('shows developers why a redirect URI of its document is ignored', async () => {
+      const { url } = ask(`${at}/elsewhere.json`, { redirect_uri: 'https://other.example/cb' });
+      const { html } = await oauth.browser().view(url);
+      expect(html).toContain(
+        'the redirect URI https://other.example/cb has another origin than the document',
+      );
+    });
+
+    it('signs with keys at its jwks_uri, which are read again once when it signs with another one', async () => {
+      const clientId = `${at}/signing.json`;
+      const read: string[] = [];
+      let keys: object[] = [RSA_KEY];
+      site.answer = (request, response) => {
+        read.push(request.url!);
+        const signing = { token_endpoint_auth_method: 'private_key_jwt', jwks_uri: `${at}/keys.json` };
+        if (request.url === '/signing.json') sendJson(response, documentOf(clientId, signing));
+        else if (keys.length > 0) sendJson(response, { keys });
+        else response.writeHead(404).end();
+      };
+      const { username } = await oauth.member();
+      const code = await oauth.code(clientId, username, { redirect_uri: REDIRECT, scope: 'profile:read' });
+      expect(read).toEqual(['/signing.json', '/keys.json']);
+      const signed = (key: CryptoKey, kid: string) =>
+        assertionOf(clientId, key, 'RS256', { aud: oauth.issuer }, { kid });
+      expect((await oauth.token(code)).body.error).toBe('invalid_client'); // without a signature
+      const { status, body } = await oauth.token({ ...code, ...(await signed(privateKey, 'first')) });
+      expect(status).toBe(200);
+
+      const second = await generateKeyPair('RS256');
+      keys = [{ ...(await exportJWK(second.publicKey)), kid: 'second' }];
+      const renewed = await oauth.refresh(
+        clientId,
+        body.refresh_token,
+        await signed(second.privateKey, 'second'),
+      );
+      expect([renewed.status, read.length]).toEqual([200, 4]);
+      const [row] = await oauth.query<{ jwks: object }>('SELECT jwks FROM oauth_clients WHERE id = $1', [
+        clientId,
+      ]);
+      expect(row).toMatchObject({ jwks: { keys: [{ kid: 'second' }] } });
+
+      // Anybody can name another key, so the server reads again once a minute at most.
+      const form = await signed(privateKey, 'third');
+      const refused = await oauth.refresh(clientId, renewed.body.refresh_token, form);
+      expect([refused.status, refused.body.error, read.length]).toEqual([401, 'invalid_client', 4]);
+    });
+
+    it('that signs with another key sees why its keys could not be read, and keeps the known ones', async () => {
+      const clientId = `${at}/losing.json`;
+      site.answer = (request, response) =>
+        request.url === '/losing.json'
+          ? sendJson(
+              response,
+              documentOf(clientId, {
+                token_endpoint_auth_method: 'private_key_jwt',
+                jwks_uri: `${at}/keys.json`,
+              }),
+            )
+          : sendJson(response, { keys: [RSA_KEY] });
+      const { username } = await oauth.member();
+      const code = await oauth.code(clientId, username, { redirect_uri: REDIRECT, scope: 'profile:read' });
+      const describingAsBefore = site.answer;
+      site.answer = (request, response) =>
+        request.url === '/keys.json'
+          ? void response.writeHead(404).end()
+          : describingAsBefore(request, response);
+      const signed = (kid: string) =>
+        assertionOf(clientId, privateKey, 'RS256', { aud: oauth.issuer }, { kid });
+      const refused = await oauth.token({ ...code, ...(await signed('other')) });
+      expect([refused.status, refused.body]).toMatchObject([
+        401,
+        {
           error: 'invalid_client',
-          error_description: expect.stringContaining(why),
-        });
-        expect(site.connections).toBe(1);
-      })(),
-    );
+          error_description: 'the client document cannot be used: jwks_uri: the answer is 404',
+        },
+      ]);
+      expect((await oauth.token({ ...code, ...(await signed('first')) })).status).toBe(200);
+    });
 
-    it(
-      'shows developers why a redirect URI of its document is ignored',
-      allowed(async () => {
-        const { url } = ask(`${at}/elsewhere.json`, { redirect_uri: 'https://other.example/cb' });
-        const { html } = (await oauth.browser().open(url)) as FormPage;
-        expect(html).toContain(
-          'the redirect URI https://other.example/cb has another origin than the document',
+    it('that may omit its signature gets tokens with and without one, and never with a wrong one', async () => {
+      const clientId = `${at}/both.json`;
+      site.answer = (request, response) =>
+        sendJson(
+          response,
+          request.url === '/both.json'
+            ? documentOf(clientId, {
+                token_endpoint_auth_method: 'private_key_jwt',
+                token_endpoint_auth_methods_supported: ['none', 'private_key_jwt'],
+                jwks_uri: `${at}/keys.json`,
+              })
+            : { keys: [RSA_KEY] },
         );
-      }),
-    );
+      const { username } = await oauth.member();
+      const code = () => oauth.code(clientId, username, { redirect_uri: REDIRECT, scope: 'profile:read' });
+      const signed = (key: CryptoKey) =>
+        assertionOf(clientId, key, 'RS256', { aud: oauth.issuer }, { kid: 'first' });
+      expect((await oauth.token({ ...(await code()), ...(await signed(privateKey)) })).status).toBe(200);
+      const { status, body } = await oauth.token(await code());
+      expect(status).toBe(200);
+      expect((await oauth.refresh(clientId, body.refresh_token)).status).toBe(200);
+      const wrong = await generateKeyPair('RS256');
+      const refused = await oauth.token({ ...(await code()), ...(await signed(wrong.privateKey)) });
+      expect([refused.status, refused.body.error]).toEqual([401, 'invalid_client']);
+    });
 
-    it(
-      'signs with keys at its jwks_uri, which are read again once when it signs with another one',
-      allowed(async () => {
-        const clientId = `${at}/signing.json`;
-        const read: string[] = [];
-        let keys: object[] = [RSA_KEY];
-        site.answer = (request, response) => {
-          read.push(request.url!);
-          const signing = { token_endpoint_auth_method: 'private_key_jwt', jwks_uri: `${at}/keys.json` };
-          if (request.url === '/signing.json') sendJson(response, documentOf(clientId, signing));
-          else if (keys.length > 0) sendJson(response, { keys });
-          else response.writeHead(404).end();
-        };
-        const { username } = await oauth.member();
-        const code = await oauth.code(clientId, username, { redirect_uri: REDIRECT, scope: 'profile:read' });
-        expect(read).toEqual(['/signing.json', '/keys.json']);
-        const signed = (key: CryptoKey, kid: string) =>
-          assertionOf(clientId, key, 'RS256', { aud: oauth.issuer }, kid);
-        expect((await oauth.token(code)).body.error).toBe('invalid_client'); // without a signature
-        const { status, body } = await oauth.token({ ...code, ...(await signed(privateKey, 'first')) });
-        expect(status).toBe(200);
-
-        const second = await generateKeyPair('RS256');
-        keys = [{ ...(await exportJWK(second.publicKey)), kid: 'second' }];
-        const renewed = await oauth.refresh(
-          clientId,
-          body.refresh_token,
-          await signed(second.privateKey, 'second'),
-        );
-        expect([renewed.status, read.length]).toEqual([200, 4]);
-        const [row] = await oauth.dataSource.query<{ jwks: object }[]>(
-          'SELECT jwks FROM oauth_clients WHERE id = $1',
-          [clientId],
-        );
-        expect(row).toMatchObject({ jwks: { keys: [{ kid: 'second' }] } });
-
-        // Anybody can name another key, so the server reads again once a minute at most.
-        const form = await signed(privateKey, 'third');
-        const refused = await oauth.refresh(clientId, renewed.body.refresh_token, form);
-        expect([refused.status, refused.body.error, read.length]).toEqual([401, 'invalid_client', 4]);
-      }),
-    );
-
-    it(
-      'that signs with another key sees why its keys could not be read, and keeps the known ones',
-      allowed(async () => {
-        const clientId = `${at}/losing.json`;
-        site.answer = (request, response) =>
-          request.url === '/losing.json'
-            ? sendJson(
-                response,
-                documentOf(clientId, {
-                  token_endpoint_auth_method: 'private_key_jwt',
-                  jwks_uri: `${at}/keys.json`,
-                }),
-              )
-            : sendJson(response, { keys: [RSA_KEY] });
-        const { username } = await oauth.member();
-        const code = await oauth.code(clientId, username, { redirect_uri: REDIRECT, scope: 'profile:read' });
-        const describingAsBefore = site.answer;
-        site.answer = (request, response) =>
-          request.url === '/keys.json'
-            ? void response.writeHead(404).end()
-            : describingAsBefore(request, response);
-        const signed = (kid: string) =>
-          assertionOf(clientId, privateKey, 'RS256', { aud: oauth.issuer }, kid);
-        const refused = await oauth.token({ ...code, ...(await signed('other')) });
-        expect([refused.status, refused.body]).toMatchObject([
-          401,
-          {
-            error: 'invalid_client',
-            error_description: 'the client document cannot be used: jwks_uri: the answer is 404',
-          },
-        ]);
-        expect((await oauth.token({ ...code, ...(await signed('first')) })).status).toBe(200);
-      }),
-    );
-
-    it(
-      'that may omit its signature gets tokens with and without one, and never with a wrong one',
-      allowed(async () => {
-        const clientId = `${at}/both.json`;
-        site.answer = (request, response) =>
-          sendJson(
-            response,
-            request.url === '/both.json'
-              ? documentOf(clientId, {
-                  token_endpoint_auth_method: 'private_key_jwt',
-                  token_endpoint_auth_methods_supported: ['none', 'private_key_jwt'],
-                  jwks_uri: `${at}/keys.json`,
-                })
-              : { keys: [RSA_KEY] },
-          );
-        const { username } = await oauth.member();
-        const code = () => oauth.code(clientId, username, { redirect_uri: REDIRECT, scope: 'profile:read' });
-        const signed = (key: CryptoKey) =>
-          assertionOf(clientId, key, 'RS256', { aud: oauth.issuer }, 'first');
-        expect((await oauth.token({ ...(await code()), ...(await signed(privateKey)) })).status).toBe(200);
-        const { status, body } = await oauth.token(await code());
-        expect(status).toBe(200);
-        expect((await oauth.refresh(clientId, body.refresh_token)).status).toBe(200);
-        const wrong = await generateKeyPair('RS256');
-        const refused = await oauth.token({ ...(await code()), ...(await signed(wrong.privateKey)) });
-        expect([refused.status, refused.body.error]).toEqual([401, 'invalid_client']);
-      }),
-    );
-
-    it(
-      'has its document fetched once for concurrent requests',
-      allowed(async () => {
-        const { url } = ask(`${at}/popular.json`);
-        const pages = await Promise.all(Array.from({ length: 10 }, () => oauth.browser().open(url)));
-        expect(pages.map((page) => (page as FormPage).status)).toEqual(Array(10).fill(200));
-        expect(site.connections).toBe(1);
-      }),
-    );
+    it('has its document fetched once for concurrent requests', async () => {
+      const { url } = ask(`${at}/popular.json`);
+      const pages = await Promise.all(Array.from({ length: 10 }, () => oauth.browser().open(url)));
+      expect(pages.map((page) => (page as FormPage).status)).toEqual(Array(10).fill(200));
+      expect(site.connections).toBe(1);
+    });
   });
 
   describe('requests of anonymous clients', () => {
@@ -620,7 +570,7 @@ postgres.describe('client documents on a server', () => {
 
     beforeEach(async () => {
       server = await OauthTest.start({ clientIdMetadataDocuments: true, trustProxy: 1 }, oauth);
-      server.api.app.get(PublicHttps).isAllowed = () => true;
+      allowAll(server);
     });
     afterEach(() => server.close());
 
@@ -677,8 +627,9 @@ postgres.describe('client documents on a server', () => {
     it('do not delay apps in use, whose documents are read meanwhile', async () => {
       const clientId = clientAt('in-use');
       const { username } = await oauth.member();
-      await allowed(async () => void (await oauth.browser().authorize(ask(clientId).url, { username })))();
-      await oauth.dataSource.query(
+      allowAll();
+      await oauth.browser().authorize(ask(clientId).url, { username });
+      await oauth.query(
         `UPDATE oauth_clients SET document_read_at = now() - interval '23 hours' WHERE id = $1`,
         [clientId],
       );
@@ -689,7 +640,7 @@ postgres.describe('client documents on a server', () => {
       await eventually(() => held.length > 0 || undefined);
       for (const go of held) go();
       await eventually(async () => {
-        const [row] = await oauth.dataSource.query<{ fresh: boolean }[]>(
+        const [row] = await oauth.query<{ fresh: boolean }>(
           `SELECT document_read_at > now() - interval '1 minute' AS fresh FROM oauth_clients WHERE id = $1`,
           [clientId],
         );
@@ -703,7 +654,7 @@ postgres.describe('client documents on a server', () => {
       const { port } = new URL(at);
       for (const host of ['localhost', '127.0.0.1', '[::1]', '[::ffff:7f00:1]']) {
         const clientId = new URL(`https://${host}:${port}/inside.json`).href;
-        const page = (await oauth.browser().open(ask(clientId).url)) as FormPage;
+        const page = await oauth.browser().view(ask(clientId).url);
         expect([clientId, page.status]).toEqual([clientId, 400]);
       }
       expect(site.connections).toBe(0);
@@ -729,9 +680,9 @@ postgres.describe('client documents on a server', () => {
       (await (await fetch(`${issuer}/.well-known/oauth-authorization-server`)).json()) as object;
     expect(await metadata(closed.issuer)).not.toHaveProperty('client_id_metadata_document_supported');
     expect(await metadata(oauth.issuer)).toMatchObject({ client_id_metadata_document_supported: true });
-    closed.api.app.get(PublicHttps).isAllowed = () => true;
+    allowAll(closed);
     const { url } = closed.request(`${at}/client.json`, { redirect_uri: REDIRECT });
-    const page = (await closed.browser().open(url)) as FormPage;
+    const page = await closed.browser().view(url);
     expect([page.status, page.html]).toEqual([400, expect.stringContaining('reads no documents of clients')]);
     expect(site.connections).toBe(0);
     await closed.close();

@@ -17,7 +17,7 @@ const authenticate = (form: Record<string, string>, headers: Record<string, stri
   oauth.post('/oauth/revoke', { token: 'x'.repeat(43), ...form }, headers);
 
 const events = (id: string) =>
-  oauth.dataSource.query<{ type: string; details: { reason?: string } }[]>(
+  oauth.query<{ type: string; details: { reason?: string } }>(
     'SELECT type, details FROM auth_events WHERE client_id = $1 ORDER BY id',
     [id],
   );
@@ -71,7 +71,7 @@ describe('a client with a secret', () => {
   it('has it stored as an HMAC: the secret is in no row, event or log', async () => {
     const { id, secret } = await clientWithSecret(oauth);
     await authenticate({}, basic(id, secret));
-    const rows = await oauth.dataSource.query<object[]>(
+    const rows = await oauth.query<object>(
       `SELECT s::text FROM oauth_client_secrets s WHERE client_id = $1
 UNION ALL SELECT c::text FROM oauth_clients c WHERE id = $1 UNION ALL SELECT e::text FROM auth_events e WHERE client_id = $1`,
       [id],
@@ -82,13 +82,12 @@ UNION ALL SELECT c::text FROM oauth_clients c WHERE id = $1 UNION ALL SELECT e::
   });
 
   it('has an empty key set too, so that the previous version rejects it instead of treating it as public', async () => {
-    const keysOf = (id: string) =>
-      oauth.dataSource.query('SELECT jwks FROM oauth_clients WHERE id = $1', [id]);
+    const keysOf = (id: string) => oauth.query('SELECT jwks FROM oauth_clients WHERE id = $1', [id]);
     const { id } = await clientWithSecret(oauth);
     expect(await keysOf(id)).toEqual([{ jwks: { keys: [] } }]);
     for (const jwks of ['NULL', `'{"keys": [{}]}'`])
       await expect(
-        oauth.dataSource.query(`UPDATE oauth_clients SET jwks = ${jwks} WHERE id = $1`, [id]),
+        oauth.query(`UPDATE oauth_clients SET jwks = ${jwks} WHERE id = $1`, [id]),
       ).rejects.toThrow('oauth_clients_secrets_check');
     const update = (fields: ClientChanges) =>
       oauth.api.app.get(ClientsService).update(id, () => fields, 'admin');
@@ -178,7 +177,7 @@ describe('a secret in a URL', () => {
     expect(text).not.toContain(secret);
     const [event] = (await events(id)).filter(({ details }) => details.reason === 'secret_in_url');
     expect(event?.type).toBe(path === '/oauth/token' ? 'token.refused' : 'authorization.refused');
-    const kept = await oauth.dataSource.query<object[]>('SELECT r::text FROM oauth_refusals r');
+    const kept = await oauth.query<object>('SELECT r::text FROM oauth_refusals r');
     expect(JSON.stringify([kept, await events(id)])).not.toContain(secret);
   });
 
@@ -292,6 +291,7 @@ describe('pua clients with secrets', () => {
       'a page cannot',
     ],
     [['--auth', 'client_secret_jwt'], 'client_secret_jwt'],
+    [['--redirect-uri', 'http://app.example/cb'], 'must be https'],
   ])('rejects %j, and names the violated rule', async (options, why) => {
     const { code, stderr } = await run(...create, ...options);
     expect(code).not.toBe(0);

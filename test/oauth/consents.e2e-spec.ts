@@ -9,6 +9,7 @@ import {
   scopesOn,
   type Browser,
   type FormPage,
+  csrfOf,
 } from '../support/oauth.js';
 import { soon } from '../support/timing.js';
 
@@ -17,13 +18,10 @@ beforeAll(async () => void (oauth = await OauthTest.start()));
 afterAll(() => oauth.close());
 
 const SCOPE = 'openid profile:read events:read achievements:read';
-const csrfOf = (page: FormPage) => /name="csrf" value="([^"]+)"/.exec(page.html)![1]!;
 const codeIn = (back: FormPage | URL) => (back instanceof URL ? back.searchParams.get('code') : null);
 
-async function status(path: string, accessToken: string, origin = oauth.issuer): Promise<number> {
-  const response = await fetch(`${origin}/api/public/${path}`, {
-    headers: { Authorization: `Bearer ${accessToken}` },
-  });
+async function status(path: string, accessToken: string, origin?: string): Promise<number> {
+  const response = await oauth.get(`/api/public/${path}`, accessToken, origin);
   await response.arrayBuffer();
   return response.status;
 }
@@ -43,7 +41,7 @@ function together(browser: Browser, action: string, form: Record<string, string>
 
 describe('a consent form sent several times at once', () => {
   async function counts(clientId: string) {
-    const [found] = await oauth.dataSource.query<Record<string, number>[]>(
+    const [found] = await oauth.query<Record<string, number>>(
       `SELECT (SELECT count(*) FROM oauth_grants WHERE client_id = $1)::int AS grants,
   (SELECT count(*) FROM oauth_tokens t JOIN oauth_grants g ON g.id = t.grant_id WHERE g.client_id = $1)::int AS codes,
   (SELECT count(*) FROM auth_events WHERE client_id = $1 AND type IN ('consent.granted', 'consent.denied'))::int AS decisions`,
@@ -56,8 +54,7 @@ describe('a consent form sent several times at once', () => {
     const { username } = await oauth.member();
     const clientId = await oauth.client();
     const browser = oauth.browser();
-    const page = (await browser.open(oauth.request(clientId, { scope: SCOPE }).url)) as FormPage;
-    const consent = (await browser.submit(page, { username, password: PASSWORD }, /\/sign-in$/)) as FormPage;
+    const consent = await browser.signIn(oauth.request(clientId, { scope: SCOPE }).url, username);
     return { username, clientId, browser, consent };
   }
 
@@ -98,7 +95,7 @@ describe('a consent form sent several times at once', () => {
     const clientId = await oauth.client();
     await oauth.code(clientId, username, { scope: SCOPE });
     const browser = oauth.browser();
-    const page = (await browser.open(oauth.request(clientId, { scope: SCOPE }).url)) as FormPage;
+    const page = await browser.view(oauth.request(clientId, { scope: SCOPE }).url);
     const form = { csrf: csrfOf(page), username, password: PASSWORD };
     const ends = await together(browser, `${page.url.pathname}/sign-in`, form);
     expect(ends.map(codeIn).filter((code) => code !== null)).toHaveLength(1);
@@ -107,9 +104,9 @@ describe('a consent form sent several times at once', () => {
   it('redirects a second click to the app if the first response was lost', async () => {
     const { browser, consent } = await atConsent();
     const action = `${consent.url.pathname}/consent`;
-    const form = new URLSearchParams({ csrf: csrfOf(consent), decision: 'allow', scope: 'profile:read' });
-    await browser.send(action, { method: 'POST', body: form }); // left before its redirect was followed
-    const [end] = await together(browser, action, Object.fromEntries(form), 1);
+    const form = { csrf: csrfOf(consent), decision: 'allow', scope: 'profile:read' };
+    await browser.post(consent, action, form); // left before its redirect was followed
+    const [end] = await together(browser, action, form, 1);
     expect(codeIn(end!)).not.toBeNull();
   });
 });
@@ -130,9 +127,7 @@ describe('a narrowed consent', () => {
     expect(await status('events', untouched.access_token)).toBe(200);
     for (const path of ['me', 'achievements', 'sync'])
       expect([path, await status(path, tokens.access_token)]).toEqual([path, 200]);
-    const sync = await fetch(`${oauth.issuer}/api/public/sync`, {
-      headers: { Authorization: `Bearer ${tokens.access_token}` },
-    });
+    const sync = await oauth.get('/api/public/sync', tokens.access_token);
     expect(((await sync.json()) as { resources: string[] }).resources).toEqual(['profile', 'achievements']);
 
     const refreshed = await oauth.refresh(clientId, tokens.refresh_token);
@@ -141,7 +136,7 @@ describe('a narrowed consent', () => {
     const wider = await oauth.refresh(clientId, refreshed.body.refresh_token, { scope: 'events:read' });
     expect(await status('events', wider.body.access_token ?? '')).not.toBe(200);
 
-    const [grants] = await oauth.dataSource.query<{ held: string[] }[]>(
+    const [grants] = await oauth.query<{ held: string[] }>(
       `SELECT array_agg(DISTINCT scope) AS held FROM oauth_grants g, jsonb_each_text(g.payload->'resources'),
   unnest(string_to_array(value, ' ')) scope WHERE g.user_id = $1 AND g.client_id = $2`,
       [id, clientId],
@@ -158,10 +153,7 @@ describe('a narrowed consent', () => {
     const { status: refreshed, body } = await oauth.refresh(clientId, refresh_token);
     expect(refreshed).toBe(200);
     expect(await status('me', body.access_token)).toBe(403);
-    const userinfo = await fetch(`${oauth.issuer}/oauth/userinfo`, {
-      headers: { Authorization: `Bearer ${body.access_token}` },
-    });
-    expect(userinfo.status).toBe(200);
+    expect((await oauth.get('/oauth/userinfo', body.access_token)).status).toBe(200);
   });
 
   it('applies to a code that is not redeemed yet', async () => {
@@ -205,16 +197,16 @@ describe('a narrowed consent', () => {
       const browser = oauth.browser();
       await browser.authorize(oauth.request(clientId, { scope: SCOPE }).url, { username });
       const other = oauth.browser();
-      const at = (await other.open(
+      const consent = await other.signIn(
         oauth.request(clientId, { scope: SCOPE, prompt: 'consent' }).url,
-      )) as FormPage;
-      const consent = (await other.submit(at, { username, password: PASSWORD }, /\/sign-in$/)) as FormPage;
+        username,
+      );
       const silent = oauth.request(clientId, { scope: SCOPE }).url;
       await Promise.all([
         other.submit(consent, { scope: ['profile:read'], decision: 'allow' }, /\/consent$/),
         ...Array.from({ length: 4 }, () => browser.send(silent).then((answer) => answer.arrayBuffer())),
       ]);
-      const wider = await oauth.dataSource.query(
+      const wider = await oauth.query(
         `SELECT FROM oauth_grants WHERE client_id = $1 AND (payload->'resources')::text LIKE '%events%'`,
         [clientId],
       );
@@ -248,7 +240,7 @@ describe('a consent', () => {
     const moved = { scope: SCOPE, redirect_uri: added };
     const silent = (await browser.open(oauth.request(clientId, { ...moved, prompt: 'none' }).url)) as URL;
     expect(silent.searchParams.get('error')).toBe('consent_required');
-    const page = (await browser.open(oauth.request(clientId, moved).url)) as FormPage;
+    const page = await browser.view(oauth.request(clientId, moved).url);
     expect(scopesOn(page.html)).toContain('profile:read');
     expect(page.html).toContain(new URL(added).host);
 
@@ -281,9 +273,7 @@ describe('a consent', () => {
     const clientId = await oauth.client();
     const browser = oauth.browser();
     await browser.authorize(oauth.request(clientId, { scope: SCOPE }).url, { username });
-    await oauth.dataSource.query('UPDATE oauth_consents SET redirect_origins = NULL WHERE client_id = $1', [
-      clientId,
-    ]);
+    await oauth.query('UPDATE oauth_consents SET redirect_origins = NULL WHERE client_id = $1', [clientId]);
     const request = (redirect_uri: string) =>
       oauth.request(clientId, { scope: SCOPE, redirect_uri, prompt: 'none' }).url;
     expect(codeIn(await browser.open(request(REDIRECT_URI)))).not.toBeNull();
@@ -308,7 +298,7 @@ describe('a consent to an unreviewed app', () => {
     const { id } = await described.member();
     const [column, value] = kind === 'a document' ? ['document_read_at', 'now()'] : ['owner_id', String(id)];
     const own = kind === 'a document' ? `https://app.example/${clientId}` : clientId;
-    await described.dataSource.query(`UPDATE oauth_clients SET id = $2, ${column} = ${value} WHERE id = $1`, [
+    await described.query(`UPDATE oauth_clients SET id = $2, ${column} = ${value} WHERE id = $1`, [
       clientId,
       own,
     ]);
@@ -316,7 +306,7 @@ describe('a consent to an unreviewed app', () => {
   }
 
   async function change(clientId: string, column: string, value: unknown): Promise<void> {
-    await described.dataSource.query(
+    await described.query(
       `UPDATE oauth_clients SET ${column} = (SELECT ${column} FROM jsonb_populate_record(NULL::oauth_clients, $2)) WHERE id = $1`,
       [clientId, { [column]: value }],
     );
@@ -359,21 +349,16 @@ describe('a consent to an unreviewed app', () => {
       await browser.authorize(request(clientId), { username });
       await change(clientId, 'name', 'After');
       await allow(browser, await browser.open(request(clientId, { scope: 'profile:read' })));
-      expect(
-        await described.dataSource.query('SELECT granted FROM oauth_consents WHERE user_id = $1', [id]),
-      ).toEqual([{ granted: ['profile:read'] }]);
+      expect(await described.query('SELECT granted FROM oauth_consents WHERE user_id = $1', [id])).toEqual([
+        { granted: ['profile:read'] },
+      ]);
     });
 
     it('is requested again if the app changed while the member read the page', async () => {
       const { username } = await described.member();
       const clientId = await unreviewed(kind);
       const browser = described.browser();
-      const signIn = (await browser.open(request(clientId))) as FormPage;
-      const before = (await browser.submit(
-        signIn,
-        { username, password: PASSWORD },
-        /\/sign-in$/,
-      )) as FormPage;
+      const before = await browser.signIn(request(clientId), username);
       expect(before.html).toContain('Before');
       await change(clientId, 'name', 'After');
       const after = (await allow(browser, before)) as FormPage;
@@ -386,7 +371,7 @@ describe('a consent to an unreviewed app', () => {
       const clientId = await unreviewed(kind);
       const browser = described.browser();
       await browser.authorize(request(clientId), { username });
-      await described.dataSource.query('UPDATE oauth_consents SET seen_as = NULL WHERE user_id = $1', [id]);
+      await described.query('UPDATE oauth_consents SET seen_as = NULL WHERE user_id = $1', [id]);
       expect(await isSilent(browser, clientId)).toBe(false);
     });
   });
@@ -397,16 +382,12 @@ describe('a consent to an unreviewed app', () => {
     await change(clientId, 'client_uri', 'https://claude.ai/');
     await change(clientId, 'policy_uri', 'https://policies.example/');
     const browser = described.browser();
-    const signIn = (await browser.open(request(clientId))) as FormPage;
-    const consent = (await browser.submit(
-      signIn,
-      { username, password: PASSWORD },
-      /\/sign-in$/,
-    )) as FormPage;
+    const signIn = await browser.view(request(clientId));
+    const consent = await browser.press(signIn, { username, password: PASSWORD }, /\/sign-in$/);
     expect(consent.html).toContain('>Website (<bdi>claude.ai</bdi>)<');
     expect(consent.html).toContain('>Privacy policy (<bdi>policies.example</bdi>)<');
     await allow(browser, consent);
-    const done = (await browser.open(signIn.url)) as FormPage;
+    const done = await browser.view(signIn.url);
     expect(done.html).toMatch(/href="https:\/\/claude.ai\/">Go to claude.ai</);
   });
 

@@ -60,7 +60,7 @@ postgres.describe('the demo app in Chromium', () => {
   });
   afterEach(async () => {
     for (const context of browser.contexts()) await context.close();
-    await oauth.dataSource.query('DELETE FROM oauth_consents'); // or nobody is asked again
+    await oauth.query('DELETE FROM oauth_consents'); // or nobody is asked again
   });
   afterAll(async () => {
     await browser.close();
@@ -125,7 +125,7 @@ postgres.describe('the demo app in Chromium', () => {
     await signIn(page);
     await page.locator('meter').first().waitFor();
     expect(await page.getByRole('heading', { name: 'Ada Lovelace' }).count()).toBe(1);
-    const answer = await oauth.dataSource.query<{ title: string; local: string }[]>(
+    const answer = await oauth.query<{ title: string; local: string }>(
       `SELECT e.title, to_char(e.starts_at AT TIME ZONE e.timezone, 'HH24:MI') || ', ' || replace(e.timezone, '_', ' ') AS local
 FROM events e JOIN participants p ON p.event_id = e.id WHERE p.user_id = 900000001 AND e.starts_at > now() ORDER BY e.starts_at`,
     );

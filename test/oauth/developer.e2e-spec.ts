@@ -9,6 +9,7 @@ import { PeriodicWork } from '../../src/runtime/periodic-work.js';
 import { thorough } from '../support/database.js';
 import { OauthTest, PASSWORD, REDIRECT_URI, type Browser, type FormPage } from '../support/oauth.js';
 import { startWithUpstream } from '../support/upstream.js';
+import { basic } from '../support/client-kinds.js';
 
 let oauth: OauthTest;
 beforeAll(async () => void (oauth = await OauthTest.start({ developerConsole: true })));
@@ -31,23 +32,17 @@ interface Developer {
 async function developer(of = oauth): Promise<Developer> {
   const member = await of.member();
   const browser = of.browser();
-  const signIn = (await browser.open('/developer')) as FormPage;
-  const first = (await browser.submit(signIn, { username: member.username, password: PASSWORD })) as FormPage;
+  const first = await browser.signIn('/developer', member.username);
   expect(first.url.pathname).toBe('/developer');
-  const csrf = /name="csrf" value="([^"]+)"/.exec(first.html)![1]!;
-  const open = async (path: string) => (await browser.open(path)) as FormPage;
+  const open = async (path: string) => await browser.view(path);
   const submit = async (page: FormPage, action: RegExp, fields: Record<string, string | string[]> = {}) =>
-    (await browser.submit(page, fields, action)) as FormPage;
+    await browser.press(page, fields, action);
   return {
     ...member,
     browser,
     open,
     submit,
-    post: (path, fields = {}) =>
-      browser.send(path, {
-        method: 'POST',
-        body: new URLSearchParams({ csrf, form: newFormId(), ...fields }),
-      }),
+    post: (path, fields = {}) => browser.post(first, path, { form: newFormId(), ...fields }),
     async register(fields = {}) {
       const page = await submit(await open('/developer/new-client'), /^\/developer\/clients$/, {
         name: 'Own app',
@@ -77,6 +72,7 @@ async function developer(of = oauth): Promise<Developer> {
 /** Lets five minutes pass since the member signed in. */
 const longAgo = (userId: number, of = oauth) => of.ageSignIns(userId, 301);
 
+const clients = () => new ClientsService(oauth.dataSource, oauth.api.config);
 const idOfKey = (key: string) => key.split('_')[2]!;
 
 /** Of each request that the console shows: what was sent, how it was answered, and what was wrong. */
@@ -107,7 +103,7 @@ describe('/developer, with DEVELOPER_CONSOLE disabled', () => {
       for (const path of ['/developer', '/developer/requests', '/developer/new-key'])
         expect([path, ...(await ask(path))]).toEqual([path, ...nothing]);
     }
-    expect(((await without.browser().open('/account/apps')) as FormPage).html).not.toContain('/developer');
+    expect((await without.browser().view('/account/apps')).html).not.toContain('/developer');
     await without.close();
   });
 });
@@ -120,9 +116,9 @@ describe('a member’s app', () => {
     const tokens = await oauth.tokens(clientId, other.username, { scope: 'profile:read' });
     expect(await oauth.me(tokens.access_token)).toBe(200);
     const beyond = oauth.request(clientId, { scope: 'connections:read' });
-    const refused = (await oauth.browser().open(beyond.url)) as FormPage;
+    const refused = await oauth.browser().view(beyond.url);
     expect(refused).toMatchObject({ status: 400, html: expect.stringContaining('invalid_scope') });
-    const events = await oauth.dataSource.query<object[]>(
+    const events = await oauth.query<object>(
       'SELECT type, actor, user_id, host(ip) AS ip FROM auth_events WHERE client_id = $1 AND type LIKE $2',
       [clientId, 'client.%'],
     );
@@ -136,8 +132,7 @@ describe('a member’s app', () => {
       const { username } = await oauth.member();
       const consent = async (clientId: string) => {
         const browser = oauth.browser();
-        const page = (await browser.open(oauth.request(clientId, { scope: 'profile:read' }).url)) as FormPage;
-        return (await browser.submit(page, { username, password: PASSWORD }, /sign-in$/)) as FormPage;
+        return await browser.signIn(oauth.request(clientId, { scope: 'profile:read' }).url, username);
       };
       const said = 'A member of the platform registered this app.';
       expect((await consent(await ada.register())).html).toContain(said);
@@ -172,10 +167,7 @@ describe('a member’s app', () => {
       expect(faults[0]).toContain(uri);
       const refused = await ada.submit(form, /clients$/, { name: 'App', type, redirect_uris: uri });
       expect([refused.status, refused.html.includes('This is not registered yet.')]).toEqual([400, true]);
-      const all = await new ClientsService(oauth.dataSource, oauth.api.config).list({
-        userId: ada.id,
-        ip: null,
-      });
+      const all = await clients().list({ userId: ada.id, ip: null });
       expect(all).toEqual([]);
     },
   );
@@ -239,8 +231,7 @@ describe('a member’s app', () => {
       jwks: JSON.stringify(jwks),
     });
     expect(changed.html).toContain('The changes are saved');
-    const clients = new ClientsService(oauth.dataSource, oauth.api.config);
-    expect(await clients.find(id)).toMatchObject({
+    expect(await clients().find(id)).toMatchObject({
       name: 'Second',
       redirect_uris: ['https://second.example/callback'],
       scopes: ['events:read'],
@@ -249,13 +240,13 @@ describe('a member’s app', () => {
     });
     const disabled = await ada.submit(changed, /\/disable$/);
     expect(disabled.html).toContain('The app is disabled');
-    expect(await clients.find(id)).toMatchObject({ disabled_by_owner: true });
+    expect(await clients().find(id)).toMatchObject({ disabled_by_owner: true });
     const enabled = await ada.submit(disabled, /\/enable$/);
-    expect(await clients.find(id)).toMatchObject({ disabled_at: null, disabled_by_owner: false });
+    expect(await clients().find(id)).toMatchObject({ disabled_at: null, disabled_by_owner: false });
     const after = await ada.submit(enabled, /\/delete$/);
     expect(after.html).toContain('The app is deleted');
-    await expect(clients.find(id)).rejects.toThrow('There is no client');
-    const events = await oauth.dataSource.query<{ type: string }[]>(
+    await expect(clients().find(id)).rejects.toThrow('There is no client');
+    const events = await oauth.query<{ type: string }>(
       `SELECT type FROM auth_events WHERE client_id = $1 AND actor = 'user' AND user_id = $2 ORDER BY id`,
       [id, ada.id],
     );
@@ -275,7 +266,7 @@ describe('a member’s app', () => {
       body.set('logo', new Blob([new Uint8Array(file)], { type: 'image/png' }), 'logo.png');
       return ada.browser.send(`/developer/clients/${id}/logo`, { method: 'POST', body });
     };
-    const has = async () => (await new ClientsService(oauth.dataSource, oauth.api.config).find(id)).has_logo;
+    const has = async () => (await clients().find(id)).has_logo;
     for (const wrong of [
       Buffer.from('<svg/>'),
       Buffer.concat([png, Buffer.alloc(10_000)]),
@@ -297,11 +288,10 @@ describe('a member’s app', () => {
 
   thorough.it('stays disabled if an admin disabled it, regardless of the developer’s requests', async () => {
     const ada = await developer();
-    const admin = new ClientsService(oauth.dataSource, oauth.api.config);
     for (const disabledBefore of [false, true]) {
       const id = await ada.register();
       if (disabledBefore) await ada.post(`/developer/clients/${id}/disable`);
-      expect(await admin.setDisabled(id, true, 'admin')).toBe(true);
+      expect(await clients().setDisabled(id, true, 'admin')).toBe(true);
       const page = await ada.open(`/developer/clients/${id}`);
       expect(page.html).toContain('Disabled by the platform');
       expect(page.html).not.toContain(`action="/developer/clients/${id}`);
@@ -311,7 +301,7 @@ describe('a member’s app', () => {
           type: 'web',
           redirect_uris: 'https://other.example/',
         });
-      const found = await admin.find(id);
+      const found = await clients().find(id);
       expect(found).toMatchObject({ name: 'Own app', disabled_by_owner: false });
       expect(found.disabled_at).not.toBeNull();
     }
@@ -324,9 +314,8 @@ describe('a member’s app', () => {
     const users = new UsersService(oauth.dataSource);
     await users.disable(ada.id, 'admin');
     await users.enable(ada.id, 'admin');
-    const admin = new ClientsService(oauth.dataSource, oauth.api.config);
     for (const id of [one, other]) {
-      const found = await admin.find(id);
+      const found = await clients().find(id);
       expect(found.disabled_at).not.toBeNull();
       expect(found.disabled_by_owner).toBe(false);
     }
@@ -338,10 +327,7 @@ describe('a member’s app', () => {
       ada.post('/developer/clients', { name: `App ${i}`, type: 'web', redirect_uris: REDIRECT_URI }),
     );
     for (const { status } of await Promise.all(sent)) expect([303, 503]).toContain(status);
-    const own = await new ClientsService(oauth.dataSource, oauth.api.config).list({
-      userId: ada.id,
-      ip: null,
-    });
+    const own = await clients().list({ userId: ada.id, ip: null });
     expect(own).toHaveLength(10);
     expect((await ada.open('/developer')).html).not.toContain('href="/developer/new-client"');
   });
@@ -358,7 +344,7 @@ describe('a member’s API key', () => {
     const secret = key.slice('pua_test_'.length + 13);
     for (const path of ['/developer', '/developer/requests', '/account/activity'])
       expect((await ada.open(path)).html).not.toContain(secret);
-    const [event] = await oauth.dataSource.query<object[]>(
+    const [event] = await oauth.query<object>(
       `SELECT actor, user_id, details FROM auth_events WHERE key_id = $1 AND type = 'key.created'`,
       [idOfKey(key)],
     );
@@ -398,10 +384,10 @@ describe('a member’s API key', () => {
     const rotation = await ada.post(`/developer/keys/${idOfKey(key)}/rotate`);
     expect([rotation.status, rotation.headers.get('location')]).toEqual([303, '/developer/confirm']);
     expect((await call('/api/public/me', { 'X-API-Key': key })).status).toBe(200);
-    const form = (await ada.browser.submit(again, {
+    const form = await ada.browser.press(again, {
       username: ada.username,
       password: PASSWORD,
-    })) as FormPage;
+    });
     expect(form.url.pathname).toBe('/developer/new-key');
     expect(form.html).toContain('action="/developer/keys"');
   });
@@ -440,7 +426,7 @@ describe('a member’s API key', () => {
     );
     for (const { status } of await Promise.all(sent)) expect([303, 409, 503]).toContain(status);
     const accepted = async () =>
-      oauth.dataSource.query<{ id: string }[]>(
+      oauth.query<{ id: string }>(
         'SELECT id FROM api_keys WHERE user_id = $1 AND revoked_at IS NULL AND expires_at > now()',
         [ada.id],
       );
@@ -457,12 +443,12 @@ describe('a developer’s repeatable action', () => {
     const [app, key] = [await ada.register(), await ada.makeKey()];
     await ada.post(`/developer/clients/${app}/disable`);
     const form = await ada.open('/developer/new-client');
-    await oauth.dataSource.query(
+    await oauth.query(
       `INSERT INTO auth_events (type, actor, user_id) SELECT 'client.updated', 'user', $1 FROM generate_series(1, 98)`,
       [ada.id],
     );
     const trail = async () => {
-      const [row] = await oauth.dataSource.query<{ count: number }[]>(
+      const [row] = await oauth.query<{ count: number }>(
         'SELECT count(*) AS count FROM auth_events WHERE user_id = $1',
         [ada.id],
       );
@@ -488,7 +474,7 @@ describe('a developer’s repeatable action', () => {
     expect((await ada.post(`/developer/keys/${idOfKey(key)}/revoke`)).status).toBe(303);
     expect((await ada.post(`/developer/clients/${app}/delete`)).status).toBe(303);
     expect(await trail()).toBe(before + 2);
-    await oauth.dataSource.query(
+    await oauth.query(
       `INSERT INTO auth_events (type, actor, user_id) SELECT 'client.updated', 'user', $1 FROM generate_series(1, 100)`,
       [(await oauth.member()).id],
     );
@@ -529,9 +515,8 @@ describe('an app or key of another member or the platform', () => {
     const overview = (await mallory.open('/developer')).html;
     expect(overview).toContain('You have registered no app.');
     expect(overview).toContain('You have made no key.');
-    const clients = new ClientsService(oauth.dataSource, oauth.api.config);
-    expect(await clients.find(clientId)).toMatchObject({ name: 'Ada’s', disabled_at: null });
-    expect(await clients.find(ofPlatform)).toMatchObject({ disabled_at: null });
+    expect(await clients().find(clientId)).toMatchObject({ name: 'Ada’s', disabled_at: null });
+    expect(await clients().find(ofPlatform)).toMatchObject({ disabled_at: null });
   });
 
   thorough.it('cannot be reached by a foreign form, or without a sign-in', async () => {
@@ -551,12 +536,9 @@ describe('an app or key of another member or the platform', () => {
     for (const path of forms)
       expect([path, (await ada.post(path, { csrf: 'forged' })).status]).toEqual([path, 403]);
     const stranger = oauth.browser();
-    const { html } = (await stranger.open('/developer')) as FormPage;
-    const csrf = /name="csrf" value="([^"]+)"/.exec(html)![1]!;
-    for (const path of forms.slice(0, -2)) {
-      const { status } = await stranger.send(path, { method: 'POST', body: new URLSearchParams({ csrf }) });
-      expect([path, status]).toEqual([path, 401]);
-    }
+    const page = await stranger.view('/developer');
+    for (const path of forms.slice(0, -2))
+      expect([path, (await stranger.post(page, path)).status]).toEqual([path, 401]);
     expect((await call('/api/public/me', { 'X-API-Key': key })).status).toBe(200);
   });
 });
@@ -581,7 +563,7 @@ describe('a developer’s recent requests', () => {
     await send('/api/public/me', { 'X-API-Key': key.slice(0, -3) });
     const wrongUri = oauth.request(clientId, { redirect_uri: `${REDIRECT_URI}/?code=secret` });
     const wrongScope = oauth.request(clientId, { scope: 'profile:read connections:read' });
-    const page = (await oauth.browser().open(wrongUri.url)) as FormPage;
+    const page = await oauth.browser().view(wrongUri.url);
     errors.push(/<code>([0-9a-f-]{36})<\/code>/.exec(page.html)![1]!);
     await oauth.browser().open(wrongScope.url);
     await oauth.token({ grant_type: 'authorization_code', client_id: clientId, code: 'wrong' });
@@ -626,7 +608,7 @@ describe('a developer’s recent requests', () => {
     for (let i = 0; i < 3; i++) await call('/api/public/events', { 'X-API-Key': key });
     await oauth.api.app.get(Usage).flush();
     const long = (ago: string) =>
-      oauth.dataSource.query(
+      oauth.query(
         `INSERT INTO developer_request_counts (key_id, hour, method, route, status, error, requests)
 SELECT $1, date_trunc('hour', now() - $2::interval), 'GET', '/old', 503, 'temporarily_unavailable', 7`,
         [idOfKey(key), ago],
@@ -675,7 +657,7 @@ SELECT $1, date_trunc('hour', now() - $2::interval), 'GET', '/old', 503, 'tempor
     const rows = rowsOf(await ada.open('/developer/requests'));
     expect(rows).toHaveLength(100);
     expect(rows.filter((row) => row.includes('403'))).toHaveLength(60);
-    const [kept] = await oauth.dataSource.query<{ count: number }[]>(
+    const [kept] = await oauth.query<{ count: number }>(
       'SELECT count(*) AS count FROM developer_requests WHERE key_id = $1',
       [idOfKey(key)],
     );
@@ -701,7 +683,7 @@ SELECT $1, date_trunc('hour', now() - $2::interval), 'GET', '/old', 503, 'tempor
       const ada = await developer();
       const count = async () => {
         await oauth.api.app.get(Usage).flush();
-        return oauth.dataSource.query('SELECT count(*) FROM developer_requests');
+        return oauth.query('SELECT count(*) FROM developer_requests');
       };
       const before = await count();
       const { username } = await oauth.member();
@@ -754,7 +736,7 @@ SELECT $1, date_trunc('hour', now() - $2::interval), 'GET', '/old', 503, 'tempor
       await oauth.refresh(clientId, wrong);
     }
     await oauth.api.app.get(Usage).flush();
-    const rows = await oauth.dataSource.query<object[]>('SELECT d::text AS row FROM developer_requests d');
+    const rows = await oauth.query<object>('SELECT d::text AS row FROM developer_requests d');
     expect(rows.length).toBeGreaterThan(8);
     const text = JSON.stringify(rows);
     expect(text).not.toContain(key.slice(22, 40));
@@ -778,7 +760,7 @@ thorough.describe('with only the external identity provider', () => {
     await longAgo(id, here);
     const asked = (await browser.open('/developer/new-key')) as URL;
     expect([asked.origin, asked.searchParams.get('prompt')]).toEqual([upstream.issuer, 'login']);
-    const form = (await browser.open(await upstream.visit(asked))) as FormPage;
+    const form = await browser.view(await upstream.visit(asked));
     expect(form.url.pathname).toBe('/developer/new-key');
     expect(form.html).toContain('action="/developer/keys"');
     await here.close();
@@ -804,8 +786,68 @@ describe('an erased developer', () => {
       ['developer_request_counts', 'client_id'],
       ['oauth_grants', 'client_id'],
     ])
-      expect(await oauth.dataSource.query(`SELECT FROM ${table} WHERE ${column} = $1`, [clientId])).toEqual(
-        [],
-      );
+      expect(await oauth.query(`SELECT FROM ${table} WHERE ${column} = $1`, [clientId])).toEqual([]);
+  });
+});
+
+describe('/developer, with DEVELOPER_OIDC', () => {
+  let open: OauthTest;
+  beforeAll(
+    async () => void (open = await OauthTest.start({ developerConsole: true, developerOidc: true }, oauth)),
+  );
+  afterAll(() => open.close());
+
+  const SECRET = { profile: 'oidc', secret_auth_method: 'client_secret_basic' };
+  const profilesOf = ({ id }: Developer) =>
+    oauth.query('SELECT profile, secret_auth_method FROM oauth_clients WHERE owner_id = $1', [id]);
+
+  it('registers an app with a secret, which is shown once and works, and replaces it', async () => {
+    const ada = await developer(open);
+    const path = `/developer/clients/${await ada.register(SECRET)}`;
+    const make = async () => {
+      const made = await ada.submit(await ada.open(path), /\/rotate-secret$/);
+      const [secret] = /pua_secret_[0-9A-Za-z]{43}/.exec(made.html)!;
+      expect((await ada.open(made.url.href)).html).not.toContain(secret);
+      return secret;
+    };
+    const [first, second] = [await make(), await make()];
+    expect(first).not.toBe(second);
+    for (const secret of [first, second]) {
+      const headers = basic(path.split('/').at(-1)!, secret);
+      expect((await open.post('/oauth/revoke', { token: 'x' }, headers)).status).toBe(200);
+    }
+    const { html } = await ada.open(path);
+    expect(html).toContain(`…${second.slice(-4)}`);
+    expect(html).not.toContain(second);
+  });
+
+  it('offers oauth21 and oidc, and accepts no other profile from a form', async () => {
+    const ada = await developer(open);
+    const { html } = await ada.open('/developer/new-client');
+    const offered = [...html.matchAll(/name="profile" value="(\w+)"/g)].map(([, profile]) => profile);
+    expect(offered).toEqual(['oauth21', 'oidc']);
+    await ada.register({ profile: 'fapi2' });
+    expect(await profilesOf(ada)).toEqual([{ profile: 'oauth21', secret_auth_method: null }]);
+  });
+
+  it('explains the conflict between a profile and a secret', async () => {
+    const ada = await developer(open);
+    const registering = ada.register({ profile: 'oauth21', secret_auth_method: 'client_secret_post' });
+    await expect(registering).rejects.toThrow(
+      /^not registered: 400 [^]*may not authenticate by client_secret_post/,
+    );
+  });
+
+  it('creates no secret for an app of another member, or for an app without one', async () => {
+    const [ada, mallory] = [await developer(open), await developer(open)];
+    for (const id of [await ada.register(SECRET), await mallory.register()])
+      expect((await mallory.post(`/developer/clients/${id}/rotate-secret`)).status).toBe(404);
+  });
+
+  it('offers no profile, and accepts none, if it is off', async () => {
+    const ada = await developer();
+    expect((await ada.open('/developer/new-client')).html).not.toContain('name="profile"');
+    await ada.register(SECRET);
+    expect(await profilesOf(ada)).toEqual([{ profile: 'oauth21', secret_auth_method: null }]);
   });
 });

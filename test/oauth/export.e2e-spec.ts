@@ -17,8 +17,7 @@ beforeAll(async () => void (oauth = await OauthTest.start({ developerConsole: tr
 afterAll(() => oauth.close());
 
 async function signedIn(username: string, browser = oauth.browser()): Promise<FormPage> {
-  const page = (await browser.open('/account/data')) as FormPage;
-  return (await browser.submit(page, { username, password: PASSWORD })) as FormPage;
+  return await browser.signIn('/account/data', username);
 }
 
 /** The member's file, as it is read from the database. */
@@ -127,12 +126,12 @@ describe('the data export', () => {
 
   it('contains every row, even beyond the size of one read', async () => {
     const { id } = await oauth.member();
-    await oauth.dataSource.query(
+    await oauth.query(
       `INSERT INTO member_usage (user_id, day, app_kind, app_id, scope, uses, last_used_at)
 SELECT $1, current_date - n % 7, 'client', 'app' || n, 'events:read', 1, now() FROM generate_series(1, 250) n`,
       [id],
     );
-    await oauth.dataSource.query(
+    await oauth.query(
       `INSERT INTO auth_events (type, actor, user_id, details)
 SELECT 'session.ended', 'user', $1, jsonb_build_object('sessions', n) FROM generate_series(1, 250) n`,
       [id],
@@ -153,19 +152,19 @@ describe('POST /account/data/download', () => {
     const ended = Promise.withResolvers<void>();
     const downloads = oauth.api.app.get(Downloads);
     const own = downloads.run(member.id, () => ended.promise);
-    const again = (await browser.submit(page, {}, /download$/)) as FormPage;
+    const again = await browser.press(page, {}, /download$/);
     expect([again.status, again.headers.get('retry-after')]).toEqual([429, '10']);
     expect(again.html).toContain('Your data is already being downloaded.');
     ended.resolve();
     await own;
     const others = Promise.withResolvers<void>();
     const four = [1, 2, 3, 4].map((id) => downloads.run(-id, () => others.promise));
-    const refused = (await browser.submit(page, {}, /download$/)) as FormPage;
+    const refused = await browser.press(page, {}, /download$/);
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '10']);
     expect(refused.html).toContain('Many members are downloading their data.');
     others.resolve();
     await Promise.all(four);
-    const { html } = (await browser.submit(page, {}, /download$/)) as FormPage;
+    const { html } = await browser.press(page, {}, /download$/);
     expect(JSON.parse(html)).toMatchObject({ profile: { id: member.id } });
   });
 
@@ -191,16 +190,16 @@ describe('POST /account/data/download', () => {
     const browser = oauth.browser();
     const page = await signedIn(member.username, browser);
     await oauth.ageSignIns(member.id, 301);
-    const again = (await browser.submit(page, {}, /download$/)) as FormPage;
+    const again = await browser.press(page, {}, /download$/);
     expect(again.url.pathname).toBe('/account/data/confirm');
     expect(again.html).toContain('Sign in again to confirm that it’s you');
-    const shown = (await browser.open('/account/data')) as FormPage;
+    const shown = await browser.view('/account/data');
     expect(shown.html).not.toContain('action="/account/data/download"');
     expect(shown.html).toContain('href="/account/data/confirm"');
-    const fresh = (await browser.submit(again, {
+    const fresh = await browser.press(again, {
       username: member.username,
       password: PASSWORD,
-    })) as FormPage;
+    });
     expect(fresh.url.pathname).toBe('/account/data');
     expect(fresh.html).toContain('action="/account/data/download"');
   });
@@ -212,7 +211,7 @@ postgres.describe('downloads that stop reading', () => {
   /** A member whose file is larger than what the system accepts for a reader who takes nothing. */
   async function memberWithMuch(): Promise<{ id: number; username: string }> {
     const member = await oauth.member();
-    const [event] = await oauth.dataSource.query<{ first: number }[]>(
+    const [event] = await oauth.query<{ first: number }>(
       `WITH made AS (
   INSERT INTO events (title, status, visibility, starts_at, timezone, organizer_id, description)
   SELECT 'Event ' || n, 'scheduled', 'public', now() + n * interval '1 hour', 'Europe/Berlin', $1, repeat(md5(n::text), 500)
@@ -261,13 +260,13 @@ postgres.describe('downloads that stop reading', () => {
     await until(async () => {
       expect((await oauth.api.get('/me', key)).status).toBe(200);
       expect((await fetch(`${oauth.issuer}/readyz`)).status).toBe(200);
-      expect(((await oauth.browser().open('/account/apps')) as FormPage).status).toBe(200);
+      expect((await oauth.browser().view('/account/apps')).status).toBe(200);
       return downloads.inProgress === 0;
     });
     for (const socket of sockets) socket.destroy();
     // A client that reads gets the whole file.
     const { browser, page } = readers[0]!;
-    const { html } = (await browser.submit(page, {}, /download$/)) as FormPage;
+    const { html } = await browser.press(page, {}, /download$/);
     expect((JSON.parse(html) as { events: unknown[] }).events).toHaveLength(1_200);
   });
 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { generateKeyPair, exportJWK } from 'jose';
 import * as client from 'openid-client';
-import { ALL, OauthTest, PASSWORD, REDIRECT_URI, scopesOn, type FormPage } from '../support/oauth.js';
+import { ALL, OauthTest, REDIRECT_URI, scopesOn } from '../support/oauth.js';
 
 let oauth: OauthTest;
 beforeAll(async () => void (oauth = await OauthTest.start()));
@@ -80,7 +80,7 @@ describe('a public web client', () => {
     const back = await browser.authorize(url, { username: member.username });
     const tokens = await client.authorizationCodeGrant(configuration, back, { pkceCodeVerifier: verifier });
     expect(tokens.scope).toBe('profile:read');
-    const again = (await browser.open(url)) as FormPage;
+    const again = await browser.view(url);
     expect(again.status).toBe(400);
   });
 
@@ -149,7 +149,7 @@ describe('a native client', () => {
       username: member.username,
     });
     expect(first.protocol).toBe('com.example.app:');
-    const second = (await browser.open(oauth.request(clientId, { redirect_uri }).url)) as FormPage;
+    const second = await browser.view(oauth.request(clientId, { redirect_uri }).url);
     expect(scopesOn(second.html)).toContain('events:read');
   });
 });
@@ -176,26 +176,15 @@ describe('consent', () => {
     const scope = 'openid profile:read events:read';
     const first = oauth.request(clientId, { scope });
     const back = await browser.authorize(first.url, { username: member.username, untick: ['events:read'] });
-    const { body } = await oauth.token({
-      grant_type: 'authorization_code',
-      client_id: clientId,
-      code: back.searchParams.get('code')!,
-      code_verifier: first.verifier,
-      redirect_uri: REDIRECT_URI,
-    });
+    const { body } = await first.redeem(back);
     expect(body.scope).toBe('profile:read');
-    const events = await fetch(apiUrl('/events'), {
-      headers: { Authorization: `Bearer ${body.access_token}` },
-    });
-    expect(events.status).toBe(403);
+    expect((await oauth.get('/api/public/events', body.access_token)).status).toBe(403);
 
     const remembered = await browser.open(oauth.request(clientId, { scope }).url);
     expect(remembered).toBeInstanceOf(URL);
     expect((remembered as URL).searchParams.get('code')).not.toBeNull();
 
-    const more = (await browser.open(
-      oauth.request(clientId, { scope: `${scope} connections:read` }).url,
-    )) as FormPage;
+    const more = await browser.view(oauth.request(clientId, { scope: `${scope} connections:read` }).url);
     expect(scopesOn(more.html)).toContain('connections:read');
   });
 
@@ -210,12 +199,12 @@ describe('consent', () => {
 
     for (const scope of ['events:read', 'openid events:read', 'openid offline_access events:read']) {
       const { url } = oauth.request(clientId, { scope });
-      const page = (await browser.open(url)) as FormPage;
+      const page = await browser.view(url);
       expect(scopesOn(page.html)).toContain('events:read');
       expect(page.html).toMatch(/value="events:read" checked/);
     }
     const more = oauth.request(clientId, { scope: 'events:read connections:read' });
-    expect(((await browser.open(more.url)) as FormPage).html).toMatch(/value="events:read"(?! checked)/);
+    expect((await browser.view(more.url)).html).toMatch(/value="events:read"(?! checked)/);
     const silent = (await browser.open(
       oauth.request(clientId, { scope: 'openid events:read', prompt: 'none' }).url,
     )) as URL;
@@ -223,13 +212,7 @@ describe('consent', () => {
 
     const alone = oauth.request(clientId, { scope: 'events:read' });
     const back = await browser.authorize(alone.url, { username: member.username });
-    const { body } = await oauth.token({
-      grant_type: 'authorization_code',
-      client_id: clientId,
-      code: back.searchParams.get('code')!,
-      code_verifier: alone.verifier,
-      redirect_uri: REDIRECT_URI,
-    });
+    const { body } = await alone.redeem(back);
     expect(body.scope).toBe('events:read');
     expect(await browser.open(oauth.request(clientId, { scope: 'events:read' }).url)).toBeInstanceOf(URL);
   });
@@ -241,7 +224,7 @@ describe('consent', () => {
     const scope = 'openid profile:read events:read';
     const refusing = { username: member.username, untick: ['events:read'] };
     await browser.authorize(oauth.request(clientId, { scope }).url, refusing);
-    const page = (await browser.open(oauth.request(clientId, { scope, prompt: 'consent' }).url)) as FormPage;
+    const page = await browser.view(oauth.request(clientId, { scope, prompt: 'consent' }).url);
     expect(page.html).toMatch(/value="profile:read" checked/);
     expect(page.html).toMatch(/value="events:read"(?! checked)/);
     const allowed = (await browser.submit(
@@ -283,17 +266,6 @@ describe('consent', () => {
 });
 
 describe('sign-in', () => {
-  it('responds to prompt=none with login_required, and with a code if sign-in and consent exist', async () => {
-    const member = await oauth.member();
-    const clientId = await oauth.client();
-    const browser = oauth.browser();
-    const silent = (await browser.open(oauth.request(clientId, { prompt: 'none' }).url)) as URL;
-    expect(silent.searchParams.get('error')).toBe('login_required');
-    await oauth.code(clientId, member.username, {}, browser);
-    const known = (await browser.open(oauth.request(clientId, { prompt: 'none' }).url)) as URL;
-    expect(known.searchParams.get('code')).not.toBeNull();
-  });
-
   it('lets another member sign in after one was signed in', async () => {
     const [one, two] = [await oauth.member(), await oauth.member()];
     const clientId = await oauth.client();
@@ -301,7 +273,7 @@ describe('sign-in', () => {
     await oauth.code(clientId, one.username, {}, browser);
     const second = await oauth.code(clientId, two.username, { prompt: 'login' }, browser);
     const { body } = await oauth.token(second);
-    const me = await fetch(apiUrl('/me'), { headers: { Authorization: `Bearer ${body.access_token}` } });
+    const me = await oauth.get('/api/public/me', body.access_token);
     expect(await me.json()).toMatchObject({ id: two.id });
   });
 
@@ -309,38 +281,13 @@ describe('sign-in', () => {
     const [one, two] = [await oauth.member(), await oauth.member()];
     const clientId = await oauth.client();
     const browser = oauth.browser();
-    const { url, verifier } = oauth.request(clientId, { scope: 'profile:read' });
-    const signIn = (await browser.open(url)) as FormPage;
-    const consent = (await browser.submit(signIn, {
-      username: one.username,
-      password: PASSWORD,
-    })) as FormPage;
-    const csrf = /name="csrf" value="([^"]+)"/.exec(consent.html)![1]!;
-    const again = (await browser.open(`${consent.url.pathname}/switch-user`, {
-      method: 'POST',
-      body: new URLSearchParams({ csrf }),
-    })) as FormPage;
+    const { url, redeem } = oauth.request(clientId, { scope: 'profile:read' });
+    const consent = await browser.signIn(url, one.username);
+    const again = await browser.press(consent, {}, /\/switch-user$/);
     expect(again.html).toMatch(/type="password"/);
-    const back = await browser.authorize(again.url, { username: two.username });
-    const { body } = await oauth.token({
-      grant_type: 'authorization_code',
-      client_id: clientId,
-      code: back.searchParams.get('code')!,
-      code_verifier: verifier,
-      redirect_uri: REDIRECT_URI,
-    });
-    const me = await fetch(apiUrl('/me'), { headers: { Authorization: `Bearer ${body.access_token}` } });
+    const { body } = await redeem(await browser.authorize(again.url, { username: two.username }));
+    const me = await oauth.get('/api/public/me', body.access_token);
     expect(await me.json()).toMatchObject({ id: two.id });
-  });
-
-  it('changes the session id', async () => {
-    const member = await oauth.member();
-    const clientId = await oauth.client();
-    const browser = oauth.browser();
-    await oauth.code(clientId, member.username, {}, browser);
-    const before = browser.cookies.get('pua_session;/')!.value;
-    await oauth.code(clientId, member.username, { prompt: 'login' }, browser);
-    expect(browser.cookies.get('pua_session;/')!.value).not.toBe(before);
   });
 
   it('asks a disabled member to sign in again, and never fails', async () => {
@@ -348,10 +295,10 @@ describe('sign-in', () => {
     const clientId = await oauth.client();
     const browser = oauth.browser();
     await oauth.code(clientId, member.username, {}, browser);
-    await oauth.dataSource.query('ALTER TABLE users DISABLE TRIGGER end_sign_ins');
-    await oauth.dataSource.query('UPDATE users SET disabled_at = now() WHERE id = $1', [member.id]);
-    await oauth.dataSource.query('ALTER TABLE users ENABLE ALWAYS TRIGGER end_sign_ins');
-    const page = (await browser.open(oauth.request(clientId).url)) as FormPage;
+    await oauth.query('ALTER TABLE users DISABLE TRIGGER end_sign_ins');
+    await oauth.query('UPDATE users SET disabled_at = now() WHERE id = $1', [member.id]);
+    await oauth.query('ALTER TABLE users ENABLE ALWAYS TRIGGER end_sign_ins');
+    const page = await browser.view(oauth.request(clientId).url);
     expect([page.status, /type="password"/.test(page.html)]).toEqual([200, true]);
   });
 });
@@ -375,9 +322,7 @@ describe('an error without a redirect to the app', () => {
     ],
   ])('is explained in words for members, with the code for developers: %s', async (...row) => {
     const [, parameters, title, code] = row;
-    const page = (await oauth
-      .browser()
-      .open(oauth.request(await oauth.client(), parameters).url)) as FormPage;
+    const page = await oauth.browser().view(oauth.request(await oauth.client(), parameters).url);
     expect([page.status, /<h1>([^<]*)</.exec(page.html)![1]]).toEqual([400, title]);
     expect(page.html).toContain(`For developers: <code>${code}</code>`);
     expect(page.html).toMatch(/error id: <code>[\w-]{36}<\/code>/);
@@ -397,7 +342,7 @@ describe('an error without a redirect to the app', () => {
     'shows developers the %s that was sent, and the registered ones',
     async (name, sent, shown, registered) => {
       const { url } = oauth.request(await oauth.client(), sent);
-      const { html } = (await oauth.browser().open(url)) as FormPage;
+      const { html } = await oauth.browser().view(url);
       expect(html.replace(/\n/g, '')).toContain(
         `This was sent, but it is not registered in exactly this form:</p><p><code>${name}=${shown}</code></p>`,
       );
@@ -408,17 +353,17 @@ describe('an error without a redirect to the app', () => {
 
   it('shows developers the post_logout_redirect_uri that was sent', async () => {
     const bye = `/oauth/logout?client_id=${await oauth.client()}&post_logout_redirect_uri=https://evil.example`;
-    const { html } = (await oauth.browser().open(bye)) as FormPage;
+    const { html } = await oauth.browser().view(bye);
     expect(html).toContain('<code>post_logout_redirect_uri=https://evil.example</code>');
   });
 
   it('is explained at sign-out, and at a sign-in that another tab has finished', async () => {
     const browser = oauth.browser();
     const bye = `/oauth/logout?client_id=${await oauth.client()}&post_logout_redirect_uri=https://evil.example`;
-    const wrong = (await browser.open(bye)) as FormPage;
+    const wrong = await browser.view(bye);
     expect(wrong.html).toContain('<h1>You were not signed out</h1>');
     expect(wrong.html).not.toContain('post_logout_redirect_uri not registered');
-    const late = (await browser.open('/oauth/authorize/no-such-sign-in')) as FormPage;
+    const late = await browser.view('/oauth/authorize/no-such-sign-in');
     expect(late.html).toContain('<h1>This sign-in has expired</h1>');
     expect(late.html).not.toMatch(/interaction|session not found/);
   });
@@ -435,26 +380,6 @@ describe('an error without a redirect to the app', () => {
 });
 
 describe('sign-out', () => {
-  it('ends the browser session and keeps the apps’ access', async () => {
-    const member = await oauth.member();
-    const clientId = await oauth.client({ post_logout_redirect_uris: ['https://app.example/bye'] });
-    const browser = oauth.browser();
-    const { body } = await oauth.token(await oauth.code(clientId, member.username, {}, browser));
-    const configuration = await oauth.configuration(clientId);
-    const url = client.buildEndSessionUrl(configuration, {
-      post_logout_redirect_uri: 'https://app.example/bye',
-      id_token_hint: body.id_token!,
-      state: 'x',
-    });
-    const page = (await browser.open(url)) as FormPage;
-    const back = (await browser.submit(page, { logout: 'yes' })) as URL;
-    expect(back.href).toBe('https://app.example/bye?state=x');
-    const silent = (await browser.open(oauth.request(clientId, { prompt: 'none' }).url)) as URL;
-    expect(silent.searchParams.get('error')).toBe('login_required');
-    expect(await oauth.me(body.access_token)).toBe(200);
-    expect((await oauth.refresh(clientId, body.refresh_token)).status).toBe(200);
-  });
-
   it('without a session redirects directly, without a page that submits itself', async () => {
     const clientId = await oauth.client({ post_logout_redirect_uris: ['https://app.example/bye'] });
     const back = (await oauth
@@ -463,7 +388,7 @@ describe('sign-out', () => {
         `/oauth/logout?client_id=${clientId}&post_logout_redirect_uri=https://app.example/bye&state=y`,
       )) as URL;
     expect(back.href).toBe('https://app.example/bye?state=y');
-    const page = (await oauth.browser().open('/oauth/logout')) as FormPage;
+    const page = await oauth.browser().view('/oauth/logout');
     expect([page.status, /<script/i.test(page.html)]).toEqual([200, false]);
   });
 });

@@ -4,8 +4,15 @@ import { CalendarLinks } from '../../src/calendar/calendar-links.js';
 import { TokenKeys } from '../../src/crypto/hmac.js';
 import { NoticeChoices } from '../../src/member-pages/notices/notice-choices.js';
 import { RouteTable } from '../../src/http/route-table.js';
-import { type OauthTest, PASSWORD, REDIRECT_URI, type Browser, type FormPage } from '../support/oauth.js';
-import { addPasskey, Authenticator, csrfOf, optionsFor, startWithPasskeys } from '../support/passkeys.js';
+import {
+  type OauthTest,
+  PASSWORD,
+  REDIRECT_URI,
+  type Browser,
+  type FormPage,
+  csrfOf,
+} from '../support/oauth.js';
+import { addPasskey, Authenticator, optionsFor, startWithPasskeys } from '../support/passkeys.js';
 
 let oauth: OauthTest;
 beforeAll(async () => {
@@ -28,16 +35,13 @@ interface Signed {
 async function signedIn(path: string): Promise<Signed> {
   const member = await oauth.member();
   const browser = oauth.browser();
-  const page = (await browser.open(path)) as FormPage;
-  const after = (await browser.submit(page, { username: member.username, password: PASSWORD })) as FormPage;
+  const after = await browser.signIn(path, member.username);
   expect(after.url.pathname).toBe(path);
   return { ...member, browser, page: after };
 }
 
 const count = async (from: string, userId: number) =>
-  (
-    await oauth.dataSource.query<{ count: number }[]>(`SELECT count(*) AS count FROM ${from} = $1`, [userId])
-  )[0]!.count;
+  (await oauth.query<{ count: number }>(`SELECT count(*) AS count FROM ${from} = $1`, [userId]))[0]!.count;
 
 /** Sends the form of a page twice at once, and again; each time the browser follows to the page that shows what was made. */
 async function sendThrice(
@@ -63,10 +67,10 @@ describe('a form that creates a resource', () => {
     );
     expect(pages.filter(({ html }) => LINK.test(html))).toHaveLength(1);
     const shown = pages.find(({ html }) => LINK.test(html))!;
-    expect(((await signed.browser.open(shown.url)) as FormPage).html).not.toMatch(LINK);
+    expect((await signed.browser.view(shown.url)).html).not.toMatch(LINK);
     expect(await count('calendar_links WHERE user_id', signed.id)).toBe(1);
     // Another form of the same page is another link.
-    const next = (await signed.browser.submit(pages[2]!, { name: 'Laptop' }, /create$/)) as FormPage;
+    const next = await signed.browser.press(pages[2]!, { name: 'Laptop' }, /create$/);
     expect(next.html).toMatch(LINK);
     expect(await count('calendar_links WHERE user_id', signed.id)).toBe(2);
   });
@@ -76,7 +80,7 @@ describe('a form that creates a resource', () => {
     const made = await sendThrice(signed, signed.page, KEY_FIELDS, /keys$/);
     expect(made.filter(({ html }) => KEY.test(html))).toHaveLength(1);
     expect(await count('api_keys WHERE user_id', signed.id)).toBe(1);
-    const list = (await signed.browser.open('/developer')) as FormPage;
+    const list = await signed.browser.view('/developer');
     const rotated = await sendThrice(signed, list, {}, /rotate$/);
     expect(rotated.filter(({ html }) => KEY.test(html))).toHaveLength(1);
     expect(rotated.map(({ status }) => status)).toEqual([200, 200, 200]);
@@ -85,7 +89,7 @@ describe('a form that creates a resource', () => {
 
   it('registers one app, and redirects to it each time', async () => {
     const signed = await signedIn('/developer');
-    const form = (await signed.browser.open('/developer/new-client')) as FormPage;
+    const form = await signed.browser.view('/developer/new-client');
     const pages = await sendThrice(signed, form, APP_FIELDS, /clients$/);
     expect(new Set(pages.map(({ url }) => url.pathname)).size).toBe(1);
     expect(pages[0]!.url.pathname).toMatch(/^\/developer\/clients\/[\w-]{36}$/);
@@ -95,19 +99,16 @@ describe('a form that creates a resource', () => {
   it('shows nothing to another member, and acts as their own form for them', async () => {
     const [ada, eve] = [await signedIn('/account/calendar'), await signedIn('/account/calendar')];
     const idOf = ({ html }: FormPage) => /name="form" value="([^"]*)"/.exec(html)![1]!;
-    const csrf = /name="csrf" value="([^"]*)"/.exec(ada.page.html)![1]!;
-    const made = await ada.browser.send('/account/calendar/create', {
-      method: 'POST',
-      body: new URLSearchParams({ csrf, form: idOf(ada.page), name: 'Phone' }),
-    });
+    const fields = { form: idOf(ada.page), name: 'Phone' };
+    const made = await ada.browser.post(ada.page, '/account/calendar/create', fields);
     const location = made.headers.get('location')!;
     expect(location).toBe(`/account/calendar?made=${idOf(ada.page)}`);
-    expect(((await eve.browser.open(location)) as FormPage).html).not.toMatch(LINK);
+    expect((await eve.browser.view(location)).html).not.toMatch(LINK);
     const taken = { ...eve.page, html: eve.page.html.replaceAll(idOf(eve.page), idOf(ada.page)) };
-    expect(((await eve.browser.submit(taken, { name: 'Mine' }, /create$/)) as FormPage).html).toMatch(LINK);
-    expect(((await ada.browser.open(location)) as FormPage).html).toMatch(LINK);
+    expect((await eve.browser.press(taken, { name: 'Mine' }, /create$/)).html).toMatch(LINK);
+    expect((await ada.browser.view(location)).html).toMatch(LINK);
     for (const wrong of ['', 'x', '%00', 'a'.repeat(24)]) {
-      const { status } = (await ada.browser.open(`/account/calendar?made=${wrong}`)) as FormPage;
+      const { status } = await ada.browser.view(`/account/calendar?made=${wrong}`);
       expect([wrong, status]).toEqual([wrong, 200]);
     }
   });
@@ -116,27 +117,25 @@ describe('a form that creates a resource', () => {
     const signed = await signedIn('/account/calendar');
     const links = oauth.api.app.get(CalendarLinks);
     for (let n = 0; n < 10; n++) await links.create(signed.id, `Link ${n}`, { actor: 'user' });
-    const full = (await signed.browser.submit(signed.page, { name: 'Phone' }, /create$/)) as FormPage;
+    const full = await signed.browser.press(signed.page, { name: 'Phone' }, /create$/);
     expect([full.status, full.html]).toEqual([422, expect.stringContaining('You have 10 links')]);
     await links.revokeAll(signed.id, { actor: 'user' }, oauth.dataSource);
-    const made = (await signed.browser.submit(signed.page, { name: 'Phone' }, /create$/)) as FormPage;
+    const made = await signed.browser.press(signed.page, { name: 'Phone' }, /create$/);
     expect(made.html).toMatch(LINK);
   });
 
   it('requires a sign-in within five minutes for a calendar link, and requests it on the page', async () => {
     const signed = await signedIn('/account/calendar');
     await oauth.ageSignIns(signed.id, 301);
-    const again = (await signed.browser.submit(signed.page, { name: 'Phone' }, /create$/)) as FormPage;
+    const again = await signed.browser.press(signed.page, { name: 'Phone' }, /create$/);
     expect(again.url.pathname).toBe('/account/calendar/confirm');
     expect(await count('calendar_links WHERE user_id', signed.id)).toBe(0);
-    const shown = (await signed.browser.open('/account/calendar')) as FormPage;
+    const shown = await signed.browser.view('/account/calendar');
     expect(shown.html).not.toContain('action="/account/calendar/create"');
     expect(shown.html).toContain('href="/account/calendar/confirm"');
     const { username } = signed;
-    const fresh = (await signed.browser.submit(again, { username, password: PASSWORD })) as FormPage;
-    expect(((await signed.browser.submit(fresh, { name: 'Phone' }, /create$/)) as FormPage).html).toMatch(
-      LINK,
-    );
+    const fresh = await signed.browser.press(again, { username, password: PASSWORD });
+    expect((await signed.browser.press(fresh, { name: 'Phone' }, /create$/)).html).toMatch(LINK);
   });
 });
 
@@ -147,7 +146,7 @@ type Sending = () => Promise<FormPage | URL>;
 const FORMS: Readonly<Record<string, () => Promise<Sending>>> = {
   '/account/language': async () => {
     const browser = oauth.browser();
-    const page = (await browser.open('/oauth/logout/success')) as FormPage;
+    const page = await browser.view('/oauth/logout/success');
     return () => browser.submit(page, { language: 'de' }, /language$/);
   },
   '/account/keys/:key/revoke': () => on('/account/keys', /revoke$/, {}, ({ id }) => oauth.api.key(id)),
@@ -160,7 +159,7 @@ const FORMS: Readonly<Record<string, () => Promise<Sending>>> = {
   '/account/sessions/:session/end': async () => {
     const { username, browser } = await signedIn('/account/apps');
     await oauth.tokens(await oauth.client(), username); // in another browser
-    const page = (await browser.open('/account/sessions')) as FormPage;
+    const page = await browser.view('/account/sessions');
     const other = page.html.match(/\/account\/sessions\/\w+\/end(?=")/g)!.at(-1)!; // the first is this one
     return () => browser.submit(page, {}, new RegExp(`^${other}$`));
   },
@@ -185,19 +184,19 @@ const FORMS: Readonly<Record<string, () => Promise<Sending>>> = {
   '/account/security/password/on': () =>
     on('/account/security', /on$/, {}, async (signed) => {
       await withPasskey(signed);
-      const page = (await signed.browser.open('/account/security')) as FormPage;
+      const page = await signed.browser.view('/account/security');
       await signed.browser.submit(page, {}, /off$/);
     }),
   '/account/security/notices': () => on('/account/security', /notices$/, { notice: ['key.created'] }),
   '/account/unsubscribe/:token': async () => {
     const { id } = await oauth.member();
     const browser = oauth.browser();
-    const page = (await browser.open(oauth.api.app.get(NoticeChoices).linkTo(id, 'key.created'))) as FormPage;
+    const page = await browser.view(oauth.api.app.get(NoticeChoices).linkTo(id, 'key.created'));
     return () => browser.submit(page, {});
   },
   '/account/password-reset/send': async () => {
     const browser = oauth.browser();
-    const page = (await browser.open('/account/password-reset')) as FormPage;
+    const page = await browser.view('/account/password-reset');
     return () => browser.submit(page, { username: 'somebody' }, /send$/);
   },
   '/account/new-password/:token/set': async () => {
@@ -215,25 +214,15 @@ const FORMS: Readonly<Record<string, () => Promise<Sending>>> = {
       return browser.open(`${action}/logo`, { method: 'POST', body });
     };
   },
-  '/developer/clients/:client/remove-logo': async () => {
-    const { browser, page, action } = await atClient();
-    const body = new URLSearchParams({ csrf: csrfOf(page) });
-    return () => browser.open(`${action}/remove-logo`, { method: 'POST', body });
-  },
-  '/developer/clients/:client/rotate-secret': async () => {
-    const { browser, page, action } = await atClient({
-      profile: 'oidc',
-      secret_auth_method: 'client_secret_basic',
-    });
-    const body = new URLSearchParams({ csrf: csrfOf(page), form: 'a'.repeat(24) });
-    return () => browser.open(`${action}/rotate-secret`, { method: 'POST', body });
-  },
+  '/developer/clients/:client/remove-logo': () => toClient('remove-logo'),
+  '/developer/clients/:client/rotate-secret': () =>
+    toClient(
+      'rotate-secret',
+      { form: 'a'.repeat(24) },
+      { profile: 'oidc', secret_auth_method: 'client_secret_basic' },
+    ),
   '/developer/clients/:client/disable': () => onClient(/disable$/),
-  '/developer/clients/:client/enable': async () => {
-    const { browser, page, action } = await atClient();
-    const body = new URLSearchParams({ csrf: csrfOf(page) });
-    return () => browser.open(`${action}/enable`, { method: 'POST', body });
-  },
+  '/developer/clients/:client/enable': () => toClient('enable'),
   '/developer/clients/:client/delete': () => onClient(/delete$/),
   '/developer/keys': () => on('/developer/new-key', /keys$/, KEY_FIELDS),
   '/developer/keys/:key/rotate': () => on('/developer', /rotate$/, {}, withKey),
@@ -243,7 +232,7 @@ const FORMS: Readonly<Record<string, () => Promise<Sending>>> = {
   '/interaction/:uid/switch-user': () => atStep(true, () => ({}), /switch-user$/),
   '/oauth/logout/confirm': async () => {
     const { browser } = await signedIn('/account/apps');
-    const page = (await browser.open('/oauth/logout')) as FormPage;
+    const page = await browser.view('/oauth/logout');
     return () => browser.submit(page, { logout: 'yes' }, /confirm$/);
   },
 };
@@ -275,7 +264,7 @@ async function on(
 ): Promise<Sending> {
   const signed = await signedIn('/account/apps');
   await prepare(signed);
-  const page = (await signed.browser.open(path)) as FormPage;
+  const page = await signed.browser.view(path);
   return () => signed.browser.submit(page, fields, form);
 }
 
@@ -283,18 +272,18 @@ async function on(
 async function atNewPassword() {
   const { id } = await oauth.member();
   const token = randomBytes(32).toString('base64url');
-  await oauth.dataSource.query(
+  await oauth.query(
     `INSERT INTO oauth_state (key, model, user_id, expires_at) VALUES ($1, 'PasswordReset', $2, now() + interval '1 hour')`,
     [oauth.api.app.get(TokenKeys).keyOf('PasswordReset', token), id],
   );
   const browser = oauth.browser();
-  return { browser, page: (await browser.open(`/account/new-password/${token}`)) as FormPage };
+  return { browser, page: await browser.view(`/account/new-password/${token}`) };
 }
 
 const withPasskey = ({ browser }: Signed) => addPasskey(browser, new Authenticator(oauth.issuer));
 
 async function withKey({ browser }: Signed): Promise<void> {
-  const page = (await browser.open('/developer/new-key')) as FormPage;
+  const page = await browser.view('/developer/new-key');
   await browser.submit(page, KEY_FIELDS, /keys$/);
 }
 
@@ -302,12 +291,23 @@ async function atClient(fields: Record<string, string> = {}) {
   const { id, browser } = await signedIn('/account/apps');
   const clientId = await oauth.client({ owner: { userId: id, ip: null }, actor: 'user', ...fields });
   const action = `/developer/clients/${clientId}`;
-  return { browser, action, page: (await browser.open(action)) as FormPage };
+  return { browser, action, page: await browser.view(action) };
 }
 
 async function onClient(form: RegExp, fields: Record<string, string> = {}): Promise<Sending> {
   const { browser, page } = await atClient();
   return () => browser.submit(page, fields, form);
+}
+
+/** Sends a form that the app’s page does not show in this state. */
+async function toClient(
+  step: string,
+  more: Record<string, string> = {},
+  fields: Record<string, string> = {},
+) {
+  const { browser, page, action } = await atClient(fields);
+  const body = new URLSearchParams({ csrf: csrfOf(page), ...more });
+  return () => browser.open(`${action}/${step}`, { method: 'POST', body });
 }
 
 async function atStep(
@@ -317,10 +317,8 @@ async function atStep(
 ): Promise<Sending> {
   const { username } = await oauth.member();
   const browser = oauth.browser();
-  const first = (await browser.open(oauth.request(await oauth.client()).url)) as FormPage;
-  const page = isSignedIn
-    ? ((await browser.submit(first, { username, password: PASSWORD }, /sign-in$/)) as FormPage)
-    : first;
+  const first = await browser.view(oauth.request(await oauth.client()).url);
+  const page = isSignedIn ? await browser.press(first, { username, password: PASSWORD }, /sign-in$/) : first;
   return () => browser.submit(page, fieldsOf(username), form);
 }
 
@@ -333,7 +331,7 @@ describe('a form sent twice at once and again a minute later', () => {
   async function signInForm(): Promise<Sending> {
     const { username } = await oauth.member();
     const browser = oauth.browser();
-    const page = (await browser.open('/account/apps')) as FormPage;
+    const page = await browser.view('/account/apps');
     return () => browser.submit(page, { username, password: PASSWORD }, /sign-in$/);
   }
 
@@ -357,18 +355,17 @@ describe('a form sent twice at once and again a minute later', () => {
 
   it('adds a passkey, and confirms it again', async () => {
     const { browser } = await signedIn('/account/security');
-    const page = (await browser.open('/account/security')) as FormPage;
+    const page = await browser.view('/account/security');
     const credential = new Authenticator(oauth.issuer).register(await optionsFor(browser, page));
     for (let n = 0; n < 2; n++) {
-      const { html } = (await browser.submit(page, { credential, name: 'Laptop' }, /passkeys$/)) as FormPage;
+      const { html } = await browser.press(page, { credential, name: 'Laptop' }, /passkeys$/);
       expect(html).toContain('You can sign in with your new passkey.');
     }
   });
 
   it('does not confirm a password that differs from the first one', async () => {
     const { browser, page } = await atNewPassword();
-    const set = async (new_password: string) =>
-      ((await browser.submit(page, { new_password }, /set$/)) as FormPage).status;
+    const set = async (new_password: string) => (await browser.press(page, { new_password }, /set$/)).status;
     expect(await set('another horse battery staple')).toBe(200);
     expect(await set('a different horse battery staple')).toBe(410);
   });
@@ -379,7 +376,7 @@ describe('a form sent twice at once and again a minute later', () => {
     for (const fields of [{ logout: 'yes' }, {}] as Record<string, string>[]) {
       const { browser } = await signedIn('/account/apps');
       const url = `/oauth/logout?${new URLSearchParams({ client_id: clientId, post_logout_redirect_uri: bye, state: 's' })}`;
-      const page = (await browser.open(url)) as FormPage;
+      const page = await browser.view(url);
       for (let n = 0; n < 2; n++)
         expect(await browser.submit(page, fields, /confirm$/)).toEqual(new URL(`${bye}?state=s`));
     }
@@ -394,7 +391,7 @@ describe('a step of a completed sign-in', () => {
     const member = await oauth.member();
     const clientId = await oauth.client(fields);
     const browser = oauth.browser();
-    const page = (await browser.open(oauth.request(clientId, parameters).url)) as FormPage;
+    const page = await browser.view(oauth.request(clientId, parameters).url);
     return { ...member, browser, page };
   }
 
@@ -414,7 +411,7 @@ describe('a step of a completed sign-in', () => {
 
   it('reports completion with a link back to the app, after Back, a reload and a second click', async () => {
     const { browser, page, username } = await atSignIn();
-    const consent = (await browser.submit(page, { username, password: PASSWORD })) as FormPage;
+    const consent = await browser.press(page, { username, password: PASSWORD });
     expect(consent.html).toContain('name="decision"');
     const allow = () => browser.submit(consent, { decision: 'allow', scope: 'profile:read' }, /consent$/);
     expect(await allow()).toBeInstanceOf(URL);
@@ -431,7 +428,7 @@ describe('a step of a completed sign-in', () => {
 
   it('never reports an expiry if it is sent twice at once', async () => {
     const { browser, page, username } = await atSignIn();
-    const consent = (await browser.submit(page, { username, password: PASSWORD })) as FormPage;
+    const consent = await browser.press(page, { username, password: PASSWORD });
     const allow = () => browser.submit(consent, { decision: 'allow', scope: 'profile:read' }, /consent$/);
     for (const answer of await Promise.all([allow(), allow(), allow()]))
       if (!(answer instanceof URL)) expect(answer.html).toContain('This is done already');
@@ -449,7 +446,7 @@ describe('a step of a completed sign-in', () => {
       [native, undefined],
     ] as const) {
       await browser.submit(page, {}, /cancel$/);
-      const { html } = (await browser.open(page.url)) as FormPage;
+      const { html } = await browser.view(page.url);
       expect(html).toContain('This is done already');
       if (href === undefined) expect(html).not.toContain('Go back to the app</a>');
       else expect(html).toContain(href);
@@ -458,13 +455,11 @@ describe('a step of a completed sign-in', () => {
 
   it('is expired in another browser, and ends with all sign-ins of its member', async () => {
     const { browser, page, username, id } = await atSignIn();
-    const consent = (await browser.submit(page, { username, password: PASSWORD })) as FormPage;
+    const consent = await browser.press(page, { username, password: PASSWORD });
     await browser.submit(consent, { decision: 'allow', scope: 'profile:read' }, /consent$/);
-    expect(((await oauth.browser().open(consent.url)) as FormPage).html).toContain('has expired');
-    await oauth.dataSource.query('UPDATE users SET sign_ins_valid_since = clock_timestamp() WHERE id = $1', [
-      id,
-    ]);
-    expect(((await browser.open(consent.url)) as FormPage).html).toContain('has expired');
+    expect((await oauth.browser().view(consent.url)).html).toContain('has expired');
+    await oauth.query('UPDATE users SET sign_ins_valid_since = clock_timestamp() WHERE id = $1', [id]);
+    expect((await browser.view(consent.url)).html).toContain('has expired');
   });
 });
 
@@ -472,9 +467,10 @@ describe('POST /account/sign-out', () => {
   it('redirects to a page that can be reloaded, each time that it is sent', async () => {
     const { browser, page } = await signedIn('/account/apps');
     for (let n = 0; n < 2; n++) {
-      const after = (await browser.submit(page, {}, /sign-out$/)) as FormPage;
+      const after = await browser.press(page, {}, /sign-out$/);
       expect([after.status, after.url.pathname]).toEqual([200, '/sign-in/signed-out']);
       expect(after.html).toContain('You are signed out');
+      expect((await browser.view('/account/apps')).html).toContain('type="password"');
     }
   });
 });
@@ -487,9 +483,8 @@ describe('ending all other sessions', () => {
     await links.create(id, 'Phone', { actor: 'user' });
     const app = await oauth.client();
     const tokens = await oauth.tokens(app, username);
-    const open = async () => (await browser.open('/account/sessions')) as FormPage;
-    const end = async (also: string[]) =>
-      (await browser.submit(await open(), { also }, /end-others$/)) as FormPage;
+    const open = async () => await browser.view('/account/sessions');
+    const end = async (also: string[]) => await browser.press(await open(), { also }, /end-others$/);
 
     const page = await open();
     expect(page.html).toContain('End the access of all connected apps, too (1)');
@@ -505,7 +500,7 @@ describe('ending all other sessions', () => {
     const last = await end(['apps']);
     expect(last.html).not.toContain('too (');
     expect(await oauth.me(tokens.access_token)).toBe(401);
-    const trail = await oauth.dataSource.query<{ type: string; details: object }[]>(
+    const trail = await oauth.query<{ type: string; details: object }>(
       `SELECT type, details FROM auth_events WHERE user_id = $1 AND type IN ('access.revoked', 'calendar_link.revoked') ORDER BY id`,
       [id],
     );

@@ -1,9 +1,9 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { thorough } from '../support/database.js';
-import { OauthTest, PASSWORD, pkcePair, REDIRECT_URI, type FormPage } from '../support/oauth.js';
+import { OauthTest, pkcePair, REDIRECT_URI } from '../support/oauth.js';
+import { clientWithKey } from '../support/client-kinds.js';
 
 const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
 /** What no stored request exceeds, in bytes. */
@@ -119,11 +119,11 @@ describe('an authorization request', () => {
 
   it('ignores unknown parameters of any length, and stores none', async () => {
     const largest = async (model: string) => {
-      const [row] = await oauth.dataSource.query<{ bytes: number }[]>(
+      const [row] = await oauth.query<{ bytes: number }>(
         'SELECT max(octet_length(payload))::int AS bytes FROM oauth_state WHERE model = $1',
         [model],
       );
-      await oauth.dataSource.query('DELETE FROM oauth_state');
+      await oauth.query('DELETE FROM oauth_state');
       return row!.bytes;
     };
     await authorize({});
@@ -167,7 +167,7 @@ describe('an authorization request', () => {
         expect((await push(parameters(low))).status).toBe(201);
         expect((await authorize(parameters(low))).location).toContain('/interaction/');
       }
-      const [row] = await oauth.dataSource.query<{ bytes: number }[]>(
+      const [row] = await oauth.query<{ bytes: number }>(
         'SELECT max(octet_length(payload))::int AS bytes FROM oauth_state',
       );
       expect(row!.bytes).toBeGreaterThan(4000);
@@ -182,16 +182,10 @@ describe('an authorization request', () => {
       login_hint: username,
       ui_locales: 'de en',
     };
-    const { url, verifier } = oauth.request(clientId, parameters);
+    const { url, redeem } = oauth.request(clientId, parameters);
     const back = await oauth.browser().authorize(url, { username });
     expect(back.searchParams.get('state')).toBe(parameters.state);
-    const { status } = await oauth.token({
-      grant_type: 'authorization_code',
-      client_id: clientId,
-      code: back.searchParams.get('code')!,
-      code_verifier: verifier,
-      redirect_uri: REDIRECT_URI,
-    });
+    const { status } = await redeem(back);
     expect(status).toBe(200);
   });
 });
@@ -284,21 +278,11 @@ describe('a form sent to a program endpoint', () => {
 
 describe('a client assertion', () => {
   let confidential: string;
-  let sign: (claims: object) => Promise<string>;
+  let sign: (claims: Record<string, unknown>) => Promise<string>;
   beforeAll(async () => {
-    const { publicKey, privateKey } = await generateKeyPair('ES256');
-    confidential = await oauth.client({ jwks: { keys: [(await exportJWK(publicKey)) as never] } });
-    sign = (claims) =>
-      new SignJWT({
-        iss: confidential,
-        sub: confidential,
-        aud: oauth.issuer,
-        jti: crypto.randomUUID(),
-        exp: Math.floor(Date.now() / 1000) + 60,
-        ...claims,
-      })
-        .setProtectedHeader({ alg: 'ES256' })
-        .sign(privateKey);
+    const { id, assertion } = await clientWithKey(oauth);
+    confidential = id;
+    sign = async (claims) => (await assertion({ iat: undefined, ...claims })).client_assertion!;
   });
   /** How far one comes with it: `invalid_grant` is past the client's authentication. */
   const errorWith = async (client_assertion: string) => {
@@ -312,7 +296,7 @@ describe('a client assertion', () => {
   };
   const inSeconds = (seconds: number) => Math.floor(Date.now() / 1000) + seconds;
 
-  it.each<[string, () => object]>([
+  it.each<[string, () => Record<string, unknown>]>([
     ['that expires within 5 minutes', () => ({ exp: inSeconds(295) })],
     ['that expires within 5 minutes, to a fraction of a second', () => ({ exp: Date.now() / 1000 + 30.5 })],
     ['for the issuer', () => ({ aud: oauth.issuer })],
@@ -325,7 +309,7 @@ describe('a client assertion', () => {
     expect(await errorWith(await sign(claims()))).toEqual([400, 'invalid_grant']);
   });
 
-  it.each<[string, () => object]>([
+  it.each<[string, () => Record<string, unknown>]>([
     ['that expires in over 5 minutes', () => ({ exp: inSeconds(310) })],
     ['that expires in 10 years', () => ({ exp: inSeconds(315_360_000) })],
     ['that expires in the year 31,690,708', () => ({ exp: 1e15 })],
@@ -375,10 +359,10 @@ describe('a client assertion', () => {
   });
 
   it('is remembered as long as it could be reused, and no longer', async () => {
-    await oauth.dataSource.query(`DELETE FROM oauth_state WHERE model = 'ReplayDetection'`);
+    await oauth.query(`DELETE FROM oauth_state WHERE model = 'ReplayDetection'`);
     for (const exp of [20, 295]) await errorWith(await sign({ exp: inSeconds(exp) }));
     await errorWith(await sign({ exp: inSeconds(1000) }));
-    const rows = await oauth.dataSource.query<{ seconds: number }[]>(
+    const rows = await oauth.query<{ seconds: number }>(
       `SELECT extract(epoch FROM expires_at - now())::float8 AS seconds FROM oauth_state
 WHERE model = 'ReplayDetection' ORDER BY expires_at`,
     );
@@ -396,9 +380,8 @@ describe('a page’s path parameter', () => {
   let csrf: string;
   beforeAll(async () => {
     browser = oauth.browser();
-    const page = (await browser.open('/account/apps')) as FormPage;
-    await browser.submit(page, { username, password: PASSWORD }, /sign-in$/);
-    const { html } = (await browser.open('/account/apps')) as FormPage;
+    await browser.signIn('/account/apps', username);
+    const { html } = await browser.view('/account/apps');
     csrf = /name="csrf" value="([^"]+)"/.exec(html)![1]!;
   });
 

@@ -1,12 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createLocalJWKSet, jwtVerify } from 'jose';
 import { ALL_SCOPES } from '../../src/auth/scopes.js';
 import { idleSeconds, secondsOf } from '../../src/clients/access-durations.js';
 import { LIFETIMES } from '../../src/authorization-server/provider/lifetimes.js';
-import { SigningKeysService } from '../../src/clients/signing-keys.service.js';
-import { thorough } from '../support/database.js';
 import { OauthTest } from '../support/oauth.js';
-import { until } from '../support/timing.js';
 
 let oauth: OauthTest;
 beforeAll(async () => void (oauth = await OauthTest.start()));
@@ -60,53 +56,6 @@ describe('metadata', () => {
       bearer_methods_supported: ['header'],
     });
   });
-});
-
-describe('signing keys', () => {
-  const jwks = async () => (await read('/oauth/jwks')).body as { keys: Record<string, string>[] };
-
-  it('are published without private halves, and may be cached for a minute', async () => {
-    const { headers, body } = await read('/oauth/jwks');
-    expect(headers.get('cache-control')).toBe('public, max-age=60');
-    expect((body.keys as object[]).length).toBeGreaterThanOrEqual(2);
-    for (const key of body.keys as object[]) expect(key).not.toHaveProperty('d');
-  });
-
-  thorough.it(
-    'rotate while the server runs: earlier signatures stay valid, later ones use the next key',
-    async () => {
-      const service = new SigningKeysService(oauth.dataSource, oauth.api.config);
-      const [clientId, member] = [await oauth.client(), await oauth.member()];
-      const kidOf = (token: string) =>
-        (JSON.parse(Buffer.from(token.split('.')[0]!, 'base64url').toString()) as { kid: string }).kid;
-      const before = await oauth.tokens(clientId, member.username);
-      const next = (await service.list()).find(({ status }) => status === 'next')!.kid;
-      expect((await jwks()).keys.map(({ kid }) => kid)).toContain(next);
-
-      await service.rotate();
-      let after = before;
-      await until(async () => {
-        after = await oauth.tokens(clientId, member.username);
-        return kidOf(after.id_token!) === next;
-      });
-      const published = createLocalJWKSet((await jwks()) as never);
-      for (const { id_token } of [before, after])
-        await jwtVerify(id_token!, published, { issuer: oauth.issuer, audience: clientId });
-
-      await service.rotate();
-      await service.rotate();
-      const stored = await oauth.dataSource.query<{ status: string; private: boolean }[]>(
-        'SELECT status, private_jwk IS NOT NULL AS private FROM signing_keys ORDER BY created_at',
-      );
-      expect(stored.filter((key) => key.status === 'retired').every((key) => !key.private)).toBe(true);
-      expect(
-        stored
-          .filter(({ status }) => status !== 'retired')
-          .map(({ status }) => status)
-          .sort(),
-      ).toEqual(['current', 'next', 'previous']);
-    },
-  );
 });
 
 describe('lifetimes', () => {

@@ -6,7 +6,7 @@ import { folderSource } from '../../src/import/sources.js';
 import { ClientsService } from '../../src/clients/clients.service.js';
 import { pua, puaJson } from '../support/command-line.js';
 import { writeFolder } from '../support/import-files.js';
-import { OauthTest, PASSWORD, REDIRECT_URI, type Browser, type FormPage } from '../support/oauth.js';
+import { OauthTest, PASSWORD, REDIRECT_URI, type Browser } from '../support/oauth.js';
 
 let oauth: OauthTest;
 beforeAll(async () => void (oauth = await OauthTest.start({ developerConsole: true })));
@@ -17,8 +17,7 @@ const LOOK_ALIKES = ['ann\u200b', '\u202eann\u202c', 'ann\u009b', 'ann\u3164', '
 
 const run = (...args: string[]) => pua(oauth.api.environment, args);
 const usernameOf = async (id: number) =>
-  (await oauth.dataSource.query<{ username: string }[]>('SELECT username FROM users WHERE id = $1', [id]))[0]
-    ?.username;
+  (await oauth.query<{ username: string }>('SELECT username FROM users WHERE id = $1', [id]))[0]?.username;
 
 describe('white space around a username', () => {
   const SPACES = [
@@ -41,9 +40,9 @@ describe('white space around a username', () => {
     const code = await oauth.code(await oauth.client(), around(username));
     expect((await oauth.token(code)).status).toBe(200);
     const browser = oauth.browser();
-    const page = (await browser.open('/account/apps')) as FormPage;
+    const page = await browser.view('/account/apps');
     const signIn = async (password: string) =>
-      ((await browser.submit(page, { username: around(username), password })) as FormPage).status;
+      (await browser.press(page, { username: around(username), password })).status;
     expect([await signIn(`${PASSWORD} `), await signIn(PASSWORD)]).toEqual([401, 200]);
   });
 
@@ -122,8 +121,7 @@ describe('the name of an app, key or link', () => {
   it('is stored by pages as displayed', async () => {
     const { id, username } = await oauth.member();
     const browser = oauth.browser();
-    const signIn = (await browser.open('/developer')) as FormPage;
-    await browser.submit(signIn, { username, password: PASSWORD });
+    await browser.signIn('/developer', username);
     await fillIn(browser, '/developer/new-client', /clients$/, {
       redirect_uris: REDIRECT_URI,
       scopes: 'profile:read',
@@ -143,12 +141,12 @@ describe('the name of an app, key or link', () => {
 
   it('remains while an app that has had it is changed', async () => {
     const clientId = await oauth.client();
-    await oauth.dataSource.query('UPDATE oauth_clients SET name = $2 WHERE id = $1', [clientId, odd]);
+    await oauth.query('UPDATE oauth_clients SET name = $2 WHERE id = $1', [clientId, odd]);
     const { code } = await run('clients', 'update', clientId, '--client-uri', 'https://acme.example/');
     expect(code).toBe(0);
     await run('clients', 'update', clientId, '--name', 'Acme');
   });
 
   const fillIn = async (browser: Browser, path: string, form: RegExp, fields: Record<string, string> = {}) =>
-    browser.submit((await browser.open(path)) as FormPage, { name: odd, ...fields }, form);
+    browser.submit(await browser.view(path), { name: odd, ...fields }, form);
 });

@@ -5,7 +5,7 @@ import { closeApp, createApp } from '../../src/app.js';
 import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
 import { NoticeChoices } from '../../src/member-pages/notices/notice-choices.js';
 import { postgres } from '../support/database.js';
-import { freePort, type OauthTest, type FormPage } from '../support/oauth.js';
+import { freePort, type OauthTest } from '../support/oauth.js';
 import { addPasskey, atSecurity, Authenticator, startWithPasskeys } from '../support/passkeys.js';
 import { MailServer, textOf } from '../support/smtp.js';
 import { eventually } from '../support/timing.js';
@@ -25,12 +25,10 @@ beforeEach(() => {
   mails.refusal = () => undefined;
 });
 
-const query = <Row>(sql: string, values: unknown[] = []) => oauth.dataSource.query<Row[]>(sql, values);
-
 const member = async () => {
   const made = await oauth.member();
   const email = `${made.username}@mail.example`;
-  await query('UPDATE users SET email = $2 WHERE id = $1', [made.id, email]);
+  await oauth.query('UPDATE users SET email = $2 WHERE id = $1', [made.id, email]);
   return { ...made, email };
 };
 
@@ -48,14 +46,14 @@ const createKey = (userId: number, name = 'Calendar') =>
 /** Resolves when no email to the member waits. @returns the emails to the member */
 async function mailsTo({ id, email }: { id: number; email: string }) {
   await eventually(async () => {
-    const waiting = await query('SELECT FROM notice_emails WHERE user_id = $1', [id]);
+    const waiting = await oauth.query('SELECT FROM notice_emails WHERE user_id = $1', [id]);
     return waiting.length === 0 || undefined;
   });
   return mails.received.filter(({ to }) => to[0] === email);
 }
 
 const chosenBy = async (id: number) =>
-  query(
+  oauth.query(
     `SELECT details->'muted' AS muted FROM auth_events WHERE user_id = $1 AND type = 'notice.chosen' ORDER BY id`,
     [id],
   );
@@ -79,7 +77,7 @@ describe('a notice to a member', () => {
   it('is in the language of the latest sign-in', async () => {
     const one = await member();
     const signedInIn = (language: string) =>
-      query(
+      oauth.query(
         `INSERT INTO auth_events (type, actor, user_id, details) VALUES ('sign_in.succeeded', 'user', $1, jsonb_build_object('language', $2::text))`,
         [one.id, language],
       );
@@ -94,7 +92,7 @@ describe('a notice to a member', () => {
   it('about the end of an app’s access leads to the page that moves the end', async () => {
     const one = await member();
     const clientId = await oauth.client({ name: 'Diary' });
-    await query(
+    await oauth.query(
       `INSERT INTO auth_events (type, actor, user_id, client_id) VALUES ('access.ending', 'system', $1, $2)`,
       [one.id, clientId],
     );
@@ -130,10 +128,10 @@ describe('a notice to a member', () => {
     await new UsersService(oauth.dataSource).disable(disabled.id, 'admin');
     await oauth.dataSource.transaction((manager) => eraseMembers(manager, [erased.id], { actor: 'admin' }));
     expect(
-      await query('SELECT FROM notice_emails WHERE user_id = ANY ($1)', [[without.id, erased.id]]),
+      await oauth.query('SELECT FROM notice_emails WHERE user_id = ANY ($1)', [[without.id, erased.id]]),
     ).toEqual([]);
     mails.refusal = () => undefined;
-    await query('UPDATE notice_emails SET due_at = now()');
+    await oauth.query('UPDATE notice_emails SET due_at = now()');
     expect(await mailsTo(disabled)).toEqual([]);
     expect(mails.received).toEqual([]);
   });
@@ -147,18 +145,18 @@ describe('a mail server that', () => {
     await createKey(other.id);
     expect(await mailsTo(other)).toHaveLength(1);
     await eventually(async () => {
-      const [row] = await query<{ attempts: number }>(
+      const [row] = await oauth.query<{ attempts: number }>(
         "SELECT attempts FROM notice_emails WHERE user_id = $1 AND attempts > 0 AND due_at < now() + interval '10 seconds'",
         [rejected.id],
       );
       return row?.attempts;
     });
-    await query(
+    await oauth.query(
       `UPDATE notice_emails SET created_at = created_at - interval '3 days', due_at = now() WHERE user_id = $1`,
       [rejected.id],
     );
     expect(await mailsTo(rejected)).toEqual([]);
-    const events = await query<{ details: { attempts: number } }>(
+    const events = await oauth.query<{ details: { attempts: number } }>(
       `SELECT actor, details FROM auth_events WHERE user_id = $1 AND type = 'notice.undelivered'`,
       [rejected.id],
     );
@@ -174,7 +172,7 @@ describe('a mail server that', () => {
     await mails.close();
     await createKey(one.id);
     await eventually(async () => {
-      const [row] = await query<{ attempts: number }>(
+      const [row] = await oauth.query<{ attempts: number }>(
         'SELECT attempts FROM notice_emails WHERE user_id = $1',
         [one.id],
       );
@@ -203,7 +201,7 @@ describe('a mail server that', () => {
 describe('the member chooses emails', () => {
   const choose = async (username: string, notice: string[]) => {
     const { browser, page } = await atSecurity(oauth, username);
-    return (await browser.submit(page, { notice }, /notices$/)) as FormPage;
+    return await browser.press(page, { notice }, /notices$/);
   };
 
   it('on /account/security: only ticked ones, and others stay records for the platform', async () => {
@@ -216,7 +214,9 @@ describe('the member chooses emails', () => {
     await createKey(one.id);
     expect(await mailsTo(one)).toEqual([]);
     expect(
-      await query('SELECT notice FROM platform_changes WHERE user_id = $1 AND notice IS NOT NULL', [one.id]),
+      await oauth.query('SELECT notice FROM platform_changes WHERE user_id = $1 AND notice IS NOT NULL', [
+        one.id,
+      ]),
     ).toEqual([{ notice: 'key.created' }]);
     await choose(one.username, ['consent.granted', 'calendar_link.created']);
     expect(await chosenBy(one.id)).toEqual([

@@ -7,14 +7,7 @@ import { PublicHttps } from '../../src/runtime/public-https.js';
 import { RETRY_AFTER } from '../../src/runtime/outbox.js';
 import { thorough } from '../support/database.js';
 import { puaJson } from '../support/command-line.js';
-import {
-  OauthTest,
-  PASSWORD,
-  REDIRECT_URI,
-  type Browser,
-  type FormPage,
-  type TokenBody,
-} from '../support/oauth.js';
+import { OauthTest, PASSWORD, REDIRECT_URI, type Browser, type TokenBody } from '../support/oauth.js';
 import { Receiver } from '../support/receiver.js';
 import { eventually, soon, until } from '../support/timing.js';
 
@@ -27,7 +20,7 @@ afterAll(() => oauth.close());
 
 const receivers: Receiver[] = [];
 afterEach(async () => {
-  await oauth.dataSource.query('DELETE FROM oauth_logouts');
+  await oauth.query('DELETE FROM oauth_logouts');
   await Promise.all(receivers.splice(0).map((receiver) => receiver.close()));
 });
 
@@ -79,11 +72,11 @@ async function tokensAt(
 }
 
 const queued = () =>
-  oauth.dataSource.query<{ client_id: string; attempts: number; waits: boolean }[]>(
+  oauth.query<{ client_id: string; attempts: number; waits: boolean }>(
     'SELECT client_id, attempts, due_at > now() AS waits FROM oauth_logouts ORDER BY id',
   );
 
-const accountPage = async (browser: Browser, path: string) => (await browser.open(path)) as FormPage;
+const accountPage = async (browser: Browser, path: string) => await browser.view(path);
 
 /** Every way in which a session ends, but the platform's own login (upstream-sign-out.e2e-spec.ts). */
 const WAYS: Record<string, (member: SignedIn, clientId: string) => Promise<unknown>> = {
@@ -121,7 +114,7 @@ const WAYS: Record<string, (member: SignedIn, clientId: string) => Promise<unkno
   'an admin disables the member': ({ id }) => new UsersService(oauth.dataSource).disable(id, ADMIN),
   'the member is erased': ({ id }) => eraseMembers(oauth.dataSource, [id], { actor: ADMIN }),
   'an admin deletes the row by hand': ({ id }) =>
-    oauth.dataSource.query('DELETE FROM oauth_sessions WHERE user_id = $1', [id]),
+    oauth.query('DELETE FROM oauth_sessions WHERE user_id = $1', [id]),
 };
 
 describe('an app with a back-channel logout URI', () => {
@@ -208,10 +201,8 @@ describe('an app with a back-channel logout URI', () => {
     for (const prompt of ['login', 'consent', undefined])
       await oauth.code(clientId, member.username, { scope: 'openid', prompt }, member.browser);
     expect(await queued()).toEqual([]);
-    await oauth.dataSource.query(`UPDATE oauth_sessions SET expires_at = now() WHERE user_id = $1`, [
-      member.id,
-    ]);
-    await oauth.dataSource.query('DELETE FROM oauth_sessions WHERE user_id = $1', [member.id]); // as the sweeper does
+    await oauth.query(`UPDATE oauth_sessions SET expires_at = now() WHERE user_id = $1`, [member.id]);
+    await oauth.query('DELETE FROM oauth_sessions WHERE user_id = $1', [member.id]); // as the sweeper does
     expect([await queued(), receiver.received]).toEqual([[], []]);
   });
 
@@ -219,7 +210,7 @@ describe('an app with a back-channel logout URI', () => {
     const { clientId } = await toldApp();
     const member = await signIn(clientId);
     await signIn(await oauth.client(), member);
-    await oauth.dataSource.query('UPDATE oauth_clients SET disabled_at = now() WHERE id = $1', [clientId]);
+    await oauth.query('UPDATE oauth_clients SET disabled_at = now() WHERE id = $1', [clientId]);
     await WAYS['an admin disables the member']!(member, '');
     expect(await queued()).toEqual([]);
   });
@@ -246,12 +237,12 @@ describe('an app with a back-channel logout URI', () => {
     await until(async () => (await queued())[0]?.waits === true && receiver.underWay === 0, 'the outcome');
     await eventually(async () => {
       // The claim, too, would be over some day: until the outcome is recorded, the wait is longer.
-      const [row] = await oauth.dataSource.query<{ soon: boolean }[]>(
+      const [row] = await oauth.query<{ soon: boolean }>(
         `SELECT due_at <= now() + interval '6 seconds' AS soon FROM oauth_logouts`,
       );
       return row?.soon ? true : undefined;
     });
-    await oauth.dataSource.query('UPDATE oauth_logouts SET due_at = now()');
+    await oauth.query('UPDATE oauth_logouts SET due_at = now()');
     await receiver.untilReceived(2);
     const [first, second] = await tokensAt(clientId, receiver);
     expect([first!.sid, second!.sid, first!.jti === second!.jti]).toEqual([member.sid, member.sid, false]);
@@ -264,13 +255,13 @@ describe('an app with a back-channel logout URI', () => {
     const member = await signIn(clientId);
     await WAYS['the member signs out on the account pages']!(member, '');
     const isLater = await eventually(async () => {
-      const [row] = await oauth.dataSource.query<{ later: boolean }[]>(
+      const [row] = await oauth.query<{ later: boolean }>(
         `SELECT due_at BETWEEN now() + interval '50 minutes' AND now() + interval '1 hour' AS later FROM oauth_logouts`,
       );
       return row?.later ? true : undefined;
     });
     expect(isLater).toBe(true);
-    await oauth.dataSource.query('DELETE FROM oauth_logouts');
+    await oauth.query('DELETE FROM oauth_logouts');
   });
 
   it('loses its logout URI by a response of 410, with an audit event', async () => {
@@ -282,7 +273,7 @@ describe('an app with a back-channel logout URI', () => {
       async () => receiver.received.length === 1 && (await queued()).length === 0,
       'that it is not told again',
     );
-    const [found] = await oauth.dataSource.query<object[]>(
+    const [found] = await oauth.query<object>(
       `SELECT backchannel_logout_uri AS uri, (SELECT json_agg(details) FROM auth_events
   WHERE client_id = $1 AND type = 'client.updated' AND actor = 'system') AS events FROM oauth_clients WHERE id = $1`,
       [clientId],
@@ -296,7 +287,7 @@ describe('an app with a back-channel logout URI', () => {
     const { receiver: next } = await toldApp();
     const update = 'UPDATE oauth_clients SET backchannel_logout_uri = $2 WHERE id = $1';
     receiver.respond = (_, response) =>
-      void oauth.dataSource.query(update, [clientId, next.url]).then(() => response.writeHead(410).end());
+      void oauth.query(update, [clientId, next.url]).then(() => response.writeHead(410).end());
     const member = await signIn(clientId);
     await WAYS['the member signs out on the account pages']!(member, '');
     await until(
@@ -309,7 +300,7 @@ describe('an app with a back-channel logout URI', () => {
     const { clientId, receiver } = await toldApp();
     receiver.respond = (_, response) => void response.writeHead(302, { Location: receiver.url }).end();
     const member = await signIn(clientId);
-    await oauth.dataSource.query(
+    await oauth.query(
       `INSERT INTO oauth_logouts (client_id, user_id, sid, attempts) VALUES ($1, $2, $3, $4)`,
       [clientId, member.id, member.sid, RETRY_AFTER.length],
     );

@@ -63,8 +63,16 @@ function toldBy(mode: string, at: URL | FormPage): Record<string, string> {
   return Object.fromEntries([...fields].map(([, name, value]) => [name!, value!.replaceAll('&#39;', "'")]));
 }
 
-const redeem = ({ id, secret }: Client, code: string) =>
-  oauth.token({ grant_type: 'authorization_code', redirect_uri: REDIRECT_URI, code }, basic(id, secret));
+const redeem = ({ id, secret }: Client, code: string, verifier?: string) =>
+  oauth.token(
+    {
+      grant_type: 'authorization_code',
+      redirect_uri: REDIRECT_URI,
+      code,
+      ...(verifier && { code_verifier: verifier }),
+    },
+    basic(id, secret),
+  );
 
 const refresh = ({ id, secret }: Client, { refresh_token }: TokenBody, scope: string) =>
   oauth.token({ grant_type: 'refresh_token', refresh_token, scope }, basic(id, secret));
@@ -155,12 +163,8 @@ describe('an app with a pushed request', () => {
     });
     const pushed = await oauth.post('/oauth/par', { ...Object.fromEntries(url.searchParams), ...own });
     expect(pushed.status).toBe(201);
-    const { request_uri } = pushed.body as unknown as { request_uri: string };
     const { username } = await oauth.member();
-    const start = new URL(
-      `/oauth/authorize?${new URLSearchParams({ client_id: id, request_uri })}`,
-      oauth.issuer,
-    );
+    const start = oauth.pushedUrl(id, pushed);
     const { code, state } = toldBy('form_post', await open(start, { username }));
     const { status, body } = await oauth.token({
       grant_type: 'authorization_code',
@@ -271,5 +275,82 @@ describe('a refresh token', () => {
     for (const claim of ['iss', 'aud', 'sub', 'auth_time', 'azp'])
       expect(second[claim]).toEqual(first[claim]);
     expect(await (await userinfo(inHeader(body))).json()).toEqual({ sub });
+  });
+});
+
+describe('PKCE', () => {
+  const without = { code_challenge: undefined, code_challenge_method: undefined };
+
+  it('may be omitted with a nonce by a client registered for that, and counts if sent', async () => {
+    const off = await clientWithSecret(oauth, { pkce: 'off' });
+    const { username } = await oauth.member();
+    const codeOf = async (url: URL) =>
+      (await oauth.browser().authorize(url, { username })).searchParams.get('code')!;
+    const bare = await codeOf(oauth.request(off.id, { ...without, scope: 'openid' }).url);
+    const { status, body } = await redeem(off, bare);
+    expect([status, typeof body.id_token]).toEqual([200, 'string']);
+    const { url, verifier } = oauth.request(off.id);
+    const bound = await codeOf(url);
+    expect((await redeem(off, bound)).body.error).toBe('invalid_grant');
+    expect((await redeem(off, bound, verifier)).status).toBe(200);
+  });
+
+  it.each([
+    ['a nonce', { nonce: undefined }, undefined],
+    ['an empty nonce', { nonce: '' }, undefined],
+    [
+      'the scope openid',
+      { nonce: 'n', scope: 'profile:read' },
+      'openid scope must be requested when using the nonce parameter',
+    ],
+  ])('is required without one: %s', async (_what, parameters, said) => {
+    const back = (await oauth
+      .browser()
+      .open(oauth.request(app.id, { ...without, ...parameters }).url)) as URL;
+    expect(Object.fromEntries(back.searchParams)).toMatchObject({
+      error: 'invalid_request',
+      error_description: said ?? 'PKCE may be left out only with a nonce',
+    });
+  });
+
+  it.each(['a verifier without a challenge', 'a challenge without a verifier'])(
+    'cannot be downgraded: %s',
+    async (which) => {
+      const { username } = await oauth.member();
+      const isLeftOut = which.startsWith('a verifier');
+      const request = oauth.request(app.id, { ...(isLeftOut ? without : {}), nonce: 'n' });
+      const back = await oauth.browser().authorize(request.url, { username });
+      const verifier = isLeftOut ? request.verifier : undefined;
+      const { status, body } = await redeem(app, back.searchParams.get('code')!, verifier);
+      expect([status, body.error]).toEqual([400, 'invalid_grant']);
+    },
+  );
+});
+
+describe('form_post', () => {
+  it('sends the code in a form, submitted by one hashed script or a button', async () => {
+    const { username } = await oauth.member();
+    const request = requestOf(app, { response_mode: 'form_post', state: `"><x` });
+    const page = (await open(request, { username })) as FormPage;
+    const policy = page.headers.get('content-security-policy')!;
+    expect(/script-src ([^;]+)/.exec(policy)![1]!.match(/'sha256-[^']+'/g)).toHaveLength(1);
+    expect(policy).not.toContain('form-action'); // the app may redirect anywhere
+    expect(policy).toContain("default-src 'none'");
+    expect(page.headers.get('cache-control')).toBe('no-store');
+    expect(page.html).toMatch(/<button [^>]*type="submit">/);
+    const { code, state, iss } = toldBy('form_post', page);
+    expect([state, iss]).toEqual(['&quot;&gt;&lt;x', oauth.issuer]);
+    expect((await redeem(app, code!)).status).toBe(200);
+  });
+
+  it('shows a button instead for a member’s app that the member does not know', async () => {
+    const id = await oauth.client({ profile: 'oidc' });
+    const { id: owner } = await oauth.member();
+    await oauth.query('UPDATE oauth_clients SET owner_id = $2 WHERE id = $1', [id, owner]);
+    const { url } = oauth.request(id, { response_mode: 'form_post', prompt: 'none' });
+    const page = await oauth.browser().view(url);
+    expect(page.html).toContain('login_required');
+    expect(page.html).not.toContain('<script');
+    expect(page.html).toMatch(/<button [^>]*type="submit">/);
   });
 });

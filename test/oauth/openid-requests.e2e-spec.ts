@@ -132,9 +132,12 @@ describe('a request with an unsupported parameter', () => {
     for (const claim of ['name', 'picture', 'acr']) expect(claims).not.toHaveProperty(claim);
   });
 
-  it('finds in discovery that single claims cannot be requested', async () => {
+  it('finds in discovery the classes, and that single claims cannot be requested', async () => {
     const response = await fetch(`${oauth.issuer}/.well-known/openid-configuration`);
-    expect(await response.json()).toMatchObject({ claims_parameter_supported: false });
+    expect(await response.json()).toMatchObject({
+      acr_values_supported: ['phr', 'phrh'],
+      claims_parameter_supported: false,
+    });
   });
 });
 
@@ -177,29 +180,28 @@ describe('a request for an authentication class', () => {
 
   it.each([
     ['acr_values', { acr_values: 'phrh' }],
-    ['claims, essential', { claims: claimsWith({ essential: true, values: ['phrh'] }) }],
+    ['acr_values, one of them unknown,', { acr_values: 'gold phr' }],
+    ['claims, essential,', { claims: claimsWith({ essential: true, values: ['phrh'] }) }],
   ])(
     'by %s asks a member with a passkey for it, also after the password, and the ID token states it',
     async (_, parameters: Parameters) => {
       const { username, authenticator } = await memberWithPasskey(oauth);
       const browser = oauth.browser();
-      const { url, verifier } = oauth.request(clientId, { scope: 'openid', ...parameters });
-      const first = (await browser.open(url)) as FormPage;
-      const page = (await browser.submit(first, { username, password: PASSWORD }, /sign-in$/)) as FormPage;
+      const { url, redeem } = oauth.request(clientId, { scope: 'openid', ...parameters });
+      const page = await browser.signIn(url, username);
       expect(page.html).toContain('The app asks you to sign in with a passkey.');
       expect(asksForPassword(page)).toBe(false);
+      const password = await browser.post(page, `${page.url.pathname}/sign-in`, {
+        username,
+        password: PASSWORD,
+      });
+      expect(password.status).toBe(400);
       expect(answerOf(await send(browser, { ...parameters, prompt: 'none' }))).toBe('login_required');
       const credential = authenticator.prove(await optionsFor(browser, page));
       let at = await browser.submit(page, { credential }, /\/passkey$/);
       if (!(at instanceof URL))
         at = await browser.submit(at, { decision: 'allow', scope: scopesOn(at.html) }, /consent$/);
-      const { body } = await oauth.token({
-        grant_type: 'authorization_code',
-        client_id: clientId,
-        code: (at as URL).searchParams.get('code')!,
-        code_verifier: verifier,
-        redirect_uri: REDIRECT_URI,
-      });
+      const { body } = await redeem(at);
       expect(decodeJwt(body.id_token!)).toMatchObject({ acr: 'phrh', amr: ['pop', 'user'] });
       const again = await send(browser, { ...parameters, prompt: 'none' });
       expect(answerOf(again)).toBe('code');
@@ -287,7 +289,7 @@ describe('a key rotation during a request', () => {
         await jwtVerify(token, createLocalJWKSet(keys), options);
     const hinted = await send(browser, { id_token_hint: before, prompt: 'none' });
     expect(answerOf(hinted)).toBe('code');
-    const page = (await browser.open(`/oauth/logout?id_token_hint=${before}`)) as FormPage;
+    const page = await browser.view(`/oauth/logout?id_token_hint=${before}`);
     expect(page.status).toBe(200);
     const refreshed = await oauth.refresh(clientId, body.refresh_token);
     await jwtVerify(refreshed.body.id_token!, createLocalJWKSet(both), options);

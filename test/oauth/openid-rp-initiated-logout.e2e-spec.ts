@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { decodeJwt, decodeProtectedHeader, importJWK, SignJWT, type JWTPayload } from 'jose';
 import { SigningKeysService } from '../../src/clients/signing-keys.service.js';
-import { OauthTest, type Browser, type FormPage } from '../support/oauth.js';
+import { OauthTest, type Browser, type FormPage, type TokenBody } from '../support/oauth.js';
 
 const BYE = 'https://app.example/bye';
 const QUESTION = 'You will be signed out of this browser';
@@ -18,12 +18,13 @@ afterAll(() => oauth.close());
 interface SignedIn {
   readonly browser: Browser;
   readonly idToken: string;
+  readonly tokens: TokenBody;
 }
 
 async function signIn(browser = oauth.browser()): Promise<SignedIn> {
   const { username } = await oauth.member();
   const { body } = await oauth.token(await oauth.code(clientId, username, { scope: 'openid' }, browser));
-  return { browser, idToken: body.id_token! };
+  return { browser, idToken: body.id_token!, tokens: body };
 }
 
 /** Asks to sign out. @returns a page, or the address outside of this server to which the browser is sent */
@@ -61,13 +62,14 @@ async function signedAgain(idToken: string, claims: JWTPayload): Promise<string>
 
 describe('an app that signs its member out (RP-Initiated Logout 1.0)', () => {
   it.each(['GET', 'POST'])(
-    'by %s with id_token_hint, a registered URL and state gets the browser back there, with the state, and the session ends',
+    'by %s with id_token_hint, a registered URL and state gets the browser back there, with the state; the session ends, and the access stays',
     async (method) => {
       const member = await signIn();
       const parameters = { id_token_hint: member.idToken, post_logout_redirect_uri: BYE, state: 'a b&ä' };
       const back = (await signOut(member, parameters, method)) as URL;
       expect([back.origin + back.pathname, [...back.searchParams]]).toEqual([BYE, [['state', 'a b&ä']]]);
       expect(await isSignedIn(member)).toBe(false);
+      expect((await oauth.refresh(clientId, member.tokens.refresh_token)).status).toBe(200);
     },
   );
 
@@ -126,7 +128,7 @@ describe('an app that signs its member out (RP-Initiated Logout 1.0)', () => {
     const member = await signIn();
     const page = (await ask(member, {})) as FormPage;
     expect(page.html).toContain(QUESTION);
-    const stayed = (await member.browser.submit(page, {})) as FormPage;
+    const stayed = await member.browser.press(page, {});
     expect([stayed.url.pathname, await isSignedIn(member)]).toEqual(['/account/apps', true]);
   });
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ROUTES } from '../../src/authorization-server/provider/provider.js';
 import { RouteTable } from '../../src/http/route-table.js';
 import { puaJson } from '../support/command-line.js';
-import { OauthTest, PASSWORD, REDIRECT_URI, type FormPage } from '../support/oauth.js';
+import { OauthTest, PASSWORD, REDIRECT_URI } from '../support/oauth.js';
 
 let oauth: OauthTest;
 beforeAll(async () => void (oauth = await OauthTest.start({ developerConsole: true, assistants: true })));
@@ -61,11 +61,11 @@ describe('the origins that may call the token endpoint', () => {
   it('follow the redirect URIs of an app that a member registers, as the form states', async () => {
     const { username } = await oauth.member();
     const browser = oauth.browser();
-    await browser.submit((await browser.open('/developer')) as FormPage, { username, password: PASSWORD });
-    const form = (await browser.open('/developer/new-client')) as FormPage;
+    await browser.submit(await browser.view('/developer'), { username, password: PASSWORD });
+    const form = await browser.view('/developer/new-client');
     expect(form.html).toContain('By default: the origins of a web app’s redirect URIs.');
     const fields = { name: 'Own', type: 'web', redirect_uris: REDIRECT_URI, scopes: 'profile:read' };
-    const made = (await browser.submit(form, fields, /\/developer\/clients$/)) as FormPage;
+    const made = await browser.press(form, fields, /\/developer\/clients$/);
     const clientId = made.url.pathname.split('/').at(-1)!;
     expect(await seenFrom('https://app.example', clientId)).toEqual(READABLE('https://app.example'));
     expect(made.html).toMatch(/<textarea id="allowed_origins"[^>]*>\s*<\/textarea>/);
@@ -76,7 +76,7 @@ describe('the origins that may call the token endpoint', () => {
     for (const origin of ['https://evil.example', 'https://other.example', 'https://evil.example'])
       await seenFrom(origin, clientId);
     const events = async (client: string) =>
-      oauth.dataSource.query<object[]>(
+      oauth.query<object>(
         `SELECT type, details->>'reason' AS reason FROM auth_events WHERE client_id = $1 AND type LIKE '%refused'`,
         [client],
       );

@@ -31,7 +31,7 @@ function post(
 /** A browser at the sign-in page of an authorization request. */
 async function atSignIn(parameters: Record<string, string> = {}, browser = oauth.browser()) {
   const clientId = await oauth.client();
-  const page = (await browser.open(oauth.request(clientId, parameters).url)) as FormPage;
+  const page = await browser.view(oauth.request(clientId, parameters).url);
   return { browser, page, path: page.url.pathname };
 }
 
@@ -39,13 +39,13 @@ async function atSignIn(parameters: Record<string, string> = {}, browser = oauth
 async function atConsent() {
   const member = await oauth.member();
   const { browser, page, path } = await atSignIn();
-  const consent = (await browser.submit(page, { username: member.username, password: PASSWORD })) as FormPage;
+  const consent = await browser.press(page, { username: member.username, password: PASSWORD });
   expect(consent.html).toContain('value="allow"');
   return { member, browser, page: consent, path: consent.url.pathname, before: path };
 }
 
 async function signedIn(username: string, browser = oauth.browser()): Promise<Browser> {
-  const page = (await browser.open('/account/apps')) as FormPage;
+  const page = await browser.view('/account/apps');
   expect(isSignIn(page)).toBe(true);
   expect(isSignIn(await browser.submit(page, { username, password: PASSWORD }))).toBe(false);
   return browser;
@@ -62,11 +62,11 @@ describe('a form sent by another site', () => {
     const { member, browser, page, path } = await atConsent();
     const begun = await atSignIn();
     const own = await signedIn(member.username);
-    const account = (await own.open('/account/apps')) as FormPage;
+    const account = await own.view('/account/apps');
     const stranger = oauth.browser();
-    const login = (await stranger.open('/account/apps')) as FormPage;
+    const login = await stranger.view('/account/apps');
     const leaving = await signedIn(member.username);
-    const leave = (await leaving.open('/oauth/logout')) as FormPage;
+    const leave = await leaving.view('/oauth/logout');
     const [, xsrf] = /name="xsrf" value="([^"]+)"/.exec(leave.html)!;
     const password = { username: member.username, password: PASSWORD };
     const forms: [Browser, string, Record<string, string>][] = [
@@ -85,7 +85,7 @@ describe('a form sent by another site', () => {
         expect([action, why, (await post(from, action, form, headers)).status]).toEqual([action, why, 403]);
       const { csrf: _, ...without } = form;
       expect([action, (await post(from, action, without)).status]).toEqual([action, 403]);
-      const stolen = { ...form, csrf: csrfOf((await oauth.browser().open('/account/apps')) as FormPage) };
+      const stolen = { ...form, csrf: csrfOf(await oauth.browser().view('/account/apps')) };
       expect([action, (await post(from, action, stolen)).status]).toEqual([action, 403]);
     }
     // From our own page, as Chromium sends it, each of them works: the last first, since it ends the session.
@@ -98,7 +98,7 @@ describe('a form sent by another site', () => {
   thorough.it('changes nothing at any form of the member and developer pages', async () => {
     const { username } = await oauth.member();
     const browser = await signedIn(username);
-    const csrf = csrfOf((await browser.open('/account/apps')) as FormPage);
+    const csrf = csrfOf(await browser.view('/account/apps'));
     const forms = oauth.api.app
       .get(RouteTable)
       // Mail programs send the form of an email without a page: its token is the proof (RFC 8058).
@@ -158,7 +158,7 @@ describe('a session that an attacker planted in the browser', () => {
     await signedIn((await oauth.member()).username, victim);
     expect(sessionOf(victim)).not.toBe(sessionOf(attacker));
     expect(isSignIn(await attacker.open('/account/apps'))).toBe(true);
-    const [row] = await oauth.dataSource.query<{ count: number }[]>(
+    const [row] = await oauth.query<{ count: number }>(
       'SELECT count(*) AS count FROM oauth_sessions WHERE key = ANY($1)',
       [new TokenKeys(oauth.api.config.secrets).keysOf('Session', sessionOf(attacker)!)],
     );
@@ -186,7 +186,7 @@ describe('a session that an attacker planted in the browser', () => {
 describe('an interaction', () => {
   it('of another browser is an expired sign-in', async () => {
     const { path } = await atSignIn();
-    const stolen = (await oauth.browser().open(path)) as FormPage;
+    const stolen = await oauth.browser().view(path);
     expect([stolen.status, /expired/.test(stolen.html)]).toEqual([400, true]);
   });
 
@@ -216,7 +216,7 @@ describe('an interaction', () => {
     expect(isSignIn(page)).toBe(true);
     const form = { decision: 'allow', scope: 'profile:read', csrf: csrfOf(page) };
     expect((await post(browser, `${path}/consent`, form)).status).toBe(400);
-    const [row] = await oauth.dataSource.query<{ count: number }[]>(
+    const [row] = await oauth.query<{ count: number }>(
       'SELECT count(*) AS count FROM oauth_grants WHERE user_id = (SELECT id FROM users WHERE username = $1)',
       [username],
     );
@@ -226,25 +226,15 @@ describe('an interaction', () => {
   it('grants no scope that the request did not contain', async () => {
     const member = await oauth.member();
     const clientId = await oauth.client();
-    const { url, verifier } = oauth.request(clientId, { scope: 'profile:read' });
+    const { url, redeem } = oauth.request(clientId, { scope: 'profile:read' });
     const browser = oauth.browser();
-    const signIn = (await browser.open(url)) as FormPage;
-    const page = (await browser.submit(signIn, {
-      username: member.username,
-      password: PASSWORD,
-    })) as FormPage;
+    const page = await browser.signIn(url, member.username);
     const back = (await browser.submit(
       page,
       { decision: 'allow', scope: ['profile:read', 'profile:write', 'events:read'] },
       /consent$/,
     )) as URL;
-    const { body } = await oauth.token({
-      grant_type: 'authorization_code',
-      client_id: clientId,
-      code: back.searchParams.get('code')!,
-      code_verifier: verifier,
-      redirect_uri: 'https://app.example/callback',
-    });
+    const { body } = await redeem(back);
     expect(body.scope).toBe('profile:read');
   });
 
@@ -254,7 +244,7 @@ describe('an interaction', () => {
       await signedIn((await oauth.member()).username),
     );
     const { secrets } = oauth.api.config;
-    const [row] = await oauth.dataSource.query<{ key: Buffer; payload: Buffer }[]>(
+    const [row] = await oauth.query<{ key: Buffer; payload: Buffer }>(
       `SELECT key, payload FROM oauth_state WHERE key = ANY($1)`,
       [new TokenKeys(secrets).keysOf('Interaction', path.split('/').pop()!)],
     );
@@ -282,17 +272,17 @@ describe('untrusted text', () => {
     const member = await oauth.member({ stored_display_name: HOSTILE.slice(0, 100) });
     const clientId = await oauth.client({ name: HOSTILE });
     const browser = oauth.browser();
-    const signIn = (await browser.open(oauth.request(clientId).url)) as FormPage;
-    const refused = (await browser.submit(signIn, { username: HOSTILE, password: HOSTILE })) as FormPage;
-    const consent = (await browser.submit(refused, {
+    const signIn = await browser.view(oauth.request(clientId).url);
+    const refused = await browser.press(signIn, { username: HOSTILE, password: HOSTILE });
+    const consent = await browser.press(refused, {
       username: member.username,
       password: PASSWORD,
-    })) as FormPage;
+    });
     await browser.submit(consent, { decision: 'allow', scope: 'profile:read' }, /consent$/);
     await oauth.tokens(clientId, member.username);
-    const apps = (await browser.open('/account/apps')) as FormPage;
+    const apps = await browser.view('/account/apps');
     const named = HOSTILE.slice(0, 60);
-    await oauth.dataSource.query(
+    await oauth.query(
       `INSERT INTO passkeys (user_id, credential_id, user_handle, public_key, sign_count, backup_eligible, backed_up, name)
 VALUES ($1, $2, $2, $2, 0, false, false, $3)`,
       [member.id, Buffer.from(member.username), named],
@@ -319,10 +309,10 @@ VALUES ($1, $2, $2, $2, 0, false, false, $3)`,
       '/developer/requests',
       `/developer/clients/${ownApp}`,
     ])
-      held.push((await browser.open(path)) as FormPage);
+      held.push(await browser.view(path));
     await browser.send('/account/sessions', { headers: { 'User-Agent': HOSTILE } });
-    const sessions = (await browser.open('/account/sessions')) as FormPage;
-    const logout = (await browser.open(`/oauth/logout?client_id=${clientId}`)) as FormPage;
+    const sessions = await browser.view('/account/sessions');
+    const logout = await browser.view(`/oauth/logout?client_id=${clientId}`);
     for (const { html } of [signIn, refused, consent, apps, logout, ...held]) {
       expect(html).toContain('&lt;script&gt;');
       expectText(html);
@@ -376,8 +366,7 @@ VALUES ($1, $2, $2, $2, 0, false, false, $3)`,
       ]) {
         for (const hint of hints) {
           const query = new URLSearchParams({ ...hint, post_logout_redirect_uri: target, state: HOSTILE });
-          const page = (await browser.open(`/oauth/logout?${query}`)) as FormPage;
-          expect(page).not.toBeInstanceOf(URL);
+          const page = await browser.view(`/oauth/logout?${query}`);
           expectText(page.html);
           expect(page.headers.get('content-security-policy')).not.toMatch(/evil/);
         }
@@ -403,7 +392,7 @@ describe('guessing usernames', () => {
     const answers = await Promise.all(
       [member.username, disabled.username, without.username, 'nobody-at-all'].map(async (username) => {
         const { browser, page } = await atSignIn();
-        const refused = (await browser.submit(page, { username, password: 'wrong password' })) as FormPage;
+        const refused = await browser.press(page, { username, password: 'wrong password' });
         const html = refused.html
           .replaceAll(username, 'NAME')
           .replaceAll(csrfOf(page), 'CSRF')
@@ -419,11 +408,11 @@ describe('guessing usernames', () => {
 
 describe('guessing passwords to lock a member out', () => {
   const attempt = async (browser: Browser, username: string, password = PASSWORD) => {
-    const page = (await browser.open('/account/apps')) as FormPage;
-    return (await browser.submit(page, { username, password })) as FormPage;
+    const page = await browser.view('/account/apps');
+    return await browser.press(page, { username, password });
   };
   const leave = async (browser: Browser) => {
-    const page = (await browser.open('/account/apps')) as FormPage;
+    const page = await browser.view('/account/apps');
     await post(browser, '/account/sign-out', { csrf: csrfOf(page) });
   };
 
@@ -457,7 +446,7 @@ describe('guessing passwords to lock a member out', () => {
     expect(device(browser)).toBeUndefined();
     await attempt(browser, username);
     expect(device(browser)).toBeDefined();
-    const page = (await oauth.browser().open('/account/apps')) as FormPage;
+    const page = await oauth.browser().view('/account/apps');
     expect(page.headers.getSetCookie().join()).not.toContain('pua_device');
     const csrf = page.headers
       .getSetCookie()
@@ -478,10 +467,10 @@ describe('another member’s sessions', () => {
   it('cannot be ended by putting their names into forms', async () => {
     const [mine, theirs] = [await oauth.member(), await oauth.member()];
     const victim = await signedIn(theirs.username);
-    const page = (await victim.open('/account/sessions')) as FormPage;
+    const page = await victim.view('/account/sessions');
     const action = /\/account\/sessions\/[0-9a-f]{64}\/end/.exec(page.html)![0];
     const browser = await signedIn(mine.username);
-    const csrf = csrfOf((await browser.open('/account/sessions')) as FormPage);
+    const csrf = csrfOf(await browser.view('/account/sessions'));
     for (const path of [action, '/account/sessions/x/end', `/account/sessions/${'0'.repeat(64)}/end`])
       expect((await post(browser, path, { csrf })).status).toBe(303);
     expect(isSignIn(await victim.open('/account/sessions'))).toBe(false);

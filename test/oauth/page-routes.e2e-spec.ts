@@ -10,19 +10,26 @@ import { ApiAdapter } from '../../src/http/pipeline/api.adapter.js';
 import { isOutsideApi, OutsideApi } from '../../src/http/pipeline/outside-api.js';
 import { RateLimits } from '../../src/auth/rate-limits/rate-limits.js';
 import {
+  pathOf as pathOfPage,
   ACCOUNT_PAGES,
   DEVELOPER_PAGES,
-  pathOf as pathOfPage,
 } from '../../src/federation/upstream-sign-ins.js';
 import { RouteTable } from '../../src/http/route-table.js';
 import { endApp } from '../support/api.js';
 import { createTestDatabase, testConfig } from '../support/database.js';
 import { OauthTest } from '../support/oauth.js';
+import { QUESTIONS } from '../../src/member-pages/rendering/questions.js';
 
 /** Every page, and the methods that it has. */
 const PAGES: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
-    [...ACCOUNT_PAGES, ...DEVELOPER_PAGES].map((page) => [`${pathOfPage(page)}/confirm`, 'GET, HEAD']),
+    [...ACCOUNT_PAGES, ...DEVELOPER_PAGES].flatMap((page) => [
+      [`${pathOfPage(page)}/confirm`, 'GET, HEAD'],
+      [`${pathOfPage(page)}/upstream`, 'GET, HEAD'],
+      [`${pathOfPage(page)}/sign-in`, 'POST'],
+      [`${pathOfPage(page)}/passkey`, 'POST'],
+      [`${pathOfPage(page)}/passkey/options`, 'POST'],
+    ]),
   ),
   '/interaction/:uid': 'GET, HEAD',
   '/interaction/:uid/upstream': 'GET, HEAD',
@@ -35,31 +42,13 @@ const PAGES: Readonly<Record<string, string>> = {
   '/account': 'GET, HEAD',
   '/account/apps': 'GET, HEAD',
   '/account/sessions': 'GET, HEAD',
-  '/account/apps/upstream': 'GET, HEAD',
-  '/account/sessions/upstream': 'GET, HEAD',
   '/account/security': 'GET, HEAD',
-  '/account/security/upstream': 'GET, HEAD',
-  '/account/security/sign-in': 'POST',
   '/account/security/passkeys': 'POST',
   '/account/security/passkeys/options': 'POST',
   '/account/security/passkeys/:passkey/remove': 'POST',
   '/account/security/password': 'POST',
   '/account/security/password/off': 'POST',
   '/account/security/password/on': 'POST',
-  '/account/apps/passkey': 'POST',
-  '/account/apps/passkey/options': 'POST',
-  '/account/sessions/passkey': 'POST',
-  '/account/sessions/passkey/options': 'POST',
-  '/account/security/passkey': 'POST',
-  '/account/security/passkey/options': 'POST',
-  '/account/activity/passkey': 'POST',
-  '/account/activity/passkey/options': 'POST',
-  '/account/keys/passkey': 'POST',
-  '/account/keys/passkey/options': 'POST',
-  '/account/calendar/passkey': 'POST',
-  '/account/calendar/passkey/options': 'POST',
-  '/account/data/passkey': 'POST',
-  '/account/data/passkey/options': 'POST',
   '/account/security/notices': 'POST',
   '/account/unsubscribe/:token': 'GET, HEAD, POST',
   '/account/password-reset': 'GET, HEAD',
@@ -68,23 +57,13 @@ const PAGES: Readonly<Record<string, string>> = {
   '/account/new-password/:token': 'GET, HEAD',
   '/account/new-password/:token/set': 'POST',
   '/account/activity': 'GET, HEAD',
-  '/account/activity/upstream': 'GET, HEAD',
-  '/account/activity/sign-in': 'POST',
   '/account/keys': 'GET, HEAD',
-  '/account/keys/upstream': 'GET, HEAD',
-  '/account/keys/sign-in': 'POST',
   '/account/keys/:key/revoke': 'POST',
   '/account/data': 'GET, HEAD',
-  '/account/data/upstream': 'GET, HEAD',
-  '/account/data/sign-in': 'POST',
   '/account/data/download': 'POST',
   '/account/calendar': 'GET, HEAD',
-  '/account/calendar/upstream': 'GET, HEAD',
-  '/account/calendar/sign-in': 'POST',
   '/account/calendar/create': 'POST',
   '/account/calendar/:link/revoke': 'POST',
-  '/account/apps/sign-in': 'POST',
-  '/account/sessions/sign-in': 'POST',
   '/account/apps/accept': 'POST',
   '/account/apps/change': 'POST',
   '/account/apps/leave': 'POST',
@@ -104,10 +83,6 @@ const PAGES: Readonly<Record<string, string>> = {
   '/developer/webhooks/:app/:webhook/disable': 'POST',
   '/developer/webhooks/:app/:webhook/rotate': 'POST',
   '/developer/webhooks/:app/:webhook/test': 'POST',
-  '/developer/sign-in': 'POST',
-  '/developer/passkey': 'POST',
-  '/developer/passkey/options': 'POST',
-  '/developer/upstream': 'GET, HEAD',
   '/developer/new-client': 'GET, HEAD',
   '/developer/redirect-uris': 'POST',
   '/developer/clients': 'POST',
@@ -120,10 +95,6 @@ const PAGES: Readonly<Record<string, string>> = {
   '/developer/clients/:client/delete': 'POST',
   '/developer/clients/:client/rotate-secret': 'POST',
   '/developer/new-key': 'GET, HEAD',
-  '/developer/new-key/sign-in': 'POST',
-  '/developer/new-key/passkey': 'POST',
-  '/developer/new-key/passkey/options': 'POST',
-  '/developer/new-key/upstream': 'GET, HEAD',
   '/developer/made-key': 'GET, HEAD',
   '/developer/made-secret': 'GET, HEAD',
   '/developer/keys': 'POST',
@@ -162,6 +133,43 @@ const UNLIMITED: Readonly<Record<string, string>> = {
 
 /** Images on pages: there are none where nobody set or registered one. */
 const LOGOS = ['GET /logos/platform', 'GET /logos/client'];
+
+/** Every other form of members and developers, and how what it does is taken back. */
+const UNDOABLE: Readonly<Record<string, string>> = {
+  '/interaction/:uid/sign-in': 'sign out',
+  '/interaction/:uid/passkey': 'sign out',
+  '/interaction/:uid/passkey/options': 'changes nothing',
+  '/interaction/:uid/consent': 'revoke the access at /account/apps; ask again',
+  '/interaction/:uid/cancel': 'sign in again',
+  '/interaction/:uid/switch-user': 'sign in again',
+  '/account/sign-out': 'sign in again',
+  '/account/apps/change': 'change it again',
+  '/account/apps/accept': 'leave the test',
+  '/developer/review/:client': 'change the app, which ends the application',
+  '/developer/review/:client/testers': 'remove the tester',
+  '/developer/webhooks/:app': 'delete the webhook',
+  '/developer/webhooks/:app/:webhook/test': 'sends a message without data',
+  '/account/language': 'choose another',
+  '/account/calendar/create': 'revoke the link',
+  '/account/data/download': 'changes nothing',
+  '/account/security/passkeys': 'remove the passkey',
+  '/account/security/passkeys/options': 'changes nothing',
+  '/account/security/password': 'change it again; the form has the old password typed',
+  '/account/security/password/on': 'switch it off',
+  '/account/security/notices': 'choose again',
+  '/account/unsubscribe/:token': 'choose again on /account/security',
+  '/account/password-reset/send': 'changes nothing',
+  '/account/new-password/:token/set': 'change it again; comes of a link in a mail, and says first what ends',
+  '/developer/clients': 'delete the app',
+  '/developer/clients/:client': 'change it again',
+  '/developer/clients/:client/enable': 'disable it',
+  '/developer/clients/:client/logo': 'remove or replace it',
+  '/developer/keys': 'revoke the key',
+  '/developer/redirect-uris': 'changes nothing',
+};
+
+/** The sign-ins on pages themselves. */
+const SIGN_IN = /^\/(account\/\w+|developer|developer\/new-key)\/(sign-in|passkey|passkey\/options)$/;
 
 let oauth: OauthTest;
 beforeAll(async () => {
@@ -451,5 +459,18 @@ describe('a page without a route marker', () => {
       await endApp(app);
       await database.drop();
     }
+  });
+});
+
+describe('an irreversible action', () => {
+  it('has a confirmation form, or is listed as undoable', () => {
+    const forms = oauth.api.app
+      .get(RouteTable)
+      .routes.filter(
+        ({ method, path }) => method === 'POST' && /^\/(interaction|account|developer)\b/.test(path),
+      )
+      .map(({ path }) => path)
+      .filter((path) => !SIGN_IN.test(path));
+    expect(forms.toSorted()).toEqual([...Object.keys(QUESTIONS), ...Object.keys(UNDOABLE)].toSorted());
   });
 });

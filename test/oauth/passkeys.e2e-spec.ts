@@ -6,16 +6,14 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { UsersService } from '../../src/accounts/users.service.js';
 import { SignInMethods } from '../../src/accounts/sign-in/sign-in-methods.js';
 import { postgres, thorough } from '../support/database.js';
-import { OauthTest, PASSWORD, scopesOn, type Browser, type FormPage } from '../support/oauth.js';
+import { OauthTest, PASSWORD, type Browser, type FormPage, csrfOf } from '../support/oauth.js';
 import {
   actionOf,
   addPasskey,
   atSecurity,
   Authenticator,
-  csrfOf,
   memberWithPasskey,
   optionsFor,
-  post,
   startWithPasskeys,
   withCertificate,
   type Changes,
@@ -25,17 +23,15 @@ let oauth: OauthTest;
 beforeAll(async () => void (oauth = await startWithPasskeys({ developerConsole: true })));
 afterAll(() => oauth.close());
 
-const query = <Row>(sql: string, values: unknown[] = []) => oauth.dataSource.query<Row[]>(sql, values);
-
 /** What the trail has of the member, the last first. */
 const trailOf = (userId: number, type: string) =>
-  query<{ details: Record<string, unknown>; actor: string; ip: string | null }>(
+  oauth.query<{ details: Record<string, unknown>; actor: string; ip: string | null }>(
     'SELECT details, actor, host(ip) AS ip FROM auth_events WHERE user_id = $1 AND type = $2 ORDER BY id DESC',
     [userId, type],
   );
 
 const passkeysOf = (userId: number) =>
-  query<{ name: string; sign_count: number; backed_up: boolean; last_used_at: Date | null }>(
+  oauth.query<{ name: string; sign_count: number; backed_up: boolean; last_used_at: Date | null }>(
     'SELECT name, sign_count, backed_up, last_used_at FROM passkeys WHERE user_id = $1 ORDER BY id',
     [userId],
   );
@@ -43,14 +39,14 @@ const passkeysOf = (userId: number) =>
 /** A browser at the sign-in page of an authorization request. */
 async function atSignIn(parameters: Record<string, string> = {}, browser = oauth.browser()) {
   const clientId = await oauth.client();
-  const { url, verifier } = oauth.request(clientId, parameters);
-  return { browser, clientId, verifier, page: (await browser.open(url)) as FormPage };
+  const { url, redeem } = oauth.request(clientId, parameters);
+  return { browser, clientId, redeem, page: await browser.view(url) };
 }
 
 /** Signs in at a sign-in page as its script does. */
 async function signIn(browser: Browser, page: FormPage, authenticator: Authenticator, changes: Changes = {}) {
   const credential = authenticator.prove(await optionsFor(browser, page), changes);
-  return post(browser, page, actionOf(page), { credential });
+  return browser.post(page, actionOf(page), { credential });
 }
 
 describe('a passkey', () => {
@@ -58,23 +54,21 @@ describe('a passkey', () => {
     'signs in at the developer pages, and again before a key is created, without a password',
     async () => {
       const { id, authenticator } = await memberWithPasskey(oauth);
-      await query('UPDATE users SET password_off_at = now() WHERE id = $1', [id]);
+      await oauth.query('UPDATE users SET password_off_at = now() WHERE id = $1', [id]);
       const browser = oauth.browser();
-      const first = await signIn(browser, (await browser.open('/developer')) as FormPage, authenticator);
+      const first = await signIn(browser, await browser.view('/developer'), authenticator);
       expect([first.status, first.headers.get('location')]).toEqual([303, '/developer']);
-      await query(
+      await oauth.query(
         "UPDATE oauth_sessions SET signed_in_at = now() - interval '10 minutes' WHERE user_id = $1",
         [id],
       );
-      const again = (await browser.open('/developer/new-key/confirm')) as FormPage;
+      const again = await browser.view('/developer/new-key/confirm');
       expect(actionOf(again)).toBe('/developer/new-key/passkey');
       const wrong = await signIn(browser, again, authenticator, { rpId: 'elsewhere.example' });
       expect(wrong.status).toBe(401);
       const second = await signIn(browser, again, authenticator);
       expect([second.status, second.headers.get('location')]).toEqual([303, '/developer/new-key']);
-      expect(((await browser.open('/developer/new-key')) as FormPage).html).toContain(
-        'action="/developer/keys"',
-      );
+      expect((await browser.view('/developer/new-key')).html).toContain('action="/developer/keys"');
     },
   );
 
@@ -90,9 +84,9 @@ describe('a passkey', () => {
     const clientId = await oauth.client();
     const configuration = await oauth.configuration(clientId);
     const { url, verifier } = oauth.request(clientId, { nonce: 'n' });
-    const page = (await browser.open(url)) as FormPage;
+    const page = await browser.view(url);
     const credential = authenticator.prove(await optionsFor(browser, page));
-    const consent = (await browser.submit(page, { credential }, /\/passkey$/)) as FormPage;
+    const consent = await browser.press(page, { credential }, /\/passkey$/);
     expect(consent.html).toContain(username);
     const back = (await browser.submit(
       consent,
@@ -117,16 +111,14 @@ describe('a passkey', () => {
     const { authenticator } = await memberWithPasskey(oauth);
     const browser = oauth.browser();
     for (const path of ['apps', 'sessions', 'activity', 'security']) {
-      const page = (await browser.open(`/account/${path}`)) as FormPage;
+      const page = await browser.view(`/account/${path}`);
       const response = await signIn(browser, page, authenticator);
       expect([path, response.status, response.headers.get('location')]).toEqual([
         path,
         303,
         `/account/${path}`,
       ]);
-      expect(((await browser.open(`/account/${path}`)) as FormPage).html).not.toContain(
-        `/account/${path}/sign-in`,
-      );
+      expect((await browser.view(`/account/${path}`)).html).not.toContain(`/account/${path}/sign-in`);
       expect(browser.cookies.get('pua_device;/')).toBeDefined();
       for (const name of browser.cookies.keys()) if (/session/.test(name)) browser.cookies.delete(name);
     }
@@ -145,7 +137,7 @@ describe('a passkey', () => {
     const { id, username, browser, authenticator } = await memberWithPasskey(oauth, undefined, {
       id: 8_123_456_789,
     });
-    const page = (await browser.open('/account/security')) as FormPage;
+    const page = await browser.view('/account/security');
     const options = (await optionsFor(browser, page)) as unknown as Record<string, unknown> & {
       user: { id: string };
       challenge: string;
@@ -178,7 +170,7 @@ describe('a passkey', () => {
         const { browser, page: at } = await atSignIn();
         expect((await signIn(browser, at, authenticator)).status).toBe(303);
       }
-      expect(((await first.browser.open('/account/security')) as FormPage).html).not.toContain('Not yet');
+      expect((await first.browser.view('/account/security')).html).not.toContain('Not yet');
       expect(await trailOf(first.id, 'passkey.added')).toMatchObject([
         { actor: 'user', ip: '127.0.0.1', details: { synced: true } },
         { actor: 'user', details: { synced: false } },
@@ -190,11 +182,11 @@ describe('a passkey', () => {
     const { username, authenticator } = await memberWithPasskey(oauth);
     for (let i = 0; i < 12; i++) {
       const browser = oauth.browser();
-      const page = (await browser.open('/account/apps')) as FormPage;
+      const page = await browser.view('/account/apps');
       await browser.submit(page, { username, password: 'guess' });
     }
     const { browser, page } = await atSignIn();
-    const password = (await browser.submit(page, { username, password: PASSWORD }, /sign-in$/)) as FormPage;
+    const password = await browser.press(page, { username, password: PASSWORD }, /sign-in$/);
     expect(password.status).toBe(429);
     expect((await signIn(browser, page, authenticator)).status).toBe(303);
   });
@@ -241,12 +233,10 @@ describe('a wrong passkey proof', () => {
     ['U+0000', '{"id":"\\u0000"}'],
   ])('as %s is rejected with an explanation, and never fails the server', async (_, credential) => {
     const { browser, page } = await atSignIn();
-    expect((await post(browser, page, actionOf(page), { credential })).status).toBe(401);
+    expect((await browser.post(page, actionOf(page), { credential })).status).toBe(401);
     const member = await oauth.member();
     const own = await atSecurity(oauth, member.username);
-    expect((await post(own.browser, own.page, '/account/security/passkeys', { credential })).status).toBe(
-      409,
-    );
+    expect((await own.browser.post(own.page, '/account/security/passkeys', { credential })).status).toBe(409);
   });
 
   it('of a disabled member is rejected with the same text, and the audit log names the reason', async () => {
@@ -307,7 +297,7 @@ describe('a passkey challenge', () => {
     const statuses = await Promise.all(
       Array.from(
         { length: 50 },
-        async () => (await post(browser, page, actionOf(page), { credential })).status,
+        async () => (await browser.post(page, actionOf(page), { credential })).status,
       ),
     );
     expect(statuses.toSorted((one, other) => one - other)).toEqual([
@@ -323,18 +313,18 @@ describe('a passkey challenge', () => {
     const { authenticator } = await memberWithPasskey(oauth);
     const [own, other] = [await atSignIn(), await atSignIn()];
     const credential = authenticator.prove(await optionsFor(own.browser, own.page));
-    expect((await post(other.browser, other.page, actionOf(other.page), { credential })).status).toBe(401);
-    expect((await post(own.browser, own.page, actionOf(own.page), { credential })).status).toBe(303);
+    expect((await other.browser.post(other.page, actionOf(other.page), { credential })).status).toBe(401);
+    expect((await own.browser.post(own.page, actionOf(own.page), { credential })).status).toBe(303);
   });
 
   it('for one step is rejected for another one of the same browser', async () => {
     const { authenticator } = await memberWithPasskey(oauth);
     const { browser, page } = await atSignIn();
-    const account = (await browser.open('/account/apps')) as FormPage;
+    const account = await browser.view('/account/apps');
     const forAccount = authenticator.prove(await optionsFor(browser, account));
-    expect((await post(browser, page, actionOf(page), { credential: forAccount })).status).toBe(401);
+    expect((await browser.post(page, actionOf(page), { credential: forAccount })).status).toBe(401);
     const forApp = authenticator.prove(await optionsFor(browser, page));
-    expect((await post(browser, account, '/account/sessions/passkey', { credential: forApp })).status).toBe(
+    expect((await browser.post(account, '/account/sessions/passkey', { credential: forApp })).status).toBe(
       401,
     );
   });
@@ -343,11 +333,11 @@ describe('a passkey challenge', () => {
     const { authenticator } = await memberWithPasskey(oauth);
     const { browser, page } = await atSignIn();
     const credential = authenticator.prove(await optionsFor(browser, page));
-    await query(
+    await oauth.query(
       `UPDATE oauth_state SET expires_at = expires_at - interval '121 seconds' WHERE model = 'PasskeySignIn'`,
     );
-    expect((await post(browser, page, actionOf(page), { credential })).status).toBe(401);
-    const [row] = await query<{ seconds: number }>(
+    expect((await browser.post(page, actionOf(page), { credential })).status).toBe(401);
+    const [row] = await oauth.query<{ seconds: number }>(
       `SELECT 120 - extract(epoch FROM max(expires_at) - now())::int AS seconds FROM oauth_state WHERE model = 'PasskeySignIn'`,
     );
     expect(row!.seconds).toBeGreaterThanOrEqual(120);
@@ -362,12 +352,12 @@ describe('a passkey challenge', () => {
       const other = await atSecurity(oauth, (await oauth.member()).username);
       const stolen = new Authenticator(oauth.issuer).register(options);
       expect(
-        (await post(other.browser, other.page, '/account/security/passkeys', { credential: stolen })).status,
+        (await other.browser.post(other.page, '/account/security/passkeys', { credential: stolen })).status,
       ).toBe(409);
       const answers = await Promise.all(
         Array.from({ length: 10 }, async () => {
           const credential = new Authenticator(oauth.issuer).register(options);
-          return (await post(browser, page, '/account/security/passkeys', { credential })).status;
+          return (await browser.post(page, '/account/security/passkeys', { credential })).status;
         }),
       );
       expect(answers.toSorted((one, two) => one - two)).toEqual([
@@ -381,7 +371,7 @@ describe('a passkey challenge', () => {
   it('is stored encrypted, under a key that it provides', async () => {
     const { browser, page } = await atSignIn();
     const { challenge } = await optionsFor(browser, page);
-    const rows = await query<{ row: string }>(
+    const rows = await oauth.query<{ row: string }>(
       `SELECT encode(key, 'hex') || encode(payload, 'escape') AS row FROM oauth_state WHERE model = 'PasskeySignIn'`,
     );
     expect(rows.length).toBeGreaterThan(0);
@@ -397,7 +387,7 @@ describe('a passkey registration', () => {
     const member = await oauth.member();
     const { browser, page } = await atSecurity(oauth, member.username);
     const credential = authenticator.register(await optionsFor(browser, page), changes);
-    const response = await post(browser, page, '/account/security/passkeys', { credential });
+    const response = await browser.post(page, '/account/security/passkeys', { credential });
     expect([response.status, await passkeysOf(member.id)]).toEqual([409, []]);
   };
 
@@ -432,85 +422,80 @@ describe('a passkey registration', () => {
 
   thorough.it('is limited to 20 per member, also by concurrent requests', async () => {
     const { id, browser } = await memberWithPasskey(oauth);
-    await query(
+    await oauth.query(
       `INSERT INTO passkeys (user_id, credential_id, user_handle, public_key, sign_count, backup_eligible, backed_up, name)
 SELECT $1::bigint, decode(md5($1::bigint::text || n), 'hex'), '\\x01', '\\x01', 0, false, false, 'one of many' FROM generate_series(1, 18) n`,
       [id],
     );
-    const page = (await browser.open('/account/security')) as FormPage;
+    const page = await browser.view('/account/security');
     const credentials = [];
     for (let i = 0; i < 3; i++)
       credentials.push(new Authenticator(oauth.issuer).register(await optionsFor(browser, page)));
     const statuses = await Promise.all(
       credentials.map(
-        async (credential) =>
-          (await post(browser, page, '/account/security/passkeys', { credential })).status,
+        async (credential) => (await browser.post(page, '/account/security/passkeys', { credential })).status,
       ),
     );
     expect(statuses.toSorted((one, other) => one - other)).toEqual([303, 409, 409]);
     expect(await passkeysOf(id)).toHaveLength(20);
-    expect(((await browser.open('/account/security')) as FormPage).html).toContain(
-      'You’ve reached the limit of passkeys.',
-    );
+    expect((await browser.view('/account/security')).html).toContain('You’ve reached the limit of passkeys.');
   });
 });
 
 describe('a change of sign-in methods', () => {
   it('requires a sign-in within five minutes, which the page requests, and otherwise changes nothing', async () => {
     const { id, username, browser, authenticator } = await memberWithPasskey(oauth);
-    const page = (await browser.open('/account/security')) as FormPage;
+    const page = await browser.view('/account/security');
     const forms = page.html.match(/(?<=action=")\/account\/security\/(passkeys|password)[^"]*/g)!;
     expect(forms).toHaveLength(4);
     await oauth.ageSignIns(id, 290);
-    expect(((await browser.open('/account/security')) as FormPage).html).not.toContain(
-      'Confirm that it is you',
-    );
+    expect((await browser.view('/account/security')).html).not.toContain('Confirm that it is you');
     const credential = new Authenticator(oauth.issuer).register(await optionsFor(browser, page));
 
     await oauth.ageSignIns(id, 11);
-    const old = (await browser.open('/account/security')) as FormPage;
+    const old = await browser.view('/account/security');
     expect(old.html).toContain('<a class="link" href="/account/security/confirm">Confirm that it is you</a>');
     expect(old.html).not.toMatch(/action="\/account\/security/);
     expect(old.html).toContain('<bdi>Laptop</bdi>');
-    const options = await post(browser, page, '/account/security/passkeys/options');
+    const options = await browser.post(page, '/account/security/passkeys/options');
     expect([options.status, await options.json()]).toEqual([409, { confirm: '/account/security/confirm' }]);
     for (const path of forms) {
-      const { status, headers } = await post(browser, page, path, { credential });
+      const { status, headers } = await browser.post(page, path, { credential });
       expect([path, status, headers.get('location')]).toEqual([path, 303, '/account/security/confirm']);
     }
     expect(await passkeysOf(id)).toHaveLength(1);
     expect(await trailOf(id, 'user.password_switched')).toEqual([]);
 
-    const confirm = (await browser.open('/account/security/confirm')) as FormPage;
+    const confirm = await browser.view('/account/security/confirm');
     expect(confirm.html).toContain(`value="${username}"`);
     expect((await signIn(browser, confirm, authenticator)).headers.get('location')).toBe('/account/security');
-    const fresh = (await browser.open('/account/security')) as FormPage;
+    const fresh = await browser.view('/account/security');
     expect(fresh.html).toContain('action="/account/security/password/off"');
   });
 
   thorough.it('is rejected with a sign-in that has ended since', async () => {
     const { id, browser } = await memberWithPasskey(oauth);
-    const page = (await browser.open('/account/security')) as FormPage;
-    await query('UPDATE users SET sign_ins_valid_since = clock_timestamp() WHERE id = $1', [id]);
+    const page = await browser.view('/account/security');
+    await oauth.query('UPDATE users SET sign_ins_valid_since = clock_timestamp() WHERE id = $1', [id]);
     for (const path of ['password/off', 'passkeys/options', 'passkeys', 'passkeys/1/remove'])
-      expect([path, (await post(browser, page, `/account/security/${path}`)).status]).toEqual([path, 401]);
+      expect([path, (await browser.post(page, `/account/security/${path}`)).status]).toEqual([path, 401]);
   });
 
   it('cannot affect another member', async () => {
     const victim = await memberWithPasskey(oauth);
     const [passkey] = await new SignInMethods(oauth.dataSource).listPasskeys(victim.id);
     const mine = await memberWithPasskey(oauth);
-    const page = (await mine.browser.open('/account/security')) as FormPage;
+    const page = await mine.browser.view('/account/security');
     const path = `/account/security/passkeys/${passkey!.id}/remove`;
-    expect((await post(mine.browser, page, path)).status).toBe(303); // as if it were removed already
+    expect((await mine.browser.post(page, path)).status).toBe(303); // as if it were removed already
     expect(await passkeysOf(victim.id)).toHaveLength(1);
     for (const id of ['0', 'x', '-1', '99999999999999999', '1e3'])
-      expect((await post(mine.browser, page, `/account/security/passkeys/${id}/remove`)).status).toBe(400);
+      expect((await mine.browser.post(page, `/account/security/passkeys/${id}/remove`)).status).toBe(400);
   });
 
   thorough.it('requires this server’s form at every step', async () => {
     const { browser, authenticator } = await memberWithPasskey(oauth);
-    const page = (await browser.open('/account/security')) as FormPage;
+    const page = await browser.view('/account/security');
     const paths = [
       'security/passkeys/options',
       'security/passkeys',
@@ -527,7 +512,7 @@ describe('a change of sign-in methods', () => {
     ]) {
       for (const [csrf, origin] of [
         ['', 'null'],
-        [csrfOf((await oauth.browser().open('/account/apps')) as FormPage), 'null'],
+        [csrfOf(await oauth.browser().view('/account/apps')), 'null'],
         [csrfOf(from === browser ? page : signInPage), 'https://evil.example'],
       ] as const) {
         const { status } = await from.send(path, {
@@ -545,21 +530,21 @@ describe('a change of sign-in methods', () => {
 describe('the last sign-in method', () => {
   it('cannot be removed: a passkey of a member without a password, or with a disabled one', async () => {
     const { id, browser } = await memberWithPasskey(oauth);
-    const page = (await browser.open('/account/security')) as FormPage;
+    const page = await browser.view('/account/security');
     const remove = /\/account\/security\/passkeys\/\d+\/remove/.exec(page.html)![0];
-    expect((await post(browser, page, '/account/security/password/off')).status).toBe(303);
-    const alone = (await browser.open('/account/security')) as FormPage;
+    expect((await browser.post(page, '/account/security/password/off')).status).toBe(303);
+    const alone = await browser.view('/account/security');
     expect(alone.html).toContain('Your only sign-in method: you can’t remove it.');
     expect(alone.html).not.toContain(remove);
-    const refused = await post(browser, page, remove);
+    const refused = await browser.post(page, remove);
     expect([refused.status, await refused.text()]).toEqual([
       409,
       expect.stringContaining('your only way to sign in'),
     ]);
-    await query('UPDATE users SET password_hash = NULL, password_off_at = NULL WHERE id = $1', [id]);
-    expect((await post(browser, page, remove)).status).toBe(409);
+    await oauth.query('UPDATE users SET password_hash = NULL, password_off_at = NULL WHERE id = $1', [id]);
+    expect((await browser.post(page, remove)).status).toBe(409);
     await addPasskey(browser, new Authenticator(oauth.issuer), 'Phone');
-    expect((await post(browser, page, remove)).status).toBe(303);
+    expect((await browser.post(page, remove)).status).toBe(303);
     expect((await passkeysOf(id)).map(({ name }) => name)).toEqual(['Phone']);
     expect(await trailOf(id, 'passkey.removed')).toHaveLength(1);
   });
@@ -568,7 +553,7 @@ describe('the last sign-in method', () => {
     'may be the external identity provider, so that its users can remove their only passkey',
     async () => {
       const { id } = await memberWithPasskey(oauth);
-      await query('UPDATE users SET password_hash = NULL WHERE id = $1', [id]);
+      await oauth.query('UPDATE users SET password_hash = NULL WHERE id = $1', [id]);
       const ways = new SignInMethods(oauth.dataSource);
       const [passkey] = await ways.listPasskeys(id);
       const by = { userId: id, at: Math.floor(Date.now() / 1000), validSince: null, ip: null };
@@ -581,7 +566,7 @@ describe('the last sign-in method', () => {
     const { id, username } = await oauth.member();
     const { browser, page } = await atSecurity(oauth, username);
     expect(page.html).not.toContain('Switch the password off');
-    expect((await post(browser, page, '/account/security/password/off')).status).toBe(409);
+    expect((await browser.post(page, '/account/security/password/off')).status).toBe(409);
     expect(await trailOf(id, 'user.password_switched')).toEqual([]);
   });
 
@@ -592,9 +577,9 @@ describe('the last sign-in method', () => {
       const removals = page.html.match(/\/account\/security\/passkeys\/\d+\/remove/g)!;
       expect(removals).toHaveLength(2);
       await Promise.all(
-        ['/account/security/password/off', ...removals].map((path) => post(browser, page, path)),
+        ['/account/security/password/off', ...removals].map((path) => browser.post(page, path)),
       );
-      const [left] = await query<{ ways: number }>(
+      const [left] = await oauth.query<{ ways: number }>(
         `SELECT (SELECT count(*) FROM passkeys WHERE user_id = u.id) + (u.password_off_at IS NULL)::int AS ways FROM users u WHERE id = $1`,
         [id],
       );
@@ -606,15 +591,15 @@ describe('the last sign-in method', () => {
 describe('a disabled password', () => {
   it('is rejected like a wrong one, and works again when the member enables it', async () => {
     const { id, username, browser, authenticator } = await memberWithPasskey(oauth);
-    const page = (await browser.open('/account/security')) as FormPage;
-    const off = (await browser.submit(page, {}, /password\/off$/)) as FormPage;
+    const page = await browser.view('/account/security');
+    const off = await browser.press(page, {}, /password\/off$/);
     expect(off.html).toContain('Your password is switched off.');
     const attempt = async () => {
       const at = oauth.browser();
-      return (await at.submit((await at.open('/account/apps')) as FormPage, {
+      return await at.press(await at.view('/account/apps'), {
         username,
         password: PASSWORD,
-      })) as FormPage;
+      });
     };
     const refused = await attempt();
     expect([refused.status, refused.html]).toEqual([
@@ -625,14 +610,14 @@ describe('a disabled password', () => {
       method: 'password',
       reason: 'no_password',
     });
-    const [row] = await query<{ kept: boolean }>(
+    const [row] = await oauth.query<{ kept: boolean }>(
       'SELECT password_hash IS NOT NULL AS kept FROM users WHERE id = $1',
       [id],
     );
     expect(row!.kept).toBe(true);
     const signedIn = await atSignIn();
     expect((await signIn(signedIn.browser, signedIn.page, authenticator)).status).toBe(303);
-    const on = (await browser.submit(off, {}, /password\/on$/)) as FormPage;
+    const on = await browser.press(off, {}, /password\/on$/);
     expect(on.html).toContain('You can sign in with your password again.');
     expect((await attempt()).status).toBe(200);
     expect((await trailOf(id, 'user.password_switched')).map(({ details }) => details)).toEqual([
@@ -643,91 +628,30 @@ describe('a disabled password', () => {
 
   thorough.it('stays disabled after an import, and is enabled when an admin sets a new one', async () => {
     const { id, username, browser } = await memberWithPasskey(oauth);
-    await browser.submit((await browser.open('/account/security')) as FormPage, {}, /password\/off$/);
+    await browser.submit(await browser.view('/account/security'), {}, /password\/off$/);
     const off = async () =>
       (
-        await query<{ off: boolean }>('SELECT password_off_at IS NOT NULL AS off FROM users WHERE id = $1', [
-          id,
-        ])
+        await oauth.query<{ off: boolean }>(
+          'SELECT password_off_at IS NOT NULL AS off FROM users WHERE id = $1',
+          [id],
+        )
       )[0]!.off;
-    await query('UPDATE users SET password_hash = password_hash WHERE id = $1', [id]);
+    await oauth.query('UPDATE users SET password_hash = password_hash WHERE id = $1', [id]);
     expect(await off()).toBe(true);
     await new UsersService(oauth.dataSource).setPassword(id, 'a new one for who lost the phone', 'admin');
     expect(await off()).toBe(false);
     const at = oauth.browser();
-    const page = (await at.open('/account/apps')) as FormPage;
+    const page = await at.view('/account/apps');
     const signedIn = await at.submit(page, { username, password: 'a new one for who lost the phone' });
     expect((signedIn as FormPage).status).toBe(200);
   });
 });
 
 describe('an app that requests a passkey (acr_values)', () => {
-  const claimsOf = (idToken: string) =>
-    JSON.parse(Buffer.from(idToken.split('.')[1]!, 'base64url').toString()) as Record<string, unknown>;
-
-  thorough.it.each(['phrh', 'phr', 'gold phr'])(
-    '%s: a member signed in with the password is asked for a passkey, and a password does not suffice',
-    async (acrValues) => {
-      const { username, authenticator } = await memberWithPasskey(oauth);
-      const browser = oauth.browser();
-      await oauth.code(await oauth.client(), username, {}, browser);
-      const { page, verifier, clientId } = await atSignIn({ acr_values: acrValues }, browser);
-      expect(page.html).toContain('The app asks you to sign in with a passkey.');
-      expect(page.html).not.toContain('type="password"');
-      const password = await post(browser, page, page.url.pathname + '/sign-in', {
-        username,
-        password: PASSWORD,
-      });
-      expect(password.status).toBe(400);
-      const credential = authenticator.prove(await optionsFor(browser, page));
-      const consent = (await browser.submit(page, { credential }, /\/passkey$/)) as FormPage;
-      const allowed = { decision: 'allow', scope: scopesOn(consent.html) };
-      const back = (await browser.submit(consent, allowed, /consent$/)) as URL;
-      const { body } = await oauth.token({
-        grant_type: 'authorization_code',
-        client_id: clientId,
-        code: back.searchParams.get('code')!,
-        code_verifier: verifier,
-        redirect_uri: 'https://app.example/callback',
-      });
-      expect(claimsOf(body.id_token!)).toMatchObject({ amr: ['pop', 'user'], acr: 'phrh' });
-      // The session is now one that came of a passkey: nobody is asked again.
-      const again = await browser.open(oauth.request(clientId, { acr_values: acrValues }).url);
-      expect(again).toBeInstanceOf(URL);
-    },
-  );
-
-  thorough.it('of an unknown class or none accepts the password', async () => {
-    const { username } = await oauth.member();
-    const browser = oauth.browser();
-    const code = await oauth.code(await oauth.client(), username, { acr_values: 'gold' }, browser);
-    const { body } = await oauth.token(code);
-    const { amr, acr } = claimsOf(body.id_token!);
-    expect([amr, acr]).toEqual([['pwd'], undefined]);
-  });
-
-  thorough.it('with prompt=none gets an error', async () => {
-    const { username } = await memberWithPasskey(oauth);
-    const browser = oauth.browser();
-    const clientId = await oauth.client();
-    await oauth.code(clientId, username, {}, browser);
-    const back = (await browser.open(
-      oauth.request(clientId, { acr_values: 'phrh', prompt: 'none' }).url,
-    )) as URL;
-    expect(back.searchParams.get('error')).toBe('login_required');
-  });
-
-  it('finds the classes in the metadata', async () => {
-    const metadata = (await (
-      await fetch(`${oauth.issuer}/.well-known/openid-configuration`)
-    ).json()) as object;
-    expect(metadata).toMatchObject({ acr_values_supported: ['phr', 'phrh'] });
-  });
-
   thorough.it('with max_age gets a fresh sign-in, and the passkey suffices', async () => {
     const { authenticator } = await memberWithPasskey(oauth);
     const browser = oauth.browser();
-    const first = (await browser.open('/account/apps')) as FormPage;
+    const first = await browser.view('/account/apps');
     await signIn(browser, first, authenticator);
     const { page } = await atSignIn({ max_age: '0' }, browser);
     expect(page.html).toContain('id="passkey"');
@@ -740,8 +664,8 @@ thorough.describe('sign-ins that were ended', () => {
     const { id, authenticator } = await memberWithPasskey(oauth);
     const { browser, page } = await atSignIn();
     const response = await signIn(browser, page, authenticator);
-    await query('UPDATE users SET sign_ins_valid_since = clock_timestamp() WHERE id = $1', [id]);
-    const at = (await browser.open(response.headers.get('location')!)) as FormPage;
+    await oauth.query('UPDATE users SET sign_ins_valid_since = clock_timestamp() WHERE id = $1', [id]);
+    const at = await browser.view(response.headers.get('location')!);
     expect(at.html).not.toContain('value="allow"');
   });
 
@@ -750,10 +674,10 @@ thorough.describe('sign-ins that were ended', () => {
     const [attacker, victim] = [oauth.browser(), oauth.browser()];
     await attacker.open('/oauth/logout');
     for (const [name, cookie] of attacker.cookies) victim.cookies.set(name, cookie);
-    const page = (await victim.open('/account/apps')) as FormPage;
+    const page = await victim.view('/account/apps');
     await signIn(victim, page, authenticator);
-    expect(((await victim.open('/account/apps')) as FormPage).html).not.toContain('type="password"');
-    expect(((await attacker.open('/account/apps')) as FormPage).html).toContain('type="password"');
+    expect((await victim.view('/account/apps')).html).not.toContain('type="password"');
+    expect((await attacker.view('/account/apps')).html).toContain('type="password"');
   });
 });
 
@@ -769,7 +693,7 @@ thorough.describe('two instances with passkeys', () => {
       const there = oauth.browser(other.api.url);
       for (const [name, cookie] of browser.cookies) there.cookies.set(name, cookie);
       const statuses = await Promise.all(
-        [browser, there].map(async (at) => (await post(at, page, actionOf(page), { credential })).status),
+        [browser, there].map(async (at) => (await at.post(page, actionOf(page), { credential })).status),
       );
       expect(statuses.toSorted((one, two) => one - two)).toEqual([303, 401]);
     } finally {
@@ -793,7 +717,7 @@ thorough.describe('disabled passkeys', () => {
       expect(JSON.stringify(await browser.open('/account/apps'))).not.toContain('id="passkey"');
       for (const [name, cookie] of known.cookies) browser.cookies.set(name, cookie);
       for (const path of ['/account/apps/passkey', '/account/apps/passkey/options'])
-        expect([path, (await post(browser, page, path, { credential: '{}' })).status]).toEqual([path, 400]);
+        expect([path, (await browser.post(page, path, { credential: '{}' })).status]).toEqual([path, 400]);
       const metadata = await fetch(`${without.api.url}/.well-known/openid-configuration`);
       expect(await metadata.json()).not.toHaveProperty('acr_values_supported');
     } finally {
@@ -810,12 +734,12 @@ describe('RATE_LIMIT_AUTH for passkeys', () => {
     );
     try {
       // What other tests have asked and failed with.
-      await query('DELETE FROM login_throttle');
-      await query('DELETE FROM rate_limit_counts');
+      await oauth.query('DELETE FROM login_throttle');
+      await oauth.query('DELETE FROM rate_limit_counts');
       const { username, authenticator } = await memberWithPasskey(limited);
       const attempt = async (changes: Changes = {}) => {
         const browser = limited.browser();
-        const page = (await browser.open('/account/apps')) as FormPage;
+        const page = await browser.view('/account/apps');
         return signIn(browser, page, authenticator, changes);
       };
       for (let i = 0; i < 4; i++) expect((await attempt()).status).toBe(303);
@@ -837,7 +761,7 @@ describe('RATE_LIMIT_AUTH for passkeys', () => {
     try {
       const { authenticator } = await memberWithPasskey(unlimited);
       const browser = unlimited.browser();
-      const page = (await browser.open('/account/apps')) as FormPage;
+      const page = await browser.view('/account/apps');
       expect((await signIn(browser, page, authenticator, { origin: 'https://evil.example' })).status).toBe(
         401,
       );

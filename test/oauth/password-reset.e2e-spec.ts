@@ -5,14 +5,13 @@ import { UsersService } from '../../src/accounts/users.service.js';
 import { PasswordResets } from '../../src/member-pages/password-reset/password-resets.js';
 import { withoutAudit } from '../support/audit.js';
 import { postgres, thorough } from '../support/database.js';
-import { OauthTest, PASSWORD, type FormPage } from '../support/oauth.js';
+import { OauthTest, PASSWORD } from '../support/oauth.js';
 import {
   actionOf,
   addPasskey,
   atSecurity,
   Authenticator,
   optionsFor,
-  post,
   startWithPasskeys,
 } from '../support/passkeys.js';
 import { MailServer, textOf } from '../support/smtp.js';
@@ -39,18 +38,16 @@ beforeEach(() => {
 /** The mails with which passwords are reset, without notices. */
 const received = () => mails.received.filter(({ source }) => !source.includes('<notice-'));
 
-const query = <Row>(sql: string, values: unknown[] = []) => oauth.dataSource.query<Row[]>(sql, values);
-
 const member = async (fields: Record<string, unknown> = {}) => {
   const made = await oauth.member(fields);
   const email = `${made.username}@mail.example`;
-  await query('UPDATE users SET email = $2 WHERE id = $1', [made.id, email]);
+  await oauth.query('UPDATE users SET email = $2 WHERE id = $1', [made.id, email]);
   return { ...made, email };
 };
 
 /** Asks for a mail. Resolves when what comes of it has come. @returns the page */
 async function ask(username: string, language = 'en', browser = oauth.browser()) {
-  const page = (await browser.open('/account/password-reset')) as FormPage;
+  const page = await browser.view('/account/password-reset');
   const csrf = /name="csrf" value="([^"]+)"/.exec(page.html)![1]!;
   const headers = { Origin: 'null', 'Accept-Language': language };
   const body = new URLSearchParams({ csrf, username });
@@ -70,16 +67,16 @@ function linkOf(mail: MailServer['received'][number] | undefined): string {
 
 async function set(path: string, password: string) {
   const browser = oauth.browser();
-  const page = (await browser.open(path)) as FormPage;
+  const page = await browser.view(path);
   if (page.status !== 200) return page.status;
-  const answer = await post(browser, page, `${path}/set`, { new_password: password });
+  const answer = await browser.post(page, `${path}/set`, { new_password: password });
   return answer.status;
 }
 
 async function canSignIn(username: string, password: string): Promise<boolean> {
   const browser = oauth.browser();
-  const page = (await browser.open('/account/apps')) as FormPage;
-  return ((await browser.submit(page, { username, password })) as FormPage).status === 200;
+  const page = await browser.view('/account/apps');
+  return (await browser.press(page, { username, password })).status === 200;
 }
 
 describe('a member who forgot the password', () => {
@@ -88,7 +85,7 @@ describe('a member who forgot the password', () => {
     const clientId = await oauth.client();
     const tokens = await oauth.tokens(clientId, username);
     const { browser } = await atSecurity(oauth, username);
-    const signIn = (await oauth.browser().open('/account/apps')) as FormPage;
+    const signIn = await oauth.browser().view('/account/apps');
     expect(signIn.html).toContain('href="/account/password-reset">Forgot your password?</a>');
     const { status, html } = await ask(` ${username.toUpperCase()}\u00a0`);
     expect([status, html]).toEqual([200, expect.stringContaining('the email is on its way')]);
@@ -101,17 +98,15 @@ describe('a member who forgot the password', () => {
     const path = linkOf(mail);
     // To look at it takes nothing: programs do that before the member does.
     for (let i = 0; i < 3; i++) {
-      const page = (await oauth.browser().open(path)) as FormPage;
+      const page = await oauth.browser().view(path);
       expect([page.status, page.headers.get('referrer-policy')]).toEqual([200, 'no-referrer']);
     }
     expect(await set(path, NEW)).toBe(200);
     expect([await canSignIn(username, NEW), await canSignIn(username, PASSWORD)]).toEqual([true, false]);
-    expect(((await browser.open('/account/security')) as FormPage).html).toContain(
-      '/account/security/sign-in',
-    );
+    expect((await browser.view('/account/security')).html).toContain('/account/security/sign-in');
     expect(await oauth.me(tokens.access_token)).toBe(401);
     expect(
-      await query(
+      await oauth.query(
         `SELECT type, actor FROM auth_events WHERE user_id = $1 AND type LIKE 'user.password%' ORDER BY id`,
         [id],
       ),
@@ -131,7 +126,7 @@ describe('a member who forgot the password', () => {
     const without = await oauth.member();
     const [disabled, none, off] = [await member(), await member({ password_hash: null }), await member()];
     await new UsersService(oauth.dataSource).disable(disabled.id, 'admin');
-    await query('UPDATE users SET password_off_at = now() WHERE id = $1', [off.id]);
+    await oauth.query('UPDATE users SET password_off_at = now() WHERE id = $1', [off.id]);
     const { username } = await member();
     const known = await ask(username);
     const names = [without, disabled, none, off].map((one) => one.username);
@@ -144,7 +139,7 @@ describe('a member who forgot the password', () => {
     const { id, username } = await member();
     for (let i = 0; i < 3; i++) await ask(username);
     expect(received()).toHaveLength(1);
-    await query(
+    await oauth.query(
       `UPDATE oauth_state SET expires_at = expires_at - interval '301 seconds' WHERE user_id = $1`,
       [id],
     );
@@ -157,15 +152,15 @@ describe('a member who forgot the password', () => {
 
   /** Lets what the member was sent be so many seconds older. */
   const later = (id: number, seconds: number) =>
-    query(`UPDATE oauth_state SET expires_at = expires_at - make_interval(secs => $2) WHERE user_id = $1`, [
-      id,
-      seconds,
-    ]);
+    oauth.query(
+      `UPDATE oauth_state SET expires_at = expires_at - make_interval(secs => $2) WHERE user_id = $1`,
+      [id, seconds],
+    );
 
   it('gets at most five emails a day, as do all members with that address', async () => {
     const { id, username, email } = await member();
     const other = await member();
-    await query('UPDATE users SET email = $2 WHERE id = $1', [other.id, email.toUpperCase()]);
+    await oauth.query('UPDATE users SET email = $2 WHERE id = $1', [other.id, email.toUpperCase()]);
     for (let i = 0; i < 7; i++) {
       await ask(username);
       await later(id, 301);
@@ -180,9 +175,9 @@ describe('a member who forgot the password', () => {
   it('gets one email for concurrent requests', async () => {
     const { username } = await member();
     const browser = oauth.browser();
-    const page = (await browser.open('/account/password-reset')) as FormPage;
+    const page = await browser.view('/account/password-reset');
     const answers = await Promise.all(
-      Array.from({ length: 10 }, () => post(browser, page, '/account/password-reset/send', { username })),
+      Array.from({ length: 10 }, () => browser.post(page, '/account/password-reset/send', { username })),
     );
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 303));
     await oauth.api.app.get(PasswordResets).onApplicationShutdown();
@@ -193,8 +188,8 @@ describe('a member who forgot the password', () => {
     const { username } = await member();
     const guess = async () => {
       const browser = oauth.browser();
-      const page = (await browser.open('/account/apps')) as FormPage;
-      return ((await browser.submit(page, { username, password: 'guess' })) as FormPage).status;
+      const page = await browser.view('/account/apps');
+      return (await browser.press(page, { username, password: 'guess' })).status;
     };
     const block = async () => {
       const statuses = await Promise.all(Array.from({ length: 12 }, guess));
@@ -204,13 +199,13 @@ describe('a member who forgot the password', () => {
     await ask(username);
     const path = linkOf(received()[0]);
     const browser = oauth.browser();
-    const page = (await browser.open(path)) as FormPage;
-    expect((await post(browser, page, `${path}/set`, { new_password: NEW })).status).toBe(200);
+    const page = await browser.view(path);
+    expect((await browser.post(page, `${path}/set`, { new_password: NEW })).status).toBe(200);
     expect(await canSignIn(username, NEW)).toBe(true);
     await block();
     expect(await canSignIn(username, NEW)).toBe(false);
-    const signIn = (await browser.open('/account/apps')) as FormPage;
-    expect(((await browser.submit(signIn, { username, password: NEW })) as FormPage).status).toBe(200);
+    const signIn = await browser.view('/account/apps');
+    expect((await browser.press(signIn, { username, password: NEW })).status).toBe(200);
   });
 
   it('sees the same page if the mail server rejects everything', async () => {
@@ -238,8 +233,8 @@ describe('a member with passkeys who forgot the password', () => {
 
       const reset = oauth.browser();
       const path = linkOf(received()[0]);
-      const page = (await reset.open(path)) as FormPage;
-      const done = await post(reset, page, `${path}/set`, { new_password: NEW });
+      const page = await reset.view(path);
+      const done = await reset.post(page, `${path}/set`, { new_password: NEW });
       const html = await done.text();
       expect([done.status, html]).toEqual([
         200,
@@ -247,9 +242,9 @@ describe('a member with passkeys who forgot the password', () => {
       ]);
       for (const name of ['Old &lt;phone&gt;', 'Key at work']) expect(html).toContain(name);
       expect(html).toContain('href="/account/security"');
-      const signIn = (await reset.open('/account/security')) as FormPage;
+      const signIn = await reset.view('/account/security');
       const credential = phone.prove(await optionsFor(reset, signIn));
-      const signedIn = await post(reset, signIn, actionOf(signIn), { credential });
+      const signedIn = await reset.post(signIn, actionOf(signIn), { credential });
       expect([signedIn.status, signedIn.headers.get('location')]).toEqual([303, '/account/security']);
     },
   );
@@ -260,8 +255,8 @@ describe('a member with passkeys who forgot the password', () => {
     expect(textOf(received()[0])).not.toMatch(/passkey/i);
     const reset = oauth.browser();
     const path = linkOf(received()[0]);
-    const page = (await reset.open(path)) as FormPage;
-    const answer = await post(reset, page, `${path}/set`, { new_password: NEW });
+    const page = await reset.view(path);
+    const answer = await reset.post(page, `${path}/set`, { new_password: NEW });
     expect([answer.status, /passkey/i.test(await answer.text())]).toEqual([200, false]);
   });
 });
@@ -296,11 +291,11 @@ describe('a password reset link', () => {
     await ask(username);
     const path = linkOf(received()[0]);
     const browser = oauth.browser();
-    const page = (await browser.open(path)) as FormPage;
+    const page = await browser.view(path);
     const statuses = await Promise.all(
       Array.from(
         { length: 20 },
-        async (_, i) => (await post(browser, page, `${path}/set`, { new_password: `${NEW} ${i}` })).status,
+        async (_, i) => (await browser.post(page, `${path}/set`, { new_password: `${NEW} ${i}` })).status,
       ),
     );
     expect(statuses.toSorted((a, b) => a - b)).toEqual([200, ...Array.from({ length: 19 }, () => 410)]);
@@ -312,7 +307,7 @@ describe('a password reset link', () => {
     async () => {
       const endings: ((id: number, username: string) => Promise<unknown>)[] = [
         (id) =>
-          query(
+          oauth.query(
             `UPDATE oauth_state SET expires_at = expires_at - interval '1801 seconds' WHERE user_id = $1`,
             [id],
           ),
@@ -323,14 +318,14 @@ describe('a password reset link', () => {
         async (_, username) => {
           const { browser, page } = await atSecurity(oauth, username);
           const passwords = { current_password: PASSWORD, new_password: NEW };
-          const changed = await post(browser, page, '/account/security/password', passwords);
+          const changed = await browser.post(page, '/account/security/password', passwords);
           expect(changed.status).toBe(303);
         },
         // As import and feed do.
-        (id) => query('UPDATE users SET password_hash = $2 WHERE id = $1', [id, OTHER_HASH]),
+        (id) => oauth.query('UPDATE users SET password_hash = $2 WHERE id = $1', [id, OTHER_HASH]),
         async (id) => {
-          await query('UPDATE users SET password_off_at = now() WHERE id = $1', [id]);
-          await query('UPDATE users SET password_off_at = NULL WHERE id = $1', [id]);
+          await oauth.query('UPDATE users SET password_off_at = now() WHERE id = $1', [id]);
+          await oauth.query('UPDATE users SET password_off_at = NULL WHERE id = $1', [id]);
         },
         (id) => new UsersService(oauth.dataSource).disable(id, 'admin'),
       ];
@@ -350,7 +345,7 @@ describe('a password reset link', () => {
     expect(await canSignIn(username, PASSWORD)).toBe(true);
     await oauth.api.app.get(SignIn).onApplicationShutdown();
     expect(
-      await query('SELECT 1 FROM users WHERE id = $1 AND password_hash <> $2', [id, imported]),
+      await oauth.query('SELECT 1 FROM users WHERE id = $1 AND password_hash <> $2', [id, imported]),
     ).toHaveLength(1);
     expect(await set(linkOf(received()[0]), NEW)).toBe(200);
   });
@@ -384,7 +379,7 @@ describe('a password reset link', () => {
     const { username } = await member();
     await ask(username);
     const token = linkOf(received()[0]).split('/').pop()!;
-    const rows = await query<{ row: string }>(
+    const rows = await oauth.query<{ row: string }>(
       `SELECT s::text AS row FROM oauth_state s UNION ALL SELECT e::text FROM auth_events e`,
     );
     for (const { row } of rows) {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { thorough } from '../support/database.js';
 import { OauthTest, PASSWORD, type Browser, type FormPage } from '../support/oauth.js';
-import { atSecurity, post } from '../support/passkeys.js';
+import { atSecurity } from '../support/passkeys.js';
 
 const NEW = 'seven quiet herons wade';
 
@@ -10,7 +10,7 @@ beforeAll(async () => void (oauth = await OauthTest.start()));
 afterAll(() => oauth.close());
 
 const trailOf = (userId: number) =>
-  oauth.dataSource.query<{ type: string; details: object }[]>(
+  oauth.query<{ type: string; details: object }>(
     `SELECT type, details FROM auth_events WHERE user_id = $1 AND type <> 'sign_in.succeeded' ORDER BY id`,
     [userId],
   );
@@ -22,12 +22,12 @@ const change = (
   wanted: string,
   more: Record<string, string> = {},
 ) =>
-  post(browser, page, '/account/security/password', { current_password: old, new_password: wanted, ...more });
+  browser.post(page, '/account/security/password', { current_password: old, new_password: wanted, ...more });
 
 async function canSignIn(username: string, password: string): Promise<boolean> {
   const browser = oauth.browser();
-  const page = (await browser.open('/account/apps')) as FormPage;
-  return ((await browser.submit(page, { username, password })) as FormPage).status === 200;
+  const page = await browser.view('/account/apps');
+  return (await browser.press(page, { username, password })).status === 200;
 }
 
 describe('a password change', () => {
@@ -38,15 +38,11 @@ describe('a password change', () => {
     expect(page.html).toContain('name="end_others" value="yes" checked');
     const answer = await change(browser, page, PASSWORD, NEW, { end_others: 'yes' });
     expect([answer.status, answer.headers.get('location')]).toEqual([303, '/account/security']);
-    const after = (await browser.open('/account/security')) as FormPage;
+    const after = await browser.view('/account/security');
     expect(after.html).toContain('Your password is changed. Other sessions that were signed out: 2.');
-    expect(((await browser.open('/account/security')) as FormPage).html).not.toContain(
-      'Your password is changed',
-    );
+    expect((await browser.view('/account/security')).html).not.toContain('Your password is changed');
     for (const other of others)
-      expect(((await other.browser.open('/account/security')) as FormPage).html).toContain(
-        '/account/security/sign-in',
-      );
+      expect((await other.browser.view('/account/security')).html).toContain('/account/security/sign-in');
     expect([await canSignIn(username, NEW), await canSignIn(username, PASSWORD)]).toEqual([true, false]);
     expect((await trailOf(id)).slice(0, 2)).toEqual([
       { type: 'session.ended', details: { sessions: 2 } },
@@ -59,10 +55,10 @@ describe('a password change', () => {
     const other = await atSecurity(oauth, username);
     const { browser, page } = await atSecurity(oauth, username);
     expect((await change(browser, page, PASSWORD, NEW)).status).toBe(303);
-    expect(((await browser.open('/account/security')) as FormPage).html).toContain(
+    expect((await browser.view('/account/security')).html).toContain(
       'Other sessions that were signed out: 0.',
     );
-    expect(((await other.browser.open('/account/apps')) as FormPage).html).not.toContain('type="password"');
+    expect((await other.browser.view('/account/apps')).html).not.toContain('type="password"');
     expect(await trailOf(id)).toEqual([{ type: 'user.password_set', details: { sessions_kept: true } }]);
   });
 
@@ -73,15 +69,10 @@ describe('a password change', () => {
       const clientId = await oauth.client();
       const tokens = await oauth.tokens(clientId, username);
       const thief = oauth.browser();
-      const signIn = (await thief.open(oauth.request(await oauth.client()).url)) as FormPage;
-      const consent = (await thief.submit(signIn, { username, password: PASSWORD })) as FormPage;
+      const consent = await thief.signIn(oauth.request(await oauth.client()).url, username);
       const { browser, page } = await atSecurity(oauth, username);
       await change(browser, page, PASSWORD, NEW, { end_others: 'yes' });
-      const answer = (await thief.submit(
-        consent,
-        { decision: 'allow', scope: 'profile:read' },
-        /consent$/,
-      )) as FormPage;
+      const answer = await thief.press(consent, { decision: 'allow', scope: 'profile:read' }, /consent$/);
       expect([answer.status, answer.html]).toEqual([
         400,
         expect.stringContaining('This sign-in has expired'),
@@ -133,11 +124,11 @@ describe('a password change', () => {
     const { id, username } = await oauth.member();
     const { browser, page } = await atSecurity(oauth, username);
     const stranger = oauth.browser();
-    const theirs = (await stranger.open('/account/apps')) as FormPage;
+    const theirs = await stranger.view('/account/apps');
     expect((await change(stranger, theirs, PASSWORD, NEW)).status).toBe(401);
     expect((await change(stranger, page, PASSWORD, NEW)).status).toBe(403);
-    await oauth.dataSource.query('UPDATE users SET password_off_at = now() WHERE id = $1', [id]);
+    await oauth.query('UPDATE users SET password_off_at = now() WHERE id = $1', [id]);
     expect((await change(browser, page, PASSWORD, NEW)).status).toBe(401);
-    expect(((await browser.open('/account/security')) as FormPage).html).not.toContain('name="new_password"');
+    expect((await browser.view('/account/security')).html).not.toContain('name="new_password"');
   });
 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { PROFILE_NAMES, PROFILES } from '../../src/clients/profiles.js';
 import { clientOf } from '../../src/authorization-server/adapters/client-documents.js';
-import { clientWithKey } from '../support/client-kinds.js';
+import { clientWithKey, dpopKey } from '../support/client-kinds.js';
 import { OauthTest, REDIRECT_URI } from '../support/oauth.js';
 
 let oauth: OauthTest;
@@ -60,6 +60,7 @@ const JWKS = async () => {
 };
 
 const INVALID = '401 invalid_client';
+const REQUEST = '400 invalid_request';
 const AUTH = /may not authenticate by/;
 const PKCE = /only a confidential client of the profile oidc may leave PKCE out/;
 
@@ -69,6 +70,7 @@ type Fault = [
   cause: (profile: Profile) => Promise<Said>,
   answers: Readonly<Record<Profile, Said | RegExp>>,
 ];
+const every = (said: Said | RegExp): Fault[2] => ({ oauth21: said, oidc: said, fapi2: said });
 const FAULTS: readonly Fault[] = [
   [
     'no client authentication',
@@ -108,14 +110,10 @@ const FAULTS: readonly Fault[] = [
   [
     'no PKCE, with a nonce',
     (profile) => pushed(profile, { code_challenge: undefined, code_challenge_method: undefined, nonce: 'n' }),
-    { oauth21: '400 invalid_request', oidc: '400 invalid_request', fapi2: '400 invalid_request' },
+    every(REQUEST),
   ],
-  [
-    'PKCE with plain',
-    (profile) => pushed(profile, { code_challenge_method: 'plain' }),
-    { oauth21: '400 invalid_request', oidc: '400 invalid_request', fapi2: '400 invalid_request' },
-  ],
-  ['a request that is pushed', (profile) => pushed(profile, {}), { oauth21: 'ok', oidc: 'ok', fapi2: 'ok' }],
+  ['PKCE with plain', (profile) => pushed(profile, { code_challenge_method: 'plain' }), every(REQUEST)],
+  ['a request that is pushed', (profile) => pushed(profile, {}), every('ok')],
   [
     'a request that is not pushed',
     (profile) => opened(profile, {}),
@@ -124,18 +122,10 @@ const FAULTS: readonly Fault[] = [
   [
     'form_post',
     (profile) => pushed(profile, { response_mode: 'form_post' }),
-    { oauth21: '400 invalid_request', oidc: 'ok', fapi2: '400 invalid_request' },
+    { oauth21: REQUEST, oidc: 'ok', fapi2: REQUEST },
   ],
-  [
-    'fragment',
-    (profile) => pushed(profile, { response_mode: 'fragment' }),
-    { oauth21: '400 invalid_request', oidc: '400 invalid_request', fapi2: '400 invalid_request' },
-  ],
-  [
-    'an assertion for the issuer',
-    (profile) => asserted(profile, {}),
-    { oauth21: 'ok', oidc: 'ok', fapi2: 'ok' },
-  ],
+  ['fragment', (profile) => pushed(profile, { response_mode: 'fragment' }), every(REQUEST)],
+  ['an assertion for the issuer', (profile) => asserted(profile, {}), every('ok')],
   [
     'an assertion for the token endpoint',
     (profile) => asserted(profile, { aud: tokenEndpoint() }),
@@ -144,12 +134,12 @@ const FAULTS: readonly Fault[] = [
   [
     'an assertion for several',
     (profile) => asserted(profile, { aud: [oauth.issuer, 'https://other.example'] }),
-    { oauth21: INVALID, oidc: INVALID, fapi2: INVALID },
+    every(INVALID),
   ],
   ...['ES256', 'PS256', 'EdDSA'].map((alg): Fault => [
     `an assertion in ${alg}`,
     (profile) => asserted(profile, {}, alg),
-    { oauth21: 'ok', oidc: 'ok', fapi2: 'ok' },
+    every('ok'),
   ]),
   [
     'an assertion in RS256',
@@ -159,17 +149,17 @@ const FAULTS: readonly Fault[] = [
   [
     'an iat and nbf 8 s ahead',
     (profile) => asserted(profile, { iat: now() + 8, nbf: now() + 8 }),
-    { oauth21: 'ok', oidc: 'ok', fapi2: 'ok' },
+    every('ok'),
   ],
   [
     'an nbf 70 s ahead',
     (profile) => asserted(profile, { nbf: now() + 70, exp: now() + 120 }),
-    { oauth21: INVALID, oidc: INVALID, fapi2: INVALID },
+    every(INVALID),
   ],
   [
     'an iat 70 s ahead',
     (profile) => asserted(profile, { iat: now() + 70, exp: now() + 120 }),
-    { oauth21: INVALID, oidc: INVALID, fapi2: INVALID },
+    every(INVALID),
   ],
 ];
 
@@ -235,5 +225,101 @@ describe('discovery', () => {
       );
     }
     expect(metadata).not.toHaveProperty('require_pushed_authorization_requests');
+  });
+});
+
+describe('FAPI 2.0', () => {
+  /** Pushes a request, and signs a member in with it. */
+  async function signedIn(oauthClient: Awaited<ReturnType<typeof clientWithKey>>) {
+    const { id, assertion } = oauthClient;
+    const { username } = await oauth.member();
+    const request = oauth.request(id);
+    const pushed = await oauth.post('/oauth/par', {
+      ...Object.fromEntries(request.url.searchParams),
+      ...(await assertion()),
+    });
+    return request.formOf(await oauth.browser().authorize(oauth.pushedUrl(id, pushed), { username }));
+  }
+
+  /** The status of GET /me with an access token and a proof of a key. */
+  async function meWith(accessToken: string, key: Awaited<ReturnType<typeof dpopKey>>): Promise<number> {
+    const headers = await key('/api/public/me', 'GET', accessToken);
+    return (
+      await fetch(`${oauth.issuer}/api/public/me`, {
+        headers: { Authorization: `DPoP ${accessToken}`, ...headers },
+      })
+    ).status;
+  }
+
+  it('issues tokens only for a DPoP key, and says so; a request without one does not consume the code', async () => {
+    const fapi = await clientWithKey(oauth, { profile: 'fapi2' });
+    const form = await signedIn(fapi);
+    const bare = await oauth.token({ ...form, ...(await fapi.assertion()) });
+    expect([bare.status, bare.body.error, bare.body.error_description]).toEqual([
+      400,
+      'invalid_grant',
+      'DPoP proof JWT not provided',
+    ]);
+    const proof = await dpopKey(oauth);
+    const { status, body } = await oauth.token({ ...form, ...(await fapi.assertion()) }, await proof());
+    expect([status, body.token_type]).toEqual([200, 'DPoP']);
+    expect(await oauth.me(body.access_token)).toBe(401); // not as Bearer
+  });
+
+  it('keeps a refresh token, bound to the client: it works repeatedly with any DPoP key, but never without one or for another client', async () => {
+    const fapi = await clientWithKey(oauth, { profile: 'fapi2' });
+    const [proof, other] = [await dpopKey(oauth), await dpopKey(oauth)];
+    const form = await signedIn(fapi);
+    const { body: first } = await oauth.token({ ...form, ...(await fapi.assertion()) }, await proof());
+    const refresh = async (headers: Record<string, string>, client = fapi) =>
+      oauth.token(
+        {
+          grant_type: 'refresh_token',
+          refresh_token: first.refresh_token,
+          ...(await client.assertion()),
+        },
+        headers,
+      );
+    const seen = new Set([first.access_token]);
+    for (const key of [proof, proof, other]) {
+      const { status, body } = await refresh(await key());
+      expect([status, body.refresh_token, body.token_type]).toEqual([200, first.refresh_token, 'DPoP']);
+      expect([await meWith(body.access_token, key), await oauth.me(body.access_token)]).toEqual([200, 401]);
+      seen.add(body.access_token);
+    }
+    expect(seen.size).toBe(4);
+    await oauth.age('oauth_tokens', 60); // no grace period is needed
+    expect((await refresh(await proof())).status).toBe(200);
+    const stranger = await clientWithKey(oauth, { profile: 'fapi2' });
+    for (const [headers, client] of [
+      [{}, fapi],
+      [await proof(), stranger],
+    ] as const) {
+      const { status, body } = await refresh(headers, client);
+      expect([status, body.error]).toEqual([400, 'invalid_grant']);
+    }
+    expect((await refresh(await proof())).status).toBe(200);
+    await oauth.post('/oauth/revoke', { token: first.refresh_token, ...(await fapi.assertion()) });
+    expect((await refresh(await proof())).body.error).toBe('invalid_grant');
+  });
+
+  it('refreshes ten times at once', async () => {
+    const fapi = await clientWithKey(oauth, { profile: 'fapi2' });
+    const proof = await dpopKey(oauth);
+    const form = await signedIn(fapi);
+    const { body } = await oauth.token({ ...form, ...(await fapi.assertion()) }, await proof());
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, async () =>
+        oauth.token(
+          {
+            grant_type: 'refresh_token',
+            refresh_token: body.refresh_token,
+            ...(await fapi.assertion()),
+          },
+          await proof(),
+        ),
+      ),
+    );
+    expect(answers.map(({ status }) => status)).toEqual(Array(10).fill(200));
   });
 });

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { TokenKeys } from '../../src/crypto/hmac.js';
 import { postgres } from '../support/database.js';
 import { OauthTest, type Answer } from '../support/oauth.js';
 import { ServerProcess } from '../support/server.js';
 import { soon } from '../support/timing.js';
+import { dpopKey } from '../support/client-kinds.js';
 
 /** Two processes of the program over one PostgreSQL, beside the application of the test itself. */
 postgres.describe('two servers on one database', () => {
@@ -63,22 +63,14 @@ postgres.describe('two servers on one database', () => {
   });
 
   it('accept a DPoP proof once', async () => {
-    const { publicKey, privateKey } = await generateKeyPair('ES256');
-    const jwk = await exportJWK(publicKey);
+    const proof = await dpopKey(oauth);
     const browser = oauth.browser();
     for (let round = 0; round < 5; round++) {
       const codes: Record<string, string>[] = [];
       while (codes.length < 8) codes.push(await oauth.code(clientId, username, {}, browser));
-      const DPoP = await new SignJWT({
-        jti: crypto.randomUUID(),
-        htm: 'POST',
-        htu: `${oauth.issuer}/oauth/token`,
-      })
-        .setProtectedHeader({ alg: 'ES256', typ: 'dpop+jwt', jwk })
-        .setIssuedAt()
-        .sign(privateKey);
+      const headers = await proof();
       const answers = await Promise.all(
-        codes.map((code, i) => oauth.token(code, { DPoP }, servers[i % servers.length]!.url)),
+        codes.map((code, i) => oauth.token(code, headers, servers[i % servers.length]!.url)),
       );
       expect(successes(answers)).toHaveLength(1);
     }
@@ -116,10 +108,9 @@ postgres.describe('two servers on one database', () => {
     for (let round = 0; round < 15; round++) {
       const form = await oauth.code(clientId, username);
       const [, exchanged] = await Promise.all([
-        oauth.dataSource.query(
-          'DELETE FROM oauth_grants WHERE user_id = (SELECT id FROM users WHERE username = $1)',
-          [username],
-        ),
+        oauth.query('DELETE FROM oauth_grants WHERE user_id = (SELECT id FROM users WHERE username = $1)', [
+          username,
+        ]),
         patiently(() => oauth.token(form, {}, servers[round % 2]!.url)),
       ]);
       if (exchanged.status === 200) expect(await oauth.me(exchanged.body.access_token)).toBe(401);
@@ -127,7 +118,7 @@ postgres.describe('two servers on one database', () => {
   });
 
   const isUsedUp = async (refreshToken: string) => {
-    const [row] = await oauth.dataSource.query<{ used: boolean }[]>(
+    const [row] = await oauth.query<{ used: boolean }>(
       'SELECT consumed_at IS NOT NULL AS used FROM oauth_tokens WHERE key = ANY($1)',
       [new TokenKeys(oauth.api.config.secrets).keysOf('RefreshToken', refreshToken)],
     );

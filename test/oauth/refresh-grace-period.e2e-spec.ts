@@ -37,7 +37,7 @@ describe('the stored response of a used refresh token', () => {
     return { used: refresh_token, ...(await oauth.refresh(clientId, refresh_token)) };
   };
   const usedEarlier = (seconds: number) =>
-    oauth.dataSource.query(
+    oauth.query(
       `UPDATE oauth_tokens SET consumed_at = consumed_at - make_interval(secs => $1) WHERE successor IS NOT NULL`,
       [seconds],
     );

@@ -11,14 +11,17 @@ describe('a refresh token', () => {
     const [clientId, { username }] = [await oauth.client(), await oauth.member()];
     const { refresh_token } = await oauth.tokens(clientId, username);
     const first = await oauth.refresh(clientId, refresh_token);
-    await oauth.dataSource.query(
+    await oauth.query(
       `UPDATE oauth_tokens SET consumed_at = consumed_at - interval '5 s' WHERE consumed_at IS NOT NULL AND model = 'RefreshToken'`,
     );
     const second = await oauth.refresh(clientId, refresh_token);
     expect([first.status, second.status]).toEqual([200, 200]);
-    const { expires_in, refresh_token_expires_in: _, ...same } = first.body;
+    const { expires_in, refresh_token_expires_in, ...same } = first.body;
     expect(second.body).toMatchObject(same);
     expect(second.body.expires_in).toBeLessThanOrEqual(expires_in - 5);
+    expect(second.body.refresh_token_expires_in).toBeLessThanOrEqual(
+      (refresh_token_expires_in as number) - 5,
+    );
     expect(await oauth.me(second.body.access_token)).toBe(200);
     expect((await oauth.refresh(clientId, second.body.refresh_token)).status).toBe(200);
   });
@@ -72,7 +75,7 @@ describe('a refresh token', () => {
     await oauth.api.app.get(Sweeper).sweep();
     expect((await oauth.refresh(clientId, refresh_token)).body.error).toBe('invalid_grant');
     expect((await oauth.refresh(clientId, body.refresh_token)).body.error).toBe('invalid_grant');
-    const [row] = await oauth.dataSource.query<{ reason: string }[]>(
+    const [row] = await oauth.query<{ reason: string }>(
       `SELECT details->>'reason' AS reason FROM auth_events WHERE client_id = $1 AND type = 'token.refused' ORDER BY id LIMIT 1`,
       [clientId],
     );
@@ -84,7 +87,7 @@ describe('a refresh token', () => {
     const { refresh_token } = await oauth.tokens(clientId, username);
     const wrong = await oauth.refresh(clientId, refresh_token, { resource: 'https://other.example/api' });
     expect([wrong.status, wrong.body.error]).toEqual([400, 'invalid_target']);
-    const stored = await oauth.dataSource.query<{ consumed_at: Date | null }[]>(
+    const stored = await oauth.query<{ consumed_at: Date | null }>(
       `SELECT consumed_at FROM oauth_tokens WHERE model = 'RefreshToken' ORDER BY created_at DESC LIMIT 1`,
     );
     expect(stored[0]!.consumed_at).toBeNull();

@@ -6,7 +6,7 @@ import {
 import { Logger } from '../../src/runtime/logger.js';
 import { basic, clientWithKey, clientWithSecret } from '../support/client-kinds.js';
 import { OauthTest, REDIRECT_URI, type Browser, type FormPage } from '../support/oauth.js';
-import { startWithUpstream, upstreamLink, type UpstreamServer } from '../support/upstream.js';
+import { startWithUpstream, type UpstreamServer } from '../support/upstream.js';
 
 let oauth: OauthTest;
 let withUpstream: { oauth: OauthTest; upstream: UpstreamServer };
@@ -87,14 +87,13 @@ const redeem = async (caller: Caller, changed: Record<string, string> = {}) => {
   return caller.token({ ...(await oauth.code(clientId, username)), ...changed });
 };
 const tokens = async () => oauth.tokens(clientId, (await oauth.member()).username);
-const query = (text: string, values: unknown[] = []) => oauth.dataSource.query(text, values);
+const query = (text: string, values: unknown[] = []) => oauth.query(text, values);
 const wrongSecret = (id: string) => basic(id, `pua_secret_${'x'.repeat(43)}`);
 const fapiClient = () => clientWithKey(oauth, { profile: 'fapi2', allowed_origins: [] });
 
 /** Begins a sign-in with the platform’s own login. */
 async function upstreamSignIn({ browser }: Caller): Promise<URL> {
-  const page = (await browser.open('/account/apps')) as FormPage;
-  return withUpstream.upstream.visit((await browser.open(upstreamLink(page))) as URL);
+  return withUpstream.upstream.answerTo(browser, '/account/apps');
 }
 
 /** Provoked at the second server, which has an upstream login and a limit. */

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { closeApp, createApp } from '../../src/app.js';
 import { postgres } from '../support/database.js';
-import { OauthTest, PASSWORD, REDIRECT_URI, type Browser, type FormPage } from '../support/oauth.js';
+import { OauthTest, PASSWORD, REDIRECT_URI, type FormPage } from '../support/oauth.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { until } from '../support/timing.js';
 
@@ -47,10 +47,6 @@ postgres.describe('the authorization server with a failing database', () => {
 
   const post = (path: string, form: Record<string, string>) =>
     fetch(new URL(path, url), { method: 'POST', redirect: 'manual', body: new URLSearchParams(form) });
-  const csrfOf = (page: FormPage) => /name="csrf" value="([^"]+)"/.exec(page.html)![1]!;
-  const submit = (browser: Browser, page: FormPage, path: string, fields: Record<string, string> = {}) =>
-    browser.send(path, { method: 'POST', body: new URLSearchParams({ csrf: csrfOf(page), ...fields }) });
-
   /** Every endpoint and page, each in a state in which it would succeed. */
   async function steps(): Promise<Step[]> {
     const clientId = await oauth.client();
@@ -69,16 +65,16 @@ postgres.describe('the authorization server with a failing database', () => {
     const signedIn = async () => {
       const browser = oauth.browser(url);
       await oauth.code(clientId, username, {}, browser);
-      return { browser, page: (await browser.open('/account/apps')) as FormPage };
+      return { browser, page: await browser.view('/account/apps') };
     };
     const atSignIn = async () => {
       const browser = oauth.browser(url);
-      return { browser, page: (await browser.open(oauth.request(clientId).url)) as FormPage };
+      return { browser, page: await browser.view(oauth.request(clientId).url) };
     };
     const atConsent = async () => {
       const other = await oauth.client();
       const { browser } = await signedIn();
-      return { browser, page: (await browser.open(oauth.request(other).url)) as FormPage };
+      return { browser, page: await browser.view(oauth.request(other).url) };
     };
     const [shown, typed, cancelled, consenting, deciding] = [
       await atSignIn(),
@@ -94,7 +90,7 @@ postgres.describe('the authorization server with a failing database', () => {
       await signedIn(),
       oauth.browser(url),
     ];
-    const login = (await stranger.open('/account/apps')) as FormPage;
+    const login = await stranger.view('/account/apps');
     const { searchParams } = oauth.request(clientId).url;
     const at = (page: FormPage, step = '') => page.url.pathname + step;
 
@@ -142,19 +138,19 @@ postgres.describe('the authorization server with a failing database', () => {
       { name: 'sign-in page', send: () => shown.browser.send(at(shown.page)), later: 200 },
       {
         name: 'sign-in',
-        send: () => submit(typed.browser, typed.page, at(typed.page, '/sign-in'), { username, password }),
+        send: () => typed.browser.post(typed.page, at(typed.page, '/sign-in'), { username, password }),
         later: 303,
       },
       {
         name: 'cancel',
-        send: () => submit(cancelled.browser, cancelled.page, at(cancelled.page, '/cancel')),
+        send: () => cancelled.browser.post(cancelled.page, at(cancelled.page, '/cancel')),
         later: 303,
       },
       { name: 'consent page', send: () => consenting.browser.send(at(consenting.page)), later: 200 },
       {
         name: 'consent',
         send: () =>
-          submit(deciding.browser, deciding.page, at(deciding.page, '/consent'), {
+          deciding.browser.post(deciding.page, at(deciding.page, '/consent'), {
             decision: 'allow',
             scope: 'profile:read',
           }),
@@ -164,17 +160,17 @@ postgres.describe('the authorization server with a failing database', () => {
       { name: 'sessions', send: () => account.browser.send('/account/sessions'), later: 200 },
       {
         name: 'revoke',
-        send: () => submit(account.browser, account.page, '/account/apps/revoke', { client_id: 'nobody' }),
+        send: () => account.browser.post(account.page, '/account/apps/revoke', { client_id: 'nobody' }),
         later: 303,
       },
       {
         name: 'sign-in to the account',
-        send: () => submit(stranger, login, '/account/apps/sign-in', { username, password }),
+        send: () => stranger.post(login, '/account/apps/sign-in', { username, password }),
         later: 303,
       },
       {
         name: 'sign-out from the account',
-        send: () => submit(leaving.browser, leaving.page, '/account/sign-out'),
+        send: () => leaving.browser.post(leaving.page, '/account/sign-out'),
         later: 303,
       },
       { name: 'logout', send: () => loggingOut.browser.send('/oauth/logout'), later: 200 },
@@ -284,13 +280,13 @@ postgres.describe('the authorization server with a failing database', () => {
   it('never skips the sign-in throttle: a sign-in that cannot be counted gets 503', async () => {
     const { username } = await oauth.member();
     const browser = oauth.browser(url);
-    const page = (await browser.open(oauth.request(await oauth.client()).url)) as FormPage;
+    const page = await browser.view(oauth.request(await oauth.client()).url);
     const runner = oauth.dataSource.createQueryRunner();
     await runner.startTransaction();
     await runner.query('LOCK TABLE login_throttle IN ACCESS EXCLUSIVE MODE');
     try {
       const fields = { username, password: PASSWORD, redirect_uri: REDIRECT_URI };
-      const { status } = await submit(browser, page, `${page.url.pathname}/sign-in`, fields);
+      const { status } = await browser.post(page, `${page.url.pathname}/sign-in`, fields);
       expect(status).toBe(503);
     } finally {
       await runner.rollbackTransaction();

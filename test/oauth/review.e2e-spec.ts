@@ -6,8 +6,7 @@ import { ClientReviews } from '../../src/clients/reviews.js';
 import { newFormId } from '../../src/member-pages/rendering/pages.js';
 import { PersonalData } from '../../src/personal-data/personal-data.js';
 import { pua, puaJson } from '../support/command-line.js';
-import { OauthTest, PASSWORD, REDIRECT_URI, type Browser, type FormPage } from '../support/oauth.js';
-import { csrfOf } from '../support/passkeys.js';
+import { OauthTest, PASSWORD, REDIRECT_URI, type Browser, type FormPage, csrfOf } from '../support/oauth.js';
 
 let oauth: OauthTest;
 let clients: ClientsService;
@@ -34,7 +33,6 @@ const PIXEL = Buffer.from(
   'base64',
 );
 
-const query = <Row>(sql: string, values: unknown[] = []) => oauth.dataSource.query<Row[]>(sql, values);
 const run = (...parameters: string[]) => pua(oauth.api.environment, parameters);
 const json = <Result = Record<string, unknown>>(...parameters: string[]) =>
   puaJson<Result>(oauth.api.environment, parameters);
@@ -51,14 +49,11 @@ interface Signed {
 async function signedIn(of = oauth): Promise<Signed> {
   const member = await of.member();
   const browser = of.browser();
-  const open = async (path: string) => (await browser.open(path)) as FormPage;
-  const page = (await browser.submit(await open('/account/apps'), {
-    username: member.username,
-    password: PASSWORD,
-  })) as FormPage;
+  const open = (path: string) => browser.view(path);
+  const page = await browser.signIn('/account/apps', member.username);
   const post = async (path: string, fields: Record<string, string> = {}) => {
     const body = new URLSearchParams({ csrf: csrfOf(page), form: newFormId(), ...fields });
-    return (await browser.open(path, { method: 'POST', body })) as FormPage;
+    return await browser.view(path, { method: 'POST', body });
   };
   return { ...member, browser, open, post };
 }
@@ -83,7 +78,7 @@ async function approvedApp(logo?: Buffer) {
 async function atConsent(clientId: string, username: string, parameters = {}, of = oauth) {
   const browser = of.browser();
   const { url } = of.request(clientId, { scope: SCOPE, ...parameters });
-  const signIn = (await browser.open(url)) as FormPage;
+  const signIn = await browser.view(url);
   if (signIn.status !== 200) return { browser, page: signIn };
   const page = await browser.submit(signIn, { username, password: PASSWORD }, /\/sign-in$/);
   return { browser, page: page as FormPage };
@@ -102,7 +97,7 @@ async function testerOf(app: Awaited<ReturnType<typeof ownApp>>) {
 }
 
 const eventsOf = (clientId: string) =>
-  query<{ type: string; actor: string; user_id: number }>(
+  oauth.query<{ type: string; actor: string; user_id: number }>(
     `SELECT type, actor, user_id FROM auth_events WHERE client_id = $1 AND type LIKE 'tester.%' ORDER BY id`,
     [clientId],
   );
@@ -123,19 +118,19 @@ describe('An app that the platform has not approved', () => {
     expect(page.html).not.toContain('name="decision"');
     const csrf = csrfOf(page);
     const body = new URLSearchParams({ csrf, decision: 'allow', scope: 'profile:read' });
-    const forced = (await browser.open(`${page.url.pathname}/consent`, { method: 'POST', body })) as FormPage;
+    const forced = await browser.view(`${page.url.pathname}/consent`, { method: 'POST', body });
     expect(forced.status).toBe(403);
-    const back = (await browser.submit(page, {}, /\/cancel$/)) as FormPage | URL;
+    const back = await browser.submit(page, {}, /\/cancel$/);
     expect(back instanceof URL && back.searchParams.get('error')).toBe('access_denied');
     for (const table of ['oauth_consents', 'oauth_grants'])
-      expect(await query(`SELECT FROM ${table} WHERE client_id = $1`, [id])).toEqual([]);
+      expect(await oauth.query(`SELECT FROM ${table} WHERE client_id = $1`, [id])).toEqual([]);
   });
 
   it('returns consent_required to prompt=none for a member who may no longer use it', async () => {
     const app = await ownApp();
     const member = await testerOf(app);
     await oauth.tokens(app.id, member.username, { scope: SCOPE });
-    await query('DELETE FROM app_testers WHERE client_id = $1', [app.id]);
+    await oauth.query('DELETE FROM app_testers WHERE client_id = $1', [app.id]);
     const { url } = oauth.request(app.id, { scope: SCOPE, prompt: 'none' });
     const back = (await member.browser.open(url)) as URL;
     expect(back.searchParams.get('error')).toBe('consent_required');
@@ -150,7 +145,7 @@ describe('An app that the platform has not approved', () => {
 
   it('gives 180 days at most, and after the approval what its kind gives', async () => {
     const { id, owner, developer } = await ownApp();
-    await query(
+    await oauth.query(
       `UPDATE oauth_clients SET type = 'native', redirect_uris = '{com.example.app:/cb}' WHERE id = $1`,
       [id],
     );
@@ -176,7 +171,7 @@ describe('A tester', () => {
     const page = await tester.open('/account/apps');
     expect(page.html).toContain(`@${app.developer.username}`);
     for (let n = 0; n < 2; n++)
-      expect((await tester.browser.submit(page, {}, /\/accept$/)) as FormPage).toMatchObject({ status: 200 });
+      expect(await tester.browser.press(page, {}, /\/accept$/)).toMatchObject({ status: 200 });
     const { access_token } = await oauth.tokens(app.id, tester.username, { scope: SCOPE });
     expect(await oauth.me(access_token)).toBe(200);
     const accepted = await tester.open('/account/apps');
@@ -205,17 +200,17 @@ describe('A tester', () => {
     const app = await ownApp();
     const tester = await testerOf(app);
     const { browser, page } = await atConsent(app.id, tester.username);
-    await query(
+    await oauth.query(
       `CREATE FUNCTION remove_tester() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 DELETE FROM app_testers WHERE user_id = NEW.user_id; RETURN NULL; END $$`,
     );
-    await query(
+    await oauth.query(
       'CREATE TRIGGER remove_tester AFTER INSERT ON oauth_consents FOR EACH ROW EXECUTE FUNCTION remove_tester()',
     );
     const after = await browser.submit(page, { decision: 'allow', scope: [...SCOPES] }, /\/consent$/);
-    await query('DROP FUNCTION remove_tester CASCADE');
+    await oauth.query('DROP FUNCTION remove_tester CASCADE');
     expect((after as FormPage).status).toBe(403);
-    expect(await query('SELECT FROM oauth_grants WHERE client_id = $1', [app.id])).toEqual([]);
+    expect(await oauth.query('SELECT FROM oauth_grants WHERE client_id = $1', [app.id])).toEqual([]);
   });
 
   it(`can be one of ${MOST_TESTERS}, also if two are invited at once`, async () => {
@@ -277,7 +272,7 @@ describe('An application', () => {
     expect(applied.html).toContain('Waiting for review');
     const pending = await json<{ data: { client_id: string }[] }>('clients', 'list', '--pending');
     expect(pending.data.map(({ client_id }) => client_id)).toContain(id);
-    await query(
+    await oauth.query(
       `INSERT INTO developer_request_counts (client_id, hour, method, route, status, error, requests)
 VALUES ($1, now(), 'GET', '/api/public/events', 403, 'insufficient_scope', 7)`,
       [id],
@@ -297,7 +292,7 @@ VALUES ($1, now(), 'GET', '/api/public/events', 403, 'insufficient_scope', 7)`,
     const approved = await json('clients', 'approve', id, '--applied-at', String(shown.applied_at));
     expect(approved).toMatchObject({ review: 'approved', applied_at: null, scopes: [...SCOPES] });
     expect((await developer.open('/developer')).html).toContain('>Approved<');
-    const notices = await query(
+    const notices = await oauth.query(
       `SELECT notice, name, by_id FROM platform_changes WHERE user_id = $1 AND notice = 'client.reviewed'`,
       [developer.id],
     );
@@ -352,7 +347,7 @@ VALUES ($1, now(), 'GET', '/api/public/events', 403, 'insufficient_scope', 7)`,
     const both = [reviews.review(id, { approved: true }), reviews.review(id, { rejection: 'No.' })];
     const outcomes = await Promise.allSettled(both);
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
-    const events = await query<{ result: string }>(
+    const events = await oauth.query<{ result: string }>(
       `SELECT details->>'result' AS result FROM auth_events WHERE client_id = $1 AND type = 'client.reviewed'`,
       [id],
     );

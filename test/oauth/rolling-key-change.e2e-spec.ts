@@ -1,15 +1,15 @@
-import { createHash } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import pg from 'pg';
-import { createLocalJWKSet, exportJWK, generateKeyPair, jwtVerify, SignJWT } from 'jose';
+import { createLocalJWKSet, jwtVerify } from 'jose';
 import { closeApp, createApp } from '../../src/app.js';
 import { Secrets } from '../../src/crypto/secrets.js';
 import { pua } from '../support/command-line.js';
 import { postgres } from '../support/database.js';
-import { OauthTest, PASSWORD, REDIRECT_URI, type Browser, type FormPage } from '../support/oauth.js';
+import { OauthTest, PASSWORD, type Browser, type FormPage } from '../support/oauth.js';
 import { RoundRobin } from '../support/round-robin.js';
 import { soon } from '../support/timing.js';
+import { athOf, dpopSigner } from '../support/client-kinds.js';
 
 const OLD = Buffer.from(process.env.TEST_SECRET_KEY!, 'base64');
 const NEW = Buffer.alloc(32, 'new');
@@ -61,7 +61,7 @@ postgres.describe('a rolling change of SECRET_KEY', () => {
     oauth = await OauthTest.start({ publicUrl: balancer.url });
     clientId = await oauth.client();
   });
-  beforeEach(() => oauth.dataSource.query('DELETE FROM signing_keys')); // each test begins with its own keys
+  beforeEach(() => oauth.query('DELETE FROM signing_keys')); // each test begins with its own keys
   afterEach(async () => {
     await Promise.all(apps.map(closeApp));
     apps = [];
@@ -108,41 +108,21 @@ postgres.describe('a rolling change of SECRET_KEY', () => {
       body: (await answer.json()) as { data?: unknown[]; pagination?: { next_cursor: string | null } },
     }));
 
-  /** A key pair of an app that binds its tokens to it. */
-  async function prover() {
-    const { privateKey, publicKey } = await generateKeyPair('ES256');
-    const jwk = await exportJWK(publicKey);
-    return (claims: Record<string, unknown>) =>
-      new SignJWT({ jti: crypto.randomUUID(), ...claims })
-        .setProtectedHeader({ alg: 'ES256', typ: 'dpop+jwt', jwk })
-        .setIssuedAt()
-        .sign(privateKey);
-  }
-
   /** From authorization to revocation, every step at the other instance than the previous one. */
   async function flow(n: number): Promise<void> {
     const { username } = await oauth.member();
     const browser = oauth.browser();
-    const prove = await prover();
+    const prove = await dpopSigner();
     const htu = `${oauth.issuer}/oauth/token`;
 
-    let { url, verifier } = oauth.request(clientId);
+    const request = oauth.request(clientId);
+    let { url } = request;
     if (n % 2 === 0) {
       const pushed = await oauth.post('/oauth/par', Object.fromEntries(url.searchParams));
       expect(pushed.status).toBe(201);
-      url = new URL(
-        `/oauth/authorize?${new URLSearchParams({ client_id: clientId, request_uri: pushed.body.request_uri as string })}`,
-        oauth.issuer,
-      );
+      url = oauth.pushedUrl(clientId, pushed);
     }
-    const back = await browser.authorize(url, { username });
-    const form = {
-      grant_type: 'authorization_code',
-      client_id: clientId,
-      code: back.searchParams.get('code')!,
-      code_verifier: verifier,
-      redirect_uri: REDIRECT_URI,
-    };
+    const form = request.formOf(await browser.authorize(url, { username }));
     const first = await oauth.token(form, { DPoP: await prove({ htm: 'POST', htu }) });
     expect([first.status, first.body.error]).toEqual([200, undefined]);
     const keys = createLocalJWKSet((await (await fetch(`${oauth.issuer}/oauth/jwks`)).json()) as never);
@@ -160,7 +140,7 @@ postgres.describe('a rolling change of SECRET_KEY', () => {
     expect(again.body.refresh_token).toBe(second.body.refresh_token);
 
     const { access_token } = second.body;
-    const ath = createHash('sha256').update(access_token).digest('base64url');
+    const ath = athOf(access_token);
     const headers = async (path: string, jti: string = crypto.randomUUID()) => ({
       Authorization: `DPoP ${access_token}`,
       DPoP: await prove({ htm: 'GET', htu: `${oauth.issuer}${path}`, ath, jti }),
@@ -170,7 +150,7 @@ postgres.describe('a rolling change of SECRET_KEY', () => {
     expect((await api('/api/public/me', used)).status).toBe(401); // a proof counts once, wherever
     expect((await api('/oauth/userinfo', await headers('/oauth/userinfo'))).status).toBe(200);
 
-    const account = (await browser.open('/account/apps')) as FormPage;
+    const account = await browser.view('/account/apps');
     expect([account.status, /type="password"/.test(account.html)]).toEqual([200, false]);
     const silent = (await browser.open(oauth.request(clientId, { prompt: 'none' }).url)) as URL;
     expect(silent.searchParams.get('code')).not.toBeNull();
@@ -219,7 +199,7 @@ postgres.describe('a rolling change of SECRET_KEY', () => {
         expect([refreshed.status, refreshed.body.error]).toEqual([200, undefined]);
         expect(await oauth.me(refreshed.body.access_token)).toBe(200);
         refreshToken = refreshed.body.refresh_token;
-        const page = (await signedIn.open('/account/apps')) as FormPage;
+        const page = await signedIn.view('/account/apps');
         expect(/type="password"/.test(page.html)).toBe(false);
       } else {
         refreshToken = (await oauth.token(await oauth.code(clientId, username, {}, signedIn))).body
@@ -227,7 +207,7 @@ postgres.describe('a rolling change of SECRET_KEY', () => {
       }
       code = await oauth.code(clientId, username, {}, signedIn);
       const browser = oauth.browser();
-      begun = { browser, page: (await browser.open(oauth.request(clientId).url)) as FormPage };
+      begun = { browser, page: await browser.view(oauth.request(clientId).url) };
     }
   });
 
@@ -239,10 +219,10 @@ postgres.describe('a rolling change of SECRET_KEY', () => {
     const { id, username } = await oauth.member();
     for (let i = 0; i < 14; i++) {
       const browser = oauth.browser();
-      const page = (await browser.open(oauth.request(clientId).url)) as FormPage;
+      const page = await browser.view(oauth.request(clientId).url);
       await browser.submit(page, { username, password: `wrong ${i}` }, /sign-in$/);
     }
-    const reasons = await oauth.dataSource.query<{ reason: string; n: number }[]>(
+    const reasons = await oauth.query<{ reason: string; n: number }>(
       `SELECT details->>'reason' AS reason, count(*) AS n FROM auth_events WHERE user_id = $1
        AND details->>'reason' = 'wrong_password' GROUP BY 1`,
       [id],
@@ -252,7 +232,7 @@ postgres.describe('a rolling change of SECRET_KEY', () => {
 
   describe('of signing keys', () => {
     const stored = () =>
-      oauth.dataSource.query<{ kid: string; private_jwk: Buffer }[]>(
+      oauth.query<{ kid: string; private_jwk: Buffer }>(
         `SELECT kid, private_jwk FROM signing_keys WHERE status <> 'retired' ORDER BY kid`,
       );
     const settings = ([current, previous]: readonly Buffer[]) => ({

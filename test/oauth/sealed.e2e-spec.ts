@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { TokenKeys } from '../../src/crypto/hmac.js';
 import { Encryption } from '../../src/crypto/encryption.js';
-import { OauthTest, type Browser, type FormPage } from '../support/oauth.js';
+import { OauthTest, type Browser } from '../support/oauth.js';
 import { thorough } from '../support/database.js';
 
 let oauth: OauthTest;
@@ -9,7 +9,7 @@ beforeAll(async () => void (oauth = await OauthTest.start()));
 afterAll(() => oauth.close());
 
 const signedIn = async (browser: Browser): Promise<boolean> =>
-  !((await browser.open('/account/apps')) as FormPage).html.includes('type="password"');
+  !(await browser.view('/account/apps')).html.includes('type="password"');
 
 /** A member who is signed in in a new browser. */
 async function session(): Promise<{ id: number; browser: Browser }> {
@@ -23,7 +23,7 @@ async function session(): Promise<{ id: number; browser: Browser }> {
 thorough.describe('what is stored encrypted', () => {
   it('rejects ciphertext copied from another session', async () => {
     const [attacker, victim] = [await session(), await session()];
-    await oauth.dataSource.query(
+    await oauth.query(
       `UPDATE oauth_sessions SET payload = (SELECT payload FROM oauth_sessions WHERE user_id = $2), user_id = $2 WHERE user_id = $1
 AND key <> (SELECT key FROM oauth_sessions WHERE user_id = $2)`,
       [attacker.id, victim.id],
@@ -37,7 +37,7 @@ AND key <> (SELECT key FROM oauth_sessions WHERE user_id = $2)`,
     const [{ key }] = (await oauth.dataSource
       .query('DELETE FROM oauth_sessions WHERE user_id = $1 RETURNING key', [attacker.id])
       .then(([rows]: [unknown[]]) => rows)) as [{ key: Buffer }];
-    await oauth.dataSource.query('UPDATE oauth_sessions SET key = $2 WHERE user_id = $1', [victim.id, key]);
+    await oauth.query('UPDATE oauth_sessions SET key = $2 WHERE user_id = $1', [victim.id, key]);
     expect(await signedIn(attacker.browser)).toBe(false);
   });
 
@@ -46,7 +46,7 @@ AND key <> (SELECT key FROM oauth_sessions WHERE user_id = $2)`,
     const pages = [];
     for (const state of ['one', 'two']) {
       const browser = oauth.browser();
-      pages.push({ browser, page: (await browser.open(oauth.request(clientId, { state }).url)) as FormPage });
+      pages.push({ browser, page: await browser.view(oauth.request(clientId, { state }).url) });
     }
     const keys = pages.map(
       ({ page }) =>
@@ -55,12 +55,12 @@ AND key <> (SELECT key FROM oauth_sessions WHERE user_id = $2)`,
           page.url.pathname.split('/').pop()!,
         )[0]!,
     );
-    await oauth.dataSource.query(
+    await oauth.query(
       'UPDATE oauth_state SET payload = (SELECT payload FROM oauth_state WHERE key = $2) WHERE key = $1',
       keys,
     );
     const statuses = await Promise.all(
-      pages.map(async ({ browser, page }) => ((await browser.open(page.url)) as FormPage).status),
+      pages.map(async ({ browser, page }) => (await browser.view(page.url)).status),
     );
     expect(statuses).toEqual([400, 200]);
   });
@@ -68,13 +68,13 @@ AND key <> (SELECT key FROM oauth_sessions WHERE user_id = $2)`,
   it('rejects a session payload that was encrypted without its row’s keys', async () => {
     const { id, browser } = await session();
     const encryption = new Encryption(oauth.api.config.secrets, 'oauth-state');
-    const [row] = await oauth.dataSource.query<{ payload: Buffer; key: Buffer; uid_key: Buffer }[]>(
+    const [row] = await oauth.query<{ payload: Buffer; key: Buffer; uid_key: Buffer }>(
       'SELECT payload, key, uid_key FROM oauth_sessions WHERE user_id = $1',
       [id],
     );
     const payload = encryption.open(row!.payload, 'Session', row!.uid_key, row!.key);
     expect(payload).toMatchObject({ accountId: String(id) });
-    await oauth.dataSource.query('UPDATE oauth_sessions SET payload = $2 WHERE key = $1', [
+    await oauth.query('UPDATE oauth_sessions SET payload = $2 WHERE key = $1', [
       row!.key,
       encryption.seal(payload, 'Session'),
     ]);

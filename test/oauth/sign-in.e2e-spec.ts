@@ -199,24 +199,6 @@ describe('a sign-in', () => {
       },
     );
 
-    thorough.it('keeps a password that was changed meanwhile', async () => {
-      const userId = await platform.user({
-        username: 'meanwhile',
-        password_hash: await bcrypt.hash(PASSWORD, 12),
-      });
-      const attemptsTaken = async () =>
-        (
-          await dataSource.query<{ sum: number }[]>('SELECT sum(attempts)::int AS sum FROM login_throttle')
-        )[0]!.sum;
-      const before = await attemptsTaken();
-      const signingIn = attempt('meanwhile');
-      while ((await attemptsTaken()) < before + 2); // the old hash was read: address and account are taken
-      await dataSource.query('UPDATE users SET password_hash = $2 WHERE id = $1', [userId, passwordHash]);
-      expect(await signingIn).toMatchObject({ userId });
-      await upgraded();
-      expect((await storedHash(userId)).password_hash).toBe(passwordHash);
-    });
-
     it('accepts an imported password shorter than the minimum, and hashes it again', async () => {
       const before = await bcrypt.hash('abc', 4);
       const userId = await platform.user({ username: 'short', password_hash: before });
@@ -360,12 +342,6 @@ describe('a sign-in', () => {
       },
     );
 
-    thorough.it('does not count successes', async () => {
-      await platform.user({ username: 'frequent', password_hash: passwordHash });
-      for (let i = 0; i < 15; i++)
-        expect(await attempt('frequent')).toMatchObject({ userId: expect.any(Number) });
-    });
-
     thorough.it('limits failures per address over all accounts, and affects no other address', async () => {
       const limited = await instance(5);
       const from = (address: string, username: string) =>
@@ -377,19 +353,6 @@ describe('a sign-in', () => {
       expect(await from('2001:db8:8::1', 'sprayed0')).toEqual({ reason: 'invalid' });
       await pass(60);
       expect(await from('2001:db8:7::1', 'sprayed0')).toEqual({ reason: 'invalid' });
-    });
-
-    thorough.it('does not count successes against the address', async () => {
-      const limited = await instance(3);
-      await platform.user({ username: 'office', password_hash: passwordHash });
-      for (let i = 0; i < 6; i++) {
-        const result = await limited.signIn.attempt({
-          username: 'office',
-          password: PASSWORD,
-          ip: '192.0.2.9',
-        });
-        expect(result).toMatchObject({ userId: expect.any(Number) });
-      }
     });
 
     thorough.it('limits no address if RATE_LIMIT_AUTH is 0, but still limits accounts', async () => {

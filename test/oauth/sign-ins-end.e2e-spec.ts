@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { UsersService } from '../../src/accounts/users.service.js';
 import { ConnectedApps } from '../../src/clients/connected-apps.js';
-import { Encryption } from '../../src/crypto/encryption.js';
 import bcrypt from 'bcrypt';
 import { DataSource } from 'typeorm';
 import { puaJson } from '../support/command-line.js';
@@ -56,12 +55,7 @@ const ENDINGS: [string, (member: Member) => Promise<string>][] = [
 /** Sends the sign-in form of a page, and goes no further. @returns where it leads */
 async function signInOnly(browser: Browser, page: FormPage, username: string, password = PASSWORD) {
   const action = /action="([^"]*sign-in)"/.exec(page.html)![1]!;
-  const csrf = /name="csrf" value="([^"]*)"/.exec(page.html)![1]!;
-  const response = await browser.send(action, {
-    method: 'POST',
-    body: new URLSearchParams({ csrf, username, password }),
-    headers: { Origin: 'null' },
-  });
+  const response = await browser.post(page, action, { username, password });
   await response.arrayBuffer();
   return { status: response.status, location: response.headers.get('location') };
 }
@@ -69,14 +63,14 @@ async function signInOnly(browser: Browser, page: FormPage, username: string, pa
 /** A browser in which the password was accepted, and the URL to continue at. */
 async function halfSignedIn({ username }: Member): Promise<{ browser: Browser; location: string }> {
   const browser = oauth.browser();
-  const page = (await browser.open(oauth.request(await oauth.client()).url)) as FormPage;
+  const page = await browser.view(oauth.request(await oauth.client()).url);
   const { location } = await signInOnly(browser, page, username);
   return { browser, location: location! };
 }
 
 /** How much of the member's sign-ins the database holds. */
 async function left({ id }: Member): Promise<object> {
-  const [row] = await oauth.dataSource.query<object[]>(
+  const [row] = await oauth.query<object>(
     `SELECT (SELECT count(*) FROM oauth_sessions WHERE user_id = $1) AS sessions, (SELECT count(*) FROM oauth_grants WHERE user_id = $1) AS grants,
   (SELECT count(*) FROM oauth_state WHERE user_id = $1) AS interactions`,
     [id],
@@ -92,28 +86,19 @@ describe.each(ENDINGS)('%s', (_, end) => {
     const { browser, location } = await halfSignedIn(member);
     await end(member);
     expect(await left(member)).toEqual(NOTHING);
-    const page = (await browser.open(location)) as FormPage;
+    const page = await browser.view(location);
     expect(page.status).toBe(400);
     expect(await left(member)).toEqual(NOTHING);
-    expect(/type="password"/.test(((await browser.open('/account/apps')) as FormPage).html)).toBe(true);
+    expect(/type="password"/.test((await browser.view('/account/apps')).html)).toBe(true);
   });
 
   it('ends a sign-in that waits for consent', async () => {
     const member = await oauth.member();
     const browser = oauth.browser();
-    const page = (await browser.open(oauth.request(await oauth.client()).url)) as FormPage;
-    const consent = (await browser.submit(
-      page,
-      { username: member.username, password: PASSWORD },
-      /sign-in$/,
-    )) as FormPage;
+    const consent = await browser.signIn(oauth.request(await oauth.client()).url, member.username);
     expect(consent.html).toContain('checkbox');
     await end(member);
-    const answer = (await browser.submit(
-      consent,
-      { scope: 'profile:read', decision: 'allow' },
-      /consent$/,
-    )) as FormPage;
+    const answer = await browser.press(consent, { scope: 'profile:read', decision: 'allow' }, /consent$/);
     expect([answer.status, answer.html.includes('This sign-in has expired')]).toEqual([400, true]);
     expect(await left(member)).toEqual(NOTHING);
   });
@@ -129,7 +114,7 @@ describe.each(ENDINGS)('%s', (_, end) => {
     await soon(async () => (await oauth.me(tokens.body.access_token)) === 401);
     expect((await oauth.refresh(clientId, tokens.body.refresh_token)).body.error).toBe('invalid_grant');
     expect((await oauth.token(outstanding)).body.error).toBe('invalid_grant');
-    expect(((await browser.open('/account/apps')) as FormPage).html).toContain('type="password"');
+    expect((await browser.view('/account/apps')).html).toContain('type="password"');
   });
 
   it('keeps sign-ins afterwards, in the same second', async () => {
@@ -141,7 +126,7 @@ describe.each(ENDINGS)('%s', (_, end) => {
       password,
     });
     expect(back.searchParams.get('code')).not.toBeNull();
-    expect(((await browser.open('/account/apps')) as FormPage).html).not.toContain('type="password"');
+    expect((await browser.view('/account/apps')).html).not.toContain('type="password"');
   });
 
   it('keeps other members and the API keys that are not disabled', async () => {
@@ -167,7 +152,7 @@ describe('an existing sign-in', () => {
       sessions_kept: true,
     });
     expect(await oauth.me(tokens.body.access_token)).toBe(200);
-    expect(((await browser.open('/account/apps')) as FormPage).html).not.toContain('type="password"');
+    expect((await browser.view('/account/apps')).html).not.toContain('type="password"');
     expect(await puaJson(environment, args, NEW_PASSWORD)).toMatchObject({ sessions_kept: false });
     expect(await left(member)).toEqual(NOTHING);
   });
@@ -179,14 +164,12 @@ describe('an existing sign-in', () => {
     await oauth.code(await oauth.client(), member.username, {}, browser);
     const replaced = () => oauth.api.app.get(SignIn).onApplicationShutdown(); // beside the sign-in
     await replaced(); // the cheap hash that members have in tests
-    await oauth.dataSource.query('UPDATE users SET password_hash = $2 WHERE id = $1', [member.id, imported]);
+    await oauth.query('UPDATE users SET password_hash = $2 WHERE id = $1', [member.id, imported]);
     await oauth.browser().authorize(oauth.request(await oauth.client()).url, member);
     await replaced();
-    expect(((await browser.open('/account/apps')) as FormPage).html).not.toContain('type="password"');
+    expect((await browser.view('/account/apps')).html).not.toContain('type="password"');
     expect(await left(member)).toMatchObject({ sessions: 2 });
-    const [row] = await oauth.dataSource.query<object[]>('SELECT password_hash FROM users WHERE id = $1', [
-      member.id,
-    ]);
+    const [row] = await oauth.query<object>('SELECT password_hash FROM users WHERE id = $1', [member.id]);
     expect(row).toMatchObject({ password_hash: expect.stringMatching(/^\$argon2id/) });
   });
 
@@ -195,10 +178,10 @@ describe('an existing sign-in', () => {
     const clientId = await oauth.client();
     const browser = oauth.browser();
     await oauth.code(clientId, member.username, {}, browser);
-    await signedInEarlier(member, 30 * 86_400 - 60);
+    await oauth.ageSignIns(member.id, 30 * 86_400 - 60);
     const use = async () => browser.open(oauth.request(clientId, { prompt: 'none' }).url) as Promise<URL>;
     expect((await use()).searchParams.get('error')).toBeNull();
-    const [row] = await oauth.dataSource.query<{ seconds: number }[]>(
+    const [row] = await oauth.query<{ seconds: number }>(
       'SELECT EXTRACT(epoch FROM expires_at - now())::float8 AS seconds FROM oauth_sessions WHERE user_id = $1',
       [member.id],
     );
@@ -206,24 +189,9 @@ describe('an existing sign-in', () => {
     expect(row!.seconds).toBeLessThanOrEqual(60);
     await oauth.age('oauth_sessions', 60);
     expect((await use()).searchParams.get('error')).toBe('login_required');
-    expect(((await browser.open('/account/apps')) as FormPage).html).toContain('type="password"');
+    expect((await browser.view('/account/apps')).html).toContain('type="password"');
   });
 });
-
-/** Moves the moment of the member's one sign-in, where it is stored. */
-async function signedInEarlier({ id }: Member, seconds: number): Promise<void> {
-  const encryption = new Encryption(oauth.api.config.secrets, 'oauth-state');
-  const [row] = await oauth.dataSource.query<{ payload: Buffer; key: Buffer; uid_key: Buffer }[]>(
-    'SELECT payload, key, uid_key FROM oauth_sessions WHERE user_id = $1',
-    [id],
-  );
-  const session = encryption.open<{ loginTs: number }>(row!.payload, 'Session', row!.uid_key, row!.key)!;
-  const earlier = { ...session, loginTs: session.loginTs - seconds };
-  await oauth.dataSource.query('UPDATE oauth_sessions SET payload = $2 WHERE key = $1', [
-    row!.key,
-    encryption.seal(earlier, 'Session', row!.uid_key, row!.key),
-  ]);
-}
 
 postgres.describe('a sign-in that races its end', () => {
   /** Ends the member's sign-ins in a transaction that commits when somebody waits for it. */
@@ -243,7 +211,7 @@ postgres.describe('a sign-in that races its end', () => {
   it('with a previously valid password is rejected for an app', async () => {
     const member = await oauth.member();
     const browser = oauth.browser();
-    const page = (await browser.open(oauth.request(await oauth.client()).url)) as FormPage;
+    const page = await browser.view(oauth.request(await oauth.client()).url);
     const { status } = await endWhile(member, () => signInOnly(browser, page, member.username));
     expect(status).toBe(400);
     expect(await left(member)).toEqual(NOTHING);
@@ -252,10 +220,10 @@ postgres.describe('a sign-in that races its end', () => {
   it('with a previously valid password is rejected for the account pages', async () => {
     const member = await oauth.member();
     const browser = oauth.browser();
-    const page = (await browser.open('/account/apps')) as FormPage;
+    const page = await browser.view('/account/apps');
     await endWhile(member, () => signInOnly(browser, page, member.username));
     expect(await left(member)).toEqual(NOTHING);
-    expect(((await browser.open('/account/apps')) as FormPage).html).toContain('type="password"');
+    expect((await browser.view('/account/apps')).html).toContain('type="password"');
   });
 
   it('to an app with consent gets no code', async () => {
@@ -282,12 +250,7 @@ postgres.describe('a sign-in that races its end', () => {
   it('gets no grant by consent', async () => {
     const member = await oauth.member();
     const browser = oauth.browser();
-    const page = (await browser.open(oauth.request(await oauth.client()).url)) as FormPage;
-    const consent = (await browser.submit(
-      page,
-      { username: member.username, password: PASSWORD },
-      /sign-in$/,
-    )) as FormPage;
+    const consent = await browser.signIn(oauth.request(await oauth.client()).url, member.username);
     const answer = (await endWhile(member, () =>
       browser.submit(consent, { scope: 'profile:read', decision: 'allow' }, /consent$/),
     )) as FormPage;
@@ -312,7 +275,7 @@ VALUES (sha256('uid'), sha256('key'), $1, '', now() + interval '1 day')`,
     await runner.release();
     await ending;
     expect(await left(member)).toEqual(NOTHING);
-    expect(((await browser.open(location)) as FormPage).status).toBe(400);
+    expect((await browser.view(location)).status).toBe(400);
   });
 
   postgres.it('does not wait for a writer of other columns of the member', async () => {
@@ -331,10 +294,9 @@ VALUES (sha256('uid'), sha256('key'), $1, '', now() + interval '1 day')`,
     const clientId = await oauth.client();
     const browser = oauth.browser();
     await oauth.code(clientId, member.username, {}, browser);
-    const [{ uid_key }] = (await oauth.dataSource.query(
-      'SELECT uid_key FROM oauth_sessions WHERE user_id = $1',
-      [member.id],
-    )) as [{ uid_key: Buffer }];
+    const [{ uid_key }] = (await oauth.query('SELECT uid_key FROM oauth_sessions WHERE user_id = $1', [
+      member.id,
+    ])) as [{ uid_key: Buffer }];
     const runner = oauth.dataSource.createQueryRunner();
     await runner.startTransaction();
     await runner.query('DELETE FROM oauth_sessions WHERE uid_key = $1', [uid_key]);

@@ -47,8 +47,7 @@ describe('an app that is unconnected to the member', () => {
     const clientId = await ownApp();
     const { url } = oauth.request(clientId, { state: 'state', ...parameters });
     for (const browser of [oauth.browser(), await signedIn()]) {
-      const page = (await browser.open(url)) as FormPage;
-      expect(page).not.toBeInstanceOf(URL);
+      const page = await browser.view(url);
       expect([page.status, page.headers.get('location')]).toEqual([400, null]);
       expect(page.html).toContain('Go to app.example');
       const link = linkOn(page)!;
@@ -77,7 +76,7 @@ describe('an app that is unconnected to the member', () => {
     const browser = oauth.browser();
     const back = await browser.authorize(oauth.request(await ownApp()).url, { username, deny: true });
     expect([back.origin, back.searchParams.get('error')]).toEqual(['https://app.example', 'access_denied']);
-    const page = (await browser.open(oauth.request(await ownApp(), { prompt: 'login' }).url)) as FormPage;
+    const page = await browser.view(oauth.request(await ownApp(), { prompt: 'login' }).url);
     expect(await browser.submit(page, {}, /\/cancel$/)).toBeInstanceOf(URL);
   });
 
@@ -91,17 +90,17 @@ describe('an app that is unconnected to the member', () => {
     const url = new URL('/oauth/logout', oauth.issuer);
     const asked = { client_id: clientId, post_logout_redirect_uri: BYE, state: 's' };
     for (const [name, value] of Object.entries(asked)) url.searchParams.set(name, value);
-    const nobody = (await oauth.browser().open(url)) as FormPage;
+    const nobody = await oauth.browser().view(url);
     expect([nobody.status, String(linkOn(nobody))]).toEqual([200, `${BYE}?state=s`]);
 
     const browser = await signedIn();
-    const confirm = (await browser.open(url)) as FormPage;
-    const out = (await browser.submit(confirm, { logout: 'yes' })) as FormPage;
+    const confirm = await browser.view(url);
+    const out = await browser.press(confirm, { logout: 'yes' });
     expect([out.status, String(linkOn(out))]).toEqual([200, `${BYE}?state=s`]);
-    expect(((await browser.open('/account/apps')) as FormPage).html).toMatch(/type="password"/);
+    expect((await browser.view('/account/apps')).html).toMatch(/type="password"/);
 
     const known = await signedIn(clientId);
-    const asks = (await known.open(url)) as FormPage;
+    const asks = await known.view(url);
     expect(((await known.submit(asks, { logout: 'yes' })) as URL).href).toBe(`${BYE}?state=s`);
   });
 });

@@ -6,14 +6,7 @@ import type { Config } from '../../src/config/config.js';
 import { endApp } from '../support/api.js';
 import { withoutAudit } from '../support/audit.js';
 import { postgres, thorough } from '../support/database.js';
-import {
-  freePort,
-  PASSWORD,
-  REDIRECT_URI,
-  type Browser,
-  type FormPage,
-  type OauthTest,
-} from '../support/oauth.js';
+import { freePort, type Browser, type FormPage, type OauthTest, PASSWORD } from '../support/oauth.js';
 import { startWithUpstream, upstreamLink, type UpstreamServer } from '../support/upstream.js';
 
 type Settings = Parameters<typeof startWithUpstream>[0];
@@ -30,9 +23,8 @@ const start = async (settings: Settings, overrides: Partial<Config> = {}) =>
 /** Signs in to the account pages, as who the provider says. */
 async function signIn(claims: Record<string, unknown>, browser = oauth.browser()): Promise<FormPage> {
   upstream.account = { sub: (claims.sub as string | undefined) ?? randomUUID(), claims };
-  const page = (await browser.open('/account/sessions')) as FormPage;
-  const back = await upstream.visit((await browser.open(upstreamLink(page))) as URL);
-  return (await browser.open(back)) as FormPage;
+  const back = await upstream.answerTo(browser, '/account/sessions');
+  return await browser.view(back);
 }
 
 const nobody = (page: FormPage) =>
@@ -41,8 +33,6 @@ const signedInAs = (page: FormPage, name: string) => {
   expect(page.status).toBe(200);
   expect(page.html).toContain(`<bdi>@${name}</bdi>`);
 };
-const rows = <Row>(sql: string, values: unknown[] = []) => oauth.dataSource.query<Row[]>(sql, values);
-
 describe('a member matched by claim', () => {
   afterEach(() => stop());
 
@@ -126,7 +116,7 @@ describe('UPSTREAM_CREATE_MEMBERS', () => {
     signedInAs(await signIn(claims), 'grace');
     signedInAs(await signIn({ ...claims, preferred_username: 'renamed' }), 'grace');
     expect(
-      await rows(
+      await oauth.query(
         `SELECT username, external_id, first_name, last_name, display_name, profile_picture, password_hash
 FROM users WHERE external_id IS NOT NULL`,
       ),
@@ -141,7 +131,7 @@ FROM users WHERE external_id IS NOT NULL`,
         password_hash: null,
       },
     ]);
-    expect(await rows(`SELECT type, actor FROM auth_events ORDER BY id LIMIT 2`)).toEqual([
+    expect(await oauth.query(`SELECT type, actor FROM auth_events ORDER BY id LIMIT 2`)).toEqual([
       { type: 'user.created', actor: 'system' },
       { type: 'sign_in.succeeded', actor: 'user' },
     ]);
@@ -151,7 +141,7 @@ FROM users WHERE external_id IS NOT NULL`,
     await start({ createMembers: true });
     const claims = { sub: randomUUID() };
     await withoutAudit(oauth.dataSource, 'user.created', () => signIn(claims).catch(() => undefined));
-    const made = () => rows('SELECT FROM users WHERE external_id = $1', [claims.sub]);
+    const made = () => oauth.query('SELECT FROM users WHERE external_id = $1', [claims.sub]);
     expect(await made()).toEqual([]);
     await signIn(claims);
     expect(await made()).toHaveLength(1);
@@ -191,7 +181,7 @@ FROM users WHERE external_id IS NOT NULL`,
       'odd',
     );
     expect(
-      await rows(
+      await oauth.query(
         `SELECT char_length(stored_display_name) AS name, first_name, last_name, profile_picture FROM users`,
       ),
     ).toEqual([{ name: 200, first_name: null, last_name: null, profile_picture: null }]);
@@ -204,7 +194,9 @@ FROM users WHERE external_id IS NOT NULL`,
       nobody(await signIn({ email: 'new@example.com' }));
       await oauth.member({ external_id: 'gone@example.com', disabled_at: '2026-01-01T00:00:00Z' });
       nobody(await signIn({ email: 'gone@example.com', email_verified: true }));
-      expect(await rows('SELECT external_id FROM users')).toEqual([{ external_id: 'gone@example.com' }]);
+      expect(await oauth.query('SELECT external_id FROM users')).toEqual([
+        { external_id: 'gone@example.com' },
+      ]);
     },
   );
 
@@ -219,14 +211,12 @@ FROM users WHERE external_id IS NOT NULL`,
       const browsers: [Browser, URL][] = [];
       for (let i = 0; i < 12; i++) {
         const browser = oauth.browser(i % 2 ? `http://127.0.0.1:${port}` : undefined);
-        const page = (await browser.open('/account/sessions')) as FormPage;
+        const page = await browser.view('/account/sessions');
         browsers.push([browser, await upstream.visit((await browser.open(upstreamLink(page))) as URL)]);
       }
-      const pages = await Promise.all(
-        browsers.map(async ([browser, back]) => (await browser.open(back)) as FormPage),
-      );
+      const pages = await Promise.all(browsers.map(async ([browser, back]) => await browser.view(back)));
       for (const page of pages) signedInAs(page, 'racer');
-      expect(await rows('SELECT username FROM users')).toEqual([{ username: 'racer' }]);
+      expect(await oauth.query('SELECT username FROM users')).toEqual([{ username: 'racer' }]);
     } finally {
       await endApp(second);
     }
@@ -244,12 +234,13 @@ describe('a member who signed in with the external identity provider', () => {
     await signIn({ sub }, browser);
     const isOff = async () =>
       (
-        await rows<{ off: boolean }>('SELECT password_off_at IS NOT NULL AS off FROM users WHERE id = $1', [
-          id,
-        ])
+        await oauth.query<{ off: boolean }>(
+          'SELECT password_off_at IS NOT NULL AS off FROM users WHERE id = $1',
+          [id],
+        )
       )[0]!.off;
-    const security = (await browser.open('/account/security')) as FormPage;
-    const off = (await browser.submit(security, {}, /password\/off$/)) as FormPage;
+    const security = await browser.view('/account/security');
+    const off = await browser.press(security, {}, /password\/off$/);
     expect([off.html, await isOff()]).toEqual([
       expect.stringContaining('Your password is switched off.'),
       true,
@@ -258,8 +249,7 @@ describe('a member who signed in with the external identity provider', () => {
     expect(await isOff()).toBe(false);
 
     const other = oauth.browser();
-    const page = (await other.open('/account/security')) as FormPage;
-    const own = (await other.submit(page, { username, password: PASSWORD }, /sign-in$/)) as FormPage;
+    const own = await other.signIn('/account/security', username);
     expect(own.html).not.toContain('/account/security/password/off');
   });
 
@@ -271,13 +261,13 @@ describe('a member who signed in with the external identity provider', () => {
     upstream.decision = { ts: Math.floor(Date.now() / 1000) - 400 };
     await signIn({ sub }, browser);
     upstream.decision = {};
-    const security = (await browser.open('/account/security')) as FormPage;
+    const security = await browser.view('/account/security');
     expect(security.html).toContain('Confirm that it is you');
-    const confirm = (await browser.open('/account/security/confirm')) as FormPage;
+    const confirm = await browser.view('/account/security/confirm');
     expect(confirm.html).toContain('href="/account/security/upstream?other=1"');
     const back = await upstream.visit((await browser.open('/account/security/upstream?other=1')) as URL);
     expect(upstream.asked.get('prompt')).toBe('login');
-    expect(((await browser.open(back)) as FormPage).html).not.toContain('Confirm that it is you');
+    expect((await browser.view(back)).html).not.toContain('Confirm that it is you');
   });
 });
 
@@ -294,20 +284,20 @@ describe('a provider that does not state the time of the sign-in', () => {
     return { sub, browser, ...(await oauth.member({ external_id: sub })) };
   };
   const confirm = async (browser: Browser) =>
-    (await browser.open(
+    await browser.view(
       await upstream.visit((await browser.open('/account/security/upstream?other=1')) as URL),
-    )) as FormPage;
+    );
 
   it('does not count as a recent authentication for changes or keys, even when asked again', async () => {
     const { sub, browser, username } = await member();
     signedInAs(await signIn({ sub }, browser), username);
-    const security = (await browser.open('/account/security')) as FormPage;
+    const security = await browser.view('/account/security');
     expect(security.html).toContain('Confirm that it is you');
-    expect(((await browser.open('/developer/new-key')) as FormPage).html).toContain('type="password"');
+    expect((await browser.view('/developer/new-key')).html).toContain('type="password"');
     const refused = await confirm(browser);
     expect([upstream.asked.get('prompt'), upstream.asked.get('max_age')]).toEqual(['login', '0']);
     expect([refused.status, /did not work/.test(refused.html)]).toEqual([502, true]);
-    expect(((await browser.open('/account/security')) as FormPage).html).toContain('Confirm that it is you');
+    expect((await browser.view('/account/security')).html).toContain('Confirm that it is you');
     upstream.faults = {};
     expect((await confirm(browser)).html).not.toContain('Confirm that it is you');
   });
@@ -326,10 +316,9 @@ describe('a provider that does not state the time of the sign-in', () => {
   ])('cannot satisfy an app that requests %s', async (_, parameters) => {
     const { sub, browser, id } = await member();
     upstream.account = { sub };
-    const page = (await browser.open(oauth.request(await oauth.client(), parameters).url)) as FormPage;
-    const back = await upstream.visit((await browser.open(upstreamLink(page))) as URL);
-    expect(((await browser.open(back)) as FormPage).status).toBe(502);
-    expect(await rows('SELECT FROM oauth_sessions WHERE user_id = $1', [id])).toEqual([]);
+    const back = await upstream.answerTo(browser, oauth.request(await oauth.client(), parameters).url);
+    expect((await browser.view(back)).status).toBe(502);
+    expect(await oauth.query('SELECT FROM oauth_sessions WHERE user_id = $1', [id])).toEqual([]);
   });
 
   it('gives an app no auth_time, and apps that require it get a new sign-in', async () => {
@@ -337,22 +326,15 @@ describe('a provider that does not state the time of the sign-in', () => {
     const clientId = await oauth.client();
     signedInAs(await signIn({ sub }, browser), username);
     const asked = async (parameters: Record<string, string>) => {
-      const { url, verifier } = oauth.request(clientId, parameters);
-      return { page: await browser.open(url), verifier };
+      const { url, redeem } = oauth.request(clientId, parameters);
+      return { page: await browser.view(url), redeem };
     };
-    const { page, verifier } = await asked({});
-    const end = (await browser.submit(page as FormPage, { decision: 'allow' }, /\/consent$/)) as URL;
-    const { body } = await oauth.token({
-      grant_type: 'authorization_code',
-      client_id: clientId,
-      code: end.searchParams.get('code')!,
-      code_verifier: verifier,
-      redirect_uri: REDIRECT_URI,
-    });
+    const { page, redeem } = await asked({});
+    const { body } = await redeem(await browser.submit(page, { decision: 'allow' }, /\/consent$/));
     expect(Object.keys(decodeJwt(body.id_token!))).not.toContain('auth_time');
-    expect(((await asked({ max_age: '1000' })).page as FormPage).html).toMatch(/Continue with/);
+    expect((await asked({ max_age: '1000' })).page.html).toMatch(/Continue with/);
     expect(
-      await rows(
+      await oauth.query(
         `SELECT signed_in_at BETWEEN now() - interval '1 minute' AND now() AS today FROM oauth_sessions WHERE user_id = $1`,
         [id],
       ),
@@ -373,28 +355,20 @@ describe('LOCAL_SIGN_IN=false', () => {
     const browser = oauth.browser();
     const away = (await browser.open(url)) as URL;
     expect(away.origin).toBe(upstream.issuer);
-    const consent = (await browser.open(await upstream.visit(away))) as FormPage;
+    const consent = await browser.view(await upstream.visit(away));
     expect(consent.html).toMatch(/to use your account/);
     const other = oauth.browser();
     expect(((await other.open('/account/apps')) as URL).origin).toBe(upstream.issuer);
 
-    const csrf = /name="csrf" value="([^"]*)"/.exec(consent.html)![1]!;
-    for (const path of ['/account/apps/sign-in', '/account/sessions/sign-in']) {
-      const refused = await browser.send(path, {
-        method: 'POST',
-        body: new URLSearchParams({ csrf, username, password: 'correct horse battery staple' }),
-      });
-      expect([path, refused.status]).toEqual([path, 400]);
-    }
+    const fields = { username, password: PASSWORD };
+    for (const path of ['/account/apps/sign-in', '/account/sessions/sign-in'])
+      expect([path, (await browser.post(consent, path, fields)).status]).toEqual([path, 400]);
     const step = oauth.browser();
     await step.open(oauth.request(clientId).url);
     const [interaction] = [...step.cookies.keys()].filter((name) => name.startsWith('pua_interaction;'));
     const token = [...browser.cookies].find(([name]) => name.startsWith('pua_csrf;'))!;
     step.cookies.set(...token); // with a token that is good
-    const refused = await step.send(`${interaction!.split(';')[1]}/sign-in`, {
-      method: 'POST',
-      body: new URLSearchParams({ csrf, username, password: 'correct horse battery staple' }),
-    });
+    const refused = await step.post(consent, `${interaction!.split(';')[1]}/sign-in`, fields);
     expect(refused.status).toBe(400);
   });
 });

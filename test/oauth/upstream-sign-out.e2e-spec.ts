@@ -3,14 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { decodeJwt } from 'jose';
 import { withoutAudit } from '../support/audit.js';
 import { thorough } from '../support/database.js';
-import {
-  Browser,
-  freePort,
-  OauthTest,
-  REDIRECT_URI,
-  type FormPage,
-  type TokenBody,
-} from '../support/oauth.js';
+import { Browser, freePort, OauthTest, type TokenBody } from '../support/oauth.js';
 import { Receiver } from '../support/receiver.js';
 import { eventually } from '../support/timing.js';
 import { startWithUpstream, upstreamLink, type UpstreamServer } from '../support/upstream.js';
@@ -32,8 +25,6 @@ afterAll(async () => {
 });
 beforeEach(() => void (upstream.faults = {}));
 
-const rows = <Row>(sql: string, values: unknown[] = []) => oauth.dataSource.query<Row[]>(sql, values);
-
 interface SignedIn {
   readonly id: number;
   readonly sub: string;
@@ -53,25 +44,19 @@ async function member(of?: { id: number; sub: string }): Promise<SignedIn> {
   const [browser, there] = [oauth.browser(), new Browser(upstream.issuer, upstream.issuer)];
   let sid = '';
   upstream.faults = { claims: (claims) => ((sid = claims.sid as string), claims) };
-  const { url, verifier } = oauth.request(clientId);
-  const page = (await browser.open(url)) as FormPage;
+  const { url, redeem } = oauth.request(clientId);
+  const page = await browser.view(url);
   const back = await upstream.visit((await browser.open(upstreamLink(page))) as URL, there);
   let at = await browser.open(back);
   if (!(at instanceof URL))
     at = await browser.submit(at, { decision: 'allow', scope: 'profile:read' }, /\/consent$/);
-  const { body: tokens } = await oauth.token({
-    grant_type: 'authorization_code',
-    client_id: clientId,
-    code: (at as URL).searchParams.get('code')!,
-    code_verifier: verifier,
-    redirect_uri: REDIRECT_URI,
-  });
+  const { body: tokens } = await redeem(at);
   upstream.faults = {};
   return { id, sub, sid, browser, there, tokens };
 }
 
 const isSignedIn = async (browser: Browser) =>
-  !/Continue with/.test(((await browser.open('/account/apps')) as FormPage).html);
+  !/Continue with/.test((await browser.view('/account/apps')).html);
 
 async function logOut(token: string | undefined, origin = oauth.issuer) {
   const response = await fetch(`${origin}/sign-in/backchannel-logout`, {
@@ -84,7 +69,7 @@ async function logOut(token: string | undefined, origin = oauth.issuer) {
 thorough.describe('sign-out with UPSTREAM_LOGOUT', () => {
   it('on the account pages ends the session here, then there, and returns to a confirmation', async () => {
     const { browser, there } = await member();
-    const account = (await browser.open('/account/apps')) as FormPage;
+    const account = await browser.view('/account/apps');
     expect(account.headers.get('content-security-policy')).toContain("form-action 'self';");
     const onwards = (await browser.submit(account, {}, /\/sign-out$/)) as URL;
     expect(onwards.origin).toBe(upstream.issuer);
@@ -93,10 +78,10 @@ thorough.describe('sign-out with UPSTREAM_LOGOUT', () => {
       post_logout_redirect_uri: `${oauth.issuer}/sign-in/signed-out`,
     });
     expect(await isSignedIn(browser)).toBe(false);
-    const confirm = (await there.open(onwards)) as FormPage;
+    const confirm = await there.view(onwards);
     const back = (await there.submit(confirm, {})) as URL;
     expect(back.origin + back.pathname).toBe(`${oauth.issuer}/sign-in/signed-out`);
-    expect(((await browser.open(back)) as FormPage).html).toMatch(/You are signed out/);
+    expect((await browser.view(back)).html).toMatch(/You are signed out/);
   });
 
   it('requested by an app continues to the app afterwards, with its state', async () => {
@@ -109,11 +94,11 @@ thorough.describe('sign-out with UPSTREAM_LOGOUT', () => {
         state: 'mine',
       }),
     );
-    const page = (await browser.open(url)) as FormPage;
+    const page = await browser.view(url);
     const onwards = (await browser.submit(page, { logout: 'yes' })) as URL;
     expect(onwards.origin).toBe(upstream.issuer);
     expect(await isSignedIn(browser)).toBe(false);
-    const confirm = (await there.open(onwards)) as FormPage;
+    const confirm = await there.view(onwards);
     const back = (await there.submit(confirm, {})) as URL;
     expect(((await browser.open(back)) as URL).href).toBe(`${AFTERWARDS}?state=mine`);
   });
@@ -123,22 +108,20 @@ thorough.describe('sign-out with UPSTREAM_LOGOUT', () => {
     async () => {
       const { username } = await oauth.member();
       const browser = oauth.browser();
-      const page = (await browser.open('/account/apps')) as FormPage;
-      const account = (await browser.submit(
+      const page = await browser.view('/account/apps');
+      const account = await browser.press(
         page,
         { username, password: 'correct horse battery staple' },
         /sign-in$/,
-      )) as FormPage;
-      expect(((await browser.submit(account, {}, /\/sign-out$/)) as FormPage).html).toMatch(
-        /You are signed out/,
       );
+      expect((await browser.press(account, {}, /\/sign-out$/)).html).toMatch(/You are signed out/);
 
       const { browser: other, tokens } = await member();
       const ask = new URL('/oauth/logout', oauth.issuer);
       ask.search = String(
         new URLSearchParams({ id_token_hint: tokens.id_token!, post_logout_redirect_uri: AFTERWARDS }),
       );
-      const stay = (await other.open(ask)) as FormPage;
+      const stay = await other.view(ask);
       expect(((await other.submit(stay, {})) as URL).href).toBe(AFTERWARDS);
       expect(await isSignedIn(other)).toBe(true);
     },
@@ -150,9 +133,7 @@ thorough.describe('sign-out with UPSTREAM_LOGOUT', () => {
       'base64url',
     );
     for (const state of ['https://evil.example', sealed, '', 'A'.repeat(9000), '%00'])
-      expect(((await browser.open(`/sign-in/signed-out?state=${state}`)) as FormPage).html).toMatch(
-        /You are signed out/,
-      );
+      expect((await browser.view(`/sign-in/signed-out?state=${state}`)).html).toMatch(/You are signed out/);
   });
 });
 
@@ -168,9 +149,10 @@ describe('a logout token of the external identity provider', () => {
     expect([await isSignedIn(one.browser), await isSignedIn(other.browser)]).toEqual([false, true]);
     expect(await oauth.me(one.tokens.access_token)).toBe(200);
     expect(
-      await rows(`SELECT actor, details FROM auth_events WHERE user_id = $1 AND type = 'session.ended'`, [
-        one.id,
-      ]),
+      await oauth.query(
+        `SELECT actor, details FROM auth_events WHERE user_id = $1 AND type = 'session.ended'`,
+        [one.id],
+      ),
     ).toEqual([{ actor: 'system', details: { sessions: 1 } }]);
   });
 
@@ -192,7 +174,7 @@ describe('a logout token of the external identity provider', () => {
       let sid = '';
       upstream.faults = { claims: (claims) => ((sid = claims.sid as string), claims) };
       const browser = oauth.browser();
-      const page = (await browser.open(oauth.request(clientId).url)) as FormPage;
+      const page = await browser.view(oauth.request(clientId).url);
       const answered = await browser.send(
         await upstream.visit((await browser.open(upstreamLink(page))) as URL),
       );
@@ -200,13 +182,13 @@ describe('a logout token of the external identity provider', () => {
       expect(resume).toMatch(/\/oauth\/authorize\//);
       const named = by === 'sid' ? { sub, sid } : { sub };
       expect((await logOut(await upstream.logoutToken(named))).status).toBe(200);
-      const refused = (await browser.open(resume)) as FormPage;
+      const refused = await browser.view(resume);
       expect(refused.status).toBe(400);
       expect(refused.html).toContain('This sign-in has expired');
-      expect(await rows('SELECT FROM oauth_sessions WHERE user_id = $1', [id])).toEqual([]);
+      expect(await oauth.query('SELECT FROM oauth_sessions WHERE user_id = $1', [id])).toEqual([]);
       expect(await isSignedIn(browser)).toBe(false);
       // Whoever comes later is signed in: here five seconds later.
-      await rows(
+      await oauth.query(
         `UPDATE oauth_state SET expires_at = expires_at - interval '5 seconds' WHERE model = 'ReplayDetection'`,
       );
       expect(await isSignedIn((await member({ id, sub })).browser)).toBe(true);
@@ -215,7 +197,7 @@ describe('a logout token of the external identity provider', () => {
 
   it('is accepted when the provider sends it after a sign-out there', async () => {
     const { browser, there } = await member();
-    const confirm = (await there.open('/session/end')) as FormPage;
+    const confirm = await there.view('/session/end');
     await there.submit(confirm, {});
     expect(await isSignedIn(browser)).toBe(false);
   });
@@ -239,13 +221,13 @@ describe('a logout token of the external identity provider', () => {
     expect((await logOut(await upstream.logoutToken({ sub, events }))).status).toBe(200);
     expect(await isSignedIn(browser)).toBe(false);
     expect((await oauth.refresh(clientId, tokens.refresh_token)).status).toBe(400);
-    expect(await rows(`SELECT FROM oauth_grants WHERE user_id = $1`, [id])).toEqual([]);
+    expect(await oauth.query(`SELECT FROM oauth_grants WHERE user_id = $1`, [id])).toEqual([]);
   });
 
   it('ends nothing without its audit event, and can be sent again', async () => {
     const { sub, id } = await member();
     const left = () =>
-      rows(
+      oauth.query(
         `SELECT (SELECT count(*) FROM oauth_sessions WHERE user_id = $1) AS sessions,
   (SELECT count(*) FROM oauth_grants WHERE user_id = $1) AS grants`,
         [id],
@@ -391,8 +373,8 @@ describe('a server whose identity provider is unavailable at startup', () => {
     try {
       expect((await fetch(`${server.issuer}/readyz`)).status).toBe(200);
       const browser = server.browser();
-      const page = (await browser.open('/account/apps')) as FormPage;
-      const away = (await browser.open(upstreamLink(page))) as FormPage;
+      const page = await browser.view('/account/apps');
+      const away = await browser.view(upstreamLink(page));
       expect([away.status, /does not answer/.test(away.html)]).toEqual([503, true]);
       expect(away.html).toMatch(/href="\/account\/apps">Try again/);
       expect((await logOut(await upstream.logoutToken({ sub: 'x' }), server.issuer)).status).toBe(503);
@@ -413,8 +395,8 @@ describe('a server whose identity provider is unavailable at startup', () => {
     );
     try {
       const browser = server.browser();
-      const page = (await browser.open('/account/apps')) as FormPage;
-      const answer = (await browser.open(upstreamLink(page))) as FormPage;
+      const page = await browser.view('/account/apps');
+      const answer = await browser.view(upstreamLink(page));
       expect(answer.status).toBeGreaterThanOrEqual(502);
     } finally {
       await server.close();
@@ -451,20 +433,14 @@ thorough.describe('a chain of two of these servers', () => {
     try {
       const { id } = await second.member({ external_id: String(there) });
       const app = await second.client();
-      const { url, verifier } = second.request(app, { max_age: '100' });
+      const { url, redeem } = second.request(app, { max_age: '100' });
       const browser = second.browser();
-      const page = (await browser.open(url)) as FormPage;
+      const page = await browser.view(url);
       const away = (await browser.open(upstreamLink(page))) as URL;
       const back = await first.browser().authorize(away, { username });
-      const consent = (await browser.open(back)) as FormPage;
+      const consent = await browser.view(back);
       const end = (await browser.submit(consent, { decision: 'allow' }, /\/consent$/)) as URL;
-      const { body } = await second.token({
-        grant_type: 'authorization_code',
-        client_id: app,
-        code: end.searchParams.get('code')!,
-        code_verifier: verifier,
-        redirect_uri: REDIRECT_URI,
-      });
+      const { body } = await redeem(end);
       const { decodeJwt } = await import('jose');
       expect(decodeJwt(body.id_token!)).toMatchObject({
         iss: second.issuer,

@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, afterEach, jest } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { decodeJwt, type JWTPayload } from 'jose';
 import { thorough } from '../support/database.js';
 import { Browser, REDIRECT_URI, type FormPage, type OauthTest } from '../support/oauth.js';
-import { startWithUpstream, upstreamLink, type UpstreamServer } from '../support/upstream.js';
+import { startWithUpstream, upstreamLink, type UpstreamServer, logOf } from '../support/upstream.js';
 
 let oauth: OauthTest;
 let upstream: UpstreamServer;
@@ -20,16 +20,13 @@ beforeEach(() => {
   upstream.faults = {};
   upstream.decision = {};
 });
-
-/** A page's text, without what each has. */
-const textOf = ({ html }: FormPage) => html;
+afterEach(() => void jest.restoreAllMocks());
 
 const without = <Of extends object>(of: Of, name: string) =>
   Object.fromEntries(Object.entries(of).filter(([key]) => key !== name));
 
-const query = <Row>(sql: string, values: unknown[] = []) => oauth.dataSource.query<Row[]>(sql, values);
 const eventsOf = (id: number) =>
-  query<{ type: string; details: object }>(
+  oauth.query<{ type: string; details: object }>(
     'SELECT type, details FROM auth_events WHERE user_id = $1 ORDER BY id',
     [id],
   );
@@ -45,8 +42,7 @@ describe('this server as a client of the provider', () => {
     );
     plain.upstream.account = { sub: randomUUID() };
     const browser = plain.oauth.browser();
-    const page = (await browser.open('/account/apps')) as FormPage;
-    await browser.open(await plain.upstream.visit((await browser.open(upstreamLink(page))) as URL));
+    await browser.open(await plain.upstream.answerTo(browser, '/account/apps'));
     const [scheme, credentials] = (await sent).split(' ');
     expect(scheme).toBe('Basic');
     expect(Buffer.from(credentials!, 'base64').toString()).toBe('public-user-api:a-b_c.d+e%2Bf%25%C3%BC%3A');
@@ -63,29 +59,15 @@ async function member(): Promise<{ id: number; sub: string }> {
   return { id, sub };
 }
 
-/** From an app's request to the provider and back. @returns the address that answers it */
-async function answer(browser: Browser, url: URL | string): Promise<URL> {
-  const page = (await browser.open(url)) as FormPage;
-  return upstream.visit((await browser.open(upstreamLink(page))) as URL);
-}
-
 /** Signs in for an app, through consent. @returns the ID token's claims */
 async function idToken(
   parameters: Record<string, string> = {},
   browser = oauth.browser(),
 ): Promise<JWTPayload> {
-  const { url, verifier } = oauth.request(clientId, parameters);
-  let at = await browser.open(await answer(browser, url));
+  const { url, redeem } = oauth.request(clientId, parameters);
+  let at = await browser.open(await upstream.answerTo(browser, url));
   if (!(at instanceof URL)) at = await browser.submit(at, { decision: 'allow' }, /\/consent$/);
-  const code = (at as URL).searchParams.get('code');
-  if (code === null) throw new Error(`no code: ${(at as URL).href}`);
-  const { body } = await oauth.token({
-    grant_type: 'authorization_code',
-    client_id: clientId,
-    code,
-    code_verifier: verifier,
-    redirect_uri: REDIRECT_URI,
-  });
+  const { body } = await redeem(at);
   return decodeJwt(body.id_token!);
 }
 
@@ -110,7 +92,7 @@ describe('the external identity provider', () => {
   it('signs a member in to the account pages', async () => {
     await member();
     const browser = oauth.browser();
-    const end = (await browser.open(await answer(browser, '/account/sessions'))) as FormPage;
+    const end = await browser.view(await upstream.answerTo(browser, '/account/sessions'));
     expect([end.status, end.url.pathname]).toEqual([200, '/account/sessions']);
     expect(end.html).toMatch(/This browser/);
   });
@@ -157,7 +139,7 @@ describe('the external identity provider', () => {
   it('gives the session a new id, remembers the browser, and stores no provider token', async () => {
     const { id } = await member();
     const browser = oauth.browser();
-    const planted = (await browser.open('/account/sessions')) as FormPage;
+    const planted = await browser.view('/account/sessions');
     expect(planted.status).toBe(200);
     await idToken({}, browser);
     const before = [...browser.cookies].find(([name]) => name.startsWith('pua_session;'))![1].value;
@@ -167,22 +149,22 @@ describe('the external identity provider', () => {
     expect(after).not.toBe(before);
     const other = oauth.browser();
     for (const [key, { path }] of browser.cookies) other.cookies.set(key, { value: before, path });
-    expect(((await other.open('/account/sessions')) as FormPage).html).toMatch(/Continue with/);
+    expect((await other.view('/account/sessions')).html).toMatch(/Continue with/);
     expect(
-      await query(`SELECT FROM oauth_state WHERE model = 'UpstreamSignIn' AND user_id = $1`, [id]),
+      await oauth.query(`SELECT FROM oauth_state WHERE model = 'UpstreamSignIn' AND user_id = $1`, [id]),
     ).toEqual([]);
   });
 
   thorough.it('is another sign-in method for a member whose password is being guessed', async () => {
     const { id, username } = await oauth.member({ external_id: randomUUID() });
-    const [{ external_id: sub }] = (await query<{ external_id: string }>(
+    const [{ external_id: sub }] = (await oauth.query<{ external_id: string }>(
       'SELECT external_id FROM users WHERE id = $1',
       [id],
     )) as [{ external_id: string }];
     const guesser = oauth.browser();
-    let page = (await guesser.open('/account/apps')) as FormPage;
+    let page = await guesser.view('/account/apps');
     for (let guess = 0; page.status !== 429; guess++)
-      page = (await guesser.submit(page, { username, password: `guess ${guess}` }, /\/sign-in$/)) as FormPage;
+      page = await guesser.press(page, { username, password: `guess ${guess}` }, /\/sign-in$/);
     upstream.account = { sub };
     expect(await idToken()).toMatchObject({ sub: String(id) });
   });
@@ -191,7 +173,7 @@ describe('the external identity provider', () => {
 describe('a person authenticated by the external identity provider', () => {
   const refusedPage = async (browser = oauth.browser()) => {
     const { url } = oauth.request(clientId);
-    const page = (await browser.open(await answer(browser, url))) as FormPage;
+    const page = await browser.view(await upstream.answerTo(browser, url));
     return page;
   };
   const said = ({ html }: FormPage) => html.replace(/<code>[^<]*<\/code>|uid|\/interaction\/[\w-]+/g, '');
@@ -205,7 +187,7 @@ describe('a person authenticated by the external identity provider', () => {
     expect(page.html).toMatch(/<bdi>Example<\/bdi> knows you/);
     const [, href] = /href="([^"]*\/upstream\?other=1)"/.exec(page.html)!;
     const { id } = await member();
-    const end = (await browser.open(await upstream.visit((await browser.open(href!)) as URL))) as FormPage;
+    const end = await browser.view(await upstream.visit((await browser.open(href!)) as URL));
     expect(upstream.asked.get('prompt')).toBe('login');
     expect(end.html).toMatch(/to use your account/);
     expect(await eventsOf(id)).toHaveLength(1);
@@ -215,7 +197,7 @@ describe('a person authenticated by the external identity provider', () => {
     upstream.account = { sub: randomUUID() };
     const unknown = await refusedPage();
     const { id } = await member();
-    await query('UPDATE users SET disabled_at = now() WHERE id = $1', [id]);
+    await oauth.query('UPDATE users SET disabled_at = now() WHERE id = $1', [id]);
     const disabled = await refusedPage();
     expect([disabled.status, said(disabled)]).toEqual([unknown.status, said(unknown)]);
     expect(await eventsOf(id)).toEqual([
@@ -227,24 +209,23 @@ describe('a person authenticated by the external identity provider', () => {
     const { id } = await member();
     const browser = oauth.browser();
     const { url } = oauth.request(clientId);
-    const back = await answer(browser, url);
-    const consent = (await browser.open(back)) as FormPage;
+    const back = await upstream.answerTo(browser, url);
+    const consent = await browser.view(back);
     expect(consent.html).toMatch(/to use your account/);
-    await query('UPDATE users SET sign_ins_valid_since = clock_timestamp() WHERE id = $1', [id]);
-    const end = (await browser.submit(consent, { decision: 'allow' }, /\/consent$/)) as FormPage;
-    expect(end).not.toBeInstanceOf(URL);
-    expect(((await browser.open('/account/apps')) as FormPage).html).toMatch(/Continue with/);
+    await oauth.query('UPDATE users SET sign_ins_valid_since = clock_timestamp() WHERE id = $1', [id]);
+    await browser.press(consent, { decision: 'allow' }, /\/consent$/);
+    expect((await browser.view('/account/apps')).html).toMatch(/Continue with/);
   });
 });
 
 describe('a callback from the external identity provider', () => {
   const begin = async (browser: Browser, parameters: Record<string, string> = {}) => {
-    const page = (await browser.open(oauth.request(clientId, parameters).url)) as FormPage;
+    const page = await browser.view(oauth.request(clientId, parameters).url);
     return (await browser.open(upstreamLink(page))) as URL;
   };
   const expired = (page: FormPage | URL) => {
     expect(page).not.toBeInstanceOf(URL);
-    expect([(page as FormPage).status, textOf(page as FormPage)]).toEqual([
+    expect([(page as FormPage).status, (page as FormPage).html]).toEqual([
       400,
       expect.stringMatching(/This sign-in has expired/),
     ]);
@@ -257,7 +238,7 @@ describe('a callback from the external identity provider', () => {
   ) => {
     expect(page).not.toBeInstanceOf(URL);
     const { status: got } = page as FormPage;
-    const html = textOf(page as FormPage);
+    const html = (page as FormPage).html;
     expect([got, html]).toEqual([status, expect.stringMatching(title)]);
     expect(html).toMatch(/error id: <code>[\w-]+<\/code>/);
     expect(html).toMatch(/href="\/interaction\/[\w-]+">Try again</);
@@ -267,7 +248,7 @@ describe('a callback from the external identity provider', () => {
     await member();
     const browser = oauth.browser();
     const back = await upstream.visit(await begin(browser));
-    expect(((await browser.open(back)) as FormPage).html).toMatch(/to use your account/);
+    expect((await browser.view(back)).html).toMatch(/to use your account/);
     expired(await browser.open(back));
   });
 
@@ -279,7 +260,7 @@ describe('a callback from the external identity provider', () => {
     expired(await thief.open(back));
     await begin(thief);
     expired(await thief.open(back));
-    expect(((await browser.open(back)) as FormPage).html).toMatch(/to use your account/);
+    expect((await browser.view(back)).html).toMatch(/to use your account/);
   });
 
   thorough.it('is accepted once of 20 concurrent requests', async () => {
@@ -311,9 +292,7 @@ describe('a callback from the external identity provider', () => {
     const browser = oauth.browser();
     const [one, other] = [await begin(browser), await begin(browser)];
     for (const url of [one, other])
-      expect(((await browser.open(await upstream.visit(url))) as FormPage).html).toMatch(
-        /to use your account/,
-      );
+      expect((await browser.view(await upstream.visit(url))).html).toMatch(/to use your account/);
   });
 
   it('has expired with an unknown state, none, two of them, or no cookie', async () => {
@@ -367,7 +346,7 @@ describe('a callback from the external identity provider', () => {
     back.search = String(
       new URLSearchParams({ state, error, error_description: 'evil words', iss: upstream.issuer }),
     );
-    const page = (await browser.open(back)) as FormPage;
+    const page = await browser.view(back);
     failed(page);
     expect(page.html).not.toMatch(/evil words|<script>|xxxx/);
   });
@@ -389,28 +368,32 @@ describe('a callback from the external identity provider', () => {
     const back = await upstream.visit(await begin(browser));
     for (const name of ['redirect_uri', 'returnTo', 'next', 'target_link_uri', 'RelayState'])
       back.searchParams.append(name, 'https://evil.example/');
-    const end = (await browser.open(back)) as FormPage;
+    const end = await browser.view(back);
     expect([end.status, end.url.origin]).toEqual([200, oauth.issuer]);
   });
 
   const now = () => Math.floor(Date.now() / 1000);
-  thorough.it.each<[string, (claims: JWTPayload) => JWTPayload]>([
-    ['with another nonce', (claims) => ({ ...claims, nonce: 'x' })],
-    ['without a nonce', (claims) => without(claims, 'nonce')],
-    ['of another issuer', (claims) => ({ ...claims, iss: 'https://attacker.example' })],
-    ['for another client', (claims) => ({ ...claims, aud: 'somebody-else' })],
+  thorough.it.each<[string, string, (claims: JWTPayload) => JWTPayload]>([
+    ['with another nonce', 'nonce', (claims) => ({ ...claims, nonce: 'x' })],
+    ['without a nonce', 'nonce', (claims) => without(claims, 'nonce')],
+    ['of another issuer', 'iss', (claims) => ({ ...claims, iss: 'https://attacker.example' })],
+    ['for another client', 'aud', (claims) => ({ ...claims, aud: 'somebody-else' })],
     [
       'for several clients, authorized for another',
+      'azp',
       (claims) => ({ ...claims, aud: [claims.aud as string, 'x'], azp: 'x' }),
     ],
-    ['that has expired', (claims) => ({ ...claims, iat: now() - 600, exp: now() - 300 })],
-    ['without a subject', (claims) => without(claims, 'sub')],
-    ['whose subject is no text', (claims) => ({ ...claims, sub: 5 as never })],
-  ])('with an ID token %s gets a page', async (_, claims) => {
+    ['that has expired', 'exp', (claims) => ({ ...claims, iat: now() - 600, exp: now() - 300 })],
+    ['without a subject', 'sub', (claims) => without(claims, 'sub')],
+    ['whose subject is no text', 'sub', (claims) => ({ ...claims, sub: 5 as never })],
+    ['whose auth_time is a text', 'auth_time', (claims) => ({ ...claims, auth_time: '1' })],
+  ])('with an ID token %s gets a page, and the log names the claim %s', async (_, claim, claims) => {
     await member();
+    const log = logOf(oauth);
     const browser = oauth.browser();
     upstream.faults = { claims };
     failed(await browser.open(await upstream.visit(await begin(browser))));
+    expect(log()).toMatch(new RegExp(`"detail":"(?:[^"\\\\]|\\\\.)*\\b${claim}\\b`));
   });
 
   thorough.it.each([60, -60])('is accepted with a clock skew of %s seconds', async (seconds) => {
@@ -488,14 +471,12 @@ describe('a callback from the external identity provider', () => {
     await upstream.rotate(); // what is known of its keys does not help
     const back = await upstream.visit(await begin(browser));
     upstream.faults = faults;
-    const page = (await browser.open(back)) as FormPage;
+    const page = await browser.view(back);
     failed(page, 503, /<bdi>Example<\/bdi> does not answer/);
     expect(page.headers.get('retry-after')).toBe('1');
     upstream.faults = {};
     const [, href] = /href="(\/interaction\/[\w-]+)">Try again/.exec(page.html)!;
-    expect(((await browser.open(await answer(browser, href!))) as FormPage).html).toMatch(
-      /to use your account/,
-    );
+    expect((await browser.view(await upstream.answerTo(browser, href!))).html).toMatch(/to use your account/);
   });
 
   thorough.it.each<[string, UpstreamServer['faults']]>([

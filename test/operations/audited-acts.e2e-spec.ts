@@ -30,7 +30,6 @@ import {
   Authenticator,
   memberWithPasskey,
   optionsFor,
-  post,
   startWithPasskeys,
 } from '../support/passkeys.js';
 
@@ -185,7 +184,7 @@ const ACTS: readonly (readonly [type: AuthEventType, act: string, prepare: () =>
     async () => {
       const { browser, page } = await atSignInMethods();
       const fields = { current_password: PASSWORD, new_password: NEW_PASSWORD };
-      return () => sent(post(browser, page, '/account/security/password', fields));
+      return () => sent(browser.post(page, '/account/security/password', fields));
     },
   ],
   [
@@ -193,7 +192,7 @@ const ACTS: readonly (readonly [type: AuthEventType, act: string, prepare: () =>
     'switching the password off',
     async () => {
       const { browser, page } = await atSignInMethods(1);
-      return () => sent(post(browser, page, '/account/security/password/off'));
+      return () => sent(browser.post(page, '/account/security/password/off'));
     },
   ],
   [
@@ -229,7 +228,7 @@ const ACTS: readonly (readonly [type: AuthEventType, act: string, prepare: () =>
       const authenticator = new Authenticator(oauth.issuer);
       return async () => {
         const credential = authenticator.register(await optionsFor(browser, page));
-        await sent(post(browser, page, '/account/security/passkeys', { credential, name: 'Key' }));
+        await sent(browser.post(page, '/account/security/passkeys', { credential, name: 'Key' }));
       };
     },
   ],
@@ -239,7 +238,7 @@ const ACTS: readonly (readonly [type: AuthEventType, act: string, prepare: () =>
     async () => {
       const { browser, page, id } = await atSignInMethods(1);
       const [passkey] = await ways.listPasskeys(id);
-      return () => sent(post(browser, page, `/account/security/passkeys/${passkey!.id}/remove`));
+      return () => sent(browser.post(page, `/account/security/passkeys/${passkey!.id}/remove`));
     },
   ],
   [
@@ -289,7 +288,7 @@ const ACTS: readonly (readonly [type: AuthEventType, act: string, prepare: () =>
       const [member] = await query<{ username: string }>('SELECT username FROM users WHERE id = $1', [id]);
       await atSecurity(oauth, member!.username);
       const fields = { current_password: PASSWORD, new_password: NEW_PASSWORD, end_others: 'yes' };
-      return () => sent(post(browser, page, '/account/security/password', fields));
+      return () => sent(browser.post(page, '/account/security/password', fields));
     },
   ],
   [
@@ -297,7 +296,7 @@ const ACTS: readonly (readonly [type: AuthEventType, act: string, prepare: () =>
     'signing out',
     async () => {
       const { browser, page } = await at('/account/apps');
-      return () => sent(post(browser, page, '/account/sign-out'));
+      return () => sent(browser.post(page, '/account/sign-out'));
     },
   ],
   [
@@ -306,7 +305,7 @@ const ACTS: readonly (readonly [type: AuthEventType, act: string, prepare: () =>
     async () => {
       const { browser, page } = await atConsent();
       const fields = { decision: 'allow', scope: 'profile:read' };
-      return () => sent(post(browser, page, `${page.url.pathname}/consent`, fields));
+      return () => sent(browser.post(page, `${page.url.pathname}/consent`, fields));
     },
   ],
   [
@@ -314,7 +313,7 @@ const ACTS: readonly (readonly [type: AuthEventType, act: string, prepare: () =>
     'refusing an app',
     async () => {
       const { browser, page } = await atConsent();
-      return () => sent(post(browser, page, `${page.url.pathname}/consent`, { decision: 'deny' }));
+      return () => sent(browser.post(page, `${page.url.pathname}/consent`, { decision: 'deny' }));
     },
   ],
   [
@@ -398,7 +397,7 @@ const ACTS: readonly (readonly [type: AuthEventType, act: string, prepare: () =>
       const { browser, page } = await at('/developer/new-key');
       return () =>
         sent(
-          post(browser, page, '/developer/keys', {
+          browser.post(page, '/developer/keys', {
             form: newFormId(),
             name: 'key',
             days: '1',
@@ -476,8 +475,7 @@ ON CONFLICT DO NOTHING`;
     'making a calendar link',
     async () => {
       const { browser, page } = await at('/account/calendar');
-      return () =>
-        sent(post(browser, page, '/account/calendar/create', { form: newFormId(), name: 'phone' }));
+      return () => sent(browser.post(page, '/account/calendar/create', { form: newFormId(), name: 'phone' }));
     },
   ],
   [

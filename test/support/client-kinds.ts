@@ -34,8 +34,8 @@ export function basic(id: string, secret: string): { Authorization: string } {
 export async function clientWithKey(oauth: OauthTest, fields: Partial<NewClient> = {}, alg = 'ES256') {
   const { publicKey, privateKey } = await generateKeyPair(alg, { extractable: true });
   const id = await oauth.client({ jwks: { keys: [await exportJWK(publicKey)] }, ...fields });
-  const assertion = (claims: Record<string, unknown> = {}, signedWith = alg) =>
-    assertionOf(id, privateKey, signedWith, { aud: oauth.issuer, ...claims });
+  const assertion = (claims: Record<string, unknown> = {}, signedWith = alg, header = {}) =>
+    assertionOf(id, privateKey, signedWith, { aud: oauth.issuer, ...claims }, header);
   return { id, assertion };
 }
 
@@ -45,31 +45,36 @@ export async function assertionOf(
   key: CryptoKey,
   alg: string,
   claims: Record<string, unknown>,
-  kid?: string,
+  header: object = {},
 ): Promise<Record<string, string>> {
   const now = Math.floor(Date.now() / 1000);
   const jwt = new SignJWT({ iss: id, sub: id, jti: randomUUID(), iat: now, exp: now + 60, ...claims });
   return {
     client_id: id,
     client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
-    client_assertion: await jwt.setProtectedHeader({ alg, ...(kid === undefined ? {} : { kid }) }).sign(key),
+    client_assertion: await jwt.setProtectedHeader({ alg, ...header }).sign(key),
   };
 }
 
+/** Signs DPoP proofs with one key; another key or header key may replace it. */
+export async function dpopSigner() {
+  const { publicKey, privateKey } = await generateKeyPair('ES256');
+  const own = await exportJWK(publicKey);
+  const prove = (claims: Record<string, unknown>, key = privateKey, jwk = own) =>
+    new SignJWT({ jti: randomUUID(), ...claims })
+      .setProtectedHeader({ alg: 'ES256', typ: 'dpop+jwt', jwk })
+      .setIssuedAt(claims.iat as number | undefined)
+      .sign(key);
+  return prove;
+}
+
+export const athOf = (accessToken: string) => createHash('sha256').update(accessToken).digest('base64url');
+
 /** Makes DPoP proofs of one key for the token endpoint and others, there with the access token. */
 export async function dpopKey(oauth: OauthTest) {
-  const { publicKey, privateKey } = await generateKeyPair('ES256');
-  const jwk = await exportJWK(publicKey);
+  const prove = await dpopSigner();
   return async (path = '/oauth/token', htm = 'POST', accessToken?: string): Promise<{ DPoP: string }> => ({
-    DPoP: await new SignJWT({
-      htm,
-      htu: oauth.issuer + path,
-      jti: randomUUID(),
-      ...(accessToken ? { ath: createHash('sha256').update(accessToken).digest('base64url') } : {}),
-    })
-      .setProtectedHeader({ alg: 'ES256', typ: 'dpop+jwt', jwk })
-      .setIssuedAt()
-      .sign(privateKey),
+    DPoP: await prove({ htm, htu: oauth.issuer + path, ...(accessToken && { ath: athOf(accessToken) }) }),
   });
 }
 

@@ -43,6 +43,10 @@ export class OauthTest {
     return this.api.config.publicUrl;
   }
 
+  query<Row = unknown>(sql: string, values: unknown[] = []): Promise<Row[]> {
+    return this.dataSource.query<Row[]>(sql, values);
+  }
+
   async member(fields: Record<string, unknown> = {}): Promise<{ id: number; username: string }> {
     const username = `member-${randomBytes(6).toString('hex')}`;
     const id = await this.api.platform.user({ username, password_hash: await passwordHash, ...fields });
@@ -88,7 +92,7 @@ export class OauthTest {
     return new Browser(this.issuer, server);
   }
 
-  /** An authorization request with PKCE, and its verifier. `undefined` leaves a parameter out. */
+  /** Makes an authorization request with PKCE; `redeem` exchanges the code of its response. `undefined` leaves a parameter out. */
   request(clientId: string, parameters: Record<string, string | undefined> = {}) {
     const { verifier, challenge } = pkcePair();
     const url = new URL('/oauth/authorize', this.issuer);
@@ -103,7 +107,26 @@ export class OauthTest {
     };
     for (const [name, value] of Object.entries(all))
       if (value !== undefined) url.searchParams.set(name, value);
-    return { url, verifier };
+    const formOf = (back: FormPage | URL): Record<string, string> => {
+      const code = back instanceof URL ? back.searchParams.get('code') : null;
+      if (code === null) throw new Error(`no code: ${back instanceof URL ? back.href : back.html}`);
+      return {
+        grant_type: 'authorization_code',
+        client_id: clientId,
+        code,
+        code_verifier: verifier,
+        redirect_uri: parameters.redirect_uri ?? REDIRECT_URI,
+      };
+    };
+    const redeem = (back: FormPage | URL, form: Record<string, string> = {}, origin?: string) =>
+      this.token({ ...formOf(back), ...form }, {}, origin);
+    return { url, verifier, formOf, redeem };
+  }
+
+  /** The URL of a pushed authorization request. */
+  pushedUrl(clientId: string, { body }: Answer): URL {
+    const query = new URLSearchParams({ client_id: clientId, request_uri: body.request_uri as string });
+    return new URL(`/oauth/authorize?${query}`, this.issuer);
   }
 
   /** Signs in and consents. @returns a code and what redeems it */
@@ -113,17 +136,8 @@ export class OauthTest {
     parameters: Record<string, string | undefined> = {},
     browser = this.browser(),
   ): Promise<Record<string, string>> {
-    const { url, verifier } = this.request(clientId, parameters);
-    const back = await browser.authorize(url, { username });
-    const code = back.searchParams.get('code');
-    if (code === null) throw new Error(`no code: ${back.href}`);
-    return {
-      grant_type: 'authorization_code',
-      client_id: clientId,
-      code,
-      code_verifier: verifier,
-      redirect_uri: parameters.redirect_uri ?? REDIRECT_URI,
-    };
+    const { url, formOf } = this.request(clientId, parameters);
+    return formOf(await browser.authorize(url, { username }));
   }
 
   /** Sends a form to an endpoint unchanged. */
@@ -170,11 +184,14 @@ export class OauthTest {
     return body;
   }
 
+  /** Sends a GET request with an access token. */
+  get(path: string, accessToken: string, origin = this.issuer): Promise<Response> {
+    return fetch(new URL(path, origin), { headers: { Authorization: `Bearer ${accessToken}` } });
+  }
+
   /** The status of GET /me with an access token. */
-  async me(accessToken: string, origin = this.issuer): Promise<number> {
-    const response = await fetch(new URL('/api/public/me', origin), {
-      headers: { Authorization: `Bearer ${accessToken}` },
-    });
+  async me(accessToken: string, origin?: string): Promise<number> {
+    const response = await this.get('/api/public/me', accessToken, origin);
     await response.arrayBuffer();
     return response.status;
   }
@@ -324,6 +341,27 @@ export class Browser {
     });
   }
 
+  /** Opens a page of the issuer. */
+  async view(url: URL | string, init?: RequestInit): Promise<FormPage> {
+    return pageOf(await this.open(url, init));
+  }
+
+  /** Submits a form whose response is a page of the issuer. */
+  async press(page: FormPage, ...form: [Record<string, string | string[]>, (number | RegExp)?]) {
+    return pageOf(await this.submit(page, ...form));
+  }
+
+  /** Signs in with the password at the page to which a URL leads. @returns the page after it */
+  async signIn(url: URL | string, username: string, password = PASSWORD): Promise<FormPage> {
+    return this.press(await this.view(url), { username, password }, /\/sign-in$/);
+  }
+
+  /** Posts a form with the token of a page, without following redirects. */
+  post(page: FormPage, path: string, fields: Record<string, string> = {}): Promise<Response> {
+    const body = new URLSearchParams({ csrf: csrfOf(page), ...fields });
+    return this.send(path, { method: 'POST', body, headers: { Origin: 'null' } });
+  }
+
   /**
    * Goes through sign-in and consent, if required.
    *
@@ -354,6 +392,13 @@ export class Browser {
     throw new Error('sign-in does not end');
   }
 }
+
+function pageOf(at: FormPage | URL): FormPage {
+  if (at instanceof URL) throw new Error(`this is no page, but leads to ${at.href}`);
+  return at;
+}
+
+export const csrfOf = ({ html }: FormPage): string => /name="csrf" value="([^"]+)"/.exec(html)![1]!;
 
 /** The URL to which a page leads at once. */
 export function refreshOf(html: string): string | undefined {

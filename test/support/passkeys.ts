@@ -1,6 +1,6 @@
 import { createHash, generateKeyPairSync, randomBytes, sign, type KeyObject } from 'node:crypto';
 import type { Config } from '../../src/config/config.js';
-import { freePort, OauthTest, PASSWORD, type Browser, type FormPage } from './oauth.js';
+import { freePort, OauthTest, type Browser, type FormPage } from './oauth.js';
 
 /** Flags of authenticator data (WebAuthn level 3, §6.1). */
 const FLAGS = { present: 0x01, verified: 0x04, backupEligible: 0x08, backedUp: 0x10, attested: 0x40 };
@@ -171,22 +171,11 @@ export async function startWithPasskeys(
   return OauthTest.start({ port, publicUrl: `http://localhost:${port}`, ...overrides }, beside);
 }
 
-export const csrfOf = (page: FormPage): string => /name="csrf" value="([^"]+)"/.exec(page.html)![1]!;
-
-/** Posts a form with the page's token, without following redirects. */
-export function post(browser: Browser, page: FormPage, path: string, fields: Record<string, string> = {}) {
-  return browser.send(path, {
-    method: 'POST',
-    body: new URLSearchParams({ csrf: csrfOf(page), ...fields }),
-    headers: { Origin: 'null' },
-  });
-}
-
 /** The options that the page's script gets from the server. */
 export async function optionsFor(browser: Browser, page: FormPage): Promise<Required<Options>> {
   const path = /id="passkey"[^>]*data-options="([^"]+)"/.exec(page.html)?.[1];
   if (path === undefined) throw new Error(`there is no passkey form: ${page.html}`);
-  const response = await post(browser, page, path);
+  const response = await browser.post(page, path);
   if (response.status !== 200) throw new Error(`${response.status} at ${path}: ${await response.text()}`);
   return (await response.json()) as Required<Options>;
 }
@@ -198,9 +187,7 @@ export function actionOf(page: FormPage): string {
 
 /** Signs a member in with the password at the security page. */
 export async function atSecurity(oauth: OauthTest, username: string, browser = oauth.browser()) {
-  const signIn = (await browser.open('/account/security')) as FormPage;
-  const page = (await browser.submit(signIn, { username, password: PASSWORD }, /sign-in$/)) as FormPage;
-  return { browser, page };
+  return { browser, page: await browser.signIn('/account/security', username) };
 }
 
 /** Adds a passkey to a member as the page's script does. */
@@ -209,9 +196,9 @@ export async function addPasskey(
   authenticator: Authenticator,
   name = 'Laptop',
 ): Promise<FormPage> {
-  const page = (await browser.open('/account/security')) as FormPage;
+  const page = await browser.view('/account/security');
   const credential = authenticator.register(await optionsFor(browser, page));
-  const added = (await browser.submit(page, { credential, name }, /\/passkeys$/)) as FormPage;
+  const added = await browser.press(page, { credential, name }, /\/passkeys$/);
   if (!added.html.includes('You can sign in with your new passkey.'))
     throw new Error(`${added.status}: ${/role="alert">\s*(.*)/.exec(added.html)?.[1]}`);
   return added;

@@ -1,7 +1,9 @@
+import { jest } from '@jest/globals';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { exportJWK, generateKeyPair, importJWK, SignJWT, decodeJwt, type JWK, type JWTPayload } from 'jose';
 import { Provider, type Adapter, type AdapterPayload, type Configuration } from 'oidc-provider';
 import type { UpstreamConfig } from '../../src/config/config.js';
+import { Logger } from '../../src/runtime/logger.js';
 import { Browser, freePort, OauthTest, type FormPage } from './oauth.js';
 
 export const SECRET = 'a secret that only the platform’s login and its client know'.replace(/\W/g, '-');
@@ -118,6 +120,11 @@ export class UpstreamServer {
     const back = await browser.open(url);
     if (!(back instanceof URL)) throw new Error(`the provider stays: ${back.status} ${back.html}`);
     return back;
+  }
+
+  /** Opens a page with a link to the provider, and goes there. @returns the address that it leads back to */
+  async answerTo(browser: Browser, url: URL | string): Promise<URL> {
+    return this.visit((await browser.open(upstreamLink(await browser.view(url)))) as URL);
   }
 
   /** Makes a logout token for its client. */
@@ -268,4 +275,11 @@ export function upstreamLink(page: FormPage): string {
   const [, href] = /href="([^"]*\/upstream)"/.exec(page.html) ?? [];
   if (href === undefined) throw new Error(`there is no link to the platform’s login: ${page.html}`);
   return href;
+}
+
+/** What the server logs from now on. */
+export function logOf({ api }: OauthTest): () => string {
+  const logger = api.app.get(Logger);
+  const spies = (['info', 'warn'] as const).map((level) => jest.spyOn(logger, level));
+  return () => JSON.stringify(spies.flatMap(({ mock }) => mock.calls));
 }
