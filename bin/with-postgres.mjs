@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { startPostgres } from './postgres.mjs';
 
-/** Other formats than the server's own, which must set its own on every connection. */
+/** Unusual formats: the server must set its own on every connection. */
 const FORMATS = {
   DateStyle: 'German',
   IntervalStyle: 'sql_standard',

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Makes a base backup of PostgreSQL, checks it, and removes what is older than the newest ones: once a day, as the user who owns BACKUPS.
+# Makes a base backup of PostgreSQL, verifies it, and removes old ones. Run it once a day, as the user who owns BACKUPS.
 #
 #   BACKUP_URL  postgres:// of a role with REPLICATION, on the primary or a standby
-#   BACKUPS     a folder on another machine's disk, one folder for each backup
-#   ARCHIVE     where archive_command copies the WAL to: what no kept backup needs is removed
-#   KEEP        how many backups are kept (7)
+#   BACKUPS     a folder on another host's disk, with one folder per backup
+#   ARCHIVE     the folder to which archive_command copies the WAL; WAL that no kept backup needs is removed
+#   KEEP        number of backups to keep (7)
 #   TEXTFILES   the folder of node_exporter's --collector.textfile.directory, for the alert BackupOld; optional
 set -eu
 : "${BACKUP_URL:?}" "${BACKUPS:?}" "${ARCHIVE:?}"

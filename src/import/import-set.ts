@@ -48,7 +48,7 @@ export interface Reject {
   readonly reason: string;
 }
 
-/** As it is staged, with the place of its file in the source, and its text, encoded. */
+/** A staged line, with its file's position in the source and its encoded text. */
 type StagedReject = Reject & { readonly position: number; readonly text: string };
 
 export interface RecordCounts {

@@ -127,7 +127,7 @@ WHERE user_id = ${m} AND achievement_id = ${a} AND earned_at IS NOT NULL`,
         this.copy.set(resource, await read(this.id, resource));
     }
 
-    /** Takes what changed over, and nothing else. */
+    /** Applies the reported changes only. */
     async walk() {
       for (let more = true; more;) {
         const answer = await sync(this.id, `?limit=3&cursor=${this.#next}`);

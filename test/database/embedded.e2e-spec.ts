@@ -203,7 +203,7 @@ postgres.describe('the lock of the embedded database', () => {
 
 // Always on the embedded database. Each creates databases from nothing: not for every `npm test`.
 postgres.describe('the snapshot that embedded databases begin with', () => {
-  /** The program as it was built, without what it has made since. */
+  /** Returns the program as built, without files that it has created since. */
   const program = () => {
     const folder = mkdtempSync(join(process.env.TEST_FOLDER!, 'program-'));
     for (const part of ['src', 'migrations', 'schema'])

@@ -144,7 +144,7 @@ const newTrace = () => {
       return { response, caller, ...(await collector.trace(traceId)) };
     };
 
-    it('lead from the caller over the request and its route to its SQL, without values', async () => {
+    it('contain the caller’s trace, the request, its route and its SQL, without values', async () => {
       // What is read in pipeline mode goes to the pool until its connections stand.
       const { response, caller, request, others } = await eventually(async () => {
         const trace = await call('/api/public/profile');

@@ -31,7 +31,7 @@ afterEach(() => void jest.restoreAllMocks());
 /** A second server with the same login, which reads its metadata now. */
 const beside = () => OauthTest.start({ upstream: upstream.config }, oauth);
 
-/** From a page with a link to the platform's own login there and back. */
+/** Follows a page's link to the external identity provider, and returns. */
 async function signIn(browser: Browser, path = '/account/sessions'): Promise<FormPage | URL> {
   return browser.open(await upstream.answerTo(browser, path));
 }

@@ -36,7 +36,7 @@ postgres.describe('an import of existing members', () => {
     await holder.rollbackTransaction();
     await holder.release();
   };
-  /** Until the import has committed, and these members alone are still to be changed. */
+  /** Waits until the import has committed and only these members are pending. */
   const isHeldUpBy = (ids: readonly number[]) =>
     eventually(
       async () =>

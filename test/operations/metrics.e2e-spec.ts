@@ -129,7 +129,7 @@ describe('metrics of features', () => {
       const times = async (number: number, call: () => Promise<unknown>) => {
         for (let i = 0; i < number; i++) await call();
       };
-      // Others each time: what was sent before counts in its window.
+      // New addresses each time: earlier requests count in their window.
       const network = `2001:db8:${randomInt(65_536).toString(16)}`;
       const from = (host: string) => ({ 'X-Forwarded-For': `${network}:${host}::1` });
       expect(await added(refused('read', 'api_key'), () => times(5, () => oauth.api.get('/me', key)))).toBe(

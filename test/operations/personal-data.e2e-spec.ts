@@ -21,7 +21,7 @@ afterAll(() => oauth.close());
 
 const query = <Row>(sql: string, values: unknown[] = []) => oauth.dataSource.query<Row[]>(sql, values);
 
-/** How columns with ids of members are called, wherever no foreign key says so. */
+/** Names of columns with members' ids, also without a foreign key. */
 const NAMES = ['user_id', 'owner_id', 'peer_id', 'organizer_id', 'member_id', 'requester_id', 'addressee_id'];
 
 describe('the tables’ declarations about members', () => {

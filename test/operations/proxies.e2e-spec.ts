@@ -440,7 +440,7 @@ postgres.describe.each(['nginx', 'Caddy'] as const)('%s, with servers that break
   });
 });
 
-postgres.describe('Caddy, which checks its servers’ health,', () => {
+postgres.describe('Caddy with health checks', () => {
   it('responds 503 with Retry-After if none is ready, and recovers with the first', async () => {
     const breaking = await new Breaking().open();
     breaking.isReady = false;

@@ -13,7 +13,7 @@ import { eventually } from '../support/timing.js';
 const ROUNDS = 12;
 
 /** As V8 counts: a file is entered if it has a function, other than a constructor, that was called. */
-postgres.describe('a reader follows from the first line to the last', () => {
+postgres.describe('the documented flows', () => {
   let oauth: OauthTest;
   const session = new Session();
   beforeAll(async () => {

@@ -91,7 +91,7 @@ export async function shiftOf(page: Page): Promise<number> {
   );
 }
 
-/** What is kept invisible although the whole page is there. */
+/** Returns the elements that stay invisible in the complete page. */
 export async function unseenOf(page: Page): Promise<string[]> {
   return page.evaluate(() =>
     [...document.body.querySelectorAll('*')]

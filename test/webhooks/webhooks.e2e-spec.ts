@@ -337,7 +337,7 @@ describe('webhooks', () => {
         expect(last).toMatchObject({ status: 'dead', attempts: 8 });
         expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(1);
         expect(receiver.received).toHaveLength(8);
-        // By hand it comes once more, under the same id.
+        // A manual redelivery sends it once more, with the same id.
         receiver.respond = (_, response) => void response.writeHead(204).end();
         expect(await webhooks.redeliver(last!.id, 'admin')).toBe(1);
         await receiver.untilReceived(9);

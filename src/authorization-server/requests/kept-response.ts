@@ -65,7 +65,7 @@ const FORGET = `UPDATE oauth_tokens SET successor = NULL WHERE key = ANY (ARRAY(
   WHERE successor IS NOT NULL AND consumed_at < clock_timestamp() - interval '${REPEAT_SECONDS} s'
   ORDER BY consumed_at LIMIT ${BATCH} FOR UPDATE SKIP LOCKED)) RETURNING 1`;
 
-/** Deletes kept responses, with which a used token would reveal live ones in a copy of the database. Every instance does this. */
+/** Deletes kept responses in every instance: with a used token, they would reveal live tokens in a copy of the database. */
 @Injectable()
 export class RefreshGracePeriod {
   constructor(private readonly database: Database) {}

@@ -33,9 +33,8 @@ const READ_PLACE = {
 };
 
 /**
- * The changes of the member ($1) in the resources ($4) behind a place ($2, $3, $5, $6), each thing once, where it changed last; $7: how
- * many at most. Rows of the member's own are in the log; of what others see, too, the log is asked for each thing in the member's lists.
- * Planned for each call: one who was here a second ago and one who was away for a month need other ways through it.
+ * Selects at most $7 changes of the member ($1) in the resources ($4) after a place ($2, $3, $5, $6), each item once, at its last change.
+ * Planned for each request: short and long absences need different plans.
  */
 const READ_CHANGES = {
   name: 'read-changes',
