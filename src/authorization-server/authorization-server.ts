@@ -1,7 +1,6 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Account, Adapter, KoaContextWithOIDC, Provider } from 'oidc-provider';
-import { FIRST_SCOPES } from '../auth/www-authenticate.js';
 import { isUnavailable } from '../database/postgres/unavailable.js';
 import { Periodic } from '../runtime/periodic-work.js';
 import { Logger } from '../runtime/logger.js';
@@ -66,22 +65,13 @@ export class AuthorizationServer implements OnModuleInit {
     const { config, database, clients, logger, middleware } = this;
     const provider = createProvider({
       config,
+      logger,
+      database,
       signingKeys,
       adapter: adapterFactory(database, clients, new Set(signingKeys.map(({ alg }) => alg))),
       findAccount: (ctx, sub) => this.#findAccount(ctx, sub),
-      logger,
-      reachableClasses: (userId) => this.#reachableClasses(userId),
       hasSecret: (client, sent) => this.secrets.matches(client, sent),
-      exchange: async (ctx, handle) => {
-        const exchange = new TokenExchange(database, ctx);
-        await handle(); // reads the token, and decides
-        await exchange.commit();
-      },
-      secondsLeft: (ctx) => TokenExchange.of(ctx)?.token?.seconds_left ?? Infinity,
-      keepRefreshToken: (ctx) => TokenExchange.of(ctx)!.accept(true),
       postForm: (ctx, action, fields) => middleware.postForm(ctx, action, fields),
-      parameterFault: () => database.current!.parameterFault,
-      defaultScopes: () => (database.current!.isOfAssistants ? FIRST_SCOPES : []),
       loadExistingGrant: (ctx) => this.consents.loadExistingGrant(ctx),
       renderError: (ctx, _out, error) => middleware.renderError(ctx, error),
       renderSignOut: (ctx) => middleware.renderSignOut(ctx),
@@ -107,12 +97,6 @@ export class AuthorizationServer implements OnModuleInit {
     };
   }
 
-  /** See {@link passkeyClasses}: a passkey that cannot be copied stays in its hardware. */
-  async #reachableClasses(userId: number): Promise<string[]> {
-    const passkeys = await this.database.read<{ acr: string }>(FIND_CLASSES, [userId]);
-    return passkeys.map(({ acr }) => acr);
-  }
-
   /** Uses the result that came with the request's token or session, if there was one. */
   async #canSignIn(ctx: KoaContextWithOIDC, userId: number): Promise<boolean> {
     const token = TokenExchange.of(ctx)?.token;
@@ -126,10 +110,6 @@ export class AuthorizationServer implements OnModuleInit {
 const FIND_ACCOUNT = {
   name: 'find-account',
   text: 'SELECT FROM users WHERE id = $1 AND disabled_at IS NULL',
-};
-const FIND_CLASSES = {
-  name: 'find-classes',
-  text: `SELECT DISTINCT CASE WHEN backup_eligible THEN 'phr' ELSE 'phrh' END AS acr FROM passkeys WHERE user_id = $1`,
 };
 const FIND_CLAIMS = { name: 'find-claims', text: `SELECT ${CLAIMS} FROM users u WHERE u.id = $1` };
 

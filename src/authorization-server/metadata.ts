@@ -1,7 +1,8 @@
 import type { KoaContextWithOIDC } from 'oidc-provider';
 import { unionOf } from '../clients/profiles.js';
 import type { Config } from '../config/config.js';
-import { apiResource, ROUTES, SUPPORTED_SCOPES } from './provider/provider.js';
+import { ROUTES } from './provider/provider.js';
+import { apiResource, SUPPORTED_SCOPES } from './scopes.js';
 
 const AUTH_METHODS = unionOf(({ authMethods }) => authMethods);
 

@@ -6,7 +6,7 @@ import { audited, recordEvent } from '../audit/audit.js';
 import { USE_ONCE } from '../auth/access-tokens.js';
 import type { UpstreamSignOut } from '../authorization-server/ports.js';
 import { OauthDatabase } from '../authorization-server/requests/oauth-database.js';
-import { LIFETIMES } from '../authorization-server/provider/lifetimes.js';
+import { LIFETIMES } from '../authorization-server/lifetimes.js';
 import { ConnectedApps } from '../clients/connected-apps.js';
 import { Config } from '../config/config.js';
 import { Encryption } from '../crypto/encryption.js';

@@ -13,7 +13,7 @@ import { TokenKeys } from '../crypto/hmac.js';
 import { Meter } from '../runtime/meter.js';
 import { queryOf } from '../http/input/query.js';
 import { PageFault } from '../authorization-server/failures/page-fault.js';
-import { LIFETIMES } from '../authorization-server/provider/lifetimes.js';
+import { LIFETIMES } from '../authorization-server/lifetimes.js';
 import { OneTimeStates } from '../authorization-server/adapters/state.adapter.js';
 import type { UpstreamSession } from '../authorization-server/requests/oauth-database.js';
 import { OpenidProvider, UpstreamFault, type UpstreamSecrets } from './openid-provider.js';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ALL_SCOPES } from '../../src/auth/scopes.js';
 import { idleSeconds, secondsOf } from '../../src/clients/access-durations.js';
-import { LIFETIMES } from '../../src/authorization-server/provider/lifetimes.js';
+import { LIFETIMES } from '../../src/authorization-server/lifetimes.js';
 import { OauthTest } from '../support/oauth.js';
 
 let oauth: OauthTest;

@@ -4,7 +4,7 @@ import { eitherOf } from '../../crypto/hmac.js';
 import { keyed, unexpired } from '../../database/sql.js';
 import { SqlParameters } from '../../database/sql-parameters.js';
 import { stepGone } from '../provider/library.js';
-import { LIFETIMES } from '../provider/lifetimes.js';
+import { LIFETIMES } from '../lifetimes.js';
 import {
   MEMBER,
   rejectOrphans,

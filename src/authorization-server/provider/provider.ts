@@ -6,7 +6,7 @@ import {
   type KoaContextWithOIDC,
   type Provider,
 } from 'oidc-provider';
-import { ALL_SCOPES } from '../../auth/scopes.js';
+import { FIRST_SCOPES } from '../../auth/www-authenticate.js';
 import type { Config } from '../../config/config.js';
 import type { Logger } from '../../runtime/logger.js';
 import { CookieSignatures } from '../../crypto/cookie-signatures.js';
@@ -16,13 +16,11 @@ import { accessClientOf, idleSeconds, secondsOf } from '../../clients/access-dur
 import { rulesOf, unionOf } from '../../clients/profiles.js';
 import { checkAssertion, CLOCK_TOLERANCE, requiresPkce } from './client-checks.js';
 import { createLibrary, SynchronousSigningKey, type Replacements } from './library.js';
-import { LIFETIMES } from './lifetimes.js';
-import {
-  passkeyClasses,
-  keepEssentialClasses,
-  signInPolicy,
-  type ReachableClasses,
-} from './sign-in-policy.js';
+import { LIFETIMES } from '../lifetimes.js';
+import { allowedScopes, apiResource, SUPPORTED_SCOPES } from '../scopes.js';
+import { passkeyClasses, keepEssentialClasses, signInPolicy } from './sign-in-policy.js';
+import type { OauthDatabase } from '../requests/oauth-database.js';
+import { TokenExchange } from '../requests/token-exchange.js';
 
 /** Paths of the authorization server, matched exactly before the library sees them. */
 export const ROUTES = {
@@ -87,39 +85,19 @@ export function routeOf(path: string): string {
 interface ProviderParts
   extends
     Required<Pick<Configuration, 'adapter' | 'findAccount' | 'loadExistingGrant' | 'renderError'>>,
-    Omit<Replacements, 'scopesOf'> {
+    Pick<Replacements, 'hasSecret' | 'postForm'> {
   readonly config: Config;
   readonly logger: Logger;
+  readonly database: OauthDatabase;
   /** The current signing key first; the others are only published. */
   readonly signingKeys: readonly SigningJwk[];
-  /** Seconds until the access of the presented code or token ends. */
-  readonly secondsLeft: (ctx: KoaContextWithOIDC) => number;
-  /** Keeps the request's refresh token valid. */
-  readonly keepRefreshToken: (ctx: KoaContextWithOIDC) => void;
-  /** A fault that was found before the library saw the request. */
-  readonly parameterFault: () => string | undefined;
-  /** Scopes of an authorization request without any; empty if the request must name them. */
-  readonly defaultScopes: () => readonly string[];
-  readonly reachableClasses: ReachableClasses;
   readonly renderSignOut: (ctx: KoaContextWithOIDC) => void;
   readonly renderSignedOut: (ctx: KoaContextWithOIDC) => void;
 }
 
-/** Makes the API's resource identifier (RFC 8707), the audience of every access token. */
-export function apiResource(config: Config): string {
-  return `${config.publicUrl}/api/public`;
-}
-
-/** OpenID scopes (Core §5.4, §11) that every client may request. Not `email`: apps never get a member's address. */
-export const OPENID_SCOPES: readonly string[] = ['openid', 'offline_access', 'profile'];
-
-export function allowedScopes(client: Client): string[] {
-  return [...OPENID_SCOPES, ...(client.api_scopes as string).split(' ').filter(Boolean)];
-}
-
 /** Creates the authorization server: oidc-provider with every option that differs from its default, and why. */
 export function createProvider(parts: ProviderParts): Provider {
-  const { config } = parts;
+  const { config, database } = parts;
   const secure = config.publicUrl.startsWith('https:');
   const resource = apiResource(config);
 
@@ -138,14 +116,12 @@ export function createProvider(parts: ProviderParts): Provider {
     // Default: sometimes. Replay is detected only if each use rotates, or the token is bound to a key.
     rotateRefreshToken: (ctx) => {
       const { rotatesRefreshTokens } = rulesOf(ctx.oidc.client!);
-      if (!rotatesRefreshTokens) parts.keepRefreshToken(ctx);
+      if (!rotatesRefreshTokens) TokenExchange.of(ctx)!.accept(true);
       return rotatesRefreshTokens;
     },
     // Default: only with offline_access, which is dropped without prompt=consent. Here the client's registration and the member decide.
     issueRefreshToken: (ctx, client) =>
-      Promise.resolve(
-        client.grantTypeAllowed('refresh_token') && parts.secondsLeft(ctx) > secondsOf('once')!,
-      ),
+      Promise.resolve(client.grantTypeAllowed('refresh_token') && secondsLeft(ctx) > secondsOf('once')!),
     // Default: tokens end with the browser session. Here apps keep their access.
     expiresWithSession: () => Promise.resolve(false),
     revokeGrantPolicy: () => true, // default: revoking an access token leaves its refresh token alive
@@ -198,11 +174,11 @@ export function createProvider(parts: ProviderParts): Provider {
     extraParams: {
       // Default: scopes that the client may not have are silently dropped, even all of them.
       scope(ctx: KoaContextWithOIDC, value: string | undefined, client: Client) {
-        const fault = parts.parameterFault();
-        if (fault !== undefined) throw new errors.InvalidRequest(fault);
+        const { parameterFault, isOfAssistants } = database.current!;
+        if (parameterFault !== undefined) throw new errors.InvalidRequest(parameterFault);
         const allowed = allowedScopes(client);
-        const byDefault = () => parts.defaultScopes().filter((scope) => allowed.includes(scope));
-        const scopes = knownScopes(value ?? byDefault().join(' '));
+        const byDefault = isOfAssistants ? FIRST_SCOPES.filter((scope) => allowed.includes(scope)) : [];
+        const scopes = knownScopes(value ?? byDefault.join(' '));
         const refused = scopes.filter((scope) => !allowed.includes(scope));
         if (refused.length > 0)
           throw new errors.InvalidScope('this client may not ask for the scope', refused.join(' '));
@@ -260,7 +236,7 @@ export function createProvider(parts: ProviderParts): Provider {
 
     interactions: {
       url: (_ctx, interaction) => Promise.resolve(`/interaction/${interaction.uid}`),
-      policy: signInPolicy(config, parts.reachableClasses),
+      policy: signInPolicy(config, database),
     },
 
     cookies: {
@@ -284,7 +260,7 @@ export function createProvider(parts: ProviderParts): Provider {
 
     ttl: {
       AuthorizationCode: LIFETIMES.authorizationCode,
-      AccessToken: (ctx) => Math.max(1, Math.floor(Math.min(LIFETIMES.accessToken, parts.secondsLeft(ctx)))),
+      AccessToken: (ctx) => Math.max(1, Math.floor(Math.min(LIFETIMES.accessToken, secondsLeft(ctx)))),
       IdToken: LIFETIMES.idToken,
       Interaction: LIFETIMES.interaction,
       Session: (_ctx, session) => (session.accountId ? LIFETIMES.session : LIFETIMES.anonymousSession),
@@ -293,11 +269,22 @@ export function createProvider(parts: ProviderParts): Provider {
     },
   };
 
-  const provider = createLibrary(config.publicUrl, configuration, { ...parts, scopesOf: knownScopes });
+  const provider = createLibrary(config.publicUrl, configuration, {
+    ...parts,
+    exchange: async (ctx, handle) => {
+      const exchange = new TokenExchange(database, ctx);
+      await handle(); // reads the token, and decides
+      await exchange.commit();
+    },
+    scopesOf: knownScopes,
+  });
   // Host and protocol are pinned to PUBLIC_URL before the library sees a request; this makes it use them.
   provider.proxy = true;
   return provider;
 }
+
+/** Seconds until the access of the presented code or token ends. */
+const secondsLeft = (ctx: KoaContextWithOIDC) => TokenExchange.of(ctx)?.token?.seconds_left ?? Infinity;
 
 /** Drops unknown scopes (OpenID Connect Core §3.1.2.1). @throws InvalidScope if none is left */
 function knownScopes(text: string): string[] {
@@ -315,5 +302,3 @@ export function sessionCookie(config: Config) {
   const secure = config.publicUrl.startsWith('https:');
   return { httpOnly: true, sameSite: 'lax', secure, signed: true, path: '/' } as const;
 }
-
-export const SUPPORTED_SCOPES = [...OPENID_SCOPES, ...ALL_SCOPES];

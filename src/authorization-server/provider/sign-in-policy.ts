@@ -1,6 +1,7 @@
 import { errors, interactionPolicy, type KoaContextWithOIDC } from 'oidc-provider';
 import { passkeyDomain } from '../../accounts/sign-in/sign-in-methods.js';
 import type { Config } from '../../config/config.js';
+import type { OauthDatabase } from '../requests/oauth-database.js';
 
 /** Values of `acr_values` (OpenID Connect EAP ACR Values 1.0 §2): `phr` with a passkey, `phrh` with one that never leaves its hardware. */
 const PASSKEY_CLASSES: readonly string[] = ['phr', 'phrh'];
@@ -9,7 +10,11 @@ export function passkeyClasses(config: Config): readonly string[] {
   return passkeyDomain(config) === undefined ? [] : PASSKEY_CLASSES;
 }
 
-export type ReachableClasses = (userId: number) => Promise<readonly string[]>;
+/** A passkey that cannot be copied stays in its hardware. */
+const FIND_CLASSES = {
+  name: 'find-classes',
+  text: `SELECT DISTINCT CASE WHEN backup_eligible THEN 'phr' ELSE 'phrh' END AS acr FROM passkeys WHERE user_id = $1`,
+};
 
 export const PASSKEY_WANTED = 'passkey_wanted';
 
@@ -54,8 +59,8 @@ function parsed(claims: string): unknown {
   }
 }
 
-/** Decides when a member must sign in again. @param reachableBy for members with a session */
-export function signInPolicy(config: Config, reachableBy: ReachableClasses): interactionPolicy.DefaultPolicy {
+/** Decides when a member must sign in again. */
+export function signInPolicy(config: Config, database: OauthDatabase): interactionPolicy.DefaultPolicy {
   const { Check } = interactionPolicy;
   const prompts = interactionPolicy.base();
   const classes = passkeyClasses(config);
@@ -69,8 +74,8 @@ export function signInPolicy(config: Config, reachableBy: ReachableClasses): int
     if (login && (login.upstream !== undefined || login.amr?.includes('pwd') !== true)) return false;
     if (session?.accountId === undefined) return true;
     const hasUsedOne = session.acr !== undefined && classes.includes(session.acr);
-    const reachable = await reachableBy(Number(session.accountId));
-    return reachable.some((one) => !hasUsedOne || isReached(asked, one));
+    const passkeys = await database.read<{ acr: string }>(FIND_CLASSES, [Number(session.accountId)]);
+    return passkeys.some(({ acr }) => !hasUsedOne || isReached(asked, acr));
   }
 
   prompts.get('login')!.checks.add(

@@ -4,8 +4,8 @@ import type { QueryResultRow } from 'pg';
 import { accessClientOf, choicesFor, secondsOf } from '../../clients/access-durations.js';
 import { originOf } from '../../clients/client-rules.js';
 import { CONSENT, OauthDatabase, type Consent, type Authorization } from './oauth-database.js';
-import { LIFETIMES } from '../provider/lifetimes.js';
-import { allowedScopes, apiResource, OPENID_SCOPES } from '../provider/provider.js';
+import { LIFETIMES } from '../lifetimes.js';
+import { allowedScopes, apiResource, OPENID_SCOPES } from '../scopes.js';
 import { Config } from '../../config/config.js';
 
 const FIND_CONSENT = {

@@ -2,7 +2,7 @@ import { errors, type AdapterPayload, type KoaContextWithOIDC } from 'oidc-provi
 import { recordEventIf, type NewAuthEvent } from '../../audit/audit.js';
 import { accessClientOf, idleSeconds } from '../../clients/access-durations.js';
 import { SqlParameters } from '../../database/sql-parameters.js';
-import { LIFETIMES } from '../provider/lifetimes.js';
+import { LIFETIMES } from '../lifetimes.js';
 import type { EndedAccess } from '../reasons/explanations.js';
 import { because } from '../reasons/refusal-reasons.js';
 import { openResponse, sealResponse, type KeptResponse } from './kept-response.js';

@@ -7,7 +7,7 @@ import { SignIn } from '../../accounts/sign-in/sign-in.js';
 import { SignInMethods, type ShownPasskey } from '../../accounts/sign-in/sign-in-methods.js';
 import { eventValues, recordAlone, recordEventIf } from '../../audit/audit.js';
 import { OneTimeStates } from '../../authorization-server/adapters/state.adapter.js';
-import { LIFETIMES } from '../../authorization-server/provider/lifetimes.js';
+import { LIFETIMES } from '../../authorization-server/lifetimes.js';
 import { Config } from '../../config/config.js';
 import { randomBytes } from '../../crypto/random.js';
 import { eitherOf, TokenKeys } from '../../crypto/hmac.js';

@@ -17,7 +17,7 @@ import { Database } from '../../database/database.js';
 import type { Passkey } from '../../database/schema/entities/credentials/passkey.entity.js';
 import { SIGN_INS_VALID_SINCE } from '../../database/sql.js';
 import { PageFault } from '../../authorization-server/failures/page-fault.js';
-import { LIFETIMES } from '../../authorization-server/provider/lifetimes.js';
+import { LIFETIMES } from '../../authorization-server/lifetimes.js';
 import { OneTimeStates, type OneTimeModel } from '../../authorization-server/adapters/state.adapter.js';
 import type { SignedInUser } from '../rendering/page-contents.js';
 

@@ -11,7 +11,7 @@ import { AuthorizationServer } from '../../authorization-server/authorization-se
 import { PageFault } from '../../authorization-server/failures/page-fault.js';
 import { hostOf } from '../../authorization-server/ports.js';
 import { isStepGone } from '../../authorization-server/provider/library.js';
-import { LIFETIMES } from '../../authorization-server/provider/lifetimes.js';
+import { LIFETIMES } from '../../authorization-server/lifetimes.js';
 import { ROUTES, sessionCookie } from '../../authorization-server/provider/provider.js';
 import type { Answer } from '../../authorization-server/requests/consents.js';
 import { OauthDatabase, type Decision } from '../../authorization-server/requests/oauth-database.js';
