@@ -42,7 +42,8 @@ CREATE OR REPLACE TRIGGER "Note_end" AFTER DELETE ON oauth_grants FOR EACH ROW E
 
 CREATE OR REPLACE FUNCTION note_changed_access() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 BEGIN
-  IF is_told_of_access(NEW.client_id) AND gave_access(NEW.id, NEW.created_at, NEW.access_ends_at) THEN
+  -- Also before the code is redeemed: its exchange may have read the grant as it was, and told the app so.
+  IF (NEW.access_ends_at > NEW.created_at) IS NOT FALSE AND is_told_of_access(NEW.client_id) THEN
     INSERT INTO access_changes (user_id, client_id) VALUES (NEW.user_id, NEW.client_id);
   END IF;
   RETURN NULL;
@@ -93,7 +94,7 @@ BEGIN
     ), taken AS (
       DELETE FROM access_changes c USING next n WHERE c.user_id = n.user_id AND c.client_id = n.client_id RETURNING c.*
     ), last AS (
-      SELECT DISTINCT ON (user_id, client_id) * FROM taken ORDER BY user_id, client_id, reason IS NULL, id DESC
+      SELECT DISTINCT ON (user_id, client_id) * FROM taken ORDER BY user_id, client_id, ended_at DESC NULLS LAST, id DESC
     ) SELECT last.*, all_of.is_changed, all_of.latest,
         ARRAY(SELECT DISTINCT scope FROM taken t, unnest(t.scopes) scope
           WHERE t.user_id = last.user_id AND t.client_id = last.client_id ORDER BY scope) AS lost

@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { AccessEnds } from '../../src/clients/access-ends.js';
+import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
 import { TokenKeys } from '../../src/crypto/hmac.js';
+import { dpopKey } from '../support/client-kinds.js';
 import { postgres } from '../support/database.js';
 import { OauthTest, type Answer } from '../support/oauth.js';
 import { ServerProcess } from '../support/server.js';
-import { soon } from '../support/timing.js';
-import { dpopKey } from '../support/client-kinds.js';
+import { eventually, soon } from '../support/timing.js';
 
 /** Two processes of the program over one PostgreSQL, beside the application of the test itself. */
 postgres.describe('two servers on one database', () => {
@@ -114,6 +116,67 @@ postgres.describe('two servers on one database', () => {
         patiently(() => oauth.token(form, {}, servers[round % 2]!.url)),
       ]);
       if (exchanged.status === 200) expect(await oauth.me(exchanged.body.access_token)).toBe(401);
+    }
+  });
+
+  it('tell the app the end that the member chooses while it redeems the code', async () => {
+    const { id: endpoint } = await new WebhooksService(oauth.dataSource, oauth.api.config).create({
+      url: 'http://127.0.0.1:9/hooks',
+      types: ['access.changed'],
+      clientId,
+      actor: 'admin',
+    });
+    for (let round = 0; round < 15; round++) {
+      const one = await oauth.member();
+      const form = await oauth.code(clientId, one.username);
+      const [changed, { status, body }] = await Promise.all([
+        new AccessEnds(oauth.dataSource, oauth.api.config).change(one.id, clientId, '180', {
+          actor: 'user',
+          ip: null,
+        }),
+        patiently(() => oauth.token(form, {}, servers[round % 2]!.url)),
+      ]);
+      expect([changed, status]).toEqual([true, 200]);
+      await eventually(
+        async () =>
+          (await oauth.dataSource.query<unknown[]>('SELECT FROM access_changes')).length === 0 || undefined,
+      );
+      const [told] = await oauth.dataSource.query<{ days: number }[]>(
+        `SELECT EXTRACT(epoch FROM (details->>'access_ends_at')::timestamp AT TIME ZONE 'UTC' - now())::float8 / 86400 AS days FROM webhook_deliveries
+WHERE endpoint_id = $1 AND user_id = $2`,
+        [endpoint, one.id],
+      );
+      expect(told?.days ?? (body.refresh_token_expires_in as number) / 86_400).toBeCloseTo(180, 1);
+      const events = await oauth.dataSource.query<{ type: string }[]>(
+        `SELECT type FROM auth_events WHERE user_id = $1 AND type IN ('access.changed', 'token.issued') ORDER BY type`,
+        [one.id],
+      );
+      expect(events.map(({ type }) => type)).toEqual(['access.changed', 'token.issued']);
+    }
+  });
+
+  it('store one consent of two at once: the member gets one notice, and each sign-in its own end', async () => {
+    for (let round = 0; round < 5; round++) {
+      const one = await oauth.member();
+      const durations = ['30', '180'];
+      await Promise.all(
+        durations.map((duration, n) =>
+          oauth.browser(servers[n]!.url).authorize(oauth.request(clientId, { prompt: 'consent' }).url, {
+            username: one.username,
+            duration,
+          }),
+        ),
+      );
+      const [found] = await oauth.dataSource.query<Record<string, unknown>[]>(
+        `SELECT (SELECT array_agg(round(EXTRACT(epoch FROM access_ends_at - now()) / 86400)::text ORDER BY access_ends_at)
+    FROM oauth_grants WHERE user_id = $1) AS ends,
+  (SELECT duration = round(EXTRACT(epoch FROM access_ends_at - now()) / 86400)::text FROM oauth_consents WHERE user_id = $1) AS matches,
+  (SELECT array_agg(details->>'duration' ORDER BY details->>'duration' DESC) FROM auth_events
+    WHERE user_id = $1 AND type = 'consent.granted') AS chosen,
+  (SELECT count(*)::integer FROM platform_changes WHERE user_id = $1 AND notice = 'consent.granted') AS notices`,
+        [one.id],
+      );
+      expect(found).toEqual({ ends: durations, matches: true, chosen: durations, notices: 1 });
     }
   });
 
