@@ -4,8 +4,11 @@ import { UsersService } from '../../src/accounts/users.service.js';
 import { closeApp, createApp } from '../../src/app.js';
 import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
 import { NoticeChoices } from '../../src/member-pages/notices/notice-choices.js';
-import { postgres } from '../support/database.js';
+import { createDataSource } from '../../src/database/postgres/data-source.js';
+import { createTestDatabase, postgres, testConfig } from '../support/database.js';
 import { freePort, type OauthTest } from '../support/oauth.js';
+import { Platform } from '../support/platform.js';
+import { ServerProcess } from '../support/server.js';
 import { addPasskey, atSecurity, Authenticator, startWithPasskeys } from '../support/passkeys.js';
 import { MailServer, textOf } from '../support/smtp.js';
 import { eventually } from '../support/timing.js';
@@ -32,8 +35,12 @@ const member = async () => {
   return { ...made, email };
 };
 
-const createKey = (userId: number, name = 'Calendar') =>
-  new ApiKeysService(oauth.dataSource, oauth.api.config).create({
+const createKey = (
+  userId: number,
+  name = 'Calendar',
+  { dataSource, api }: Pick<OauthTest, 'dataSource'> & { api: Pick<OauthTest['api'], 'config'> } = oauth,
+) =>
+  new ApiKeysService(dataSource, api.config).create({
     userId,
     name,
     scopes: [],
@@ -137,6 +144,21 @@ describe('a notice to a member', () => {
   });
 });
 
+describe('a member who is disabled', () => {
+  it('while a notice is given gets it at most once, and none afterwards', async () => {
+    for (let round = 0; round < 5; round++) {
+      const one = await member();
+      await Promise.all([createKey(one.id), new UsersService(oauth.dataSource).disable(one.id, 'admin')]);
+      expect((await mailsTo(one)).length).toBeLessThanOrEqual(1);
+      expect(
+        await oauth.query(`SELECT notice FROM platform_changes WHERE user_id = $1 AND type = 'notice'`, [
+          one.id,
+        ]),
+      ).toEqual([{ notice: 'key.created' }]);
+    }
+  });
+});
+
 describe('a mail server that', () => {
   it('rejects one address delays no other email; after three days the audit log says so', async () => {
     const [rejected, other] = [await member(), await member()];
@@ -194,6 +216,51 @@ describe('a mail server that', () => {
       expect([found.length, new Set(ids).size]).toEqual([40, 40]);
     } finally {
       await closeApp(app);
+    }
+  });
+});
+
+postgres.describe('an instance that is killed', () => {
+  it.each([
+    ['before the mail server took the email loses none', 'recipient'],
+    ['after the mail server took the email repeats it at most with the same id', 'email'],
+  ] as const)('%s', async (_, at) => {
+    const database = await createTestDatabase();
+    const config = testConfig(database.environment);
+    const dataSource = await createDataSource(config, 'maintenance').initialize();
+    const server = await MailServer.start();
+    const { smtpUrl: SMTP_URL, from: MAIL_FROM } = server.mail;
+    const servers: ServerProcess[] = [];
+    const start = async () =>
+      servers.push(await ServerProcess.start({ ...database.environment, SMTP_URL, MAIL_FROM }));
+    try {
+      await start();
+      const held = new Promise<void>((resolve) => (server.hold = { at, held: resolve }));
+      const userId = await new Platform(dataSource).user({ email: 'ada@mail.example' });
+      await createKey(userId, 'Phone', { dataSource, api: { config } });
+      await held;
+      await servers[0]!.kill('SIGKILL');
+      server.hold = undefined;
+      const [claim] = await dataSource.query<{ seconds: number; attempts: number }[]>(
+        'SELECT EXTRACT(epoch FROM due_at - now())::float8 AS seconds, attempts FROM notice_emails',
+      );
+      expect([claim!.attempts, claim!.seconds <= 60]).toEqual([1, true]);
+      await dataSource.query('UPDATE notice_emails SET due_at = now()'); // those seconds pass
+      await Promise.all([start(), start()]);
+      await eventually(
+        async () =>
+          (await dataSource.query<unknown[]>('SELECT FROM notice_emails')).length === 0 || undefined,
+      );
+      const ids = server.received.map(({ source }) => /^Message-ID: (.*)\r$/m.exec(source)![1]);
+      expect([ids.length, new Set(ids).size]).toEqual([at === 'recipient' ? 1 : 2, 1]);
+      expect(await dataSource.query(`SELECT notice FROM platform_changes WHERE type = 'notice'`)).toEqual([
+        { notice: 'key.created' },
+      ]);
+    } finally {
+      await Promise.all(servers.map((one) => one.kill('SIGKILL')));
+      await server.close();
+      await dataSource.destroy();
+      await database.drop();
     }
   });
 });

@@ -354,6 +354,28 @@ VALUES ($1, now(), 'GET', '/api/public/events', 403, 'insufficient_scope', 7)`,
     expect(events).toEqual([{ result: (await clients.find(id)).review }]);
   });
 
+  it('that is approved while a member signs in gives access with the whole consent, or none', async () => {
+    for (let round = 0; round < 5; round++) {
+      const { id, owner } = await ownApp();
+      await reviews.apply(id, application, owner);
+      const { username } = await oauth.member();
+      const { url } = oauth.request(id, { scope: SCOPE });
+      const [approved, signedIn] = await Promise.allSettled([
+        reviews.review(id, { approved: true }),
+        oauth.browser().authorize(url, { username }),
+      ]);
+      expect(approved.status).toBe('fulfilled');
+      const count = signedIn.status === 'fulfilled' ? 1 : 0;
+      for (const rows of ['oauth_consents', 'oauth_grants', `auth_events WHERE type = 'consent.granted' AND`])
+        expect(
+          await oauth.query(`SELECT FROM ${rows} ${rows.endsWith('AND') ? '' : 'WHERE'} client_id = $1`, [
+            id,
+          ]),
+        ).toHaveLength(count);
+      expect(await isAsked(id, (await oauth.member()).username)).toBe(true);
+    }
+  });
+
   it('gets fewer scopes, none that it does not name, and no review without an application', async () => {
     const { id, owner } = await ownApp();
     await expect(reviews.review(id, { approved: true })).rejects.toThrow('no pending application');

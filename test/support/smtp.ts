@@ -12,22 +12,29 @@ export class MailServer {
   received: Received[] = [];
   /** Returns the response to a recipient instead of accepting the email. */
   refusal: (address: string) => Error | undefined = () => undefined;
+  /** Called instead of the response to a recipient or to an email. */
+  hold: { readonly at: 'recipient' | 'email'; readonly held: () => void } | undefined;
   readonly #server = new SMTPServer({
     authOptional: true,
     disabledCommands: ['STARTTLS', 'AUTH'],
-    onRcptTo: ({ address }, _session, callback) => callback(this.refusal(address)),
+    onRcptTo: ({ address }, _session, callback) => {
+      if (this.hold?.at === 'recipient') this.hold.held();
+      else callback(this.refusal(address));
+    },
     onData: (stream, session, callback) => {
       let source = '';
       stream.setEncoding('utf8').on('data', (text: string) => (source += text));
       stream.on('end', () => {
         this.received.push({ to: session.envelope.rcptTo.map(({ address }) => address), source });
-        callback();
+        if (this.hold?.at === 'email') this.hold.held();
+        else callback();
       });
     },
   });
 
   static async start(port = 0): Promise<MailServer> {
     const mails = new MailServer();
+    mails.#server.on('error', () => undefined); // a client that was killed
     await once(mails.#server.listen(port, '127.0.0.1'), 'listening');
     return mails;
   }
