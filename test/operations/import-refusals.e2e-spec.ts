@@ -17,6 +17,7 @@ import {
   BASE,
   BCRYPT_HASH,
   type ImportedFiles,
+  type ImportedRecord,
 } from '../support/import-files.js';
 
 describe('pua import', () => {
@@ -29,431 +30,232 @@ describe('pua import', () => {
 
   describe('rejects a bad line and changes nothing:', () => {
     const long = (length: number) => 'x'.repeat(length);
-    const cases: [what: string, files: ImportedFiles, line: string, reason: string | RegExp][] = [
-      // A line in itself.
-      ['what is not JSON', { users: ['{"id":1'] }, 'users.ndjson:1', 'is not JSON'],
-      ['what is no object', { users: ['[1]'] }, 'users.ndjson:1', 'must be a JSON object'],
-      ['null', { users: ['null'] }, 'users.ndjson:1', 'must be a JSON object'],
-      [
-        'more than a mebibyte',
-        { users: [user(1), `{"id":2,"bio":"${long(1_048_576)}"}`] },
-        'users.ndjson:2',
-        'is longer than 1048576 bytes',
-      ],
-      [
-        'an unknown field',
-        { users: [user(1, { nickname: 'x' })] },
-        'users.ndjson:1',
-        'nickname: is not a field here',
-      ],
-      [
-        '__proto__',
-        { users: ['{"id":1,"username":"u","__proto__":{}}'] },
-        'users.ndjson:1',
-        '__proto__: is not a field here',
-      ],
-      ['a missing field', { users: [{ id: 1 }] }, 'users.ndjson:1', 'username: is needed'],
-      [
-        'null where something is needed',
-        { users: [user(1, { username: null })] },
-        'users.ndjson:1',
-        'username: is needed',
-      ],
-      [
-        'every fault at once',
-        { users: [{ id: 'x', bio: 5 }] },
-        'users.ndjson:1',
-        'id: must be an integer from 1 to 9000000000000000; username: is needed; bio: must be a string',
-      ],
-      // Values.
-      ['id 0', { users: [user(0)] }, 'users.ndjson:1', /^id: must be an integer/],
-      [
-        'an id beyond 2^53 − 1',
-        { users: ['{"id":9007199254740993,"username":"u"}'] },
-        'users.ndjson:1',
-        /^id: must be an integer/,
-      ],
-      ['a fraction', { users: [user(1.5)] }, 'users.ndjson:1', /^id: must be an integer/],
-      ['a number as text', { users: [user(1, { id: '1' })] }, 'users.ndjson:1', /^id: must be an integer/],
-      [
-        'an empty username',
-        { users: [user(1, { username: '' })] },
-        'users.ndjson:1',
-        'username: must have 1 to 100 characters, it has 0',
-      ],
-      [
-        'a username of 101',
-        { users: [user(1, { username: long(101) })] },
-        'users.ndjson:1',
-        /^username: must have 1 to 100/,
-      ],
-      [
-        'a first name of 101',
-        { users: [user(1, { first_name: long(101) })] },
-        'users.ndjson:1',
-        'first_name: must have at most 100 characters, it has 101',
-      ],
-      [
-        'a bio of 501 code points',
-        { users: [user(1, { bio: '😀'.repeat(501) })] },
-        'users.ndjson:1',
-        'bio: must have at most 500 characters, it has 501',
-      ],
-      [
-        'U+0000',
-        { users: ['{"id":1,"username":"u","bio":"a\\u0000b"}'] },
-        'users.ndjson:1',
-        /^bio: must not contain U\+0000/,
-      ],
-      [
-        'half of a surrogate pair',
-        { users: ['{"id":1,"username":"u","bio":"\\ud83d"}'] },
-        'users.ndjson:1',
-        /^bio: must not contain/,
-      ],
-      [
-        'a URL that is none',
-        { users: [user(1, { profile_picture: 'http:evil.com' })] },
-        'users.ndjson:1',
-        /^profile_picture: must be an absolute http/,
-      ],
-      [
-        'a URL with a password',
-        { users: [user(1, { profile_picture: 'https://a:b@x.com/' })] },
-        'users.ndjson:1',
-        /^profile_picture: must be an absolute http/,
-      ],
-      [
-        'a URL of 2049',
-        { users: [user(1, { profile_picture: `https://x.com/${long(2035)}` })] },
-        'users.ndjson:1',
-        /^profile_picture: must have 1 to 2048/,
-      ],
-      [
-        'two addresses in place of one',
-        { users: [user(1, { email: 'a@b.example, c@d.example' })] },
-        'users.ndjson:1',
-        /^email: must be an e-mail address$/,
-      ],
-      [
-        'a plain password',
-        { users: [user(1, { password_hash: 'secret' })] },
-        'users.ndjson:1',
-        /^password_hash: must be an argon2 or bcrypt hash/,
-      ],
-      [
-        'bcrypt that takes hours',
-        { users: [user(1, { password_hash: BCRYPT_HASH.replace('10', '31') })] },
-        'users.ndjson:1',
-        /^password_hash: .* of reasonable cost$/,
-      ],
-      [
-        'a time that is none',
-        { users: [user(1, { created_at: 'yesterday' })] },
-        'users.ndjson:1',
-        /^created_at: must be a time/,
-      ],
-      [
-        '30 February',
-        { users: [user(1, { created_at: '2024-02-30 10:00:00' })] },
-        'users.ndjson:1',
-        /^created_at: must be a time/,
-      ],
-      [
-        'a date in place of a time',
-        { users: [user(1, { created_at: '2024-02-03' })] },
-        'users.ndjson:1',
-        /^created_at: must be a time/,
-      ],
-      [
-        'a time as a number',
-        { users: [user(1, { created_at: 1_700_000_000 })] },
-        'users.ndjson:1',
-        /^created_at: must be a time/,
-      ],
-      [
-        'a flag as a number',
-        { ...BASE, events: [event(1, { is_online: 1 })] },
-        'events.ndjson:1',
-        'is_online: must be true or false',
-      ],
-      [
-        'an unknown status',
-        { ...BASE, events: [event(1, { status: 'over' })] },
-        'events.ndjson:1',
-        /^status: must be one of draft, scheduled, /,
-      ],
-      [
-        'an unknown visibility',
-        { ...BASE, events: [event(1, { visibility: 'secret' })] },
-        'events.ndjson:1',
-        /^visibility: must be one of public, /,
-      ],
-      [
-        'an end before the start',
-        { ...BASE, events: [event(1, { ends_at: '2024-05-01T17:59:59Z' })] },
-        'events.ndjson:1',
-        'ends_at: must not be before starts_at',
-      ],
-      [
-        'a title of 301',
-        { ...BASE, events: [event(1, { title: long(301) })] },
-        'events.ndjson:1',
-        /^title: must have 1 to 300/,
-      ],
-      [
-        'a description of 20,001',
-        { ...BASE, events: [event(1, { description: long(20_001) })] },
-        'events.ndjson:1',
-        /^description: must have at most 20000/,
-      ],
-      [
-        'an unknown time zone',
-        { ...BASE, events: [event(1, { timezone: 'Mars/Olympus' })] },
-        'events.ndjson:1',
-        'timezone: must be an IANA time zone',
-      ],
-      [
-        'an offset for a time zone',
-        { ...BASE, events: [event(1, { timezone: 'UTC+3' })] },
-        'events.ndjson:1',
-        'timezone: must be an IANA time zone',
-      ],
-      [
-        'a place that is a text',
-        { ...BASE, events: [event(1, { location: 'here' })] },
-        'events.ndjson:1',
-        'location: must be an object',
-      ],
-      [
-        'an unknown field of a place',
-        { ...BASE, events: [event(1, { location: { zip: '1' } })] },
-        'events.ndjson:1',
-        'location.zip: is not a field here',
-      ],
-      [
-        'a country in small letters',
-        { ...BASE, events: [event(1, { location: { country_code: 'us' } })] },
-        'events.ndjson:1',
-        /^location.country_code: must be two capital letters/,
-      ],
-      [
-        'a latitude beyond the pole',
-        { ...BASE, events: [event(1, { location: { latitude: 90.01 } })] },
-        'events.ndjson:1',
-        'location.latitude: must be a number from -90 to 90',
-      ],
-      [
-        'a capacity below 0',
-        { ...BASE, events: [event(1, { capacity: -1 })] },
-        'events.ndjson:1',
-        /^capacity: must be an integer from 0/,
-      ],
-      [
-        '101 tags',
-        { ...BASE, events: [event(1, { tags: Array.from({ length: 101 }, () => 'a') })] },
-        'events.ndjson:1',
-        /^tags: must be a list of at most 100/,
-      ],
-      [
-        'a tag that is a number',
-        { ...BASE, events: [event(1, { tags: ['a', 1] })] },
-        'events.ndjson:1',
-        'tags: has an item that must be a string',
-      ],
-      [
-        'an attendee who is pending',
-        { ...BASE, participants: [participant(1, 1, { rsvp_status: 'pending' })] },
-        'participants.ndjson:1',
-        'rsvp_status: must be going or maybe or waitlisted for the role attendee',
-      ],
-      [
-        'an attendee without an answer',
-        { ...BASE, participants: [participant(1, 1, { rsvp_status: null })] },
-        'participants.ndjson:1',
-        /^rsvp_status: must be going/,
-      ],
-      [
-        'an organizer with an answer',
-        { ...BASE, participants: [participant(1, 1, { role: 'organizer' })] },
-        'participants.ndjson:1',
-        'rsvp_status: must be null for the role organizer',
-      ],
-      [
-        'an invitee who goes',
-        { ...BASE, participants: [participant(1, 1, { role: 'invitee' })] },
-        'participants.ndjson:1',
-        /^rsvp_status: must be pending or declined/,
-      ],
-      [
-        'accepted without connected_at',
-        { ...BASE, connections: [connection(1, 1, 2, { connected_at: null })] },
-        'connections.ndjson:1',
-        'connected_at: is needed where status is accepted',
-      ],
-      [
-        'pending with connected_at',
-        { ...BASE, connections: [connection(1, 1, 2, { status: 'pending' })] },
-        'connections.ndjson:1',
-        'connected_at: must be null where status is pending',
-      ],
-      [
-        'a connection with oneself',
-        { ...BASE, connections: [connection(1, 2, 2)] },
-        'connections.ndjson:1',
-        'addressee_id: nobody can be connected with themselves',
-      ],
-      [
-        'a negative progress',
-        { ...BASE, user_achievements: [earned(1, 1, { progress: -1 })] },
-        'user_achievements.ndjson:1',
-        /^progress: must be an integer from 0/,
-      ],
-      [
-        'a seventh pin',
-        { ...BASE, user_achievements: [earned(1, 1, { pin_position: 7 })] },
-        'user_achievements.ndjson:1',
-        'pin_position: must be an integer from 1 to 6',
-      ],
-      [
-        'a pin on what is not earned',
-        { ...BASE, user_achievements: [earned(1, 1, { earned_at: null, pin_position: 1 })] },
-        'user_achievements.ndjson:1',
-        'pin_position: only what is earned can be pinned',
-      ],
-      [
-        'a target of 0',
-        { achievements: [achievement(1, { target: 0 })] },
-        'achievements.ndjson:1',
-        /^target: must be an integer from 1/,
-      ],
-      // Among the lines of the folder.
-      [
-        'an id twice',
-        { users: [user(1), user(1, { username: 'other' })] },
-        'users.ndjson:2',
-        'id: the same already stands in line 1',
-      ],
-      [
-        'a username twice, in another case',
-        { users: [user(1, { username: 'Zoë' }), user(2, { username: 'zOË' })] },
-        'users.ndjson:2',
-        'username: line 1 has the same',
-      ],
-      [
-        'an external id twice',
-        { users: [user(1, { external_id: 'sub' }), user(2, { external_id: 'sub' })] },
-        'users.ndjson:2',
-        'external_id: line 1 has the same',
-      ],
-      ['an event twice', { ...BASE, events: [event(1), event(1)] }, 'events.ndjson:2', /^id: the same/],
-      [
-        'an achievement’s key twice',
-        { achievements: [achievement(1, { key: 'k' }), achievement(2, { key: 'k' })] },
-        'achievements.ndjson:2',
-        'key: the same already stands in line 1',
-      ],
-      [
-        'a participation twice',
-        { ...BASE, participants: [participant(1, 2), participant(1, 2, { rsvp_status: 'maybe' })] },
-        'participants.ndjson:2',
-        'event_id, user_id: the same pair already stands in line 1',
-      ],
-      [
-        'a connection id twice',
-        {
-          ...BASE,
-          users: [user(1), user(2), user(3)],
-          connections: [connection(1, 1, 2), connection(1, 1, 3)],
-        },
-        'connections.ndjson:2',
-        /^id: the same/,
-      ],
-      [
-        'a pair twice',
-        { ...BASE, connections: [connection(1, 1, 2), connection(2, 1, 2)] },
-        'connections.ndjson:2',
-        'requester_id, addressee_id: line 1 connects the two already',
-      ],
-      [
-        'a pair in both directions',
-        { ...BASE, connections: [connection(1, 1, 2), connection(2, 2, 1)] },
-        'connections.ndjson:2',
-        /line 1 connects the two already/,
-      ],
-      [
-        'an achievement earned twice',
-        { ...BASE, user_achievements: [earned(1, 1), earned(1, 1)] },
-        'user_achievements.ndjson:2',
-        /^user_id, achievement_id: the same pair/,
-      ],
-      [
-        'a pin twice',
-        {
-          ...BASE,
-          achievements: [achievement(1), achievement(2)],
-          user_achievements: [earned(1, 1, { pin_position: 3 }), earned(1, 2, { pin_position: 3 })],
-        },
-        'user_achievements.ndjson:2',
-        'pin_position: the same of this member already stands in line 1',
-      ],
-      [
-        'an organizer who is nobody',
-        { ...BASE, events: [event(1, { organizer_id: 9 })] },
-        'events.ndjson:1',
-        'organizer_id: there is no such record in users: 9',
-      ],
-      [
-        'a participant who is nobody',
-        { ...BASE, participants: [participant(1, 9)] },
-        'participants.ndjson:1',
-        'user_id: there is no such record in users: 9',
-      ],
-      [
-        'a participation in nothing',
-        { ...BASE, participants: [participant(9, 1)] },
-        'participants.ndjson:1',
-        'event_id: there is no such record in events: 9',
-      ],
-      [
-        'a connection with nobody',
-        { ...BASE, connections: [connection(1, 1, 9)] },
-        'connections.ndjson:1',
-        'addressee_id: there is no such record in users: 9',
-      ],
-      [
-        'a connection of nobody',
-        { ...BASE, connections: [connection(1, 9, 1)] },
-        'connections.ndjson:1',
-        'requester_id: there is no such record in users: 9',
-      ],
-      [
-        'a meeting at no event',
-        { ...BASE, connections: [connection(1, 1, 2, { met_at_event_id: 9 })] },
-        'connections.ndjson:1',
-        'met_at_event_id: there is no such record in events: 9',
-      ],
-      [
-        'nobody’s achievement',
-        { ...BASE, user_achievements: [earned(9, 1)] },
-        'user_achievements.ndjson:1',
-        'user_id: there is no such record in users: 9',
-      ],
-      [
-        'no achievement',
-        { ...BASE, user_achievements: [earned(1, 9)] },
-        'user_achievements.ndjson:1',
-        'achievement_id: there is no such record in achievements: 9',
-      ],
-    ];
-    thorough.it.each(cases)('%s', async (_, files, line, reason) => {
+    const around: ImportedFiles = {
+      users: [user(1), user(2), user(3)],
+      events: [event(1)],
+      achievements: [achievement(1), achievement(2)],
+    };
+    const GOOD: Record<string, (fields: ImportedRecord) => ImportedRecord> = {
+      users: (fields) => user(1, fields),
+      achievements: (fields) => achievement(1, fields),
+      events: (fields) => event(1, fields),
+      participants: (fields) => participant(1, 1, fields),
+      connections: (fields) => connection(1, 1, 2, fields),
+      user_achievements: (fields) => earned(1, 1, fields),
+    };
+    type Line = ImportedRecord | string;
+    /** A whole line as text, or the fields that differ from a good one. Of several lines, the last is bad. */
+    type Case = [what: string, bad: Line | Line[], reason: string | RegExp];
+    const CASES: Record<string, Case[]> = {
+      users: [
+        ['what is not JSON', '{"id":1', 'is not JSON'],
+        ['what is no object', '[1]', 'must be a JSON object'],
+        ['null', 'null', 'must be a JSON object'],
+        ['more than a mebibyte', [{}, `{"id":2,"bio":"${long(1_048_576)}"}`], 'is longer than 1048576 bytes'],
+        ['an unknown field', { nickname: 'x' }, 'nickname: is not a field here'],
+        ['__proto__', '{"id":1,"username":"u","__proto__":{}}', '__proto__: is not a field here'],
+        ['a missing field', '{"id":1}', 'username: is needed'],
+        ['null where something is needed', { username: null }, 'username: is needed'],
+        [
+          'every fault at once',
+          '{"id":"x","bio":5}',
+          'id: must be an integer from 1 to 9000000000000000; username: is needed; bio: must be a string',
+        ],
+        ['id 0', { id: 0 }, /^id: must be an integer/],
+        ['an id beyond 2^53 − 1', '{"id":9007199254740993,"username":"u"}', /^id: must be an integer/],
+        ['a fraction', { id: 1.5 }, /^id: must be an integer/],
+        ['a number as text', { id: '1' }, /^id: must be an integer/],
+        ['an empty username', { username: '' }, 'username: must have 1 to 100 characters, it has 0'],
+        ['a username of 101', { username: long(101) }, /^username: must have 1 to 100/],
+        [
+          'a first name of 101',
+          { first_name: long(101) },
+          /^first_name: .* at most 100 characters, it has 101$/,
+        ],
+        [
+          'a bio of 501 code points',
+          { bio: '😀'.repeat(501) },
+          /^bio: .* at most 500 characters, it has 501$/,
+        ],
+        ['U+0000', { bio: 'a\0b' }, /^bio: must not contain U\+0000/],
+        ['half of a surrogate pair', { bio: '\ud83d' }, /^bio: must not contain/],
+        [
+          'a URL that is none',
+          { profile_picture: 'http:evil.com' },
+          /^profile_picture: must be an absolute http/,
+        ],
+        [
+          'a URL with a password',
+          { profile_picture: 'https://a:b@x.com/' },
+          /^profile_picture: must be an absolute http/,
+        ],
+        [
+          'a URL of 2049',
+          { profile_picture: `https://x.com/${long(2035)}` },
+          /^profile_picture: must have 1 to 2048/,
+        ],
+        [
+          'two addresses in place of one',
+          { email: 'a@b.example, c@d.example' },
+          'email: must be an e-mail address',
+        ],
+        ['a plain password', { password_hash: 'secret' }, /^password_hash: must be an argon2 or bcrypt hash/],
+        [
+          'bcrypt that takes hours',
+          { password_hash: BCRYPT_HASH.replace('10', '31') },
+          /^password_hash: .* of reasonable cost$/,
+        ],
+        ['a time that is none', { created_at: 'yesterday' }, /^created_at: must be a time/],
+        ['30 February', { created_at: '2024-02-30 10:00:00' }, /^created_at: must be a time/],
+        ['a date in place of a time', { created_at: '2024-02-03' }, /^created_at: must be a time/],
+        ['a time as a number', { created_at: 1_700_000_000 }, /^created_at: must be a time/],
+        ['an id twice', [{}, { username: 'other' }], 'id: the same already stands in line 1'],
+        [
+          'a username twice, in another case',
+          [{ username: 'Zoë' }, { id: 2, username: 'zOË' }],
+          'username: line 1 has the same',
+        ],
+        [
+          'an external id twice',
+          [{ external_id: 'sub' }, user(2, { external_id: 'sub' })],
+          'external_id: line 1 has the same',
+        ],
+      ],
+      events: [
+        ['a flag as a number', { is_online: 1 }, 'is_online: must be true or false'],
+        ['an unknown status', { status: 'over' }, /^status: must be one of draft, scheduled, /],
+        ['an unknown visibility', { visibility: 'secret' }, /^visibility: must be one of public, /],
+        [
+          'an end before the start',
+          { ends_at: '2024-05-01T17:59:59Z' },
+          'ends_at: must not be before starts_at',
+        ],
+        ['a title of 301', { title: long(301) }, /^title: must have 1 to 300/],
+        ['a description of 20,001', { description: long(20_001) }, /^description: must have at most 20000/],
+        ['an unknown time zone', { timezone: 'Mars/Olympus' }, 'timezone: must be an IANA time zone'],
+        ['an offset for a time zone', { timezone: 'UTC+3' }, 'timezone: must be an IANA time zone'],
+        ['a place that is a text', { location: 'here' }, 'location: must be an object'],
+        ['an unknown field of a place', { location: { zip: '1' } }, 'location.zip: is not a field here'],
+        [
+          'a country in small letters',
+          { location: { country_code: 'us' } },
+          /^location.country_code: must be two capital letters/,
+        ],
+        [
+          'a latitude beyond the pole',
+          { location: { latitude: 90.01 } },
+          'location.latitude: must be a number from -90 to 90',
+        ],
+        ['a capacity below 0', { capacity: -1 }, /^capacity: must be an integer from 0/],
+        ['101 tags', { tags: [...long(101)] }, /^tags: must be a list of at most 100/],
+        ['a tag that is a number', { tags: ['a', 1] }, 'tags: has an item that must be a string'],
+        ['an event twice', [{}, {}], /^id: the same/],
+        [
+          'an organizer who is nobody',
+          { organizer_id: 9 },
+          'organizer_id: there is no such record in users: 9',
+        ],
+      ],
+      participants: [
+        [
+          'an attendee who is pending',
+          { rsvp_status: 'pending' },
+          'rsvp_status: must be going or maybe or waitlisted for the role attendee',
+        ],
+        ['an attendee without an answer', { rsvp_status: null }, /^rsvp_status: must be going/],
+        [
+          'an organizer with an answer',
+          { role: 'organizer' },
+          'rsvp_status: must be null for the role organizer',
+        ],
+        ['an invitee who goes', { role: 'invitee' }, /^rsvp_status: must be pending or declined/],
+        [
+          'a participation twice',
+          [{}, { rsvp_status: 'maybe' }],
+          'event_id, user_id: the same pair already stands in line 1',
+        ],
+        ['a participant who is nobody', { user_id: 9 }, 'user_id: there is no such record in users: 9'],
+        ['a participation in nothing', { event_id: 9 }, 'event_id: there is no such record in events: 9'],
+      ],
+      connections: [
+        [
+          'accepted without connected_at',
+          { connected_at: null },
+          'connected_at: is needed where status is accepted',
+        ],
+        [
+          'pending with connected_at',
+          { status: 'pending' },
+          'connected_at: must be null where status is pending',
+        ],
+        [
+          'a connection with oneself',
+          { requester_id: 2 },
+          'addressee_id: nobody can be connected with themselves',
+        ],
+        ['a connection id twice', [{}, { addressee_id: 3 }], /^id: the same/],
+        ['a pair twice', [{}, { id: 2 }], 'requester_id, addressee_id: line 1 connects the two already'],
+        ['a pair in both directions', [{}, connection(2, 2, 1)], /line 1 connects the two already/],
+        [
+          'a connection with nobody',
+          { addressee_id: 9 },
+          'addressee_id: there is no such record in users: 9',
+        ],
+        ['a connection of nobody', { requester_id: 9 }, 'requester_id: there is no such record in users: 9'],
+        [
+          'a meeting at no event',
+          { met_at_event_id: 9 },
+          'met_at_event_id: there is no such record in events: 9',
+        ],
+      ],
+      achievements: [
+        ['a target of 0', { target: 0 }, /^target: must be an integer from 1/],
+        [
+          'an achievement’s key twice',
+          [{ key: 'k' }, { id: 2, key: 'k' }],
+          /^key: the same already stands in line 1$/,
+        ],
+      ],
+      user_achievements: [
+        ['a negative progress', { progress: -1 }, /^progress: must be an integer from 0/],
+        ['a seventh pin', { pin_position: 7 }, 'pin_position: must be an integer from 1 to 6'],
+        [
+          'a pin on what is not earned',
+          { earned_at: null, pin_position: 1 },
+          'pin_position: only what is earned can be pinned',
+        ],
+        ['an achievement earned twice', [{}, {}], /^user_id, achievement_id: the same pair/],
+        [
+          'a pin twice',
+          [{ pin_position: 3 }, { achievement_id: 2, pin_position: 3 }],
+          'pin_position: the same of this member already stands in line 1',
+        ],
+        ['nobody’s achievement', { user_id: 9 }, 'user_id: there is no such record in users: 9'],
+        [
+          'no achievement',
+          { achievement_id: 9 },
+          'achievement_id: there is no such record in achievements: 9',
+        ],
+      ],
+    };
+    const cases = Object.entries(CASES).flatMap(([file, rows]) =>
+      rows.map(([what, bad, reason]) => [what, file, [bad].flat(), reason] as const),
+    );
+    thorough.it.each(cases)('%s', async (_, file, bad, reason) => {
       const before = await everything();
-      const { imported, rejected, firstRejects } = await load(files);
+      const lines = bad.map((line) => (typeof line === 'string' ? line : GOOD[file]!(line)));
+      const { imported, rejected, firstRejects } = await load({
+        ...(file === 'users' || file === 'achievements' ? {} : around),
+        [file]: lines,
+      });
       expect({ imported, rejected }).toEqual({ imported: false, rejected: 1 });
-      expect(firstRejects.map(({ file, line }) => `${file}:${line}`)).toEqual([line]);
-      expect(firstRejects[0]!.reason).toEqual(
-        typeof reason === 'string' ? reason : expect.stringMatching(reason),
-      );
+      expect(firstRejects).toEqual([
+        {
+          file: `${file}.ndjson`,
+          line: lines.length,
+          reason: typeof reason === 'string' ? reason : expect.stringMatching(reason),
+        },
+      ]);
       expect(await everything()).toEqual(before);
     });
 
