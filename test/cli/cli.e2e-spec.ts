@@ -37,8 +37,9 @@ describe('pua', () => {
   beforeAll(async () => void (api = await TestApi.start()));
   afterAll(() => api.close());
 
-  const run = (...args: string[]) => pua(api.environment, args);
-  const json = <T>(...args: string[]) => puaJson<T>(api.environment, args);
+  const run = (command: string, ...more: string[]) => pua(api.environment, [...command.split(' '), ...more]);
+  const json = <T>(command: string, ...more: string[]) =>
+    puaJson<T>(api.environment, [...command.split(' '), ...more]);
   /** Without a new process, except in tests of `keys create`. */
   const createKey = async (userId: number, more: Partial<NewKey> = {}): Promise<Key> => {
     const keys = new ApiKeysService(api.dataSource, api.config);
@@ -55,23 +56,13 @@ describe('pua', () => {
     return { ...(await keys.find(id))!, key };
   };
   const createByCommand = (user: number, ...args: string[]) =>
-    json<Key>(
-      'keys',
-      'create',
-      '--user',
-      String(user),
-      '--name',
-      'test',
-      '--scopes',
-      'profile:read',
-      ...args,
-    );
+    json<Key>(`keys create --user ${user} --name test --scopes profile:read`, ...args);
   /** Within a second of the answer, on every server. */
   const refused = (key: string) => soon(async () => (await api.get('/me', key)).status === 401);
 
   describe('in general', () => {
     it('prints its help, with an example, on stdout', async () => {
-      const { code, stdout, stderr } = await pua(api.environment, ['keys', 'create', '--help']);
+      const { code, stdout, stderr } = await pua(api.environment, 'keys create --help');
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
       expect(stdout).toMatch(
         /^Usage: npx pua keys create \[options\]\n[^]*\nExample:\n {2}\$ npx pua keys create --user/,
@@ -109,49 +100,62 @@ describe('pua', () => {
       }
     });
 
-    it.each<[string, string[], RegExp]>([
-      ['nothing', [], /Usage: npx pua/],
-      ['a group alone', ['keys'], /Usage: npx pua keys/],
-      ['an unknown command', ['kyes'], /unknown command 'kyes'/],
-      ['an unknown option', ['keys', 'list', '--all'], /unknown option '--all'/],
-      ['a missing option', ['keys', 'create', '--user', '1', '--name', 'x'], /required option '--scopes/],
-      ['a missing argument', ['keys', 'show'], /missing required argument 'id'/],
-      ['one argument too many', ['keys', 'show', 'a', 'b'], /too many arguments/],
-      ['a revocation without a reason', ['keys', 'revoke', 'a'], /required option '--reason/],
-      ['a period without unit', ['audit', '--since', '24'], /whole number followed by s, m, h or d/],
+    it.each<[string, string, RegExp]>([
+      ['nothing', '', /Usage: npx pua/],
+      ['a group alone', 'keys', /Usage: npx pua keys/],
+      ['an unknown command', 'kyes', /unknown command 'kyes'/],
+      ['an unknown option', 'keys list --all', /unknown option '--all'/],
+      ['a missing option', 'keys create --user 1 --name x', /required option '--scopes/],
+      [
+        'several missing options',
+        'keys create --user 1',
+        /^error: required options '--name <text>', '--scopes <list>' not specified\n/,
+      ],
+      ['a missing argument', 'keys show', /missing required argument 'id'/],
+      ['one argument too many', 'keys show a b', /too many arguments/],
+      ['a revocation without a reason', 'keys revoke a', /required option '--reason/],
+      ['a period without unit', 'audit --since 24', /whole number followed by s, m, h or d/],
       [
         'an unknown type of event',
-        ['audit', '--type', 'key.made'],
+        'audit --type key.made',
         /There are: user\.created, .*; and all of one object: user, /,
       ],
-      ['pruning without an age', ['audit', 'prune'], /--before/],
-      ['pruning what is young', ['audit', 'prune', '--before', '6d'], /from 7d/],
-      ['a word too many', ['audit', 'everything'], /too many arguments|unknown command/],
+      ['pruning without an age', 'audit prune', /--before/],
+      ['pruning what is young', 'audit prune --before 6d', /from 7d/],
+      ['a word too many', 'audit everything', /too many arguments|unknown command/],
+      ['a password as an argument', 'users set-password ada secret', /required option '--password-stdin'/],
+      ['digits alone as a username', 'users create --username 12345', /--username/],
+      ['a bio of 501 characters', `users create --username x --bio ${'x'.repeat(501)}`, /--bio/],
       [
-        'a password as an argument',
-        ['users', 'set-password', 'ada', 'secret'],
-        /required option '--password-stdin'/,
+        'a picture that is no URL',
+        'users create --username x --profile-picture ftp://example.com/x',
+        /--profile-picture/,
       ],
-    ])('reports wrong use of %s on stderr', async (_, args, message) => {
-      const { code, stdout, stderr } = await run(...args);
+      ['both repair and watch mode', 'doctor --watch --mend', /--mend/],
+      ['a watch mode without period', 'doctor --watch often', /--watch/],
+    ])('reports wrong use of %s on stderr', async (_, command, message) => {
+      const { code, stdout, stderr } = await pua(api.environment, command);
       expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
       expect(stderr).toMatch(message);
     });
 
-    it('names all missing options at once', async () => {
-      const { stderr } = await run('keys', 'create', '--user', '1');
-      expect(stderr).toMatch(/^error: required options '--name <text>', '--scopes <list>' not specified\n/);
-    });
-
-    it.each<[string, string[], number, string, RegExp]>([
-      ['a failure', ['users', 'show', 'nobody'], 1, 'failed', /`npx pua users create`$/],
-      ['missing options', ['keys', 'create'], 2, 'wrong_use', /^required options '--name/],
-      ['an unknown command', ['kyes'], 2, 'wrong_use', /^unknown command/],
-      ['an unknown type', ['audit', '--type', 'key.made'], 2, 'wrong_use', /There is no type key\.made\./],
-      ['what needs --yes', ['users', 'erase', '1'], 2, 'wrong_use', /--yes is missing/],
-    ])('reports %s in one line of JSON on stderr, with --json', async (_, args, status, kind, message) => {
-      if (args[1] === 'erase') args[2] = String(await api.platform.user());
-      const { code, stdout, stderr } = await run(...args, '--json');
+    it.each<[string, string, number, string, string | RegExp]>([
+      [
+        'a failure',
+        'users show nobody',
+        1,
+        'failed',
+        /^There is no member .* nobody: create one with `npx pua users create`$/,
+      ],
+      ['missing options', 'keys create', 2, 'wrong_use', /^required options '--name/],
+      ['an unknown command', 'kyes', 2, 'wrong_use', /^unknown command/],
+      ['an unknown type', 'audit --type key.made', 2, 'wrong_use', /There is no type key\.made\./],
+      ['what needs --yes', 'users erase ID', 2, 'wrong_use', /--yes is missing/],
+    ])('reports %s in one line of JSON on stderr, with --json', async (_, command, status, kind, message) => {
+      const { code, stdout, stderr } = await run(
+        command.replace('ID', `${await api.platform.user()}`),
+        '--json',
+      );
       expect({ code, stdout }).toEqual({ code: status, stdout: '' });
       expect(stderr).toMatch(/^[^\n]+\n$/);
       expect(JSON.parse(stderr)).toEqual({ error: { code: kind, message: expect.stringMatching(message) } });
@@ -180,21 +184,13 @@ describe('pua', () => {
       },
     );
 
-    it('fails with one line for an unknown member', async () => {
-      const { code, stdout, stderr } = await run('users', 'show', 'nobody');
-      expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-      expect(stderr).toBe(
-        'There is no member with the id or username nobody: create one with `npx pua users create`\n',
-      );
-    });
-
     it('reports in one line that the database is unavailable, with the code `unavailable`', async () => {
       const DATABASE_URL = `postgres://postgres@127.0.0.1:${await closedPort()}/x`;
       const message =
         /^The database cannot be reached \(.*ECONNREFUSED.*\): start it, or correct DATABASE_URL\n?$/;
       const ended = { code: 1, stdout: '', stderr: expect.stringMatching(message) };
-      expect(await pua({ ...api.environment, DATABASE_URL }, ['keys', 'list'])).toEqual(ended);
-      const { code, stderr } = await pua({ ...api.environment, DATABASE_URL }, ['keys', 'list', '--json']);
+      expect(await pua({ ...api.environment, DATABASE_URL }, 'keys list')).toEqual(ended);
+      const { code, stderr } = await pua({ ...api.environment, DATABASE_URL }, 'keys list --json');
       expect(code).toBe(1);
       expect(JSON.parse(stderr)).toEqual({
         error: { code: 'unavailable', message: expect.stringMatching(message) },
@@ -202,7 +198,7 @@ describe('pua', () => {
     });
 
     it('names a wrong setting and never its value', async () => {
-      const { code, stderr } = await pua({ ...api.environment, SECRET_KEY: 'tooshort' }, ['keys', 'list']);
+      const { code, stderr } = await pua({ ...api.environment, SECRET_KEY: 'tooshort' }, 'keys list');
       expect(code).toBe(1);
       expect(stderr).toMatch(/^A setting is wrong: SECRET_KEY must be at least 32 random bytes.*\n$/);
       expect(stderr).not.toContain('tooshort');
@@ -210,7 +206,7 @@ describe('pua', () => {
 
     it('writes no color into a pipe, and no control characters from a member’s name', async () => {
       const user = await api.platform.user({ first_name: 'Red \u001b[31m', username: 'red' });
-      const { stdout } = await pua({ ...api.environment, CI: 'true' }, ['users', 'show', String(user)]);
+      const { stdout } = await pua({ ...api.environment, CI: 'true' }, `users show ${user}`);
       expect(stdout).toContain('Red \ufffd[31m');
       expect(stdout).not.toContain('\u001b');
     });
@@ -218,7 +214,7 @@ describe('pua', () => {
     it('escapes control characters in JSON without changing the value', async () => {
       const first_name = 'Red \u009b31m \u202e \u007f\u{e0041} é 😀';
       const user = await api.platform.user({ first_name });
-      const { stdout } = await run('users', 'show', String(user), '--json');
+      const { stdout } = await run(`users show ${user} --json`);
       expect(stdout).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}]/u);
       expect(stdout).toContain('\\u009b31m \\u202e \\u007f\\udb40\\udc41 é 😀');
       expect(JSON.parse(stdout)).toMatchObject({ first_name });
@@ -235,13 +231,7 @@ describe('pua', () => {
   describe('keys create', () => {
     it('prints only the key, which the running server accepts', async () => {
       const user = await api.platform.user({ username: 'key_owner' });
-      const { code, stdout } = await run(
-        'keys',
-        'create',
-        '--user=KEY_owner',
-        '--name=Partner',
-        '--scopes=profile:read',
-      );
+      const { code, stdout } = await run('keys create --user=KEY_owner --name=Partner --scopes=profile:read');
       expect(code).toBe(0);
       expect(stdout).toMatch(/^pua_test_\w{62}\n$/); // live only in production
       const { body } = await api.get('/me', stdout.trim());
@@ -276,16 +266,7 @@ describe('pua', () => {
 
     it('grants no scope for an empty list: the key can only read /credential', async () => {
       const user = await api.platform.user();
-      const { key, scopes } = await json<Key>(
-        'keys',
-        'create',
-        '--user',
-        `${user}`,
-        '--name',
-        'x',
-        '--scopes',
-        '',
-      );
+      const { key, scopes } = await json<Key>(`keys create --user ${user} --name x --scopes`, '');
       expect(scopes).toEqual([]);
       expect((await api.get('/credential', key)).status).toBe(200);
       expect((await api.get('/me', key)).status).toBe(403);
@@ -307,23 +288,23 @@ describe('pua', () => {
       });
     });
 
-    it.each<[string, string[], RegExp]>([
+    it.each<[string, string, RegExp]>([
       [
         'an unknown scope',
-        ['--scopes', 'profile:read,admin'],
+        '--scopes profile:read,admin',
         /no scope admin\. There are: profile:read, profile:write/,
       ],
-      ['more than a year', ['--expires', '366d'], /from 1s to 365d/],
-      ['no time at all', ['--expires', '0s'], /from 1s to 365d/],
-      ['no end without a reason', ['--no-expiry'], /--no-expiry requires --reason/],
-      ['no end and an end', ['--no-expiry', '--reason', 'x', '--expires', '1d'], /cannot be used with/],
-      ['a reason for an end', ['--reason', 'x'], /--reason is only for --no-expiry/],
-      ['a network that is none', ['--cidr', '203.0.113.0/33'], /must be a network such as/],
-      ['another environment', ['--env', 'staging'], /Allowed choices are live, test/],
-      ['no name', ['--name', ''], /1 to 100 characters/],
-    ])('reports wrong use of %s', async (_, args, message) => {
-      const base = ['keys', 'create', '--user', '1', '--name', 'x', '--scopes', ''];
-      const { code, stdout, stderr } = await run(...base, ...args);
+      ['more than a year', '--expires 366d', /from 1s to 365d/],
+      ['no time at all', '--expires 0s', /from 1s to 365d/],
+      ['no end without a reason', '--no-expiry', /--no-expiry requires --reason/],
+      ['no end and an end', '--no-expiry --reason x --expires 1d', /cannot be used with/],
+      ['a reason for an end', '--reason x', /--reason is only for --no-expiry/],
+      ['a network that is none', '--cidr 203.0.113.0/33', /must be a network such as/],
+      ['another environment', '--env staging', /Allowed choices are live, test/],
+      ['no name', '--name=', /1 to 100 characters/],
+    ])('reports wrong use of %s', async (_, more, message) => {
+      const base = 'keys create --user 1 --name x --scopes=';
+      const { code, stdout, stderr } = await pua(api.environment, `${base} ${more}`);
       expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
       expect(stderr).toMatch(message);
     });
@@ -331,7 +312,7 @@ describe('pua', () => {
     thorough.it('warns if the owner is disabled', async () => {
       const user = await api.platform.user({ disabled_at: '2024-01-01T00:00:00Z' });
       const args = ['--name', 'x', '--scopes', ''];
-      const { code, stdout, stderr } = await run('keys', 'create', '--user', String(user), ...args);
+      const { code, stdout, stderr } = await run(`keys create --user ${user}`, ...args);
       expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(/^pua_test_/) });
       expect(stderr).toContain('is disabled');
     });
@@ -339,16 +320,7 @@ describe('pua', () => {
 
   it('keys create prints on stderr how to use the key, without the key itself', async () => {
     const user = await api.platform.user();
-    const { stdout, stderr } = await run(
-      'keys',
-      'create',
-      '--user',
-      String(user),
-      '--name',
-      'x',
-      '--scopes',
-      'profile:read',
-    );
+    const { stdout, stderr } = await run(`keys create --user ${user} --name x --scopes profile:read`);
     expect(stderr).toMatch(/^Use it: export API_KEY=<the key>; curl -H "X-API-Key: \$API_KEY" http:\S+\n$/);
     expect(stderr).not.toContain(stdout.trim().slice(22));
     const [, url] = / (http\S+)\n$/.exec(stderr)!;
@@ -369,12 +341,12 @@ describe('pua', () => {
           await make(2 * 86_400),
         ];
         await createKey(user, { noExpiryReason: 'a device' });
-        const successor = await json<Key>('keys', 'rotate', rotated.id);
-        await run('keys', 'revoke', revoked.id, '--reason', 'test');
+        const successor = await json<Key>('keys rotate', rotated.id);
+        await run('keys revoke', revoked.id, '--reason', 'test');
         const listed = async (within: string, option = '--ending') =>
-          (
-            await json<{ data: KeyDetails[] }>('keys', 'list', '--user', String(user), option, within)
-          ).data.map(({ id }) => id);
+          (await json<{ data: KeyDetails[] }>(`keys list --user ${user}`, option, within)).data.map(
+            ({ id }) => id,
+          );
         expect(await listed('30d', '--expiring')).toEqual(await listed('30d'));
         expect(await listed('30d')).toEqual([sooner.id, successor.id, later.id]);
         expect(await listed('60d')).toEqual([sooner.id, successor.id, later.id, far.id]);
@@ -387,9 +359,9 @@ describe('pua', () => {
       const older = await createKey(user);
       const newer = await createKey(user);
       await api.get('/me', newer.key, { Origin: 'https://shop.example' });
-      const list = await json<{ data: KeyDetails[] }>('keys', 'list', '--user', String(user));
+      const list = await json<{ data: KeyDetails[] }>(`keys list --user ${user}`);
       expect(list.data.map(({ id }) => id).toSorted()).toEqual([older.id, newer.id].toSorted());
-      const { stdout } = await run('keys', 'show', newer.id);
+      const { stdout } = await run('keys show', newer.id);
       expect(stdout).toMatch(/exposed_at +\d{4}-/);
       expect(stdout).toMatch(/exposed_origin +https:\/\/shop.example/);
       for (const secret of [older.key.slice(-49, -6), newer.key.slice(-49, -6)])
@@ -399,7 +371,7 @@ describe('pua', () => {
     it('list all keys in columns', async () => {
       const user = await api.platform.user({ username: 'columns' });
       const { id } = await createKey(user);
-      const { stdout } = await run('keys', 'list');
+      const { stdout } = await run('keys list');
       expect(stdout).toMatch(/^ID +USER +NAME +ENV +SCOPES +STATUS +EXPIRES +LAST USED +EXPOSED$/m);
       expect(stdout).toMatch(
         new RegExp(`^${id} +${user} columns +test +test +profile:read +active +20`, 'm'),
@@ -408,18 +380,18 @@ describe('pua', () => {
 
     it('accept a whole key as its id, and never repeat the secret of an unknown or truncated one', async () => {
       const { id, key } = await createKey(await api.platform.user());
-      expect(await json('keys', 'show', key)).toMatchObject({ id });
-      expect(await json('keys', 'show', `X-API-Key: ${key}`)).toMatchObject({ id });
+      expect(await json('keys show', key)).toMatchObject({ id });
+      expect(await json('keys show', `X-API-Key: ${key}`)).toMatchObject({ id });
       const unknown = makeKey('live').key;
       for (const sent of [unknown, unknown.slice(0, 40), unknown.slice(9), unknown.slice(30)]) {
-        const { code, stderr } = await run('keys', 'revoke', sent, '--reason', 'leaked');
+        const { code, stderr } = await run('keys revoke', sent, '--reason', 'leaked');
         expect([code, stderr]).toEqual([1, expect.stringMatching(/^There is no key /)]);
         expect(/[0-9A-Za-z]{13}/.exec(stderr)).toBe(null);
       }
     });
 
     it('fail for an unknown id', async () => {
-      const { code, stderr } = await run('keys', 'show', 'AAAAAAAAAAAA');
+      const { code, stderr } = await run('keys show AAAAAAAAAAAA');
       expect(code).toBe(1);
       expect(stderr).toBe('There is no key AAAAAAAAAAAA: `npx pua keys list` shows all\n');
     });
@@ -429,13 +401,13 @@ describe('pua', () => {
     it('creates an equal key, and keeps the old one valid for a day', async () => {
       const user = await api.platform.user();
       const old = await createKey(user, { cidrs: ['127.0.0.0/8'] });
-      const { key, ...made } = await json<Key>('keys', 'rotate', old.id);
+      const { key, ...made } = await json<Key>('keys rotate', old.id);
       const { id, last_four, created_at, expires_at, key: _key, ...same } = old;
       expect(made).toMatchObject(same);
       expect(seconds(made.expires_at) - seconds(made.created_at)).toBe(90 * 86_400);
       expect((await api.get('/me', key)).status).toBe(200);
       expect((await api.get('/me', old.key)).status).toBe(200);
-      const replaced = await json<KeyDetails>('keys', 'show', id);
+      const replaced = await json<KeyDetails>('keys show', id);
       expect(replaced).toMatchObject({ status: 'replaced', replaced_by: made.id });
       expect(seconds(replaced.expires_at) - seconds(made.created_at)).toBe(86_400);
       expect([last_four, created_at, expires_at]).not.toContain(undefined);
@@ -444,22 +416,22 @@ describe('pua', () => {
     thorough.it('ends the old key at once with --overlap 0s', async () => {
       const old = await createKey(await api.platform.user());
       expect((await api.get('/me', old.key)).status).toBe(200);
-      const { stdout } = await run('keys', 'rotate', old.id, '--overlap', '0s');
+      const { stdout } = await run('keys rotate', old.id, '--overlap', '0s');
       await refused(old.key);
       expect((await api.get('/me', stdout.trim())).status).toBe(200);
     });
 
     thorough.it('never extends the old key’s lifetime', async () => {
       const old = await createKey(await api.platform.user(), { expiresInSeconds: 3600 });
-      await run('keys', 'rotate', old.id, '--overlap', '2d');
-      expect(await json('keys', 'show', old.id)).toMatchObject({ expires_at: old.expires_at });
+      await run('keys rotate', old.id, '--overlap', '2d');
+      expect(await json('keys show', old.id)).toMatchObject({ expires_at: old.expires_at });
     });
 
     thorough.it('ends a key without expiry, whose successor has none for the same reason', async () => {
       const old = await createKey(await api.platform.user(), { noExpiryReason: 'device' });
-      const made = await json<Key>('keys', 'rotate', old.id, '--overlap', '1h');
+      const made = await json<Key>('keys rotate', old.id, '--overlap', '1h');
       expect(made).toMatchObject({ expires_at: null, no_expiry_reason: 'device' });
-      const { expires_at } = await json<KeyDetails>('keys', 'show', old.id);
+      const { expires_at } = await json<KeyDetails>('keys show', old.id);
       expect(seconds(expires_at) - seconds(made.created_at)).toBe(3600);
     });
 
@@ -470,11 +442,11 @@ describe('pua', () => {
         await createKey(user),
         await createKey(user),
       ];
-      await run('keys', 'revoke', revoked.id, '--reason', 'x');
-      const successor = await json<Key>('keys', 'rotate', rotated.id);
+      await run('keys revoke', revoked.id, '--reason', 'x');
+      const successor = await json<Key>('keys rotate', rotated.id);
       await api.dataSource.query('UPDATE api_keys SET expires_at = now() WHERE id = $1', [expired.id]);
       const told = async (id: string) => {
-        const { code, stdout, stderr } = await run('keys', 'rotate', id);
+        const { code, stdout, stderr } = await run('keys rotate', id);
         expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
         return stderr;
       };
@@ -482,7 +454,7 @@ describe('pua', () => {
       expect(await told(expired.id)).toMatch(/has expired: create a new one/);
       expect(await told(rotated.id)).toMatch(`rotate its successor ${successor.id}`);
       expect(await told('AAAAAAAAAAAA')).toMatch(/There is no key/);
-      expect((await json<{ data: [] }>('keys', 'list', '--user', String(user))).data).toHaveLength(4);
+      expect((await json<{ data: [] }>(`keys list --user ${user}`)).data).toHaveLength(4);
     });
 
     postgres.it('creates one successor for concurrent rotations', async () => {
@@ -493,16 +465,16 @@ describe('pua', () => {
       );
       expect(ended.filter(({ code }) => code === 0)).toHaveLength(1);
       expect(ended.filter(({ code }) => code === 1)).toHaveLength(3);
-      expect((await json<{ data: [] }>('keys', 'list', '--user', String(user))).data).toHaveLength(2);
+      expect((await json<{ data: [] }>(`keys list --user ${user}`)).data).toHaveLength(2);
     });
   });
 
   describe('keys revoke', () => {
     it('accepts a whole exposed key, and records only its id', async () => {
       const { id, key } = await createKey(await api.platform.user());
-      expect(await json('keys', 'revoke', key, '--reason', 'leaked')).toMatchObject({ id, changed: true });
+      expect(await json('keys revoke', key, '--reason', 'leaked')).toMatchObject({ id, changed: true });
       expect((await api.get('/me', key)).status).toBe(401);
-      const { data } = await json<{ data: object[] }>('audit', '--key', key, '--type', 'key.revoked');
+      const { data } = await json<{ data: object[] }>('audit --key', key, '--type', 'key.revoked');
       expect(data).toEqual([expect.objectContaining({ key_id: id })]);
       expect(JSON.stringify(data)).not.toContain(key.slice(22));
     });
@@ -510,7 +482,7 @@ describe('pua', () => {
     it('revokes a key within a second, and changes nothing the second time', async () => {
       const { id, key } = await createKey(await api.platform.user());
       expect((await api.get('/me', key)).status).toBe(200);
-      expect(await json('keys', 'revoke', id, '--reason', 'leaked')).toMatchObject({ id, changed: true });
+      expect(await json('keys revoke', id, '--reason', 'leaked')).toMatchObject({ id, changed: true });
       await refused(key);
       const again = await pua(api.environment, ['keys', 'revoke', id, '--reason', 'other', '--json']);
       expect(again.code).toBe(0);
@@ -521,7 +493,7 @@ describe('pua', () => {
 
   describe('users list, update and delete', () => {
     const listed = async (...args: string[]) =>
-      (await json<{ data: { username: string }[] }>('users', 'list', ...args)).data.map(
+      (await json<{ data: { username: string }[] }>('users list', ...args)).data.map(
         ({ username }) => username,
       );
 
@@ -531,7 +503,7 @@ describe('pua', () => {
       expect(await listed('--search', 'Findable')).toEqual(['other', 'findable_1']);
       expect(await listed('--search', 'findable%')).toEqual([]);
       expect(await listed()).toEqual(expect.arrayContaining(['other', 'findable_1']));
-      const { stdout } = await run('users', 'list', '--search', 'findable_1');
+      const { stdout } = await run('users list --search findable_1');
       expect(stdout).toMatch(/^ID +USERNAME +NAME +STATUS +PASSWORD +CREATED$/m);
       expect(stdout).toMatch(/^\d+ +findable_1 +\S.* enabled +no +20/m);
     });
@@ -540,11 +512,11 @@ describe('pua', () => {
       await api.dataSource.query(
         `INSERT INTO users (username, first_name) SELECT 'paged_' || i, 'Paged' FROM generate_series(1, 1001) i`,
       );
-      const { stdout, stderr } = await run('users', 'list', '--search', 'paged_');
+      const { stdout, stderr } = await run('users list --search paged_');
       expect(stdout.trimEnd().split('\n')).toHaveLength(1 + 1000);
       const [, before] =
         /^There are more: continue with --before (\d+), or narrow it down with --search\n$/.exec(stderr)!;
-      expect(await json('users', 'list', '--search', 'paged_', '--before', before!)).toEqual({
+      expect(await json('users list --search paged_ --before', before!)).toEqual({
         data: [expect.objectContaining({ username: 'paged_1' })],
         truncated: false,
       });
@@ -552,18 +524,14 @@ describe('pua', () => {
 
     it('update changes only the given fields, an empty text clears one, and the audit log names the changes', async () => {
       const user = await api.platform.user({ username: 'changeable', first_name: 'Ada', bio: 'Old' });
-      await run('users', 'update', 'changeable', '--first-name', 'Augusta', '--bio', '');
-      expect(await json('users', 'show', 'changeable')).toMatchObject({ first_name: 'Augusta', bio: null });
-      expect(await json('users', 'update', 'changeable', '--username', 'changed')).toMatchObject({
+      await run('users update changeable --first-name Augusta --bio', '');
+      expect(await json('users show changeable')).toMatchObject({ first_name: 'Augusta', bio: null });
+      expect(await json('users update changeable --username changed')).toMatchObject({
         id: user,
         username: 'changed',
       });
       const { data } = await json<{ data: { details: object }[] }>(
-        'audit',
-        '--user',
-        'changed',
-        '--type',
-        'user.updated',
+        'audit --user changed --type user.updated',
       );
       expect(data.map(({ details }) => details)).toEqual([
         { changed: ['username'] },
@@ -574,29 +542,29 @@ describe('pua', () => {
     thorough.it('update rejects a taken username, and does nothing without a field', async () => {
       await api.platform.user({ username: 'taken_name' });
       const user = String(await api.platform.user({ username: 'wants_name' }));
-      expect(await run('users', 'update', user, '--username', 'TAKEN_name')).toEqual({
+      expect(await run('users update', user, '--username', 'TAKEN_name')).toEqual({
         code: 1,
         stdout: '',
         stderr: 'The username TAKEN_name is taken: choose another\n',
       });
-      expect(await run('users', 'update', user)).toMatchObject({
+      expect(await run('users update', user)).toMatchObject({
         code: 2,
         stderr: expect.stringContaining('nothing to change'),
       });
-      expect((await run('users', 'update', user, '--username', 'wants_name')).stderr).toBe(
+      expect((await run('users update', user, '--username', 'wants_name')).stderr).toBe(
         'wants_name already has these values: nothing changed\n',
       );
     });
 
     it('delete is an alias of erase, and requires --yes without a terminal', async () => {
       const user = String(await api.platform.user({ username: 'deletable' }));
-      const { code, stderr } = await run('users', 'delete', 'deletable');
+      const { code, stderr } = await run('users delete deletable');
       expect(code).toBe(2);
       expect(stderr).toMatch(
         /nothing was done: --yes is missing\. Everything about deletable \(id \d+\) would be erased permanently/,
       );
-      expect(await json('users', 'delete', 'deletable', '--yes')).toMatchObject({ id: Number(user) });
-      expect(await run('users', 'update', user, '--bio', 'x')).toMatchObject({
+      expect(await json('users delete deletable --yes')).toMatchObject({ id: Number(user) });
+      expect(await run('users update', user, '--bio', 'x')).toMatchObject({
         code: 1,
         stderr: `The member ${user} was erased: that cannot be undone\n`,
       });
@@ -613,24 +581,9 @@ describe('pua', () => {
     };
 
     it('create adds a member with a password from stdin', async () => {
-      const args = [
-        'users',
-        'create',
-        '--username',
-        'grace',
-        '--first-name',
-        'Grace',
-        '--last-name',
-        'Hopper',
-      ];
-      const more = [
-        '--bio',
-        'Compilers.',
-        '--profile-picture',
-        'https://example.com/g.jpg',
-        '--password-stdin',
-      ];
-      const user = await puaJson<{ id: number }>(api.environment, [...args, ...more], 'nanoseconds\n');
+      const names = 'users create --username grace --first-name Grace --last-name Hopper';
+      const more = '--bio Compilers. --profile-picture https://example.com/g.jpg --password-stdin';
+      const user = await puaJson<{ id: number }>(api.environment, `${names} ${more}`, 'nanoseconds\n');
       expect(user).toEqual({
         id: user.id,
         username: 'grace',
@@ -656,9 +609,9 @@ describe('pua', () => {
     });
 
     thorough.it('create, update and show handle a unique external id', async () => {
-      const user = await json('users', 'create', '--username', 'known', '--external-id', 'sub|Known');
+      const user = await json('users create --username known --external-id sub|Known');
       expect(user).toMatchObject({ external_id: 'sub|Known' });
-      await json('users', 'create', '--username', 'unknown');
+      await json('users create --username unknown');
       for (const verb of [
         ['create', '--username', 'third'],
         ['update', 'unknown'],
@@ -667,27 +620,19 @@ describe('pua', () => {
           code: 1,
           stderr: 'The external id sub|Known belongs to another member\n',
         });
-      expect(await json('users', 'update', 'known', '--external-id', 'sub|known')).toMatchObject({
+      expect(await json('users update known --external-id sub|known')).toMatchObject({
         external_id: 'sub|known',
       });
-      expect(await json('users', 'update', 'known', '--external-id', '')).toMatchObject({
+      expect(await json('users update known --external-id', '')).toMatchObject({
         external_id: null,
       });
-      expect(await json('users', 'show', 'known')).toMatchObject({ username: 'known', external_id: null });
+      expect(await json('users show known')).toMatchObject({ username: 'known', external_id: null });
     });
 
     thorough.it('create rejects a username that is taken in any case', async () => {
       await api.platform.user({ username: 'Taken' });
-      const { code, stderr } = await run('users', 'create', '--username', 'tAKEN');
+      const { code, stderr } = await run('users create --username tAKEN');
       expect({ code, stderr }).toEqual({ code: 1, stderr: 'The username tAKEN is taken: choose another\n' });
-    });
-
-    it.each<[string, string[]]>([
-      ['digits alone', ['--username', '12345']],
-      ['a bio of 501 characters', ['--username', 'x', '--bio', 'x'.repeat(501)]],
-      ['a picture that is no URL', ['--username', 'x', '--profile-picture', 'ftp://example.com/x']],
-    ])('create reports wrong use of %s', async (_, args) => {
-      expect(await run('users', 'create', ...args)).toMatchObject({ code: 2, stdout: '' });
     });
 
     thorough.it('create adds no member if the password is too short', async () => {
@@ -697,7 +642,7 @@ describe('pua', () => {
         code: 1,
         stderr: 'The password must have 10 to 128 characters, it has 7\n',
       });
-      expect(await run('users', 'show', 'short')).toMatchObject({ code: 1 });
+      expect(await run('users show short')).toMatchObject({ code: 1 });
     });
 
     it('set-password replaces the password, and shows it nowhere', async () => {
@@ -716,51 +661,51 @@ describe('pua', () => {
 VALUES ($1, '\\x01', '\\x01', '\\x01', 0, true, true, 'Phone')`,
         [id],
       );
-      expect(await json('users', 'show', 'phoneless')).toMatchObject({
+      expect(await json('users show phoneless')).toMatchObject({
         passkeys_count: 1,
         has_password: false,
       });
-      const { data } = await json<{ data: { id: number }[] }>('users', 'passkeys', 'phoneless');
+      const { data } = await json<{ data: { id: number }[] }>('users passkeys phoneless');
       expect(data).toMatchObject([{ name: 'Phone', synced: true, last_used_at: null }]);
-      expect((await run('users', 'passkeys', 'phoneless')).stdout).toMatch(/Phone +yes/);
+      expect((await run('users passkeys phoneless')).stdout).toMatch(/Phone +yes/);
       const passkey = String(data[0]!.id);
       const other = await api.platform.user({ username: 'not-phoneless' });
-      expect(await run('users', 'remove-passkey', String(other), passkey)).toMatchObject({
+      expect(await run(`users remove-passkey ${other}`, passkey)).toMatchObject({
         code: 1,
         stderr: expect.stringContaining('has no passkey'),
       });
-      expect(await json('users', 'remove-passkey', 'phoneless', passkey)).toMatchObject({
+      expect(await json('users remove-passkey phoneless', passkey)).toMatchObject({
         id,
         removed: true,
       });
-      expect(await json('users', 'passkeys', 'phoneless')).toEqual({ data: [] });
-      expect(await run('users', 'remove-passkey', 'phoneless', 'x')).toMatchObject({ code: 2 });
+      expect(await json('users passkeys phoneless')).toEqual({ data: [] });
+      expect(await run('users remove-passkey phoneless x')).toMatchObject({ code: 2 });
     });
 
     thorough.it('show prefers an id to a username of the same digits', async () => {
       const id = await api.platform.user({ username: 'first' });
       await api.platform.user({ username: String(id) });
-      expect(await json('users', 'show', String(id))).toMatchObject({ username: 'first' });
+      expect(await json(`users show ${id}`)).toMatchObject({ username: 'first' });
       await api.platform.user({ username: '0009999999' });
-      expect(await json('users', 'show', '0009999999')).toMatchObject({ username: '0009999999' });
+      expect(await json('users show 0009999999')).toMatchObject({ username: '0009999999' });
     });
 
     it('disable ends the member’s keys, enable restores them, and repeating either changes nothing', async () => {
       const id = await api.platform.user({ username: 'onoff' });
       const { key } = await createKey(id);
       expect((await api.get('/me', key)).status).toBe(200);
-      expect(await json('users', 'disable', 'onoff')).toMatchObject({ id, changed: true });
+      expect(await json('users disable onoff')).toMatchObject({ id, changed: true });
       await refused(key);
-      expect(await json('users', 'show', 'onoff')).toMatchObject({ live_keys_count: 0 });
-      expect(await json('users', 'disable', 'onoff')).toMatchObject({ changed: false });
-      expect(await json('users', 'enable', 'onoff')).toEqual({
+      expect(await json('users show onoff')).toMatchObject({ live_keys_count: 0 });
+      expect(await json('users disable onoff')).toMatchObject({ changed: false });
+      expect(await json('users enable onoff')).toEqual({
         id,
         username: 'onoff',
         changed: true,
         disabled_at: null,
       });
       expect((await api.get('/me', key)).status).toBe(200);
-      expect(await run('users', 'enable', 'onoff')).toMatchObject({
+      expect(await run('users enable onoff')).toMatchObject({
         code: 0,
         stderr: 'onoff was already enabled: nothing changed\n',
       });
@@ -771,19 +716,15 @@ VALUES ($1, '\\x01', '\\x01', '\\x01', 0, true, true, 'Phone')`,
     it('lists every recorded act, without a secret, the newest first', async () => {
       const user = await puaJson<{ id: number }>(
         api.environment,
-        ['users', 'create', '--username', 'watched', '--password-stdin'],
+        'users create --username watched --password-stdin',
         'a secret password',
       );
       const first = await createKey(user.id);
-      const second = await json<Key>('keys', 'rotate', first.id);
-      await run('keys', 'revoke', second.id, '--reason', 'found in a log');
-      await run('users', 'disable', 'watched');
-      await run('users', 'enable', 'watched');
-      await pua(
-        api.environment,
-        ['users', 'set-password', 'watched', '--password-stdin'],
-        'another password',
-      );
+      const second = await json<Key>('keys rotate', first.id);
+      await run('keys revoke', second.id, '--reason', 'found in a log');
+      await run('users disable watched');
+      await run('users enable watched');
+      await pua(api.environment, 'users set-password watched --password-stdin', 'another password');
       const { data } = await json<{
         data: { type: string; actor: string; key_id: string; details: object }[];
       }>('audit', '--user', 'watched');
@@ -807,13 +748,13 @@ VALUES ($1, '\\x01', '\\x01', '\\x01', 0, true, true, 'Phone')`,
     thorough.it('filters by type, object and time', async () => {
       const user = await api.platform.user({ username: 'filtered' });
       const { id } = await createKey(user);
-      await run('keys', 'revoke', id, '--reason', 'x');
+      await run('keys revoke', id, '--reason', 'x');
       await api.dataSource.query(
         "INSERT INTO auth_events (type, actor, user_id, occurred_at) VALUES ('user.old', 'system', $1, now() - interval '3 days')",
         [user],
       );
       const types = async (...args: string[]) =>
-        (await json<{ data: { type: string }[] }>('audit', '--user', 'filtered', ...args)).data.map(
+        (await json<{ data: { type: string }[] }>('audit --user filtered', ...args)).data.map(
           ({ type }) => type,
         );
       expect(await types('--type', 'key.created')).toEqual(['key.created']);
@@ -862,7 +803,7 @@ VALUES ('error-3', '/oauth/authorize', 'invalid_client', 'unknown_client', 'typo
           },
         },
       ]);
-      const { stdout } = await run('audit', '--error-id', 'error-1');
+      const { stdout } = await run('audit --error-id error-1');
       expect(stdout).toMatch(/ERROR ID/);
       expect(stdout).toMatch(/error-1/);
     });
@@ -875,13 +816,13 @@ VALUES ('error-3', '/oauth/authorize', 'invalid_client', 'unknown_client', 'typo
         );
       await insert(100);
       await insert(20);
-      expect(await json('audit', 'prune', '--before', '90d')).toEqual({ deleted: 3 });
-      expect(await run('audit', 'prune', '--before', '8d')).toMatchObject({
+      expect(await json('audit prune --before 90d')).toEqual({ deleted: 3 });
+      expect(await run('audit prune --before 8d')).toMatchObject({
         code: 0,
         stdout: '3 events deleted\n',
       });
       const [{ details } = { details: {} }] = (
-        await json<{ data: { details: object }[] }>('audit', '--type', 'audit.pruned')
+        await json<{ data: { details: object }[] }>('audit --type audit.pruned')
       ).data;
       expect(details).toEqual({ older_than_seconds: 8 * 86_400 });
     });
@@ -894,7 +835,7 @@ VALUES ('error-3', '/oauth/authorize', 'invalid_client', 'unknown_client', 'typo
           [user, name],
         );
       await record('before');
-      const child = startPua(api.environment, ['audit', '--follow', '--json', '--user', 'followed']);
+      const child = startPua(api.environment, 'audit --follow --json --user followed');
       const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
       const next = async () =>
         (JSON.parse((await lines.next()).value as string) as { details: { name: string } }).details.name;
@@ -930,7 +871,7 @@ VALUES ('error-3', '/oauth/authorize', 'invalid_client', 'unknown_client', 'typo
           [user],
         );
       await record();
-      const child = startPua(api.environment, ['audit', '--follow', '--json', '--user', 'cut']);
+      const child = startPua(api.environment, 'audit --follow --json --user cut');
       const errors = text(child.stderr);
       await once(child.stdout, 'data');
       child.stdout.destroy();
@@ -945,12 +886,12 @@ describe('pua secrets generate', () => {
   it('prints a SECRET_KEY of 32 random bytes, without a database', async () => {
     const broken = { DATABASE_URL: 'nonsense' };
     const [one, other] = [
-      await pua(broken, ['secrets', 'generate']),
-      await pua(broken, ['secrets', 'generate']),
+      await pua(broken, 'secrets generate'),
+      await pua(broken, 'secrets generate'),
     ] as const;
     expect(Buffer.from(one.stdout, 'base64')).toHaveLength(32);
     expect(one.stdout).not.toBe(other.stdout);
-    expect(await puaJson(broken, ['secrets', 'generate'])).toEqual({
+    expect(await puaJson(broken, 'secrets generate')).toEqual({
       secret_key: expect.stringMatching(/=$/),
     });
   });
@@ -962,24 +903,24 @@ describe('pua on an empty database', () => {
   beforeAll(async () => void ({ environment, drop } = await createEmptyDatabase()));
   afterAll(() => drop());
 
-  const run = (...args: string[]) => pua(environment, args);
+  const run = (command: string, ...more: string[]) => pua(environment, [...command.split(' '), ...more]);
   type Status = { applied: string[]; pending: string[]; unknown: string[] };
-  const status = () => puaJson<Status>(environment, ['db', 'status']);
+  const status = () => puaJson<Status>(environment, 'db status');
 
   thorough.it('migrates it, reports the migrations, and can undo and repeat them', async () => {
     const { pending } = await status();
     const applied = pending.slice(0, -1);
     expect([applied.length > 1, pending.at(-1)]).toEqual([true, 'schema/']);
-    const { stdout, stderr } = await run('db', 'migrate', '--json');
+    const { stdout, stderr } = await run('db migrate --json');
     expect(JSON.parse(stdout)).toEqual({ applied: pending });
     const total = pending.length;
     expect(stderr).toBe(pending.map((name, i) => `${i + 1} of ${total}: ${name}\n`).join(''));
     expect(await status()).toEqual({ applied, pending: [], unknown: [], incompatible: [] });
     const last = applied.at(-1)!;
-    expect(await puaJson(environment, ['db', 'rollback', '--yes'])).toEqual({ undone: last });
+    expect(await puaJson(environment, 'db rollback --yes')).toEqual({ undone: last });
     const undone = (await status()).pending;
     expect(undone[0]).toBe(last);
-    const refusal = await run('keys', 'list');
+    const refusal = await run('keys list');
     expect(refusal).toEqual({
       code: 1,
       stdout: '',
@@ -989,75 +930,61 @@ describe('pua on an empty database', () => {
       code: 1,
       stdout: expect.stringContaining('→ run `npx pua db migrate`'),
     });
-    expect(await run('db', 'migrate')).toEqual({
+    expect(await run('db migrate')).toEqual({
       code: 0,
       stdout: undone.map((name) => `${name}\n`).join(''),
       stderr: undone.map((name, i) => `${i + 1} of ${undone.length}: ${name}\n`).join(''),
     });
-    expect(await run('db', 'migrate')).toEqual({ code: 0, stdout: '', stderr: 'Nothing was pending\n' });
-  });
-
-  thorough.it('undoes nothing without --yes, and names the data that would be lost', async () => {
-    const { applied } = await status();
-    const { code, stdout, stderr } = await run('db', 'rollback');
-    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(stderr).toContain(`--yes is missing. ${applied.at(-1)} would be undone`);
-    expect(stderr).toMatch(/^(DROP|ALTER|DELETE) /m);
-    expect(await status()).toMatchObject({ applied });
+    expect(await run('db migrate')).toEqual({ code: 0, stdout: '', stderr: 'Nothing was pending\n' });
   });
 
   thorough.it('undoes every migration except the first, with --yes each time', async () => {
     const { applied } = await status();
     for (const name of applied.slice(1).toReversed()) {
-      expect((await run('db', 'rollback')).stderr).toContain(name);
-      expect(await puaJson(environment, ['db', 'rollback', '--yes'])).toEqual({ undone: name });
+      expect((await run('db rollback')).stderr).toContain(name);
+      expect(await puaJson(environment, 'db rollback --yes')).toEqual({ undone: name });
     }
     for (const yes of [[], ['--yes']])
-      expect(await run('db', 'rollback', ...yes)).toEqual({
+      expect(await run('db rollback', ...yes)).toEqual({
         code: 1,
         stdout: '',
         stderr: 'The first migration cannot be undone: drop the database instead\n',
       });
-    expect(await puaJson(environment, ['db', 'migrate'])).toEqual({
+    expect(await puaJson(environment, 'db migrate')).toEqual({
       applied: [...applied.slice(1), 'schema/'],
     });
   });
 
   thorough.it('rejects a newer database, except for commands that end access', async () => {
-    await run('users', 'create', '--username', 'one');
+    await run('users create --username one');
     const makeKey = () =>
-      puaJson<{ id: string }>(
-        environment,
-        'keys create --user one --name k --scopes profile:read'.split(' '),
-      );
+      puaJson<{ id: string }>(environment, 'keys create --user one --name k --scopes profile:read');
     const [key, other] = [await makeKey(), await makeKey()];
     const client = await puaJson<{ client_id: string }>(
       environment,
-      'clients create --name x --type web --scopes profile:read --redirect-uri https://app.example/callback'.split(
-        ' ',
-      ),
+      'clients create --name x --type web --scopes profile:read --redirect-uri https://app.example/callback',
     );
     await withDatabase(environment, (query) =>
       query("INSERT INTO migrations (timestamp, name) VALUES (9999999999999, 'Future9999999999999')"),
     );
-    const { code, stderr } = await run('keys', 'list');
+    const { code, stderr } = await run('keys list');
     expect(code).toBe(1);
     expect(stderr).toMatch(/newer than this version \(Future9999999999999\): use the newer version/);
     for (const yes of [[], ['--yes']])
-      expect(await run('db', 'rollback', ...yes)).toMatchObject({ code: 1, stdout: '' });
+      expect(await run('db rollback', ...yes)).toMatchObject({ code: 1, stdout: '' });
     // Commands that end access work with any version.
-    expect(await run('keys', 'revoke', key.id, '--reason', 'leaked')).toMatchObject({ code: 0 });
-    expect(await run('clients', 'disable', client.client_id)).toMatchObject({ code: 0 });
-    expect(await run('users', 'disable', 'one')).toMatchObject({ code: 0, stdout: 'one is disabled\n' });
-    expect(await run('users', 'revoke-access', 'one')).toMatchObject({ code: 0 });
+    expect(await run('keys revoke', key.id, '--reason', 'leaked')).toMatchObject({ code: 0 });
+    expect(await run('clients disable', client.client_id)).toMatchObject({ code: 0 });
+    expect(await run('users disable one')).toMatchObject({ code: 0, stdout: 'one is disabled\n' });
+    expect(await run('users revoke-access one')).toMatchObject({ code: 0 });
     // Of a newer version over which this one may work, everything is done as ever.
     await withDatabase(environment, (query) =>
       query("INSERT INTO compatible_migrations VALUES ('Future9999999999999')"),
     );
-    expect(await run('keys', 'list')).toMatchObject({ code: 0 });
-    expect(await run('keys', 'revoke', other.id, '--reason', 'leaked')).toMatchObject({ code: 0 });
-    expect(await run('clients', 'enable', client.client_id)).toMatchObject({ code: 0 });
-    expect(await run('clients', 'disable', client.client_id)).toMatchObject({ code: 0 });
+    expect(await run('keys list')).toMatchObject({ code: 0 });
+    expect(await run('keys revoke', other.id, '--reason', 'leaked')).toMatchObject({ code: 0 });
+    expect(await run('clients enable', client.client_id)).toMatchObject({ code: 0 });
+    expect(await run('clients disable', client.client_id)).toMatchObject({ code: 0 });
     await withDatabase(environment, (query) => query('DELETE FROM compatible_migrations'));
     await withDatabase(environment, (query) => query("DELETE FROM migrations WHERE name LIKE 'Future%'"));
   });
@@ -1068,15 +995,15 @@ postgres.describe('pua on an embedded database without a server', () => {
   it('migrates it once, even if many commands start at the same moment', async () => {
     for (let round = 1; round <= 3; round++) {
       const DATA_DIR = mkdtempSync(join(process.env.TEST_FOLDER!, 'nobody-serves-'));
-      const run = (...args: string[]) => puaProcess({ NODE_ENV: 'test', SECRET_KEY, DATA_DIR }, args);
+      const run = (command: string) => puaProcess({ NODE_ENV: 'test', SECRET_KEY, DATA_DIR }, command);
       const names = ['one', 'two', 'three', 'four', 'five'];
-      const made = await Promise.all(names.map((name) => run('users', 'create', '--username', name)));
+      const made = await Promise.all(names.map((name) => run(`users create --username ${name}`)));
       expect(made.map(({ code, stderr }) => ({ code, stderr }))).toEqual(
         names.map(() => ({ code: 0, stderr: '' })),
       );
-      const { stdout } = await run('audit', '--type', 'user.created', '--json');
+      const { stdout } = await run('audit --type user.created --json');
       expect((JSON.parse(stdout) as { data: unknown[] }).data).toHaveLength(names.length);
-      const status = await run('db', 'status', '--json');
+      const status = await run('db status --json');
       const { applied } = JSON.parse(status.stdout) as { applied: string[] };
       expect(applied).toEqual(MIGRATIONS.map((migration) => migration.name));
     }
@@ -1086,7 +1013,7 @@ postgres.describe('pua on an embedded database without a server', () => {
 postgres.describe('pua on an empty PostgreSQL', () => {
   it('asks to migrate it first', async () => {
     const { environment, drop } = await createEmptyDatabase();
-    const { code, stderr } = await pua(environment, ['users', 'create', '--username', 'first']);
+    const { code, stderr } = await pua(environment, 'users create --username first');
     expect(code).toBe(1);
     expect(stderr).toMatch(
       /^The database lacks migrations \(\d+, from InlineFunctionsOfLists\d+ to .+\): run `npx pua db migrate`\n$/,
@@ -1212,18 +1139,13 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
     expect(await examine()).toMatchObject({ code: 0, healthy: true });
   });
 
-  thorough.it('finds a change trigger that no longer fires for replicated rows', async () => {
-    await api.dataSource.query('ALTER TABLE events ENABLE TRIGGER events_record_change');
+  thorough.it.each([
+    ['change trigger that no longer fires for replicated rows', 'events', 'ENABLE', 'events_record_change'],
+    ['disabled trigger', 'participants', 'DISABLE', 'participants_removed'],
+  ])('finds a %s, and prints the statement that enables it as before', async (_, table, how, trigger) => {
+    await api.dataSource.query(`ALTER TABLE ${table} ${how} TRIGGER ${trigger}`);
     const [check, ...others] = bad(await examine());
-    expect([check!.name, others]).toEqual(['trigger events.events_record_change', []]);
-    await api.dataSource.query(/ALTER [^;]+/.exec(check!.mend!)![0]);
-    expect(await examine()).toMatchObject({ code: 0, healthy: true });
-  });
-
-  thorough.it('finds a disabled trigger, and prints the statement that enables it as before', async () => {
-    await api.dataSource.query('ALTER TABLE participants DISABLE TRIGGER participants_removed');
-    const [check, ...others] = bad(await examine());
-    expect([check!.name, others]).toEqual(['trigger participants.participants_removed', []]);
+    expect([check!.name, others]).toEqual([`trigger ${table}.${trigger}`, []]);
     await api.dataSource.query(/ALTER [^;]+/.exec(check!.mend!)![0]);
     expect(await examine()).toMatchObject({ code: 0, healthy: true });
   });
@@ -1273,7 +1195,7 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
     'with --watch prints every verdict once, then each change, and ends with the last state',
     async () => {
       type Line = { time: string; name: string; was: string | null; status: string; mend: string | null };
-      const child = startPua(api.environment, ['doctor', '--watch', '1s', '--json']);
+      const child = startPua(api.environment, 'doctor --watch 1s --json');
       const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
       const next = async () => JSON.parse((await lines.next()).value as string) as Line;
       /** A machine that is busy may come too late for the database in between. */
@@ -1313,7 +1235,7 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
 
   postgres.it('with --watch reports that the database is unavailable, and that it is back', async () => {
     const proxy = await TcpProxy.start(api.environment.DATABASE_URL!);
-    const child = startPua({ ...api.environment, DATABASE_URL: proxy.url }, ['doctor', '--watch', '1s']);
+    const child = startPua({ ...api.environment, DATABASE_URL: proxy.url }, 'doctor --watch 1s');
     const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
     const untilIsSaid = async (what: RegExp) => {
       for (;;) {
@@ -1335,11 +1257,6 @@ SELECT setval('events_id_seq', ${Number.MAX_SAFE_INTEGER})`,
       child.kill('SIGKILL');
       await proxy.close();
     }
-  });
-
-  it('accepts either repair or watch mode', async () => {
-    expect(await pua(api.environment, ['doctor', '--watch', '--mend'])).toMatchObject({ code: 2 });
-    expect(await pua(api.environment, ['doctor', '--watch', 'often'])).toMatchObject({ code: 2 });
   });
 
   it('writes its findings for Prometheus into a file, atomically', async () => {

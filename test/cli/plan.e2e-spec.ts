@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { DataSource } from 'typeorm';
 import { createDataSource } from '../../src/database/postgres/data-source.js';
 import { lastMigrations, migrate, statementsOf, stepsOf } from '../../src/database/schema/migrate.js';
@@ -16,16 +16,19 @@ let dataSource: DataSource;
 beforeAll(async () => {
   database = await createReleasedDatabase();
   dataSource = await createDataSource(testConfig(database.environment), 'maintenance').initialize();
-  await migrate(dataSource);
 });
 afterAll(async () => {
   await dataSource.destroy();
   await database.drop();
 });
 
+const rollBack = () => pua(database.environment, `db rollback --to ${BEFORE} --yes`);
+
 describe('pua db rollback --to', () => {
+  beforeEach(() => migrate(dataSource));
+
   it('prints what each migration’s undoing would lose, and undoes nothing without --yes', async () => {
-    const { code, stdout, stderr } = await pua(database.environment, ['db', 'rollback', '--to', BEFORE]);
+    const { code, stdout, stderr } = await pua(database.environment, `db rollback --to ${BEFORE}`);
     expect([code, stdout]).toEqual([2, '']);
     for (const { name } of AFTER) expect(stderr).toContain(`${name} would be undone`);
     expect(stderr).toContain('the data in oauth_logouts, oauth_sessions.clients, oauth_clients.backchannel_logout_uri would be lost'); // prettier-ignore
@@ -34,27 +37,26 @@ describe('pua db rollback --to', () => {
 
   it('undoes all later migrations, last first, and does nothing the second time', async () => {
     const names = AFTER.map(({ name }) => name).toReversed();
-    expect(await puaJson(database.environment, ['db', 'rollback', '--to', BEFORE, '--yes'])).toEqual({ undone: names }); // prettier-ignore
-    const { applied } = await puaJson<{ applied: string[] }>(database.environment, ['db', 'status']);
+    expect((await rollBack()).stdout).toBe(names.map((name) => `${name}\n`).join(''));
+    const { applied } = await puaJson<{ applied: string[] }>(database.environment, 'db status');
     expect(applied.at(-1)).toBe(BEFORE);
-    expect(await pua(database.environment, ['db', 'rollback', '--to', BEFORE, '--yes'])).toEqual({
-      code: 0,
-      stdout: '',
-      stderr: `Nothing has run after ${BEFORE}\n`,
-    });
+    const nothing = `Nothing has run after ${BEFORE}\n`;
+    expect(await rollBack()).toEqual({ code: 0, stdout: '', stderr: nothing });
   });
 
   it('rejects a migration that has not run, and undoes none', async () => {
+    await rollBack();
     for (const name of ['Never1763700000001', AFTER[0]!.name]) {
-      const { code, stderr } = await pua(database.environment, ['db', 'rollback', '--to', name, '--yes']);
+      const { code, stderr } = await pua(database.environment, `db rollback --to ${name} --yes`);
       expect([code, stderr]).toEqual([1, `${name} has not run: \`npx pua db status\` shows the names of those that have\n`]); // prettier-ignore
     }
   });
 });
 
 describe('pua db migrate --plan', () => {
+  beforeEach(async () => void (await rollBack()));
   const plan = async () =>
-    (await puaJson<{ plan: PlannedStep[] }>(database.environment, ['db', 'migrate', '--plan'])).plan;
+    (await puaJson<{ plan: PlannedStep[] }>(database.environment, 'db migrate --plan')).plan;
 
   it('names each pending migration, runs none, and prints the same each time', async () => {
     const planned = await plan();
@@ -65,7 +67,7 @@ describe('pua db migrate --plan', () => {
   });
 
   it('says briefly who waits, for how long, and for what', async () => {
-    const { code, stdout } = await pua(database.environment, ['db', 'migrate', '--plan']);
+    const { code, stdout } = await pua(database.environment, 'db migrate --plan');
     expect(code).toBe(0);
     expect(stdout).toContain(`FindLeasesByTime1763802300000: about 0 s
   readers and writers of webhook_deliveries wait
@@ -152,5 +154,12 @@ describe('pua db migrate --plan', () => {
       await migration.up(runner);
       await runner.release();
     }
+    const runner = dataSource.createQueryRunner();
+    for (const Migration of AFTER.toReversed()) {
+      const migration = new Migration();
+      for (const step of stepsOf(migration, 'down')) await dataSource.query(step);
+      await migration.down(runner);
+    }
+    await runner.release();
   });
 });

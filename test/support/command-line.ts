@@ -41,20 +41,20 @@ function host(): ChildProcess {
   return kept[HOST];
 }
 
+/** A command line: its words, or a text of words without spaces. */
+export type Words = string | readonly string[];
+const wordsOf = (args: Words) => (typeof args === 'string' ? (args.match(/\S+/g) ?? []) : args);
+
 /**
  * Runs the built `pua` in a process that has it loaded already, one command after the other. Nothing of this process's environment
  * is passed on.
  */
-export function pua(
-  environment: Readonly<Record<string, string>>,
-  args: readonly string[],
-  stdin = '',
-): Promise<Ended> {
+export function pua(environment: Readonly<Record<string, string>>, args: Words, stdin = ''): Promise<Ended> {
   const ended = last.then(async () => {
     const child = host();
     isBusy = true;
     child.channel!.ref();
-    child.send({ environment, args, stdin });
+    child.send({ environment, args: wordsOf(args), stdin });
     const [answer] = (await once(child, 'message')) as [Ended];
     child.channel!.unref();
     isBusy = false;
@@ -65,13 +65,9 @@ export function pua(
 }
 
 /** Starts `pua` of the tree `root` in its own process, as a shell does; the caller reads its output and ends it. */
-export function startPua(
-  environment: Readonly<Record<string, string>>,
-  args: readonly string[],
-  root = process.cwd(),
-) {
+export function startPua(environment: Readonly<Record<string, string>>, args: Words, root = process.cwd()) {
   // Like `npm test` itself: an embedded database that lives for one command is not worth optimizing.
-  return spawn(process.execPath, ['--liftoff-only', join(root, 'bin/pua.mjs'), ...args], {
+  return spawn(process.execPath, ['--liftoff-only', join(root, 'bin/pua.mjs'), ...wordsOf(args)], {
     cwd: process.env.TEST_FOLDER,
     env: { ...PROCESS, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -81,7 +77,7 @@ export function startPua(
 /** Runs `pua` in its own process, as a shell does. */
 export async function puaProcess(
   environment: Readonly<Record<string, string>>,
-  args: readonly string[],
+  args: Words,
   root?: string,
 ): Promise<Ended> {
   const child = startPua(environment, args, root);
@@ -96,10 +92,10 @@ export async function puaProcess(
 /** Runs a command that must succeed, with `--json`. @returns what it prints */
 export async function puaJson<T>(
   environment: Readonly<Record<string, string>>,
-  args: readonly string[],
+  args: Words,
   stdin = '',
 ): Promise<T> {
-  const { code, stdout, stderr } = await pua(environment, [...args, '--json'], stdin);
-  if (code !== 0) throw new Error(`pua ${args.join(' ')} ended with ${code}: ${stderr}`);
+  const { code, stdout, stderr } = await pua(environment, [...wordsOf(args), '--json'], stdin);
+  if (code !== 0) throw new Error(`pua ${wordsOf(args).join(' ')} ended with ${code}: ${stderr}`);
   return JSON.parse(stdout) as T;
 }
