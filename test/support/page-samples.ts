@@ -4,6 +4,8 @@ import { ALL_SCOPES } from '../../src/auth/scopes.js';
 import { ClientFault } from '../../src/clients/client-rules.js';
 
 const user: PageUser = { username: 'ada', display_name: 'Ada Lovelace' };
+/** What every page of a signed-in member has. */
+const own = { csrf: 'token', user } as const;
 const web: PageClient = { name: 'Trailmix', host: 'app.trailmix.example' };
 const native: PageClient = { name: 'Pocket Calendar', host: 'com.example.pocketcalendar', native: true };
 const logo = '/logos/client?client_id=trailmix';
@@ -41,6 +43,8 @@ const days = Array.from({ length: 90 }, (_, i) =>
 /** Hostile input instead of a name. */
 export const HOSTILE = `"><script>alert(1)</script><img src=https://evil.example/x onerror='alert(2)'>\u202egnp.exe ${'W'.repeat(500)}`;
 
+const hostile = { csrf: 'token', user: { username: HOSTILE, display_name: HOSTILE } } as const;
+
 /** Text typed into a form, which is shown again unchanged. */
 const TYPED = `"><script>alert(1)</script><img src=https://evil.example/x onerror='alert(2)'>`;
 
@@ -48,6 +52,7 @@ const signIn = {
   name: 'sign-in',
   path: '/interaction/u',
   csrf: 'token',
+  client: web,
   login: undefined,
   passkeys: undefined,
 } as const;
@@ -56,20 +61,34 @@ const notices = [
   { notice: 'key.ending', muted: true },
 ] as const;
 const reset = { name: 'password-reset', csrf: 'token' } as const;
+const error = { name: 'error', error_id: '5f0c3c0e-3f0e-4b0e-9d0b-0c7f4a1f2b3c' } as const;
 const consent = {
   name: 'consent',
   path: '/interaction/u',
-  csrf: 'token',
-  user,
+  ...own,
+  client: web,
+  scopes: [openid, ...api.slice(0, 1)],
+  again: false,
   durations: ['once', '30', '180'],
   duration: '30',
   idle: 30,
 } as const;
 
+const key = {
+  name: HOSTILE,
+  id: '4fGh7Kq2LmPz',
+  environment: 'live' as const,
+  scopes: [] as never[],
+  created_at: '2026-10-01 12:00:00',
+  last_used_at: null,
+  expires_at: null,
+};
+const link = { id: 2, name: 'Phone', created_at: '2026-10-01 12:00:00', last_used_at: null } as const;
+const passkey = { ...link, id: 1, name: 'Laptop', synced: false } as const;
+
 const calendar = {
   name: 'calendar',
-  csrf: 'token',
-  user,
+  ...own,
   longest: 60,
   most: 10,
 } as const;
@@ -96,8 +115,7 @@ const appForm = {
 } as const;
 const review = {
   name: 'developer-review',
-  csrf: 'token',
-  user,
+  ...own,
   client: { ...ownApp, state: 'enabled' },
   applied_at: null,
   approved_at: null,
@@ -140,31 +158,19 @@ const message = {
   next_attempt_at: null,
   changed_at: '2026-11-20 07:15:00',
 } as const;
+const unsent = {
+  ...message,
+  attempts: 0,
+  attempted_at: null,
+  response_status: null,
+  duration_ms: null,
+} as const;
+const dead = { ...message, status: 'dead' } as const;
 const messages = [
-  {
-    ...message,
-    status: 'pending',
-    attempts: 0,
-    attempted_at: null,
-    response_status: null,
-    duration_ms: null,
-  },
-  { ...message, status: 'dead', attempts: 8, response_status: 503, duration_ms: 1204 },
-  {
-    ...message,
-    status: 'dead',
-    response_status: null,
-    error: 'no response within 10 s',
-    duration_ms: 10_000,
-  },
-  {
-    ...message,
-    status: 'withheld',
-    attempts: 0,
-    attempted_at: null,
-    response_status: null,
-    duration_ms: null,
-  },
+  { ...unsent, status: 'pending' },
+  { ...dead, attempts: 8, response_status: 503, duration_ms: 1204 },
+  { ...dead, response_status: null, error: 'no response within 10 s', duration_ms: 10_000 },
+  { ...unsent, status: 'withheld' },
   message,
 ] as const;
 
@@ -208,40 +214,74 @@ const response = {
   isAutomatic: false,
 } as const;
 
+const activity = {
+  name: 'activity',
+  ...own,
+  days: [],
+  apps: [],
+  used: [],
+  signIns: [],
+  events: [],
+} as const;
+const used = {
+  day: '2026-11-20',
+  app_name: 'Trailmix',
+  app_host: 'trailmix.example',
+  app_kind: 'client',
+  scopes: ['events:read'],
+  uses: 128,
+  last_used_at: '2026-11-20 07:15:00',
+} as const;
+const clientPage = {
+  name: 'developer-client',
+  ...own,
+  client: null,
+  values: appForm,
+  profiles: [],
+  scopes: ALL_SCOPES,
+  server: SERVER,
+} as const;
+const ownClient = { ...ownApp, state: 'enabled', has_keys: false, secrets: null } as const;
+const keyPage = {
+  name: 'developer-key',
+  ...own,
+  values: { name: '', scopes: ['profile:read'], days: 30 },
+  scopes: ALL_SCOPES,
+  days: [1, 7, 30, 90],
+  most: 10,
+} as const;
+const requests = {
+  name: 'developer-requests',
+  ...own,
+  of: null,
+  most: 100,
+  apps: [],
+  use: { hours: [], days: [], apps: [], errors: [] },
+  requests: [],
+} as const;
+const ownKey = {
+  id: '4fGh7Kq2LmPz',
+  name: 'Script on my laptop',
+  environment: 'test',
+  last_four: 'x7Yz',
+  scopes: ALL_SCOPES,
+  status: 'active',
+  accepted: true,
+  ends_at: '2027-02-20 07:00:00',
+  last_used_at: '2026-11-20 07:15:00',
+} as const;
+
 /** Every page in every visibly different state. */
 export const SAMPLES: Readonly<Record<string, Page>> = {
-  'sign-in': { ...signIn, client: web },
-  'sign-in with the platform’s own login': {
-    ...signIn,
-    client: web,
-    login: 'Example',
-  },
-  'sign-in with a passkey': {
-    ...signIn,
-    client: web,
-    passkeys: 'too',
-  },
-  'sign-in with a passkey alone': {
-    ...signIn,
-    client: web,
-    fault: { reason: 'unproven' },
-    passkeys: 'only',
-  },
+  'sign-in': signIn,
+  'sign-in with the platform’s own login': { ...signIn, login: 'Example' },
+  'sign-in with a passkey': { ...signIn, passkeys: 'too' },
+  'sign-in with a passkey alone': { ...signIn, fault: { reason: 'unproven' }, passkeys: 'only' },
   'sign-in to the account': { ...signIn, client: null },
-  'sign-in refused': { ...signIn, client: web, username: 'ada', fault: { reason: 'invalid' } },
-  'sign-in throttled': {
-    ...signIn,
-    client: web,
-    username: 'ada',
-    fault: { reason: 'throttled', retryAfterSeconds: 125 },
-  },
-  'sign-in busy': { ...signIn, client: web, username: 'ada', fault: { reason: 'busy' } },
-  consent: {
-    ...consent,
-    client: web,
-    scopes: [openid, ...api],
-    again: false,
-  },
+  'sign-in refused': { ...signIn, username: 'ada', fault: { reason: 'invalid' } },
+  'sign-in throttled': { ...signIn, username: 'ada', fault: { reason: 'throttled', retryAfterSeconds: 125 } },
+  'sign-in busy': { ...signIn, username: 'ada', fault: { reason: 'busy' } },
+  consent: { ...consent, scopes: [openid, ...api] },
   'consent to a native app': {
     ...consent,
     client: native,
@@ -255,13 +295,11 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
     ...consent,
     client: described,
     scopes: [openid, ...api.slice(0, 2)],
-    again: false,
   },
   'an app that is not approved': {
     name: 'not-approved',
     path: '/interaction/u',
-    csrf: 'token',
-    user,
+    ...own,
     client: { ...web, unreviewed: 'byMember' },
   },
   'sign-out': { name: 'sign-out', action: '/oauth/logout/confirm', fields: { xsrf: 'x' }, client: web },
@@ -275,22 +313,15 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
   [AUTOMATIC[0]]: { name: 'onward', to: `${response.to}?code=c&state=%22%3E`, isAutomatic: true },
   [AUTOMATIC[1]]: { ...response, isAutomatic: true },
   'error of an app that the member does not know': {
-    name: 'error',
+    ...error,
     fault: 'strangeApp',
-    error_id: '5f0c3c0e-3f0e-4b0e-9d0b-0c7f4a1f2b3c',
     code: 'invalid_scope',
     next: { text: 'toApp', href: 'https://app.trailmix.example/callback', host: 'app.trailmix.example' },
   },
-  error: {
-    name: 'error',
-    fault: 'expired',
-    error_id: '5f0c3c0e-3f0e-4b0e-9d0b-0c7f4a1f2b3c',
-    code: 'invalid_request_uri',
-  },
+  error: { ...error, fault: 'expired', code: 'invalid_request_uri' },
   'error of a redirect URI that is not registered': {
-    name: 'error',
+    ...error,
     fault: 'wrongAddress',
-    error_id: '5f0c3c0e-3f0e-4b0e-9d0b-0c7f4a1f2b3c',
     code: 'invalid_redirect_uri',
     unregistered: {
       name: 'redirect_uri',
@@ -299,24 +330,21 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
     },
   },
   'error of a login that does not answer': {
-    name: 'error',
+    ...error,
     fault: 'upstreamAway',
-    error_id: '5f0c3c0e-3f0e-4b0e-9d0b-0c7f4a1f2b3c',
     code: 'temporarily_unavailable',
     login: 'Example',
     next: { text: 'tryAgain', href: '/interaction/u' },
   },
   'error of nobody known here': {
-    name: 'error',
+    ...error,
     fault: 'unknownMember',
-    error_id: '5f0c3c0e-3f0e-4b0e-9d0b-0c7f4a1f2b3c',
     login: 'Example',
     next: { text: 'anotherAccount', href: '/interaction/u/upstream?other=1' },
   },
   'connected apps': {
     name: 'apps',
-    csrf: 'token',
-    user,
+    ...own,
     done: 'access-revoked',
     apps: [
       {
@@ -343,11 +371,10 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
       { client_id: 'd', client: described, invited_by: 'alan', is_accepted: true },
     ],
   },
-  'no connected apps': { name: 'apps', csrf: 'token', user, apps: [] },
+  'no connected apps': { name: 'apps', ...own, apps: [] },
   sessions: {
     name: 'sessions',
-    csrf: 'token',
-    user,
+    ...own,
     done: 'session-ended',
     sessions: [
       {
@@ -378,117 +405,49 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
   },
   keys: {
     name: 'keys',
-    csrf: 'token',
-    user,
+    ...own,
     done: 'key-revoked',
     more: 3,
     keys: [
       {
+        ...key,
         name: 'Ada’s calendar',
-        id: '4fGh7Kq2LmPz',
-        environment: 'live',
         scopes: ALL_SCOPES,
-        created_at: '2026-10-01 12:00:00',
         last_used_at: '2026-11-20 07:15:00',
         expires_at: '2027-01-01 12:00:00',
       },
-      {
-        name: 'Looks itself up',
-        id: '4fGh7Kq2LmPy',
-        environment: 'test',
-        scopes: [],
-        created_at: '2026-10-01 12:00:00',
-        last_used_at: null,
-        expires_at: null,
-      },
+      { ...key, name: 'Looks itself up', id: '4fGh7Kq2LmPy', environment: 'test' },
     ],
   },
-  'no keys': { name: 'keys', csrf: 'token', user, keys: [] },
-  'hostile keys': {
-    name: 'keys',
-    csrf: 'token',
-    user: { username: HOSTILE, display_name: HOSTILE },
-    keys: [
-      {
-        name: HOSTILE,
-        id: '4fGh7Kq2LmPz',
-        environment: 'live',
-        scopes: [],
-        created_at: '2026-10-01 12:00:00',
-        last_used_at: null,
-        expires_at: null,
-      },
-    ],
-  },
-  'your data': { name: 'data', csrf: 'token', user },
+  'no keys': { name: 'keys', ...own, keys: [] },
+  'hostile keys': { name: 'keys', ...hostile, keys: [key] },
+  'your data': { name: 'data', ...own },
   'calendar links': {
     ...calendar,
     done: 'calendar-link-revoked',
     links: [
-      {
-        id: 2,
-        name: 'Phone',
-        created_at: '2026-10-01 12:00:00',
-        last_used_at: '2026-11-20 07:15:00',
-      },
-      {
-        id: 1,
-        name: 'Laptop',
-        created_at: '2026-09-01 12:00:00',
-        last_used_at: null,
-      },
+      { ...link, last_used_at: '2026-11-20 07:15:00' },
+      { ...link, id: 1, name: 'Laptop' },
     ],
   },
   'no calendar links': { ...calendar, links: [] },
   'a new calendar link': {
     ...calendar,
     made: { name: 'Phone', url: `https://platform.example/calendar/${'a'.repeat(43)}.ics` },
-    links: [
-      {
-        id: 2,
-        name: 'Phone',
-        created_at: '2026-10-01 12:00:00',
-        last_used_at: null,
-      },
-    ],
+    links: [link],
   },
   'a calendar link refused': { ...calendar, fault: 'name', links: [] },
-  'hostile calendar links': {
-    ...calendar,
-    fault: 'limit',
-    most: 1,
-    links: [
-      {
-        id: 2,
-        name: HOSTILE,
-        created_at: '2026-10-01 12:00:00',
-        last_used_at: null,
-      },
-    ],
-  },
+  'hostile calendar links': { ...calendar, fault: 'limit', most: 1, links: [{ ...link, name: HOSTILE }] },
   security: {
     name: 'security',
-    csrf: 'token',
-    user,
+    ...own,
     done: 'passkey-added',
     notices,
     passkeys: {
       suggested: 'Firefox on Linux',
       items: [
-        {
-          id: 1,
-          name: 'Laptop',
-          created_at: '2026-10-01 12:00:00',
-          last_used_at: '2026-11-20 07:15:00',
-          synced: false,
-        },
-        {
-          id: 1,
-          name: 'Phone',
-          created_at: '2026-11-02 09:30:00',
-          last_used_at: null,
-          synced: true,
-        },
+        { ...passkey, last_used_at: '2026-11-20 07:15:00' },
+        { ...passkey, name: 'Phone', synced: true },
       ],
       full: false,
       removable: true,
@@ -498,21 +457,12 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
   },
   'security without a fresh sign-in': {
     name: 'security',
-    csrf: 'token',
-    user,
+    ...own,
     confirm: '/account/security/confirm',
     notices,
     passkeys: {
       suggested: 'Firefox on Linux',
-      items: [
-        {
-          id: 1,
-          name: 'Laptop',
-          created_at: '2026-10-01 12:00:00',
-          last_used_at: null,
-          synced: false,
-        },
-      ],
+      items: [passkey],
       full: false,
       removable: false,
     },
@@ -547,8 +497,7 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
   'password reset, done without passkeys': { ...reset, step: 'done', passkeys: [] },
   'security refused': {
     name: 'security',
-    csrf: 'token',
-    user,
+    ...own,
     fault: 'throttled',
     retryAfterSeconds: 125,
     password: 'on',
@@ -556,8 +505,7 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
   },
   'security with nothing to change': {
     name: 'security',
-    csrf: 'token',
-    user,
+    ...own,
     fault: 'notRemoved',
     passkeys: { suggested: 'Passkey', items: [], full: true, removable: false },
     password: 'none',
@@ -565,11 +513,10 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
   },
   'hostile security': {
     name: 'security',
-    csrf: 'token',
-    user: { username: HOSTILE, display_name: HOSTILE },
+    ...hostile,
     passkeys: {
       suggested: HOSTILE,
-      items: [{ id: 1, name: HOSTILE, created_at: '2026-10-01 12:00:00', last_used_at: null, synced: true }],
+      items: [{ ...passkey, name: HOSTILE, synced: true }],
       full: false,
       removable: true,
     },
@@ -577,9 +524,7 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
     switchable: false,
   },
   activity: {
-    name: 'activity',
-    csrf: 'token',
-    user,
+    ...activity,
     days,
     apps: [
       { app_name: 'Trailmix', app_kind: 'client', counts: days.map((_, i) => (i * 7) % 23) },
@@ -594,15 +539,7 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
       { app_name: null, app_kind: 'others', counts: days.map((_, i) => i % 4) },
     ],
     used: [
-      {
-        day: '2026-11-20',
-        app_name: 'Trailmix',
-        app_host: 'trailmix.example',
-        app_kind: 'client',
-        scopes: ['events:read'],
-        uses: 128,
-        last_used_at: '2026-11-20 07:15:00',
-      },
+      used,
       {
         day: '2026-11-19',
         app_name: null,
@@ -624,53 +561,21 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
       { occurred_at: '2026-11-18 21:00:00', type: 'access.revoked', app_name: null },
     ],
   },
-  'no activity': {
-    name: 'activity',
-    csrf: 'token',
-    user,
-    days: [],
-    apps: [],
-    used: [],
-    signIns: [],
-    events: [],
-  },
+  'no activity': activity,
   'hostile activity': {
-    name: 'activity',
-    csrf: 'token',
-    user: { username: HOSTILE, display_name: HOSTILE },
+    ...activity,
+    ...hostile,
     days: ['2026-11-20'],
     apps: [{ app_name: HOSTILE, app_kind: 'client', counts: [1] }],
-    used: [
-      {
-        day: '2026-11-20',
-        app_name: HOSTILE,
-        app_host: HOSTILE,
-        app_kind: 'client',
-        scopes: ['events:read'],
-        uses: 1,
-        last_used_at: '2026-11-20 07:15:00',
-      },
-    ],
-    signIns: [],
+    used: [{ ...used, app_name: HOSTILE, app_host: HOSTILE, uses: 1 }],
     events: [{ occurred_at: '2026-11-20 07:00:00', type: 'consent.granted', app_name: HOSTILE }],
   },
-  'consent to an app of a member’s own': {
-    ...consent,
-    client: { ...web, unreviewed: 'byMember' },
-    scopes: [openid, ...api.slice(0, 1)],
-    again: false,
-  },
-  'consent to an app that nobody registered': {
-    ...consent,
-    client: { ...web, unreviewed: 'byDocument' },
-    scopes: [openid, ...api.slice(0, 1)],
-    again: false,
-  },
+  'consent to an app of a member’s own': { ...consent, client: { ...web, unreviewed: 'byMember' } },
+  'consent to an app that nobody registered': { ...consent, client: { ...web, unreviewed: 'byDocument' } },
   'sign-in to the console': { ...signIn, client: null, lead: 'toDeveloper' },
   developer: {
     name: 'developer',
-    csrf: 'token',
-    user,
+    ...own,
     done: 'key-revoked',
     most: { clients: 10, keys: 2 },
     clients: [
@@ -692,22 +597,11 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
       },
     ],
     keys: [
+      ownKey,
       {
-        id: '4fGh7Kq2LmPz',
-        name: 'Script on my laptop',
-        environment: 'test',
-        last_four: 'x7Yz',
-        scopes: ALL_SCOPES,
-        status: 'active',
-        accepted: true,
-        ends_at: '2027-02-20 07:00:00',
-        last_used_at: '2026-11-20 07:15:00',
-      },
-      {
+        ...ownKey,
         id: '4fGh7Kq2LmPy',
         name: 'Old one',
-        environment: 'test',
-        last_four: 'x7Yy',
         scopes: [],
         status: 'revoked',
         accepted: false,
@@ -718,8 +612,7 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
   },
   'no apps and keys': {
     name: 'developer',
-    csrf: 'token',
-    user,
+    ...own,
     most: { clients: 10, keys: 10 },
     clients: [],
     keys: [],
@@ -747,64 +640,22 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
     changes: ['name', 'logo'],
     testers: null,
   },
-  'new app': {
-    name: 'developer-client',
-    csrf: 'token',
-    user,
-    client: null,
-    values: { ...appForm, name: '', redirect_uris: '' },
-    profiles: [],
-    scopes: ALL_SCOPES,
-    server: SERVER,
-  },
+  'new app': { ...clientPage, values: { ...appForm, name: '', redirect_uris: '' } },
   'new app refused': {
-    name: 'developer-client',
-    csrf: 'token',
-    user,
-    client: null,
+    ...clientPage,
     values: { ...appForm, redirect_uris: 'http://app.trailmix.example/callback' },
-    profiles: [],
-    scopes: ALL_SCOPES,
-    server: SERVER,
     fault: new ClientFault('insecureUri', 'redirect_uris', 'http://app.trailmix.example/callback'),
   },
   'own app': {
-    name: 'developer-client',
-    csrf: 'token',
-    user,
+    ...clientPage,
     done: 'app-changed',
-    client: {
-      ...ownApp,
-      state: 'disabled',
-      review: 'approved',
-      waits: true,
-      has_keys: true,
-      secrets: null,
-      logo,
-    },
-    values: appForm,
-    profiles: [],
-    scopes: ALL_SCOPES,
-    server: SERVER,
+    client: { ...ownClient, state: 'disabled', review: 'approved', waits: true, has_keys: true, logo },
   },
-  'own app, with the first lines of its code': {
-    name: 'developer-client',
-    csrf: 'token',
-    user,
-    client: { ...ownApp, state: 'enabled', has_keys: false, secrets: null },
-    values: appForm,
-    profiles: [],
-    scopes: ALL_SCOPES,
-    server: SERVER,
-  },
+  'own app, with the first lines of its code': { ...clientPage, client: ownClient },
   'own app with a secret': {
-    name: 'developer-client',
-    csrf: 'token',
-    user,
+    ...clientPage,
     client: {
-      ...ownApp,
-      state: 'enabled',
-      has_keys: false,
+      ...ownClient,
       secrets: [
         { last_four: 'x9Qa', created_at: '2026-11-20 07:15:00', expires_at: null, last_used_at: null },
         {
@@ -821,20 +672,16 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
       { url: 'https://app.trailmix.example/webhooks', status: 'failing', deliveries: messages },
       { url: 'https://old.trailmix.example/', status: 'disabled', deliveries: [] },
     ],
-    scopes: ALL_SCOPES,
-    server: SERVER,
   },
   'made secret': {
     name: 'developer-made-secret',
-    csrf: 'token',
-    user,
+    ...own,
     client_id: ownApp.client_id,
     secret: `pua_secret_${'x'.repeat(43)}`,
   },
   'webhooks of an app': {
     name: 'developer-webhooks',
-    csrf: 'token',
-    user,
+    ...own,
     app: { id: ownApp.client_id, name: ownApp.name },
     webhooks: [
       {
@@ -861,8 +708,7 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
   },
   'webhooks of a key, with no room': {
     name: 'developer-webhooks',
-    csrf: 'token',
-    user,
+    ...own,
     app: { id: 'Kq2LmPz9xQa4', name: 'Backup' },
     webhooks: [],
     types: [],
@@ -871,53 +717,24 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
   },
   'webhook secret': {
     name: 'developer-made-secret',
-    csrf: 'token',
-    user,
+    ...own,
     webhooks_of: { id: ownApp.client_id, name: ownApp.name },
     secret: `whsec_${'x'.repeat(43)}`,
   },
   'own app that the platform disabled': {
-    name: 'developer-client',
-    csrf: 'token',
-    user,
-    client: { ...ownApp, state: 'disabledByPlatform', has_keys: false, secrets: null },
-    values: appForm,
-    profiles: [],
-    scopes: ALL_SCOPES,
-    server: SERVER,
+    ...clientPage,
+    client: { ...ownClient, state: 'disabledByPlatform' },
   },
-  'new key': {
-    name: 'developer-key',
-    csrf: 'token',
-    user,
-    values: { name: '', scopes: ['profile:read'], days: 30 },
-    scopes: ALL_SCOPES,
-    days: [1, 7, 30, 90],
-    most: 10,
-  },
-  'new key refused': {
-    name: 'developer-key',
-    csrf: 'token',
-    user,
-    values: { name: TYPED, scopes: [], days: 7 },
-    scopes: ALL_SCOPES,
-    days: [1, 7, 30, 90],
-    fault: 'bad',
-    most: 10,
-  },
+  'new key': keyPage,
+  'new key refused': { ...keyPage, values: { name: TYPED, scopes: [], days: 7 }, fault: 'bad' },
   'made key': {
     name: 'developer-made-key',
-    csrf: 'token',
-    user,
+    ...own,
     key: `pua_test_4fGh7Kq2LmPz_${'x'.repeat(49)}`,
     try: 'https://api.example/api/public/credential',
   },
   requests: {
-    name: 'developer-requests',
-    csrf: 'token',
-    user,
-    of: null,
-    most: 100,
+    ...requests,
     apps: [
       { id: '5f0c3c0e-3f0e-4b0e-9d0b-0c7f4a1f2b3c', name: 'Trailmix' },
       { id: '4fGh7Kq2LmPz', name: 'Script on my laptop' },
@@ -938,22 +755,10 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
       { ...request, status: 401, error: 'invalid_credentials', reason: 'not of the kind oauth_token' },
     ],
   },
-  'no requests': {
-    name: 'developer-requests',
-    csrf: 'token',
-    user,
-    of: null,
-    most: 100,
-    apps: [],
-    use: { hours: [], days: [], apps: [], errors: [] },
-    requests: [],
-  },
+  'no requests': requests,
   'hostile requests': {
-    name: 'developer-requests',
-    csrf: 'token',
-    user: { username: HOSTILE, display_name: HOSTILE },
-    of: null,
-    most: 100,
+    ...requests,
+    ...hostile,
     apps: [
       { id: 'a', name: HOSTILE },
       { id: 'b', name: HOSTILE },
@@ -971,23 +776,13 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
     ],
   },
   'hostile app': {
-    name: 'developer-client',
-    csrf: 'token',
-    user: { username: HOSTILE, display_name: HOSTILE },
-    client: { ...ownApp, name: HOSTILE, state: 'enabled', has_keys: false, secrets: null },
+    ...clientPage,
+    ...hostile,
+    client: { ...ownClient, name: HOSTILE },
     values: { ...appForm, name: TYPED, redirect_uris: TYPED, jwks: `</textarea>${TYPED}` },
-    profiles: [],
-    scopes: ALL_SCOPES,
-    server: SERVER,
     fault: new ClientFault('relativeUri', 'redirect_uris', HOSTILE),
   },
-  'hostile consent': {
-    ...consent,
-    client: { name: HOSTILE, host: HOSTILE },
-    user: { username: HOSTILE, display_name: HOSTILE },
-    scopes: api,
-    again: false,
-  },
+  'hostile consent': { ...consent, ...hostile, client: { name: HOSTILE, host: HOSTILE }, scopes: api },
   'hostile sign-in': {
     ...signIn,
     client: { name: HOSTILE, host: HOSTILE },
@@ -998,8 +793,7 @@ export const SAMPLES: Readonly<Record<string, Page>> = {
   'hostile error': { name: 'error', fault: 'malformed', detail: HOSTILE, error_id: HOSTILE, code: HOSTILE },
   'hostile apps': {
     name: 'apps',
-    csrf: 'token',
-    user: { username: HOSTILE, display_name: HOSTILE },
+    ...hostile,
     apps: [
       {
         client_id: '"><script>',
