@@ -7,7 +7,7 @@ import { Upkeep } from '../../src/operations/upkeep.js';
 import { importRecords } from '../../src/import/import-records.js';
 import { folderSource } from '../../src/import/sources.js';
 import { TestApi } from '../support/api.js';
-import { embedded, postgres } from '../support/database.js';
+import { embedded, hold, postgres } from '../support/database.js';
 
 type Item = Record<string, unknown> & { id: number };
 
@@ -255,16 +255,14 @@ RETURNING taken_at::text AS at`,
       const { id, key } = await member();
       const event = await api.platform.event({ updated_at: '2020-01-01T00:00:00Z' });
       await api.platform.participant(event, id);
-      const runner = other.createQueryRunner();
-      await runner.startTransaction();
-      await runner.query(
+      const runner = await hold(
+        other,
         `UPDATE events SET title = 'long', updated_at = now() - interval '1 day' WHERE id = $1`,
         [event],
       );
       const asked = await now();
       expect(await since(key, asked)).toEqual([]);
-      await runner.commitTransaction();
-      await runner.release();
+      await runner.commit();
       expect(await since(key, asked)).toEqual([event]);
     });
 

@@ -10,7 +10,7 @@ import { Counter } from '../../src/auth/rate-limits/rate-limits.js';
 import type { Config } from '../../src/config/config.js';
 import { createDataSource } from '../../src/database/postgres/data-source.js';
 import { TestApi } from '../support/api.js';
-import { createTestDatabase, postgres, testConfig, type TestDatabase } from '../support/database.js';
+import { createTestDatabase, hold, postgres, testConfig, type TestDatabase } from '../support/database.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { eventually } from '../support/timing.js';
 import { freshAddress, inOneWindow } from '../support/windows.js';
@@ -270,15 +270,12 @@ postgres.describe('rate limits on two servers', () => {
   it('never cause a 503: a locked table of counts is treated as an unavailable store', async () => {
     await start({ databaseDeadlines: { ...deadlines, lock: 300 } });
     const key = await api.key(await api.platform.user());
-    const runner = api.dataSource.createQueryRunner();
-    await runner.startTransaction();
-    await runner.query('LOCK TABLE rate_limit_counts IN ACCESS EXCLUSIVE MODE');
+    const runner = await hold(api.dataSource, 'LOCK TABLE rate_limit_counts IN ACCESS EXCLUSIVE MODE');
     try {
       const { status, headers } = await get(api.app, key);
       expect([status, headers.ratelimit]).toEqual([200, expect.stringMatching(/^"read";r=29;/)]);
     } finally {
-      await runner.rollbackTransaction();
-      await runner.release();
+      await runner.rollback();
     }
   });
 });

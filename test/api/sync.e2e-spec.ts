@@ -8,7 +8,7 @@ import { RESOURCES, type Resource } from '../../src/resources/resources.js';
 import { Sweeper } from '../../src/operations/sweeper/sweeper.js';
 import type { SyncAnswer } from '../../src/features/sync/sync.dto.js';
 import { TestApi } from '../support/api.js';
-import { postgres, thorough } from '../support/database.js';
+import { hold, postgres, thorough } from '../support/database.js';
 
 type MemberChange = SyncAnswer['data'][number];
 
@@ -580,17 +580,16 @@ VALUES (9000000000001, $1, 'profile', $1, 'updated', now() - interval '31 days')
         const { id, key } = await member();
         const events = [await api.platform.event(), await api.platform.event()];
         const cursor = await start(key);
-        const long = other.createQueryRunner();
-        await long.startTransaction(isolation);
-        await long.query(
+        const long = await hold(
+          other,
           `INSERT INTO participants (event_id, user_id, role, rsvp_status) VALUES ($1, $2, 'attendee', 'going')`,
           [events[0], id],
+          isolation,
         );
         await api.platform.participant(events[1]!, id);
         const held = await sync(key, { cursor });
         expect(held).toMatchObject({ data: [], more: false });
-        await long.commitTransaction();
-        await long.release();
+        await long.commit();
         const both = events.map((event) => updated('events', event));
         expect(await since(key, held.next)).toEqual(both);
         expect(await since(key, cursor)).toEqual(both);
@@ -600,23 +599,17 @@ VALUES (9000000000001, $1, 'profile', $1, 'updated', now() - interval '31 days')
     it('reports no change that was rolled back', async () => {
       const { id, key } = await member();
       const cursor = await start(key);
-      const runner = other.createQueryRunner();
-      await runner.startTransaction();
-      await runner.query(`UPDATE users SET bio = 'undone' WHERE id = $1`, [id]);
-      await runner.rollbackTransaction();
-      await runner.release();
+      const runner = await hold(other, `UPDATE users SET bio = 'undone' WHERE id = $1`, [id]);
+      await runner.rollback();
       expect(await since(key, cursor)).toEqual([]);
     });
 
     it('starts before uncommitted changes, so a later full read misses nothing', async () => {
       const { id, key } = await member();
-      const runner = other.createQueryRunner();
-      await runner.startTransaction();
-      await runner.query(`UPDATE users SET bio = 'late' WHERE id = $1`, [id]);
+      const runner = await hold(other, `UPDATE users SET bio = 'late' WHERE id = $1`, [id]);
       const { next } = await sync(key);
       expect((await api.get('/profile', key)).body).toMatchObject({ bio: null });
-      await runner.commitTransaction();
-      await runner.release();
+      await runner.commit();
       expect(await since(key, next)).toEqual([updated('profile', id)]);
     });
   });

@@ -17,6 +17,7 @@ import {
   createEmptyDatabase,
   createReleasedDatabase,
   createTestDatabase,
+  hold,
   postgres,
   testConfig,
   type TestDatabase,
@@ -209,17 +210,14 @@ WHERE indexrelid = 'users_username_key'::regclass`,
 
     postgres.it('continue after a process was killed while it waited for a lock', async () => {
       const before = await rows();
-      const holder = dataSource.createQueryRunner();
-      await holder.startTransaction();
-      await holder.query('LOCK TABLE oauth_clients IN ACCESS SHARE MODE');
+      const holder = await hold(dataSource, 'LOCK TABLE oauth_clients IN ACCESS SHARE MODE');
       const killed = startPua({ ...old.environment, NODE_ENV: 'test' }, ['db', 'migrate']);
       const ended = once(killed, 'close');
       const next = async () => (await readSchema(dataSource)).pending[0];
       while ((await next()) !== TellClientsOfSignOuts1763802701000.name);
       killed.kill('SIGKILL');
       await ended;
-      await holder.rollbackTransaction();
-      await holder.release();
+      await holder.rollback();
       expect((await migrate(dataSource))[0]).toBe(TellClientsOfSignOuts1763802701000.name);
       expect(await rows()).toMatchObject(before!);
       expect(await findDrift(dataSource.manager)).toEqual([]);
@@ -337,9 +335,7 @@ CREATE FUNCTION newer() RETURNS int LANGUAGE sql RETURN 1`);
     const undone = [await rollback(dataSource)];
     while (undone[0] !== ReadClientsKeySets1764200000000.name) undone.unshift(await rollback(dataSource));
     const holder = await createDataSource(testConfig(database.environment), 'maintenance').initialize();
-    const holding = holder.createQueryRunner();
-    await holding.startTransaction();
-    await holding.query('LOCK TABLE oauth_clients IN ACCESS SHARE MODE');
+    const holding = await hold(holder, 'LOCK TABLE oauth_clients IN ACCESS SHARE MODE');
     const migrating = migrate(dataSource);
     const waiting = async () =>
       (
@@ -350,8 +346,7 @@ CREATE FUNCTION newer() RETURNS int LANGUAGE sql RETURN 1`);
     while (!(await waiting()));
     // Whoever comes now waits behind the migration, and only until it gives way.
     expect(await holder.query('SELECT count(*) AS n FROM oauth_clients')).toEqual([{ n: 0 }]);
-    await holding.rollbackTransaction();
-    await holding.release();
+    await holding.rollback();
     await holder.destroy();
     expect((await migrating).filter((name) => name !== REPEATABLE)).toEqual(undone);
   });

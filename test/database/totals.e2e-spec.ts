@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { countLoneSides, findDrift, findStaleCopies } from '../../src/operations/doctor/totals.js';
 import { TestApi } from '../support/api.js';
-import { postgres, thorough } from '../support/database.js';
+import { hold, postgres, thorough } from '../support/database.js';
 import { writeThem } from '../support/writers.js';
 
 thorough.describe('maintained totals', () => {
@@ -37,9 +37,7 @@ thorough.describe('maintained totals', () => {
   postgres.it(
     'of achievements are compacted after the catalog’s writer has ended; all others meanwhile',
     async () => {
-      const program = api.dataSource.createQueryRunner();
-      await program.startTransaction();
-      await program.query('UPDATE achievements SET points = 6 WHERE id = 1');
+      const program = await hold(api.dataSource, 'UPDATE achievements SET points = 6 WHERE id = 1');
       await api.dataSource.query(
         `INSERT INTO user_achievements (user_id, achievement_id, earned_at) VALUES (5, 1, now()), (5, 2, now())`,
       );
@@ -49,8 +47,7 @@ thorough.describe('maintained totals', () => {
           `SELECT achievement_id::int FROM achievement_total_deltas UNION SELECT user_id FROM user_totals WHERE is_delta`,
         );
       expect(await pending()).toEqual([{ achievement_id: 1 }]);
-      await program.commitTransaction();
-      await program.release();
+      await program.commit();
       await api.platform.fold();
       expect(await pending()).toEqual([]);
       expect(await wrong()).toEqual(RIGHT);
@@ -150,9 +147,7 @@ SELECT 999, title, status, visibility, starts_at, timezone, organizer_id, '-infi
   });
 
   postgres.it('never block statements that refer to a member or an event that is being changed', async () => {
-    const writer = api.dataSource.createQueryRunner();
-    await writer.startTransaction();
-    await writer.query(`UPDATE users SET bio = 'imported' WHERE id = 1`);
+    const writer = await hold(api.dataSource, `UPDATE users SET bio = 'imported' WHERE id = 1`);
     await writer.query(`UPDATE events SET description = 'imported' WHERE id = (SELECT min(id) FROM events)`);
     // Would wait for the lock of a key that changed.
     await api.dataSource.transaction(async (manager) => {
@@ -162,8 +157,7 @@ SELECT 999, title, status, visibility, starts_at, timezone, organizer_id, '-infi
         await manager.query('SELECT FROM events WHERE id = (SELECT min(id) FROM events) FOR KEY SHARE'),
       ).toHaveLength(1);
     });
-    await writer.rollbackTransaction();
-    await writer.release();
+    await writer.rollback();
   });
 
   it('find their tables with any search_path of the writer', async () => {

@@ -9,7 +9,7 @@ import { Requester, workFor } from '../../src/database/postgres/callers.js';
 import { isUnavailable } from '../../src/database/postgres/unavailable.js';
 import { PeriodicWork } from '../../src/runtime/periodic-work.js';
 import { TestApi } from '../support/api.js';
-import { postgres } from '../support/database.js';
+import { hold, postgres } from '../support/database.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { until } from '../support/timing.js';
 
@@ -95,9 +95,7 @@ postgres.describe('with a failing database', () => {
   });
 
   it('responds 503 while a table is locked, and recovers', async () => {
-    const runner = api.dataSource.createQueryRunner();
-    await runner.startTransaction();
-    await runner.query('LOCK TABLE users IN ACCESS EXCLUSIVE MODE');
+    const runner = await hold(api.dataSource, 'LOCK TABLE users IN ACCESS EXCLUSIVE MODE');
     try {
       for (const answer of await Promise.all([
         get('/api/public/profile'),
@@ -107,23 +105,19 @@ postgres.describe('with a failing database', () => {
         expectUnavailable(answer);
       }
     } finally {
-      await runner.rollbackTransaction();
-      await runner.release();
+      await runner.rollback();
     }
     await expectGoodAgain();
   });
 
   it('responds 503 while the pool and its queue are full, and recovers', async () => {
-    const runner = api.dataSource.createQueryRunner();
-    await runner.startTransaction();
-    await runner.query('LOCK TABLE users IN ACCESS EXCLUSIVE MODE');
+    const runner = await hold(api.dataSource, 'LOCK TABLE users IN ACCESS EXCLUSIVE MODE');
     try {
       const answers = await Promise.all(Array.from({ length: 200 }, () => put('flood')));
       // 200 callers are in this process, too.
       for (const answer of answers) expectUnavailable(answer);
     } finally {
-      await runner.rollbackTransaction();
-      await runner.release();
+      await runner.rollback();
     }
     await expectGoodAgain();
   });

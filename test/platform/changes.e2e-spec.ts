@@ -12,7 +12,7 @@ import { Upkeep } from '../../src/operations/upkeep.js';
 import { Sweeper } from '../../src/operations/sweeper/sweeper.js';
 import type { PlatformChangeItem, PlatformChangesAnswer } from '../../src/platform/changes.dto.js';
 import { PlatformChangesService } from '../../src/platform/changes.service.js';
-import { postgres, thorough } from '../support/database.js';
+import { hold, postgres, thorough } from '../support/database.js';
 import { freePort, OauthTest } from '../support/oauth.js';
 import { eventually } from '../support/timing.js';
 
@@ -108,9 +108,7 @@ describe('GET /api/platform/changes', () => {
 
     postgres.it('the state after concurrent changes, not that at the start of the request', async () => {
       const { userId, key: ada } = await member();
-      const writer = oauth.dataSource.createQueryRunner();
-      await writer.startTransaction();
-      await writer.query(`UPDATE users SET bio = 'between' WHERE id = $1`, [userId]);
+      const writer = await hold(oauth.dataSource, `UPDATE users SET bio = 'between' WHERE id = $1`, [userId]);
       const waiting = put(ada, { bio: 'old' }); // as it was: but not when it is written
       await eventually(async () => {
         const [row] = await oauth.dataSource.query<{ waits: boolean }[]>(
@@ -118,8 +116,7 @@ describe('GET /api/platform/changes', () => {
         );
         return row!.waits || undefined;
       });
-      await writer.commitTransaction();
-      await writer.release();
+      await writer.commit();
       expect(await waiting).toBe(200);
       expect(said(await news())).toEqual([
         expect.objectContaining({ member_id: userId, fields: { bio: 'old' } }),
@@ -342,17 +339,15 @@ WHERE client_id = $1 ON CONFLICT DO NOTHING`,
     postgres.it('in commit-safe order: never before those that began earlier and end later', async () => {
       const first = await member();
       const second = await member();
-      const writer = oauth.dataSource.createQueryRunner();
-      await writer.startTransaction();
-      await writer.query(
+      const writer = await hold(
+        oauth.dataSource,
         `INSERT INTO platform_changes (type, user_id, fields) VALUES ('profile.updated', $1, '{"bio":"earlier"}')`,
         [first.userId],
       );
       expect(await put(second.key, { bio: 'later' })).toBe(200);
       const before = await list(`?after=${start}`);
       expect(before.data).toEqual([]);
-      await writer.commitTransaction();
-      await writer.release();
+      await writer.commit();
       await oauth.api.platform.settleChanges();
       const { data } = await list(`?after=${before.next}`);
       expect(data.map(({ fields }) => fields!.bio)).toEqual(['earlier', 'later']);

@@ -9,7 +9,7 @@ import { settle } from '../../src/import/settled-lines.js';
 import { readFeedLine } from '../../src/import/sources.js';
 import { createStaging, Staging } from '../../src/import/staging.js';
 import { TestApi } from '../support/api.js';
-import { postgres, thorough } from '../support/database.js';
+import { hold, postgres, thorough } from '../support/database.js';
 import { eventually, until } from '../support/timing.js';
 
 const put = (type: string, record: object, version?: number) => ({
@@ -683,9 +683,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
     it('is rolled back when its caller disconnects, in any wait', async () => {
       const one = id();
       await feed([user(one)]);
-      const holder = api.dataSource.createQueryRunner();
-      await holder.startTransaction();
-      await holder.query('SELECT FROM users WHERE id = $1 FOR UPDATE', [one]);
+      const holder = await hold(api.dataSource, 'SELECT FROM users WHERE id = $1 FOR UPDATE', [one]);
       const caller = new AbortController();
       const sent = fetch(`${api.url}/api/platform/records`, {
         method: 'POST',
@@ -701,8 +699,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       caller.abort();
       expect(await sent).toBe('left');
       await waiting(0);
-      await holder.rollbackTransaction();
-      await holder.release();
+      await holder.rollback();
       expect(await bio(one)).toBeNull();
       expect(
         await rows('SELECT FROM idempotent_responses WHERE idempotency_key = $1', [`left-${one}`]),
@@ -865,16 +862,13 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       await feed([user(one)]);
       const versioned = (bio: string, version: number) =>
         put('users', { id: one, username: `fed${one}`, bio }, version);
-      const holder = api.dataSource.createQueryRunner();
-      await holder.startTransaction();
-      await holder.query('SELECT FROM users WHERE id = $1 FOR UPDATE', [one]);
+      const holder = await hold(api.dataSource, 'SELECT FROM users WHERE id = $1 FOR UPDATE', [one]);
       // The later one has its version written, and waits for the member; the earlier one, which saw no version, waits for the later one.
       const later = feed([versioned('later', 2)]);
       await waiting(1);
       const earlier = feed([versioned('earliest', 0), versioned('earlier', 1)]);
       await waiting(2);
-      await holder.rollbackTransaction();
-      await holder.release();
+      await holder.rollback();
       expect([(await later).body, (await earlier).body]).toEqual([
         counts({ received: 1, updated: 1 }),
         counts({ received: 2, stale: 2 }),
@@ -885,12 +879,9 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
     it('gets 503 if a row is locked for too long, and passes afterwards', async () => {
       const one = id();
       await feed([user(one)]);
-      const holder = api.dataSource.createQueryRunner();
-      await holder.startTransaction();
-      await holder.query('UPDATE users SET bio = $2 WHERE id = $1', [one, 'held']);
+      const holder = await hold(api.dataSource, 'UPDATE users SET bio = $2 WHERE id = $1', [one, 'held']);
       const { status, body } = await feed([user(one, { bio: 'fed' })]);
-      await holder.rollbackTransaction();
-      await holder.release();
+      await holder.rollback();
       expect([status, body.code]).toEqual([503, 'temporarily_unavailable']);
       expect((await feed([user(one, { bio: 'fed' })])).status).toBe(200);
     });

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from '@jest/globals';
-import type { DataSource } from 'typeorm';
+import type { DataSource, QueryRunner } from 'typeorm';
 import { loadConfig, type Config } from '../../src/config/config.js';
 import { createDataSource } from '../../src/database/postgres/data-source.js';
 import { embeddedAddress, socketPath } from '../../src/database/embedded/address.js';
@@ -118,6 +118,23 @@ export async function waitingForLock(dataSource: { query<T>(sql: string): Promis
     );
     return row!.waiting > 0;
   }, 'a session waits for a lock');
+}
+
+/** Runs a statement in a session of its own, whose transaction stays open until the test ends it. */
+export async function hold(
+  dataSource: DataSource,
+  sql: string,
+  values: unknown[] = [],
+  isolation?: Parameters<QueryRunner['startTransaction']>[0],
+) {
+  const runner = dataSource.createQueryRunner();
+  await runner.startTransaction(isolation);
+  await runner.query(sql, values);
+  return {
+    query: (more: string, its: unknown[] = []) => runner.query(more, its),
+    commit: () => runner.commitTransaction().finally(() => runner.release()),
+    rollback: () => runner.rollbackTransaction().finally(() => runner.release()),
+  };
 }
 
 /** Runs what only a superuser may do in a database on PostgreSQL; its owner, whose role tests use, is none. */

@@ -5,7 +5,7 @@ import { WebhookDeliveries } from '../../src/webhooks/webhook-deliveries.js';
 import type { Attempt } from '../../src/runtime/outbox.js';
 import type { Message } from '../../src/webhooks/webhook-sender.js';
 import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
-import { createTestDatabase, postgres, testConfig, type TestDatabase } from '../support/database.js';
+import { createTestDatabase, hold, postgres, testConfig, type TestDatabase } from '../support/database.js';
 
 const TAKEN: Attempt = { taken: true, status: 204, error: null, seconds: 0.1, gone: false, retryAfter: 0 };
 const FAILED: Attempt = { ...TAKEN, taken: false, status: 500 };
@@ -136,16 +136,13 @@ ORDER BY i`,
     await wait(id, [1, 2, 3, 4]);
     const instance = new WebhookDeliveries(dataSource);
     const messages = await claim(instance);
-    const runner = dataSource.createQueryRunner();
-    await runner.startTransaction();
-    await runner.query('SELECT FROM webhook_deliveries WHERE sequence = $1 FOR UPDATE', [
+    const runner = await hold(dataSource, 'SELECT FROM webhook_deliveries WHERE sequence = $1 FOR UPDATE', [
       messages[2]!.sequence,
     ]);
     const finished = messages.map((message) => instance.finish(message, TAKEN));
     const others = await Promise.all(finished.filter((_, i) => i !== 2));
     expect(others.map((outcome) => outcome?.status)).toEqual(['delivered', 'delivered', 'delivered']);
-    await runner.rollbackTransaction();
-    await runner.release();
+    await runner.rollback();
     expect(await finished[2]).toMatchObject({ status: 'delivered' });
     const [{ commits }] = await dataSource.query<[{ commits: number }]>(
       'SELECT count(DISTINCT xmin::text) AS commits FROM webhook_deliveries WHERE endpoint_id = $1',
