@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
 import { Usage } from '../../src/auth/usage/usage.js';
 import { thorough } from '../support/database.js';
 import { OauthTest, PASSWORD, type Browser, type FormPage } from '../support/oauth.js';
-import { freshAddress, inOneWindow } from '../support/windows.js';
+import { freshAddress, itInOneWindow } from '../support/windows.js';
 
 /** The test's own address. */
 const SOCKET = '127.0.0.1';
@@ -63,38 +62,26 @@ describe('a client address behind a proxy', () => {
   );
 
   it.each(ENTRIES)('given as %s may use a key for %s, and no other network', async (entry, address) => {
-    const keys = new ApiKeysService(oauth.dataSource, oauth.api.config);
     const key = async (network: string) =>
-      keys.create({
-        userId: (await oauth.member()).id,
-        name: 'test',
-        scopes: ['profile:read'],
-        environment: 'live',
-        cidrs: [network],
-        expiresInSeconds: 3600,
-        actor: 'admin',
-      });
+      oauth.api.key((await oauth.member()).id, ['profile:read'], { cidrs: [network] });
     const inside = await key(address.includes(':') ? '2001:db8::/64' : `${address}/32`);
     const outside = await key('192.0.2.0/24');
     const get = (value: string) => oauth.api.get('/me', value, { 'X-Forwarded-For': entry });
-    expect((await get(inside.key)).status).toBe(200);
-    expect((await get(outside.key)).body.code).toBe('ip_not_allowed');
+    expect((await get(inside)).status).toBe(200);
+    expect((await get(outside)).body.code).toBe('ip_not_allowed');
     await oauth.api.app.get(Usage).flush();
     expect(
       await oauth.dataSource.query('SELECT host(last_used_ip) AS ip FROM api_key_usage WHERE key_id = $1', [
-        inside.id,
+        inside.split('_')[2],
       ]),
     ).toEqual([{ ip: address }]);
   });
 
-  it(
-    'counts as one for limits, regardless of its port',
-    inOneWindow(async () => {
-      const host = freshAddress();
-      const guess = (port: number) =>
-        oauth.api.get('/me', 'pua_live_wrong', { 'X-Forwarded-For': `${host}:${port}` });
-      for (let port = 1; port <= 3; port++) expect((await guess(port)).status).toBe(401);
-      expect((await guess(4)).status).toBe(429);
-    }),
-  );
+  itInOneWindow('counts as one for limits, regardless of its port', async () => {
+    const host = freshAddress();
+    const guess = (port: number) =>
+      oauth.api.get('/me', 'pua_live_wrong', { 'X-Forwarded-For': `${host}:${port}` });
+    for (let port = 1; port <= 3; port++) expect((await guess(port)).status).toBe(401);
+    expect((await guess(4)).status).toBe(429);
+  });
 });

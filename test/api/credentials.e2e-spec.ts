@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Usage } from '../../src/auth/usage/usage.js';
-import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
+import { ApiKeysService, type NewKey } from '../../src/auth/api-keys/api-keys.service.js';
 import { makeKey } from '../../src/auth/api-keys/api-key-format.js';
 import { Secrets } from '../../src/crypto/secrets.js';
 import { Database } from '../../src/database/database.js';
@@ -10,7 +10,6 @@ import { createApp } from '../../src/app.js';
 import { PeriodicWork } from '../../src/runtime/periodic-work.js';
 import supertest from 'supertest';
 import { endApp, TestApi } from '../support/api.js';
-import { soon } from '../support/timing.js';
 
 describe('API credentials', () => {
   let api: TestApi;
@@ -21,19 +20,10 @@ describe('API credentials', () => {
   });
   afterAll(() => api.close());
 
-  const newKey = async (fields: Partial<Parameters<ApiKeysService['create']>[0]> = {}) => {
-    const userId = fields.userId ?? (await api.platform.user());
-    const created = await keys.create({
-      userId,
-      name: 'partner',
-      scopes: ALL_SCOPES,
-      environment: 'live',
-      cidrs: [],
-      expiresInSeconds: 3600,
-      actor: 'admin',
-      ...fields,
-    });
-    return { userId, ...created };
+  const newKey = async ({ userId = 0, ...fields }: Partial<NewKey> = {}) => {
+    const owner = userId || (await api.platform.user());
+    const key = await api.key(owner, ALL_SCOPES, { name: 'partner', actor: 'admin', ...fields });
+    return { userId: owner, key, id: key.split('_')[2]! };
   };
 
   describe('in the headers', () => {
@@ -120,12 +110,6 @@ describe('API credentials', () => {
       expect(headers['x-oauth-scopes']).toBe('events:read');
     });
 
-    it('without scopes can only read GET /credential', async () => {
-      const { key } = await newKey({ scopes: [] });
-      expect((await api.get('/me', key)).status).toBe(403);
-      expect((await api.get('/credential', key)).body.scopes).toEqual([]);
-    });
-
     it('gets the same 401 for every reason', async () => {
       const { key } = await newKey();
       const revoked = await newKey();
@@ -177,38 +161,6 @@ describe('API credentials', () => {
       expect(asked).toBe(0);
     });
 
-    it('works until the overlap ends after its rotation', async () => {
-      const { key, id } = await newKey();
-      const rotated = await keys.rotate(id, 60, 'admin');
-      expect([(await api.get('/me', key)).status, (await api.get('/me', rotated.key)).status]).toEqual([
-        200, 200,
-      ]);
-      await api.dataSource.query(`UPDATE api_keys SET expires_at = now() WHERE id = $1`, [id]);
-      await soon(async () => (await api.get('/me', key)).status === 401);
-      expect((await api.get('/me', rotated.key)).status).toBe(200);
-    });
-
-    it.each([
-      ['192.0.2.7', 200],
-      ['192.0.3.7', 403],
-      ['2001:db8::1', 200],
-      ['2001:db9::1', 403],
-      ['::ffff:192.0.2.9', 200],
-    ])('restricted to networks, behind a proxy, from %s: %i', async (address, expected) => {
-      const app = await createApp({ ...api.config, trustProxy: 1 });
-      try {
-        const { key } = await newKey({ cidrs: ['192.0.2.0/24', '2001:db8::/32'] });
-        await app.listen(0, '127.0.0.1');
-        const { status, body } = await supertest(app.getHttpServer())
-          .get('/api/public/me')
-          .set({ 'X-API-Key': key, 'X-Forwarded-For': `10.0.0.1, ${address}` });
-        expect(status).toBe(expected);
-        if (expected === 403) expect(body.code).toBe('ip_not_allowed');
-      } finally {
-        await endApp(app);
-      }
-    });
-
     it('ignores X-Forwarded-For if no proxy is trusted', async () => {
       const { key } = await newKey({ cidrs: ['192.0.2.0/24'] });
       expect((await api.get('/me', key, { 'X-Forwarded-For': '192.0.2.7' })).body.code).toBe(
@@ -253,21 +205,6 @@ describe('API credentials', () => {
         ).toBe(401);
       } finally {
         await endApp(app);
-      }
-    });
-
-    it('is nowhere in the database', async () => {
-      const { key, id } = await newKey();
-      await api.get('/me', key);
-      await api.app.get(Usage).flush();
-      const secret = key.split('_')[3]!;
-      for (const table of ['api_keys', 'api_key_usage', 'auth_events']) {
-        const [{ dump } = { dump: '' }] = await api.dataSource.query<{ dump: string }[]>(
-          `SELECT string_agg(t::text, ' ') AS dump FROM ${table} t`,
-        );
-        expect(dump).toContain(id);
-        expect(dump).not.toContain(secret.slice(0, 20));
-        expect(dump).not.toContain(Buffer.from(secret).toString('hex').slice(0, 20));
       }
     });
 

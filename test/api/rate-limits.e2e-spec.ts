@@ -7,7 +7,7 @@ import { TestApi } from '../support/api.js';
 import { thorough } from '../support/database.js';
 import { OauthTest } from '../support/oauth.js';
 import { until } from '../support/timing.js';
-import { freshAddress, inOneWindow } from '../support/windows.js';
+import { freshAddress, inOneWindow, itInOneWindow } from '../support/windows.js';
 
 /** The headers that most client libraries read say the same as the standard ones. */
 function expectSameInAllHeaders(headers: Readonly<Record<string, string>>): void {
@@ -29,26 +29,23 @@ describe('rate limits', () => {
     return { user, key: await api.key(user) };
   };
 
-  it(
-    'state the limit and the remainder on every response',
-    inOneWindow(async () => {
-      const { key } = await memberWithKey();
-      const { headers } = await api.get('/me', key);
-      expect(headers['ratelimit-policy']).toBe('"read";q=5;w=60');
-      expect(headers.ratelimit).toMatch(/^"read";r=4;t=([1-9]|[1-5]\d|60)$/);
-      expectSameInAllHeaders(headers);
-      const notFound = await api.get('/events/1', key);
-      expect(notFound.headers.ratelimit).toMatch(/^"read";r=3;t=/);
-      const unchanged = await api.get('/me', key, { 'If-None-Match': headers.etag! });
-      expect([unchanged.status, unchanged.headers.ratelimit]).toEqual([304, expect.stringMatching(/r=2;/)]);
-      for (const answer of [notFound, unchanged, await api.put('/profile', key, {})])
-        expectSameInAllHeaders(answer.headers);
-    }),
-  );
+  itInOneWindow('state the limit and the remainder on every response', async () => {
+    const { key } = await memberWithKey();
+    const { headers } = await api.get('/me', key);
+    expect(headers['ratelimit-policy']).toBe('"read";q=5;w=60');
+    expect(headers.ratelimit).toMatch(/^"read";r=4;t=([1-9]|[1-5]\d|60)$/);
+    expectSameInAllHeaders(headers);
+    const notFound = await api.get('/events/1', key);
+    expect(notFound.headers.ratelimit).toMatch(/^"read";r=3;t=/);
+    const unchanged = await api.get('/me', key, { 'If-None-Match': headers.etag! });
+    expect([unchanged.status, unchanged.headers.ratelimit]).toEqual([304, expect.stringMatching(/r=2;/)]);
+    for (const answer of [notFound, unchanged, await api.put('/profile', key, {})])
+      expectSameInAllHeaders(answer.headers);
+  });
 
-  it(
+  itInOneWindow(
     'respond 429 with the seconds to wait when used up, and then count nothing else',
-    inOneWindow(async () => {
+    async () => {
       const { key } = await memberWithKey();
       for (let i = 0; i < 5; i++) expect((await api.get('/me', key)).status).toBe(200);
       const { status, headers, body } = await api.get('/me', key);
@@ -57,40 +54,34 @@ describe('rate limits', () => {
       expect(body.retry_after).toBe(Number(headers['retry-after']));
       expect(headers.ratelimit).toMatch(/^"read";r=0;t=/);
       expectSameInAllHeaders(headers);
-    }),
+    },
   );
 
-  it(
-    'count writes separately from reads',
-    inOneWindow(async () => {
-      const { key } = await memberWithKey();
-      expect((await api.put('/profile', key, {})).headers['ratelimit-policy']).toBe('"write";q=2;w=60');
-      await api.put('/profile', key, {});
-      expect((await api.put('/profile', key, {})).status).toBe(429);
-      expect((await api.get('/me', key)).status).toBe(200);
-    }),
-  );
+  itInOneWindow('count writes separately from reads', async () => {
+    const { key } = await memberWithKey();
+    expect((await api.put('/profile', key, {})).headers['ratelimit-policy']).toBe('"write";q=2;w=60');
+    await api.put('/profile', key, {});
+    expect((await api.put('/profile', key, {})).status).toBe(429);
+    expect((await api.get('/me', key)).status).toBe(200);
+  });
 
-  it(
-    'count each credential of a member separately',
-    inOneWindow(async () => {
-      const { user, key } = await memberWithKey();
-      for (let i = 0; i < 6; i++) await api.get('/me', key);
-      expect((await api.get('/me', key)).status).toBe(429);
-      expect((await api.get('/me', await api.key(user))).status).toBe(200);
-    }),
-  );
+  itInOneWindow('count each credential of a member separately', async () => {
+    const { user, key } = await memberWithKey();
+    for (let i = 0; i < 6; i++) await api.get('/me', key);
+    expect((await api.get('/me', key)).status).toBe(429);
+    expect((await api.get('/me', await api.key(user))).status).toBe(200);
+  });
 
-  it(
+  itInOneWindow(
     'apply after the scope check, and before the query check and the database query',
-    inOneWindow(async () => {
+    async () => {
       const user = await api.platform.user();
       const key = await api.key(user, ['events:read']);
       for (let i = 0; i < 5; i++) await api.get('/events', key);
       expect((await api.get('/me', key)).body.code).toBe('insufficient_scope');
       expect((await api.get('/events?limit=x', key)).body.code).toBe('rate_limited');
       expect((await api.get('/events/1', key)).body.code).toBe('rate_limited');
-    }),
+    },
   );
 
   it.each([
@@ -119,15 +110,12 @@ describe('rate limits', () => {
     }),
   );
 
-  it(
-    'do not apply to public routes',
-    inOneWindow(async () => {
-      for (let i = 0; i < 8; i++) {
-        const { status, headers } = await api.send('GET', '/api/public/problems');
-        expect([status, headers.ratelimit]).toEqual([200, undefined]);
-      }
-    }),
-  );
+  itInOneWindow('do not apply to public routes', async () => {
+    for (let i = 0; i < 8; i++) {
+      const { status, headers } = await api.send('GET', '/api/public/problems');
+      expect([status, headers.ratelimit]).toEqual([200, undefined]);
+    }
+  });
 });
 
 describe('the limit of failed authentication', () => {
@@ -135,9 +123,9 @@ describe('the limit of failed authentication', () => {
   beforeAll(async () => void (api = await TestApi.start({ trustProxy: 1, rateLimits: limits })));
   afterAll(() => api.close());
 
-  it(
+  itInOneWindow(
     'responds 429 instead of 401, delays no valid credential, and ignores missing ones',
-    inOneWindow(async () => {
+    async () => {
       const key = await api.key(await api.platform.user());
       const from = { 'X-Forwarded-For': freshAddress() };
       const guess = () => api.get('/me', 'pua_live_wrong', from);
@@ -151,7 +139,7 @@ describe('the limit of failed authentication', () => {
       ]);
       expect((await api.get('/me', key, from)).status).toBe(200);
       expect((await api.send('GET', '/api/public/me', from)).status).toBe(401);
-    }),
+    },
   );
 });
 
@@ -187,91 +175,76 @@ describe('the limit of OAuth routes and pages', () => {
     }),
   );
 
-  thorough.it(
-    'rejects browsers with a page at every step, and stores nothing',
-    inOneWindow(async () => {
-      const address = freshAddress();
-      await useUp(address);
-      for (const [method, path] of [
-        ['GET', '/oauth/authorize?client_id=x'],
-        ['GET', '/oauth/authorize/some-uid'],
-        ['GET', '/oauth/logout'],
-        ['GET', '/interaction/some-uid'],
-        ['POST', '/interaction/some-uid/sign-in'],
-        ['GET', '/account/apps'],
-        ['POST', '/account/sign-out'],
-      ] as const) {
-        const { status, headers, text } = await api.send(method, path, from(address));
-        expect([path, status]).toEqual([path, 429]);
-        expect(Number(headers['retry-after'])).toBeGreaterThanOrEqual(1);
-        expect(text).toContain('Too many requests');
-        expect(headers['content-security-policy']).toContain("frame-ancestors 'none'");
-        expect(headers['set-cookie']).toBeUndefined();
-      }
-    }),
-  );
+  itInOneWindow.thorough('rejects browsers with a page at every step, and stores nothing', async () => {
+    const address = freshAddress();
+    await useUp(address);
+    for (const [method, path] of [
+      ['GET', '/oauth/authorize?client_id=x'],
+      ['GET', '/oauth/authorize/some-uid'],
+      ['GET', '/oauth/logout'],
+      ['GET', '/interaction/some-uid'],
+      ['POST', '/interaction/some-uid/sign-in'],
+      ['GET', '/account/apps'],
+      ['POST', '/account/sign-out'],
+    ] as const) {
+      const { status, headers, text } = await api.send(method, path, from(address));
+      expect([path, status]).toEqual([path, 429]);
+      expect(Number(headers['retry-after'])).toBeGreaterThanOrEqual(1);
+      expect(text).toContain('Too many requests');
+      expect(headers['content-security-policy']).toContain("frame-ancestors 'none'");
+      expect(headers['set-cookie']).toBeUndefined();
+    }
+  });
 
   /** First segments of paths outside the API that are the same for everyone, or have another limit. */
   const UNLIMITED =
     ' .well-known apple-touch-icon.png calendar clients docs favicon.ico health icon.svg livez llms.txt oauth readyz robots.txt ' +
     'site.webmanifest social-card';
 
-  it(
-    'covers every page outside the API that reads or stores data for its visitor',
-    inOneWindow(async () => {
-      const address = freshAddress();
-      await useUp(address);
-      const pages = api.app
-        .get(RouteTable)
-        .routes.filter(({ path }) => !isUnderApi(path))
-        .filter(({ path }) => !UNLIMITED.split(' ').includes(path.split('/')[1]!));
-      expect(pages.map(({ path }) => path)).toEqual(expect.arrayContaining(['/account', '/logos/client']));
-      for (const { method, path } of pages) {
-        const { status } = await api.send(method, path.replace(/:\w+/g, 'x'), from(address));
-        expect([method, path, status]).toEqual([method, path, 429]);
-      }
-    }),
-  );
+  itInOneWindow('covers every page outside the API that reads or stores data for its visitor', async () => {
+    const address = freshAddress();
+    await useUp(address);
+    const pages = api.app
+      .get(RouteTable)
+      .routes.filter(({ path }) => !isUnderApi(path))
+      .filter(({ path }) => !UNLIMITED.split(' ').includes(path.split('/')[1]!));
+    expect(pages.map(({ path }) => path)).toEqual(expect.arrayContaining(['/account', '/logos/client']));
+    for (const { method, path } of pages) {
+      const { status } = await api.send(method, path.replace(/:\w+/g, 'x'), from(address));
+      expect([method, path, status]).toEqual([method, path, 429]);
+    }
+  });
 
-  thorough.it(
-    'applies to one address only, and neither to metadata nor to the API',
-    inOneWindow(async () => {
-      const address = freshAddress();
-      await useUp(address);
-      const key = await api.key(await api.platform.user());
-      expect((await api.send('POST', '/oauth/token', from(freshAddress()))).status).toBe(400);
-      for (const path of ['/.well-known/oauth-authorization-server', '/oauth/jwks'])
-        expect((await api.send('GET', path, from(address))).status).toBe(200);
-      expect((await api.get('/me', key, from(address))).status).toBe(200);
-    }),
-  );
+  itInOneWindow.thorough('applies to one address only, and neither to metadata nor to the API', async () => {
+    const address = freshAddress();
+    await useUp(address);
+    const key = await api.key(await api.platform.user());
+    expect((await api.send('POST', '/oauth/token', from(freshAddress()))).status).toBe(400);
+    for (const path of ['/.well-known/oauth-authorization-server', '/oauth/jwks'])
+      expect((await api.send('GET', path, from(address))).status).toBe(200);
+    expect((await api.get('/me', key, from(address))).status).toBe(200);
+  });
 
-  thorough.it(
-    'counts all addresses of an IPv6 subscriber as one',
-    inOneWindow(async () => {
-      const network = `2001:db8:${freshAddress().split('.').at(-1)}`;
-      await useUp(`${network}:2::a`);
-      expect((await api.send('POST', '/oauth/token', from(`${network}:2:ffff::b`))).status).toBe(429);
-      expect((await api.send('POST', '/oauth/token', from(`${network}:3::a`))).status).toBe(400);
-    }),
-  );
+  itInOneWindow.thorough('counts all addresses of an IPv6 subscriber as one', async () => {
+    const network = `2001:db8:${freshAddress().split('.').at(-1)}`;
+    await useUp(`${network}:2::a`);
+    expect((await api.send('POST', '/oauth/token', from(`${network}:2:ffff::b`))).status).toBe(429);
+    expect((await api.send('POST', '/oauth/token', from(`${network}:3::a`))).status).toBe(400);
+  });
 
   it('cannot be bypassed by another spelling of a path, which is not a route', async () => {
     for (const path of ['/OAuth/token', '/oauth/token/', '//oauth/token', '/oauth/./token', '/oauth/%74oken'])
       expect([path, (await api.send('POST', path, from('198.51.100.4'))).status]).toEqual([path, 404]);
   });
 
-  it(
-    'counts rejections of userinfo together with those of the API',
-    inOneWindow(async () => {
-      const address = freshAddress();
-      const guess = (path: string) =>
-        api.send('GET', path, { Authorization: 'Bearer wrong', ...from(address) });
-      expect((await guess('/oauth/userinfo')).status).toBe(401);
-      expect((await guess('/oauth/userinfo')).status).toBe(429);
-      expect((await guess('/api/public/me')).status).toBe(429);
-    }),
-  );
+  itInOneWindow('counts rejections of userinfo together with those of the API', async () => {
+    const address = freshAddress();
+    const guess = (path: string) =>
+      api.send('GET', path, { Authorization: 'Bearer wrong', ...from(address) });
+    expect((await guess('/oauth/userinfo')).status).toBe(401);
+    expect((await guess('/oauth/userinfo')).status).toBe(429);
+    expect((await guess('/api/public/me')).status).toBe(429);
+  });
 });
 
 describe('a rate limit of 0', () => {
@@ -293,9 +266,9 @@ describe('GET and POST /oauth/userinfo', () => {
   beforeAll(async () => void (oauth = await OauthTest.start({ rateLimits: { ...limits, auth: 20 } })));
   afterAll(() => oauth.close());
 
-  thorough.it(
+  itInOneWindow.thorough(
     'share the read limit of the token with the API, and state it on every response',
-    inOneWindow(async () => {
+    async () => {
       const { username } = await oauth.member();
       const client = await oauth.client();
       const { access_token } = await oauth.tokens(client, username);
@@ -318,6 +291,6 @@ describe('GET and POST /oauth/userinfo', () => {
       expect(headers['access-control-expose-headers']).toContain('RateLimit');
       expect(await oauth.me(access_token)).toBe(429);
       expect((await ask('DELETE')).status).toBe(405);
-    }),
+    },
   );
 });

@@ -13,7 +13,7 @@ import { TestApi } from '../support/api.js';
 import { createTestDatabase, hold, postgres, testConfig, type TestDatabase } from '../support/database.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { eventually } from '../support/timing.js';
-import { freshAddress, inOneWindow } from '../support/windows.js';
+import { freshAddress, inOneWindow, itInOneWindow } from '../support/windows.js';
 
 /** The machine that runs the tests may be slow: what is tested is what happens while the store answers. */
 const deadlines = { connect: 10_000, lock: 10_000, statement: 10_000, answer: 15_000 };
@@ -108,9 +108,9 @@ postgres.describe('shared rate-limit counts', () => {
     expect(exceeded).toBeGreaterThan(0);
   });
 
-  it(
+  itInOneWindow(
     'are sent in one statement for all changed keys, once more in the next interval, and never without requests',
-    inOneWindow(async () => {
+    async () => {
       const { counter, add } = instance();
       const callers = Array.from({ length: 1_000 }, () => randomUUID());
       for (const caller of callers) take(counter, caller, 3, 2);
@@ -126,7 +126,7 @@ postgres.describe('shared rate-limit counts', () => {
       for (const caller of callers) take(counter, caller, 2, 5);
       await counter.exchange();
       expect(sent()).toEqual(exchanged);
-    }),
+    },
   );
 
   it.each([
@@ -143,21 +143,18 @@ postgres.describe('shared rate-limit counts', () => {
     }),
   );
 
-  it(
-    'are exact on one instance, even if the store loses them',
-    inOneWindow(async () => {
-      const { counter } = instance();
-      const caller = randomUUID();
-      let admitted = take(counter, caller, 30, 10);
+  itInOneWindow('are exact on one instance, even if the store loses them', async () => {
+    const { counter } = instance();
+    const caller = randomUUID();
+    let admitted = take(counter, caller, 30, 10);
+    await counter.exchange();
+    await dataSource.query('TRUNCATE rate_limit_counts');
+    for (let i = 0; i < 5; i++) {
+      admitted += take(counter, caller, 30, 5);
       await counter.exchange();
-      await dataSource.query('TRUNCATE rate_limit_counts');
-      for (let i = 0; i < 5; i++) {
-        admitted += take(counter, caller, 30, 5);
-        await counter.exchange();
-      }
-      expect(admitted).toBe(30);
-    }),
-  );
+    }
+    expect(admitted).toBe(30);
+  });
 
   it('are exchanged periodically, and once more when an instance ends', async () => {
     const [early, late] = [randomUUID(), randomUUID()];
@@ -174,9 +171,9 @@ postgres.describe('shared rate-limit counts', () => {
     })();
   });
 
-  it(
+  itInOneWindow(
     'continue locally while the store is unavailable, with one log line, and are reported when it is back',
-    inOneWindow(async () => {
+    async () => {
       const { counter, log } = instance({ url: proxy.url });
       const caller = randomUUID();
       expect(take(counter, caller, 40, 10)).toBe(10);
@@ -199,24 +196,21 @@ postgres.describe('shared rate-limit counts', () => {
       });
       expect(log.slice(1)).toEqual(['rate limits are shared again']);
       expect(await sum(caller)).toBeGreaterThanOrEqual(40); // more if the store had counted what it could not answer
-    }),
+    },
   );
 
-  it(
-    'never delay requests if the store does not respond',
-    inOneWindow(async () => {
-      const { counter } = instance({ url: proxy.url, patience: { ...deadlines, lock: 50 } });
-      take(counter, randomUUID(), 1, 1);
-      await counter.exchange();
-      expect(counter.alone).toBe(false);
-      proxy.stall();
-      take(counter, 'a', 30, 1);
-      const exchanged = counter.exchange();
-      expect(counter.take('read', 'a', 30)).toMatchObject({ admitted: true, left: 28 });
-      await exchanged;
-      expect(counter.alone).toBe(true);
-    }),
-  );
+  itInOneWindow('never delay requests if the store does not respond', async () => {
+    const { counter } = instance({ url: proxy.url, patience: { ...deadlines, lock: 50 } });
+    take(counter, randomUUID(), 1, 1);
+    await counter.exchange();
+    expect(counter.alone).toBe(false);
+    proxy.stall();
+    take(counter, 'a', 30, 1);
+    const exchanged = counter.exchange();
+    expect(counter.take('read', 'a', 30)).toMatchObject({ admitted: true, left: 28 });
+    await exchanged;
+    expect(counter.alone).toBe(true);
+  });
 });
 
 postgres.describe('rate limits on two servers', () => {

@@ -129,16 +129,6 @@ describe('migrations', () => {
     }
   });
 
-  it('index only pinned achievements, since few are', async () => {
-    const [index] = await dataSource.query<object[]>(
-      `SELECT indexdef AS definition FROM pg_indexes WHERE indexname = 'user_achievements_pin_key'`,
-    );
-    expect(index).toEqual({
-      definition:
-        'CREATE UNIQUE INDEX user_achievements_pin_key ON public.user_achievements USING btree (user_id, pin_position) WHERE (pin_position IS NOT NULL)',
-    });
-  });
-
   it('compare folded text by code points, for any database locale', async () => {
     const folded = await dataSource.query<{ collation: string }[]>(
       `SELECT table_name || '.' || column_name AS column, collation_name AS collation FROM information_schema.columns
@@ -245,20 +235,6 @@ WHERE indexrelid = 'users_username_key'::regclass`,
         .map(({ table }) => table)
         .toSorted(),
     ).toEqual(['achievement_total_deltas', 'event_totals', 'platform_total_deltas', 'user_totals']);
-  });
-
-  it('can be undone except the first, and repeated', async () => {
-    const fresh = await createTestDatabase();
-    const again = await createDataSource(testConfig(fresh.environment), 'maintenance').initialize();
-    try {
-      for (const { name } of await lastMigrations(again, BASELINE)) await rollback(again, name);
-      await expect(rollback(again)).rejects.toThrow('drop the database instead');
-      await migrate(again);
-      expect(await objectsOf(again)).toEqual(await objectsOf(dataSource));
-    } finally {
-      await again.destroy();
-      await fresh.drop();
-    }
   });
 
   it('reject a database that is newer than the program, unless it lists the older version as compatible', async () => {

@@ -8,25 +8,18 @@ import { signalPostgres, startPostgres } from '../../bin/postgres.mjs';
 import { closeApp, createApp } from '../../src/app.js';
 import { createDataSource } from '../../src/database/postgres/data-source.js';
 import { MemberReads } from '../../src/database/member-reads.js';
-import { migrate } from '../../src/database/schema/migrate.js';
 import { Replica } from '../../src/database/replicas/replica.js';
 import { checkReplicas } from '../../src/operations/doctor/replicas.js';
 import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
 import { TestApi } from '../support/api.js';
-import { postgres, testConfig } from '../support/database.js';
+import { migrateAt, postgres, QUICK, testConfig } from '../support/database.js';
 import { freePort } from '../support/oauth.js';
 import { Receiver } from '../support/receiver.js';
 import { ServerProcess } from '../support/server.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { eventually } from '../support/timing.js';
 
-const SETTINGS = {
-  fsync: 'off',
-  full_page_writes: 'off',
-  max_connections: 100,
-  shared_buffers: '32MB',
-  wal_retrieve_retry_interval: '100ms',
-};
+const SETTINGS = { ...QUICK, wal_retrieve_retry_interval: '100ms' };
 
 type Cluster = Awaited<ReturnType<typeof startPostgres>>;
 
@@ -48,9 +41,7 @@ postgres.describe('streaming replicas', () => {
 
   beforeAll(async () => {
     primary = await startPostgres(folders[0]!, SETTINGS);
-    const dataSource = await open(primary.url);
-    await migrate(dataSource);
-    await dataSource.destroy();
+    await migrateAt(primary.url);
     replicas = await Promise.all(
       folders.slice(1).map((folder) => startPostgres(folder, SETTINGS, primary.url)),
     );

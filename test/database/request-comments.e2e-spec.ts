@@ -4,11 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { startPostgres } from '../../bin/postgres.mjs';
-import { createDataSource } from '../../src/database/postgres/data-source.js';
 import { MemberReads } from '../../src/database/member-reads.js';
-import { migrate } from '../../src/database/schema/migrate.js';
 import { TestApi } from '../support/api.js';
-import { postgres, testConfig } from '../support/database.js';
+import { migrateAt, postgres, QUICK } from '../support/database.js';
 import { eventually } from '../support/timing.js';
 
 type Cluster = Awaited<ReturnType<typeof startPostgres>>;
@@ -30,21 +28,11 @@ postgres.describe('PostgreSQL’s own log', () => {
   let plain: TestApi;
   let key: string;
 
-  const settings = {
-    fsync: 'off',
-    full_page_writes: 'off',
-    max_connections: 100,
-    shared_buffers: '32MB',
-    ...LOGGING,
-  };
+  const settings = { ...QUICK, ...LOGGING };
 
   beforeAll(async () => {
     primary = await startPostgres(folders[0]!, settings);
-    const environment = { NODE_ENV: 'test', SECRET_KEY: process.env.TEST_SECRET_KEY! };
-    const config = testConfig({ ...environment, DATABASE_URL: primary.url });
-    const dataSource = await createDataSource(config, 'maintenance').initialize();
-    await migrate(dataSource);
-    await dataSource.destroy();
+    await migrateAt(primary.url);
     replica = await startPostgres(folders[1]!, settings, primary.url);
     const address = { databaseUrl: primary.url, databaseDirectUrl: primary.url };
     plain = await TestApi.start(address);

@@ -4,14 +4,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { startPostgres } from '../../bin/postgres.mjs';
-import { createDataSource } from '../../src/database/postgres/data-source.js';
-import { migrate } from '../../src/database/schema/migrate.js';
-import { postgres, testConfig } from '../support/database.js';
+import { migrateAt, postgres, QUICK } from '../support/database.js';
 import { OauthTest } from '../support/oauth.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { eventually } from '../support/timing.js';
-
-const QUICK = { fsync: 'off', full_page_writes: 'off', max_connections: 100, shared_buffers: '32MB' };
 
 type Cluster = Awaited<ReturnType<typeof startPostgres>>;
 
@@ -28,14 +24,7 @@ postgres.describe('a server whose database URL temporarily leads to a standby', 
 
   beforeAll(async () => {
     primary = await startPostgres(folders[0]!, QUICK);
-    const environment = {
-      NODE_ENV: 'test',
-      SECRET_KEY: process.env.TEST_SECRET_KEY!,
-      DATABASE_URL: primary.url,
-    };
-    const dataSource = await createDataSource(testConfig(environment), 'maintenance').initialize();
-    await migrate(dataSource);
-    await dataSource.destroy();
+    await migrateAt(primary.url);
     proxy = await TcpProxy.start(primary.url);
     oauth = await OauthTest.start({
       databaseUrl: proxy.url,

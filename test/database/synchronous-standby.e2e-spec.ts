@@ -5,11 +5,9 @@ import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
 import { startPostgres } from '../../bin/postgres.mjs';
-import { createDataSource } from '../../src/database/postgres/data-source.js';
-import { migrate } from '../../src/database/schema/migrate.js';
 import { isUnavailable } from '../../src/database/postgres/unavailable.js';
 import { puaProcess } from '../support/command-line.js';
-import { postgres, testConfig } from '../support/database.js';
+import { migrateAt, postgres, QUICK } from '../support/database.js';
 import { OauthTest, PASSWORD, type FormPage } from '../support/oauth.js';
 import { until } from '../support/timing.js';
 
@@ -18,8 +16,6 @@ const DEADLINES = { connect: 300, lock: 300, statement: 600, answer: 900 };
 const POOL = 4;
 /** Two for pipelined reads, the revocation channel, and the test's own. */
 const BESIDE_THE_POOL = 2 + 1 + 2;
-
-const QUICK = { fsync: 'off', full_page_writes: 'off', max_connections: 100, shared_buffers: '32MB' };
 
 type Cluster = Awaited<ReturnType<typeof startPostgres>>;
 
@@ -35,9 +31,7 @@ postgres.describe('a synchronous standby', () => {
   beforeAll(async () => {
     primary = await startPostgres(folders[0]!, QUICK);
     environment = { NODE_ENV: 'test', SECRET_KEY: process.env.TEST_SECRET_KEY!, DATABASE_URL: primary.url };
-    const dataSource = await createDataSource(testConfig(environment), 'maintenance').initialize();
-    await migrate(dataSource);
-    await dataSource.destroy();
+    await migrateAt(primary.url);
     oauth = await OauthTest.start({
       databaseUrl: primary.url,
       databaseDirectUrl: primary.url,

@@ -6,13 +6,11 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { postgresUser, startPostgres } from '../../bin/postgres.mjs';
 import { RevocationChannel } from '../../src/auth/revocation-channel.js';
-import { createDataSource } from '../../src/database/postgres/data-source.js';
 import { MemberReads } from '../../src/database/member-reads.js';
-import { migrate } from '../../src/database/schema/migrate.js';
 import { ReadConnection } from '../../src/database/postgres/read-connection.js';
 import { checkReplicas } from '../../src/operations/doctor/replicas.js';
 import { TestApi } from '../support/api.js';
-import { postgres, testConfig } from '../support/database.js';
+import { migrateAt, postgres, QUICK } from '../support/database.js';
 import { eventually, until } from '../support/timing.js';
 
 type Cluster = Awaited<ReturnType<typeof startPostgres>>;
@@ -70,21 +68,14 @@ postgres.describe('a primary and a replica that require TLS', () => {
       for (const path of [folder, ...['server.key', 'server.pem', 'pg_hba.conf'].map(file)])
         chownSync(path, uid, gid);
     const settings = {
-      fsync: 'off',
-      full_page_writes: 'off',
-      max_connections: 100,
-      shared_buffers: '32MB',
+      ...QUICK,
       ssl: 'on',
       ssl_cert_file: file('server.pem'),
       ssl_key_file: file('server.key'),
       hba_file: file('pg_hba.conf'),
     };
     primary = await startPostgres(primaryFolder, settings);
-    const environment = { NODE_ENV: 'test', SECRET_KEY: process.env.TEST_SECRET_KEY! };
-    const config = testConfig({ ...environment, DATABASE_URL: urlOf(primary) });
-    const dataSource = await createDataSource(config, 'maintenance').initialize();
-    await migrate(dataSource);
-    await dataSource.destroy();
+    await migrateAt(urlOf(primary));
     // libpq searches the home folder for its own certificate, which is not that of PostgreSQL's user, unless one is named.
     const follow = `${urlOf(primary)}&sslcert=${file('none.pem')}`;
     replica = await startPostgres(replicaFolder, settings, follow);

@@ -16,7 +16,7 @@ import { onPostgres, postgres, thorough } from '../support/database.js';
 import { OauthTest, PASSWORD, REDIRECT_URI, type FormPage } from '../support/oauth.js';
 import { ServerProcess } from '../support/server.js';
 import { until } from '../support/timing.js';
-import { inOneWindow } from '../support/windows.js';
+import { itInOneWindow } from '../support/windows.js';
 
 const DAY = 86_400;
 
@@ -221,9 +221,9 @@ describe('rejections without a member', () => {
     expect(await refusals('recent')).toHaveLength(1);
   });
 
-  thorough.it(
+  itInOneWindow.thorough(
     'are found by the error id of any response: a bad parameter, and a 429',
-    inOneWindow(async () => {
+    async () => {
       const server = await OauthTest.start({ rateLimits: { read: 0, write: 0, auth: 1 } });
       const find = (errorId: unknown) =>
         new AuditLog(server.dataSource).find({ errorId: String(errorId) }, 10);
@@ -257,7 +257,7 @@ describe('rejections without a member', () => {
       } finally {
         await server.close();
       }
-    }),
+    },
   );
 
   it.each([

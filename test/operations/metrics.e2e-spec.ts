@@ -11,7 +11,7 @@ import { Sweeper } from '../../src/operations/sweeper/sweeper.js';
 import { createTestDatabase, postgres, type TestDatabase } from '../support/database.js';
 import { freePort, OauthTest, PASSWORD, type FormPage } from '../support/oauth.js';
 import { ServerProcess } from '../support/server.js';
-import { inOneWindow } from '../support/windows.js';
+import { itInOneWindow } from '../support/windows.js';
 
 /** Value of one series; 0 where it is not there. */
 function valueOf(text: string, series: string): number {
@@ -120,36 +120,31 @@ describe('metrics of features', () => {
     return valueOf(await scrape(), series) - before;
   };
 
-  it(
-    'count rejections by limit and kind of credential',
-    inOneWindow(async () => {
-      const key = await oauth.api.key(await oauth.api.platform.user());
-      const refused = (limit: string, credential: string) =>
-        `rate_limit_refusals_total{limit="${limit}",credential="${credential}"}`;
-      const times = async (number: number, call: () => Promise<unknown>) => {
-        for (let i = 0; i < number; i++) await call();
-      };
-      // New addresses each time: earlier requests count in their window.
-      const network = `2001:db8:${randomInt(65_536).toString(16)}`;
-      const from = (host: string) => ({ 'X-Forwarded-For': `${network}:${host}::1` });
-      expect(await added(refused('read', 'api_key'), () => times(5, () => oauth.api.get('/me', key)))).toBe(
-        2,
-      );
-      expect(
-        await added(refused('write', 'api_key'), () => times(3, () => oauth.api.put('/profile', key, {}))),
-      ).toBe(1);
-      expect(
-        await added(refused('failed_authentication', 'api_key'), () =>
-          times(3, () => oauth.api.get('/me', 'pua_live_wrong', from('a'))),
-        ),
-      ).toBe(2);
-      expect(
-        await added(refused('oauth_requests', 'none'), () =>
-          times(102, () => oauth.api.send('POST', '/oauth/revoke', from('b'))),
-        ),
-      ).toBe(2);
-    }),
-  );
+  itInOneWindow('count rejections by limit and kind of credential', async () => {
+    const key = await oauth.api.key(await oauth.api.platform.user());
+    const refused = (limit: string, credential: string) =>
+      `rate_limit_refusals_total{limit="${limit}",credential="${credential}"}`;
+    const times = async (number: number, call: () => Promise<unknown>) => {
+      for (let i = 0; i < number; i++) await call();
+    };
+    // New addresses each time: earlier requests count in their window.
+    const network = `2001:db8:${randomInt(65_536).toString(16)}`;
+    const from = (host: string) => ({ 'X-Forwarded-For': `${network}:${host}::1` });
+    expect(await added(refused('read', 'api_key'), () => times(5, () => oauth.api.get('/me', key)))).toBe(2);
+    expect(
+      await added(refused('write', 'api_key'), () => times(3, () => oauth.api.put('/profile', key, {}))),
+    ).toBe(1);
+    expect(
+      await added(refused('failed_authentication', 'api_key'), () =>
+        times(3, () => oauth.api.get('/me', 'pua_live_wrong', from('a'))),
+      ),
+    ).toBe(2);
+    expect(
+      await added(refused('oauth_requests', 'none'), () =>
+        times(102, () => oauth.api.send('POST', '/oauth/revoke', from('b'))),
+      ),
+    ).toBe(2);
+  });
 
   it('count sign-ins by result and page, and measure password hashing', async () => {
     // A hash as they are made today: another would be replaced beside the sign-in, which is one more.

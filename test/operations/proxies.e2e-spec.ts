@@ -6,7 +6,6 @@ import { createServer, type Server } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import * as client from 'openid-client';
-import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
 import { postgres } from '../support/database.js';
 import { Load } from '../support/load.js';
 import { freePort, REDIRECT_URI, type OauthTest } from '../support/oauth.js';
@@ -205,19 +204,9 @@ postgres.describe.each(['nginx', 'Caddy'] as const)(
         'X-Real-IP': FORGED,
         'X-Forwarded-Host': 'evil.example',
       };
-      const keys = new ApiKeysService(oauth.dataSource, oauth.api.config);
-      const keyOf = (network: string) =>
-        keys.create({
-          userId: id,
-          name: 'test',
-          scopes: ['profile:read'],
-          environment: 'live',
-          cidrs: [network],
-          expiresInSeconds: 3600,
-          actor: 'admin',
-        });
+      const keyOf = (network: string) => oauth.api.key(id, ['profile:read'], { cidrs: [network] });
       const [theirs, others] = [await keyOf(`${CALLER}/32`), await keyOf(`${FORGED}/32`)];
-      const get = ({ key }: { key: string }) =>
+      const get = (key: string) =>
         proxy.ask('GET', '/api/public/me', { from: CALLER, headers: { 'X-API-Key': key, ...forged } });
       expect((await get(theirs)).status).toBe(200);
       expect(problem(await get(others))).toEqual([403, 'ip_not_allowed']);

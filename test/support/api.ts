@@ -6,7 +6,7 @@ import { ALL_PLATFORM_SCOPES, ALL_SCOPES } from '../../src/auth/scopes.js';
 import type { Config } from '../../src/config/config.js';
 import { createDataSource } from '../../src/database/postgres/data-source.js';
 import { Database } from '../../src/database/database.js';
-import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
+import { ApiKeysService, type NewKey } from '../../src/auth/api-keys/api-keys.service.js';
 import { createTestDatabase, testConfig } from './database.js';
 import { responseCheck, type ApiDocument, type ResponseCheck } from './openapi.js';
 import { Platform } from './platform.js';
@@ -71,7 +71,11 @@ export class TestApi {
   }
 
   /** Makes a key of the member with these scopes, by default all. */
-  async key(userId: number, scopes: readonly string[] = ALL_SCOPES): Promise<string> {
+  async key(
+    userId: number | null,
+    scopes: readonly string[] = ALL_SCOPES,
+    more: Partial<NewKey> = {},
+  ): Promise<string> {
     const { key } = await new ApiKeysService(this.dataSource, this.config).create({
       userId,
       name: 'test',
@@ -80,22 +84,14 @@ export class TestApi {
       cidrs: [],
       expiresInSeconds: 3600,
       actor: 'system', // gives the member no notice
+      ...more,
     });
     return key;
   }
 
   /** Makes a platform key. */
-  async platformKey(scopes: readonly string[] = ALL_PLATFORM_SCOPES): Promise<string> {
-    const { key } = await new ApiKeysService(this.dataSource, this.config).create({
-      userId: null,
-      name: 'test',
-      scopes: [...scopes],
-      environment: 'live',
-      cidrs: [],
-      expiresInSeconds: 3600,
-      actor: 'admin',
-    });
-    return key;
+  platformKey(scopes: readonly string[] = ALL_PLATFORM_SCOPES): Promise<string> {
+    return this.key(null, scopes, { actor: 'admin' });
   }
 
   /** POST of a feed with a platform key: strings are sent as they are, other lines as JSON. */

@@ -1,3 +1,6 @@
+import { it } from '@jest/globals';
+import { thorough } from './database.js';
+
 /** Minutes since 1970: the window of the limits, by this machine's clock. */
 const minute = () => Math.floor(Date.now() / 60_000);
 
@@ -26,3 +29,9 @@ export function inOneWindow<Values extends unknown[]>(
     }
   };
 }
+
+/** Declares such a test. */
+export const itInOneWindow = Object.assign(
+  (title: string, scenario: () => Promise<void>) => it(title, inOneWindow(scenario)),
+  { thorough: (title: string, scenario: () => Promise<void>) => thorough.it(title, inOneWindow(scenario)) },
+);
