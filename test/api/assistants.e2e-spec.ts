@@ -187,19 +187,10 @@ describe('POST /api/public/mcp', () => {
 });
 
 describe('the MCP tools', () => {
-  const ALL = [
-    'get_profile',
-    'update_profile',
-    'list_events',
-    'get_event',
-    'list_connections',
-    'list_earned_achievements',
-    'list_all_achievements',
-    'achievement_statistics',
-    'list_pinned_achievements',
-    'get_achievement',
-    'changes_since',
-  ];
+  const ALL =
+    'get_profile update_profile list_events get_event list_connections list_earned_achievements list_all_achievements achievement_statistics list_pinned_achievements get_achievement changes_since'.split(
+      ' ',
+    );
 
   it('are those that the credential may use, in a fixed order', async () => {
     const user = await api.platform.user();
@@ -635,67 +626,35 @@ describe('malformed MCP input', () => {
     const key = await api.key(await api.platform.user());
     const deep = (depth: number) => '['.repeat(depth) + ']'.repeat(depth);
     const call = (params: unknown, id: unknown = 1) => ({ jsonrpc: '2.0', id, method: 'tools/call', params });
+    const hostile = JSON.parse('{"__proto__":{"x":1}}') as object;
+    const methods =
+      'tools/list resources/read completion/complete prompts/get initialize logging/setLevel x __proto__ subscriptions/listen tasks/get';
+    const given = [
+      undefined,
+      null,
+      [],
+      {},
+      { cursor: 1 },
+      { uri: 7 },
+      { uri: 'event://%' },
+      { ref: {}, argument: {} },
+      { protocolVersion: {} },
+    ];
+    const ids = [1e300, -0, 1.5, '9'.repeat(1_000), null, {}, [], true];
+    const params = [null, 7, [], 'x', {}, { name: 7 }, { name: '__proto__' }, { name: 'constructor' }];
+    const events = [null, [], 'x', 7, hostile, { id: {} }, { id: [] }, { id: '\ud800' }];
+    const profiles = [hostile, { bio: '\ud800' }, { bio: {} }, { version: {} }, { version: 'é\r\nX: y' }];
     const bodies: unknown[] = [
-      '',
-      '{',
-      'null',
-      '7',
-      '"x"',
-      '[]',
-      '[[]]',
-      '{}',
-      '\u0000',
+      ...' { null 7 "x" [] [[]] {} \u0000 [1,2] {"id":1}'.split(' '),
       deep(40),
       deep(60_000),
-      '[1,2]',
-      '{"id":1}',
-      ...[1e300, -0, 1.5, '9'.repeat(1_000), null, {}, [], true].map((id) =>
-        call({ name: 'get_profile' }, id),
-      ),
-      ...[null, 7, [], 'x', {}, { name: 7 }, { name: '__proto__' }, { name: 'constructor' }].map((params) =>
-        call(params),
-      ),
-      ...[
-        null,
-        [],
-        'x',
-        7,
-        JSON.parse('{"__proto__":{"x":1}}'),
-        { id: {} },
-        { id: [] },
-        { id: '\ud800' },
-      ].map((values) => call({ name: 'get_event', arguments: values })),
-      ...[
-        JSON.parse('{"__proto__":{"x":1}}'),
-        { bio: '\ud800' },
-        { bio: {} },
-        { version: {} },
-        { version: 'é\r\nX: y' },
-      ].map((values) => call({ name: 'update_profile', arguments: values })),
-      ...[
-        'tools/list',
-        'resources/read',
-        'completion/complete',
-        'prompts/get',
-        'initialize',
-        'logging/setLevel',
-        'x',
-        '__proto__',
-        'subscriptions/listen',
-        'tasks/get',
-      ].flatMap((method) =>
-        [
-          undefined,
-          null,
-          [],
-          {},
-          { cursor: 1 },
-          { uri: 7 },
-          { uri: 'event://%' },
-          { ref: {}, argument: {} },
-          { protocolVersion: {} },
-        ].map((params) => ({ jsonrpc: '2.0', id: 1, method, params })),
-      ),
+      ...ids.map((id) => call({ name: 'get_profile' }, id)),
+      ...params.map((of) => call(of)),
+      ...events.map((values) => call({ name: 'get_event', arguments: values })),
+      ...profiles.map((values) => call({ name: 'update_profile', arguments: values })),
+      ...methods
+        .split(' ')
+        .flatMap((method) => given.map((of) => ({ jsonrpc: '2.0', id: 1, method, params: of }))),
       Array.from({ length: 21 }, () => ({ jsonrpc: '2.0', id: 1, method: 'ping' })),
       { jsonrpc: '2.0', id: 1, result: {} },
       { jsonrpc: '2.0', id: 1, error: { code: 1, message: '' } },

@@ -80,35 +80,14 @@ describe('GET /api/public/openapi.json', () => {
       Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
     );
 
-  it('has the program’s version', () => {
-    expect(document.info.version).toBe(VERSION);
-  });
-
   it('gives each operation a unique name that suits a client’s method', () => {
     const names = operations().map(({ operation }) => operation.operationId);
     expect(names).toEqual([...new Set(names)]);
     expect(names.filter((name) => !/^(get|list|update)[A-Z][A-Za-z]+$/.test(name))).toEqual([]);
     // Programs have methods of these names.
-    const known = [
-      'getAchievement',
-      'getAchievementStatistics',
-      'getCredential',
-      'getEvent',
-      'getMe',
-      'getOpenApi',
-      'getProblem',
-      'getProfile',
-      'listAchievements',
-      'listAllAchievements',
-      'listChanges',
-      'listConnections',
-      'listEarnedAchievements',
-      'listEvents',
-      'listPinnedAchievements',
-      'listProblems',
-      'updateProfile',
-    ];
-    expect(names).toEqual(expect.arrayContaining(known));
+    const known =
+      'getAchievement getAchievementStatistics getCredential getEvent getMe getOpenApi getProblem getProfile listAchievements listAllAchievements listChanges listConnections listEarnedAchievements listEvents listPinnedAchievements listProblems updateProfile';
+    expect(names).toEqual(expect.arrayContaining(known.split(' ')));
   });
 
   it('describes every operation, parameter and group, in whole sentences if long', () => {
@@ -214,8 +193,9 @@ describe('GET /api/public/openapi.json', () => {
     expect(lines.map(([line]) => [line, accepts(line)])).toEqual(lines);
   });
 
-  it('has a license and a contact', () => {
+  it('has the program’s version, a license and a contact', () => {
     expect(document.info).toMatchObject({
+      version: VERSION,
       license: { name: expect.any(String), identifier: expect.any(String) },
       contact: { name: expect.any(String), url: `${api.config.publicUrl}/` },
     });
@@ -268,24 +248,9 @@ describe('GET /api/public/openapi.json', () => {
       for (const [status, response] of Object.entries(operation.responses))
         if (status !== '200')
           expect(response).toEqual({ $ref: expect.stringMatching(/^#\/components\/responses\/\w+$/) });
-    expect(Object.keys(document.components.responses)).toEqual([
-      'NotModified',
-      'BadRequest',
-      'Unauthorized',
-      'Forbidden',
-      'NotFound',
-      'EventNotFound',
-      'AchievementNotFound',
-      'NotAcceptable',
-      'CursorExpired',
-      'PreconditionFailed',
-      'PayloadTooLarge',
-      'UnsupportedMediaType',
-      'ValidationFailed',
-      'RateLimited',
-      'InternalError',
-      'TemporarilyUnavailable',
-    ]);
+    expect(Object.keys(document.components.responses).join(' ')).toBe(
+      'NotModified BadRequest Unauthorized Forbidden NotFound EventNotFound AchievementNotFound NotAcceptable CursorExpired PreconditionFailed PayloadTooLarge UnsupportedMediaType ValidationFailed RateLimited InternalError TemporarilyUnavailable',
+    );
     const pages = operations().flatMap(({ operation }) => {
       const { schema } = (operation.responses['200'] as Answer).content!['application/json'] as {
         schema: { $ref?: string };

@@ -51,15 +51,11 @@ describe('POST /api/platform/records', () => {
   const feed = (lines: readonly unknown[], headers: Record<string, string> = {}) =>
     api.feed(key, lines, headers);
   const rows = <Row>(sql: string, values: unknown[] = []) => api.dataSource.query<Row[]>(sql, values);
-  const counts = (some: object) => ({
-    received: 0,
-    created: 0,
-    updated: 0,
-    deleted: 0,
-    unchanged: 0,
-    stale: 0,
-    ...some,
-  });
+  const none = { received: 0, created: 0, updated: 0, deleted: 0, unchanged: 0, stale: 0 };
+  const counts = (some: object) => ({ ...none, ...some });
+  /** Where the bad lines are, and what each breaks. */
+  const faultsOf = (body: { errors: Record<string, unknown>[] }) =>
+    body.errors.map(({ line, pointer, code }) => [line, pointer, code]);
   const bio = async (member: number) =>
     (await rows<{ bio: string | null }>('SELECT bio FROM users WHERE id = $1', [member]))[0]?.bio;
   /** Everything that a feed may change. */
@@ -174,16 +170,10 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
     ]);
     expect([
       status,
-      body.errors.map(({ line, pointer }: Record<string, unknown>) => [line, pointer]),
-    ]).toEqual([
-      422,
-      [
-        [2, '#/record/timezone'],
-        [3, '#/record/organizer_id'],
-        [4, '#/record/title'],
-        [6, '#/record/event_id'],
-      ],
-    ]);
+      faultsOf(body)
+        .map(([line, pointer]) => `${line}: ${pointer}`)
+        .join(),
+    ]).toEqual([422, '2: #/record/timezone,3: #/record/organizer_id,4: #/record/title,6: #/record/event_id']);
     expect(await everything()).toEqual(before);
   });
 
@@ -498,9 +488,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
       expect(body.detail).toMatch(
         /^11 lines are invalid. The first three: Line 2: [^.]+. Line 3: [^.]+. Line 4: type: must be one of users, [^.]+.$/,
       );
-      expect(
-        body.errors.map(({ line, pointer, code }: Record<string, unknown>) => [line, pointer, code]),
-      ).toEqual([
+      expect(faultsOf(body)).toEqual([
         [2, '#', 'invalid_line'],
         [3, '#', 'invalid_type'],
         [4, '#/type', 'invalid_value'],
@@ -530,12 +518,10 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
           event(id(), one, { ends_at: time }),
           put('connections', { ...connection, connected_at: time }),
         ]);
-        expect([
-          status,
-          body.errors.map(({ pointer, code }: Record<string, unknown>) => [pointer, code]),
-        ]).toEqual([
+        expect([status, faultsOf(body)]).toEqual([
           422,
-          ['created_at', 'starts_at', 'ends_at', 'connected_at'].map((field) => [
+          ['created_at', 'starts_at', 'ends_at', 'connected_at'].map((field, i) => [
+            i + 1,
             `#/record/${field}`,
             'invalid_value',
           ]),
@@ -573,16 +559,10 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
         connect(third, 'search'),
       ]);
       await rows('ALTER TABLE connections DROP CONSTRAINT no_search');
+      const detail = 'record: breaks the rule no_search of the database';
       expect([status, body.errors]).toEqual([
         422,
-        [
-          {
-            line: 5,
-            pointer: '#/record',
-            code: 'invalid_value',
-            detail: 'record: breaks the rule no_search of the database',
-          },
-        ],
+        [{ line: 5, pointer: '#/record', code: 'invalid_value', detail }],
       ]);
       expect(await bio(one)).toBeUndefined();
     });
@@ -596,9 +576,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
         put('participants', { event_id: 999_999_999, user_id: gone, role: 'attendee', rsvp_status: 'going' }),
         put('users', { id: gone, username: `fed${other}` }),
       ]);
-      expect(
-        body.errors.map(({ line, pointer, code }: Record<string, unknown>) => [line, pointer, code]),
-      ).toEqual([
+      expect(faultsOf(body)).toEqual([
         [1, '#/record/addressee_id', 'unknown_reference'],
         [2, '#/record/event_id', 'unknown_reference'],
         [3, '#/record/id', 'member_erased'],
@@ -895,30 +873,12 @@ function nonsense(): fc.Arbitrary<string> {
     fc.constantFrom('\0', '\ud800', 1e300, -0, 9e15, '2031-13-45', null, []),
   );
   const field = fc.constantFrom(
-    'id',
-    'username',
-    'bio',
-    'event_id',
-    'user_id',
-    'role',
-    'starts_at',
-    'location',
-    'deleted',
-    '__proto__',
-    'constructor',
-    '\0',
+    ...'id username bio event_id user_id role starts_at location deleted __proto__ constructor \0'.split(' '),
   );
   return fc
     .record({
       type: fc.oneof(
-        fc.constantFrom(
-          'users',
-          'events',
-          'participants',
-          'connections',
-          'achievements',
-          'user_achievements',
-        ),
+        fc.constantFrom(...'users events participants connections achievements user_achievements'.split(' ')),
         value,
       ),
       op: fc.constantFrom('put', 'delete', 'drop', null),
