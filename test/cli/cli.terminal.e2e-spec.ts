@@ -79,14 +79,8 @@ postgres.describe('pua on a terminal', () => {
     environment = { ...oauth.api.environment, PUBLIC_URL: oauth.issuer };
     const createKey = (name: string, scopes: string) =>
       puaJson<{ id: string }>(environment, [
-        'keys',
-        'create',
-        '--user',
-        id,
-        '--name',
+        ...`keys create --user ${id} --scopes ${scopes} --name`.split(' '),
         name,
-        '--scopes',
-        scopes,
       ]);
     const member = await oauth.member({ username: HOSTILE, first_name: HOSTILE, bio: HOSTILE });
     const id = String(member.id);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { TestApi } from '../support/api.js';
-import { onPostgres, postgres, thorough } from '../support/database.js';
+import { onPostgres, thorough } from '../support/database.js';
 
 const MEMBERS = 11; // one disabled member makes every achievement unrated, none makes it rated
 const EVENTS = 4;
@@ -342,21 +342,6 @@ thorough.describe('the counts', () => {
         },
       ),
       { numRuns: onPostgres ? 12 : 6, endOnFailure: true },
-    );
-  });
-
-  // The embedded database takes one statement after the other: there is nothing to race.
-  postgres.it('stay correct while the platform changes everything concurrently', async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.array(change, { minLength: 150, maxLength: 150 }), async (changes) => {
-        const world = await makeWorld();
-        await Promise.all(changes.map((made) => apply(world, made)));
-        await sql('UPDATE users SET disabled_at = NULL WHERE id = $1', [world.members[0]!.id]);
-        await sql('UPDATE users SET disabled_at = NULL WHERE id = $1', [world.members[1]!.id]);
-        await api.platform.fold();
-        for (const { key } of world.members.slice(0, 2)) await readConsistently(key);
-      }),
-      { numRuns: 6, endOnFailure: true },
     );
   });
 });

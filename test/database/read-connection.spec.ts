@@ -1,13 +1,8 @@
-import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chownSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { startPostgres } from '../../bin/postgres.mjs';
 import { ReadConnection } from '../../src/database/postgres/read-connection.js';
 import { postgres } from '../support/database.js';
 
@@ -153,57 +148,5 @@ postgres.describe('a connection for reads', () => {
       await connection.read({ name: 'cancel', text: 'SELECT pg_cancel_backend($1)' }, [other!.pid]);
     expect(await end).toMatchObject({ code: '57014' });
     expect(await patient.read(DIVISION, [1])).toEqual([{ one: 1 }]);
-  });
-
-  it('works over TLS', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'pua-tls-'));
-    const cluster = await startPostgres(join(folder), { fsync: 'off' });
-    const database = new pg.Client(cluster.url);
-    try {
-      const [key, certificate] = [join(folder, 'key.pem'), join(folder, 'certificate.pem')];
-      const made = spawnSync('openssl', [
-        'req',
-        '-x509',
-        '-newkey',
-        'ec',
-        '-pkeyopt',
-        'ec_paramgen_curve:P-256',
-        '-nodes',
-        '-keyout',
-        key,
-        '-out',
-        certificate,
-        '-subj',
-        '/CN=localhost',
-        '-days',
-        '2',
-      ]);
-      expect(made.status).toBe(0);
-      const { uid, gid } = statSync(join(folder, 'data'));
-      for (const file of [key, certificate]) chownSync(file, uid, gid);
-      await database.connect();
-      for (const [name, value] of [
-        ['ssl_key_file', key],
-        ['ssl_cert_file', certificate],
-        ['ssl', 'on'],
-      ])
-        await database.query(`ALTER SYSTEM SET ${name} = '${value}'`);
-      await database.query('SELECT pg_reload_conf()');
-      const ssl = { rejectUnauthorized: false };
-      let connection: ReadConnection | undefined;
-      // The server takes its new settings when it has time.
-      while (!connection) connection = await open(cluster.url, { ssl }).catch(() => undefined);
-      const secured = { name: 'secured', text: 'SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()' };
-      expect(await connection.read(secured, [])).toEqual([{ ssl: true }]);
-      const lengths = [0, 1, 20_000];
-      expect(await Promise.all(lengths.map((length) => connection.read(PAGE, [length])))).toEqual(
-        lengths.map(pageOf),
-      );
-      await opened.pop()!.end();
-    } finally {
-      await database.end();
-      await cluster.stop();
-      rmSync(folder, { recursive: true, force: true });
-    }
   });
 });

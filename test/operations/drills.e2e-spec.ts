@@ -258,16 +258,10 @@ postgres.describe('the drills', () => {
 
     const member = async (username: string) => {
       await puaJson(environment, ['users', 'create', '--username', username]);
-      return puaJson<{ id: string; key: string }>(environment, [
-        'keys',
-        'create',
-        '--user',
-        username,
-        '--name',
-        'drill',
-        '--scopes',
-        'profile:read',
-      ]);
+      return puaJson<{ id: string; key: string }>(
+        environment,
+        `keys create --user ${username} --name drill --scopes profile:read`,
+      );
     };
     const refusedSoon = (key: string) => soon(async () => (await statusOf(server, key)) === 401);
 
@@ -284,16 +278,10 @@ postgres.describe('the drills', () => {
 
     it('end an app with 100,000 sign-ins while the server responds to others', async () => {
       const { key } = await member('bystander');
-      const { client_id: CLIENT_ID } = await puaJson<{ client_id: string }>(environment, [
-        'clients',
-        'create',
-        '--name',
-        'Bad',
-        '--type',
-        'web',
-        '--redirect-uri',
-        'https://bad.example/callback',
-      ]);
+      const { client_id: CLIENT_ID } = await puaJson<{ client_id: string }>(
+        environment,
+        'clients create --name Bad --type web --redirect-uri https://bad.example/callback',
+      );
       await query(
         database.url,
         `WITH made AS (INSERT INTO oauth_grants (id, user_id, client_id, payload, expires_at)

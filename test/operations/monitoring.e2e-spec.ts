@@ -143,119 +143,115 @@ const attempts = (outcome: string, perSecond: number) =>
 const feeds = (status: number, perSecond: number) =>
   requests(`route="/api/platform/records", status="${status}"`, perSecond);
 
-/** Metrics of a healthy instance. */
-const WELL: Readonly<Record<string, readonly Series[]>> = {
-  ServerDown: [series('up', '', always(1))],
-  ServersUnwatched: [],
-  NotReady: [series('server_ready', '', always(1))],
-  Overloaded: [series('overload_refusals_total', 'reason="api"', growing(0.5))],
+type Health = readonly [well: readonly Series[], unwell: readonly Series[]];
+/** Of one metric: how much it is, or grows, where all is well, and where it is not. */
+const by = (
+  name: string,
+  labels: string,
+  of: (value: number) => string,
+  well: number,
+  unwell: number,
+): Health => [[series(name, labels, of(well))], [series(name, labels, of(unwell))]];
+/** For each alert: metrics of a healthy instance, and of one of which it must tell. */
+const HEALTH: Readonly<Record<string, Health>> = {
+  ServerDown: by('up', '', always, 1, 0),
+  ServersUnwatched: [[], [{ series: 'up{job="other"}', values: always(1) }]],
+  NotReady: by('server_ready', '', always, 1, 0),
+  Overloaded: by('overload_refusals_total', 'reason="api"', growing, 0.5, 20),
   DatabasePoolExhausted: [
-    series('database_pool_connections', 'state="waiting"', '0 0 0 5 '.repeat(TIMES / 4)),
+    [series('database_pool_connections', 'state="waiting"', '0 0 0 5 '.repeat(TIMES / 4))],
+    [series('database_pool_connections', 'state="waiting"', always(3))],
   ],
-  RevocationChannelCut: [series('revocation_channel_up', '', always(1))],
-  RateLimitsNotShared: [series('rate_limits_shared', '', always(1))],
+  RevocationChannelCut: by('revocation_channel_up', '', always, 1, 0),
+  RateLimitsNotShared: by('rate_limits_shared', '', always, 1, 0),
   SignInsFail: [
-    series('sign_ins_total', 'result="signed-in"', growing(10)),
-    series('sign_ins_total', 'result="busy"', growing(0.5)),
+    [
+      series('sign_ins_total', 'result="signed-in"', growing(10)),
+      series('sign_ins_total', 'result="busy"', growing(0.5)),
+    ],
+    [
+      series('sign_ins_total', 'result="signed-in"', growing(10)),
+      series('sign_ins_total', 'result="failed"', growing(5)),
+    ],
   ],
-  PasswordsGuessed: [series('sign_ins_total', 'method="password", result="invalid"', growing(0.5))],
-  KeysGuessed: [series('http_problems_total', 'code="invalid_credentials"', growing(5))],
-  KeysExpire: [series('api_keys_expiring', '', always(0))],
-  ClientSecretsExpire: [series('client_secrets_expiring', '', always(0))],
-  SigningKeyOld: [series('signing_key_age_seconds', '', always(300 * 86_400))],
-  AuthorizationServerErrors: [series('oauth_errors_total', 'error="access_denied"', growing(5))],
-  FeedsFail: [feeds(200, 20), feeds(429, 10), feeds(422, 1)],
-  WebhooksFail: [attempts('delivered', 10), attempts('failed', 4), attempts('withheld', 50)],
-  WebhooksLate: delays(1),
-  WebhooksUnsent: [series('webhook_oldest_due_seconds', '', always(20))],
-  WebhooksPileUp: [series('webhook_deliveries_pending', '', always(20_000))],
-  SweeperFails: [series('sweeper_failures_total', 'rows="codes"', growing(1 / 3600))],
-  SweeperBehind: [series('sweeper_overdue_seconds', 'rows="codes"', always(600))],
-  PeriodicWorkFails: [series('periodic_work_failures_total', 'work="totals"', growing(1 / 3600))],
-  DeadRows: [series('database_dead_rows', 'table="events"', always(100_000))],
-  ReplicaNotAsked: [series('database_replica_asked', 'replica="2"', always(1))],
-  MemberWritesChannelCut: [series('member_writes_channel_up', '', always(1))],
-  EventLoopBlocked: [series('nodejs_eventloop_lag_p99_seconds', '', always(0.02))],
-  ProcessSilent: [series('server_processes', 'state="silent"', always(0))],
-  VersionsDiffer: [series('build_info', 'version="1.0.0"', always(1))],
-  FailuresBurnBudget: [
-    requests('route="/oauth/authorize", status="303", method="GET"', 100),
-    requests('route="/oauth/authorize", status="503", method="GET"', 0.05),
-    requests('route="/livez", status="503", method="GET"', 5),
+  PasswordsGuessed: [
+    [series('sign_ins_total', 'method="password", result="invalid"', growing(0.5))],
+    [series('sign_ins_total', 'method="password", result="throttled"', growing(20))],
   ],
-  // A request for the platform’s changes waits for them.
-  SlownessBurnsBudget: [...durations(0.5), ...durations(100, '/api/platform/changes')],
-  FailuresExceedBudget: [],
-  SlownessExceedsBudget: [],
-  PostgresUnwatched: [],
-  ConnectionsNearMax: connections(70),
-  ReplicationSlotHolds: [slot(1e9)],
-  WalNotArchived: archived(60, 10),
-  NoSynchronousStandby: [],
-  DoctorFinds: [{ series: 'doctor_finding{check="webhooks"}', values: always(1) }],
-  DoctorSilent: [],
-  BackupOld: [],
-  CertificateExpires: [],
-};
-/** And of one of which each alert is to tell. */
-const UNWELL: typeof WELL = {
-  ServerDown: [series('up', '', always(0))],
-  ServersUnwatched: [{ series: 'up{job="other"}', values: always(1) }],
-  NotReady: [series('server_ready', '', always(0))],
-  Overloaded: [series('overload_refusals_total', 'reason="api"', growing(20))],
-  DatabasePoolExhausted: [series('database_pool_connections', 'state="waiting"', always(3))],
-  RevocationChannelCut: [series('revocation_channel_up', '', always(0))],
-  RateLimitsNotShared: [series('rate_limits_shared', '', always(0))],
-  SignInsFail: [
-    series('sign_ins_total', 'result="signed-in"', growing(10)),
-    series('sign_ins_total', 'result="failed"', growing(5)),
+  KeysGuessed: by('http_problems_total', 'code="invalid_credentials"', growing, 5, 50),
+  KeysExpire: by('api_keys_expiring', '', always, 0, 2),
+  ClientSecretsExpire: by('client_secrets_expiring', '', always, 0, 1),
+  SigningKeyOld: by('signing_key_age_seconds', '', always, 300 * 86_400, 400 * 86_400),
+  AuthorizationServerErrors: [
+    [series('oauth_errors_total', 'error="access_denied"', growing(5))],
+    [series('oauth_errors_total', 'error="server_error"', growing(0.1))],
   ],
-  PasswordsGuessed: [series('sign_ins_total', 'method="password", result="throttled"', growing(20))],
-  KeysGuessed: [series('http_problems_total', 'code="invalid_credentials"', growing(50))],
-  KeysExpire: [series('api_keys_expiring', '', always(2))],
-  ClientSecretsExpire: [series('client_secrets_expiring', '', always(1))],
-  SigningKeyOld: [series('signing_key_age_seconds', '', always(400 * 86_400))],
-  AuthorizationServerErrors: [series('oauth_errors_total', 'error="server_error"', growing(0.1))],
-  FeedsFail: [feeds(200, 20), feeds(422, 5)],
-  WebhooksFail: [attempts('delivered', 1), attempts('failed', 2), attempts('withheld', 1)],
-  WebhooksLate: delays(10),
-  WebhooksUnsent: [series('webhook_oldest_due_seconds', '', always(900))],
-  WebhooksPileUp: [series('webhook_deliveries_pending', '', `0+1000x${TIMES}`)],
-  SweeperFails: [series('sweeper_failures_total', 'rows="codes"', growing(1 / 60))],
-  SweeperBehind: [series('sweeper_overdue_seconds', 'rows="codes"', always(7200))],
-  PeriodicWorkFails: [series('periodic_work_failures_total', 'work="totals"', growing(1 / 60))],
-  DeadRows: [series('database_dead_rows', 'table="events"', always(20_000_000))],
-  ReplicaNotAsked: [series('database_replica_asked', 'replica="2"', always(0))],
+  FeedsFail: [
+    [feeds(200, 20), feeds(429, 10), feeds(422, 1)],
+    [feeds(200, 20), feeds(422, 5)],
+  ],
+  WebhooksFail: [
+    [attempts('delivered', 10), attempts('failed', 4), attempts('withheld', 50)],
+    [attempts('delivered', 1), attempts('failed', 2), attempts('withheld', 1)],
+  ],
+  WebhooksLate: [delays(1), delays(10)],
+  WebhooksUnsent: by('webhook_oldest_due_seconds', '', always, 20, 900),
+  WebhooksPileUp: [
+    [series('webhook_deliveries_pending', '', always(20_000))],
+    [series('webhook_deliveries_pending', '', `0+1000x${TIMES}`)],
+  ],
+  SweeperFails: by('sweeper_failures_total', 'rows="codes"', growing, 1 / 3600, 1 / 60),
+  SweeperBehind: by('sweeper_overdue_seconds', 'rows="codes"', always, 600, 7200),
+  PeriodicWorkFails: by('periodic_work_failures_total', 'work="totals"', growing, 1 / 3600, 1 / 60),
+  DeadRows: by('database_dead_rows', 'table="events"', always, 100_000, 20_000_000),
+  ReplicaNotAsked: by('database_replica_asked', 'replica="2"', always, 1, 0),
   // Then reads skip replicas, which are not at fault.
   MemberWritesChannelCut: [
-    series('member_writes_channel_up', '', always(0)),
-    series('database_replica_asked', 'replica="2"', always(0)),
+    [series('member_writes_channel_up', '', always(1))],
+    [
+      series('member_writes_channel_up', '', always(0)),
+      series('database_replica_asked', 'replica="2"', always(0)),
+    ],
   ],
-  EventLoopBlocked: [series('nodejs_eventloop_lag_p99_seconds', '', always(0.6))],
-  ProcessSilent: [series('server_processes', 'state="silent"', always(1))],
+  EventLoopBlocked: by('nodejs_eventloop_lag_p99_seconds', '', always, 0.02, 0.6),
+  ProcessSilent: by('server_processes', 'state="silent"', always, 0, 1),
   VersionsDiffer: [
-    series('build_info', 'version="1.0.0"', always(1)),
-    series('build_info', 'version="2.0.0"', always(1)),
+    [series('build_info', 'version="1.0.0"', always(1))],
+    [series('build_info', 'version="1.0.0"', always(1)), series('build_info', 'version="2.0.0"', always(1))],
   ],
   FailuresBurnBudget: [
-    requests('route="/api/public/me", status="200", method="GET"', 99),
-    requests('route="/oauth/token", status="500", method="POST"', 1),
+    [
+      requests('route="/oauth/authorize", status="303", method="GET"', 100),
+      requests('route="/oauth/authorize", status="503", method="GET"', 0.05),
+      requests('route="/livez", status="503", method="GET"', 5),
+    ],
+    [
+      requests('route="/api/public/me", status="200", method="GET"', 99),
+      requests('route="/oauth/token", status="500", method="POST"', 1),
+    ],
   ],
-  SlownessBurnsBudget: durations(20),
+  // A request for the platform’s changes waits for them.
+  SlownessBurnsBudget: [[...durations(0.5), ...durations(100, '/api/platform/changes')], durations(20)],
   FailuresExceedBudget: [
-    requests('route="/api/public/profile", status="200", method="PUT"', 100),
-    requests('route="/api/public/profile", status="503", method="PUT"', 0.2),
+    [],
+    [
+      requests('route="/api/public/profile", status="200", method="PUT"', 100),
+      requests('route="/api/public/profile", status="503", method="PUT"', 0.2),
+    ],
   ],
-  SlownessExceedsBudget: durations(2),
-  PostgresUnwatched: [{ series: 'pg_up{instance="db"}', values: always(0) }],
-  ConnectionsNearMax: connections(90),
-  ReplicationSlotHolds: [slot(20e9)],
-  WalNotArchived: archived(2_000, 10),
-  NoSynchronousStandby: [{ series: 'patroni_sync_standby{scope="pua", name="1"}', values: always(0) }],
-  DoctorFinds: [{ series: 'doctor_finding{check="schema"}', values: always(2) }],
-  DoctorSilent: [{ series: 'doctor_last_run_timestamp_seconds', values: always(0) }],
-  BackupOld: [{ series: 'backup_last_success_timestamp_seconds', values: always(-27 * 3_600) }],
-  CertificateExpires: [{ series: 'probe_ssl_earliest_cert_expiry', values: always(10 * 86_400) }],
+  SlownessExceedsBudget: [[], durations(2)],
+  PostgresUnwatched: [[], [{ series: 'pg_up{instance="db"}', values: always(0) }]],
+  ConnectionsNearMax: [connections(70), connections(90)],
+  ReplicationSlotHolds: [[slot(1e9)], [slot(20e9)]],
+  WalNotArchived: [archived(60, 10), archived(2_000, 10)],
+  NoSynchronousStandby: [[], [{ series: 'patroni_sync_standby{scope="pua", name="1"}', values: always(0) }]],
+  DoctorFinds: [
+    [{ series: 'doctor_finding{check="webhooks"}', values: always(1) }],
+    [{ series: 'doctor_finding{check="schema"}', values: always(2) }],
+  ],
+  DoctorSilent: [[], [{ series: 'doctor_last_run_timestamp_seconds', values: always(0) }]],
+  BackupOld: [[], [{ series: 'backup_last_success_timestamp_seconds', values: always(-27 * 3_600) }]],
+  CertificateExpires: [[], [{ series: 'probe_ssl_earliest_cert_expiry', values: always(10 * 86_400) }]],
 };
 /** Of which the budget is exceeded, too, after a while. */
 const ALSO: Readonly<Record<string, string>> = {
@@ -310,22 +306,20 @@ postgres.describe('monitoring', () => {
     return promtool('test', 'rules', file);
   };
 
-  it('has a healthy and an unhealthy instance for every alert', () => {
-    expect(Object.keys(WELL)).toEqual(NAMES);
-    expect(Object.keys(UNWELL)).toEqual(NAMES);
-  });
-
   it('alerts on no healthy instance', () => {
-    expect(firing([[whole(Object.values(WELL).flat()), []]])).toMatchObject({ status: 0 });
+    expect(Object.keys(HEALTH)).toEqual(NAMES);
+    expect(firing([[whole(Object.values(HEALTH).flatMap(([well]) => well)), []]])).toMatchObject({
+      status: 0,
+    });
   });
 
   it('alerts on an unhealthy instance with the right alert only', () => {
     const histories = NAMES.map((name) => {
       const alerts = [name, ...(ALSO[name] === undefined ? [] : [ALSO[name]])];
-      return [whole(UNWELL[name]!), alerts] as const;
+      return [whole(HEALTH[name]![1]), alerts] as const;
     });
     expect(firing(histories)).toMatchObject({ status: 0 });
-    expect(firing([[whole(UNWELL.ServerDown!), ['NotReady']]])).toMatchObject({ status: 1 });
+    expect(firing([[whole(HEALTH.ServerDown![1]), ['NotReady']]])).toMatchObject({ status: 1 });
   });
 
   it('alerts on missing exporters, and not on the archiving of a standby or an idle database', () => {

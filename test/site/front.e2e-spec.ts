@@ -1,6 +1,7 @@
 import { request } from 'node:http';
 import { crc32, inflateSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Config } from '../../src/config/config.js';
 import { PlatformLogo } from '../../src/member-pages/rendering/logos.controller.js';
 import { thorough } from '../support/database.js';
 import { OauthTest } from '../support/oauth.js';
@@ -41,6 +42,12 @@ describe('an anonymous visitor finds', () => {
       })),
   );
   afterAll(() => oauth.close());
+
+  /** Another server over the same database. */
+  const beside = async (settings: Partial<Config>, look: (other: OauthTest) => Promise<void>) => {
+    const other = await OauthTest.start(settings, oauth);
+    await look(other).finally(() => other.close());
+  };
 
   const get = (path: string, headers: Record<string, string> = HTML, method = 'GET') =>
     fetch(oauth.issuer + path, { method, headers, redirect: 'manual' });
@@ -84,7 +91,7 @@ describe('an anonymous visitor finds', () => {
   });
 
   it('the platform’s name, logo, color and contact, if configured', async () => {
-    const other = await OauthTest.start(
+    await beside(
       {
         platformName: 'Meetly & Co',
         platformColor: '#7a1fa2',
@@ -92,29 +99,25 @@ describe('an anonymous visitor finds', () => {
         supportUrl: 'https://help.platform.example',
         privacyUrl: 'https://platform.example/privacy',
       },
-      oauth,
+      async (other) => {
+        for (const path of ['/', '/docs', '/docs/times']) {
+          const html = await (await fetch(other.issuer + path)).text();
+          expect(html).toMatch(/<title>(.+ · )?Meetly &amp; Co API<\/title>/);
+          expect(html).toContain('<img class="brand-logo" src="/logos/platform" alt=""');
+          expect(/<style>([^]*?)<\/style>/.exec(html)![1]).toContain('--accent:#7a1fa2');
+          expect(html).toContain('<a href="https://help.platform.example">Help</a>');
+          expect(html).toContain('<a href="https://platform.example/privacy">Privacy</a>');
+        }
+        const { info } = (await (await fetch(`${other.issuer}/api/public/openapi.json`)).json()) as {
+          info: { title: string; contact: { url: string } };
+        };
+        expect([info.title, info.contact.url]).toEqual(['Meetly & Co API', 'https://help.platform.example']);
+      },
     );
-    try {
-      for (const path of ['/', '/docs', '/docs/times']) {
-        const html = await (await fetch(other.issuer + path)).text();
-        expect(html).toMatch(/<title>(.+ · )?Meetly &amp; Co API<\/title>/);
-        expect(html).toContain('<img class="brand-logo" src="/logos/platform" alt=""');
-        expect(/<style>([^]*?)<\/style>/.exec(html)![1]).toContain('--accent:#7a1fa2');
-        expect(html).toContain('<a href="https://help.platform.example">Help</a>');
-        expect(html).toContain('<a href="https://platform.example/privacy">Privacy</a>');
-      }
-      const { info } = (await (await fetch(`${other.issuer}/api/public/openapi.json`)).json()) as {
-        info: { title: string; contact: { url: string } };
-      };
-      expect([info.title, info.contact.url]).toEqual(['Meetly & Co API', 'https://help.platform.example']);
-    } finally {
-      await other.close();
-    }
   });
 
   it('links to create a key and register an app, on every page, if members may do that', async () => {
-    const other = await OauthTest.start({ developerConsole: true }, oauth);
-    try {
+    await beside({ developerConsole: true }, async (other) => {
       for (const path of ['/', '/docs', '/docs/times']) {
         const link = '<a class="only-wide" href="/developer">Developers</a>';
         expect(await (await fetch(other.issuer + path)).text()).toContain(link);
@@ -122,22 +125,17 @@ describe('an anonymous visitor finds', () => {
       }
       for (const path of ['/', '/docs'])
         expect(await (await fetch(other.issuer + path)).text()).toMatch(/<a href="\/developer">Make /);
-    } finally {
-      await other.close();
-    }
+    });
   });
 
   it('the URL for assistants, if they are enabled', async () => {
     const address = `<code>${oauth.api.config.publicUrl}/api/public/mcp</code>`;
     expect(await (await get('/')).text()).not.toContain('/api/public/mcp');
-    const other = await OauthTest.start({ assistants: true }, oauth);
-    try {
+    await beside({ assistants: true }, async (other) => {
       const html = await (await fetch(other.issuer)).text();
       expect(html).toContain(address.replace(oauth.api.config.publicUrl, other.api.config.publicUrl));
       expect(html).toContain('href="/docs/assistants"');
-    } finally {
-      await other.close();
-    }
+    });
   });
 
   thorough.it('no demo if it is disabled', async () => {
@@ -261,8 +259,7 @@ describe('an anonymous visitor finds', () => {
   });
 
   it('an icon and a manifest in the platform’s color and name, and a preview for shared links', async () => {
-    const other = await OauthTest.start({ platformName: 'Meetly', platformColor: '#ffd400' }, oauth);
-    try {
+    await beside({ platformName: 'Meetly', platformColor: '#ffd400' }, async (other) => {
       const html = await (await fetch(`${other.issuer}/docs`)).text();
       expect(html).toContain('<link rel="icon" href="/icon.svg" type="image/svg+xml">');
       expect(html).toMatch(
@@ -289,9 +286,7 @@ describe('an anonymous visitor finds', () => {
         short_name: 'Meetly',
         theme_color: color,
       });
-    } finally {
-      await other.close();
-    }
+    });
   });
 
   it('the platform’s logo in the preview, if it is a PNG or JPEG', async () => {
@@ -299,15 +294,12 @@ describe('an anonymous visitor finds', () => {
       [TINY_PNG, 'image/png'],
       ['data:image/svg+xml,<svg xmlns="http://www.w3.org/2000/svg"/>', 'drawn'],
     ] as const) {
-      const other = await OauthTest.start({ platformLogoUrl: logo }, oauth);
-      try {
+      await beside({ platformLogoUrl: logo }, async (other) => {
         await other.api.app.get(PlatformLogo).load();
         const bytes = Buffer.from(await (await fetch(`${other.issuer}/social-card`)).arrayBuffer());
         const isOwn = bytes.toString('base64') === TINY_PNG.split(',')[1];
         expect([logo, isOwn]).toEqual([logo, type === 'image/png']);
-      } finally {
-        await other.close();
-      }
+      });
     }
   });
 
@@ -363,22 +355,16 @@ describe('an anonymous visitor finds', () => {
   });
 
   it('this server’s password page if the operator named none, and no made-up security contact', async () => {
-    const other = await OauthTest.start({}, oauth);
-    try {
+    await beside({}, async (other) => {
       const change = await fetch(`${other.issuer}/.well-known/change-password`, { redirect: 'manual' });
       expect([change.status, change.headers.get('location')]).toEqual([302, '/account/security']);
       expect((await fetch(`${other.issuer}/.well-known/security.txt`)).status).toBe(404);
-    } finally {
-      await other.close();
-    }
+    });
   });
 
   it('no password page if members have no local password', async () => {
-    const other = await OauthTest.start({ localSignIn: false }, oauth);
-    try {
+    await beside({ localSignIn: false }, async (other) => {
       expect((await fetch(`${other.issuer}/.well-known/change-password`)).status).toBe(404);
-    } finally {
-      await other.close();
-    }
+    });
   });
 });
