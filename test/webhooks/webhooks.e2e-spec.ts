@@ -128,6 +128,7 @@ describe('webhooks', () => {
       await oauth.api.platform.participant(event, userId);
       const peer = await oauth.api.platform.user();
       const connection = await oauth.api.platform.connection(peer, userId);
+      await receiver.untilReceived(1); // otherwise the participation's message may already say `removed`
       await query('DELETE FROM participants WHERE user_id = $1', [userId]);
       await receiver.untilReceived(2);
       expect(receiver.told.toSorted()).toEqual([
