@@ -76,7 +76,7 @@ describe('a calendar link', () => {
     expect(after.html).not.toMatch(LINK);
     expect(after.html).not.toContain('Not seen yet');
     const revoked = (await browser.submit(after, {}, /\/revoke$/)) as FormPage;
-    expect(revoked.html).toContain('That calendar link does not work any more.');
+    expect(revoked.html).toContain('That calendar link no longer works.');
     expect((await read(link)).status).toBe(404);
     const events = await oauth.dataSource.query<{ type: string; details: object }[]>(
       `SELECT type, details FROM auth_events WHERE user_id = $1 AND type LIKE 'calendar%' ORDER BY id`,
@@ -108,7 +108,7 @@ describe('a calendar link', () => {
     const { browser, page } = await accountPage(username);
     let last = (await browser.open('/account/calendar')) as FormPage;
     for (let i = 0; i < 10; i++) last = await make(browser, last, `Link ${i}`);
-    expect(last.html).toContain('as many as there can be');
+    expect(last.html).toContain('reached the limit of');
     const refused = await make(browser, page, 'One more');
     expect(refused.status).toBe(422);
     const links = oauth.api.app.get(CalendarLinks);
@@ -126,7 +126,7 @@ describe('a calendar link', () => {
     const own = /\/account\/calendar\/\d+\/revoke/.exec(page.html)![0];
     const foreign = { ...page, html: page.html.replace(own, `/account/calendar/${id}/revoke`) };
     const { html } = (await browser.submit(foreign, {}, /\/revoke$/)) as FormPage;
-    expect(html).not.toContain('does not work any more');
+    expect(html).not.toContain('no longer works');
     const forged = {
       ...page,
       html: page.html.replaceAll(/name="csrf" value="[^"]*"/g, 'name="csrf" value="x"'),

@@ -38,7 +38,7 @@ describe('GET and POST /account/apps', () => {
     expect(page.html).toContain('Keep me');
 
     const after = await browser.press(page, {}, formOf(page, cut));
-    expect(after.html).toContain('The app has no access to your account any more.');
+    expect(after.html).toContain('The app no longer has access to your account.');
     expect(after.html).not.toContain('Cut me');
     expect(await Promise.all(devices.map(({ access_token }) => oauth.me(access_token)))).toEqual([
       401, 401, 200,
@@ -68,7 +68,7 @@ describe('GET and POST /account/apps', () => {
     expect(await oauth.me(access_token)).toBe(200);
     const page = await browser.view('/account/apps');
     expect(page.html).not.toContain('Not seen yet');
-    expect(page.html).toContain('Use shows here within a minute.');
+    expect(page.html).toContain('Use appears here within a minute.');
     const [, used, exact, ago] =
       /<dt>Last used<\/dt><dd><time datetime="([^"]+)" title="([^"]+)">([^<]+)</.exec(page.html)!;
     expect(Math.abs(Date.now() - Date.parse(used!))).toBeLessThan(30_000);
@@ -297,7 +297,7 @@ describe('GET and POST /account/activity', () => {
     );
     expect(rows).toEqual([
       '|now|Firefox on Linux|This computer|Your password|Signed in|',
-      '|now|Firefox on Linux|This computer|Your password|Refused|The password was wrong|',
+      '|now|Firefox on Linux|This computer|Your password|Rejected|The password was wrong|',
     ]);
     const recorded = await oauth.query<{ details: object }>(
       `SELECT details FROM auth_events WHERE user_id = $1 AND type = 'sign_in.succeeded'`,
@@ -350,13 +350,13 @@ describe('GET and POST /account/keys', () => {
     expect([page.status, page.url.pathname]).toEqual([200, '/account/keys']);
     expect(page.html).toContain(`pua_live_${idOf(cut)}_…`);
     expect(page.html).toContain('See the events you organise, attend or are invited to');
-    expect(page.html).toContain('Nothing but look itself up.');
+    expect(page.html).toContain('Only show whose key it is.');
     expect(page.html.match(/Not seen yet/g)).toHaveLength(1);
     expect(page.html).not.toContain(idOf(gone));
     for (const key of [cut, kept]) expect(page.html).not.toContain(key.split('_')[3]!.slice(0, 8));
 
     const after = await browser.press(page, {}, new RegExp(`/${idOf(cut)}/revoke$`));
-    expect(after.html).toContain('That key does not work any more.');
+    expect(after.html).toContain('That key no longer works.');
     expect(after.html).not.toContain(idOf(cut));
     expect((await oauth.api.get('/me', cut)).status).toBe(401);
     expect((await oauth.api.get('/credential', kept)).status).toBe(200);
@@ -383,7 +383,7 @@ describe('GET and POST /account/keys', () => {
       expect(page.html).not.toContain(idOf(foreign));
       const aimed = { ...page, html: page.html.replaceAll(idOf(own), idOf(foreign)) };
       const after = await browser.press(aimed, {}, /\/revoke$/);
-      expect(after.html).not.toContain('does not work any more');
+      expect(after.html).not.toContain('no longer works');
     }
     const forged = {
       ...page,

@@ -240,7 +240,7 @@ describe('an assistant', () => {
     const activity = await browser.signIn('/account/activity', username);
     expect(activity.html).toContain('Helper');
     const apps = await browser.view('/account/apps');
-    expect(await end(apps, clientId, browser)).toContain('The app has no access to your account any more.');
+    expect(await end(apps, clientId, browser)).toContain('The app no longer has access to your account.');
     await refusedSoon(body.access_token);
   });
 

@@ -120,7 +120,7 @@ postgres.describe('a member in Chromium, with the client on another origin', () 
     expect(await (await call()).json()).toMatchObject({ username }); // it asks first
     await page.getByRole('button', { name: 'Revoke access of Trailmix' }).click();
     await page.getByText('No app can see your account.').waitFor();
-    await page.getByRole('status').getByText('The app has no access to your account any more.').waitFor();
+    await page.getByRole('status').getByText('The app no longer has access to your account.').waitFor();
     await page.reload();
     expect(await page.getByRole('status').count()).toBe(0);
     await expect(call()).rejects.toMatchObject({ status: 401 });
@@ -165,14 +165,14 @@ postgres.describe('a member in Chromium, with the client on another origin', () 
     const link = await page.getByLabel('Your calendar link').inputValue();
     expect((await fetch(link)).status).toBe(200);
     await confirmed('Revoke Phone');
-    await page.getByText('That calendar link does not work any more.').waitFor();
+    await page.getByText('That calendar link no longer works.').waitFor();
     expect((await fetch(link)).status).toBe(404);
 
     await tabTo('Keys');
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Keys' }).waitFor();
     await confirmed('Revoke key test');
-    await page.getByText('That key does not work any more.').waitFor();
+    await page.getByText('That key no longer works.').waitFor();
     expect((await oauth.api.get('/me', key)).status).toBe(401);
 
     await tabTo('Your data');

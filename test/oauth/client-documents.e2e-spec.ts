@@ -321,7 +321,7 @@ postgres.describe('client documents on a server', () => {
       const consent = await browser.press(page, { username, password: PASSWORD });
       expect(consent.html).toContain('<bdi>Travelling agent</bdi>');
       expect(consent.html).toContain(
-        `<strong>This app comes from <bdi>${new URL(at).host}</bdi>, and describes itself.</strong> Allow only what`,
+        `<strong>This app comes from <bdi>${new URL(at).host}</bdi>, which describes it.</strong> Allow only what`,
       );
       expect(consent.html).toContain('If it is an assistant, it may pass on what it reads.');
       const back = (await browser.submit(

@@ -128,10 +128,10 @@ postgres.describe('a developer in Chromium', () => {
       return page.evaluate(() => navigator.clipboard.readText());
     };
     await signIn(page, username);
-    await page.getByRole('link', { name: 'Make a key' }).click();
+    await page.getByRole('link', { name: 'Create a key' }).click();
     await page.getByLabel('Name', { exact: true }).fill('My script');
     await page.getByLabel('See your profile').check();
-    await page.getByRole('button', { name: 'Make the key' }).click();
+    await page.getByRole('button', { name: 'Create the key' }).click();
     const headers = { 'X-API-Key': await copied() };
     expect((await fetch(new URL('/api/public/me', oauth.issuer), { headers })).status).toBe(200);
 
@@ -152,7 +152,7 @@ postgres.describe('a developer in Chromium', () => {
     });
     const page = await context.newPage();
     await signIn(page, username);
-    await page.getByRole('link', { name: 'Make a key' }).focus();
+    await page.getByRole('link', { name: 'Create a key' }).focus();
     await page.keyboard.press('Enter');
     await page.getByLabel('Name', { exact: true }).focus();
     await page.keyboard.type('My script');

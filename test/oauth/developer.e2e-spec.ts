@@ -166,7 +166,7 @@ describe('a member’s app', () => {
       expect(faults).toHaveLength(1);
       expect(faults[0]).toContain(uri);
       const refused = await ada.submit(form, /clients$/, { name: 'App', type, redirect_uris: uri });
-      expect([refused.status, refused.html.includes('This is not registered yet.')]).toEqual([400, true]);
+      expect([refused.status, refused.html.includes('The app was not registered.')]).toEqual([400, true]);
       const all = await clients().list({ userId: ada.id, ip: null });
       expect(all).toEqual([]);
     },
@@ -412,7 +412,7 @@ describe('a member’s API key', () => {
     const ada = await developer();
     const key = await ada.makeKey();
     const page = await ada.submit(await ada.open('/developer'), /\/revoke$/);
-    expect(page.html).toContain('That key does not work any more.');
+    expect(page.html).toContain('That key no longer works.');
     expect((await call('/api/public/me', { 'X-API-Key': key })).status).toBe(401);
     const page2 = await ada.open('/developer');
     expect(page2.html).not.toContain('/rotate"');
@@ -457,10 +457,7 @@ describe('a developer’s repeatable action', () => {
     const before = await trail();
     const another = { name: 'App', type: 'web', redirect_uris: REDIRECT_URI };
     const refused = await ada.submit(form, /clients$/, another);
-    expect([refused.status, refused.html.includes('You have changed as much as you can')]).toEqual([
-      429,
-      true,
-    ]);
+    expect([refused.status, refused.html.includes('reached the limit of changes')]).toEqual([429, true]);
     for (const path of [
       `/developer/clients/${app}/enable`,
       `/developer/keys/${idOfKey(key)}/rotate`,
@@ -513,8 +510,8 @@ describe('an app or key of another member or the platform', () => {
       expect((await mallory.open(`/developer/requests?of=${id}`)).status).toBe(404);
     }
     const overview = (await mallory.open('/developer')).html;
-    expect(overview).toContain('You have registered no app.');
-    expect(overview).toContain('You have made no key.');
+    expect(overview).toContain('You have not registered an app.');
+    expect(overview).toContain('You have not created a key.');
     expect(await clients().find(clientId)).toMatchObject({ name: 'Ada’s', disabled_at: null });
     expect(await clients().find(ofPlatform)).toMatchObject({ disabled_at: null });
   });
@@ -617,8 +614,8 @@ SELECT $1, date_trunc('hour', now() - $2::interval), 'GET', '/old', 503, 'tempor
     await long('31 days');
     const { html } = await ada.open('/developer/requests');
     const text = html.replace(/<[^>]+>/g, ' ').replace(/\s+/g, ' ');
-    expect(text).toContain('Accepted (below 400) 110 Refused (4xx) 3 Failed (5xx) 0 Values');
-    expect(text).toContain('Accepted (below 400) 110 Refused (4xx) 3 Failed (5xx) 7 Values');
+    expect(text).toContain('Accepted (below 400) 110 Rejected (4xx) 3 Failed (5xx) 0 Values');
+    expect(text).toContain('Accepted (below 400) 110 Rejected (4xx) 3 Failed (5xx) 7 Values');
     expect(text).toMatch(/Script 113, 3 with errors 120, 10 with errors \d+ ms \d+ ms/);
     expect(text).toContain('503 temporarily_unavailable GET /old 0 7 –');
     expect(text).toContain('403 insufficient_scope GET /api/public/events 3 3 Open');

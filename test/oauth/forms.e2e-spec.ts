@@ -118,7 +118,7 @@ describe('a form that creates a resource', () => {
     const links = oauth.api.app.get(CalendarLinks);
     for (let n = 0; n < 10; n++) await links.create(signed.id, `Link ${n}`, { actor: 'user' });
     const full = await signed.browser.press(signed.page, { name: 'Phone' }, /create$/);
-    expect([full.status, full.html]).toEqual([422, expect.stringContaining('You have 10 links')]);
+    expect([full.status, full.html]).toEqual([422, expect.stringContaining('limit of 10 links')]);
     await links.revokeAll(signed.id, { actor: 'user' }, oauth.dataSource);
     const made = await signed.browser.press(signed.page, { name: 'Phone' }, /create$/);
     expect(made.html).toMatch(LINK);
@@ -487,8 +487,8 @@ describe('ending all other sessions', () => {
     const end = async (also: string[]) => await browser.press(await open(), { also }, /end-others$/);
 
     const page = await open();
-    expect(page.html).toContain('End the access of all connected apps, too (1)');
-    expect(page.html).toContain('Revoke all calendar links, too (1)');
+    expect(page.html).toContain('Also end the access of all connected apps (1)');
+    expect(page.html).toContain('Also revoke all calendar links (1)');
     expect((await end([])).html).toContain('All other sessions are signed out.');
     expect([await oauth.me(tokens.access_token), (await links.list(id)).length]).toEqual([200, 1]);
 

@@ -147,7 +147,7 @@ postgres.describe('a member with a passkey, in Chromium', () => {
     });
     await register(own.page, username, 'Laptop');
     await own.page.getByRole('button', { name: 'Add a passkey' }).click();
-    await own.page.getByText('This device has a passkey for your account already.').waitFor();
+    await own.page.getByText('This device already has a passkey for your account.').waitFor();
     expect(await credentialsOf(own)).toHaveLength(1);
   });
 
@@ -155,15 +155,15 @@ postgres.describe('a member with a passkey, in Chromium', () => {
     const { username } = await oauth.member();
     const own = await device();
     await register(own.page, username, 'Laptop');
-    await own.page.locator('summary').filter({ hasText: 'Switch the password off' }).click();
-    await own.page.getByRole('button', { name: 'Switch the password off' }).click();
+    await own.page.locator('summary').filter({ hasText: 'Disable the password' }).click();
+    await own.page.getByRole('button', { name: 'Disable the password' }).click();
     await own.page.getByText('Your only sign-in method: you can’t remove it.').waitFor();
-    await own.page.getByRole('button', { name: 'Switch the password on' }).click();
+    await own.page.getByRole('button', { name: 'Enable the password' }).click();
     await own.page.getByText('Remove the passkey Laptop').first().click();
     await own.page.getByRole('button', { name: 'Remove the passkey Laptop' }).click();
     await own.page.getByRole('status').getByText('The passkey is removed.').waitFor();
     await own.page.goto(`${oauth.issuer}/account/activity`);
-    await own.page.getByText('A passkey of yours was removed').waitFor();
+    await own.page.getByText('One of your passkeys was removed').waitFor();
     expect(own.violations).toEqual([]);
   });
 
@@ -188,6 +188,6 @@ postgres.describe('a member with a passkey, in Chromium', () => {
     expect(await page.getByRole('button', { name: 'Sign in with a passkey' }).isVisible()).toBe(false);
     await signInWithPassword(page, username);
     expect(await page.getByRole('button', { name: 'Add a passkey' }).isVisible()).toBe(false);
-    await page.getByText('Passkeys need JavaScript, and a browser that has them.').waitFor();
+    await page.getByText('Passkeys need JavaScript and a browser that supports them.').waitFor();
   });
 });

@@ -539,7 +539,7 @@ describe('the last sign-in method', () => {
     const refused = await browser.post(page, remove);
     expect([refused.status, await refused.text()]).toEqual([
       409,
-      expect.stringContaining('your only way to sign in'),
+      expect.stringContaining('your only sign-in method'),
     ]);
     await oauth.query('UPDATE users SET password_hash = NULL, password_off_at = NULL WHERE id = $1', [id]);
     expect((await browser.post(page, remove)).status).toBe(409);
@@ -565,7 +565,7 @@ describe('the last sign-in method', () => {
   thorough.it('cannot be removed: a password without a passkey', async () => {
     const { id, username } = await oauth.member();
     const { browser, page } = await atSecurity(oauth, username);
-    expect(page.html).not.toContain('Switch the password off');
+    expect(page.html).not.toContain('Disable the password');
     expect((await browser.post(page, '/account/security/password/off')).status).toBe(409);
     expect(await trailOf(id, 'user.password_switched')).toEqual([]);
   });
@@ -593,7 +593,7 @@ describe('a disabled password', () => {
     const { id, username, browser, authenticator } = await memberWithPasskey(oauth);
     const page = await browser.view('/account/security');
     const off = await browser.press(page, {}, /password\/off$/);
-    expect(off.html).toContain('Your password is switched off.');
+    expect(off.html).toContain('Your password is disabled.');
     const attempt = async () => {
       const at = oauth.browser();
       return await at.press(await at.view('/account/apps'), {

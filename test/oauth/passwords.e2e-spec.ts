@@ -85,7 +85,7 @@ describe('a password change', () => {
     ['too short', 'nine 9999', 'must have 10 to 128 characters'],
     ['too long', 'x'.repeat(129), 'must have 10 to 128 characters'],
     ['one of the most common', 'QWERTYuiop', 'one of the most common'],
-    ['one that cannot be stored', 'with\0null and more', 'characters that cannot be used'],
+    ['one that cannot be stored', 'with\0null and more', 'characters that are not allowed'],
     ['the one that they have', PASSWORD, 'the same as the current one'],
     ['nothing', '', 'must have 10 to 128 characters'],
   ])('to %s is rejected with the reason, and keeps the old one', async (_, wanted, why) => {

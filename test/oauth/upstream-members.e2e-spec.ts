@@ -241,10 +241,7 @@ describe('a member who signed in with the external identity provider', () => {
       )[0]!.off;
     const security = await browser.view('/account/security');
     const off = await browser.press(security, {}, /password\/off$/);
-    expect([off.html, await isOff()]).toEqual([
-      expect.stringContaining('Your password is switched off.'),
-      true,
-    ]);
+    expect([off.html, await isOff()]).toEqual([expect.stringContaining('Your password is disabled.'), true]);
     await browser.submit(off, {}, /password\/on$/);
     expect(await isOff()).toBe(false);
 

@@ -16,7 +16,7 @@ import { until } from '../support/timing.js';
 const run = promisify(execFile);
 const MODULE = 'public-user-api.example/publicuserapi';
 
-/** What each path may take at most, in ms, from its first click or command; a machine that does nothing else takes a tenth. */
+/** Maximum duration of each path in ms, from its first click or command; an idle host takes a tenth. */
 
 /** The page of an app, around the lines that `/developer` shows: what the README of the TypeScript client says, in a file. */
 const page = (server: string) => `<!doctype html><title>Trailmix</title><button>Sign in</button><p></p>
@@ -150,12 +150,12 @@ postgres.describe('in the first hour, with README and guides only,', () => {
     const ada = await visitor();
     const { page: at, click } = ada;
     await at.goto(server);
-    await click(at.getByRole('link', { name: 'Make a key', exact: true }));
+    await click(at.getByRole('link', { name: 'Create a key', exact: true }));
     await signIn(ada, 'ada');
-    await click(at.getByRole('link', { name: 'Make a key', exact: true }));
+    await click(at.getByRole('link', { name: 'Create a key', exact: true }));
     await at.getByLabel('Name', { exact: true }).fill('My backend');
     for (const scope of await at.getByRole('checkbox').all()) await scope.check();
-    await click(button(at, 'Make the key'));
+    await click(button(at, 'Create the key'));
     const key = (await at.locator('.secret code').first().innerText()).trim();
     expect(ada.clicks()).toBe(4);
 
@@ -215,7 +215,7 @@ postgres.describe('in the first hour, with README and guides only,', () => {
     await click(using.getByRole('link', { name: 'Account', exact: true }));
     await click(using.locator('summary').filter({ hasText: 'Revoke access of Pocketbook' }));
     await click(button(using, 'Revoke access of Pocketbook'));
-    await using.getByText('The app has no access to your account any more.').waitFor();
+    await using.getByText('The app no longer has access to your account.').waitFor();
     took('end of an app', since);
     expect(grace.clicks() - before).toBe(3);
     const answer = await at.evaluate(async (api) => {

@@ -105,7 +105,7 @@ describe('a failed request gets', () => {
     ['payload_too_large', 413, 'The form could not be read'],
     ['unsupported_media_type', 415, 'The form could not be read'],
     ['rate_limited', 429, 'Try again in 7 seconds.'],
-    ['internal_error', 500, 'The server failed in a way that is not your fault'],
+    ['internal_error', 500, 'The server failed. It’s not your fault'],
     ['temporarily_unavailable', 503, 'The server is busy'],
   ] as const)('a page that explains the error: %s, %i', async (code, status, said) => {
     const page = await get(`/fails/${code}`);
