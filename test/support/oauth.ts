@@ -216,15 +216,19 @@ export class OauthTest {
   /** Lets time pass for all access, its tokens, and what members allowed, by the database's clock. */
   async passTime(seconds: number): Promise<void> {
     const tables = {
-      oauth_grants: ['created_at', 'expires_at', 'access_ends_at'],
+      oauth_grants: ['created_at', 'expires_at', 'access_ends_at', 'ending_notified_at', 'ending_told_at'],
       oauth_tokens: ['created_at', 'expires_at', 'consumed_at'],
       oauth_consents: ['access_ends_at'],
       oauth_grant_usage: ['last_used_at'],
     };
-    for (const [table, columns] of Object.entries(tables)) {
-      const changes = columns.map((column) => `${column} = ${column} - make_interval(secs => $1)`);
-      await this.dataSource.query(`UPDATE ${table} SET ${changes.join(', ')}`, [seconds]);
-    }
+    await this.dataSource.transaction(async (manager) => {
+      for (const [table, columns] of Object.entries(tables)) {
+        const changes = columns.map((column) => `${column} = ${column} - make_interval(secs => $1)`);
+        await manager.query(`UPDATE ${table} SET ${changes.join(', ')}`, [seconds]);
+      }
+      // No end moved: no app is notified.
+      await manager.query('DELETE FROM access_changes WHERE xmin = pg_current_xact_id()::xid');
+    });
     this.api.app.get(RevocationChannel).announce('all');
   }
 

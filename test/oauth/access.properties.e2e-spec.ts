@@ -1,0 +1,743 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { eraseMembers } from '../../src/accounts/erasure.js';
+import { UsersService } from '../../src/accounts/users.service.js';
+import { RevocationChannel } from '../../src/auth/revocation-channel.js';
+import { Usage } from '../../src/auth/usage/usage.js';
+import { CalendarLinks } from '../../src/calendar/calendar-links.js';
+import { AccessEnds } from '../../src/clients/access-ends.js';
+import { ClientsService } from '../../src/clients/clients.service.js';
+import { ConnectedApps } from '../../src/clients/connected-apps.js';
+import { ClientReviews } from '../../src/clients/reviews.js';
+import { Sweeper } from '../../src/operations/sweeper/sweeper.js';
+import { Upkeep } from '../../src/operations/upkeep.js';
+import { WebhooksService } from '../../src/webhooks/webhooks.service.js';
+import { OauthTest, PASSWORD, REDIRECT_URI, type Browser, type FormPage } from '../support/oauth.js';
+import { Receiver } from '../support/receiver.js';
+import { eventually } from '../support/timing.js';
+
+const HOUR = 3_600;
+const DAY = 24 * HOUR;
+const NATIVE = 'com.example.app:/cb';
+const API_SCOPES = ['events:read', 'profile:read'];
+const DURATIONS = ['once', '30', '180', 'unlimited'] as const;
+type Duration = (typeof DURATIONS)[number];
+const secondsOf = (duration: Duration) =>
+  duration === 'once' ? 660 : duration === 'unlimited' ? Infinity : Number(duration) * DAY;
+
+/** Each as often as it is named. */
+const STEPS = `consent consent consent consent signInAgain signInAgain redeem redeem refresh refresh refresh refresh reuse revokeToken
+change change endAccess endAccess enableMember toggleApp approve sweep sweep passTime passTime passTime passTime passTime`;
+type Name =
+  | 'consent' | 'signInAgain' | 'redeem' | 'refresh' | 'reuse' | 'revokeToken' | 'change' | 'endAccess'
+  | 'enableMember' | 'toggleApp' | 'approve' | 'sweep' | 'passTime'; // prettier-ignore
+const step = fc.record({
+  does: fc.constantFrom(...(STEPS.split(/\s/) as Name[])),
+  member: fc.nat({ max: 1 }),
+  app: fc.nat({ max: 2 }),
+  /** Of the grants that it can be about. */
+  pick: fc.nat({ max: 99 }),
+  duration: fc.constantFrom(...DURATIONS),
+  scopes: fc.subarray(API_SCOPES, { minLength: 1 }),
+  redeems: fc.boolean(),
+  /** By the member, by an admin, of all apps, and with the member's password or account. */
+  end: fc.constantFrom('member', 'admin', 'all', 'password', 'disable', 'erase'),
+  seconds: fc.constantFrom(HOUR, DAY, 5 * DAY, 24 * DAY, 40 * DAY, 175 * DAY),
+});
+type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
+
+interface Member {
+  readonly id: number;
+  readonly username: string;
+  readonly browser: Browser;
+  calendar: string | undefined;
+  disabled: boolean;
+  erased: boolean;
+}
+
+interface App {
+  readonly id: string;
+  readonly name: string;
+  readonly isNative: boolean;
+  /** In seconds. */
+  readonly idle: number;
+  readonly owner: number | null;
+  readonly endpoint: string;
+  disabled: boolean;
+  approved: boolean;
+}
+
+/** One sign-in of a member in an app: a row of oauth_grants until it is `gone`. Times are in seconds of the model's clock. */
+interface Grant {
+  readonly id: string;
+  readonly member: Member;
+  readonly app: App;
+  readonly createdAt: number;
+  scopes: readonly string[];
+  endsAt: number;
+  /** When the row is deleted if nobody uses it. */
+  expiresAt: number;
+  code: Record<string, string> | undefined;
+  /** End of the last token. */
+  tokensEndAt: number;
+  access: { readonly token: string; readonly endsAt: number }[];
+  refresh: string | undefined;
+  readonly used: { readonly token: string; readonly at: number }[];
+  usedAt: number;
+  readonly noticedAt: { event: number; webhook: number };
+  gone: boolean;
+  /** Why it ended, as its app reads it. */
+  why: string | undefined;
+}
+
+interface Consent {
+  granted: readonly string[];
+  endsAt: number;
+}
+
+const later = (...times: number[]) => Math.max(-Infinity, ...times);
+const endOf = (grants: readonly Grant[]) => later(...grants.map(({ endsAt }) => endsAt));
+const union = (grants: readonly Grant[]) => [...new Set(grants.flatMap((grant) => grant.scopes))].toSorted();
+
+/** A server with two members and three apps, and what a plain model says of them. */
+class World {
+  #passed = 0;
+  readonly #grants: Grant[] = [];
+  readonly #consents = new Map<string, Consent>();
+  readonly #last = { webhook_deliveries: 0, platform_changes: 0, auth_events: 0 };
+  #expected = { told: [] as string[], notices: [] as string[], audited: [] as string[] };
+
+  private constructor(
+    private readonly oauth: OauthTest,
+    private readonly receiver: Receiver,
+    private readonly members: readonly Member[],
+    private readonly apps: readonly App[],
+  ) {}
+
+  static async make(oauth: OauthTest, receiver: Receiver): Promise<World> {
+    const members: Member[] = [];
+    for (let n = 0; n < 2; n++) {
+      const made = await oauth.member();
+      await oauth.dataSource.query("UPDATE users SET email = username || '@mail.example' WHERE id = $1", [
+        made.id,
+      ]);
+      const links = oauth.api.app.get(CalendarLinks);
+      const calendar = await links.create(made.id, 'Phone', { actor: 'system', ip: null });
+      members.push({ ...made, browser: oauth.browser(), calendar, disabled: false, erased: false });
+    }
+    const owner = { userId: (await oauth.member()).id, ip: null };
+    const apps: App[] = [];
+    for (const [n, isNative] of [false, true, true].entries()) {
+      const [name, isOwn, idle] = [`App ${'ABC'[n]}`, n === 2, (isNative ? 180 : 30) * DAY];
+      const id = await oauth.client({
+        name,
+        ...(isNative ? { type: 'native', redirect_uris: [NATIVE] } : {}),
+        ...(isOwn ? { owner, scopes: ['events:read', 'profile:read'] } : {}),
+      });
+      const { id: endpoint } = await new WebhooksService(oauth.dataSource, oauth.api.config).create({
+        url: receiver.url,
+        types: ['access.changed', 'access.ending', 'access.ended'],
+        clientId: id,
+        actor: 'admin',
+      });
+      const states = { owner: isOwn ? owner.userId : null, disabled: false, approved: !isOwn };
+      apps.push({ id, name, isNative, idle, endpoint, ...states });
+    }
+    const world = new World(oauth, receiver, members, apps);
+    await world.#news();
+    return world;
+  }
+
+  now = () => this.#passed + Date.now() / 1_000;
+
+  #query<Row>(sql: string, values: unknown[] = []): Promise<Row[]> {
+    return this.oauth.dataSource.query<Row[]>(sql, values);
+  }
+
+  /** Carries a step out on the server and in the model, and compares them. */
+  async take(made: Step): Promise<void> {
+    const count = this.#grants.length;
+    await this.#check(made, () => this[made.does](made));
+    const added = this.#grants[count];
+    if (added && made.redeems) await this.#check(made, () => this.#redeem(added));
+  }
+
+  async #check(made: Step, act: () => Promise<void>): Promise<void> {
+    this.#expected = { told: [], notices: [], audited: [] };
+    await act();
+    this.oauth.api.app.get(RevocationChannel).announce('all'); // PostgreSQL announces it a moment later
+    await this.#compareTokens();
+    await this.#noticeEnds();
+    expect({ made, ...(await this.#news()) }).toEqual({
+      made,
+      told: this.#expected.told.toSorted(),
+      notices: this.#expected.notices.toSorted(),
+      audited: this.#expected.audited.toSorted(),
+    });
+    await this.#comparePages();
+  }
+
+  /** Finds each message sent once, except those that the app may no longer get. Deletes the apps, whose access would end later. */
+  async end(): Promise<void> {
+    const endpoints = this.apps.map(({ endpoint }) => endpoint);
+    const sent = await eventually(async () => {
+      const rows = await this.#query<{ id: string; type: string; status: string }>(
+        `SELECT 'msg_' || replace(id::text, '-', '') AS id, type, status FROM webhook_deliveries WHERE endpoint_id = ANY ($1)`,
+        [endpoints],
+      );
+      return rows.every(({ status }) => status !== 'pending') ? rows : undefined;
+    });
+    expect(sent.filter(({ type, status }) => status !== 'delivered' && type === 'access.ended')).toEqual([]);
+    const ids = sent.filter(({ status }) => status === 'delivered').map(({ id }) => id);
+    const { received } = this.receiver;
+    expect(new Set(received.map(({ id }) => id)).size).toBe(received.length);
+    // Erasure deletes what was delivered about the member.
+    const erased = this.members.filter((one) => one.erased).map(({ id }) => id);
+    const kept = received.filter(
+      ({ id, message }) => ids.includes(id) || !erased.includes(message.data.member_id!),
+    );
+    expect(kept.map(({ id }) => id).toSorted()).toEqual(ids.toSorted());
+    this.receiver.received.length = 0;
+    for (const [table, column] of [
+      ['webhook_endpoints', 'client_id'],
+      ['oauth_clients', 'id'],
+    ])
+      await this.#query(`DELETE FROM ${table} WHERE ${column} = ANY ($1)`, [this.apps.map(({ id }) => id)]);
+  }
+
+  #of(ofMember: Member, ofApp: App): Grant[] {
+    return this.#grants.filter((grant) => !grant.gone && grant.member === ofMember && grant.app === ofApp);
+  }
+
+  #isLive(grant: Grant, at = this.now()): boolean {
+    return !grant.gone && at < Math.min(grant.endsAt, grant.expiresAt, grant.tokensEndAt);
+  }
+
+  #live(ofMember: Member, ofApp: App): Grant[] {
+    return this.#of(ofMember, ofApp).filter((grant) => !grant.code && this.#isLive(grant));
+  }
+
+  #pick(picked: number, isWanted: (grant: Grant) => boolean): Grant | undefined {
+    const found = this.#grants.filter(isWanted);
+    return found[picked % found.length];
+  }
+
+  /** What the app of these grants is told when some were deleted, or changed. */
+  #tell(
+    ofMember: Member,
+    ofApp: App,
+    { deleted = [], changed = false }: { deleted?: readonly Grant[]; changed?: boolean },
+    by = 'platform',
+  ) {
+    const gaveAccess = deleted.filter(({ code }) => !code);
+    const live = this.#live(ofMember, ofApp);
+    const say = (what: string) => this.#expected.told.push(`${what} of ${ofMember.id} in ${ofApp.name}`);
+    const last = gaveAccess.toSorted((one, other) => this.#endOf(one) - this.#endOf(other)).at(-1);
+    for (const grant of deleted) Object.assign(grant, { why: this.#reasonOf(grant, by), gone: true });
+    const left = live.filter(({ gone }) => !gone);
+    const isLost = union(gaveAccess).some((scope) => !union(left).includes(scope));
+    if (left.length > 0) {
+      if (changed || isLost || endOf(gaveAccess) > endOf(left)) say(`changed (${union(left).join()})`);
+    } else if (last && this.#of(ofMember, ofApp).every(({ code }) => code))
+      say(`ended (${union(gaveAccess).join()}, ${last.why})`);
+  }
+
+  #endOf({ endsAt, expiresAt }: Grant): number {
+    return Math.min(endsAt, expiresAt, this.now());
+  }
+
+  #reasonOf({ endsAt, expiresAt }: Grant, by: string): string {
+    if (Math.min(endsAt, expiresAt) > this.now()) return by;
+    return endsAt <= expiresAt ? 'expired' : 'unused';
+  }
+
+  /** Ends all rows of a member, or those in one app. @returns their number */
+  #end(ofMember: Member, apps: readonly App[], by: string): number {
+    let count = 0;
+    for (const ofApp of apps) {
+      const deleted = this.#of(ofMember, ofApp);
+      count += deleted.length;
+      this.#tell(ofMember, ofApp, { deleted }, by);
+    }
+    return count;
+  }
+
+  #audit(type: string, ofMember?: Member, details = ''): void {
+    this.#expected.audited.push([type, ofMember?.id, details].join(' ').trim());
+  }
+
+  // Steps
+
+  async consent({ member: m, app: a, duration: chosen, scopes: granted }: Step) {
+    const [ofMember, ofApp] = [this.members[m]!, this.apps[a]!];
+    if (ofMember.disabled || ofApp.disabled) return;
+    const longest = !ofApp.isNative || !ofApp.approved ? '180' : 'unlimited';
+    const wanted = DURATIONS[Math.min(DURATIONS.indexOf(chosen), DURATIONS.indexOf(longest))]!;
+    const request = this.#request(ofApp, 'consent');
+    const browser = this.oauth.browser();
+    const untick = API_SCOPES.filter((scope) => !granted.includes(scope));
+    const { username } = ofMember;
+    const signingIn = browser.authorize(request.url, { username, duration: wanted, untick });
+    if (!ofApp.approved) return void (await expect(signingIn).rejects.toThrow('403'));
+    const at = this.now();
+    const before = this.#consents.get(`${m} ${a}`);
+    const isEnded =
+      before &&
+      before.endsAt <= at &&
+      !this.#of(ofMember, ofApp).some(({ endsAt, expiresAt }) => at < Math.min(endsAt, expiresAt));
+    if (!before || isEnded) this.#expected.notices.push(`consent.granted to ${ofMember.id} by ${ofApp.id}`);
+    this.#audit('consent.granted', ofMember, wanted);
+    const ends = wanted === 'once' ? at : at + secondsOf(wanted);
+    this.#consents.set(`${m} ${a}`, { granted, endsAt: ends });
+    const wider = this.#of(ofMember, ofApp).filter(({ scopes: had }) =>
+      had.some((scope) => !granted.includes(scope)),
+    );
+    for (const grant of wider) grant.scopes = grant.scopes.filter((scope) => granted.includes(scope));
+    this.#tell(ofMember, ofApp, { changed: wider.length > 0 });
+    await this.#addCode(ofMember, ofApp, await signingIn, request.verifier, granted, at + secondsOf(wanted));
+  }
+
+  /** Without a page: a web app gets access again until the consent ends. */
+  async signInAgain({ member: m }: Step) {
+    const [ofMember, ofApp] = [this.members[m]!, this.apps[0]!];
+    if (ofMember.disabled || ofApp.disabled) return;
+    await this.#accountPage(ofMember);
+    const request = this.#request(ofApp, 'none');
+    const back = (await ofMember.browser.open(request.url)) as URL;
+    const consent = this.#consents.get(`${m} 0`);
+    const at = this.now();
+    if (!consent || consent.endsAt <= at)
+      return expect(back.searchParams.get('error')).toBe('consent_required');
+    const ends = Math.min(at + 180 * DAY, consent.endsAt);
+    await this.#addCode(ofMember, ofApp, back, request.verifier, consent.granted, ends);
+  }
+
+  #request(ofApp: App, prompt: string) {
+    const redirect_uri = ofApp.isNative ? NATIVE : REDIRECT_URI;
+    return this.oauth.request(ofApp.id, { scope: API_SCOPES.join(' '), redirect_uri, prompt });
+  }
+
+  async #addCode(
+    ofMember: Member,
+    ofApp: App,
+    back: URL,
+    code_verifier: string,
+    granted: readonly string[],
+    endsAt: number,
+  ) {
+    const code = back.searchParams.get('code')!;
+    const redirect_uri = ofApp.isNative ? NATIVE : REDIRECT_URI;
+    const known = this.#grants.map(({ id }) => id);
+    const [row] = await this.#query<{ id: string }>(
+      'SELECT id FROM oauth_grants WHERE user_id = $1 AND client_id = $2 AND id <> ALL ($3)',
+      [ofMember.id, ofApp.id, known],
+    );
+    const at = this.now();
+    const grant: Grant = {
+      id: row!.id,
+      member: ofMember,
+      app: ofApp,
+      createdAt: at,
+      scopes: granted,
+      endsAt,
+      expiresAt: at + 181 * DAY,
+      code: { grant_type: 'authorization_code', client_id: ofApp.id, code, code_verifier, redirect_uri },
+      tokensEndAt: at + 60,
+      access: [],
+      refresh: undefined,
+      used: [],
+      usedAt: -Infinity,
+      noticedAt: { event: -Infinity, webhook: -Infinity },
+      gone: false,
+      why: undefined,
+    };
+    this.#grants.push(grant);
+  }
+
+  async redeem({ pick }: Step) {
+    const grant = this.#pick(pick, ({ code, app: ofApp }) => code !== undefined && !ofApp.disabled);
+    if (grant) await this.#redeem(grant);
+  }
+
+  async #redeem(grant: Grant) {
+    const { member: ofMember, app: ofApp, scopes: added, endsAt } = grant;
+    const { status, body } = await this.oauth.token(grant.code!);
+    if (!this.#isLive(grant)) return expect([status, body.error]).toEqual([400, 'invalid_grant']);
+    expect([status, body.error]).toEqual([200, undefined]);
+    const before = this.#live(ofMember, ofApp);
+    const isMore = added.some((scope) => !union(before).includes(scope)) || endsAt > endOf(before);
+    grant.code = undefined;
+    this.#audit('token.issued', ofMember, grant.id);
+    this.#issue(grant, body);
+    this.#tell(ofMember, ofApp, { changed: before.length > 0 && isMore });
+  }
+
+  #issue(grant: Grant, body: { access_token: string; refresh_token: string; [name: string]: unknown }) {
+    const at = this.now();
+    const isOnce = grant.endsAt - grant.createdAt < HOUR;
+    grant.access.push({ token: body.access_token, endsAt: Math.min(at + 600, grant.endsAt) });
+    grant.refresh = body.refresh_token;
+    grant.tokensEndAt = at + (isOnce ? 600 : grant.app.idle);
+    if (!isOnce && (grant.expiresAt - at < grant.app.idle || grant.expiresAt - at > grant.app.idle + DAY))
+      grant.expiresAt = at + grant.app.idle + DAY;
+    const left = body.refresh_token_expires_in as number | undefined;
+    if (isOnce) expect([body.refresh_token, left]).toEqual([undefined, undefined]);
+    else if (grant.endsAt === Infinity) expect(left).toBeUndefined();
+    else expect(Math.abs(left! - (grant.endsAt - at))).toBeLessThan(60);
+  }
+
+  async refresh({ pick }: Step) {
+    const grant = this.#pick(pick, (one) => one.refresh !== undefined && !one.app.disabled);
+    if (!grant) return;
+    const { status, body } = await this.oauth.refresh(grant.app.id, grant.refresh!);
+    if (!this.#isLive(grant)) {
+      expect([status, body.error]).toEqual([400, 'invalid_grant']);
+      const why = grant.why ?? (grant.endsAt <= grant.tokensEndAt ? 'expired' : 'unused');
+      const words = { unused: `not used for ${grant.app.idle / DAY} days`, expired: 'expired' }[why];
+      return expect(body.error_description).toContain(`: ${words ?? `ended by the ${why}`}`);
+    }
+    expect([status, body.error]).toEqual([200, undefined]);
+    this.#audit('token.refreshed', grant.member, grant.id);
+    grant.used.push({ token: grant.refresh!, at: this.now() });
+    this.#issue(grant, body);
+  }
+
+  /** A thief, or the app itself after a theft: ends the grant. */
+  async reuse({ pick }: Step) {
+    const usedBefore = ({ used }: Grant) =>
+      used.find(({ at }) => at < this.now() - HOUR / 2 && at > this.now() - 29 * DAY);
+    const grant = this.#pick(pick, (one) => this.#isLive(one) && !one.app.disabled && !!usedBefore(one));
+    if (!grant) return;
+    const { status, body } = await this.oauth.refresh(grant.app.id, usedBefore(grant)!.token);
+    expect([status, body.error]).toEqual([400, 'invalid_grant']);
+    this.#audit('token.reused', grant.member, grant.id);
+    this.#tell(grant.member, grant.app, { deleted: [grant] });
+  }
+
+  async revokeToken({ pick }: Step) {
+    const grant = this.#pick(pick, (one) => one.refresh !== undefined && !one.app.disabled);
+    if (!grant) return;
+    const form = { client_id: grant.app.id, token: grant.refresh! };
+    expect((await this.oauth.post('/oauth/revoke', form)).status).toBe(200);
+    if (!this.#isLive(grant)) return;
+    this.#audit('grant.revoked', grant.member, grant.id);
+    this.#tell(grant.member, grant.app, { deleted: [grant] }, 'app');
+  }
+
+  async change({ member: m, app: a, duration: wanted }: Step) {
+    const [ofMember, ofApp] = [this.members[m]!, this.apps[a]!];
+    if (ofMember.erased || wanted === 'once') return;
+    const ends = new AccessEnds(this.oauth.dataSource, this.oauth.api.config);
+    const changed = this.#of(ofMember, ofApp).filter(
+      (grant) => this.#isLive(grant) && grant.endsAt - grant.createdAt > HOUR,
+    );
+    expect(await ends.change(ofMember.id, ofApp.id, wanted, { actor: 'user', ip: null })).toBe(
+      changed.length > 0,
+    );
+    if (changed.length === 0) return;
+    this.#audit('access.changed', ofMember, `${changed.length} ${wanted}`);
+    const endsAt = this.now() + secondsOf(wanted);
+    for (const grant of changed) grant.endsAt = endsAt;
+    this.#consents.get(`${m} ${a}`)!.endsAt = endsAt;
+    this.#tell(ofMember, ofApp, { changed: true });
+  }
+
+  async endAccess({ member: m, app: a, end: how }: Step) {
+    const [ofMember, ofApp] = [this.members[m]!, this.apps[a]!];
+    const { id } = ofMember;
+    if (ofMember.disabled) return;
+    const connected = new ConnectedApps(this.oauth.dataSource);
+    const users = new UsersService(this.oauth.dataSource);
+    if (how === 'member' || how === 'admin') {
+      const actor = how === 'member' ? 'user' : 'admin';
+      const hadConsent = this.#consents.delete(`${m} ${a}`);
+      const count = this.#end(ofMember, [ofApp], how === 'member' ? 'member' : 'platform');
+      expect(await connected.revoke(id, ofApp.id, { actor })).toBe(count);
+      if (hadConsent || count > 0) this.#audit('access.revoked', ofMember, String(count));
+      return;
+    }
+    const count = this.#end(ofMember, this.apps, how === 'all' ? 'member' : 'platform');
+    ofMember.calendar = undefined;
+    if (how === 'all' || how === 'erase')
+      for (const n of this.apps.keys()) this.#consents.delete(`${m} ${n}`);
+    if (how === 'all') {
+      expect((await connected.revokeAll(id, { actor: 'user' })).grants).toBe(count);
+      this.#audit('access.revoked', ofMember, String(count));
+    } else if (how === 'password') {
+      await users.setPassword(id, PASSWORD, 'admin');
+      this.#audit('user.password_set', ofMember);
+      this.#expected.notices.push(`user.password_set to ${id} by null`);
+    } else if (how === 'disable') {
+      await users.disable(id, 'admin');
+      ofMember.disabled = true;
+      this.#audit('user.disabled', ofMember);
+    } else {
+      await eraseMembers(this.oauth.dataSource, [id], { actor: 'admin' });
+      ofMember.disabled = ofMember.erased = true;
+      this.#audit('user.erased', ofMember);
+    }
+  }
+
+  async enableMember({ member: m }: Step) {
+    const ofMember = this.members[m]!;
+    if (!ofMember.disabled || ofMember.erased) return;
+    await new UsersService(this.oauth.dataSource).enable(ofMember.id, 'admin');
+    ofMember.disabled = false;
+    this.#audit('user.enabled', ofMember);
+  }
+
+  async toggleApp({ app: a }: Step) {
+    const ofApp = this.apps[a]!;
+    ofApp.disabled = !ofApp.disabled;
+    const clients = new ClientsService(this.oauth.dataSource, this.oauth.api.config);
+    await clients.setDisabled(ofApp.id, ofApp.disabled, 'admin');
+    this.#audit(ofApp.disabled ? 'client.disabled' : 'client.enabled');
+  }
+
+  async approve() {
+    const ofApp = this.apps[2]!;
+    if (ofApp.approved) return;
+    const reviews = new ClientReviews(this.oauth.dataSource);
+    const reasons = { 'profile:read': 'To greet you.', 'events:read': 'To show them.' };
+    const application = { purpose: 'Shows events.', policy_uri: 'https://app.example/privacy', reasons };
+    await reviews.apply(ofApp.id, application, { userId: ofApp.owner!, ip: null });
+    await reviews.review(ofApp.id, { approved: true });
+    ofApp.approved = true;
+    this.#expected.audited.push(`client.applied ${ofApp.owner}`, `client.reviewed ${ofApp.owner}`);
+    this.#expected.notices.push(`client.reviewed to ${ofApp.owner} by ${ofApp.id}`);
+  }
+
+  async sweep() {
+    for (let n = 0; n < 3; n++) await this.oauth.api.app.get(Sweeper).sweep();
+    const at = this.now();
+    for (const ofMember of this.members)
+      for (const ofApp of this.apps) {
+        const deleted = this.#of(ofMember, ofApp).filter((grant) => {
+          const tokensEndAt = grant.tokensEndAt + (grant.code ? 600 : 60);
+          if (at > tokensEndAt) grant.expiresAt = Math.min(grant.expiresAt, at - 1);
+          return at > Math.min(grant.endsAt, grant.expiresAt);
+        });
+        this.#tell(ofMember, ofApp, { deleted });
+      }
+  }
+
+  async passTime({ seconds }: Step) {
+    const isClear = (passed: number) => {
+      const at = this.now() + passed;
+      const moments = this.#grants.flatMap((grant) => {
+        const { endsAt, expiresAt, tokensEndAt, usedAt, noticedAt } = grant;
+        const weeks = [usedAt, noticedAt.event, noticedAt.webhook].map((moment) => moment + 7 * DAY);
+        return [
+          grant.createdAt + 660,
+          endsAt,
+          endsAt - 7 * DAY,
+          expiresAt,
+          tokensEndAt,
+          usedAt + 30 * DAY,
+          ...weeks,
+        ];
+      });
+      const consents = [...this.#consents.values()].map(({ endsAt }) => endsAt);
+      return [...moments, ...consents].every((moment) => Math.abs(at - moment) > 300);
+    };
+    let passed = seconds;
+    while (!isClear(passed)) passed += 700;
+    await this.oauth.passTime(passed);
+    this.#passed += passed;
+  }
+
+  // Comparisons
+
+  async #compareTokens() {
+    for (const grant of this.#grants) {
+      const isUsable = !grant.app.disabled && !grant.member.disabled;
+      for (const { token, endsAt } of grant.access) {
+        const isDead = grant.gone || this.now() >= endsAt;
+        const read = async (path: string) => {
+          const response = await fetch(`${this.oauth.issuer}/api/public${path}`, {
+            headers: { Authorization: `Bearer ${token}` },
+          });
+          return {
+            status: response.status,
+            body: (await response.json()) as { scopes: string[]; access_ends_at: string | null },
+          };
+        };
+        const { status, body } = await read('/credential');
+        expect([grant.id, status]).toEqual([grant.id, !isDead && isUsable ? 200 : 401]);
+        const isEventsToken = grant.scopes.includes('events:read');
+        expect((await read('/events')).status).toBe(status === 401 ? 401 : isEventsToken ? 200 : 403);
+        if (status === 200) {
+          expect(body.scopes.toSorted()).toEqual([...grant.scopes].toSorted());
+          const isOnce = grant.endsAt - grant.createdAt < HOUR;
+          this.#isMoment(body.access_ends_at, isOnce ? endsAt : grant.endsAt);
+          grant.usedAt = this.now();
+        }
+        if (isDead) grant.access = grant.access.filter((one) => one.token !== token);
+      }
+      if (grant.refresh === undefined || grant.app.disabled || grant.why !== undefined) continue;
+      const { body } = await this.oauth.post('/oauth/introspect', {
+        client_id: grant.app.id,
+        token: grant.refresh,
+      });
+      expect([grant.id, body.active]).toEqual([grant.id, this.#isLive(grant) && isUsable]);
+    }
+    for (const { calendar } of this.members) if (calendar) expect((await fetch(calendar)).status).toBe(200);
+    await this.oauth.api.app.get(Usage).flush();
+  }
+
+  #isMoment(time: string | null, at: number) {
+    if (at === Infinity) expect(time).toBeNull();
+    else
+      expect(Math.abs(Date.parse(`${time!.replace(' ', 'T')}Z`) / 1_000 + this.#passed - at)).toBeLessThan(
+        60,
+      );
+  }
+
+  async #noticeEnds() {
+    const [upkeep, { signal }] = [this.oauth.api.app.get(Upkeep), new AbortController()];
+    await upkeep.reportEndingAccess(signal);
+    await upkeep.tellOfEndingAccess(signal);
+    const at = this.now();
+    for (const [kind, days] of [
+      ['event', 7],
+      ['webhook', 30],
+    ] as const)
+      for (const grant of this.#grants) {
+        const { member: ofMember, app: ofApp, endsAt, createdAt, noticedAt } = grant;
+        const all = this.#of(ofMember, ofApp);
+        const isLast = all.every(
+          (one) =>
+            one === grant ||
+            one.expiresAt <= at ||
+            one.endsAt < endsAt ||
+            (one.endsAt === endsAt && one.id < grant.id),
+        );
+        const isDue =
+          !grant.gone &&
+          grant.expiresAt > at &&
+          noticedAt[kind] === -Infinity &&
+          at < endsAt &&
+          endsAt <= at + 7 * DAY &&
+          isLast &&
+          endsAt - createdAt > HOUR;
+        const isUsed = all.some(({ usedAt }) => usedAt > at - days * DAY);
+        const isNew = all.every((one) => one.noticedAt[kind] <= at - 7 * DAY);
+        if (!isDue || !isUsed || !isNew || ofApp.disabled || ofMember.disabled) continue;
+        noticedAt[kind] = at;
+        if (kind === 'event') {
+          this.#audit('access.ending', ofMember);
+          this.#expected.notices.push(`access.ending to ${ofMember.id} by ${ofApp.id}`);
+        } else if (this.#live(ofMember, ofApp).length > 0)
+          this.#expected.told.push(
+            `ending (${union(this.#live(ofMember, ofApp)).join()}) of ${ofMember.id} in ${ofApp.name}`,
+          );
+      }
+  }
+
+  /** What the server has told and recorded since the last time. */
+  async #news() {
+    await eventually(async () => {
+      await this.#query('SELECT tell_apps_of_access(1000)');
+      return (await this.#query('SELECT FROM access_changes')).length === 0 || undefined;
+    });
+    const messages = await this.#query<{
+      place: number;
+      type: string;
+      user_id: number;
+      endpoint_id: string;
+      details: { scopes: string[]; reason: string | null };
+    }>('SELECT sequence AS place, * FROM webhook_deliveries WHERE sequence > $1 AND endpoint_id = ANY ($2)', [
+      this.#last.webhook_deliveries,
+      this.apps.map(({ endpoint }) => endpoint),
+    ]);
+    const notices = await this.#query<{
+      place: number;
+      notice: string;
+      user_id: number;
+      by_id: string | null;
+    }>(`SELECT sequence AS place, * FROM platform_changes WHERE sequence > $1 AND type = 'notice'`, [
+      this.#last.platform_changes,
+    ]);
+    const events = await this.#query<{
+      place: number;
+      type: string;
+      user_id: number | null;
+      details: Record<string, unknown>;
+    }>(
+      `SELECT id AS place, * FROM auth_events WHERE id > $1 AND type !~ '^(sign_in|session|token.refused|authorization|webhook|calendar)'`,
+      [this.#last.auth_events],
+    );
+    const place = (rows: readonly { place: number }[], before: number) =>
+      later(before, ...rows.map((row) => row.place));
+    this.#last.webhook_deliveries = place(messages, this.#last.webhook_deliveries);
+    this.#last.platform_changes = place(notices, this.#last.platform_changes);
+    this.#last.auth_events = place(events, this.#last.auth_events);
+    const nameOf = (endpoint: string) => this.apps.find((one) => one.endpoint === endpoint)!.name;
+    return {
+      told: messages
+        .map(
+          ({ type, user_id, endpoint_id, details }) =>
+            `${type.slice('access.'.length)} (${[details.scopes.join(), details.reason ?? []].flat().join(', ')}) of ${user_id} in ${nameOf(endpoint_id)}`,
+        )
+        .toSorted(),
+      notices: notices.map(({ notice, user_id, by_id }) => `${notice} to ${user_id} by ${by_id}`).toSorted(),
+      audited: events
+        .map(({ type, user_id, details: { duration: chosen, grants, grant } }) => {
+          const said = type === 'client.reviewed' ? [] : [grants, chosen, grant];
+          return [type, user_id, ...said].filter((part) => part !== undefined && part !== null).join(' ');
+        })
+        .toSorted(),
+    };
+  }
+
+  async #accountPage({ browser, username }: Member): Promise<FormPage> {
+    const page = (await browser.open('/account/apps')) as FormPage;
+    if (!page.html.includes('type="password"')) return page;
+    return (await browser.submit(page, { username, password: PASSWORD })) as FormPage;
+  }
+
+  async #comparePages() {
+    for (const ofMember of this.members.filter(({ disabled }) => !disabled)) {
+      const { html } = await this.#accountPage(ofMember);
+      const shown = html.split('<li class="card">').slice(1);
+      for (const ofApp of this.apps) {
+        const live = this.#of(ofMember, ofApp).filter((grant) => this.#isLive(grant));
+        const card = shown.find((text) => text.includes(ofApp.name));
+        expect([ofApp.name, card !== undefined]).toEqual([ofApp.name, live.length > 0]);
+        if (!card) continue;
+        const [, time = null] = /<dt>Until<\/dt><dd><time datetime="([^"]+)"/.exec(card) ?? [];
+        this.#isMoment(
+          time && time.replace('T', ' ').replace('Z', ''),
+          later(...live.map(({ endsAt }) => endsAt)),
+        );
+      }
+    }
+    const erased = this.members.filter((one) => one.erased).map(({ id }) => id);
+    for (const table of ['notice_emails', 'platform_changes', 'muted_notices'])
+      expect(await this.#query(`SELECT FROM ${table} WHERE user_id = ANY ($1)`, [erased])).toEqual([]);
+  }
+}
+
+describe('access that members give', () => {
+  let oauth: OauthTest;
+  let receiver: Receiver;
+  beforeAll(async () => {
+    oauth = await OauthTest.start({ developerConsole: true, reviewsApps: true, sweepIntervalSeconds: 1e6 });
+    receiver = await Receiver.start();
+  });
+  afterAll(async () => {
+    await oauth.close();
+    await receiver.close();
+  });
+
+  it('is what tokens, pages, webhooks, notices and the audit log say, after any sequence of steps', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 25, maxLength: 40, size: 'max' }), async (steps) => {
+        const world = await World.make(oauth, receiver);
+        for (const made of steps) await world.take(made);
+        await world.end();
+      }),
+      { numRuns: 1, endOnFailure: true },
+    );
+  });
+});
