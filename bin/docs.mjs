@@ -29,10 +29,9 @@ export async function pages() {
   const { RECORD_TYPES } = await import('../dist/src/import/record-types.js');
   const errors = [
     '# Error codes',
+    'For developers: the meaning of each error, and how to fix it. Every error is `application/problem+json` (RFC 9457) with one of these codes;',
+    'its `type` is the URL of the same description: `GET /api/public/problems/{code}`.',
     '<!-- Made by `npm run docs` from `src/http/output/problems.ts`. -->',
-    '',
-    'Every error is `application/problem+json` (RFC 9457). Its `code` is one of these, and its `type` is the URL at which the running',
-    'server returns the same description: `GET /api/public/problems/{code}`.',
     '',
     '| Status | Code | Meaning | Fix |',
     '| --- | --- | --- | --- |',
@@ -72,8 +71,8 @@ export async function pages() {
     '<!-- Made by `npm run docs` from `src/audit/audit.ts` and `src/authorization-server/reasons/refusal-reasons.ts`. -->',
     '',
     'Each event has a time, type, actor (`user`, `client`, `system`, or `admin`: the command line), member, app, key, address, error id, and at',
-    'most 2,000 bytes of details. It contains no secret and no caller’s input. `npx pua audit` lists events, finds a rejection by the error id',
-    'that the caller saw, and with `--follow` prints new events.',
+    'most 2,000 bytes of details, which are texts unless the table names another type. It contains no secret and no caller’s input.',
+    '`npx pua audit` lists events, finds a rejection by the error id that the caller saw, and with `--follow` prints new events.',
     '',
     '## Events',
     '',
@@ -82,7 +81,7 @@ export async function pages() {
     ...Object.entries(AUTH_EVENTS).map(
       ([type, { meaning, details }]) =>
         `| \`${type}\` | ${cell(meaning)} | ${Object.entries(details)
-          .map(([name, [type, text]]) => `\`${name}\` (${type}): ${cell(text)}`)
+          .map(([name, [type, text]]) => `\`${name}\`${type === 'text' ? '' : ` (${type})`}: ${cell(text)}`)
           .join('; ')} |`,
     ),
     '',
@@ -109,13 +108,12 @@ export async function pages() {
     'table: run `pua db migrate` as the owner, and the server as [a smaller role](operations.md#the-databases-role).',
   ].join('\n');
   const personalData = [
-    '# Members’ data',
-    'Made by `npm run docs` from what the entities declare (`@OfMember`). These tables have rows of members:',
-    'what is erased with a member (`pua users erase`, or a feed’s deletion), and where it is in the file that members download under',
-    '`/account/data`, follow from the same declarations. Tests compare them with the database: every column with an id of a member is',
-    'declared here. Secrets, and what is derived from them, are in no file.',
+    '# Personal data',
+    'For reviewers: every table with members’ data, whose rows they are, what erasure (`pua users erase`, or a feed’s deletion) does to them,',
+    'and where the data export (`/account/data`) has them. The export contains no secrets.',
+    '<!-- Made by `npm run docs` from the entities’ `@OfMember`. -->',
     '',
-    '| Table | Belongs to the member in | When the member is erased | In the file | Secrets |',
+    '| Table | Member’s id in | Erasure | Data export | Secrets |',
     '| --- | --- | --- | --- | --- |',
     ...MEMBER_TABLES.toSorted((one, other) => (one.name < other.name ? -1 : 1)).map(
       memberTableRow(memberColumnsOf),
@@ -139,7 +137,7 @@ export async function pages() {
   return {
     'docs/schema.sql': textOf(objects),
     'docs/contributors/tables.md': await markdown(
-      `# Tables\nMade by \`npm run docs\` of a migrated database: keys and references. Everything else is in [schema.sql](../schema.sql).\n\n${drawTables(objects)}`,
+      `# Tables\nFor contributors: keys and references of all tables; [schema.sql](../schema.sql) has everything else. \`npm run docs\` generates both from a migrated database.\n\n${drawTables(objects)}`,
     ),
     'docs/developers/errors.md': await markdown(errors),
     'docs/operators/settings.md': await markdown(settings),
@@ -190,7 +188,7 @@ const memberTableRow = (memberColumnsOf) => (table) => {
   const through = owner.filter((column) => !direct.includes(column));
   const belongs = [
     ...(direct.length > 0 ? [names(direct)] : []),
-    ...(through.length > 0 ? [`what ${names(through)} refers to`] : []),
+    ...(through.length > 0 ? [`through ${names(through)}`] : []),
   ];
   const erased =
     erase === 'delete'
@@ -276,16 +274,14 @@ const ASSISTANTS = {
   'assistants/rust': ['Rust', 'rust', 'assistants/rust/Cargo.toml'],
 };
 
-/** One library per language and kind of app, with discovery and ID tokens. The page shows its program. */
+/** One library per language, with discovery and ID tokens. The page shows its program; frameworks are in confidential-clients.md. */
 const SHOWN = [
   'oidc-client-ts',
   'openid-client',
   '@auth/core',
   'Authlib',
   'github.com/coreos/go-oidc',
-  'github.com/oauth2-proxy/oauth2-proxy',
   'com.nimbusds:oauth2-oidc-sdk',
-  'org.springframework.boot:spring-boot-starter-oauth2-client',
   'openidconnect',
   'ruby-openid-connect',
 ];
@@ -293,16 +289,17 @@ const SHOWN = [
 /** A table of the libraries that compat runs, and the relevant part of the shown programs. */
 function libraries() {
   const programs = programsOf(LANGUAGES);
-  const sections = Object.entries(LANGUAGES).flatMap(([folder, [language, fence]]) => [
-    `## ${language}`,
-    ...programs
-      .filter((program) => program.folder === folder && SHOWN.includes(program.name))
-      .flatMap(({ name, file, code }) => [
+  const sections = Object.entries(LANGUAGES).flatMap(([folder, [language, fence]]) => {
+    const shown = programs.filter((program) => program.folder === folder && SHOWN.includes(program.name));
+    return [
+      ...(shown.length > 0 ? [`## ${language}`] : []),
+      ...shown.flatMap(({ name, file, code }) => [
         `### ${name}${folder === 'browser' ? ', in a page' : ''}`,
         `<!-- not run: npm run compat does, as ${file.replace('compat/', '')} -->`,
         ['```' + fence, dedented(code.replaceAll('\t', '  ')), '```'].join('\n'),
       ]),
-  ]);
+    ];
+  });
   return [tableOf(programs, true), ...sections].join('\n\n');
 }
 

@@ -17,8 +17,8 @@ const event = <const Details extends Readonly<Record<string, readonly [keyof Det
 ) => ({ meaning, details });
 
 const DEVICE = {
-  browser: ['text', 'Firefox, for example, if it is a known one'],
-  system: ['text', 'Linux, for example, likewise'],
+  browser: ['text', 'a known one, such as Firefox'],
+  system: ['text', 'a known one, such as Linux'],
 } as const;
 const GRANT = { grant: ['text', 'id of the grant'] } as const;
 const WEBHOOK = { webhook: ['text', 'its id'] } as const;
@@ -46,7 +46,7 @@ export const AUTH_EVENTS = {
   'sign_in.succeeded': event('A member signed in', {
     method: ['text', 'password, passkey, or upstream (external identity provider)'],
     ...DEVICE,
-    language: ['text', 'language of the page; the latest one is that of emails to the member'],
+    language: ['text', 'language of the page; the server emails the member in the latest one'],
   }),
   'sign_in.refused': event(
     'A sign-in with a member’s username was rejected; unknown usernames are not recorded',
@@ -68,18 +68,18 @@ export const AUTH_EVENTS = {
     notice: ['text', 'type of the event that it reports'],
     attempts: ['number', 'how often the server tried'],
   }),
-  'notice.chosen': event('A member chose the notices that they get emails about', {
-    muted: ['texts', 'types of the events that they get no emails about'],
+  'notice.chosen': event('A member chose which notices the server emails', {
+    muted: ['texts', 'types of the events without emails'],
   }),
   'session.ended': event('One or all of a member’s browser sessions were ended', {
-    session: ['text', 'the beginning of the session’s name, if it was one session'],
-    sessions: ['number', 'how many, if it was all of them'],
+    session: ['text', 'start of the session’s name, if one ended'],
+    sessions: ['number', 'how many, if all ended'],
   }),
   'session.signed_out': event('A member signed out on the account pages'),
   'consent.granted': event('A member granted an app all or some requested scopes', {
     granted: ['texts', 'granted scopes'],
     rejected: ['texts', 'scopes that the member declined'],
-    duration: ['text', 'how long, as the member chose: `once`, `30`, `180` (days) or `unlimited`'],
+    duration: ['text', 'chosen by the member: `once`, `30`, `180` (days) or `unlimited`'],
   }),
   'consent.denied': event('A member denied an app access', { scopes: ['texts', 'requested scopes'] }),
   'access.changed': event('A member changed how long an app has access', {
@@ -116,12 +116,12 @@ export const AUTH_EVENTS = {
     replaced_by: ['text', 'id of the new key'],
     overlap_seconds: ['number', 'how long both keys are accepted'],
   }),
-  'key.revoked': event('An API key was revoked', { reason: ['text', 'as the admin gave it'] }),
+  'key.revoked': event('An API key was revoked', { reason: ['text', 'given by the admin'] }),
   'key.ending': event(
-    'An API key that was used in the last 7 days ends within the next 7 and has no successor; recorded once for each key',
+    'An API key used in the last 7 days ends within the next 7 and has no successor; recorded once per key',
   ),
   'access.ending': event(
-    'The access of an app that was used in the last 7 days ends within the next 7; recorded once for each grant',
+    'An app’s access used in the last 7 days ends within the next 7; recorded once per grant',
   ),
   'key.exposed': event(
     'An API key was sent by a browser for the first time; `pua keys show` has the origin of the page',
@@ -130,8 +130,8 @@ export const AUTH_EVENTS = {
     link: ['number', 'id of the link'],
   }),
   'calendar_link.revoked': event('A member revoked one or all of their calendar links', {
-    link: ['number', 'id of the link, if it was one'],
-    links: ['number', 'how many, if it was all of them'],
+    link: ['number', 'id of the link, if one was revoked'],
+    links: ['number', 'how many, if all were'],
   }),
   'client.created': event('An app was registered', {
     name: ['text', 'name of the app'],
@@ -155,14 +155,14 @@ export const AUTH_EVENTS = {
     grants: ['number', 'how many grants ended'],
   }),
   'client.applied': event('A developer applied for a review of their app', {
-    scopes: ['texts', 'scopes that they gave reasons for'],
+    scopes: ['texts', 'scopes with reasons'],
   }),
   'client.reviewed': event('An admin approved or rejected the application of a member’s app', {
     result: ['text', '`approved` or `rejected`'],
     name: ['text', 'approved name'],
     scopes: ['texts', 'approved scopes'],
     redirect_uris: ['texts', 'approved redirect URIs'],
-    reason: ['text', 'why it was rejected, as the admin gave it'],
+    reason: ['text', 'of a rejection, given by the admin'],
   }),
   'tester.invited': event('A developer invited somebody to test their app before its approval'),
   'tester.accepted': event('A member accepted an invitation to test an app'),
@@ -193,7 +193,7 @@ export const AUTH_EVENTS = {
   }),
   'webhook.deleted': event('A developer deleted a webhook endpoint of their app, with its messages', WEBHOOK),
   'platform.imported': event('An import changed data; each batch is recorded', {
-    users: ['counts', 'numbers of records of that file, by outcome'],
+    users: ['counts', 'records of that file, by outcome'],
     events: ['counts', 'likewise'],
     participants: ['counts', 'likewise'],
     connections: ['counts', 'likewise'],

@@ -51,7 +51,7 @@ export const WEBHOOKS = {
   ),
   access: message(
     'onAccess',
-    'The access of an app, or a key, changed, ends soon or has ended',
+    'An app’s access or a key changed, ends soon or has ended',
     ['access.changed', 'access.ending', 'access.ended', 'credential.ending', 'credential.ended'],
     {
       member_id: { type: 'integer', format: 'int64' },

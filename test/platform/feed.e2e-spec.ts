@@ -53,7 +53,7 @@ describe('POST /api/platform/records', () => {
   const rows = <Row>(sql: string, values: unknown[] = []) => api.dataSource.query<Row[]>(sql, values);
   const none = { received: 0, created: 0, updated: 0, deleted: 0, unchanged: 0, stale: 0 };
   const counts = (some: object) => ({ ...none, ...some });
-  /** Where the bad lines are, and what each breaks. */
+  /** The position and fault of each bad line. */
   const faultsOf = (body: { errors: Record<string, unknown>[] }) =>
     body.errors.map(({ line, pointer, code }) => [line, pointer, code]);
   const bio = async (member: number) =>

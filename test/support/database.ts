@@ -132,7 +132,7 @@ export async function migrateAt(DATABASE_URL: string): Promise<void> {
   await dataSource.destroy();
 }
 
-/** Runs a statement in a session of its own, whose transaction stays open until the test ends it. */
+/** Runs a statement in a separate session, whose transaction stays open until the test ends it. */
 export async function hold(
   dataSource: DataSource,
   sql: string,

@@ -4,7 +4,7 @@ import { ALL_SCOPES } from '../../src/auth/scopes.js';
 import { ClientFault } from '../../src/clients/client-rules.js';
 
 const user: PageUser = { username: 'ada', display_name: 'Ada Lovelace' };
-/** What every page of a signed-in member has. */
+/** Values for every page of a signed-in member. */
 const own = { csrf: 'token', user } as const;
 const web: PageClient = { name: 'Trailmix', host: 'app.trailmix.example' };
 const native: PageClient = { name: 'Pocket Calendar', host: 'com.example.pocketcalendar', native: true };

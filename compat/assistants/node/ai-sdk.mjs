@@ -1,5 +1,5 @@
 import { ADDRESS, CLIENT, done, REDIRECT_URI, SCOPE, signIn, WEEK } from './harness.mjs';
-// docs: @ai-sdk/mcp · Everything from the address to the token and its renewal; the metadata document is the `client_id` · what is kept
+// docs: @ai-sdk/mcp · The flow above · storing tokens
 import { auth, createMCPClient, UnauthorizedError } from '@ai-sdk/mcp';
 
 const kept = {}; // the tokens where nobody else can read them

@@ -1,5 +1,5 @@
 import { ADDRESS, CLIENT, done, REDIRECT_URI, signIn, WEEK } from './harness.mjs';
-// docs: @modelcontextprotocol/client · Everything from the address to the token and its renewal, by metadata document; 2026-07-28 with `versionNegotiation` · what is kept, and the check of `state`
+// docs: @modelcontextprotocol/client · 2026-07-28 with `versionNegotiation` · the check of `state`
 import { Client, StreamableHTTPClientTransport, UnauthorizedError } from '@modelcontextprotocol/client';
 
 const kept = {}; // for each issuer; the tokens where nobody else can read them

@@ -3,7 +3,7 @@ from urllib.parse import urlsplit
 
 from harness import ADDRESS, CLIENT, REDIRECT_URI, WEEK, done
 
-# docs: fastmcp · Everything: it opens the browser, and listens for the member to come back · nothing; without `token_storage` it asks again at each start
+# docs: fastmcp · Opens the browser, with its own callback · nothing; without `token_storage` it asks again at each start
 from fastmcp import Client
 from fastmcp.client.auth import OAuth
 

@@ -3,7 +3,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from harness import ADDRESS, CLIENT, REDIRECT_URI, WEEK, done, sign_in
 
-# docs: mcp · Everything from the address to the token and its renewal, by metadata document, with the check of `state`; 2026-07-28 · what is kept
+# docs: mcp · 2026-07-28; checks `state` · storing tokens
 import httpx2
 from mcp import Client
 from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider

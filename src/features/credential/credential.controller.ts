@@ -50,7 +50,7 @@ export class CredentialController {
   @RespondsWith(
     'Get the credential',
     CredentialAnswer,
-    'What kind of credential this is, whose it is, when it expires, and which calls it may make. A good first call for a new integration.',
+    'Kind, member, expiry and allowed requests of this credential. A good first request for a new integration.',
   )
   getCredential(@CurrentPrincipal() principal: Principal): ValueOf<typeof CredentialAnswer> {
     return {

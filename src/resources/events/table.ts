@@ -18,7 +18,7 @@ import { User } from '../profile/table.js';
 @Unique('events_copied_key', ['starts_at', 'is_draft', 'is_deleted', 'id'])
 @OfMember<Event>({
   owner: ['organizer_id'],
-  erase: { keep: 'they are the platform’s, and others take part in them' },
+  erase: { keep: 'they belong to the platform, and have other participants' },
   export: { in: 'events' },
 })
 export class Event extends row({

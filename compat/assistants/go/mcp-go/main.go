@@ -6,7 +6,7 @@ import (
 
 	"example.com/assistants/harness"
 
-	// docs: github.com/mark3labs/mcp-go · The metadata, the token and its renewal; the metadata document is the `ClientID` · the first challenge's scopes, PKCE and `state` by its helpers, and what is kept
+	// docs: github.com/mark3labs/mcp-go · Metadata, tokens and renewal · the first challenge’s scopes; PKCE and `state` by its helpers
 	"context"
 
 	"github.com/mark3labs/mcp-go/client"

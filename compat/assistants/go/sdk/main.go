@@ -5,7 +5,7 @@ import (
 
 	"example.com/assistants/harness"
 
-	// docs: github.com/modelcontextprotocol/go-sdk · Everything from the address to the token and its renewal, by metadata document, with the check of `state`; 2026-07-28 · what is kept
+	// docs: github.com/modelcontextprotocol/go-sdk · 2026-07-28; checks `state` · storing tokens
 	"context"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"

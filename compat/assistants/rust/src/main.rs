@@ -2,7 +2,7 @@ use std::io::{stdin, BufRead};
 
 use serde_json::json;
 
-// docs: rmcp · Everything from the address to the token and its renewal, by metadata document, with the check of `state`; it asks for the metadata before its first message · what is kept; `new_allowing_private_addresses` for a server on your own machine
+// docs: rmcp · Checks `state`; asks for the metadata before its first message · `new_allowing_private_addresses` for a server on your own host
 use rmcp::{
     ServiceExt,
     model::CallToolRequestParams,

@@ -14,7 +14,7 @@ export class ChangeMark extends row({
 @Entity('changes')
 @Expires({ at: 'changed_at', kept: { setting: 'changesRetentionSeconds' }, also: recordedAs('swept') })
 @OfMember<Change>({
-  export: { none: 'which item of a list changed when, for a few days; the items are in the file' },
+  export: { none: 'which item changed when, for a few days; the export has the items' },
 })
 export class Change extends row({
   /** Number of the transaction (xid8). */

@@ -21,7 +21,7 @@ export class IdempotentResponse extends row({
 @Entity('pending_members')
 @OfMember<PendingMember>({
   secrets: ['record'],
-  export: { none: 'what is written to the member’s profile, in the file, within seconds' },
+  export: { none: 'profile changes that are pending for seconds' },
 })
 export class PendingMember extends row({
   user_id: bigint.primary,
@@ -35,7 +35,7 @@ export class PendingMember extends row({
 @Entity('record_versions')
 @OfMember<RecordVersion>({
   only: `type IN ('participants', 'user_achievements')`,
-  export: { none: 'numbers of the platform’s records; the records are in the file' },
+  export: { none: 'versions of the platform’s records' },
 })
 export class RecordVersion extends row({
   type: anyText.primary,

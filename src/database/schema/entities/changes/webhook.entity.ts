@@ -86,7 +86,7 @@ export interface AccessDetails {
 /** Access of an app that changed or ended: a moment later a message (schema/access-messages.sql). Triggers write it. */
 @Entity('access_changes')
 @OfMember<AccessChange>({
-  erase: { keep: 'apps get the message, seconds later, that their access has ended' },
+  erase: { keep: 'the server notifies apps, seconds later, that their access has ended' },
   export: { none: 'pending messages to apps about their access, for seconds' },
 })
 export class AccessChange extends row({

@@ -202,7 +202,7 @@ const END_GRANTS = {
 @OfMember<OauthToken>({
   owner: ['grant_id'],
   secrets: ['key', 'payload', 'successor'],
-  export: { none: 'hashes of secrets; connected_apps says what they allow' },
+  export: { none: 'hashes of secrets; connected_apps lists their scopes' },
 })
 export class OauthToken extends row({
   key: bytea.primary,

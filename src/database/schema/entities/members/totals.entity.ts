@@ -22,8 +22,8 @@ export class MemberUsage extends row({
 /** A change of a member's names that has not been copied everywhere yet. Written by the database alone. */
 @Entity('renamed_users')
 @OfMember<RenamedUser>({
-  erase: { keep: 'that a name has yet to be replaced where it was copied, for seconds' },
-  export: { none: 'that a name has yet to be copied, for seconds' },
+  erase: { keep: 'copies of a name still to be replaced, for seconds' },
+  export: { none: 'names still to be copied, for seconds' },
 })
 export class RenamedUser extends row({
   id: identity('ALWAYS'),
@@ -42,8 +42,8 @@ export class PlatformTotals extends row({
 /** Numbers of rows in a member's lists: sums of rows without a key, and therefore no entity. Written by the database alone. */
 @OfMember<UserTotals>({
   table: 'user_totals',
-  erase: { keep: 'counts of rows that are deleted, and with them zero' },
-  export: { none: 'counts of rows that are in the file' },
+  erase: { keep: 'counts of deleted rows become zero' },
+  export: { none: 'counts of rows that the export has' },
 })
 export class UserTotals {
   user_id: number;
