@@ -242,6 +242,7 @@ export function recordEventIf(source: string, first: number): string {
   return `INSERT INTO auth_events ${COLUMNS} SELECT ${values.join(', ')} FROM ${source}`;
 }
 
+/** Returns an event as the parameters of {@link recordEventIf}. */
 export function eventValues(event: NewAuthEvent): unknown[] {
   return [
     event.type,

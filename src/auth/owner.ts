@@ -8,6 +8,7 @@ export interface Owner {
   readonly ip: string | null;
 }
 
+/** Gives the fields of an audit event that name who acted. */
 export const by = (owner: Owner | undefined) => (owner ? { userId: owner.userId, ip: owner.ip } : {});
 
 export class LimitReached extends OperatorError {}
@@ -55,6 +56,7 @@ AND type = ANY ($2) OFFSET ${MOST_CHANGES - 1} LIMIT 1`,
 }
 
 /** @param isFull SQL: one boolean, `is_full`, for the member $1 and `more` @throws LimitReached also if disabled; TooManyChanges */
+/** Locks the member and checks that they may have one more. @param isFull a SELECT of `is_full` for the member $1 @throws LimitReached, TooManyChanges */
 export async function takePlace(
   manager: EntityManager,
   { userId }: Owner,

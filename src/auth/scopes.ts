@@ -14,6 +14,7 @@ export type Scope = keyof typeof SCOPES;
 
 export const ALL_SCOPES = nameWords('Scope', Object.keys(SCOPES) as Scope[]);
 
+/** Tells whether the text is a scope of the API. */
 export function isScope(text: string): text is Scope {
   return Object.hasOwn(SCOPES, text);
 }
@@ -28,6 +29,7 @@ export type PlatformScope = keyof typeof PLATFORM_SCOPES;
 
 export const ALL_PLATFORM_SCOPES = Object.keys(PLATFORM_SCOPES) as PlatformScope[];
 
+/** Tells whether the text is a scope of platform keys. */
 export function isPlatformScope(text: string): text is PlatformScope {
   return Object.hasOwn(PLATFORM_SCOPES, text);
 }

@@ -2,7 +2,7 @@ import type { KoaContextWithOIDC } from 'oidc-provider';
 import { unionOf } from '../clients/profiles.js';
 import type { Config } from '../config/config.js';
 import { ROUTES } from './provider/provider.js';
-import { apiResource, SUPPORTED_SCOPES } from './scopes.js';
+import { apiResource, SUPPORTED_SCOPES } from './client-scopes.js';
 
 const AUTH_METHODS = unionOf(({ authMethods }) => authMethods);
 

@@ -17,6 +17,7 @@ export interface PageClient {
   readonly policy?: string | undefined;
 }
 
+/** Describes a client for pages: its own name, and the host of its redirect URI. */
 export function pageClientOf(client: Client, redirectUri: string | undefined): PageClient {
   return {
     name: client.clientName ?? client.clientId,
@@ -37,6 +38,7 @@ export function pageClientOf(client: Client, redirectUri: string | undefined): P
   };
 }
 
+/** Gives the path at which a client’s logo is served. */
 export function clientLogoPath(clientId: string): string {
   return `/logos/client?${new URLSearchParams({ client_id: clientId })}`;
 }

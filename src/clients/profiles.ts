@@ -5,6 +5,7 @@ export type AuthMethod = 'none' | 'private_key_jwt' | NonNullable<OauthClient['s
 
 const SECRET_METHODS = ['client_secret_basic', 'client_secret_post'] as const;
 
+/** Gives the method if it sends a secret, else null. */
 export const secretMethodOf = (method: string | undefined) =>
   SECRET_METHODS.find((one) => one === method) ?? null;
 
@@ -75,6 +76,7 @@ export function unionOf<Value>(of: (rules: ProfileRules) => readonly Value[]): V
   return [...new Set(PROFILE_NAMES.flatMap((profile) => of(PROFILES[profile])))];
 }
 
+/** Derives the authentication method from a client’s keys and secret. */
 export function authMethodOf(client: Pick<OauthClient, 'jwks' | 'secret_auth_method'>): AuthMethod {
   return client.secret_auth_method ?? (client.jwks === null ? 'none' : 'private_key_jwt');
 }

@@ -33,6 +33,7 @@ export interface Application {
 export const MAX_PURPOSE = 1_000;
 export const MAX_REASON = 300;
 
+/** Finds the field of an application that is missing or too long. */
 export function applicationFault(
   { purpose, policy_uri, reasons }: Application,
   scopes: readonly string[],
@@ -42,6 +43,7 @@ export function applicationFault(
   return scopes.every((scope) => isName(reasons[scope] ?? '', MAX_REASON)) ? undefined : 'reasons';
 }
 
+/** Makes an application from the fields of its form. */
 export const applicationOf = (purpose: string, policy_uri: string, reasons: Record<string, string>) => ({
   purpose: asShown(purpose),
   policy_uri,

@@ -38,6 +38,7 @@ export async function makeSigningKey(alg: SigningAlgorithm): Promise<SigningJwk>
   return { ...jwk, kid, alg, use: 'sig' } as unknown as SigningJwk;
 }
 
+/** Returns the public half of a key. */
 export function publicHalfOf(jwk: SigningJwk): Readonly<Record<string, string>> {
   const members = ['kty', ...(jwk.kty === 'EC' ? ['crv', 'x', 'y'] : ['n', 'e']), 'kid', 'alg', 'use'];
   return Object.fromEntries(members.map((member) => [member, jwk[member]!]));

@@ -33,6 +33,7 @@ export const DEVELOPER_PAGES = ['developer', 'developer/new-key'] as const;
 
 export type SignInPage = (typeof ACCOUNT_PAGES)[number] | (typeof DEVELOPER_PAGES)[number];
 
+/** Gives the path of such a page. */
 export function pathOf(page: SignInPage): string {
   return page.startsWith('developer') ? `/${page}` : `/account/${page}`;
 }

@@ -9,6 +9,7 @@ export interface SignInOrigin {
   readonly language?: string | undefined;
 }
 
+/** Reads the origin of a request. */
 export function signInOriginOf(request: Request): SignInOrigin {
   const { language } = request.context;
   return { ip: addressOf(request), language, ...browserOf(request.headers['user-agent'] ?? null) };

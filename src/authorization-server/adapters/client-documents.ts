@@ -257,6 +257,7 @@ function keysUriOf(document: unknown): string | undefined {
   return isNeeded && typeof said.jwks_uri === 'string' ? said.jwks_uri : undefined;
 }
 
+/** Says why a document’s client cannot have a redirect URI. @returns undefined if it can */
 export function redirectFaultOf(
   clientId: string,
   uri: string,

@@ -112,10 +112,12 @@ export function stepGone(): errors.SessionNotFound {
   return Object.assign(new errors.SessionNotFound(STEP_GONE), { allow_redirect: false });
 }
 
+/** Tells whether the step of this browser’s cookie has expired or ended. */
 export function isStepGone(error: unknown): boolean {
   return error instanceof errors.SessionNotFound && error.error_description === STEP_GONE;
 }
 
+/** Tells whether the sign-out of this form has ended: it was sent before. */
 export function isSignOutGone(error: Error): boolean {
   return (error as errors.OIDCProviderError).error_description === SIGN_OUT_GONE;
 }

@@ -17,7 +17,7 @@ import { rulesOf, unionOf } from '../../clients/profiles.js';
 import { checkAssertion, CLOCK_TOLERANCE, requiresPkce } from './client-checks.js';
 import { createLibrary, SynchronousSigningKey, type Replacements } from './library.js';
 import { LIFETIMES } from '../lifetimes.js';
-import { allowedScopes, apiResource, SUPPORTED_SCOPES } from '../scopes.js';
+import { allowedScopes, apiResource, SUPPORTED_SCOPES } from '../client-scopes.js';
 import { passkeyClasses, keepEssentialClasses, signInPolicy } from './sign-in-policy.js';
 import type { OauthDatabase } from '../requests/oauth-database.js';
 import { TokenExchange } from '../requests/token-exchange.js';
@@ -67,6 +67,7 @@ const METHODS: Readonly<Record<string, readonly string[]>> = {
 };
 const RESUME_PATH = new RegExp(`^${ROUTES.authorization}/[\\w-]{1,100}$`);
 
+/** Returns the library’s methods for a path; undefined for any other path. */
 export function methodsAt(path: string): readonly string[] | undefined {
   if (RESUME_PATH.test(path)) return READ;
   return Object.hasOwn(METHODS, path) ? METHODS[path] : undefined;
@@ -298,6 +299,7 @@ function nonceSecret({ d }: SigningJwk): Buffer {
   return deriveKey(Buffer.from(d, 'base64url'), 'dpop-nonce');
 }
 
+/** Returns the attributes of the session cookie. */
 export function sessionCookie(config: Config) {
   const secure = config.publicUrl.startsWith('https:');
   return { httpOnly: true, sameSite: 'lax', secure, signed: true, path: '/' } as const;

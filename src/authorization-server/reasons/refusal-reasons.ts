@@ -164,6 +164,7 @@ export function because<Thrown extends Error>(reason: RefusalReason, error: Thro
   return error;
 }
 
+/** Finds the words for counting and recording an error. @param error from the library or a page */
 export function refusalOf(error: Error): RefusalWords {
   const {
     error: code,

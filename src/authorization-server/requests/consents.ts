@@ -5,7 +5,7 @@ import { accessClientOf, choicesFor, secondsOf } from '../../clients/access-dura
 import { originOf } from '../../clients/client-rules.js';
 import { CONSENT, OauthDatabase, type Consent, type Authorization } from './oauth-database.js';
 import { LIFETIMES } from '../lifetimes.js';
-import { allowedScopes, apiResource, OPENID_SCOPES } from '../scopes.js';
+import { allowedScopes, apiResource, OPENID_SCOPES } from '../client-scopes.js';
 import { Config } from '../../config/config.js';
 
 const FIND_CONSENT = {

@@ -46,7 +46,7 @@ export interface Decision {
 }
 
 /** A member as read with a session or an interaction: columns {@link MEMBER}. */
-export interface MemberRow extends Omit<Consent, 'granted'> {
+interface MemberRow extends Omit<Consent, 'granted'> {
   readonly valid_since: number | null;
   readonly active: boolean;
   readonly username: string;

@@ -32,6 +32,7 @@ export function formOf({ pending_changes, ...live }: ClientDetails): ClientForm 
   };
 }
 
+/** Gives the fields as sent, to show the form again. */
 export function clientFormOf(form: Form): ClientForm {
   return {
     ...eachOf(['name', 'profile', 'secret_auth_method', 'jwks', ...LISTS, ...URLS], (field) =>
@@ -45,6 +46,7 @@ export function clientFormOf(form: Form): ClientForm {
 export const EMPTY_FORM: ClientForm = { ...clientFormOf({}), scopes: ALL_SCOPES, profile: 'oauth21' };
 
 /** @param profiles offered ones: with only one, the form has no such field @throws ClientFault if the keys are not JSON */
+/** Converts the form. @param profiles offered ones: with only one, the form has no such field @throws ClientFault if the keys are not JSON */
 export function wantedOf(values: ClientForm, profiles: readonly string[]) {
   const profile = PROFILE_NAMES.find((name) => name === values.profile && profiles.includes(name));
   return {
@@ -59,12 +61,14 @@ export function wantedOf(values: ClientForm, profiles: readonly string[]) {
   } satisfies ClientChanges;
 }
 
+/** Tells whether the app authenticates with a secret. */
 export function hasSecret({
   token_endpoint_auth_method: method,
 }: Pick<ClientDetails, 'token_endpoint_auth_method'>): boolean {
   return secretMethodOf(method) !== null;
 }
 
+/** Splits a text into lines, without blank or duplicate ones. */
 export function linesOf(text: string): string[] {
   return [...new Set(text.split(/\r?\n/).flatMap((line) => line.trim() || []))];
 }

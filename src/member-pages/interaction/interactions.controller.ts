@@ -8,7 +8,7 @@ import { AuthorizationServer } from '../../authorization-server/authorization-se
 import { PageFault } from '../../authorization-server/failures/page-fault.js';
 import { type PageClient, pageClientOf } from '../../authorization-server/ports.js';
 import { because } from '../../authorization-server/reasons/refusal-reasons.js';
-import { allowedScopes, OPENID_SCOPES } from '../../authorization-server/scopes.js';
+import { allowedScopes, OPENID_SCOPES } from '../../authorization-server/client-scopes.js';
 import { PASSKEY_WANTED } from '../../authorization-server/provider/sign-in-policy.js';
 import { asksForRefusedAlone, Consents, seenAs } from '../../authorization-server/requests/consents.js';
 import {

@@ -144,6 +144,7 @@ function languagesOf(address: URLSearchParams | RepeatedRequest) {
 /** The id of a form on a page, in its field `form`: see `SentForms`. */
 export const FORM_ID = /^[\w-]{24}$/;
 
+/** Generates a {@link FORM_ID}. */
 export function newFormId(): string {
   return randomBytes(18).toString('base64url');
 }

@@ -32,6 +32,7 @@ export const LANGUAGES: readonly string[] = [
 
 const TEXTS = new Map(LANGUAGES.map((language) => [language, textsOf(language)]));
 
+/** Gives the texts of one of {@link LANGUAGES}. */
 export function textsIn(language: string): Texts {
   return TEXTS.get(language)!;
 }
@@ -41,6 +42,7 @@ export const ENGLISH = textsIn('en');
 
 const SCOPE_ORDER = ['openid', 'profile', ...Object.keys(SCOPES), 'offline_access'];
 
+/** Sorts scopes as every page lists them. */
 export const inOrder = (scopes: readonly string[]): readonly string[] =>
   scopes.toSorted((one, other) => SCOPE_ORDER.indexOf(one) - SCOPE_ORDER.indexOf(other));
 
@@ -127,6 +129,7 @@ export function fill(text: string, values: Readonly<Record<string, string | numb
   return text.replace(/\{(\w+)\}/g, (_, name: string) => String(values[name]));
 }
 
+/** Capitalizes a text for the start of a sentence. */
 export function sentence(text: string): string {
   return text.slice(0, 1).toUpperCase() + text.slice(1);
 }

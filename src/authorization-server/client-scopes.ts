@@ -10,6 +10,7 @@ export function apiResource(config: Config): string {
 /** OpenID scopes (Core §5.4, §11) that every client may request. Not `email`: apps never get a member's address. */
 export const OPENID_SCOPES: readonly string[] = ['openid', 'offline_access', 'profile'];
 
+/** Lists the scopes that the client may request. */
 export function allowedScopes(client: Client): string[] {
   return [...OPENID_SCOPES, ...(client.api_scopes as string).split(' ').filter(Boolean)];
 }
