@@ -5,6 +5,7 @@ import { createApp } from '../../src/app.js';
 import { endApp, TestApi } from '../support/api.js';
 import { embedded, postgres } from '../support/database.js';
 import { soon, until } from '../support/timing.js';
+import { itInOneWindow } from '../support/windows.js';
 import { ApiKeysService } from '../../src/auth/api-keys/api-keys.service.js';
 import { PROBLEMS } from '../../src/http/output/problems.js';
 import { READ_SCOPES } from '../../src/resources/resources.js';
@@ -574,33 +575,36 @@ describe('MCP resources and the prompt', () => {
 });
 
 describe('MCP rate limits and usage records', () => {
-  it('count reads and writes separately, and report an exceeded limit in the protocol', async () => {
-    const rateLimits = { read: 5, write: 1, auth: 1e6 };
-    const limited = await TestApi.start({ assistants: true, rateLimits }, api);
-    try {
-      const key = await api.key(await api.platform.user());
-      expect(answerOf(await use(key, 'update_profile', { bio: 'a' }, limited.app)).profile.bio).toBe('a');
-      const write = await use(key, 'update_profile', { bio: 'b' }, limited.app);
-      const called = async () => use(key, 'get_profile', {}, limited.app);
-      for (let left = 3; left > 0; left--) expect((await called()).body.result.isError).toBeUndefined();
-      for (const over of [write, await called()]) {
-        const seconds = Number(over.headers['retry-after']);
-        expect(seconds).toBeGreaterThan(0);
-        expect([over.status, over.body.result.isError, answerOf(over)]).toMatchObject([
+  itInOneWindow(
+    'count reads and writes separately, and report an exceeded limit in the protocol',
+    async () => {
+      const rateLimits = { read: 5, write: 1, auth: 1e6 };
+      const limited = await TestApi.start({ assistants: true, rateLimits }, api);
+      try {
+        const key = await api.key(await api.platform.user());
+        expect(answerOf(await use(key, 'update_profile', { bio: 'a' }, limited.app)).profile.bio).toBe('a');
+        const write = await use(key, 'update_profile', { bio: 'b' }, limited.app);
+        const called = async () => use(key, 'get_profile', {}, limited.app);
+        for (let left = 3; left > 0; left--) expect((await called()).body.result.isError).toBeUndefined();
+        for (const over of [write, await called()]) {
+          const seconds = Number(over.headers['retry-after']);
+          expect(seconds).toBeGreaterThan(0);
+          expect([over.status, over.body.result.isError, answerOf(over)]).toMatchObject([
+            200,
+            true,
+            { code: 'rate_limited', retry_after: seconds, detail: expect.stringContaining(`${seconds} s`) },
+          ]);
+        }
+        const other = await ask(key, 'resources/read', { uri: 'member://profile' }, limited.app);
+        expect([other.status, other.body]).toMatchObject([
           200,
-          true,
-          { code: 'rate_limited', retry_after: seconds, detail: expect.stringContaining(`${seconds} s`) },
+          { id: 'q', error: { data: { code: 'rate_limited' } } },
         ]);
+      } finally {
+        await limited.close();
       }
-      const other = await ask(key, 'resources/read', { uri: 'member://profile' }, limited.app);
-      expect([other.status, other.body]).toMatchObject([
-        200,
-        { id: 'q', error: { data: { code: 'rate_limited' } } },
-      ]);
-    } finally {
-      await limited.close();
-    }
-  });
+    },
+  );
 
   it('count a tool call as a use of its scope, and a rejected call as none', async () => {
     const user = await api.platform.user();

@@ -9,6 +9,7 @@ import { PlatformLogo } from '../../src/member-pages/rendering/logos.controller.
 import { pua } from '../support/command-line.js';
 import { thorough } from '../support/database.js';
 import { OauthTest, PASSWORD, REDIRECT_URI, type FormPage } from '../support/oauth.js';
+import { itInOneWindow } from '../support/windows.js';
 
 const PNG = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
@@ -216,7 +217,7 @@ describe('the platform’s name and texts', () => {
     },
   );
 
-  it('are in the language of the app or the browser on the rate-limit page', async () => {
+  itInOneWindow('are in the language of the app or the browser on the rate-limit page', async () => {
     const limited = await OauthTest.start({ rateLimits: { read: 1, write: 1, auth: 1 } }, plain);
     try {
       let response: Response;

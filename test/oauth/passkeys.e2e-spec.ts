@@ -18,6 +18,7 @@ import {
   withCertificate,
   type Changes,
 } from '../support/passkeys.js';
+import { itInOneWindow } from '../support/windows.js';
 
 let oauth: OauthTest;
 beforeAll(async () => void (oauth = await startWithPasskeys({ developerConsole: true })));
@@ -727,7 +728,7 @@ thorough.describe('disabled passkeys', () => {
 });
 
 describe('RATE_LIMIT_AUTH for passkeys', () => {
-  it('limits rejected passkeys per address, without affecting passwords there', async () => {
+  itInOneWindow('limits rejected passkeys per address, without affecting passwords there', async () => {
     const limited = await startWithPasskeys(
       { rateLimits: { ...oauth.api.config.rateLimits, auth: 3 } },
       oauth,
