@@ -124,7 +124,7 @@ describe('an anonymous visitor finds', () => {
         expect(await (await get(path)).text()).not.toContain('/developer"');
       }
       for (const path of ['/', '/docs'])
-        expect(await (await fetch(other.issuer + path)).text()).toMatch(/<a href="\/developer">Make /);
+        expect(await (await fetch(other.issuer + path)).text()).toMatch(/<a href="\/developer">Create a key/);
     });
   });
 
