@@ -278,7 +278,7 @@ class World {
     const untick = API_SCOPES.filter((scope) => !granted.includes(scope));
     const { username } = ofMember;
     const signingIn = browser.authorize(request.url, { username, duration: wanted, untick });
-    if (!ofApp.approved) return void (await expect(signingIn).rejects.toThrow('403'));
+    if (!ofApp.approved) return expect(signingIn).rejects.toThrow('403');
     const at = this.now();
     const before = this.#consents.get(`${m} ${a}`);
     const isEnded =
@@ -662,7 +662,7 @@ class World {
       place: number;
       type: string;
       user_id: number | null;
-      details: Record<string, unknown>;
+      details: Record<string, string | number | undefined>;
     }>(
       `SELECT id AS place, * FROM auth_events WHERE id > $1 AND type !~ '^(sign_in|session|token.refused|authorization|webhook|calendar)'`,
       [this.#last.auth_events],

@@ -171,7 +171,7 @@ FROM users u JOIN events e ON e.organizer_id = u.id WHERE u.id = $1`,
     expect([
       status,
       faultsOf(body)
-        .map(([line, pointer]) => `${line}: ${pointer}`)
+        .map(([line, pointer]) => `${String(line)}: ${String(pointer)}`)
         .join(),
     ]).toEqual([422, '2: #/record/timezone,3: #/record/organizer_id,4: #/record/title,6: #/record/event_id']);
     expect(await everything()).toEqual(before);
