@@ -49,7 +49,7 @@ const RULES = [
     /(?:^|[.;] )What (?!to |a |the |is |it |you |this |they |about |happens)[^?.|]{4,70}? (?:is|are|was|were|has|stays|ends|counts|follows)\b/,
   ],
 ];
-const LONGEST_SENTENCE = 220;
+const MAX_SENTENCE = 220;
 const SUBJECT =
   /^(?:feat|fix|perf|refactor|docs|test|build|ci|chore|bench|style|revert)(?:\([\w, /-]+\))?!?: (?!an? |the |what |who|where |how |no |nobody |every |each |its |one )\S/;
 
@@ -103,7 +103,7 @@ function findingsIn(path, parts, { isLengthChecked }) {
   return [...parts].flatMap(([at, text]) => {
     const prose = text.replaceAll(/`[^`]*`/g, 'x').replaceAll(/\]\([^)]*\)/g, ']');
     const found = RULES.filter(([, idiom]) => idiom.test(prose)).map(([better]) => better);
-    const isLong = (sentence) => sentence.length > LONGEST_SENTENCE;
+    const isLong = (sentence) => sentence.length > MAX_SENTENCE;
     if (isLengthChecked && !text.startsWith('|') && prose.split(/(?<=[.!?])\s/).some(isLong))
       found.push('shorter sentences');
     return found.map((better) => `${path}:${at}: ${text.slice(0, 150)}   → ${better}`);

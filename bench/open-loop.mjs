@@ -36,15 +36,15 @@ import { connect } from 'node:net';
  */
 
 /** Beyond these limits it would measure itself. */
-const MOST_CONNECTIONS = 4_000;
-const MOST_SECONDS = 120;
+const MAX_CONNECTIONS = 4_000;
+const MAX_SECONDS = 120;
 /** Grace period for requests in progress at the end. */
 const GRACE_MS = 2_000;
 
 /** @type {Plan} */
 const plan = JSON.parse(readFileSync(process.argv[2], 'utf8'));
-const connections = Math.min(plan.connections, MOST_CONNECTIONS);
-const milliseconds = Math.min(plan.seconds, MOST_SECONDS) * 1000;
+const connections = Math.min(plan.connections, MAX_CONNECTIONS);
+const milliseconds = Math.min(plan.seconds, MAX_SECONDS) * 1000;
 const requests = plan.requests.map((text) => Buffer.from(text, 'latin1'));
 
 const answered = [];

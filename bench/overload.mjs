@@ -27,7 +27,7 @@ const LOADS = [
 ];
 const GOALS = { ratio: 0.85, halfLoadP99: 25, honestP99: 100 };
 /** Must hold however busy the machine is: a collapse (8 of 4,000 answered) fails it. */
-const LEAST_RATIO = 0.3;
+const MIN_RATIO = 0.3;
 
 /**
  * @typedef {object} Overload
@@ -169,7 +169,7 @@ export function faultsOf(question, rows) {
     const say = (isWrong, what) => isWrong && faults.push(`${question}, ${name}: ${what}`);
     say(row.failed > 0, `${row.failed} failed`);
     const ratio = Math.max(row.ratio, row.cpuRatio);
-    say(!isHonest && ratio < LEAST_RATIO, `${percent(ratio)} of the peak are answered`);
+    say(!isHonest && ratio < MIN_RATIO, `${percent(ratio)} of the peak are answered`);
     say(isFlood && row.honest < 0.99, `a member who asks little got ${percent(row.honest)} of the answers`);
     say(row.notReady > 0, `/readyz was not 200 ${row.notReady} times`);
   }

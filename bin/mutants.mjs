@@ -29,7 +29,7 @@ import { mistakesIn, typeChecker } from './mutants/mistakes.mjs';
 const LEAST = 0.85;
 /** A mistake may never come to an end: that is noticed, when the tests take so many times as long as without it. */
 const PATIENCE = 4;
-const LEAST_PATIENCE_MS = 60_000;
+const MIN_PATIENCE_MS = 60_000;
 
 /** Source of an area, and the tests beside it. */
 const AREAS = {
@@ -221,7 +221,7 @@ function noticedBy(mistake, measurements) {
     if (files.length === 0) continue; // Jest would run all
     const right = readFileSync(join(copy, script));
     writeFileSync(join(copy, script), wrong);
-    const patienceMs = LEAST_PATIENCE_MS + PATIENCE * files.reduce((sum, { ms }) => sum + ms, 0);
+    const patienceMs = MIN_PATIENCE_MS + PATIENCE * files.reduce((sum, { ms }) => sum + ms, 0);
     const sentence = firstFailure(
       files.map(({ path }) => path),
       { environment, patienceMs },

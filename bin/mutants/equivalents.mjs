@@ -20,7 +20,7 @@ export const EQUIVALENTS = [
   },
   {
     path: 'src/platform/feed.service.ts',
-    code: 'await setTimeout(Math.random() * LONGEST_PAUSE_MS * attempt);',
+    code: 'await setTimeout(Math.random() * MAX_PAUSE_MS * attempt);',
     by: '/',
     because: 'how long one of two feeds that collided waits is left to chance',
   },

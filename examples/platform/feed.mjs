@@ -15,8 +15,8 @@ import { createGunzip } from 'node:zlib';
 
 /** In the order in which they refer to one another. */
 const TYPES = ['users', 'achievements', 'events', 'participants', 'connections', 'user_achievements'];
-const MOST_LINES = 5_000;
-const MOST_BYTES = 8_000_000;
+const MAX_LINES = 5_000;
+const MAX_BYTES = 8_000_000;
 const ATTEMPTS = 30;
 
 /** Lines of a feed for each record of the folder. */
@@ -42,7 +42,7 @@ export async function* bodiesOf(lines, batch) {
   for await (const line of lines) {
     const text = `${JSON.stringify(line)}\n`;
     const length = Buffer.byteLength(text);
-    if (body.length > 0 && (body.length >= batch || bytes + length > MOST_BYTES)) {
+    if (body.length > 0 && (body.length >= batch || bytes + length > MAX_BYTES)) {
       yield body.join('');
       body = [];
       bytes = 0;
@@ -97,7 +97,7 @@ if (process.argv[1] && realpathSync(process.argv[1]) === import.meta.filename) {
     options: { batch: { type: 'string', default: '1000' } },
   });
   const [folder] = positionals;
-  const batch = Math.min(Number(values.batch), MOST_LINES);
+  const batch = Math.min(Number(values.batch), MAX_LINES);
   if (!folder || !(batch >= 1) || !process.env.API_KEY) {
     console.error('Use: API_KEY=<key> node examples/platform/feed.mjs <folder> [--batch <1 to 5000>]');
     process.exit(2);

@@ -81,7 +81,7 @@ export class Csrf {
 
 const LIFETIME_SECONDS = 180 * 24 * 3600;
 
-const MOST_MEMBERS = 5;
+const MAX_MEMBERS = 5;
 
 const TIME_BYTES = 6;
 const ID_BYTES = 16;
@@ -113,7 +113,7 @@ export class DeviceCookies {
     time.writeUIntBE(Math.floor(Date.now() / 1000), 0, TIME_BYTES);
     const signed = Buffer.concat([time, randomBytes(ID_BYTES)]);
     const own = Buffer.concat([signed, this.#hmac.of(signed, String(userId))]).toString('base64url');
-    this.#cookie.set(response, [own, ...others.map(({ text }) => text)].slice(0, MOST_MEMBERS).join('.'));
+    this.#cookie.set(response, [own, ...others.map(({ text }) => text)].slice(0, MAX_MEMBERS).join('.'));
   }
 
   #isOf({ signed, tag }: Entry, userId: number): boolean {
@@ -126,7 +126,7 @@ type Entry = ReturnType<typeof entriesOf>[number];
 /** Entries that have not expired. The caller checks their HMAC. */
 function entriesOf([value = '']: readonly string[]) {
   const oldest = Math.floor(Date.now() / 1000) - LIFETIME_SECONDS;
-  return value.split('.', MOST_MEMBERS).flatMap((text) => {
+  return value.split('.', MAX_MEMBERS).flatMap((text) => {
     const bytes = Buffer.from(text, 'base64url');
     const isWhole =
       bytes.length === TIME_BYTES + ID_BYTES + MAC_BYTES && bytes.toString('base64url') === text;

@@ -300,21 +300,21 @@ export async function recordAlone(
 }
 
 /** Of JSON. PostgreSQL's form is at most twice as long, and the CHECK allows 2,000. */
-const MOST_BYTES = 1_000;
-const MOST_ITEMS = 10;
+const MAX_BYTES = 1_000;
+const MAX_ITEMS = 10;
 
 /** Writes details as JSON that the database always accepts, since recording must never fail the act. Clips long texts and lists. */
 export function boundedDetails(details: object): string {
   for (const longest of [600, 150, 40]) {
     const json = JSON.stringify(details, (_, value: unknown) => clipped(value, longest));
-    if (Buffer.byteLength(json) <= MOST_BYTES) return json;
+    if (Buffer.byteLength(json) <= MAX_BYTES) return json;
   }
   return '{"clipped":true}';
 }
 
 function clipped(value: unknown, longest: number): unknown {
-  if (Array.isArray(value) && value.length > MOST_ITEMS) {
-    return [...(value.slice(0, MOST_ITEMS - 1) as unknown[]), `and ${value.length - MOST_ITEMS + 1} more`];
+  if (Array.isArray(value) && value.length > MAX_ITEMS) {
+    return [...(value.slice(0, MAX_ITEMS - 1) as unknown[]), `and ${value.length - MAX_ITEMS + 1} more`];
   }
   // PostgreSQL writes 1e300 with 301 digits.
   if (typeof value === 'number') return Number.isSafeInteger(value) ? value : String(value);

@@ -7,10 +7,10 @@ import { sha256 } from '../crypto/digests.js';
 import type { DevelopedApp } from '../http/pipeline/request-context.js';
 
 /** About 1 KB each. */
-const MOST_ENTRIES = 20_000;
+const MAX_ENTRIES = 20_000;
 
 /** Maximum age, so that unannounced changes also take effect (a writer with disabled triggers, for example). */
-const LONGEST_MS = 30_000;
+const MAX_MS = 30_000;
 
 export interface KnownCredential {
   readonly principal: Caller;
@@ -33,8 +33,8 @@ export interface KnownCredential {
 @Injectable()
 export class CredentialCache {
   readonly #entries = new LRUCache<string, KnownCredential>({
-    max: MOST_ENTRIES,
-    ttl: LONGEST_MS,
+    max: MAX_ENTRIES,
+    ttl: MAX_MS,
     ttlResolution: 0,
     dispose: (known, digest) => this.#unindex(known, digest),
   });
@@ -62,7 +62,7 @@ export class CredentialCache {
     const known = await lookUp();
     if (epoch === this.channel.epoch && this.channel.trusted) {
       const digest = digestOf(kind, credential);
-      const ttl = Math.min(known.expiresAtMs - askedAtMs, LONGEST_MS);
+      const ttl = Math.min(known.expiresAtMs - askedAtMs, MAX_MS);
       this.#entries.set(digest, known, { ttl, start: askedAtMs });
       for (const name of revocationsOf(known)) {
         const digests = this.#endedBy.get(name);

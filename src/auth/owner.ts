@@ -13,13 +13,13 @@ export const by = (owner: Owner | undefined) => (owner ? { userId: owner.userId,
 
 export class LimitReached extends OperatorError {}
 
-/** The member has made {@link MOST_CHANGES} within a day. */
+/** The member has made {@link MAX_CHANGES} within a day. */
 export class TooManyChanges extends Error {
   override name = 'TooManyChanges';
 }
 
 /** Maximum changes per member in 24 hours, since each stays in the audit log. */
-const MOST_CHANGES = 100;
+const MAX_CHANGES = 100;
 
 /** Changes that a member can repeat without limit, including their reversals. */
 const REPEATABLE = [
@@ -42,14 +42,14 @@ const REPEATABLE = [
   'notice.chosen',
 ] as const satisfies AuthEventType[];
 
-/** Bounds a member's entries in the audit log. @throws TooManyChanges after {@link MOST_CHANGES} in 24 hours. */
+/** Bounds a member's entries in the audit log. @throws TooManyChanges after {@link MAX_CHANGES} in 24 hours. */
 export async function boundChanges(
   database: { query(text: string, values: unknown[]): Promise<unknown> },
   userId: number,
 ): Promise<void> {
   const found = await database.query(
     `SELECT FROM auth_events WHERE user_id = $1 AND actor = 'user' AND occurred_at > now() - interval '1 day'
-AND type = ANY ($2) OFFSET ${MOST_CHANGES - 1} LIMIT 1`,
+AND type = ANY ($2) OFFSET ${MAX_CHANGES - 1} LIMIT 1`,
     [userId, REPEATABLE],
   );
   if ((found as unknown[]).length > 0) throw new TooManyChanges();

@@ -6,7 +6,7 @@ import { Config } from '../config/config.js';
 import { keyed } from '../database/sql.js';
 import { Logger } from '../runtime/logger.js';
 import { Meter } from '../runtime/meter.js';
-import { attempt, LEASE_SECONDS, MOST_OF_A_RECEIVER, Outbox, waitAfter } from '../runtime/outbox.js';
+import { attempt, LEASE_SECONDS, MAX_PER_ENDPOINT, Outbox, waitAfter } from '../runtime/outbox.js';
 import { Periodic } from '../runtime/periodic-work.js';
 import { PublicHttps } from '../runtime/public-https.js';
 import { AuthorizationServer } from './authorization-server.js';
@@ -23,12 +23,12 @@ const TOLD = 'c.backchannel_logout_uri IS NOT NULL AND c.disabled_at IS NULL';
 const DUE = keyed('oauth_logouts l', 'l.client_id = c.id AND l.due_at <= now() ORDER BY l.due_at');
 const LOOK = `SELECT EXISTS (SELECT FROM oauth_clients c JOIN ${DUE} WHERE ${TOLD}) AS due`;
 
-/** Claims $1 due notices, at most {@link MOST_OF_A_RECEIVER} in progress per client and process ($2: one entry each). */
+/** Claims $1 due notices, at most {@link MAX_PER_ENDPOINT} in progress per client and process ($2: one entry each). */
 const CLAIM = `WITH chosen AS MATERIALIZED (
   SELECT next.id, c.backchannel_logout_uri AS url FROM oauth_clients c CROSS JOIN LATERAL (
     SELECT l.id, row_number() OVER (ORDER BY l.due_at, l.id) AS turn FROM oauth_logouts l
     WHERE l.client_id = c.id AND l.due_at <= now() ORDER BY l.due_at, l.id
-    LIMIT GREATEST(0, ${MOST_OF_A_RECEIVER} - cardinality(array_positions($2::text[], c.id)))
+    LIMIT GREATEST(0, ${MAX_PER_ENDPOINT} - cardinality(array_positions($2::text[], c.id)))
   ) next WHERE ${TOLD} ORDER BY next.turn, next.id LIMIT $1
 )
 UPDATE oauth_logouts l SET due_at = now() + make_interval(secs => ${LEASE_SECONDS}), attempts = attempts + 1

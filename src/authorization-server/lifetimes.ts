@@ -14,7 +14,7 @@ export const LIFETIMES = {
   /** From the last use. */
   session: DAY,
   /** From the sign-in. */
-  longestSession: 30 * DAY,
+  maxSession: 30 * DAY,
   /** A browser session without a member, which only carries a sign-out form. */
   anonymousSession: 10 * MINUTE,
   /** Memory of ended sessions at the external identity provider: longer than a sign-in can take. */

@@ -44,7 +44,7 @@ const DAY_SECONDS = 86_400;
 /** Events per turn of the event loop, a few milliseconds. */
 const AT_ONCE = 50;
 /** Octets of a line without its end (RFC 5545 §3.1). */
-const LONGEST_LINE = 75;
+const MAX_LINE_LENGTH = 75;
 
 let loaded: Promise<[typeof import('ical-generator'), TimeZones]> | undefined;
 
@@ -196,7 +196,7 @@ function plain(text: string): string {
 function folded(text: string): string {
   return text
     .split('\r\n')
-    .map((line) => (Buffer.byteLength(line) <= LONGEST_LINE ? line : foldedLine(line)))
+    .map((line) => (Buffer.byteLength(line) <= MAX_LINE_LENGTH ? line : foldedLine(line)))
     .join('\r\n');
 }
 
@@ -205,7 +205,7 @@ function foldedLine(line: string): string {
   for (let i = 0; i < line.length;) {
     const point = line.codePointAt(i)!;
     const size = point < 0x80 ? 1 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;
-    if (octets + size > LONGEST_LINE) {
+    if (octets + size > MAX_LINE_LENGTH) {
       result += `${line.slice(start, i)}\r\n `;
       [start, octets] = [i, 1]; // the space
     }

@@ -9,18 +9,18 @@ import { EVENT_ACCESS } from '../resources/resources.js';
 import { calendarFile, type CalendarEvent, type CalendarSource } from './calendar-file.js';
 
 /** Maximum number of future events: the next ones. */
-const MOST_TO_COME = 1_000;
+const MAX_UPCOMING = 1_000;
 /** Maximum number of started events: the latest within a year. */
-const MOST_PAST = 500;
+const MAX_PAST = 500;
 
 const RELATIONS = 'SELECT p.event_id, p.role, p.rsvp_status, p.starts_at FROM participants p';
 
 /** The same rule as for API lists ({@link EVENT_ACCESS}); each half reads one index range. */
 const EVENTS = `WITH p AS MATERIALIZED (
-  (${RELATIONS} WHERE ${EVENT_ACCESS} AND p.starts_at > now() ORDER BY p.starts_at, p.event_id LIMIT ${MOST_TO_COME})
+  (${RELATIONS} WHERE ${EVENT_ACCESS} AND p.starts_at > now() ORDER BY p.starts_at, p.event_id LIMIT ${MAX_UPCOMING})
   UNION ALL
   (${RELATIONS} WHERE ${EVENT_ACCESS} AND p.starts_at <= now() AND p.starts_at > now() - interval '1 year'
-    ORDER BY p.starts_at DESC, p.event_id LIMIT ${MOST_PAST})
+    ORDER BY p.starts_at DESC, p.event_id LIMIT ${MAX_PAST})
 )`;
 /** OFFSET 0 forces lookups by id, even in an old plan for small tables. */
 const JOINED = `FROM p
@@ -50,7 +50,7 @@ interface CalendarFile {
 const KEPT_BYTES = 64 * 1_048_576;
 const ENTRY_BYTES = 1_000;
 /** Maximum members whose files wait to be read. */
-const MOST_WAITING = 200;
+const MAX_WAITING = 200;
 
 /** Maximum wait for a file in ms: calendar apps poll hourly. */
 export const PATIENCE_MS = 5_000;
@@ -63,7 +63,7 @@ export class CalendarFiles {
     maxSize: KEPT_BYTES,
     sizeCalculation: ({ bytes }) => bytes.length + ENTRY_BYTES,
   });
-  readonly #turns = new Semaphore(1, MOST_WAITING, PATIENCE_MS);
+  readonly #turns = new Semaphore(1, MAX_WAITING, PATIENCE_MS);
   /** Files that are not started yet, by member: later readers share them. */
   readonly #waiting = new Map<number, Promise<CalendarFile>>();
 

@@ -12,9 +12,9 @@ import { keyed } from '../database/sql.js';
 import { CALENDAR_PREFIX } from '../http/pipeline/api-headers.js';
 
 /** The database enforces it, too. */
-export const MOST_LINKS = 10;
+export const MAX_LINKS = 10;
 /** In code points; the database enforces it, too. */
-export const LONGEST_NAME = 60;
+export const MAX_NAME_LENGTH = 60;
 
 /** A link without its secret. Times are in the API's format. */
 export interface CalendarLinkDetails {
@@ -67,7 +67,7 @@ FROM calendar_links WHERE user_id = $1 ORDER BY id DESC`,
     );
   }
 
-  /** @param name at most {@link LONGEST_NAME} code points @returns its URL, shown once, never stored @throws LimitReached, TooManyChanges */
+  /** @param name at most {@link MAX_NAME_LENGTH} code points @returns its URL, shown once, never stored @throws LimitReached, TooManyChanges */
   create(
     userId: number,
     name: string,
@@ -78,13 +78,13 @@ FROM calendar_links WHERE user_id = $1 ORDER BY id DESC`,
       await takePlace(
         transaction,
         { userId, ip: actor.ip ?? null },
-        `SELECT count(*) >= ${MOST_LINKS} AS is_full FROM calendar_links WHERE user_id = $1`,
-        `${MOST_LINKS} calendar links`,
+        `SELECT count(*) >= ${MAX_LINKS} AS is_full FROM calendar_links WHERE user_id = $1`,
+        `${MAX_LINKS} calendar links`,
       );
       const secret = randomBytes(SECRET_BYTES).toString('base64url');
       const [link] = await transaction.query<{ id: number }[]>(
         `INSERT INTO calendar_links (user_id, slot, name, key)
-SELECT $1, min(slot), $2, $3 FROM generate_series(1, ${MOST_LINKS}) slot
+SELECT $1, min(slot), $2, $3 FROM generate_series(1, ${MAX_LINKS}) slot
 WHERE NOT EXISTS (SELECT FROM calendar_links l WHERE l.user_id = $1 AND l.slot = slot.slot) RETURNING id`,
         [userId, name, this.keys.keyOf(MODEL, secret)],
       );

@@ -21,7 +21,7 @@ import { WebhookSecrets, WebhookSender } from '../webhooks/webhook-sender.js';
 import { WebhooksService } from '../webhooks/webhooks.service.js';
 
 /** Attempts to reach the process that serves the embedded database, which may end at any time. */
-const MOST_ATTEMPTS = 10;
+const MAX_ATTEMPTS = 10;
 
 const INSUFFICIENT_PRIVILEGE = '42501';
 
@@ -101,7 +101,7 @@ async function open(config: Config) {
     } catch (error) {
       await embedded?.close();
       // The serving process may have ended meanwhile; the next attempt opens it here.
-      if (config.databaseUrl || embedded || attempt === MOST_ATTEMPTS) throw error;
+      if (config.databaseUrl || embedded || attempt === MAX_ATTEMPTS) throw error;
     }
   }
 }

@@ -96,7 +96,7 @@ const EMPTY = '–';
 /** Below it, cut texts would show too little, so rows become blocks. */
 const CUTTING_WIDTH = 100;
 /** Minimum length of a cut text, including the …. */
-const LEAST_WIDTH = 12;
+const MIN_WIDTH = 12;
 /** Ids, types, states and times, which are copied, or meaningless if cut. */
 const WORD = /^([^\s,]{1,40}|[\d-]{10} [\d:]{5,8})$/;
 
@@ -115,7 +115,7 @@ function widthsWithin(most: number, [header = [], ...rows]: readonly (readonly s
   const isText = header.map((_, i) => i > 0 && !rows.every((row) => WORD.test(row[i]!)));
   while (lineWidth(widths) > most) {
     const widest = Math.max(...widths.filter((_, i) => isText[i]));
-    if (widest <= LEAST_WIDTH) break;
+    if (widest <= MIN_WIDTH) break;
     widths[widths.findIndex((width, i) => isText[i] && width === widest)]! -= 1;
   }
   return widths;

@@ -6,7 +6,7 @@ import { UnknownClient } from './registrations.js';
 import { ConnectedApps } from './connected-apps.js';
 
 /** Maximum number of members whom an app's owner may invite. */
-export const MOST_TESTERS = 25;
+export const MAX_TESTERS = 25;
 
 /** A member whom an app's owner invited, as the owner sees them. Times are in the API's format. */
 export interface Tester {
@@ -36,7 +36,7 @@ FROM app_testers WHERE client_id = $1 ORDER BY username`;
 
 const INVITE = `INSERT INTO app_testers (client_id, username, user_id)
 SELECT $1, fold_case($2), (SELECT id FROM users WHERE folded_username = fold_case($2) AND disabled_at IS NULL)
-WHERE (SELECT count(*) FROM app_testers WHERE client_id = $1) < ${MOST_TESTERS} ON CONFLICT DO NOTHING RETURNING client_id`;
+WHERE (SELECT count(*) FROM app_testers WHERE client_id = $1) < ${MAX_TESTERS} ON CONFLICT DO NOTHING RETURNING client_id`;
 
 const IS_INVITED = 'SELECT FROM app_testers WHERE client_id = $1 AND username = fold_case($2)';
 
@@ -78,7 +78,7 @@ export class AppTesters {
       const invited = await manager.query<unknown[]>(INVITE, [clientId, username]);
       if (invited.length === 0) {
         const before = await manager.query<unknown[]>(IS_INVITED, [clientId, username]);
-        if (before.length === 0) throw new LimitReached(`the app has ${MOST_TESTERS} testers already`);
+        if (before.length === 0) throw new LimitReached(`the app has ${MAX_TESTERS} testers already`);
         return;
       }
       await recordEvent(manager, { type: 'tester.invited', ...byOwner(owner), clientId });

@@ -93,8 +93,8 @@ export class ClientFault extends OperatorError {
   }
 }
 
-const MOST_LOGO_BYTES = 65_536;
-const MOST_OF_EACH = 50;
+const MAX_LOGO_BYTES = 65_536;
+const MAX_PER_LIST = 50;
 /** RFC 8252 §8.3 advises against `localhost`, but the documents of Claude Code and VS Code name it. */
 const LOOPBACK_HOSTS = ['127.0.0.1', '[::1]', 'localhost'];
 /** Schemes without a domain name: Cursor uses this one. */
@@ -120,7 +120,7 @@ export function checkClient(
   if (name !== nameBefore && !isName(name)) throw new ClientFault('name', 'name');
   if (redirect_uris.length === 0) throw new ClientFault('noRedirectUri', 'redirect_uris');
   for (const [field, values] of Object.entries({ redirect_uris, post_logout_redirect_uris, allowed_origins }))
-    if (values.length > MOST_OF_EACH) throw new ClientFault('tooMany', field as ClientField);
+    if (values.length > MAX_PER_LIST) throw new ClientFault('tooMany', field as ClientField);
   for (const [field, uris] of Object.entries({ redirect_uris, post_logout_redirect_uris })) {
     for (const uri of uris) {
       const fault = redirectUriFault(uri, type, production);
@@ -142,7 +142,7 @@ export function checkClient(
   const { backchannel_logout_uri: logoutUri, logo } = client;
   if (typeof logoutUri === 'string' && receiverFault(logoutUri, production) !== undefined)
     throw new ClientFault('logoutUri', 'backchannel_logout_uri', logoutUri);
-  if (logo && (logo.length > MOST_LOGO_BYTES || pixelImageType(logo) === undefined))
+  if (logo && (logo.length > MAX_LOGO_BYTES || pixelImageType(logo) === undefined))
     throw new ClientFault('logo', 'logo');
 }
 

@@ -73,7 +73,7 @@ const DETAILS = `SELECT c.id AS client_id, c.name, c.type,
   count(g.id) AS live_grants_count
 FROM oauth_clients c LEFT JOIN oauth_grants g ON g.client_id = c.id AND g.expires_at > now()`;
 
-export const MOST_OWN_CLIENTS = 10;
+export const MAX_OWN_CLIENTS = 10;
 
 /** 62^43 > 2^256. Form encoding leaves these characters unchanged (RFC 6749 §2.3.1): libraries disagree about it. */
 const SECRET_LENGTH = 43;
@@ -100,8 +100,8 @@ export class ClientsService {
         await takePlace(
           manager,
           owner,
-          `SELECT count(*) >= ${MOST_OWN_CLIENTS} AS is_full FROM oauth_clients WHERE owner_id = $1`,
-          `${MOST_OWN_CLIENTS} apps already`,
+          `SELECT count(*) >= ${MAX_OWN_CLIENTS} AS is_full FROM oauth_clients WHERE owner_id = $1`,
+          `${MAX_OWN_CLIENTS} apps already`,
         );
       const client = { ...columns, jwks: storedKeysOf(columns), id, scopes, owner_id: owner?.userId ?? null };
       await manager.insert(OauthClient, client as Partial<OauthClient>);

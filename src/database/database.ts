@@ -26,7 +26,7 @@ export type Reads = Pick<Database, 'read' | 'rows' | 'long'>;
 @Injectable()
 export class Database {
   readonly #pool: Pool;
-  readonly #mostWaiting: number;
+  readonly #maxWaiting: number;
   /** Undefined for the embedded database (one session for all), and if statements carry request ids. */
   readonly #pipelined: PipelinedReads | undefined;
   /** Whether sessions are unshared, so that prepared statements persist. */
@@ -41,7 +41,7 @@ export class Database {
     private readonly config: Config,
   ) {
     this.#pool = (dataSource.driver as unknown as { master: Pool }).master;
-    this.#mostWaiting = config.databasePoolSize * WAITERS_PER_CONNECTION;
+    this.#maxWaiting = config.databasePoolSize * WAITERS_PER_CONNECTION;
     this.#long = new Semaphore(
       Math.max(1, Math.floor(config.databasePoolSize * LONG_SHARE)),
       config.databasePoolSize * WAITERS_PER_CONNECTION,
@@ -120,7 +120,7 @@ export class Database {
   }
 
   async #query<Row>(query: QueryConfig): Promise<Row[]> {
-    if (currentCaller() && this.#pool.waitingCount >= this.#mostWaiting) {
+    if (currentCaller() && this.#pool.waitingCount >= this.#maxWaiting) {
       this.refusals++;
       throw new Unavailable('too many requests wait for the database');
     }

@@ -110,7 +110,7 @@ interface PageStatement {
 const FEW = 200;
 
 /** Maximum prepared statements with filters per list: planning is slower than running, and keeping one takes 200 KB. */
-const MOST_FILTERED = 32;
+const MAX_FILTERED = 32;
 
 /** A WHERE that depends on the request, in constants of the code. */
 interface Conditions {
@@ -122,7 +122,7 @@ interface Conditions {
 
 /** Builds the SQL of a member's list: filters, sorts and pages. */
 export class List<Query extends ListQuery> {
-  /** Each is built once; those with filters, up to {@link MOST_FILTERED}. */
+  /** Each is built once; those with filters, up to {@link MAX_FILTERED}. */
   readonly #statements = new Map<string, PageStatement>();
   #filtered = 0;
 
@@ -181,7 +181,7 @@ export class List<Query extends ListQuery> {
     const key = [query.sort + from, ...conditions.always.slice(1), ...conditions.given].join();
     const known = this.#statements.get(key);
     if (known) return known;
-    const isKept = conditions.given.length === 0 || this.#filtered++ < MOST_FILTERED;
+    const isKept = conditions.given.length === 0 || this.#filtered++ < MAX_FILTERED;
     const name = isKept ? `list-${this.declaration.name}:${this.#statements.size}` : undefined;
     const statement = {
       name,

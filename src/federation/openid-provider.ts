@@ -16,7 +16,7 @@ import { isHttpUrl } from '../values/string-rules.js';
 import { providerFetch } from './provider-fetch.js';
 
 /** Timeout for one response of the provider, in seconds: members wait for it. */
-const LONGEST_SECONDS = 3;
+const MAX_SECONDS = 3;
 /** Tolerance for the provider's clock in seconds, also after tokens expire. */
 const CLOCK_TOLERANCE_SECONDS = 90;
 const HOUR_MS = 3_600_000;
@@ -145,7 +145,7 @@ export class OpenidProvider implements OnApplicationBootstrap {
     try {
       const { payload, protectedHeader } = await this.#verify(token, known, {
         requiredClaims: ['iat', 'exp', 'jti', 'events'],
-        maxTokenAge: LONGEST_LOGOUT_SECONDS,
+        maxTokenAge: MAX_LOGOUT_SECONDS,
       });
       const { typ } = protectedHeader;
       if (typ !== undefined && !/^(application\/)?(logout\+jwt|jwt)$/i.test(typ))
@@ -220,7 +220,7 @@ export async function discover(upstream: UpstreamConfig): Promise<Known> {
     const auth = clientKey ? client.PrivateKeyJwt(await toClientKey(clientKey)) : bySecret(clientSecret!);
     const tolerance = { [client.clockTolerance]: CLOCK_TOLERANCE_SECONDS };
     const configuration = await client.discovery(new URL(issuer), clientId, tolerance, auth, {
-      timeout: LONGEST_SECONDS,
+      timeout: MAX_SECONDS,
       execute: isInsecure ? [client.allowInsecureRequests] : [],
       [client.customFetch]: FETCH,
     });
@@ -237,7 +237,7 @@ export async function discover(upstream: UpstreamConfig): Promise<Known> {
         "the provider's metadata has no id_token_signing_alg_values_supported that can be used",
       );
     const keys = createRemoteJWKSet(new URL(metadata.jwks_uri!), {
-      timeoutDuration: LONGEST_SECONDS * 1000,
+      timeoutDuration: MAX_SECONDS * 1000,
       cooldownDuration: KEYS_COOLDOWN_SECONDS * 1000,
       [customFetch]: FETCH,
     });
@@ -248,7 +248,7 @@ export async function discover(upstream: UpstreamConfig): Promise<Known> {
 }
 
 /** Maximum age of a logout token in seconds: what it ends began before it was issued. */
-const LONGEST_LOGOUT_SECONDS = 300;
+const MAX_LOGOUT_SECONDS = 300;
 
 /** Words the fault of an error. Error responses may contain untrusted input or a token, so they are not copied. */
 export function upstreamFaultOf(error: unknown): UpstreamFault {

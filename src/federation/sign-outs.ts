@@ -89,7 +89,7 @@ export class LogoutTokens {
 }
 
 /** Maximum duration of a sign-out at the provider, in seconds. */
-const LONGEST_SECONDS = 600;
+const MAX_SECONDS = 600;
 
 const KIND = 'UpstreamSignOut';
 
@@ -109,7 +109,7 @@ export class SignOuts implements UpstreamSignOut {
   async addressFor(target?: string, isRepeated = false): Promise<string | undefined> {
     if (this.config.upstream?.logout !== true) return undefined;
     if (!isRepeated && !this.database.current?.signIn.upstream) return undefined;
-    const until = Math.floor(Date.now() / 1000) + LONGEST_SECONDS;
+    const until = Math.floor(Date.now() / 1000) + MAX_SECONDS;
     const state =
       target === undefined ? undefined : this.#encryption.seal({ target, until }, KIND).toString('base64url');
     return (await this.provider.endSessionUrl(state))?.href;

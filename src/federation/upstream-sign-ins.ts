@@ -106,7 +106,7 @@ export class UpstreamSignIns {
         ...wishes.parameters,
         ...(wishes.prompted ? { prompt: 'login' } : {}),
         // With it, providers must send the time of authentication (OpenID Connect Core §3.1.2.1).
-        max_age: String(wishes.maxAge ?? LIFETIMES.longestSession),
+        max_age: String(wishes.maxAge ?? LIFETIMES.maxSession),
       })
       .catch((error: unknown) => {
         throw this.#faultOf(error, purpose);
@@ -230,7 +230,7 @@ function authTimeOf({ auth_time: authTime }: JWTPayload, { maxAge, begunAt }: Be
       );
     return 0;
   }
-  if (authTime < begunAt - (maxAge ?? LIFETIMES.longestSession) - CLOCKS_APART)
+  if (authTime < begunAt - (maxAge ?? LIFETIMES.maxSession) - CLOCKS_APART)
     throw new UpstreamFault('wrong', 'the member signed in at the provider longer ago than is allowed');
   return authTime;
 }

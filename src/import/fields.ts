@@ -6,7 +6,7 @@ import { isEmailAddress, isHttpUrl, isStorable, USERNAME_RULE } from '../values/
 import { MOMENT_PATTERN, parseTimestamp } from '../values/timestamps.js';
 import {
   COUNTRY_CODE_PATTERN,
-  HIGHEST_ID,
+  MAX_ID,
   LENGTHS,
   MAX_TAGS,
   TAG_LENGTH,
@@ -111,7 +111,7 @@ const integer = (minimum: number, maximum = 2_147_483_647): Field =>
     (value) => Number.isInteger(value) && (value as number) >= minimum && (value as number) <= maximum,
   );
 
-export const id: Field = { ...integer(1, HIGHEST_ID), type: 'bigint' };
+export const id: Field = { ...integer(1, MAX_ID), type: 'bigint' };
 /** The id of a record of another type. */
 export const idOf = (table: string): Field => ({ ...id, refersTo: { table, alive: false } });
 /** The id of a member who was not erased. */

@@ -169,7 +169,7 @@ export function recordKeys({ type, row }: ReadLine): string[] {
 }
 
 /** The longest legitimate record, an event with 20,000 characters, has 160 KB even if all of them are escaped. */
-const LONGEST_LINE_BYTES = 1_048_576;
+const MAX_LINE_BYTES = 1_048_576;
 const SHOWN_OF_A_LONG_LINE = 1_000;
 
 /** Reads the lines of a stream, also of a `.gz`, without blank ones, in constant memory. @throws OperatorError if it cannot be read */
@@ -212,9 +212,9 @@ class Splitter {
     this.#rest = [];
     this.#restBytes = 0;
     const number = ++this.#number;
-    if (length > LONGEST_LINE_BYTES) {
+    if (length > MAX_LINE_BYTES) {
       const text = bytes.toString('utf8', 0, SHOWN_OF_A_LONG_LINE);
-      return [{ number, text, fault: `is longer than ${LONGEST_LINE_BYTES} bytes` }];
+      return [{ number, text, fault: `is longer than ${MAX_LINE_BYTES} bytes` }];
     }
     if (!isUtf8(bytes)) return [{ number, text: bytes.toString('utf8'), fault: 'is not UTF-8' }];
     const text = bytes.toString('utf8');
@@ -224,7 +224,7 @@ class Splitter {
 
   #keep(bytes: Buffer): void {
     this.#restBytes += bytes.length;
-    if (bytes.length > 0 && this.#restBytes - bytes.length <= LONGEST_LINE_BYTES) this.#rest.push(bytes);
+    if (bytes.length > 0 && this.#restBytes - bytes.length <= MAX_LINE_BYTES) this.#rest.push(bytes);
   }
 }
 

@@ -4,7 +4,7 @@ import {
   EVENT_ROLES,
   EVENT_STATUSES,
   EVENT_VISIBILITIES,
-  HIGHEST_ID,
+  MAX_ID,
   RARITIES,
   RSVP_STATUSES,
 } from '../values/vocabulary.js';
@@ -111,7 +111,7 @@ export function integer(maximum = Number.MAX_SAFE_INTEGER) {
 export function returned(type: FieldType): JsonSchema {
   switch (type.kind) {
     case 'id':
-      return { type: 'integer', format: 'int64', minimum: 1, maximum: HIGHEST_ID };
+      return { type: 'integer', format: 'int64', minimum: 1, maximum: MAX_ID };
     case 'integer':
       return { ...integer(), minimum: type.minimum };
     case 'number':

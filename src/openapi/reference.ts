@@ -1,6 +1,6 @@
 import { PROBLEMS, type ProblemCode } from '../http/output/problems.js';
 import { TIMESTAMP_PATTERN } from '../values/timestamps.js';
-import { HIGHEST_ID } from '../values/vocabulary.js';
+import { MAX_ID } from '../values/vocabulary.js';
 
 type Json = Record<string, unknown>;
 
@@ -151,8 +151,7 @@ function isMoment({ type, enum: words, examples }: Json): boolean {
 /** Omits obvious limits: single bounds and the largest id. */
 function limitsOf(schema: Json): string {
   const { minimum, maximum, minLength, maxLength } = schema as Record<string, number | undefined>;
-  if (minimum !== undefined && maximum !== undefined && maximum < HIGHEST_ID)
-    return `${minimum} to ${maximum}`;
+  if (minimum !== undefined && maximum !== undefined && maximum < MAX_ID) return `${minimum} to ${maximum}`;
   if (maxLength === undefined) return '';
   return minLength === undefined
     ? `at most ${maxLength} characters`

@@ -14,7 +14,7 @@ import { PersonalData } from './personal-data.js';
 const BOUNDS = {
   atOnce: 4,
   /** Maximum duration of an export, in ms. */
-  longestMs: 300_000,
+  maxDurationMs: 300_000,
   /** Maximum time to read {@link CHUNK_BYTES}, in ms. */
   stalledMs: 10_000,
 };
@@ -49,7 +49,7 @@ export class Downloads {
 
   /** Sends the pieces in order. @throws if the client has left, or was disconnected */
   async send(response: ServerResponse, pieces: AsyncIterable<string | Buffer>): Promise<void> {
-    const late = setTimeout(() => response.destroy(), this.bounds.longestMs);
+    const late = setTimeout(() => response.destroy(), this.bounds.maxDurationMs);
     try {
       for await (const piece of pieces) {
         const bytes = typeof piece === 'string' ? Buffer.from(piece) : piece;

@@ -33,7 +33,7 @@ describe('a download', () => {
   });
   afterAll(() => void server.close());
 
-  async function ask(bounds: { longestMs: number; stalledMs: number }): Promise<Socket> {
+  async function ask(bounds: { maxDurationMs: number; stalledMs: number }): Promise<Socket> {
     downloads = new Downloads({ atOnce: 1, ...bounds });
     const socket = connect((server.address() as AddressInfo).port, '127.0.0.1').on('error', () => {});
     socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
@@ -42,7 +42,7 @@ describe('a download', () => {
   }
 
   it('is closed if the client stops reading, and then reads no more of the file', async () => {
-    const socket = await ask({ longestMs: 60_000, stalledMs: 300 });
+    const socket = await ask({ maxDurationMs: 60_000, stalledMs: 300 });
     socket.pause();
     expect(await sending.error).toBeInstanceOf(Error);
     // What the system accepts for a reader who takes nothing, and one more.
@@ -50,21 +50,21 @@ describe('a download', () => {
   });
 
   it('is closed after its time limit, even if the client reads fast', async () => {
-    const socket = await ask({ longestMs: 300, stalledMs: 60_000 });
+    const socket = await ask({ maxDurationMs: 300, stalledMs: 60_000 });
     socket.resume();
     expect(await sending.error).toBeInstanceOf(Error);
     expect(sending.pieces).toBeGreaterThan(1);
   });
 
   it('ends when its client disconnects', async () => {
-    const socket = await ask({ longestMs: 60_000, stalledMs: 60_000 });
+    const socket = await ask({ maxDurationMs: 60_000, stalledMs: 60_000 });
     await once(socket, 'data');
     socket.destroy();
     expect(await sending.error).toBeInstanceOf(Error);
   });
 
   it('is limited to one per member and a few in total, and the next waits for a free slot', async () => {
-    const few = new Downloads({ atOnce: 2, longestMs: 1_000, stalledMs: 1_000 });
+    const few = new Downloads({ atOnce: 2, maxDurationMs: 1_000, stalledMs: 1_000 });
     const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const runs = [few.run(1, () => first.promise), few.run(2, () => second.promise)];
     const nothing = () => Promise.resolve();

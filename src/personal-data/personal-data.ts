@@ -22,7 +22,7 @@ const ATTEMPTS = 20;
 const AGAIN_MS = 250;
 
 /** More exports than ever wait at once. */
-const MOST_WAITING = 100;
+const MAX_WAITING = 100;
 /** Maximum wait in ms; then it counts as an attempt. */
 const PATIENCE_MS = 5_000;
 
@@ -54,7 +54,7 @@ type Read = <T>(one: () => Promise<T>) => Promise<T>;
 @Injectable()
 export class PersonalData {
   /** All exports share one statement at a time, so they use one connection. */
-  readonly #turns = new Semaphore(1, MOST_WAITING, PATIENCE_MS);
+  readonly #turns = new Semaphore(1, MAX_WAITING, PATIENCE_MS);
 
   constructor(private readonly database: Database) {}
 

@@ -19,8 +19,8 @@ import { readFeedLine, readLines, type ReadLine } from '../import/sources.js';
 import { learnTimeZones } from '../import/time-zones.js';
 import { FeedCounts } from './feed.dto.js';
 
-export const MOST_FEED_BYTES = 8 * 1024 * 1024;
-const MOST_LINES = 5_000;
+export const MAX_FEED_BYTES = 8 * 1024 * 1024;
+const MAX_LINES = 5_000;
 /** Bytes parsed per turn of the event loop: 5 ms of work. */
 const PIECE_BYTES = 65_536;
 
@@ -28,14 +28,14 @@ const PIECE_BYTES = 65_536;
 const FEW_LINES = 100;
 
 /** Maximum number and wait of queued feeds. */
-const MOST_WAITING = 64;
+const MAX_WAITING = 64;
 const WAIT_MS = 10_000;
 /** Deadline of a whole feed, including its wait. */
 export const FEED_PATIENCE_MS = 30_000;
 
 /** Attempts of a feed that conflicts with others over the same rows. */
 const ATTEMPTS = 5;
-const LONGEST_PAUSE_MS = 100;
+const MAX_PAUSE_MS = 100;
 
 interface Feed {
   readonly keyId: string;
@@ -47,7 +47,7 @@ interface Feed {
 /** Applies the platform's feeds by the rules of the import, a few at a time on separate connections. */
 @Injectable()
 export class FeedService {
-  readonly #slots = new Semaphore(FEEDS_AT_ONCE, MOST_WAITING, WAIT_MS);
+  readonly #slots = new Semaphore(FEEDS_AT_ONCE, MAX_WAITING, WAIT_MS);
 
   constructor(
     private readonly database: Database,
@@ -78,7 +78,7 @@ export class FeedService {
             throw new Unavailable('others changed what a feed was writing, again and again', {
               cause: error,
             });
-          await setTimeout(Math.random() * LONGEST_PAUSE_MS * attempt);
+          await setTimeout(Math.random() * MAX_PAUSE_MS * attempt);
         }
       }
     });
@@ -110,8 +110,8 @@ async function readFeed(body: Buffer): Promise<ReadLine[]> {
   const lines: ReadLine[] = [];
   for await (const read of readLines(Readable.from(piecesOf(body)), 'feed')) {
     lines.push(...read.map(readFeedLine));
-    if (lines.length > MOST_LINES)
-      throw new Problem('payload_too_large', { detail: `A feed has at most ${MOST_LINES} lines.` });
+    if (lines.length > MAX_LINES)
+      throw new Problem('payload_too_large', { detail: `A feed has at most ${MAX_LINES} lines.` });
     await setImmediate(); // gives other requests a turn
   }
   return lines;

@@ -11,7 +11,7 @@ import { extendDeadline } from '../http/pipeline/response-deadline.js';
 import { PlatformChangesAnswer, PlatformChangesQuery } from './changes.dto.js';
 import { PlatformChangesService } from './changes.service.js';
 import { FEED_LINE_FORMS, FeedCounts, FeedLine } from './feed.dto.js';
-import { FEED_PATIENCE_MS, FeedService, MOST_FEED_BYTES } from './feed.service.js';
+import { FEED_PATIENCE_MS, FeedService, MAX_FEED_BYTES } from './feed.service.js';
 
 const IDEMPOTENCY_KEY = /^[!-~]{1,200}$/;
 
@@ -41,7 +41,7 @@ export class PlatformController {
     @CurrentPrincipal() { keyId }: PlatformPrincipal,
     @Req() request: Request,
     @Headers('idempotency-key') idempotencyKey: string | undefined,
-    @NdjsonBody(FeedLine, FEED_LINE_FORMS, MOST_FEED_BYTES) body: Buffer,
+    @NdjsonBody(FeedLine, FEED_LINE_FORMS, MAX_FEED_BYTES) body: Buffer,
   ): Promise<FeedCounts> {
     if (idempotencyKey !== undefined && !IDEMPOTENCY_KEY.test(idempotencyKey))
       throw new Problem('invalid_parameter', {

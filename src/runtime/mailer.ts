@@ -5,7 +5,7 @@ import { Config } from '../config/config.js';
 /** Deadline of each step of sending an email, in ms. */
 const STEP_MS = 10_000;
 /** Deadline of all steps, in ms. */
-export const LONGEST_SENDING_MS = 30_000;
+export const MAX_SENDING_MS = 30_000;
 
 export interface Mail {
   readonly to: string;
@@ -36,7 +36,7 @@ export class Mailer {
       }),
     );
     const transport = await this.#transport;
-    const deadline = AbortSignal.timeout(LONGEST_SENDING_MS);
+    const deadline = AbortSignal.timeout(MAX_SENDING_MS);
     await transport.sendMail({
       ...mail,
       from,

@@ -3,21 +3,21 @@ import type { PostResponse } from './public-https.js';
 
 const MINUTE = 60;
 const HOUR = 60 * MINUTE;
-const LONGEST_WAIT = 10 * HOUR;
+const MAX_WAIT = 10 * HOUR;
 /** Waits after each failed attempt, in seconds; after the last one, a failure is final. */
-export const RETRY_AFTER = [5, 5 * MINUTE, HOUR / 2, 2 * HOUR, 5 * HOUR, LONGEST_WAIT, LONGEST_WAIT] as const;
+export const RETRY_AFTER = [5, 5 * MINUTE, HOUR / 2, 2 * HOUR, 5 * HOUR, MAX_WAIT, MAX_WAIT] as const;
 /** Seconds to record the outcome of an attempt: twice an attempt's maximum duration. */
 export const LEASE_SECONDS = 20;
-export const MOST_OF_A_RECEIVER = 8;
+export const MAX_PER_ENDPOINT = 8;
 
 /** Deadline of an attempt: name resolution, connection and response. */
 const PATIENCE_MS = 10_000;
-const LONGEST_ERROR = 200;
+const MAX_ERROR_LENGTH = 200;
 /** Maximum messages in progress in this process: all endpoints may be slow. */
 const MAX_IN_PROGRESS = 256;
 /** Maximum wait at shutdown for messages in progress; then other instances send them. */
 const LAST_MS = 2_000;
-const LONGEST_CLAIM_MS = 100;
+const MAX_CLAIM_MS = 100;
 
 export interface Attempt {
   readonly taken: boolean;
@@ -39,7 +39,7 @@ function retrySeconds({ status, retryAfter = '' }: PostResponse): number {
   const seconds = /^\d+$/.test(retryAfter)
     ? Number(retryAfter)
     : (Date.parse(retryAfter) - Date.now()) / 1000;
-  return Math.min(Math.max(0, seconds || 0), LONGEST_WAIT);
+  return Math.min(Math.max(0, seconds || 0), MAX_WAIT);
 }
 
 /** Computes the wait after an attempt. @param before number of earlier attempts @returns seconds; undefined if there is no next one */
@@ -72,7 +72,12 @@ export async function attempt(
     const { code, message: text } = error as NodeJS.ErrnoException;
     const step = code === undefined ? text : `${code}: ${text}`;
     const reason = end.aborted ? `no answer within ${PATIENCE_MS / 1000} s` : step;
-    const failed = { error: reason.slice(0, LONGEST_ERROR), seconds: seconds(), gone: false, retryAfter: 0 };
+    const failed = {
+      error: reason.slice(0, MAX_ERROR_LENGTH),
+      seconds: seconds(),
+      gone: false,
+      retryAfter: 0,
+    };
     return { taken: false, status: null, ...failed };
   }
 }
@@ -103,10 +108,10 @@ export class Outbox<Message> {
     return [...this.#inProgress.keys()];
   }
 
-  /** Claims messages until nothing is due; the caller waits at most {@link LONGEST_CLAIM_MS}. @param end stops claiming */
+  /** Claims messages until nothing is due; the caller waits at most {@link MAX_CLAIM_MS}. @param end stops claiming */
   async claim(end: AbortSignal): Promise<void> {
     this.#end = end;
-    await Promise.race([this.#goOn(), setTimeout(LONGEST_CLAIM_MS, undefined, { ref: false })]);
+    await Promise.race([this.#goOn(), setTimeout(MAX_CLAIM_MS, undefined, { ref: false })]);
   }
 
   /** Waits a little for the messages in progress, and aborts the others. */

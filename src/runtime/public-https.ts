@@ -6,13 +6,13 @@ import { isLoopbackAddress, isPublicAddress } from '../values/network.js';
 import { send, shared, type LookUp } from './outgoing.js';
 
 /** For a name's addresses. */
-const LONGEST_LOOK_UP_MS = 2_000;
+const MAX_LOOK_UP_MS = 2_000;
 /** For lookup, connection and response together. */
-const LONGEST_READ_MS = 2_500;
-const MOST_BYTES = 16_384;
+const MAX_READ_MS = 2_500;
+const MAX_BYTES = 16_384;
 
 export const NOT_PUBLIC = 'the address is not one of the internet';
-const NO_NAME_SERVER = `no name server answered within ${LONGEST_LOOK_UP_MS / 1000} s`;
+const NO_NAME_SERVER = `no name server answered within ${MAX_LOOK_UP_MS / 1000} s`;
 
 const LOCALHOST: readonly LookupAddress[] = [
   { address: '127.0.0.1', family: 4 },
@@ -44,9 +44,9 @@ export async function addressesOf(
   servers?: readonly string[],
 ): Promise<readonly LookupAddress[]> {
   if (/(^|\.)localhost\.?$/i.test(name)) return LOCALHOST; // is never asked of a name server (RFC 6761 §6.3)
-  const resolver = new Resolver({ timeout: LONGEST_LOOK_UP_MS / 4, tries: 3 });
+  const resolver = new Resolver({ timeout: MAX_LOOK_UP_MS / 4, tries: 3 });
   if (servers) resolver.setServers(servers);
-  const timer = setTimeout(() => resolver.cancel(), LONGEST_LOOK_UP_MS);
+  const timer = setTimeout(() => resolver.cancel(), MAX_LOOK_UP_MS);
   const answers = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
   clearTimeout(timer);
   const found = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
@@ -68,7 +68,7 @@ export class PublicHttps {
   /** Reads a document. @param url https @throws Error if it cannot be read */
   async readJson(url: URL): Promise<unknown> {
     const headers = { Accept: 'application/json' };
-    const signal = AbortSignal.timeout(LONGEST_READ_MS);
+    const signal = AbortSignal.timeout(MAX_READ_MS);
     const { asked, response } = await this.#ask(url, { headers, signal }, false);
     const chunks: Buffer[] = [];
     let size = 0;
@@ -78,8 +78,8 @@ export class PublicHttps {
         throw new Error('the answer is not JSON');
       for await (const chunk of response as AsyncIterable<Buffer>) {
         chunks.push(chunk);
-        if ((size += chunk.length) > MOST_BYTES)
-          throw new Error(`the answer has more than ${MOST_BYTES} bytes`);
+        if ((size += chunk.length) > MAX_BYTES)
+          throw new Error(`the answer has more than ${MAX_BYTES} bytes`);
       }
     } finally {
       asked.destroy();
@@ -116,6 +116,6 @@ export class PublicHttps {
       return found;
     };
     // A new connection: others were checked for other names.
-    return send(url, lookUp, { ...options, agent: false, maxHeaderSize: MOST_BYTES }, body);
+    return send(url, lookUp, { ...options, agent: false, maxHeaderSize: MAX_BYTES }, body);
   }
 }

@@ -16,7 +16,7 @@ import { snippetsOf } from './script/snippets.js';
 const TEXT = { 'Cache-Control': 'no-cache', 'X-Content-Type-Options': 'nosniff' };
 
 /** Longer responses are collapsed. */
-const MOST_LINES = 100;
+const MAX_LINES = 100;
 
 const CHANGES = 'changelog';
 
@@ -41,7 +41,7 @@ export class DocsController {
     return this.#page('', () => ({
       template: 'reference',
       title: 'Reference',
-      content: { rateLimits, clientId: DOCS_CLIENT, scopes, problems: PROBLEMS, mostLines: MOST_LINES },
+      content: { rateLimits, clientId: DOCS_CLIENT, scopes, problems: PROBLEMS, maxLines: MAX_LINES },
     }));
   }
 

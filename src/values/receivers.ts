@@ -2,13 +2,13 @@ import { isIP } from 'node:net';
 import { isLoopbackAddress, isPublicAddress } from './network.js';
 import { isHttpUrl } from './string-rules.js';
 
-const LONGEST_URL = 2_000;
+const MAX_URL_LENGTH = 2_000;
 
 /** Finds the fault of a webhook URL. @param production forbids endpoints on this host @returns a sentence without full stop */
 export function receiverFault(text: string, production: boolean): string | undefined {
   const url = isHttpUrl(text) ? new URL(text) : undefined;
-  if (!url || text.length > LONGEST_URL || url.hash !== '')
-    return `The URL must be absolute, without user, password and fragment, and have at most ${LONGEST_URL} characters`;
+  if (!url || text.length > MAX_URL_LENGTH || url.hash !== '')
+    return `The URL must be absolute, without user, password and fragment, and have at most ${MAX_URL_LENGTH} characters`;
   const host = url.hostname.replace(/^\[|\]$/g, '');
   const isLocal = host === 'localhost' || isLoopbackAddress(host);
   if (url.protocol === 'http:' && (production || !isLocal))

@@ -26,11 +26,10 @@ export type RsvpStatus = (typeof RSVP_STATUSES)[number];
 export type Rarity = (typeof RARITIES)[number];
 
 /** Exact in every JSON reader; the rest leaves room for the sequences. */
-export const HIGHEST_ID = 9_000_000_000_000_000;
+export const MAX_ID = 9_000_000_000_000_000;
 
 /** Tells whether a number can be an id. */
-export const isId = (number: number): boolean =>
-  Number.isInteger(number) && number >= 1 && number <= HIGHEST_ID;
+export const isId = (number: number): boolean => Number.isInteger(number) && number >= 1 && number <= MAX_ID;
 
 /** Reads the id in a path; 0, which no record has, if it is malformed. */
 export const idInPath = (text: string): number =>

@@ -3,13 +3,13 @@ import type { DataSource, EntityManager } from 'typeorm';
 import { audited, recordEvent, type AuditedTransaction, type NewAuthEvent } from '../audit/audit.js';
 import { prepared } from '../database/postgres/data-source.js';
 import { AHEAD, HORIZON, keyed } from '../database/sql.js';
-import { LEASE_SECONDS, MOST_OF_A_RECEIVER, waitAfter, type Attempt } from '../runtime/outbox.js';
+import { LEASE_SECONDS, MAX_PER_ENDPOINT, waitAfter, type Attempt } from '../runtime/outbox.js';
 import { concernedBy, kindFor, readScopeSql } from '../resources/resources.js';
 import { IS_PENDING, TakenMessages } from './taken-messages.js';
 import { TEST_TYPE, type Message } from './webhook-sender.js';
 
 /** An endpoint is disabled after failing for so long. */
-const MOST_DAYS_FAILING = 5;
+const MAX_DAYS_FAILING = 5;
 
 /** Changes per transaction and number of statements. An event can have a million participants: timeouts lead to smaller pieces. */
 const BATCHES = [
@@ -102,7 +102,7 @@ const MESSAGE = `d.sequence, replace(d.id::text, '-', '') AS id, d.endpoint_id, 
 const IS_LEASED = 'd.leased_until > now()';
 
 /** Lists the members of at most so many due messages; with more, a scan finds due ones soon enough. */
-const MOST_LISTED = 200;
+const MAX_LISTED = 200;
 
 /** Endpoints with due messages, locked for a claim; skips those locked by other instances. */
 const LOCK_READY = `SELECT e.id FROM endpoints_due() due JOIN webhook_endpoints e ON e.id = due.endpoint_id WHERE e.disabled_at IS NULL
@@ -123,8 +123,8 @@ const CLAIM = `WITH chosen AS MATERIALIZED (
   CROSS JOIN LATERAL (
     -- If little is due, this reads nothing else, regardless of the number of waiting messages. PostgreSQL estimates an unknown limit
     -- as a tenth of the rows, and reads the index by time, regardless of its statistics.
-    SELECT count(*) < ${MOST_LISTED} AS is_little, array_agg(listed.user_id) AS members FROM (
-      SELECT d.user_id FROM webhook_deliveries d WHERE ${IS_DUE} LIMIT (SELECT ${MOST_LISTED})
+    SELECT count(*) < ${MAX_LISTED} AS is_little, array_agg(listed.user_id) AS members FROM (
+      SELECT d.user_id FROM webhook_deliveries d WHERE ${IS_DUE} LIMIT (SELECT ${MAX_LISTED})
     ) listed
   ) due
   CROSS JOIN LATERAL (
@@ -257,7 +257,7 @@ export class WebhookDeliveries {
       if (ready.length === 0) return [];
       const ids = ready.map(({ id }) => id);
       const last = ids.map((id) => this.#last.get(id) ?? -1);
-      const values = [ids, MOST_OF_A_RECEIVER, most, LEASE_SECONDS, last];
+      const values = [ids, MAX_PER_ENDPOINT, most, LEASE_SECONDS, last];
       return prepared<Claimed>(manager, CLAIM, values);
     });
     rows.sort((one, other) => one.turn - other.turn);
@@ -323,7 +323,7 @@ async function noteFailure(manager: EntityManager, endpointId: string): Promise<
   const [rows] = await manager.query<[{ too_long: boolean }[], number]>(
     `UPDATE webhook_endpoints SET failing_since = COALESCE(failing_since, now())
 WHERE id = $1 AND disabled_at IS NULL RETURNING failing_since <= now() - make_interval(days => $2) AS too_long`,
-    [endpointId, MOST_DAYS_FAILING],
+    [endpointId, MAX_DAYS_FAILING],
   );
   return rows[0]?.too_long === true;
 }

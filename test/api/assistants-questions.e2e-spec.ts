@@ -15,8 +15,8 @@ const MONTANA = join(process.cwd(), '../shared/data/montana-meetups');
 const available = existsSync(MONTANA);
 if (!available) console.warn(`SKIPPED: the real data of montana-meetups is not at ${MONTANA}`);
 
-const MOST_CALLS = 2;
-const MOST_CHARACTERS = 3_000;
+const MAX_CALLS = 2;
+const MAX_CHARACTERS = 3_000;
 /** A member with 55 events and 28 connections, which is more than nearly all have. */
 const MEMBER = 9;
 const DAY_MS = 86_400_000;
@@ -276,11 +276,11 @@ const QUESTIONS: readonly (readonly [question: string, answer: RegExp, first: ()
     async (question, [, answer, first, next]) => {
       const texts = [await use(first())];
       if (next) texts.push(await use(next(JSON.parse(texts[0]!))));
-      expect(texts.length).toBeLessThanOrEqual(MOST_CALLS);
+      expect(texts.length).toBeLessThanOrEqual(MAX_CALLS);
       expect(texts.join('')).toMatch(answer);
       const characters = texts.join('').length;
       if (process.env.SHOW_CHARACTERS) process.stdout.write(`${characters}\t${texts.length}\t${question}\n`);
-      expect(characters).toBeLessThanOrEqual(MOST_CHARACTERS);
+      expect(characters).toBeLessThanOrEqual(MAX_CHARACTERS);
     },
   );
 });

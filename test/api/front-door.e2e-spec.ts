@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import type { ApiAdapter } from '../../src/http/pipeline/api.adapter.js';
-import { MOST_AT_WORK, type FrontDoor, type Kind } from '../../src/http/pipeline/front-door.js';
+import { MAX_CONCURRENT, type FrontDoor, type Kind } from '../../src/http/pipeline/front-door.js';
 import { Database } from '../../src/database/database.js';
 import { OpenApiDocument } from '../../src/openapi/openapi-document.js';
 import { RouteTable } from '../../src/http/route-table.js';
@@ -406,7 +406,7 @@ describe('an overloaded process', () => {
 
   /** As many requests of the kind as are worked on at once, none of which ends. */
   const fill = (kind: Kind) => {
-    for (let i = 0; i < MOST_AT_WORK; i++)
+    for (let i = 0; i < MAX_CONCURRENT; i++)
       frontDoor.admissions[kind].enter(
         { address: `10.0.${i}.1`, credential: '' },
         () => filled.push(kind),

@@ -428,7 +428,7 @@ describe('paging', () => {
         `EXPLAIN (ANALYZE, FORMAT JSON) ${text}`,
         values,
       );
-      expect(mostRowsIn(row!['QUERY PLAN'][0].Plan)).toBeLessThanOrEqual(5 + 2); // a sort in steps looks at one more
+      expect(maxRowsIn(row!['QUERY PLAN'][0].Plan)).toBeLessThanOrEqual(5 + 2); // a sort in steps looks at one more
     });
   });
 });
@@ -439,5 +439,4 @@ interface Plan {
 }
 
 /** Of all steps of a plan, the rows of the one that had most. */
-const mostRowsIn = (plan: Plan): number =>
-  Math.max(plan['Actual Rows'], ...(plan.Plans ?? []).map(mostRowsIn));
+const maxRowsIn = (plan: Plan): number => Math.max(plan['Actual Rows'], ...(plan.Plans ?? []).map(maxRowsIn));

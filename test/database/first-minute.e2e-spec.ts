@@ -37,7 +37,7 @@ const SETTINGS = {
 /** A table that has this many rows grows with the platform; tables that do not have at most a hundred. */
 const MANY = 5_000;
 /** Rows of such a table that one statement may look at and then not use: some of one member's, or of one batch. */
-const MOST_LOOKED_AT = 2_000;
+const MAX_CHECKED = 2_000;
 /** A batch of uses is planned each time with its table's size: it scans a table only while that costs less. */
 const BATCH = /jsonb_to_recordset/;
 /** Without statistics, a page of what the platform has not read yet is sorted instead of read in order: no more than is unread. */
@@ -349,7 +349,7 @@ postgres.describe('the first minute of a new database', () => {
         if (!table || !growing.has(table) || !node['Actual Loops']) continue;
         const removed = (node['Rows Removed by Filter'] ?? 0) + (node['Rows Removed by Index Recheck'] ?? 0);
         const read = node['Actual Loops'] * (node['Actual Rows']! + removed);
-        if (node['Node Type'] === 'Seq Scan' || read > MOST_LOOKED_AT)
+        if (node['Node Type'] === 'Seq Scan' || read > MAX_CHECKED)
           faults.add(
             `${node['Node Type']} ${node['Index Name'] ?? ''} of ${table}, ${read} rows: ${text.replaceAll(/\s+/g, ' ').slice(0, 300)}`,
           );

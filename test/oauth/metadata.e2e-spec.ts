@@ -61,7 +61,7 @@ describe('metadata', () => {
 describe('lifetimes', () => {
   const { grant } = LIFETIMES;
   const idle = [true, false].map((isPublicBrowser) => idleSeconds({ isPublicBrowser }));
-  const { accessToken, longestSession, session, authorizationCode } = LIFETIMES;
+  const { accessToken, maxSession, session, authorizationCode } = LIFETIMES;
 
   it.each<[string, boolean]>([
     ['a grant outlives every refresh token', grant >= Math.max(...idle)],
@@ -70,7 +70,7 @@ describe('lifetimes', () => {
       'access for once outlives its code and its access token',
       secondsOf('once')! >= authorizationCode + accessToken,
     ],
-    ['the longest life of a browser session is not under its idle life', longestSession >= session],
+    ['the longest life of a browser session is not under its idle life', maxSession >= session],
     ['an authorization code lives 10 minutes at most (RFC 6749 §4.1.2)', authorizationCode <= 600],
   ])('%s', (_, holds) => expect(holds).toBe(true));
 });

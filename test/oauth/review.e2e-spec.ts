@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { RevocationChannel } from '../../src/auth/revocation-channel.js';
-import { AppTesters, MOST_TESTERS } from '../../src/clients/app-testers.js';
+import { AppTesters, MAX_TESTERS } from '../../src/clients/app-testers.js';
 import { ClientsService } from '../../src/clients/clients.service.js';
 import { ClientReviews } from '../../src/clients/reviews.js';
 import { newFormId } from '../../src/member-pages/rendering/pages.js';
@@ -213,13 +213,13 @@ DELETE FROM app_testers WHERE user_id = NEW.user_id; RETURN NULL; END $$`,
     expect(await oauth.query('SELECT FROM oauth_grants WHERE client_id = $1', [app.id])).toEqual([]);
   });
 
-  it(`can be one of ${MOST_TESTERS}, also if two are invited at once`, async () => {
+  it(`can be one of ${MAX_TESTERS}, also if two are invited at once`, async () => {
     const app = await ownApp();
-    for (let n = 1; n < MOST_TESTERS; n++) await testers.invite(app.id, `tester ${n}`, app.owner);
+    for (let n = 1; n < MAX_TESTERS; n++) await testers.invite(app.id, `tester ${n}`, app.owner);
     const both = ['one', 'two'].map((name) => testers.invite(app.id, name, app.owner));
     const outcomes = (await Promise.allSettled(both)).map(({ status }) => status);
     expect(outcomes.toSorted()).toEqual(['fulfilled', 'rejected']);
-    expect(await testers.list(app.id)).toHaveLength(MOST_TESTERS);
+    expect(await testers.list(app.id)).toHaveLength(MAX_TESTERS);
     const full = await app.developer.post(`/developer/review/${app.id}/testers`, { username: 'three' });
     expect([full.status, full.html]).toEqual([409, expect.stringContaining('You have 25 testers.')]);
   });

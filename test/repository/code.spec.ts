@@ -59,11 +59,11 @@ const TWICE: Readonly<Record<string, string>> = {
   url: 'as flag',
 };
 
-const MOST_FILES = 13;
+const MAX_FILES = 13;
 
 const firstImportOf = (path: string) => /^import .*$/m.exec(readFileSync(path, 'utf8'))?.[0] ?? '';
 
-const LONGEST_SQL = 140;
+const MAX_SQL_LENGTH = 140;
 
 /** Lines of SQL, in templates and texts, that are too long to be read. */
 function longSqlOf(path: string): string[] {
@@ -79,7 +79,7 @@ function longSqlOf(path: string): string[] {
         (at) => file.getLineAndCharacterOfPosition(at).line,
       );
       for (let line = first!; line <= last!; line++)
-        if (lines[line]!.length > LONGEST_SQL) found.add(`${path}:${line + 1}`);
+        if (lines[line]!.length > MAX_SQL_LENGTH) found.add(`${path}:${line + 1}`);
     }
     ts.forEachChild(node, visit);
   };
@@ -120,7 +120,7 @@ thorough.describe('the code', () => {
     const files = globSync('src/**/*.*').filter((path) => !path.endsWith('.spec.ts'));
     const folders = Map.groupBy(files, (path) => dirname(path));
     expect(folders.size).toBeGreaterThan(40);
-    const full = [...folders].filter(([, { length }]) => length > MOST_FILES).map(([folder]) => folder);
+    const full = [...folders].filter(([, { length }]) => length > MAX_FILES).map(([folder]) => folder);
     expect(full).toEqual([]);
   });
 

@@ -26,7 +26,7 @@ export class Receiver {
   readonly received: Received[] = [];
   /** Requests not yet answered, and their highest number so far. */
   underWay = 0;
-  mostUnderWay = 0;
+  maxInProgress = 0;
   respond: (received: Received, response: ServerResponse) => void = (_, response) =>
     void response.writeHead(204).end();
   #waiting: (() => void)[] = [];
@@ -38,7 +38,7 @@ export class Receiver {
     const receiver = new Receiver(server);
     server.on('request', (request, response) => {
       receiver.underWay++;
-      receiver.mostUnderWay = Math.max(receiver.mostUnderWay, receiver.underWay);
+      receiver.maxInProgress = Math.max(receiver.maxInProgress, receiver.underWay);
       response.on('close', () => {
         receiver.underWay--;
         receiver.#tell();

@@ -478,14 +478,14 @@ describe('webhooks', () => {
       await webhooks.create({ url: quick.url, types: ['profile.updated'], actor: 'admin' });
       await rename(members[0]!, 'y');
       await quick.untilReceived(1);
-      expect(receiver.mostUnderWay).toBe(8);
+      expect(receiver.maxInProgress).toBe(8);
       answerWith(204);
       for (const answer of held) answer();
       await settled(
         id,
         (found) => found.length === 13 && found.every(({ status }) => status === 'delivered'),
       );
-      expect(receiver.mostUnderWay).toBe(8);
+      expect(receiver.maxInProgress).toBe(8);
       await quick.close();
     });
 

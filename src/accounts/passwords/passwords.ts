@@ -149,7 +149,7 @@ export function checkPassword(password: string, username: string): void {
 /** Leaves some of libuv's four threads to files and DNS. Each hash takes 12 MiB. */
 const AT_ONCE = 2;
 /** Later ones would miss their deadline. */
-const MOST_WAITING = 150;
+const MAX_WAITING = 150;
 
 /** Too many sign-ins are in progress: this password was not checked, and the attempt does not count. */
 export class Busy extends Unavailable {
@@ -163,7 +163,7 @@ export class Busy extends Unavailable {
 /** Limits concurrent hashing, to protect processors and memory from floods. Callers with the fewest failures go first. */
 export class HashingQueue {
   #refusals = 0;
-  readonly #semaphore = new Semaphore(AT_ONCE, MOST_WAITING, 0, () => {
+  readonly #semaphore = new Semaphore(AT_ONCE, MAX_WAITING, 0, () => {
     this.#refusals++;
     return new Busy();
   });

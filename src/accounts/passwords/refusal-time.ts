@@ -6,7 +6,7 @@ import { CURRENT_KIND, kindFrom, type HashKind } from './passwords.js';
 import { randomBytes } from '../../crypto/random.js';
 
 /** Multiple of the most expensive hash's time: two hashes if NFKC differs from the typed form, each up to half as slow again. */
-const MOST_HASHES = 3;
+const MAX_HASHES = 3;
 
 /** Maximum delay until an import by another process is noticed. */
 const CHECK_MS = 10_000;
@@ -18,7 +18,7 @@ const MEASURING_SHARE = 0.03;
 const RECENT = 3;
 
 /** More than any platform has. */
-const MOST_KINDS = 1_000;
+const MAX_KINDS = 1_000;
 
 /** Finds each kind with one index lookup, regardless of the number of members. */
 export const IMPORTED_KINDS = `WITH RECURSIVE kinds AS (
@@ -28,7 +28,7 @@ export const IMPORTED_KINDS = `WITH RECURSIVE kinds AS (
   SELECT (SELECT imported_hash_kind(password_hash) FROM users
     WHERE imported_hash_kind(password_hash) IS NOT NULL AND imported_hash_kind(password_hash) > kinds.kind ORDER BY 1 LIMIT 1)
   FROM kinds WHERE kinds.kind IS NOT NULL
-) SELECT kind FROM kinds WHERE kind IS NOT NULL LIMIT ${MOST_KINDS}`;
+) SELECT kind FROM kinds WHERE kind IS NOT NULL LIMIT ${MAX_KINDS}`;
 
 /**
  * Gives every failed sign-in the time of the most expensive stored hash, so that timing reveals neither missing names nor imported
@@ -56,7 +56,7 @@ export class RefusalTime implements OnModuleInit {
   async waitFrom(startedAt: number): Promise<void> {
     if (performance.now() - this.#checkedAt > CHECK_MS) await this.#check();
     const dearest = Math.max(...[...this.#measured.values()].flat());
-    const whole = Math.max(this.config.shortestRefusal, dearest * MOST_HASHES);
+    const whole = Math.max(this.config.shortestRefusal, dearest * MAX_HASHES);
     await setTimeout(Math.max(0, startedAt + whole - performance.now()));
   }
 

@@ -12,7 +12,7 @@ import { OperatorError } from '../../values/operator-error.js';
 const CONFIRMED_SECONDS = 300;
 
 /** More cannot be distinguished in a list. */
-export const MOST_PASSKEYS = 20;
+export const MAX_PASSKEYS = 20;
 
 export interface SignedInMember {
   readonly userId: number;
@@ -108,11 +108,11 @@ export class SignInMethods {
     });
   }
 
-  /** @returns false if the passkey is already registered, or the member has {@link MOST_PASSKEYS} @throws Unconfirmed */
+  /** @returns false if the passkey is already registered, or the member has {@link MAX_PASSKEYS} @throws Unconfirmed */
   addPasskey(by: SignedInMember, passkey: NewPasskey): Promise<boolean> {
     return this.#change(by, async (manager) => {
       await boundChanges(manager, by.userId);
-      if ((await manager.countBy(Passkey, { user_id: by.userId })) >= MOST_PASSKEYS) return undefined;
+      if ((await manager.countBy(Passkey, { user_id: by.userId })) >= MAX_PASSKEYS) return undefined;
       const values = { ...passkey, user_id: by.userId };
       const insert = manager.createQueryBuilder().insert().into(Passkey).values(values);
       const [added] = (await insert.orIgnore().returning('id').execute()).raw as { id: number }[];

@@ -36,11 +36,11 @@ const SYSTEMS: readonly [pattern: RegExp, name: string][] = [
 ];
 
 /** Bounds the quadratic time of the last pattern of {@link BROWSERS} on a header that anybody can send. */
-const MOST_READ = 300;
+const MAX_READ = 300;
 
 /** Reads browser and system from a `User-Agent`: `Firefox`, `Linux`. */
 export function browserOf(userAgent: string | null) {
-  const said = userAgent?.slice(0, MOST_READ) ?? '';
+  const said = userAgent?.slice(0, MAX_READ) ?? '';
   const find = (names: readonly [RegExp, string][]) => names.find(([pattern]) => pattern.test(said))?.[1];
   return { browser: find(BROWSERS), system: find(SYSTEMS) };
 }

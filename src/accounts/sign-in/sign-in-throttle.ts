@@ -13,14 +13,14 @@ interface Allowance {
   readonly failures: number;
   readonly slides: boolean;
   /** Blocks double up to this length. */
-  readonly longestBlockSeconds: number;
+  readonly maxBlockSeconds: number;
 }
 
 /** Length of a window and of the first block. */
 const WINDOW_SECONDS = 60;
 
 /** Always on: at most this many failures in any 60 seconds. */
-const PER_ACCOUNT: Allowance = { failures: 10, slides: true, longestBlockSeconds: 900 };
+const PER_ACCOUNT: Allowance = { failures: 10, slides: true, maxBlockSeconds: 900 };
 
 /** An unsettled attempt then counts as a failure: its server has stopped. */
 const LEASE_SECONDS = 30;
@@ -29,10 +29,10 @@ const LEASE_SECONDS = 30;
 const POLL_MS = 50;
 
 /** Tries to release a permit; then the attempt counts as a failure. */
-const MOST_TRIES = 10;
+const MAX_TRIES = 10;
 
 /** Maximum waiting attempts per account or address. */
-const MOST_WAITING = 150;
+const MAX_WAITING = 150;
 
 /**
  * Takes a permit before the password check, so that parallel guesses on all instances stay within the allowance. Each lease is unique:
@@ -129,7 +129,7 @@ class Line extends Semaphore {
   wake = (): void => undefined;
 
   constructor() {
-    super(1, MOST_WAITING, 0, () => new Busy());
+    super(1, MAX_WAITING, 0, () => new Busy());
   }
 }
 
@@ -148,7 +148,7 @@ export class SignInThrottle {
     const perAddress: Allowance = {
       failures: config.rateLimits.auth,
       slides: false, // many members may share an address: there is hardly a quiet minute
-      longestBlockSeconds: WINDOW_SECONDS,
+      maxBlockSeconds: WINDOW_SECONDS,
     };
     this.#allowances = {
       account: PER_ACCOUNT,
@@ -230,12 +230,12 @@ export class SignInThrottle {
 
   /** @returns undefined if all permits are taken, but some may be released */
   async #try(kind: Subject['kind'], key: Buffer, id: string): Promise<Taken | Blocked | undefined> {
-    const { failures, slides, longestBlockSeconds } = this.#allowances[kind];
+    const { failures, slides, maxBlockSeconds } = this.#allowances[kind];
     const [row] = await this.database.prepared<{
       attempts: number;
       lease: string | null;
       seconds_left: number;
-    }>(TAKE, [key, failures, longestBlockSeconds]);
+    }>(TAKE, [key, failures, maxBlockSeconds]);
     if (!row) return undefined;
     const { attempts, lease, seconds_left } = row;
     if (attempts > failures)
@@ -246,7 +246,7 @@ export class SignInThrottle {
 
 /** Releases permits in the background: under load, requests must not wait for it. */
 async function insist(task: () => Promise<void>): Promise<void> {
-  for (let tries = 1; tries <= MOST_TRIES; tries++) {
+  for (let tries = 1; tries <= MAX_TRIES; tries++) {
     try {
       await task();
       return;

@@ -75,7 +75,7 @@ FROM fold_case($1) AS typed (folded_username) LEFT JOIN users u ON u.folded_user
 const REPLACE_HASH = `UPDATE users SET password_hash = $3 WHERE id = $1 AND password_hash = $2
   AND set_config('public_user_api.same_password', 'yes', true) = 'yes'`;
 
-const LONGEST_USERNAME = 100;
+const MAX_USERNAME_LENGTH = 100;
 
 /** Signs members in with username and password. Every failure has the same response and timing. */
 @Injectable()
@@ -166,7 +166,7 @@ export class SignIn implements OnApplicationShutdown {
   }
 
   async #find(username: string): Promise<Account> {
-    const usable = isStorable(username) && [...username].length <= LONGEST_USERNAME;
+    const usable = isStorable(username) && [...username].length <= MAX_USERNAME_LENGTH;
     const [account] = await this.database.read<Account>(FIND_ACCOUNT, [
       usable ? username : '', // which nobody is called
     ]);

@@ -42,12 +42,12 @@ FROM api_keys k LEFT JOIN users u ON u.id = k.user_id WHERE k.id = $1 AND k.envi
 /** Compared if the id is unknown, so that timing does not reveal ids. */
 const NO_HASH = Buffer.alloc(32);
 
-const MOST_EXPOSED = 20_000;
+const MAX_EXPOSED = 20_000;
 
 /** Finds an API key in one indexed read. */
 @Injectable()
 export class ApiKeyAuthenticator {
-  readonly #exposed = new LRUCache<string, Promise<void>>({ max: MOST_EXPOSED });
+  readonly #exposed = new LRUCache<string, Promise<void>>({ max: MAX_EXPOSED });
   readonly #hashes: SecretHashes;
   readonly #renewal: HashRenewal;
 

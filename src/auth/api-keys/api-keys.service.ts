@@ -63,7 +63,7 @@ export interface KeyDetails {
   readonly self_issued: boolean;
 }
 
-export const MOST_OWN_KEYS = 10;
+export const MAX_OWN_KEYS = 10;
 
 const ACCEPTED = 'k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())';
 
@@ -106,7 +106,7 @@ export class ApiKeysService {
   ): Promise<{ key: string; id: string }> {
     return audited(within, async (manager) => {
       const { owner } = wanted;
-      if (owner) await this.#takePlace(manager, owner, MOST_OWN_KEYS);
+      if (owner) await this.#takePlace(manager, owner, MAX_OWN_KEYS);
       const { key, id } = makeKey(wanted.environment);
       await manager.query(
         `INSERT INTO api_keys (id, user_id, name, environment, scopes, hash, pepper_id, last_four, allowed_cidrs,
@@ -167,7 +167,7 @@ ORDER BY CASE WHEN $2 IS NOT NULL THEN k.expires_at END, k.created_at DESC, k.id
   ): Promise<{ key: string; id: string }> {
     return audited(within, async (manager) => {
       // During the overlap both keys count.
-      if (owner) await this.#takePlace(manager, owner, MOST_OWN_KEYS + (overlapSeconds === 0 ? 1 : 0));
+      if (owner) await this.#takePlace(manager, owner, MAX_OWN_KEYS + (overlapSeconds === 0 ? 1 : 0));
       const old = await manager.findOneBy(ApiKey, { id, ...reachedBy(owner) });
       if (!old) throw new UnknownKey(id);
       const { key, id: newId } = makeKey(old.environment);
@@ -229,7 +229,7 @@ RETURNING user_id`,
       manager,
       owner,
       `SELECT count(*) >= ${most} AS is_full FROM api_keys k WHERE k.user_id = $1 AND k.self_issued AND ${ACCEPTED}`,
-      `${MOST_OWN_KEYS} keys already`,
+      `${MAX_OWN_KEYS} keys already`,
     );
   }
 

@@ -16,9 +16,9 @@ const OAUTH_REQUESTS_PER_REFUSAL = 100;
 /** Windows start with the minutes of the host's clock. */
 const WINDOW_SECONDS = 60;
 /** Callers per limit, 350 bytes each; above it, counting restarts from the store's numbers. */
-const MOST_CALLERS = 100_000;
+const MAX_CALLERS = 100_000;
 /** Maximum keys per exchange; the others follow in the next one. */
-const MOST_EXCHANGED = 5_000;
+const MAX_EXCHANGED = 5_000;
 
 type LimitName = LabelsOf<'rate_limit_refusals_total'>['limit'];
 type CredentialKind = LabelsOf<'rate_limit_refusals_total'>['credential'];
@@ -170,7 +170,7 @@ export class Counter {
     let callers = this.#limits.get(limit);
     let calls = callers?.get(caller);
     if (calls) return calls;
-    if (!callers || callers.size >= MOST_CALLERS) {
+    if (!callers || callers.size >= MAX_CALLERS) {
       this.#limits.set(limit, (callers = new Map()));
       this.#changed.clear(); // callers that return are added again
     }
@@ -181,7 +181,7 @@ export class Counter {
 
   async #exchange(): Promise<void> {
     if (!this.store || (this.#changed.size === 0 && !this.alone)) return;
-    const changed = [...this.#changed].slice(0, MOST_EXCHANGED);
+    const changed = [...this.#changed].slice(0, MAX_EXCHANGED);
     const sent = new Map(changed.map(({ key, unsent }) => [key, unsent]));
     try {
       const sums = await this.store.add(this.#window, sent);

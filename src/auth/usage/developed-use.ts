@@ -40,7 +40,7 @@ export interface DevelopedUse {
   readonly errors: readonly UsedInVain[];
 }
 
-const MOST_ERRORS = 50;
+const MAX_ERRORS = 50;
 
 /** SQL: `apps`, all of the member $1, or the one with id $2. */
 export const APPS = `
@@ -78,7 +78,7 @@ FROM counted c JOIN apps ON c.id = COALESCE(apps.client_id, apps.key_id) CROSS J
 
 const ERRORS = `${USES}
 SELECT method, route, status, error, ${COUNTED} FROM uses WHERE status >= 400
-GROUP BY method, route, status, error ORDER BY month DESC, method, route, status, error LIMIT ${MOST_ERRORS}`;
+GROUP BY method, route, status, error ORDER BY month DESC, method, route, status, error LIMIT ${MAX_ERRORS}`;
 
 /** Counts the responses to a member's own apps and keys. @param of limits it to the app or key with this id */
 export async function developedUse(

@@ -11,10 +11,10 @@ import { APPS, developedUse, type DevelopedUse } from './developed-use.js';
 import { writeGoodRows } from './usage-tally.js';
 
 /** Per app, in memory and in the database. */
-export const MOST_KEPT = 100;
+export const MAX_KEPT = 100;
 const HOUR_MS = 3_600_000;
 /** Maximum apps per flush from unauthenticated requests, since anybody can name any app. */
-const MOST_UNPROVEN = 200;
+const MAX_UNPROVEN = 200;
 
 /** The app, key or token of a request; a token by its possible storage keys, in hex. */
 type Named = DevelopedApp | { readonly kind: 'token'; readonly id: string };
@@ -100,7 +100,7 @@ export class DeveloperRequests {
     const name = `${app.kind} ${app.id}`;
     let gathered = this.#gathered.get(name);
     if (!gathered) {
-      if (!proven && ++this.#unproven > MOST_UNPROVEN) return;
+      if (!proven && ++this.#unproven > MAX_UNPROVEN) return;
       this.#gathered.set(name, (gathered = { app, rows: [], counts: new Map() }));
     }
     const { rows, counts } = gathered;
@@ -112,7 +112,7 @@ export class DeveloperRequests {
       duration_ms: Number((process.hrtime.bigint() - startedAt) / 1_000_000n),
       requests: 0,
     });
-    if (rows.length > MOST_KEPT) rows.shift();
+    if (rows.length > MAX_KEPT) rows.shift();
     const { method, route, status, error } = row;
     const hour = new Date(now - (now % HOUR_MS));
     const kind = { occurred_at: hour, method, route, status, error };
@@ -145,7 +145,7 @@ export class DeveloperRequests {
     const keyId = namedKeyId(sent);
     if (keyId !== undefined) return { kind: 'key', id: keyId };
     const token = findOpaqueSecret(sent);
-    if (token === undefined || this.#unproven > MOST_UNPROVEN) return undefined;
+    if (token === undefined || this.#unproven > MAX_UNPROVEN) return undefined;
     const keys = this.tokenKeys.keysOf('AccessToken', token);
     return { kind: 'token', id: keys.map((stored) => stored.toString('hex')).join(' ') };
   }
@@ -206,18 +206,18 @@ FROM sent WHERE requests = 0 RETURNING COALESCE(client_id, key_id) AS id`;
 const older = (column: string) => `
 SELECT old.id FROM unnest($1::text[]) AS app (id) CROSS JOIN LATERAL (
   SELECT d.id FROM developer_requests d WHERE d.${column} = app.id
-  ORDER BY d.occurred_at DESC, d.id DESC OFFSET ${MOST_KEPT}) old`;
+  ORDER BY d.occurred_at DESC, d.id DESC OFFSET ${MAX_KEPT}) old`;
 
 const FORGET = `DELETE FROM developer_requests WHERE id IN (${older('client_id')} UNION ALL ${older('key_id')})`;
 
 const lastOf = (column: string) => `
-SELECT d.* FROM developer_requests d WHERE d.${column} = app.${column} ORDER BY d.occurred_at DESC, d.id DESC LIMIT ${MOST_KEPT}`;
+SELECT d.* FROM developer_requests d WHERE d.${column} = app.${column} ORDER BY d.occurred_at DESC, d.id DESC LIMIT ${MAX_KEPT}`;
 
 const LAST = `SELECT api_time(d.occurred_at) AS occurred_at, app.name AS app_name, d.method, d.route, d.status, d.error, d.reason,
   d.parameter, d.value, d.error_id, d.duration_ms
 FROM (${APPS}
 ) app CROSS JOIN LATERAL ((${lastOf('client_id')}) UNION ALL (${lastOf('key_id')})) d
-ORDER BY d.occurred_at DESC, d.id DESC LIMIT ${MOST_KEPT}`;
+ORDER BY d.occurred_at DESC, d.id DESC LIMIT ${MAX_KEPT}`;
 
 /** Only a known or mistyped name; anything else could be a misplaced secret. */
 function plain(name: string | undefined): string | null {

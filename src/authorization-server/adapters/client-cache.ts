@@ -35,7 +35,7 @@ interface FoundClient extends StoredClient, Record<string, unknown> {
   readonly is_gone: boolean | null;
 }
 
-const MOST_CLIENTS = 1_000;
+const MAX_CLIENTS = 1_000;
 /** Manual changes in the database are not announced: they take effect within this time. */
 const REMEMBERED_MS = 900;
 
@@ -45,7 +45,7 @@ const REMEMBERED_MS = 900;
  */
 @Injectable()
 export class ClientCache {
-  readonly #known = new LRUCache<string, AdapterPayload>({ max: MOST_CLIENTS, ttl: REMEMBERED_MS });
+  readonly #known = new LRUCache<string, AdapterPayload>({ max: MAX_CLIENTS, ttl: REMEMBERED_MS });
 
   constructor(
     private readonly channel: RevocationChannel,

@@ -28,7 +28,7 @@ WHERE s.${column} IN ($1, $2) AND ${unexpired('s.expires_at')}`,
 const FIND = { key: findingBy('key'), uid_key: findingBy('uid_key') };
 
 /** A session ends $7 seconds after its last use, and at the latest some time after the sign-in ($6). */
-const EXPIRES = `LEAST(now() + make_interval(secs => $7), to_timestamp($6) + make_interval(secs => ${LIFETIMES.longestSession}))`;
+const EXPIRES = `LEAST(now() + make_interval(secs => $7), to_timestamp($6) + make_interval(secs => ${LIFETIMES.maxSession}))`;
 const IF_SIGNED_IN = '($1::bigint IS NULL OR EXISTS (SELECT FROM signed_in))';
 
 /** Stores a session if the condition that follows holds. */

@@ -10,11 +10,11 @@ export interface EmbeddedAddress {
 
 const PORT = 5432;
 /** Linux allows 107 bytes for a socket's path, macOS 103. */
-const LONGEST_SOCKET_PATH = 100;
+const MAX_SOCKET_PATH_LENGTH = 100;
 
 /** Address of the embedded database in `dataDir`, regardless of the process that has it open. */
 export function embeddedAddress(dataDir: string): EmbeddedAddress {
-  const fits = Buffer.byteLength(socketPath(dataDir)) <= LONGEST_SOCKET_PATH;
+  const fits = Buffer.byteLength(socketPath(dataDir)) <= MAX_SOCKET_PATH_LENGTH;
   const shorter = join(tmpdir(), `pua-${sha256(dataDir, 'hex').slice(0, 16)}`);
   return { host: fits ? dataDir : shorter, port: PORT };
 }

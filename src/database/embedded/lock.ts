@@ -10,7 +10,7 @@ export function embeddedLock(dataDir: string): string {
 }
 
 /** Waits up to a minute while a holder opens or closes the database, since a busy host is slow. */
-const MOST_LOOKS = 300;
+const MAX_ATTEMPTS = 300;
 const LOOK_MS = 200;
 
 /**
@@ -28,7 +28,7 @@ export async function takeEmbeddedLock(
   mkdirSync(offered, { mode: 0o700 });
   writeFileSync(join(offered, mine), '', { mode: 0o600 });
   try {
-    for (let looks = 0; looks < MOST_LOOKS; looks++) {
+    for (let looks = 0; looks < MAX_ATTEMPTS; looks++) {
       if (await isServed()) return undefined;
       if (replacesEmpty(offered, lock)) return () => rmSync(join(lock, mine), { force: true });
       const holder = holderOf(lock);

@@ -10,7 +10,7 @@ import { Unavailable } from './unavailable.js';
 const CANCELLED_WAIT = 'SyncRepWaitForLSN';
 
 /** After this many consecutive commits without a standby's confirmation, writes are rejected for a while. */
-const MOST_UNCONFIRMED = 3;
+const MAX_UNCONFIRMED = 3;
 const REFUSED_MS = 1_000;
 
 const WORDS = ['INSERT', 'UPDATE', 'DELETE', 'MERGE', 'COMMIT', 'START TRANSACTION', ...WRITING_FUNCTIONS];
@@ -23,7 +23,7 @@ export class WriteGate {
 
   /** @throws Unavailable for a rejected write */
   pass(text: string): void {
-    if (this.#unconfirmed < MOST_UNCONFIRMED || !WRITE.test(text)) return;
+    if (this.#unconfirmed < MAX_UNCONFIRMED || !WRITE.test(text)) return;
     const now = performance.now();
     if (now < this.#closedUntil) throw new Unavailable('writes are not confirmed by the standby');
     this.#closedUntil = now + REFUSED_MS;
@@ -34,7 +34,7 @@ export class WriteGate {
   }
 
   unconfirmed(): void {
-    if (++this.#unconfirmed === MOST_UNCONFIRMED) this.#closedUntil = performance.now() + REFUSED_MS;
+    if (++this.#unconfirmed === MAX_UNCONFIRMED) this.#closedUntil = performance.now() + REFUSED_MS;
   }
 }
 

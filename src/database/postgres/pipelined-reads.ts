@@ -7,12 +7,12 @@ import { ReadConnection, type NamedStatement } from './read-connection.js';
 /** Connections in addition to the pool. */
 const CONNECTIONS = 2;
 /** Maximum statements in progress per connection; more go to the pool. */
-const MOST_IN_FLIGHT = 64;
+const MAX_IN_FLIGHT = 64;
 /** A hot read takes well under a millisecond: one that takes this long blocks those behind it. */
 const STALLED_MS = 250;
 /** A connection without a response between three checks is closed. */
 const LOOK_MS = 100;
-const MOST_LOOKS = 3;
+const MAX_ATTEMPTS = 3;
 const RECONNECT_MS = 500;
 /** PostgreSQL, appendix A: a data exception, and a read that a replica canceled because the primary removed its rows. */
 const OF_THE_STATEMENT = /^(22|40001$)/;
@@ -26,7 +26,7 @@ export class PipelinedReads {
   #next = 0;
   #ended = false;
   readonly #watch = setInterval(() => {
-    for (const connection of this.connections) connection.look(MOST_LOOKS);
+    for (const connection of this.connections) connection.look(MAX_ATTEMPTS);
   }, LOOK_MS).unref();
 
   /** @param replica read there instead of on the primary, with these session options */
@@ -50,7 +50,7 @@ export class PipelinedReads {
   /** The next connection (round-robin); undefined if it is down or fully used. */
   next(): ReadConnection | undefined {
     const connection = this.connections[(this.#next = (this.#next + 1) % CONNECTIONS)];
-    return connection && connection.inProgress < MOST_IN_FLIGHT ? connection : undefined;
+    return connection && connection.inProgress < MAX_IN_FLIGHT ? connection : undefined;
   }
 
   /** @param otherwise reads elsewhere after any failure @param connection from {@link next} */

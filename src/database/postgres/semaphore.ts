@@ -12,7 +12,7 @@ export class Semaphore {
   /** @param refusal makes the error of rejected callers */
   constructor(
     private readonly slots: number,
-    private readonly mostWaiting: number,
+    private readonly maxWaiting: number,
     private readonly patienceMs: number,
     private readonly refusal: (reason: string) => Error = (reason) => new Unavailable(reason),
   ) {
@@ -41,7 +41,7 @@ export class Semaphore {
     const one: Waiting = { rank, ...Promise.withResolvers<void>() };
     const before = this.#waiting.findLastIndex((other) => other.rank <= rank);
     this.#waiting.splice(before + 1, 0, one);
-    if (this.#waiting.length > this.mostWaiting)
+    if (this.#waiting.length > this.maxWaiting)
       this.#waiting.pop()!.reject(this.refusal('too many wait for their turn'));
     const timer = setTimeout(() => {
       this.#waiting.splice(this.#waiting.indexOf(one), 1);

@@ -8,14 +8,14 @@ const HEARTBEAT_MS = 50;
 /** An instance without notifications stops using replicas after this time; a writer whose notification may be lost waits as long. */
 export const TRUST_MS = 250;
 /** A replica that is further behind is not used. */
-export const MOST_LAG_SECONDS = 5;
-const MOST_LAG_MS = MOST_LAG_SECONDS * 1_000;
+export const MAX_LAG_SECONDS = 5;
+const MAX_LAG_MS = MAX_LAG_SECONDS * 1_000;
 /** The same for lists that promise all changes since a time: that promise has a margin of two seconds (migration mark-changes). */
-const MOST_RECENT_LAG_MS = 1_500;
+const MAX_RECENT_LAG_MS = 1_500;
 /** Change marks a second apart are kept for an hour (migration mark-changes), so this proof will still be found. */
 const PROOF_MS = 600_000;
 /** More marked members count as all members. */
-const MOST_MARKS = 10_000;
+const MAX_MARKS = 10_000;
 
 const NOTICES = 'member_writes';
 const NOTICE = /^(all|\d+):(\d+)$/;
@@ -68,7 +68,7 @@ export interface ReadConsistency {
  */
 @Injectable()
 export class PrimaryWal extends NoticeChannel {
-  /** Positions of the last {@link MOST_LAG_MS}, oldest first. */
+  /** Positions of the last {@link MAX_LAG_MS}, oldest first. */
   #places: WalPosition[] = [];
   #recent = 0;
   #marks = new Map<number, WalPosition>();
@@ -106,7 +106,7 @@ export class PrimaryWal extends NoticeChannel {
   /** Records that data of a member, or of all, was written at or before the position. */
   mark(whom: Written, position: number): void {
     const at = performance.now();
-    if (whom === 'all' || this.#marks.size >= MOST_MARKS) {
+    if (whom === 'all' || this.#marks.size >= MAX_MARKS) {
       this.#all = { position: Math.max(position, this.#all.position), at };
       return;
     }
@@ -143,8 +143,8 @@ export class PrimaryWal extends NoticeChannel {
   /** Drops positions and marks older than the permitted lag, minus a heartbeat's validity. */
   #forget(now: number): void {
     const places = this.#places;
-    while (places.length > 1 && now - places[0]!.at > MOST_LAG_MS - TRUST_MS) places.shift();
-    this.#recent = places.find(({ at }) => now - at <= MOST_RECENT_LAG_MS - TRUST_MS)!.position;
+    while (places.length > 1 && now - places[0]!.at > MAX_LAG_MS - TRUST_MS) places.shift();
+    this.#recent = places.find(({ at }) => now - at <= MAX_RECENT_LAG_MS - TRUST_MS)!.position;
     const oldest = places[0]!.at;
     for (const [member, { at }] of this.#marks) {
       if (at >= oldest) break;

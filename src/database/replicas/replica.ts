@@ -14,7 +14,7 @@ const LOOK_AGAIN_MS = 2;
 /** Validity of a check in ms: a server may be promoted. */
 const LOOK_COUNTS_MS = 1_000;
 /** Maximum time of a long statement in ms, so that the primary has time to repeat it. */
-const LONGEST_MS = 300;
+const MAX_MS = 300;
 const IDLE_MS = 10_000;
 /** Share of the pool for long statements; more go elsewhere at once. */
 const LONG_SHARE = 0.2;
@@ -71,10 +71,10 @@ export class Replica {
       application_name: 'public-user-api',
       max: config.databasePoolSize,
       idleTimeoutMillis: IDLE_MS,
-      connectionTimeoutMillis: Math.min(connect, LONGEST_MS),
+      connectionTimeoutMillis: Math.min(connect, MAX_MS),
       lock_timeout: lock,
-      statement_timeout: LONGEST_MS,
-      query_timeout: LONGEST_MS + 50,
+      statement_timeout: MAX_MS,
+      query_timeout: MAX_MS + 50,
       keepAlive: true,
     });
     this.#pool.on('connect', (client) => client.on('error', () => undefined)); // lent out: the next statement fails

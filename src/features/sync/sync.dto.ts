@@ -20,10 +20,10 @@ import {
 nameWords('Resource', RESOURCES);
 
 /** Of one page with records. */
-export const MOST_WITH_DATA = 100;
+export const MAX_CHANGES_WITH_DATA = 100;
 
 export class SyncQuery {
-  @WholeNumber(1, 1000, `Maximum number of changes; with \`include=data\`, at most ${MOST_WITH_DATA}`)
+  @WholeNumber(1, 1000, `Maximum number of changes; with \`include=data\`, at most ${MAX_CHANGES_WITH_DATA}`)
   limit = 100;
 
   @OneOf(['data'], 'data: return each change with its record, so that it need not be read by its own route')

@@ -13,7 +13,7 @@ import { WHOLE_EARNED_LIST } from '../../resources/achievements/achievements.ser
 import { CONNECTIONS } from '../../resources/connections/api.js';
 import { EventsService } from '../../resources/events/events.service.js';
 import { ProfileService } from '../../resources/profile/profile.service.js';
-import { MOST_WITH_DATA, type Change, type SyncAnswer, type SyncQuery } from './sync.dto.js';
+import { MAX_CHANGES_WITH_DATA, type Change, type SyncAnswer, type SyncQuery } from './sync.dto.js';
 
 /**
  * A position in a member's changes: just after one of the items that a change, identified by its number and its transaction, is about.
@@ -99,7 +99,7 @@ export class SyncService {
     { cursor, limit, include, resources: asked = RESOURCES }: SyncQuery,
   ): Promise<SyncAnswer | JsonResponse> {
     const { userId, scopes } = principal;
-    if (include && limit > MOST_WITH_DATA) throw tooMany();
+    if (include && limit > MAX_CHANGES_WITH_DATA) throw tooMany();
     const resources = RESOURCES.filter(
       (resource) => asked.includes(resource) && scopes.includes(readScope(resource)),
     );
@@ -158,7 +158,7 @@ export class SyncService {
 }
 
 function tooMany(): Problem {
-  const detail = `limit must be a whole number from 1 to ${MOST_WITH_DATA} with include=data.`;
+  const detail = `limit must be a whole number from 1 to ${MAX_CHANGES_WITH_DATA} with include=data.`;
   return new Problem('invalid_parameter', {
     detail,
     errors: [{ parameter: 'limit', code: 'invalid_parameter', detail }],

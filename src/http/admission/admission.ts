@@ -5,11 +5,11 @@ const PATIENCE_MS = 250;
 /** Requests that wait without a gap for this long mean overload, in ms. */
 const STANDING_MS = 100;
 /** Maximum time that a connection is left unread in overload, in ms. */
-const LONGEST_HOLD_MS = 1_000;
+const MAX_HOLD_MS = 1_000;
 /** Interval of checks for late requests, in ms. */
 const LOOK_MS = 10;
 /** A pause of the process (host, garbage collection) counts as at most this long, in ms. */
-const LONGEST_PAUSE_MS = 50;
+const MAX_PAUSE_MS = 50;
 
 /** The sender's network address and credential, valid or not; empty without one. */
 export interface Caller {
@@ -121,9 +121,9 @@ export class Admission {
 
   #look(): void {
     this.#looking = undefined;
-    this.#paused += Math.max(0, this.now() - this.#plannedAt - LONGEST_PAUSE_MS);
+    this.#paused += Math.max(0, this.now() - this.#plannedAt - MAX_PAUSE_MS);
     this.#refuseOlderThan(this.#time() - PATIENCE_MS);
-    for (const { connection } of this.#held.takeOlderThan(this.#time() - LONGEST_HOLD_MS, this.maxConcurrent))
+    for (const { connection } of this.#held.takeOlderThan(this.#time() - MAX_HOLD_MS, this.maxConcurrent))
       connection.resume();
     if (this.#atWork < this.maxConcurrent) this.#readOn(this.maxConcurrent);
     if (this.#waiting.size > 0 || this.#held.size > 0) this.#lookLater();

@@ -14,7 +14,7 @@ import { classOfParameter, VALIDATION, validator } from './query.js';
 
 /** The largest legitimate body, a full profile, has 11 KB. */
 const BODY_LIMIT_BYTES = 16_384;
-const MOST_FIELDS = 32;
+const MAX_FIELDS = 32;
 /** The body itself counts as 1. */
 const DEEPEST = 8;
 
@@ -78,9 +78,9 @@ export async function readJson(request: Request, response: Response, read = read
 export const NdjsonBody = (
   Line: Model,
   forms: readonly Readonly<Record<string, unknown>>[],
-  mostBytes: number,
+  maxBytes: number,
 ): ParameterDecorator => {
-  const read = rawReader(mostBytes);
+  const read = rawReader(maxBytes);
   return injected(
     async (request, response) => {
       const bytes = await readBytes(request, response, read);
@@ -162,9 +162,9 @@ const WHOLE_BODY = { pointer: '#', field: null };
 /** @throws Problem validation_failed with every fault */
 function checkFields(body: Record<string, unknown>, fields: new () => object, resource: Model): object {
   const names = Object.keys(body);
-  if (names.length > MOST_FIELDS) {
-    const detail = `The body must have at most ${MOST_FIELDS} fields.`;
-    const facts = { code: 'too_many_fields', detail, max: MOST_FIELDS, actual: names.length };
+  if (names.length > MAX_FIELDS) {
+    const detail = `The body must have at most ${MAX_FIELDS} fields.`;
+    const facts = { code: 'too_many_fields', detail, max: MAX_FIELDS, actual: names.length };
     throw new Problem('validation_failed', { errors: [{ ...WHOLE_BODY, ...facts }] });
   }
   if (isDeeperThan(body, DEEPEST)) {

@@ -1,4 +1,4 @@
-import { HIGHEST_ID } from '../../values/vocabulary.js';
+import { MAX_ID } from '../../values/vocabulary.js';
 import type { QueryClass, QueryVariants } from '../input/parameters.js';
 import {
   booleanField,
@@ -41,7 +41,7 @@ export function pageOf(item: Model<Readonly<Record<string, ResponseField>>>): Mo
 }
 
 /** Schema of an id in a path. Anything but such a number is not found, never a bad request. */
-export const ID = { type: 'integer', format: 'int64', minimum: 1, maximum: HIGHEST_ID } as const;
+export const ID = { type: 'integer', format: 'int64', minimum: 1, maximum: MAX_ID } as const;
 
 /** The body that a route takes. */
 export interface RequestBody {

@@ -28,9 +28,9 @@ type Coding = keyof typeof CODINGS;
 const CODING_NAMES = Object.keys(CODINGS) as Coding[];
 
 /** As one packet takes anyway, compressed or not. */
-const LEAST_COMPRESSED = 1_024;
+const MIN_COMPRESSED = 1_024;
 /** Browsers send 30 characters. Of 16 KB, each request would take 3 ms to read them. */
-const LONGEST_ACCEPTED = 200;
+const MAX_ACCEPT_LENGTH = 200;
 
 /** Bytes of a document, with headers that are theirs alone, as `writeHead` takes them. */
 interface Variant {
@@ -50,8 +50,7 @@ export class UnchangingDocument {
   ) {
     const bytes = Buffer.from(content);
     const isText = /^text\/|json|javascript|xml/.test(headers['Content-Type'] ?? '');
-    if (isText && bytes.length >= LEAST_COMPRESSED && headers.Vary === undefined)
-      this.#compressed = new Map();
+    if (isText && bytes.length >= MIN_COMPRESSED && headers.Vary === undefined) this.#compressed = new Map();
     this.#plain = this.#variant(bytes, etagOf(bytes));
   }
 
@@ -80,7 +79,7 @@ export class UnchangingDocument {
   /** Made when the first caller asks for it; plain where that fails, until it succeeds. */
   #variantFor(request: Request): Variant | Promise<Variant> {
     const accepted = String(request.headers['accept-encoding'] ?? '');
-    if (!this.#compressed || accepted.length > LONGEST_ACCEPTED) return this.#plain;
+    if (!this.#compressed || accepted.length > MAX_ACCEPT_LENGTH) return this.#plain;
     const compressed = this.#compressed;
     const coding = CODING_NAMES.find((name) => request.acceptsEncodings(name) === name);
     if (!coding) return this.#plain;

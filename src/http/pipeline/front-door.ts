@@ -13,7 +13,7 @@ export const KINDS = ['api', 'platform', 'oauth', 'pages'] as const;
 export type Kind = (typeof KINDS)[number];
 
 /** Maximum concurrent requests of each kind, enough to keep process and database connections busy. */
-export const MOST_AT_WORK = 32;
+export const MAX_CONCURRENT = 32;
 
 /** Always answered: a liveness check must not fail because the server is busy. */
 const HEALTH: readonly string[] = ['/livez', '/readyz'];
@@ -28,7 +28,7 @@ const HSTS = 'max-age=31536000';
 export class FrontDoor {
   readonly connections: Connections;
   readonly admissions = Object.fromEntries(
-    KINDS.map((kind) => [kind, new Admission(MOST_AT_WORK)]),
+    KINDS.map((kind) => [kind, new Admission(MAX_CONCURRENT)]),
   ) as Record<Kind, Admission>;
   /** How each kind is rejected; set by the application. */
   readonly refusals: Partial<Record<Kind, RejectBusy>> = {};

@@ -7,7 +7,7 @@ import { LimitReached } from '../../auth/owner.js';
 import { Usage } from '../../auth/usage/usage.js';
 import { PageFault } from '../../authorization-server/failures/page-fault.js';
 import { clientLogoPath, hostOf } from '../../authorization-server/ports.js';
-import { CalendarLinks, LONGEST_NAME, MOST_LINKS } from '../../calendar/calendar-links.js';
+import { CalendarLinks, MAX_NAME_LENGTH, MAX_LINKS } from '../../calendar/calendar-links.js';
 import { AppTesters } from '../../clients/app-testers.js';
 import { AccessEnds } from '../../clients/access-ends.js';
 import { activityOf } from '../../clients/activity.js';
@@ -23,7 +23,7 @@ import { AccountPages, FormSender, SentForms, Visitor, type Member, type Sender 
 type CalendarPage = PageOf<'calendar'>;
 type MadeLink = NonNullable<CalendarPage['made']>;
 
-const MOST_KEYS = 100;
+const MAX_KEYS = 100;
 
 /** Apps, sessions, activity, keys that an admin issued for the member, and calendar links, below `/account`. */
 @Controller('account')
@@ -94,7 +94,7 @@ export class AccountController {
     const accepted = (await this.keys.list({ userId: visitor.user.id })).filter(
       ({ status }) => status === 'active' || status === 'replaced',
     );
-    const keys = accepted.slice(0, MOST_KEYS);
+    const keys = accepted.slice(0, MAX_KEYS);
     visitor.send({ name: 'keys', keys, more: accepted.length - keys.length });
   }
 
@@ -166,7 +166,7 @@ export class AccountController {
   @Post('calendar/create')
   async createLink(@FormSender('calendar') member: Sender): Promise<void> {
     const name = asShown(fieldText(member.form.name));
-    if (!isName(name, LONGEST_NAME)) {
+    if (!isName(name, MAX_NAME_LENGTH)) {
       await this.#showCalendar(member, { fault: 'name' }, 422);
       return;
     }
@@ -193,8 +193,8 @@ export class AccountController {
     const page = {
       name: 'calendar',
       confirm: await member.confirmationOn('calendar'),
-      longest: LONGEST_NAME,
-      most: MOST_LINKS,
+      longest: MAX_NAME_LENGTH,
+      most: MAX_LINKS,
       links: await this.links.list(member.user.id),
       ...said,
     } as const;

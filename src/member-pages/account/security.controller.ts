@@ -4,7 +4,7 @@ import { passwordFault } from '../../accounts/passwords/passwords.js';
 import { browserOf } from '../../accounts/sign-in/sign-in-origin.js';
 import { SignIn } from '../../accounts/sign-in/sign-in.js';
 import {
-  MOST_PASSKEYS,
+  MAX_PASSKEYS,
   SignInMethods,
   Unconfirmed,
   type SignedInMember,
@@ -24,7 +24,7 @@ import { PasskeyCeremonies } from '../sign-in/passkey-ceremonies.js';
 import { SIGN_IN_STATUSES, SignInForms } from '../sign-in/sign-in-steps.js';
 import { FormSender, Visitor, type Member, type Sender } from './account-pages.js';
 
-const LONGEST_NAME = 60;
+const MAX_NAME_LENGTH = 60;
 
 const CONFIRM_PATH = `${SECURITY_PATH}/confirm`;
 
@@ -194,7 +194,7 @@ export class SecurityController {
             suggested: suggestedName(response.req),
             items: passkeys,
             removable: upstream || password === 'on' || passkeys.length > 1,
-            full: passkeys.length >= MOST_PASSKEYS,
+            full: passkeys.length >= MAX_PASSKEYS,
           }
         : undefined,
       notices: muted && this.#notices.map((notice) => ({ notice, muted: muted.includes(notice) })),
@@ -219,5 +219,5 @@ function suggestedName({ headers }: Request): string {
 }
 
 function nameOf(value: Form[string]): string {
-  return nameFrom(fieldText(value), LONGEST_NAME) || ENGLISH.security.suggested;
+  return nameFrom(fieldText(value), MAX_NAME_LENGTH) || ENGLISH.security.suggested;
 }

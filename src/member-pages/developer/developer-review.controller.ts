@@ -2,7 +2,7 @@ import { Controller, Get, Param, Post } from '@nestjs/common';
 import { LimitReached } from '../../auth/owner.js';
 import { RevocationChannel } from '../../auth/revocation-channel.js';
 import { ALL_SCOPES } from '../../auth/scopes.js';
-import { AppTesters, MOST_TESTERS } from '../../clients/app-testers.js';
+import { AppTesters, MAX_TESTERS } from '../../clients/app-testers.js';
 import { ClientsService, type ClientDetails } from '../../clients/clients.service.js';
 import {
   ClientReviews,
@@ -114,7 +114,7 @@ export class DeveloperReviewController {
         },
         longest: { purpose: MAX_PURPOSE, reason: MAX_REASON },
         testers: isClosed ? await this.testers.list(client.client_id) : null,
-        most: MOST_TESTERS,
+        most: MAX_TESTERS,
         fault,
       },
       status,

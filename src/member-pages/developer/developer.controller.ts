@@ -2,17 +2,17 @@ import { Controller, Get, Param, Post, Res } from '@nestjs/common';
 import type { Response } from 'express';
 import {
   ApiKeysService,
-  MOST_OWN_KEYS,
+  MAX_OWN_KEYS,
   type KeyDetails,
   type NewKey,
 } from '../../auth/api-keys/api-keys.service.js';
 import { RevocationChannel } from '../../auth/revocation-channel.js';
 import { LimitReached, type Owner } from '../../auth/owner.js';
 import { ALL_SCOPES } from '../../auth/scopes.js';
-import { DeveloperRequests, MOST_KEPT } from '../../auth/usage/developer-requests.js';
+import { DeveloperRequests, MAX_KEPT } from '../../auth/usage/developer-requests.js';
 import { hostOf } from '../../authorization-server/ports.js';
 import { ClientFault, redirectUriFault } from '../../clients/client-rules.js';
-import { ClientsService, MOST_OWN_CLIENTS, type ClientDetails } from '../../clients/clients.service.js';
+import { ClientsService, MAX_OWN_CLIENTS, type ClientDetails } from '../../clients/clients.service.js';
 import { Config } from '../../config/config.js';
 import { queryOf } from '../../http/input/query.js';
 import { asShown, isName } from '../../values/string-rules.js';
@@ -41,7 +41,7 @@ import {
 
 const KEY_DAYS: readonly number[] = [1, 7, 30, 90];
 const DAY_SECONDS = 86_400;
-const MOST_WEBHOOKS = 10;
+const MAX_WEBHOOKS = 10;
 
 type MadeKey = Awaited<ReturnType<ApiKeysService['create']>>;
 
@@ -74,7 +74,7 @@ export class DeveloperController {
         accepted: key.status === 'active' || key.status === 'replaced',
         ends_at: (key.revoked_at ?? key.expires_at)!,
       })),
-      most: { clients: MOST_OWN_CLIENTS, keys: MOST_OWN_KEYS },
+      most: { clients: MAX_OWN_CLIENTS, keys: MAX_OWN_KEYS },
     });
   }
 
@@ -86,7 +86,7 @@ export class DeveloperController {
     if (of !== null && !apps.some(({ id }) => id === of)) throw nothingHere();
     const requests = await this.requests.last(developer.user.id, of);
     const use = await this.requests.use(developer.user.id, of);
-    developer.send({ name: 'developer-requests', of, apps, use, requests, most: MOST_KEPT });
+    developer.send({ name: 'developer-requests', of, apps, use, requests, most: MAX_KEPT });
   }
 
   #own({ user, owner }: Member): Promise<[ClientDetails[], KeyDetails[]]> {
@@ -256,7 +256,7 @@ export class DeveloperController {
   async #webhooksOf(clientId: string, owner: Owner): Promise<AppWebhook[]> {
     const shown: AppWebhook[] = [];
     // One after the other: a page holds one connection.
-    for (const { id, url, status } of (await this.webhooks.list(clientId, owner)).slice(0, MOST_WEBHOOKS)) {
+    for (const { id, url, status } of (await this.webhooks.list(clientId, owner)).slice(0, MAX_WEBHOOKS)) {
       const { origin, pathname } = new URL(url); // a receiver may have a secret in its query
       shown.push({
         url: origin + pathname,
@@ -363,7 +363,7 @@ export class DeveloperController {
   }
 
   #showKeyForm(developer: Member, said: Pick<PageOf<'developer-key'>, 'values' | 'fault'>, status = 200) {
-    const offered = { scopes: ALL_SCOPES, days: KEY_DAYS, most: MOST_OWN_KEYS };
+    const offered = { scopes: ALL_SCOPES, days: KEY_DAYS, most: MAX_OWN_KEYS };
     developer.send({ name: 'developer-key', ...offered, ...said }, status);
   }
 }

@@ -5,7 +5,7 @@ import { Config } from '../../config/config.js';
 import { Database } from '../../database/database.js';
 import { keyed } from '../../database/sql.js';
 import { Logger } from '../../runtime/logger.js';
-import { LONGEST_SENDING_MS, Mailer, type Mail } from '../../runtime/mailer.js';
+import { MAX_SENDING_MS, Mailer, type Mail } from '../../runtime/mailer.js';
 import { Meter } from '../../runtime/meter.js';
 import { Outbox, RETRY_AFTER } from '../../runtime/outbox.js';
 import { Periodic } from '../../runtime/periodic-work.js';
@@ -17,11 +17,11 @@ const PAUSE_MS = 1_000;
 /** Maximum concurrent emails of this process, for bulk emails and for all others. */
 const MAX_CONCURRENT = 4;
 /** After this time without an outcome, another instance sends the email. */
-const LEASE_SECONDS = (2 * LONGEST_SENDING_MS) / 1_000;
-const LONGEST_WAIT = `interval '3 days'`;
+const LEASE_SECONDS = (2 * MAX_SENDING_MS) / 1_000;
+const MAX_WAIT = `interval '3 days'`;
 /** Pause after the mail server did not respond. */
 const AWAY_MS = 5_000;
-const LONGEST_NAME = 60;
+const MAX_NAME_LENGTH = 60;
 
 const LOOK =
   'SELECT EXISTS (SELECT FROM notice_emails WHERE is_bulk IN (true, false) AND due_at <= now()) AS due';
@@ -37,7 +37,7 @@ const CLAIM = `WITH due AS MATERIALIZED (
   WHERE id = ANY (ARRAY(SELECT id FROM due)) RETURNING *
 )
 SELECT n.id, n.user_id, n.notice, n.name, n.is_bulk, n.attempts, api_time(n.created_at) AS at,
-  n.created_at <= now() - ${LONGEST_WAIT} AS is_over, u.username, CASE WHEN u.disabled_at IS NULL AND NOT EXISTS (
+  n.created_at <= now() - ${MAX_WAIT} AS is_over, u.username, CASE WHEN u.disabled_at IS NULL AND NOT EXISTS (
     SELECT FROM muted_notices m WHERE m.user_id = n.user_id AND m.notice = n.notice) THEN u.email END AS address,
   (SELECT e.details->>'language' FROM auth_events e WHERE e.user_id = n.user_id AND e.type = 'sign_in.succeeded'
     ORDER BY e.occurred_at DESC, e.id DESC LIMIT 1) AS language
@@ -46,7 +46,7 @@ FROM claimed n LEFT JOIN ${keyed('users u', 'u.id = n.user_id')}`;
 const DONE = 'DELETE FROM notice_emails WHERE id = $1';
 const END = `WITH gone AS (DELETE FROM notice_emails WHERE id = $1 AND attempts = $2 RETURNING user_id
 ), told AS (${recordEventIf('gone', 3)}) SELECT FROM gone`;
-const AGAIN = `UPDATE notice_emails SET due_at = LEAST(now() + make_interval(secs => $3), created_at + ${LONGEST_WAIT})
+const AGAIN = `UPDATE notice_emails SET due_at = LEAST(now() + make_interval(secs => $3), created_at + ${MAX_WAIT})
 WHERE id = $1 AND attempts = $2`;
 
 interface NoticeEmail {
@@ -153,7 +153,7 @@ export class NoticeEmails implements OnApplicationShutdown {
     const words = {
       platform: platformName ?? host,
       username,
-      name: name === null ? '' : clip(name, LONGEST_NAME),
+      name: name === null ? '' : clip(name, MAX_NAME_LENGTH),
       page: `${publicUrl}${PAGES[notice] ?? SECURITY_PATH}`,
       link: canMute ? `${publicUrl}${this.choices.linkTo(user_id, notice)}` : '',
     };

@@ -29,20 +29,20 @@ const MODEL = 'PasswordReset';
 /** Minimum seconds between emails to an address. */
 const QUIET_SECONDS = 300;
 /** Maximum emails to an address per day. */
-const MOST_IN_A_DAY = 5;
+const MAX_PER_DAY = 5;
 const DAY_SECONDS = 86_400;
 
 /** Maximum emails in progress; beyond it, callers must try again. */
-const MOST_PENDING = 50;
+const MAX_PENDING = 50;
 
 const RESETTABLE = 'u.disabled_at IS NULL AND u.password_hash IS NOT NULL AND u.password_off_at IS NULL';
 
-/** Starts a reset if one of the address's {@link MOST_IN_A_DAY} daily slots is free. Concurrent resets want the same slot. */
+/** Starts a reset if one of the address's {@link MAX_PER_DAY} daily slots is free. Concurrent resets want the same slot. */
 const BEGIN = `WITH member AS (
   SELECT u.id, u.username, u.email FROM users u
   WHERE u.folded_username = fold_case($1) AND u.email IS NOT NULL AND ${RESETTABLE} FOR SHARE
 ), places AS (
-  SELECT n, place.key, taken.expires_at FROM member CROSS JOIN generate_series(1, ${MOST_IN_A_DAY}) AS n
+  SELECT n, place.key, taken.expires_at FROM member CROSS JOIN generate_series(1, ${MAX_PER_DAY}) AS n
   CROSS JOIN LATERAL (SELECT sha256(convert_to(concat_ws(' ', '${MODEL}', n, lower(email)), 'UTF8')) AS key) AS place
   LEFT JOIN oauth_state taken ON taken.key = place.key AND ${unexpired('taken.expires_at')}
 ), counted AS (
@@ -96,7 +96,7 @@ export class PasswordResets implements OnApplicationShutdown {
 
   /** Sends an email if the member can get one, after the response, so that its timing reveals nothing. @throws Busy */
   begin(username: string, language: string, ip: string | undefined): void {
-    if (this.#pending.size >= MOST_PENDING) throw new Busy();
+    if (this.#pending.size >= MAX_PENDING) throw new Busy();
     const sent = this.#send(username, language, ip)
       .catch((error: unknown) =>
         this.logger.error({ reason: (error as Error).name }, 'a mail could not be sent'),

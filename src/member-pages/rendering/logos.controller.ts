@@ -15,8 +15,8 @@ import { isStorable } from '../../values/string-rules.js';
 
 export const PLATFORM_LOGO_PATH = '/logos/platform';
 
-const MOST_BYTES = 262_144;
-const LONGEST_WAIT_MS = 5_000;
+const MAX_BYTES = 262_144;
+const MAX_WAIT_MS = 5_000;
 const AGAIN_MS = 60_000;
 
 interface Image {
@@ -57,7 +57,7 @@ async function bytesOf(url: URL): Promise<Buffer> {
   for await (const chunk of url.protocol === 'file:' ? createReadStream(url) : await fetched(url)) {
     chunks.push(chunk);
     size += chunk.length;
-    if (size > MOST_BYTES) throw new Error(`it has more than ${MOST_BYTES} bytes`); // which ends the transfer
+    if (size > MAX_BYTES) throw new Error(`it has more than ${MAX_BYTES} bytes`); // which ends the transfer
   }
   return Buffer.concat(chunks);
 }
@@ -66,7 +66,7 @@ async function fetched(url: URL): Promise<AsyncIterable<Uint8Array>> {
   const response = await fetch(url, {
     headers: { 'User-Agent': USER_AGENT },
     redirect: 'error',
-    signal: AbortSignal.timeout(LONGEST_WAIT_MS),
+    signal: AbortSignal.timeout(MAX_WAIT_MS),
   });
   if (!response.ok || response.body === null) throw new Error(`the answer is ${response.status}`);
   return response.body;

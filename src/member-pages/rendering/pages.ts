@@ -127,12 +127,12 @@ export class Pages implements ShownPages {
 const KEPT = ['of', 'other'];
 
 /** A form takes 16 KB, in which each character of a URL may take three. */
-const LONGEST_REPEATED = 5_000;
+const MAX_REPEATED_LENGTH = 5_000;
 
 /** Languages of the page: links, unless its URL has more than {@link KEPT}; or a form that repeats an app's request. */
 function languagesOf(address: URLSearchParams | RepeatedRequest) {
   const names = [...wording.LANGUAGE_NAMES].map(([language, name]) => ({ language, name }));
-  if ('to' in address) return address.to.length > LONGEST_REPEATED ? undefined : names;
+  if ('to' in address) return address.to.length > MAX_REPEATED_LENGTH ? undefined : names;
   if (![...address.keys()].every((name) => KEPT.includes(name))) return undefined;
   return names.map(({ language, name }) => {
     const query = new URLSearchParams(address);

@@ -128,7 +128,7 @@ async function checkBasis(dataSource: DataSource, config: Config): Promise<Findi
 }
 
 const OLDEST_VERSION = 150_000;
-const MOST_SKEW_SECONDS = 5;
+const MAX_SKEW_SECONDS = 5;
 
 async function checkServer(manager: EntityManager, config: Config): Promise<Check[]> {
   const before = Date.now();
@@ -149,7 +149,7 @@ async function checkServer(manager: EntityManager, config: Config): Promise<Chec
         : read_only
           ? fail('database', 'is read only: probably a standby', 'point DATABASE_URL to the primary')
           : ok('database', `PostgreSQL ${version}`),
-    Math.abs(skew) > MOST_SKEW_SECONDS
+    Math.abs(skew) > MAX_SKEW_SECONDS
       ? warn('clock', `differs from the database's by ${skew} s`, 'synchronise both machines with NTP')
       : ok('clock', "agrees with the database's"),
     ...warnIf(

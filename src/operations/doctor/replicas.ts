@@ -1,6 +1,6 @@
 import type { DataSource } from 'typeorm';
 import { SessionClient } from '../../database/postgres/session.js';
-import { MOST_LAG_SECONDS, SERVER } from '../../database/replicas/primary-wal.js';
+import { MAX_LAG_SECONDS, SERVER } from '../../database/replicas/primary-wal.js';
 import { ok, warn, type Check } from './check.js';
 
 const PATIENCE_MS = 2_000;
@@ -53,7 +53,7 @@ async function checkReplica(url: string, number: number, primary: Primary): Prom
       'is not a streaming replica of this database, and is not used',
       'correct DATABASE_READ_URL, or set the replica up again',
     );
-  if (!state.has_all && state.age > MOST_LAG_SECONDS)
+  if (!state.has_all && state.age > MAX_LAG_SECONDS)
     return warn(
       name,
       `is ${Math.round(state.age)} s behind, and is not used`,

@@ -2,7 +2,7 @@ import type { DataSource, EntityManager } from 'typeorm';
 import { eraseRows } from '../../accounts/erasure.js';
 import { ERASED, ERASURES } from '../../database/schema/member-tables.js';
 import { asShown, isName, isUsername } from '../../values/string-rules.js';
-import { HIGHEST_ID } from '../../values/vocabulary.js';
+import { MAX_ID } from '../../values/vocabulary.js';
 import { FIRST_ID, LAST_ID } from '../demo/demo.js';
 import { allOf, fail, MEND, ok, warn, warnIf, type Check } from './check.js';
 
@@ -25,7 +25,7 @@ const badSequence = (table: string) =>
   `SELECT '${table}_id_seq' AS sequence, next::text, greatest::text, highest::text
 FROM (SELECT last_value::numeric + is_called::int AS next FROM ${table}_id_seq) s,
   (SELECT LEAST(seqmax, ${Number.MAX_SAFE_INTEGER}) AS greatest FROM pg_sequence WHERE seqrelid = '${table}_id_seq'::regclass) m,
-  (SELECT COALESCE(max(id), 0) AS highest FROM ${table} WHERE id <= ${HIGHEST_ID} AND id NOT BETWEEN ${FIRST_ID} AND ${LAST_ID}) t
+  (SELECT COALESCE(max(id), 0) AS highest FROM ${table} WHERE id <= ${MAX_ID} AND id NOT BETWEEN ${FIRST_ID} AND ${LAST_ID}) t
 WHERE highest >= next OR next > greatest`;
 
 /** Checks whether any sequence's next number will be rejected. */
@@ -91,7 +91,7 @@ WHERE disabled_at IS NULL AND failing_since < now() - interval '1 day' ORDER BY 
 }
 
 const ROWS_AT_ONCE = 5_000;
-const MOST_NAMED = 10;
+const MAX_NAMED = 10;
 
 /** Names chosen by members, admins and apps. The database filters plain ASCII, which most names are. */
 const NAMED = (
@@ -121,7 +121,7 @@ export async function checkNames(manager: EntityManager): Promise<Check> {
     );
     for (const { what, id, name } of rows) {
       if (what === 'member' ? isUsername(name) : isName(name)) continue;
-      if (++count <= MOST_NAMED) first.push(`${what} ${id}, shown as “${asShown(name)}”`);
+      if (++count <= MAX_NAMED) first.push(`${what} ${id}, shown as “${asShown(name)}”`);
     }
     if (rows.length < ROWS_AT_ONCE) break;
   }

@@ -1,6 +1,6 @@
 import { USER_AGENT } from '../../config/version.js';
 
-const LONGEST_MS = 5_000;
+const MAX_MS = 5_000;
 
 interface Probed {
   readonly ready: boolean;
@@ -17,7 +17,7 @@ export async function probe(address: string): Promise<Probed> {
   const ask = (path: string) =>
     fetch(`${address}${path}`, {
       headers: { 'User-Agent': USER_AGENT },
-      signal: AbortSignal.timeout(LONGEST_MS),
+      signal: AbortSignal.timeout(MAX_MS),
       redirect: 'manual',
     });
   try {
@@ -36,7 +36,7 @@ export async function probe(address: string): Promise<Probed> {
     return { ready, milliseconds, version, problem: ready ? null : problem };
   } catch (error) {
     const { name, cause } = error as Error & { cause?: { code?: string } };
-    const reason = name === 'TimeoutError' ? `in ${LONGEST_MS / 1000} s` : `(${cause?.code ?? name})`;
+    const reason = name === 'TimeoutError' ? `in ${MAX_MS / 1000} s` : `(${cause?.code ?? name})`;
     const milliseconds = Math.round(performance.now() - startedAt);
     return { ready: false, milliseconds, version: null, problem: `does not answer ${reason}` };
   }

@@ -13,7 +13,7 @@ import { Database } from '../../database/database.js';
 import { MemberReads } from '../../database/member-reads.js';
 import { Meter } from '../../runtime/meter.js';
 import { metricOf, METRICS, type MetricName } from '../../runtime/metrics.js';
-import { MOST_LAG_SECONDS } from '../../database/replicas/primary-wal.js';
+import { MAX_LAG_SECONDS } from '../../database/replicas/primary-wal.js';
 import { serveMetrics, tellPrimary } from './metrics-server.js';
 import { VERSION } from '../../config/version.js';
 import { Config } from '../../config/config.js';
@@ -83,7 +83,7 @@ export class Metrics implements OnApplicationBootstrap, OnApplicationShutdown {
     );
     meter.read('database_replica_asked', async () =>
       (await reads.lags()).map(
-        (lag, index) => [{ replica: String(index + 1) }, lag <= MOST_LAG_SECONDS ? 1 : 0] as const,
+        (lag, index) => [{ replica: String(index + 1) }, lag <= MAX_LAG_SECONDS ? 1 : 0] as const,
       ),
     );
     meter.read('member_writes_channel_up', () =>

@@ -11,7 +11,7 @@ import { Config } from '../../config/config.js';
 
 /** Rows per statement: about 20 ms of work, which releases its locks soon. */
 const BATCH = 1_000;
-const LONGEST_PAUSE_MS = 1_000;
+const MAX_PAUSE_MS = 1_000;
 
 /** Expired rows of one table: those whose `moment` is before `before`. */
 type ExpiredRows = ReturnType<typeof expiredRows>[number];
@@ -54,12 +54,12 @@ export async function deleteExpired(
     sum += batch!.deleted;
     if (batch!.deleted < BATCH || !more()) return sum;
     last = batch!.last!;
-    await setTimeout(Math.min(performance.now() - startedAt, LONGEST_PAUSE_MS));
+    await setTimeout(Math.min(performance.now() - startedAt, MAX_PAUSE_MS));
   }
 }
 
 /** Time limit per kind of rows; the rest waits for the next sweep. */
-const LONGEST_SWEEP_MS = 10_000;
+const MAX_SWEEP_MS = 10_000;
 
 interface Sweeping {
   deleted: number;
@@ -113,7 +113,7 @@ export class Sweeper {
 
   async #sweep(rows: ExpiredRows, end: AbortSignal | undefined): Promise<number> {
     const sweeping = this.sweeping.get(rows.name)!;
-    const latest = performance.now() + LONGEST_SWEEP_MS;
+    const latest = performance.now() + MAX_SWEEP_MS;
     let deleted = 0;
     try {
       const dataSource = await this.database.background('sweeping');

@@ -9,7 +9,7 @@ import { User } from '../profile/table.js';
 import { jsonOf, objectField, relation } from '../../model/response.js';
 import { PageQuery, Paging } from '../../http/paging.js';
 import { ListOf, DateTime, OneOf, Search, WholeNumber } from '../../http/input/parameters.js';
-import { CONNECTION_SOURCES, CONNECTION_STATUSES, HIGHEST_ID, LENGTHS } from '../../values/vocabulary.js';
+import { CONNECTION_SOURCES, CONNECTION_STATUSES, MAX_ID, LENGTHS } from '../../values/vocabulary.js';
 import { UserCard } from '../profile/profile.dto.js';
 import { CurrentPrincipal, RequireScopes } from '../../auth/auth.decorators.js';
 import type { Principal } from '../../auth/principal.js';
@@ -38,7 +38,7 @@ export class ConnectionsQuery extends PageQuery {
   @ListOf(CONNECTION_SOURCES, 'Only connections made in one of these ways')
   source?: string[];
 
-  @WholeNumber(1, HIGHEST_ID, 'Only people whom the member met at the event with this id')
+  @WholeNumber(1, MAX_ID, 'Only people whom the member met at the event with this id')
   met_at_event?: number;
 
   @Search(

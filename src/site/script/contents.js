@@ -29,7 +29,7 @@ if (contents) {
       .map((link) => link.getAttribute('href'));
     const hits = wanted.length < 2 ? [] : (await search(wanted)).filter(({ href }) => !listed.includes(href));
     if (wanted !== input.value.trim().toLowerCase()) return; // typed on meanwhile
-    found.replaceChildren(...hits.slice(0, MOST_FOUND).map(hitOf));
+    found.replaceChildren(...hits.slice(0, MAX_FOUND).map(hitOf));
     passages.hidden = hits.length === 0;
     nothing.hidden = hits.length + listed.length > 0;
     if (wanted !== '') say(`${hits.length + listed.length} found`);
@@ -73,7 +73,7 @@ function openSearch() {
 
 /* Search */
 
-const MOST_FOUND = 12;
+const MAX_FOUND = 12;
 const EXCERPT = 110;
 let index;
 
