@@ -450,24 +450,19 @@ describe('the MCP tools', () => {
   embedded.it('save nothing if the credential loses the scope during a wait, like PUT /profile', async () => {
     const user = await api.platform.user();
     const database = api.app.get(Database);
-    const { prepared, read } = database;
-    const wait = () => {
-      database.prepared = prepared;
-      database.read = async (...given) => {
-        database.read = read;
-        await api.dataSource.query(`UPDATE api_keys SET scopes = '{profile:read}' WHERE user_id = $1`, [
-          user,
-        ]);
-        return read.apply(database, given) as never;
-      };
-      return Promise.reject(Object.assign(new Error('another transaction has the row'), { code: '55P03' }));
+    const { patient } = database;
+    const wait: typeof patient = async (text, values, beforeAgain) => {
+      database.patient = patient;
+      await api.dataSource.query(`UPDATE api_keys SET scopes = '{profile:read}' WHERE user_id = $1`, [user]);
+      await beforeAgain();
+      return patient.call(database, text, values, beforeAgain) as never;
     };
     for (const write of [
       async (key: string) => (await use(key, 'update_profile', { bio: 'late' })).body.error?.data,
       async (key: string) => (await api.put('/profile', key, { bio: 'late' })).body,
     ]) {
       const key = await api.key(user);
-      database.prepared = wait;
+      database.patient = wait;
       expect(await write(key)).toMatchObject({ code: 'insufficient_scope', required_scope: 'profile:write' });
     }
     const [{ bio }] = await api.dataSource.query('SELECT bio FROM users WHERE id = $1', [user]);
